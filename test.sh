@@ -12,6 +12,10 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 . tools/path.sh
+# Python itself, where `python3` is a script that looks for it at each start.
+if python=$(command -v python3) && read -r -n 2 start <"$python" && [ "$start" = '#!' ]; then
+    PATH=$(python3 -c 'import os, sys; print(os.path.dirname(sys.executable))'):$PATH
+fi 2>/dev/null
 
 dose=${1:-plain}
 dose=${dose#--}

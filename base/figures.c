@@ -69,6 +69,8 @@ void dt_figure_span(double seconds, struct dt_text *out)
 {
     if (seconds < 120)
         dt_text_add(out, "%.0f s", ceil(fmax(seconds, 0)));
+    else if (seconds < 600 && fmod(ceil(seconds), 60) > 0)
+        dt_text_add(out, "%.0f min %.0f s", floor(ceil(seconds) / 60), fmod(ceil(seconds), 60));
     else if (seconds < 7200)
         dt_text_add(out, "%.0f min", ceil(seconds / 60));
     else

@@ -82,7 +82,7 @@ dt_status dt_workload_from_json(const json_t *root, const char *what, struct dt_
     DT_TRY(read_side(root, what, "width", &read.network, &read.width));
     if (dt_workload_tokens(&read) > TOKENS_MAX)
         return dt_fail(DT_EUSAGE, "%s: %d x %d latent pixels are %d tokens, at most %d are allowed",
-                       what, read.height, read.width, dt_workload_tokens(&read), TOKENS_MAX);
+                       what, read.width, read.height, dt_workload_tokens(&read), TOKENS_MAX);
     if (dt_json_has(root, "guidance"))
         DT_TRY(dt_json_bool(root, what, "guidance", &read.guidance));
     if (dt_json_has(root, "seed"))

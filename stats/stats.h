@@ -90,20 +90,21 @@ struct dt_ratio dt_stats_ratio(const double log_ratio[], int n, double level);
 /* Paired comparison over several sets of fresh processes: set s has the next pairs[s] log ratios. Ratio is exp of the
  * mean over the sets of their medians; interval by Student's t over the sets, so it holds for the next start, too; NAN
  * below two sets. Sets without pairs are left out. */
-#define DT_SETS_LEAST 4 /* fewer are never enough for a decision */
-#define DT_SETS_MOST  16
+#define DT_SETS_LEAST 4  /* fewer are never enough for a decision */
+#define DT_SETS_USUAL 16 /* most of a session, and of a check without --until-decided */
+#define DT_SETS_MOST  32
 struct dt_ratio dt_stats_set_ratio(const double log_ratio[], const int pairs[], int sets,
                                    double level);
 
-/* Looks at 4, 6, 8, 12 and 16 sets; the two-sided alpha spent at each adds up to 5 %. */
-#define DT_SET_LOOKS 5
+/* Looks at 4, 6, 8, 12 and 16 sets; the two-sided alpha spent at each adds up to 5 %. Two more, at 24 and 32, spend another 1 %. */
+#define DT_SET_LOOKS 7
 extern const int dt_set_looks[DT_SET_LOOKS];
 extern const double dt_set_alpha[DT_SET_LOOKS];
-int dt_stats_set_look(int sets); /* the look reached: 0..4, or -1 below 4 sets */
+int dt_stats_set_look(int sets); /* the look reached: 0..6, or -1 below 4 sets */
 double dt_stats_set_level(
     int sets); /* alpha for intervals of `sets` sets: between two looks, that of the next look */
 
-/* Number of sets at whose look the true log ratio would be significant with this spread; 0: 16 are not enough. */
+/* Number of sets at whose look the true log ratio would be significant with this spread; 0: DT_SETS_USUAL are not enough. */
 int dt_stats_sets_needed(double log_ratio, double spread);
 
 /* Tests at 8, 16, 32, 64 pairs, until decided, that b is not slower than a by more than threshold (0.03): WIN when the

@@ -108,6 +108,9 @@ static void read_figures(const struct dt_stored_entry *entry, struct dt_answer *
     answer->measured.batch = entry->figures.known ? entry->figures.batch : 0;
     answer->measured.image = entry->image;
     answer->measured.noise_margin = entry->noise.known ? entry->noise.margin : 0;
+    answer->measured.resolution = isfinite(entry->resolution) ? entry->resolution
+                                  : entry->noise.known        ? entry->noise.margin
+                                                              : NAN;
 }
 
 /* A plan fitted to another count of devices has no measurements. */
@@ -124,6 +127,7 @@ static void describe(const struct dt_match *match, const json_t *entry, bool ref
                                                               : tiers[match->tier].evidence;
     answer->entry = entry;
     answer->verdict = fields.verdict;
+    answer->lost = dt_stale_by_loss(json_object_get(entry, "fingerprint"));
     if (match->provisional)
         answer->why_provisional = dt_reason_provisional(dt_verdict_of(fields.verdict));
     if (match->tier != DT_TIER_PROXY && !refit)

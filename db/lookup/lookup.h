@@ -45,7 +45,7 @@ void dt_query_free(struct dt_query *query);
 
 /* Values as on the command line, in any order; the last one of a name counts, and "" resets it.
  *     model         a preset's name or a JSON file; of an engine: its name of the model    dit-s/2
- *     size          pixels, "512" or "512x768" (height x width); or height and width apart; the model's own
+ *     size          pixels, "512" or "512x768" (width x height); or height and width apart; the model's own
  *     guidance      0 or 1; of an engine: the scale         1
  *     dtype         float32, bfloat16 or tf32               float32
  *     devices       most ranks                              the machine's cores
@@ -83,10 +83,11 @@ struct dt_answer {
     int64_t age_ns;  /* since the entry was stored; -1: unknown, or no entry */
     /* A sentence with the basis of the tier, and why stronger ones were refused. */
     const char *reason;
-    const char *refused;         /* its part about refusals; NULL: none */
-    const char *evidence;        /* "measured", "proxy", "predicted"; NULL with tier none */
-    const char *engine, *mode;   /* that measured it; NULL: none */
-    bool is_default;             /* the plan is the default plan of the session that measured it */
+    const char *refused;       /* its part about refusals; NULL: none */
+    const char *evidence;      /* "measured", "proxy", "predicted"; NULL with tier none */
+    const char *engine, *mode; /* that measured it; NULL: none */
+    bool lost;       /* the last check called it slower than another: one of stale_reasons */
+    bool is_default; /* the plan is the default plan of the session that measured it */
     const char *why_provisional; /* a sentence without subject; NULL: the plan is decided */
     /* All below are borrowed from the answer, NULL when there is none. */
     const json_t *stale_reasons; /* array of sentences, empty when not stale; never NULL */
@@ -99,7 +100,9 @@ struct dt_answer {
         struct dt_gain gain;
         int64_t median_ns;   /* 0: not known */
         double noise_margin; /* 0: not known */
-        int batch;           /* images of a step; 0: not known */
+        double
+            resolution; /* the smallest gain that could be told from noise, a share; NAN: not known */
+        int batch;      /* images of a step; 0: not known */
         struct dt_image_time image;
     } measured;
     const json_t *key; /* the query's key */

@@ -115,6 +115,8 @@ void dt_matches_order(struct dt_matches *matches); /* best first */
 
 /* Sentences about changes since the entry was stored; NULL when out of memory. */
 json_t *dt_stale_reasons(const struct dt_query *query, const json_t *fingerprint);
+/* The last check that judged the plan called it slower than another. */
+bool dt_stale_by_loss(const json_t *fingerprint);
 bool dt_stale_by_age(const struct dt_query *query, int64_t stored_ns);
 /* Time when it was stored, or last confirmed by a check. */
 int64_t dt_stored_ns(const json_t *fingerprint);

@@ -32,8 +32,8 @@ static dt_status whole(const char *name, const char *text, int64_t low, int64_t 
     return DT_OK;
 }
 
-/* "512" or "512x768": height, width. */
-static dt_status read_size(const char *text, int64_t *height, int64_t *width)
+/* "512" or "512x768": width x height, as --size. */
+static dt_status read_size(const char *text, int64_t *width, int64_t *height)
 {
     char first[16];
     const char *by = strchr(text, 'x');
@@ -42,9 +42,9 @@ static dt_status read_size(const char *text, int64_t *height, int64_t *width)
         return dt_fail(DT_EUSAGE, "size is '%.40s', expected pixels such as 512 or 512x768", text);
     memcpy(first, text, n);
     first[n] = '\0';
-    DT_TRY(whole("size", first, 1, SIDE_MAX, height));
-    *width = *height;
-    return by != NULL ? whole("size", by + 1, 1, SIDE_MAX, width) : DT_OK;
+    DT_TRY(whole("size", first, 1, SIDE_MAX, width));
+    *height = *width;
+    return by != NULL ? whole("size", by + 1, 1, SIDE_MAX, height) : DT_OK;
 }
 
 static int ascending(const void *a, const void *b)
@@ -113,7 +113,7 @@ static dt_status check_size(const char *name, const char *value)
 {
     int64_t height, width;
     (void)name;
-    return read_size(value, &height, &width);
+    return read_size(value, &width, &height);
 }
 
 static dt_status check_side(const char *name, const char *value)
@@ -207,7 +207,7 @@ dt_status dt_query_size(const struct dt_query *query, int64_t *height, int64_t *
 {
     int64_t rows = 0, columns = 0;
     if (query->values[DT_ASK_size] != NULL)
-        DT_TRY(read_size(query->values[DT_ASK_size], &rows, &columns));
+        DT_TRY(read_size(query->values[DT_ASK_size], &columns, &rows));
     *height = dt_query_number(query, DT_ASK_height, rows);
     *width = dt_query_number(query, DT_ASK_width, columns);
     return DT_OK;
@@ -248,7 +248,7 @@ static dt_status make_workload(const struct dt_query *query, struct dt_workload 
     DT_TRY(set_side(&workload->network, "width", width, &workload->width));
     if (dt_workload_tokens(workload) > TOKENS_MAX)
         return dt_fail(DT_EUSAGE, "%lld x %lld pixels are %d tokens, at most %d are allowed",
-                       (long long)height, (long long)width, dt_workload_tokens(workload),
+                       (long long)width, (long long)height, dt_workload_tokens(workload),
                        TOKENS_MAX);
     return DT_OK;
 }

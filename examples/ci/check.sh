@@ -39,8 +39,10 @@ for entry in entries:
     words = [os.environ["DITTUNE"]] + shlex.split(entry["retune"])[1:]
     if "--db" in words:
         del words[words.index("--db") : words.index("--db") + 2]
+    at = words.index("--") if "--" in words else len(words)  # what follows is the worker's
+    words[at:at] = ["--budget", os.environ["RETUNE_BUDGET"], "--quiet"]
     print("tune again:", shlex.join(words), file=sys.stderr)
-    done = subprocess.run(words + ["--budget", os.environ["RETUNE_BUDGET"], "--quiet"], env=environment, stdout=sys.stderr)
+    done = subprocess.run(words, env=environment, stdout=sys.stderr)
     if done.returncode != 0:
         print("no decided answer within %s (exit code %d)" % (os.environ["RETUNE_BUDGET"], done.returncode), file=sys.stderr)
 PY

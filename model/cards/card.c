@@ -311,7 +311,8 @@ dt_status dt_card_check_size(const struct dt_card *card, struct dt_frames size)
     int64_t side = (int64_t)card->vae_space * card->patch;
     struct dt_frames near = {.width = nearest_multiple(size.width, side),
                              .height = nearest_multiple(size.height, side),
-                             .frames = 1 + (size.frames - 1) / card->vae_time * card->vae_time};
+                             .frames = 1 + (size.frames - 1 + (card->vae_time - 1) / 2) /
+                                               card->vae_time * card->vae_time};
     if (size.frames < 1 || size.frames != near.frames)
         return dt_fail(DT_EUSAGE, "%s takes 1 frame and %d more at a time, not %lld: %lld would do",
                        card->name, card->vae_time, (long long)size.frames,

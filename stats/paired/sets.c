@@ -2,7 +2,7 @@
 /* The placement of memory and ranks stays constant while a plan is resident and differs from one start to the next;
  * samples of one start cannot show its effect. So a comparison is repeated in sets of fresh processes. Each set gives
  * one number, the median log ratio of its pairs, and the estimate is the mean of these numbers with Student's t: the
- * interval holds for a new start too (Kalibera, Jones 2013: repeat at the level that varies). There are five looks,
+ * interval holds for a new start too (Kalibera, Jones 2013: repeat at the level that varies). There are seven looks,
  * with alpha spent over the looks as in looks.c (Lan, DeMets 1983). */
 #include "stats/stats.h"
 
@@ -10,8 +10,8 @@
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 
-const int dt_set_looks[DT_SET_LOOKS] = {4, 6, 8, 12, 16};
-const double dt_set_alpha[DT_SET_LOOKS] = {.006, .008, .010, .012, .014};
+const int dt_set_looks[DT_SET_LOOKS] = {4, 6, 8, 12, 16, 24, 32};
+const double dt_set_alpha[DT_SET_LOOKS] = {.006, .008, .010, .012, .014, .005, .005};
 
 int dt_stats_set_look(int sets)
 {
@@ -62,7 +62,7 @@ struct dt_ratio dt_stats_set_ratio(const double log_ratio[], const int pairs[], 
 
 int dt_stats_sets_needed(double log_ratio, double spread)
 {
-    for (int look = 0; look < DT_SET_LOOKS; look++) {
+    for (int look = 0; look < DT_SET_LOOKS && dt_set_looks[look] <= DT_SETS_USUAL; look++) {
         int n = dt_set_looks[look];
         double t = gsl_cdf_tdist_Pinv(1 - dt_set_alpha[look] / 2, n - 1);
         if (fabs(log_ratio) > t * spread / sqrt(n))

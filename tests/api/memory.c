@@ -120,7 +120,7 @@ static int32_t set_all(struct dittune_query *query, size_t i, char *why)
 static int32_t set_engine(struct dittune_query *query, char *why)
 {
     static const char *const words[][2] = {
-        {"engine", "xdit"}, {"model", "org/flux"}, {"revision", "abc"}, {"size", "768x1024"},
+        {"engine", "xdit"}, {"model", "org/flux"}, {"revision", "abc"}, {"size", "1024x768"},
         {"steps", "28"},    {"guidance", "3.5"},   {"devices", "4"}};
     int32_t code = DITTUNE_OK;
     for (size_t i = 0; i < sizeof words / sizeof words[0] && code == DITTUNE_OK; i++)

@@ -103,7 +103,7 @@ def cannot_be_judged():
     t.verdict("another worker", t.again(), 5, "not checked", "another")
     t.verdict("no worker", t.tool("check", "--json"), 5, "not checked", "--worker")
     t.plant(WINS, start_ns=0)
-    t.verdict("no budget", t.again(budget="1ms"), 5, "not checked", "the budget ended before it")
+    t.verdict("no budget", t.again(budget="1ms"), 5, "not checked", "the budget ended after 0 sets")
 
 
 def nothing_to_check():

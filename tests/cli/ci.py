@@ -51,6 +51,25 @@ def the_proposal():
     t.check("the accepted plan passes", done.code == 0 and [entry["plan"] for entry in t.entries(done)] == [{"plan": 0}], done)
 
 
+def a_worker_with_arguments():
+    """What follows -- is the worker's: the options of the re-tune stand before it."""
+    worker = t.write("worker", f'#!/bin/sh\n[ "$*" = "--cfg --scale 2" ] || {{ echo "usage: worker --cfg --scale 2, not $*" >&2; exit 2; }}\nexec "{t.worker}"\n')
+    worker.chmod(0o755)
+    t.plant(WINS, drift_sd=0.01)
+    t.exits("tuned with arguments of the worker", t.tool("--worker", worker, "--devices", 1, "--budget", "6s", "--quiet", "--db", t.path / "words",
+                                                         "--", "--cfg", "--scale", 2), 0)
+    t.stored("words")
+    t.plant([1000000, 1300000, 1150000, 1300000], drift_sd=0.01)
+    shutil.rmtree(t.path / OUT, ignore_errors=True)
+    done = t.run("sh", PIPELINE / "check.sh", "--worker", worker, "--budget", "40s", "--", "--cfg", "--scale", "2")
+    done = Done(done.args, done.code, t.read(f"{OUT}/check.json"), done.err)
+    t.check("a plan of such a worker that lost is tuned again", done.code == 4 and "tune again: " in done.err
+            and " --budget 8s --quiet -- --cfg --scale 2" in done.err and "no decided answer" not in done.err, done)
+    t.check("and a better one is proposed", '"plan": 0' in t.read(f"{OUT}/proposed.diff"), t.read(f"{OUT}/proposed.diff"))
+    t.exits("options of dittune among the worker's are named", t.tool("--worker", worker, "--devices", 1, "--", "--cfg", "--scale", 2, "--budget", "6s"), 1,
+            "its arguments were -- --cfg --scale 2 --budget 6s, and options of dittune stand before the --")
+
+
 def no_worker():
     done = night(GITHUB_ACTIONS="true", SCENARIO="/nowhere")
     t.check("a worker that does not start is no success", done.code == 5 and "::" in done.err, done)
@@ -70,7 +89,7 @@ def the_pipelines():
         t.check(f"the pipeline for {name} calls the script", calls, steps)
 
 
-for part in (a_quiet_night, a_plan_that_lost, the_proposal, no_worker, the_pipelines):
+for part in (a_quiet_night, a_plan_that_lost, the_proposal, a_worker_with_arguments, no_worker, the_pipelines):
     part()
 t.none_left()
 t.finish()

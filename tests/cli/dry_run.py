@@ -101,8 +101,9 @@ def measured(*options):
 
 
 def seconds(found, sets):
-    """0.5 s a start, and 30 % more than five steps of setup and four visits of an untimed and eight timed steps, of each plan and set."""
-    return sets * sum(0.5 + 1.3 * (5 + 4 * 9) * NS[plan] * 1e-9 for _, plan in found)
+    """As long as the longest set of the session that stored the plan, for so many plans."""
+    info = entry["fingerprint"]["info"]
+    return sets * len(found) * info["set_ns"] / info["set_plans"] * 1e-9
 
 
 found, listed = measured("--against", "plan=5")

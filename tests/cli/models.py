@@ -177,7 +177,7 @@ def facts():
 
 def refused():
     for words, say in ((("flux1-dv",), f"did you mean '{FLUX}'"), (("nothing-like-it",), "dittune models lists them"),
-                       ((FLUX, "--size", "1000x1000"), "992x992 would do"), ((WAN, "--frames", 80), "77 would do"),
+                       ((FLUX, "--size", "1000x1000"), "992x992 would do"), ((WAN, "--frames", 80), "81 would do"),
                        ((FLUX, "--engine", "xdti"), "did you mean 'xdit'"),
                        ((FLUX, "--engine", "xdit:0.6.1"), "nearest version with a file is xdit:0.4.5"),
                        ((FLUX, "--engine", "xdit:0.10.0"), "nearest version with a file is xdit:0.7.0"),

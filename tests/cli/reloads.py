@@ -33,8 +33,8 @@ def session(budget, *args, share=0.45, chunks=1, **fields):
 
 
 def said_seconds(done):
-    found = re.search(r"a decided answer takes about (\d+) (s|min) for (\d+) plans", " ".join(done.err.split()))
-    return (int(found[1]) * UNITS[found[2]], int(found[3])) if found else (0, 0)
+    found = re.search(r"a decided answer takes about (\d+) (s|min)(?: (\d+) s)? for (\d+) plans", " ".join(done.err.split()))
+    return (int(found[1]) * UNITS[found[2]] + int(found[3] or 0), int(found[4])) if found else (0, 0)
 
 
 def grouped():

@@ -90,7 +90,7 @@ def dies(shape, death, die):
 
 
 for death, die in DEATHS.items():
-    for shape in SHAPES:
+    for shape in SHAPES if FULL or death == "KILL" else list(SHAPES)[-1:]:
         if die is None:
             print(f"     {death}: not made here: in the full dose, where a control group with a limit of memory can be made")
             break

@@ -33,14 +33,15 @@ def gains_more_than_noise(o):
     if noise is None:
         return bool(o["noise_note"])
     low, high = noise["interval"]
-    return (noise["margin"] == max(1 - low, high - 1) and noise["pairs"] == o["rounds"] and
-            (o["verdict"] != "faster" or 1 - 1 / o["gain"]["ratio"] > noise["margin"]))
+    return (abs(noise["margin"] - (max(1 / low, high) - 1)) < 1e-12 and noise["pairs"] == o["rounds"] and
+            (o["verdict"] != "faster" or o["gain"]["ratio"] > 1 + noise["margin"]))
 
 
 def check_session(t):
     done = small(t, "--budget 120s --seed 3 --devices 2", "--against", "ranks=1 tile_q=32 tile_kv=64")
     o = done.json
-    if not t.check("a session exits with 0", done.code == 0, done):
+    if not t.check("a session decides, or says that a gain may hide in the noise", done.code == 0
+                   or done.code == 6 and "may hide in the noise" in done.err, done):
         t.finish()
     t.check("keeps its budget", within(120, o), o["elapsed_seconds"])
     t.check("measures best, default, baseline and today's plan",
@@ -76,7 +77,7 @@ def check_entry(t, tuned):
     entry, machine = entries[0], t.tool("machine", "--json").json
     t.check("the entry has the machine as dittune machine tells it",
             len(entries) == 1 and machine["soft"] == entry["fingerprint"]["soft"]
-            and set(entry["fingerprint"]["info"]) == {"host", "boot_id", "t_wall_ns"}, entry)
+            and set(entry["fingerprint"]["info"]) == {"host", "boot_id", "t_wall_ns", "set_ns", "set_plans"}, entry)
     check_top(t, entry)
     check_front(t, entry, tuned)
     check_machines(t, machine, tuned["best"]["plan"])

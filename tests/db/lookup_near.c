@@ -72,7 +72,7 @@ static void ask(const struct dt_snapshot *snapshot, const struct dt_machine *mac
                 const struct place places[], int n, const struct place *asked)
 {
     char sets[128];
-    snprintf(sets, sizeof sets, "size=%dx%d;batch=%d", asked->height, asked->width, asked->batch);
+    snprintf(sets, sizeof sets, "size=%dx%d;batch=%d", asked->width, asked->height, asked->batch);
     struct dt_query *query = query_of(machine, sets);
     struct dt_answer *answer = answer_of(snapshot, query);
     int best = nearest(places, n, asked);

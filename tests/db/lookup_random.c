@@ -147,8 +147,8 @@ static struct dt_query *draw_query(struct asked *asked)
     snprintf(edits, sizeof edits, "limits.memory_bytes=%lld", (long long)asked->memory_bytes);
     struct dt_machine *machine = machine_of(edits);
     int n =
-        snprintf(sets, sizeof sets, "size=%dx%d;devices=%d;guidance=%d;batch=%d%s%s", asked->height,
-                 asked->width, asked->devices, asked->guidance, asked->batches[0],
+        snprintf(sets, sizeof sets, "size=%dx%d;devices=%d;guidance=%d;batch=%d%s%s", asked->width,
+                 asked->height, asked->devices, asked->guidance, asked->batches[0],
                  asked->batch_count > 1 ? ",4" : "", asked->xdit ? ";engine=xdit" : "");
     if (asked->max_bytes > 0)
         snprintf(sets + n, sizeof sets - (size_t)n, ";max_bytes=%lld", (long long)asked->max_bytes);

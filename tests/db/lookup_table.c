@@ -70,7 +70,7 @@ static const struct row rows[] = {
     {"", "", "engine=xdit; devices=2", DT_TIER_PROXY, false, "4 devices instead of 2"},
     /* another size or batch: at most a factor 2 */
     {"", "", "size=320", DT_TIER_NEAR, false, "256 x 256 px instead of 320 x 320"},
-    {"", "", "size=256x512", DT_TIER_NEAR, false, "instead of 512 x 256"},
+    {"", "", "size=256x512", DT_TIER_NEAR, false, "instead of 256 x 512"},
     {"", "", "size=256x528", DT_TIER_HEURISTIC, false, ""},
     {"", "", "size=512", DT_TIER_HEURISTIC, false, ""},
     {"", "", "size=128x256", DT_TIER_NEAR, false, ""},

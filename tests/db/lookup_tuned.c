@@ -37,7 +37,7 @@ static const struct row rows[] = {
     /* parts that were not asked for may be anything */
     {FLUX, "", NULL, NULL, "model=org/flux", DT_TIER_EXACT, "this very question", 4},
     {FLUX, "", NULL, NULL, "", DT_TIER_EXACT, "", 4},
-    {FLUX, "", NULL, NULL, "model=org/flux;size=768x1024;steps=28;guidance=3.5", DT_TIER_EXACT, "",
+    {FLUX, "", NULL, NULL, "model=org/flux;size=1024x768;steps=28;guidance=3.5", DT_TIER_EXACT, "",
      4},
     {FLUX ",'weights':'random'", "", NULL, NULL, "steps=28", DT_TIER_EXACT, "", 4},
     {FLUX ",'revision':'abc','batch':2,'frames':81", "", NULL, NULL,

@@ -43,7 +43,7 @@ def agrees(result, log):
 
 def over_ranks():
     """Eight ranks, each late by 1 % at random: a step takes as long as its slowest rank."""
-    n, ranks, late = truth.dose(20, 400), 8, 0.01
+    n, ranks, late = truth.dose(12, 400), 8, 0.01
     quantile = statistics.NormalDist().inv_cdf(0.5 ** (1 / ranks))  # P(all of 8 below) = 1/2
     true, errors, means, firsts, off = MS * 1e-9 * (1 + late * quantile), [], [], [], 0
     rng = truth.stream("over ranks")
@@ -162,7 +162,7 @@ def turns():
 
 def winners_curse():
     """The best of 128 plans that are all alike looks faster than it is; the published figure must not."""
-    n, plans, published, raw = truth.dose(10, 1000), 128, [], []
+    n, plans, published, raw = truth.dose(4, 1000), 128, [], []
     rng = truth.stream("winner")
     for k in range(n):
         planted = truth.Planted(f"winner{k}", ns=[int(1.3 * MS)] + [MS] * plans, cv=0.03, seed=rng.randrange(1 << 40))
@@ -193,7 +193,7 @@ def tune_many(name, n, plans, budget="20s", **scenario):
 
 def alike():
     """A/A through the whole session: nothing is faster than its equal."""
-    for plans, n in ((2, truth.dose(15, 4000)), (16, truth.dose(6, 1000))):
+    for plans, n in ((2, truth.dose(8, 4000)), (16, truth.dose(4, 1000))):
         for cv in (0.01, 0.03):
             results = tune_many(f"alike {plans} {cv}", n, [MS] * plans, cv=cv, **NOISE)
             hits = sum(result["verdict"] == "faster" for result in results)
@@ -202,7 +202,7 @@ def alike():
 
 def gain():
     """A plan that is 5 % faster is found, and its gain is the planted one."""
-    n = truth.dose(25, 500)
+    n = truth.dose(12, 500)
     results = tune_many("gain", n, [MS, int(0.95 * MS), int(1.05 * MS)], cv=0.02, **NOISE)
     found = [result for result in results if result["verdict"] == "faster" and result["best"]["plan"]["plan"] == 1]
     truth.at_least("gain: 5 % faster, cv 2 %, drift 2 %: found", len(found), n, 0.99)

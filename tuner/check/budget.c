@@ -29,15 +29,13 @@ int64_t dt_check_estimate_ns(const double step_seconds[], int n, int sets)
     return (int64_t)(sets * seconds * 1e9);
 }
 
-int64_t dt_check_share_ns(int64_t left_ns, int entries, bool first, const double step_seconds[],
-                          int n)
+int64_t dt_check_share_ns(int64_t left_ns, int entries, bool first, int64_t least_ns,
+                          int64_t lose_ns)
 {
-    int64_t least = dt_check_estimate_ns(step_seconds, n, DT_SETS_LEAST);
-    int64_t wanted = dt_check_estimate_ns(step_seconds, n, DT_CHECK_LEAST_LOSE);
     int64_t even = left_ns / (entries > 0 ? entries : 1), half = left_ns / 2;
-    int64_t share = wanted < half ? wanted : half;
+    int64_t share = lose_ns < half ? lose_ns : half;
     share = share > even ? share : even;
-    if (first && share < least)
-        share = left_ns;
-    return share >= least ? share : 0;
+    if (first && share < least_ns && (entries <= 1 || least_ns <= left_ns))
+        return left_ns;
+    return share >= least_ns ? share : 0;
 }

@@ -38,6 +38,8 @@ struct dt_check_opts {
     const char *filter, *against; /* NULL: all entries; no such plan */
     double threshold;             /* share by which a rival must be faster to win */
     double max_gain_loss;         /* share; 0: no limit */
+    double resolution;            /* largest noise floor of a win or a tie; 0: no limit */
+    bool until_decided;           /* up to DT_SETS_MOST sets for each entry, while there is time */
     int64_t budget_ns;
     bool ties_fail, update;
     /* (optional) Called before entry `at` (from 0) of `count`. */
@@ -71,10 +73,10 @@ struct dt_check_today {
 
 /* Result of --update. */
 struct dt_check_written {
-    bool replaced, stamped;
+    bool replaced, stamped, marked, cleared;
     json_t *best;       /* the updated entry, for the journal; owned */
     json_t *successors; /* comparison of the plans that ran when the tuned plan failed, owned */
-    char note[300];     /* why nothing was written; "": nothing to say */
+    char note[400];     /* why nothing was written; "": nothing to say */
 };
 
 /* State of one entry's check. */
@@ -130,6 +132,10 @@ json_t *dt_check_successors(const struct dt_check_entry *again);
 /* Stores the rival that replaces the tuned plan, or stamps an entry that did not lose; sets written. */
 dt_status dt_check_update(struct dt_check_entry *entry, const char *directory, const char *journal,
                           int64_t deadline_ns) DT_MUST_CHECK;
+
+/* Without --update, too: notes in the store that the plan lost, so that look-ups call it stale, and takes the note back after a win
+ * or a tie; sets written.marked. */
+dt_status dt_check_mark(struct dt_check_entry *entry, const char *directory) DT_MUST_CHECK;
 
 /* A record as it was written, and its fields, borrowed from it. */
 struct dt_checked {

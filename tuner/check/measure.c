@@ -106,7 +106,7 @@ static dt_status compare(struct dt_check_entry *entry, double lose_alpha, int64_
 {
     struct dt_rig rig;
     struct dt_compare how = {.deadline_ns = deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
-                             .sets = DT_SETS_MOST,
+                             .sets = entry->opts->until_decided ? DT_SETS_MOST : DT_SETS_USUAL,
                              .seed = (uint64_t)entry->seed,
                              .decide = decide,
                              .judge = entry};
@@ -247,6 +247,25 @@ static void judge_rounds(struct dt_check_entry *entry)
                  entry->sets.count, 100 * entry->judge.threshold);
 }
 
+/* --require-resolution: what could not be told apart is no result. */
+static void judge_resolution(struct dt_check_entry *entry)
+{
+    double most = entry->opts->resolution, margin = entry->judge.margin;
+    bool judged = entry->verdict == DT_CHECK_WINS || entry->verdict == DT_CHECK_TIES;
+    if (!(most > 0) || !judged || margin <= most)
+        return;
+    entry->verdict = DT_CHECK_INCONCLUSIVE;
+    if (isnan(margin))
+        snprintf(entry->reason, sizeof entry->reason,
+                 "the noise floor is not known, and --require-resolution asks for %.3g %%",
+                 100 * most);
+    else
+        snprintf(entry->reason, sizeof entry->reason,
+                 "differences below %.3g %% are lost in the noise here, and --require-resolution "
+                 "asks for %.3g %%",
+                 100 * margin, 100 * most);
+}
+
 dt_status dt_check_measure(struct dt_check_entry *entry, double lose_alpha, int64_t deadline_ns)
 {
     entry->seed = dt_clock_wall_ns();
@@ -257,6 +276,7 @@ dt_status dt_check_measure(struct dt_check_entry *entry, double lose_alpha, int6
         judge_rounds(entry);
     if (!entry->entrants[0].out)
         judge_limit(entry);
+    judge_resolution(entry);
     dt_text_clean(entry->reason);
     for (int i = 0; i < entry->count; i++)
         dt_text_clean(entry->entrants[i].result.cause);

@@ -153,6 +153,8 @@ static struct dt_check_update update_of(const struct dt_check_entry *entry)
     return (struct dt_check_update){.known = true,
                                     .updated = entry->written.replaced  ? "replaced"
                                                : entry->written.stamped ? "stamped"
+                                               : entry->written.marked  ? "marked"
+                                               : entry->written.cleared ? "cleared"
                                                                         : NULL,
                                     .note = text_or_null(entry->written.note),
                                     .soft = json_incref(entry->today.soft),

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/figures.h"
 #include "db/store.h"
 #include "tuner/check/budget.h"
 #include "tuner/runner/runner.h"
@@ -25,18 +26,39 @@ static int stored_steps(const struct dt_check_entry *entry, double seconds[DT_EN
     return entry->count;
 }
 
-struct dt_check_span dt_check_span(const struct dt_check_entry *entry)
+/* Time of so many sets: as long as those of its session took, where that is stored. */
+static int64_t sets_ns(const struct dt_check_entry *entry, int sets)
 {
+    const struct dt_stored_info *info = &entry->item->entry.fingerprint.info;
     double seconds[DT_ENTRANTS];
     int n = stored_steps(entry, seconds);
-    return (struct dt_check_span){dt_check_estimate_ns(seconds, n, DT_SETS_LEAST),
-                                  dt_check_estimate_ns(seconds, n, DT_SETS_MOST)};
+    if (info->set_ns > 0 && info->set_plans > 0)
+        return sets * n * (info->set_ns / info->set_plans);
+    return dt_check_estimate_ns(seconds, n, sets);
+}
+
+struct dt_check_span dt_check_span(const struct dt_check_entry *entry)
+{
+    int most = entry->opts->until_decided ? DT_SETS_MOST : DT_SETS_USUAL;
+    return (struct dt_check_span){sets_ns(entry, DT_SETS_LEAST), sets_ns(entry, most)};
 }
 
 static void leave(struct dt_check_entry *entry, const char *why)
 {
     entry->verdict = DT_CHECK_NOT_CHECKED;
     snprintf(entry->reason, sizeof entry->reason, "%s", why);
+}
+
+/* What is left of the budget is less than its fewest sets take. */
+static dt_status leave_for_time(struct dt_check_entry *entry, int64_t least_ns)
+{
+    struct dt_text why = {0};
+    dt_text_add(&why, "the budget ended before it, which takes about ");
+    dt_figure_span((double)least_ns * 1e-9, &why);
+    dt_text_add(&why, ": --budget gives more");
+    leave(entry, dt_text_at(&why));
+    dt_text_fini(&why);
+    return DT_OK;
 }
 
 /* Handles an error: a signal or lack of memory stops the run, other errors only this entry. */
@@ -64,11 +86,25 @@ static dt_status update(struct dt_check_run *run, struct dt_check_entry *entry, 
     return DT_OK;
 }
 
+/* A store that cannot be written stays as it is, which is said; the check goes on. */
+static dt_status mark(struct dt_check_run *run, struct dt_check_entry *entry)
+{
+    dt_status status = run->failed.status < 0 ? DT_OK : dt_check_mark(entry, run->opts->directory);
+    if (status == DT_EINTR)
+        run->interrupted = true;
+    else if (status < 0) {
+        snprintf(entry->written.note, sizeof entry->written.note,
+                 "look-ups go on recommending it, as the store could not be changed: %.250s",
+                 dt_message());
+        dt_text_clean(entry->written.note);
+    }
+    return status == DT_ENOMEM ? status : DT_OK;
+}
+
 /* Checks the first of `left` remaining entries. */
 static dt_status check_one(struct dt_check_run *run, struct dt_check_entry *entry, int left,
                            int64_t end_ns)
 {
-    double seconds[DT_ENTRANTS];
     if (run->interrupted) {
         leave(entry, "interrupted");
         return DT_OK;
@@ -90,19 +126,17 @@ static dt_status check_one(struct dt_check_run *run, struct dt_check_entry *entr
     if (entry->verdict != DT_CHECK_INCONCLUSIVE)
         return DT_OK;
     DT_TRY(dt_check_soft(entry, end_ns));
-    int n = stored_steps(entry, seconds);
-    int64_t now = dt_clock_ns(),
-            share = dt_check_share_ns(end_ns - now, left, run->count == 0, seconds, n);
-    if (share == 0) {
-        leave(entry, "the budget ended before it: --budget gives more");
-        return DT_OK;
-    }
+    int64_t now = dt_clock_ns(), least = sets_ns(entry, DT_SETS_LEAST);
+    int64_t share = dt_check_share_ns(end_ns - now, left, run->count == 0, least,
+                                      sets_ns(entry, DT_CHECK_LEAST_LOSE));
+    if (share == 0)
+        return leave_for_time(entry, least);
     status = dt_check_measure(entry, dt_check_lose_alpha(run->comparisons), now + share);
     if (status < 0)
         return give_up(run, entry, status);
     if (run->opts->update)
-        return update(run, entry, now + 2 * share < end_ns ? now + 2 * share : end_ns);
-    return DT_OK;
+        DT_TRY(update(run, entry, now + 2 * share < end_ns ? now + 2 * share : end_ns));
+    return mark(run, entry);
 }
 
 /* Today's gain with its whole interval is below the share of the stored gain that --max-gain-loss allows. */

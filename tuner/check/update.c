@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Implements --update: replaces a plan that lost, with the figures of this comparison; stamps one that did not lose
+/* What a check writes into the store. Always: that the plan lost, which a later win or tie takes back. With --update: replaces a plan that lost, with the figures of this comparison; stamps one that did not lose
  * with the time, and if it won, with today's soft fingerprint. The figures and the gain of a plan that won stay those
  * of its session, so that many small losses of gain still add up to one that --max-gain-loss sees. */
 #include "tuner/check/check.h"
@@ -207,7 +207,7 @@ static dt_status elect(const struct dt_check_entry *entry, int64_t deadline_ns,
 {
     struct dt_rig rig;
     struct dt_compare how = {.deadline_ns = deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
-                             .sets = DT_SETS_MOST,
+                             .sets = DT_SETS_USUAL,
                              .seed = (uint64_t)dt_clock_wall_ns()};
     for (int i = 1; i < entry->count - entry->twin; i++)
         if (!entry->entrants[i].out)
@@ -253,19 +253,33 @@ static dt_status replace_failed(struct dt_check_entry *entry, const char *direct
     return status;
 }
 
+/* The entry's copy, and in it an info to write to. */
+static json_t *copy_with_info(const struct dt_check_entry *entry, json_t **info)
+{
+    json_t *copy = json_deep_copy(entry->item->stored);
+    json_t *fingerprint = json_object_get(copy, "fingerprint");
+    *info = json_object_get(fingerprint, "info");
+    if (!json_is_object(*info)) {
+        *info = json_object();
+        json_object_set_new(fingerprint, "info", *info);
+    }
+    return copy;
+}
+
+static void take_back_loss(json_t *info)
+{
+    json_object_del(info, "lost_ns");
+    json_object_del(info, "lost_to");
+}
+
 /* info.t_wall_ns stays the session's: newer results take precedence in merges, and a stamp is no result. A plan that
  * only ties keeps its soft fingerprint, so that changed versions remain visible. */
 static json_t *stamped(const struct dt_check_entry *entry)
 {
-    json_t *copy = json_deep_copy(entry->item->stored);
-    json_t *fingerprint = json_object_get(copy, "fingerprint");
-    json_t *info = json_object_get(fingerprint, "info");
+    json_t *info, *copy = copy_with_info(entry, &info);
     if (entry->verdict == DT_CHECK_WINS)
-        json_object_set(fingerprint, "soft", entry->today.soft);
-    if (!json_is_object(info)) {
-        info = json_object();
-        json_object_set_new(fingerprint, "info", info);
-    }
+        json_object_set(json_object_get(copy, "fingerprint"), "soft", entry->today.soft);
+    take_back_loss(info);
     json_object_set_new(info, "checked_ns", json_integer((json_int_t)dt_clock_wall_ns()));
     return copy;
 }
@@ -285,4 +299,22 @@ dt_status dt_check_update(struct dt_check_entry *entry, const char *directory, c
     snprintf(entry->written.note, sizeof entry->written.note,
              "not updated: no other plan was found to be better");
     return DT_OK;
+}
+
+dt_status dt_check_mark(struct dt_check_entry *entry, const char *directory)
+{
+    bool lost = entry->verdict == DT_CHECK_LOSES;
+    bool judged = lost || entry->verdict == DT_CHECK_WINS || entry->verdict == DT_CHECK_TIES;
+    const struct dt_stored_info *known = &entry->item->entry.fingerprint.info;
+    json_t *info;
+    if (!judged || entry->written.replaced || entry->written.stamped ||
+        (!lost && !(known->lost_ns > 0)))
+        return DT_OK;
+    json_t *copy = copy_with_info(entry, &info);
+    take_back_loss(info);
+    if (lost) {
+        json_object_set_new(info, "lost_ns", json_integer((json_int_t)dt_clock_wall_ns()));
+        json_object_set_new(info, "lost_to", json_string(entry->reason));
+    }
+    return put(entry, directory, copy, lost ? &entry->written.marked : &entry->written.cleared);
 }

@@ -82,13 +82,15 @@ struct dt_simulate_options {
 
 struct dt_lookup_options {
     const char *mode, *machine, *tier;
+    double resolution;                         /* share; 0: not given */
     const char *engine, *program, *checkpoint; /* a plan in an engine's flags */
     bool engines;
 };
 
 struct dt_check_options {
     const char *require, *junit;
-    double threshold, max_gain_loss; /* shares: 0.03 */
+    double threshold, max_gain_loss, resolution; /* shares: 0.03 */
+    int64_t until_ns;                            /* 0: not given */
     bool update, github;
 };
 

@@ -61,7 +61,7 @@ static dt_status set_size(const struct dt_job *job, int size, struct dt_workload
         return dt_fail(
             DT_EUSAGE,
             "the input file %s: x is %d x %d, but --size %d asks for %d x %d latent pixels",
-            job->input, height, width, size, workload->height, workload->width);
+            job->input, width, height, size, workload->width, workload->height);
     workload->height = height;
     workload->width = width;
     workload->guidance = false;

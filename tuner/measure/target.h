@@ -108,6 +108,9 @@ dt_status dt_target_devices_free(const struct dt_target *target) DT_MUST_CHECK;
 /* Product name of the GPUs ("Simulated GPU" for fake ones); NULL on cores. Borrowed. */
 const char *dt_target_hardware(const struct dt_target *target);
 
+/* The text that image.step has for this word of a record; NULL: none of them. */
+const char *dt_target_step(const char *doc);
+
 /* Seconds of a batch of whole images whose step takes `step` seconds; without text encoder and VAE where they are not known. */
 double dt_target_image_seconds(const struct dt_target *target, double step, int batch);
 

@@ -4,6 +4,7 @@
 #include "base/figures.h"
 #include "tuner/session/finals.h"
 #include "tuner/session/trials.h"
+#include "tuner/session/verdict.h"
 
 #include <math.h>
 
@@ -80,6 +81,27 @@ static const struct dt_reference *missing(const struct dt_session *session)
     return NULL;
 }
 
+/* A plan was tried that a session need not try, or there is none, or the search ended by itself. */
+static bool searched(const struct dt_session *session)
+{
+    int failed, tried = dt_session_tried_count(session, &failed);
+    bool any =
+        session->search.stopped || (session->target->plans >= 0 && tried >= session->target->plans);
+    for (int i = 0; i < session->count && !any; i++)
+        any = session->trials[i].outcome != DT_TRIAL_INTERRUPTED &&
+              !dt_trials_is_known(session, &session->trials[i].point);
+    return any;
+}
+
+static void add_not_searched(const struct dt_session *session, struct dt_text *out)
+{
+    int failed, tried = dt_session_tried_count(session, &failed);
+    dt_text_add(out, "there was no time for a search: %d of ", tried);
+    dt_target_plans(session->target, out);
+    dt_text_add(out, " %s tried, and no other than those that are always tried",
+                tried == 1 ? "was" : "were");
+}
+
 void dt_session_doubt(const struct dt_session *session, struct dt_text *out)
 {
     struct errors errors;
@@ -89,6 +111,10 @@ void dt_session_doubt(const struct dt_session *session, struct dt_text *out)
     else if (reference != NULL)
         dt_text_add(out, "the plans were not verified, as their reference failed: %s",
                     reference->cause);
+    else if (!searched(session))
+        add_not_searched(session, out);
+    else
+        dt_verdict_unresolved(session, out);
 }
 
 double dt_doubts_budget(const struct dt_session *session)

@@ -311,7 +311,7 @@ dt_status dt_finals_run(struct dt_session *session)
         enter_all(session, challenged ? &challenger : NULL);
     struct dt_compare how = {.deadline_ns =
                                  session->clock.deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
-                             .sets = DT_SETS_MOST,
+                             .sets = DT_SETS_USUAL,
                              .seed = (uint64_t)session->job->seed + 1,
                              .progress = session->watch != NULL ? session->watch->set : NULL,
                              .context = session->watch != NULL ? session->watch->context : NULL};

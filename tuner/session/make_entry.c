@@ -55,6 +55,8 @@ struct dt_fingerprint dt_entry_fingerprint(const struct dt_session *session)
     json_incref(made.hard);
     json_incref(made.soft);
     made.info.t_wall_ns = dt_clock_wall_ns();
+    made.info.set_ns = session->finals.sets.set_ns;
+    made.info.set_plans = session->finals.entrant_count;
     return made;
 }
 
@@ -215,6 +217,7 @@ json_t *dt_entry(const struct dt_session *session)
     if (best == NULL || session->limit_broken)
         return NULL;
     struct dt_noise noise = dt_session_noise(session);
+    int failed;
     struct dt_stored_entry entry = {
         .known = true,
         .key = json_incref(target->identity.key),
@@ -227,6 +230,9 @@ json_t *dt_entry(const struct dt_session *session)
         .baseline = dt_measured_of(dt_session_role(session, DT_ENTRANT_BASELINE), target),
         .gain = dt_session_gain(session),
         .noise = dt_noise_floor_of(&noise),
+        .resolution = dt_session_resolution(session),
+        .tried = dt_session_tried_count(session, &failed),
+        .plans = target->plans > 0 ? target->plans : 0,
         .image = dt_entry_image(target),
         .journal = session->store.id};
     fill_top(session, &entry);

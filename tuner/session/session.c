@@ -47,10 +47,12 @@ static dt_status doubt_status(const struct dt_session *session)
     struct dt_text doubt = {0};
     dt_session_doubt(session, &doubt);
     dt_status status = DT_OK;
-    if (doubt.size > 0)
-        status = dt_fail(DT_EPROVISIONAL, "%s; the result is provisional", dt_text_at(&doubt));
-    else if (session->verdict == DT_VERDICT_PROVISIONAL && session->finals.entrant_count > 0 &&
-             session->finals.entrants[0].out)
+    if (doubt.size > 0) {
+        dt_text_add(&doubt, "; the result is provisional");
+        dt_doubts_need(session, &doubt);
+        status = dt_fail(DT_EPROVISIONAL, "%s", dt_text_at(&doubt));
+    } else if (session->verdict == DT_VERDICT_PROVISIONAL && session->finals.entrant_count > 0 &&
+               session->finals.entrants[0].out)
         status = dt_fail(DT_EPROVISIONAL,
                          "the default plan failed in the final comparison (%s: %s): the result is "
                          "provisional",

@@ -21,6 +21,8 @@
 #define DT_TRIALS_SHARE   0.60
 #define DT_SHOOTOUT_SHARE 0.75
 
+#define DT_TIE_MOST 0.25 /* a tie in which a larger gain may hide decides nothing */
+
 #define DT_KNOWN 4 /* most plans taken from the store */
 #define DT_SHOTS 4 /* most plans of a shoot-out: the default and its challengers */
 
@@ -176,6 +178,9 @@ const struct dt_entrant *dt_session_entrant(const struct dt_session *session,
 /* The result is ok and keeps --max-latency. */
 bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result);
 
+/* Plans whose last attempt was not interrupted; *failed: how many of them failed. */
+int dt_session_tried_count(const struct dt_session *session, int *failed);
+
 /* The best eligible trial so far; NULL: none. */
 const struct dt_result *dt_session_leader(const struct dt_session *session);
 
@@ -188,12 +193,18 @@ bool dt_session_provisional(const struct dt_session *session);
 /* Appends the reason, without a stop at its end, for which the result is provisional whatever the final comparison shows:
  *   - all plans of several ranks, two at least, differ from the 1-rank plan by the same error (within a factor of two), so
  *     that the reference may be the one that is wrong;
- *   - plans of the final comparison were not verified, since their reference could not be run.
+ *   - plans of the final comparison were not verified, since their reference could not be run;
+ *   - no plan was tried but those that a session must try, and there are others;
+ *   - the comparison with the challenger has no noise floor, or is a tie so wide that a gain of DT_TIE_MOST may hide in it.
  * Nothing: there is no such reason. */
 void dt_session_doubt(const struct dt_session *session, struct dt_text *out);
 
 /* The objective's value, smaller is better; NAN: none. */
 double dt_session_value(const struct dt_session *session, const struct dt_result *result);
+
+/* The smallest gain of the challenger that the final comparison could have taken for noise, as a share: by the noise floor, and, where
+ * the default stays, by the interval. NAN: not known. */
+double dt_session_resolution(const struct dt_session *session);
 
 /* The noise floor from the default's twin in the final comparison; pairs is 0 without a twin. */
 struct dt_noise dt_session_noise(const struct dt_session *session);

@@ -85,3 +85,16 @@ dt_status dt_session_keep(struct dt_session *session, const struct dt_result *re
         session->tried.leader = session->count;
     return DT_OK;
 }
+
+int dt_session_tried_count(const struct dt_session *session, int *failed)
+{
+    int tried = 0;
+    *failed = 0;
+    for (int i = 0; i < session->count; i++) {
+        enum dt_outcome outcome = session->trials[i].outcome;
+        bool counts = dt_session_counts(session, i) && outcome != DT_TRIAL_INTERRUPTED;
+        tried += counts;
+        *failed += counts && outcome != DT_TRIAL_OK && outcome != DT_TRIAL_SLOW;
+    }
+    return tried;
+}

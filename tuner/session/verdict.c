@@ -201,6 +201,41 @@ static bool compared_enough(const struct dt_session *session, const struct dt_en
     return challenger->ratio.sets >= DT_SETS_LEAST;
 }
 
+/* The challenger ran beside the default in enough sets to be judged; NULL: not so, or there is none. */
+static const struct dt_entrant *judged_challenger(const struct dt_session *session)
+{
+    const struct dt_entrant *challenger = &session->finals.entrants[1];
+    bool stands = session->finals.entrant_count > 1 && dt_session_against_default(session) &&
+                  challenger->role == DT_ENTRANT_CANDIDATE && dt_session_enough(session) &&
+                  !challenger->out && compared_enough(session, challenger) &&
+                  dt_session_eligible(session, &challenger->result);
+    return stands ? challenger : NULL;
+}
+
+double dt_session_resolution(const struct dt_session *session)
+{
+    const struct dt_entrant *challenger = judged_challenger(session);
+    double margin = dt_session_noise(session).margin;
+    if (challenger == NULL || isnan(margin) || dt_judge_beats(&challenger->ratio, margin))
+        return margin;
+    return fmax(margin, 1 / challenger->ratio.interval.low - 1);
+}
+
+void dt_verdict_unresolved(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_entrant *challenger = judged_challenger(session);
+    double resolution = dt_session_resolution(session);
+    if (challenger == NULL)
+        return;
+    if (isnan(resolution)) {
+        dt_text_add(out, "the noise floor is not known: ");
+        dt_session_noise_note(session, out);
+    } else if (!dt_judge_beats(&challenger->ratio, dt_session_noise(session).margin) &&
+               resolution > DT_TIE_MOST && !(challenger->ratio.ratio > 1 + resolution)) {
+        dt_text_add(out, "a gain of up to %.0f %% may hide in the noise", 100 * resolution);
+    }
+}
+
 static void decide_against_default(struct dt_session *session, bool challenged)
 {
     const struct dt_entrant *challenger = &session->finals.entrants[1];

@@ -22,6 +22,9 @@ int dt_verdict_choose(struct dt_session *session, const struct dt_entrant entran
 void dt_verdict_decide(struct dt_session *session);
 
 /* Sets a provisional result when there was no final comparison. */
+/* Appends why the comparison with the challenger says nothing, though it has enough sets; nothing: it does. */
+void dt_verdict_unresolved(const struct dt_session *session, struct dt_text *out);
+
 void dt_verdict_end(struct dt_session *session);
 
 /* The entrant runs the default plan. */

@@ -26,7 +26,7 @@
 #define RIVALS    4
 #define ENTRANTS  (RIVALS + 2) /* the tuned plan, its rivals, its twin */
 #define ROUNDS    4            /* of a set */
-#define ALL       (DT_SETS_MOST * ROUNDS)
+#define ALL       (DT_SETS_USUAL * ROUNDS)
 #define DRIFT     0.02
 #define DRIFT_TAU 60.0
 
@@ -142,7 +142,7 @@ static void check_entry(const struct planted *planted, struct noise *noise, uint
     bool decided = false;
     if (planted->blocks)
         fill_blocks(planted->rivals + 2, noise);
-    while (sets.count < DT_SETS_MOST && (!decided || planted->one_by_one)) {
+    while (sets.count < DT_SETS_USUAL && (!decided || planted->one_by_one)) {
         if (planted->one_by_one)
             judge.rivals[0].verdict = DT_CHECK_INCONCLUSIVE; /* it is never skipped */
         if (planted->blocks)
@@ -344,12 +344,14 @@ static int spend(struct clock *clock, int left, double step, struct noise *noise
     bool decided = false;
     for (int i = 0; i < ENTRANTS; i++)
         steps[i] = step;
-    int64_t share_ns = dt_check_share_ns((int64_t)((clock->end - clock->now) * 1e9), left,
-                                         left == ENTRIES, steps, ENTRANTS);
+    int64_t share_ns =
+        dt_check_share_ns((int64_t)((clock->end - clock->now) * 1e9), left, left == ENTRIES,
+                          dt_check_estimate_ns(steps, ENTRANTS, DT_SETS_LEAST),
+                          dt_check_estimate_ns(steps, ENTRANTS, DT_CHECK_LEAST_LOSE));
     double deadline = clock->now + (double)share_ns * 1e-9;
     if (share_ns == 0)
         return 0;
-    while (!decided && sets.count < DT_SETS_MOST && clock->now + 1.1 * longest <= deadline) {
+    while (!decided && sets.count < DT_SETS_USUAL && clock->now + 1.1 * longest <= deadline) {
         int visits = visit_set(&planted, &judge, noise, &sets, (uint64_t)left);
         double took = ENTRANTS * (0.4 + 5 * step) + visits * visit_seconds(step);
         longest = took > longest ? took : longest;

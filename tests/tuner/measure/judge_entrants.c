@@ -141,7 +141,7 @@ static void test_a_gain_within_the_margin_is_not_decided(void **state)
     assert_int_equal(dt_judge_rounds(judged, 3, 64, DT_LOOKS), 32);
     assert_true(dt_judge_beats(&judged[1].ratio, dt_judge_margin(&judged[2].ratio)));
     assert_int_equal(dt_judge_rounds(judged, 3, 64, 2), 16);
-    assert_true(near(dt_judge_margin(&judged[2].ratio), 0.03));
+    assert_true(near(dt_judge_margin(&judged[2].ratio), 0.03 / 0.97));
     assert_true(dt_judge_faster(&judged[1].ratio));
     assert_false(dt_judge_beats(&judged[1].ratio, dt_judge_margin(&judged[2].ratio)));
     for (int k = 0; k < 64; k++)
@@ -157,11 +157,15 @@ static void test_margin(void **state)
     struct dt_ratio above = {.pairs = 8, .ratio = 1.02, .interval = {0.99, 1.05}};
     struct dt_ratio none = {.pairs = 0, .interval = {NAN, NAN}};
     struct dt_ratio gain = {.pairs = 8, .ratio = 0.955, .interval = {0.95, 0.96}};
-    assert_true(near(dt_judge_margin(&below), 0.04));
+    assert_true(near(dt_judge_margin(&below), 0.04 / 0.96));
     assert_true(near(dt_judge_margin(&above), 0.05));
     assert_true(isnan(dt_judge_margin(&none)));
     assert_true(dt_judge_beats(&gain, 0.04) && dt_judge_beats(&gain, NAN));
     assert_false(dt_judge_beats(&gain, 0.05) || dt_judge_beats(&above, 0));
+    /* A floor above 100 % does not forbid a plan 120 times as fast. */
+    struct dt_ratio huge = {.pairs = 8, .ratio = 1.0 / 120, .interval = {1.0 / 150, 1.0 / 100}};
+    assert_true(dt_judge_beats(&huge, 1.5));
+    assert_false(dt_judge_beats(&huge, 119.5));
     fresh(3);
     judged[2] = (struct dt_judged){.values = values[2], .twin = true, .out = true};
     for (int k = 0; k < 64; k++)

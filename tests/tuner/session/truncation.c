@@ -121,8 +121,8 @@ static void finish(struct dt_session *session, const struct world *world)
     for (int i = 0; i < session->finals.entrant_count; i++)
         dt_entrant_fini(&session->finals.entrants[i]);
     session->finals.entrant_count = 0;
-    session->finals.sets = (struct dt_sets){.count = DT_SETS_MOST};
-    for (int s = 0; s < DT_SETS_MOST; s++)
+    session->finals.sets = (struct dt_sets){.count = DT_SETS_USUAL};
+    for (int s = 0; s < DT_SETS_USUAL; s++)
         session->finals.sets.rounds[s] = DT_SET_ROUNDS;
     if (entry_of(world, &session->target->fallback)->outcome == DT_TRIAL_OK)
         session->finals.entrants[session->finals.entrant_count++] =

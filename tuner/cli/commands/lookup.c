@@ -9,6 +9,7 @@
 #include "tuner/cli/print.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -84,15 +85,17 @@ static dt_status print(const struct dt_options *options, const struct dt_answer 
     return exported ? print_export(&own, answer) : DT_OK;
 }
 
-/* Values of --require; decided: an exact answer that is not provisional. */
+/* Values of --require; decided: an exact answer that is not provisional, and did not lose in a check since. */
 struct required {
     enum dt_tier tier;
     bool decided;
+    double resolution; /* share; 0: any */
 };
 
-static dt_status read_required(const char *text, struct required *required)
+static dt_status read_required(const char *text, double resolution, struct required *required)
 {
     required->decided = strcmp(text, "decided") == 0;
+    required->resolution = resolution;
     return dt_tier_find("--require", required->decided ? "exact" : text, &required->tier);
 }
 
@@ -112,12 +115,19 @@ static bool is_of_cores(const struct dt_options *options, const struct dt_answer
     return other;
 }
 
+/* --require-resolution is of plans as they were measured. */
+static bool resolved(const struct dt_answer *answer, const struct required *required)
+{
+    return !(required->resolution > 0) ||
+           (answer->measured.known && answer->measured.resolution <= required->resolution);
+}
+
 static bool enough(const struct dt_options *options, const struct dt_answer *answer,
                    const struct required *required)
 {
     bool weak = required->tier > DT_TIER_HEURISTIC && is_of_cores(options, answer);
-    return !weak && answer->tier >= required->tier &&
-           !(required->decided && answer->why_provisional != NULL);
+    return !weak && answer->tier >= required->tier && resolved(answer, required) &&
+           !(required->decided && (answer->why_provisional != NULL || answer->lost));
 }
 
 /* Nothing is stored: a name that is no engine may be mistyped. */
@@ -133,9 +143,31 @@ static dt_status check_engine(const struct dt_options *options)
     return DT_OK;
 }
 
+/* The last reason for which it is stale. */
+static const char *reason_lost(const struct dt_answer *answer)
+{
+    size_t n = json_array_size(answer->stale_reasons);
+    const char *text = json_string_value(json_array_get(answer->stale_reasons, n - 1));
+    return text != NULL ? text : "it lost in a check";
+}
+
+static dt_status fail_resolution(const struct dt_options *options, const struct dt_query *query,
+                                 const struct dt_answer *answer)
+{
+    char known[100] = "the noise of its comparison is not known";
+    if (answer->measured.known && isfinite(answer->measured.resolution))
+        snprintf(known, sizeof known, "its comparison could not tell differences below %.3g %%",
+                 100 * answer->measured.resolution);
+    return dt_fail(
+        DT_EWEAK,
+        "the plan stored for %s is not measured to --require-resolution %.3g%%: %s; tune "
+        "again on a quiet machine",
+        dt_query_title_of(query, answer), 100 * options->lookup.resolution, known);
+}
+
 /* Prints only JSON, which includes the tier; a plan alone would not show it. */
 static dt_status refuse(const struct dt_options *options, const struct dt_query *query,
-                        const struct dt_answer *answer)
+                        const struct dt_answer *answer, const struct required *required)
 {
     if (answer->entry == NULL && answer->refused == NULL && options->lookup.engine != NULL)
         DT_TRY(check_engine(options));
@@ -151,6 +183,13 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
                        "the plan stored for %s was measured on cores by %s, not by %s, and may "
                        "lose on GPUs; --require heuristic takes it",
                        dt_query_title_of(query, answer), answer->engine, options->lookup.engine);
+    if (answer->tier >= required->tier && answer->entry != NULL && !resolved(answer, required))
+        return fail_resolution(options, query, answer);
+    if (answer->tier == DT_TIER_EXACT && answer->why_provisional == NULL)
+        return dt_fail(DT_EWEAK,
+                       "the plan stored for %s is no longer the best: %s; run dittune again, or "
+                       "--require exact takes it",
+                       dt_query_title_of(query, answer), reason_lost(answer));
     if (answer->tier == DT_TIER_EXACT)
         return dt_fail(DT_EWEAK,
                        "the plan stored for %s is provisional, not decided: %s; --require exact "
@@ -191,7 +230,7 @@ static dt_status look(const struct dt_options *options, const struct dt_query *q
     dt_status status = dt_lookup(snapshot, query, &answer);
     if (status == DT_OK)
         status = enough(options, answer, required) ? print(options, answer)
-                                                   : refuse(options, query, answer);
+                                                   : refuse(options, query, answer, required);
     dt_answer_free(answer);
     dt_snapshot_close(snapshot);
     return status;
@@ -204,7 +243,7 @@ dt_status dt_command_lookup(const struct dt_options *options)
     enum dt_form form;
     if (options->print.format != NULL)
         DT_TRY(dt_form_parse(options->print.format, &form));
-    DT_TRY(read_required(options->lookup.tier, &required));
+    DT_TRY(read_required(options->lookup.tier, options->lookup.resolution, &required));
     if (options->lookup.engines)
         return dt_export_engines(options);
     if (options->job.plan != NULL)

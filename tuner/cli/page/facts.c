@@ -73,7 +73,7 @@ static void add_sure(const struct page_view *view, struct dt_text *out)
 static void add_change(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
-    int failed, tried = dt_report_tried(session, &failed);
+    int failed, tried = dt_session_tried_count(session, &failed);
     dt_text_add(out, "%d of ", tried);
     dt_target_plans(session->target, out);
     dt_text_add(out, " were tried");
@@ -359,11 +359,13 @@ static void add_error(const struct page_view *view, struct dt_text *out)
         if (dt_point_equal(view->session->target->space, &view->rows[i].result->point,
                            &best->point))
             error = view->rows[i].result->verified_error;
+    const struct dt_target *target = view->session->target;
+    const char *dtype = target->reference != NULL ? "float32" : target->identity.dtype;
     if (error == 0)
-        dt_text_add(out, "Bit for bit that of the reference (one rank, in float32).");
+        dt_text_add(out, "Bit for bit that of the reference (one rank, in %s).", dtype);
     else if (isfinite(error))
-        dt_text_add(out, "Within a relative error of %.1g of the reference (one rank, in float32).",
-                    error);
+        dt_text_add(out, "Within a relative error of %.1g of the reference (one rank, in %s).",
+                    error, dtype);
     else
         dt_text_add(out, "It was not compared with a reference.");
 }

@@ -120,7 +120,7 @@ static void add_inconclusive(const struct dt_session *session, const struct dt_e
     if (needed > 0)
         dt_text_add(out, "; if that is its true speed, about %d sets decide.", needed);
     else
-        dt_text_add(out, ", a difference that %d sets would not show.", DT_SETS_MOST);
+        dt_text_add(out, ", a difference that %d sets would not show.", DT_SETS_USUAL);
 }
 
 /* Why nothing was decided. */
@@ -186,22 +186,9 @@ static void add_default(const struct dt_entrant *candidate, int tried, struct dt
                     candidate->ratio.pairs);
 }
 
-int dt_report_tried(const struct dt_session *session, int *failed)
-{
-    int tried = 0;
-    *failed = 0;
-    for (int i = 0; i < session->count; i++) {
-        enum dt_outcome outcome = session->trials[i].outcome;
-        bool counts = dt_session_counts(session, i) && outcome != DT_TRIAL_INTERRUPTED;
-        tried += counts;
-        *failed += counts && outcome != DT_TRIAL_OK && outcome != DT_TRIAL_SLOW;
-    }
-    return tried;
-}
-
 void dt_report_sureness(const struct dt_session *session, struct dt_text *out)
 {
-    int failed, tried = dt_report_tried(session, &failed);
+    int failed, tried = dt_session_tried_count(session, &failed);
     const struct dt_entrant *best =
         session->finals.best >= 0 ? &session->finals.entrants[session->finals.best] : NULL;
     const struct dt_entrant *candidate = candidate_of(session);
@@ -293,7 +280,7 @@ static void add_search(const struct dt_session *session, struct dt_text *out)
 
 static void add_counts(const struct dt_session *session, struct dt_text *out)
 {
-    int failed, tried = dt_report_tried(session, &failed);
+    int failed, tried = dt_session_tried_count(session, &failed);
     const char *hardware = dt_target_hardware(session->target);
     const char *step = session->target->image.step;
     dt_text_add(out, "\n%s; objective: %s%s%s%s\n%d of ", session->target->identity.title,

@@ -18,8 +18,6 @@ bool dt_report_whole_image(const struct dt_session *session, struct dt_text *out
 
 /* The sentence on how certain the session's verdict is. */
 void dt_report_sureness(const struct dt_session *session, struct dt_text *out);
-/* Plans whose last attempt was not interrupted; *failed: how many of them did. */
-int dt_report_tried(const struct dt_session *session, int *failed);
 
 /* Appends the warnings about the samples, one line each. */
 void dt_report_warnings(const struct dt_result *result, struct dt_text *out);

@@ -57,23 +57,23 @@ static int rounds_of_pair(const struct course *course)
     return rounds < most ? rounds : most;
 }
 
-/* Entrant 0 has several rivals, and the rounds of a set suffice for a pair with each. */
+/* Entrant 0 has several rivals, its twin among them, and the rounds of a set suffice for a pair with each. */
 static bool pairs_help(const struct course *course)
 {
     int rivals = 0;
     for (int i = 1; i < course->n; i++)
-        rivals += takes_part(&course->entrants[i]) && !dt_entrant_twin(&course->entrants[i]);
+        rivals += takes_part(&course->entrants[i]);
     return rivals > 1 && rounds_of_pair(course) >= LEAST_ROUNDS;
 }
 
-/* The plan does not fit while others are resident: from now on fewer are. A twin that does not fit is dropped. */
+/* The plan does not fit while others are resident: from now on fewer are. */
 static bool crowded_out(struct course *course, struct dt_entrant *entrant)
 {
     bool others = false;
     for (int i = 0; i < course->n; i++)
         others = others ||
                  (course->entrants[i].resident.group != NULL && i != entrant - course->entrants);
-    if (!others || entrant->result.outcome != DT_TRIAL_MEMORY || dt_entrant_twin(entrant))
+    if (!others || entrant->result.outcome != DT_TRIAL_MEMORY)
         return false;
     entrant->result.outcome = DT_TRIAL_OK;
     course->roomier = false;
@@ -287,9 +287,9 @@ static dt_status one_by_one(struct course *course, int base, int64_t began_ns, i
 }
 
 /* Makes a plan resident in a set of pairs; a failure is handled. */
-static dt_status load_for_pair(struct course *course, struct dt_entrant *entrant)
+static dt_status load_for_pair(struct course *course, struct dt_entrant *entrant, int64_t began_ns)
 {
-    DT_TRY(load(course, entrant, course->how->deadline_ns));
+    DT_TRY(load(course, entrant, deadline_of(course, entrant, began_ns)));
     if (entrant->result.outcome != DT_TRIAL_OK && !late(course, entrant) &&
         !crowded_out(course, entrant))
         fail(course, entrant);
@@ -310,13 +310,13 @@ static dt_status in_pairs(struct course *course, int base, int64_t began_ns, int
     int order[DT_ENTRANTS] = {0}, rounds = rounds_of_pair(course);
     course->rig->pinned = true;
     preparing_order(course, order);
-    dt_status status = load_for_pair(course, first);
+    dt_status status = load_for_pair(course, first, began_ns);
     for (int k = 0; status == DT_OK && k < course->n && pairs_go_on(course); k++) {
         const int members[2] = {0, order[k]};
         struct dt_entrant *other = &course->entrants[order[k]];
         if (order[k] == 0 || !takes_part(other))
             continue;
-        status = load_for_pair(course, other);
+        status = load_for_pair(course, other, began_ns);
         for (int i = 0; status == DT_OK && i < rounds && takes_part(first) && takes_part(other) &&
                         pairs_go_on(course);
              i++)
@@ -366,8 +366,9 @@ static dt_status one_set(struct course *course)
     return status;
 }
 
-/* A twin must not cost the comparison its verdict: it is dropped when the sets needed to decide do not fit with it. */
-static void spare_twin(struct course *course)
+/* The baseline must not cost the comparison its verdict: it is dropped when the sets needed to decide do not fit with it. The twin
+ * stays, as nothing is decided without it. */
+static void spare_baseline(struct course *course)
 {
     int missing = DT_SETS_LEAST - course->sets->count;
     int64_t left = course->how->deadline_ns - dt_clock_ns();
@@ -376,7 +377,7 @@ static void spare_twin(struct course *course)
         return;
     for (int i = 0; i < course->n; i++) {
         struct dt_entrant *entrant = &course->entrants[i];
-        if (!dt_entrant_twin(entrant) || entrant->out)
+        if (i == 0 || entrant->role != DT_ENTRANT_BASELINE || entrant->decisive || entrant->out)
             continue;
         entrant->out = true;
         entrant->out_set = course->sets->count;
@@ -412,7 +413,7 @@ static dt_status sets_until(struct course *course)
     while (course->sets->count < how->sets && !course->entrants[0].out && !course->ended &&
            fits(course)) {
         int before = course->sets->count;
-        spare_twin(course);
+        spare_baseline(course);
         DT_TRY(one_set(course));
         if (course->sets->count == before)
             continue;

@@ -107,12 +107,12 @@ struct dt_ratio dt_judge_ratio(const double a[], const double b[], const struct 
 
 double dt_judge_margin(const struct dt_ratio *twin)
 {
-    return says(twin) ? fmax(1 - twin->interval.low, twin->interval.high - 1) : NAN;
+    return says(twin) ? fmax(1 / twin->interval.low, twin->interval.high) - 1 : NAN;
 }
 
 bool dt_judge_beats(const struct dt_ratio *ratio, double margin)
 {
-    return dt_judge_faster(ratio) && !(1 - ratio->ratio <= margin);
+    return dt_judge_faster(ratio) && !(1 / ratio->ratio <= 1 + margin);
 }
 
 static double margin_of(const struct dt_judged judged[], int n)
@@ -124,10 +124,21 @@ static double margin_of(const struct dt_judged judged[], int n)
     return margin;
 }
 
+/* The twin is still measured, but not enough for a margin. */
+static bool lacks_margin(const struct dt_judged judged[], int n)
+{
+    for (int i = 1; i < n; i++)
+        if (judged[i].twin && !judged[i].out)
+            return isnan(dt_judge_margin(&judged[i].ratio));
+    return false;
+}
+
 /* Better by less than the margin is undecided: with more rounds the margin shrinks. */
 static bool decided(const struct dt_judged judged[], int n)
 {
     double margin = margin_of(judged, n);
+    if (lacks_margin(judged, n))
+        return false;
     for (int i = 1; i < n; i++) {
         const struct dt_ratio *ratio = &judged[i].ratio;
         if (!judged[i].decisive || judged[i].out)

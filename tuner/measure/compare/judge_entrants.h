@@ -65,10 +65,11 @@ bool dt_judge_narrow(const struct dt_ratio *ratio);
 /* "faster", "slower", "tie" (narrow, and neither), or "undecided" */
 const char *dt_judge_text(const struct dt_ratio *ratio);
 
-/* Largest |ratio - 1| that noise alone may cause: the limit of the twin's interval. NAN: unknown. */
+/* The noise floor: a factor of 1 + margin, either way, may be noise alone: the far end of the twin's interval, on the log scale.
+ * NAN: unknown. */
 double dt_judge_margin(const struct dt_ratio *twin);
 
-/* The interval shows it better, and the ratio by more than the margin, if known. */
+/* The interval shows it better, and by a larger factor than the margin's, if known. */
 bool dt_judge_beats(const struct dt_ratio *ratio, double margin);
 
 /* After a set: judges when this is a look; true when every decisive entrant is then decided. */

@@ -16,7 +16,7 @@ struct dt_noise {
     int sets;     /* sets of fresh processes; 0: one start */
     double ratio; /* twin's times over the first copy's */
     struct dt_interval interval;
-    double margin; /* largest |ratio - 1| that the interval holds */
+    double margin; /* a factor of 1 + margin, either way, may be noise */
     double cv;     /* spread of the visits of the noisier copy: 1.4826 MAD over the median */
     bool noisy;    /* margin or cv above DT_NOISE_MOST */
     bool differs;  /* the interval excludes 1: placement or order had an effect */

@@ -9,21 +9,29 @@
 /* What `unit` of hello says that a step of this worker is. */
 static const struct {
     const char *name, *doc;
-} units[] = {{"step", "denoising step"}, {"image", "whole image"}, {"run", "run"}};
+} units[] = {{NULL, "step"}, {"step", "denoising step"}, {"image", "whole image"}, {"run", "run"}};
+
+const char *dt_target_step(const char *doc)
+{
+    for (size_t i = 0; doc != NULL && i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(doc, units[i].doc) == 0)
+            return units[i].doc;
+    return NULL;
+}
 
 dt_status dt_target_image(const struct dt_wanted *wanted, struct dt_target *target)
 {
     const json_t *told = json_object_get(target->worker.hello, "job"),
                  *measured = json_object_get(target->worker.ready, "text_and_vae_ns");
     const json_t *unit = json_object_get(target->worker.hello, "unit");
-    const char *word = unit != NULL ? json_string_value(unit) : "step";
-    target->image.step = NULL;
-    for (size_t i = 0; word != NULL && i < sizeof units / sizeof units[0]; i++)
+    const char *word = json_string_value(unit);
+    target->image.step = unit == NULL ? units[0].doc : NULL; /* a step of what, it does not say */
+    for (size_t i = 1; word != NULL && i < sizeof units / sizeof units[0]; i++)
         if (strcmp(word, units[i].name) == 0)
             target->image.step = units[i].doc;
     if (target->image.step == NULL)
         return dt_fail(DT_EUSAGE, "the worker's hello: 'unit' is none of step, image and run");
-    target->image.whole = strcmp(word, "image") == 0;
+    target->image.whole = word != NULL && strcmp(word, "image") == 0;
     json_int_t steps = json_integer_value(json_object_get(told, "steps"));
     if (measured != NULL && !json_is_null(measured) &&
         (!json_is_integer(measured) || json_integer_value(measured) <= 0))

@@ -431,6 +431,22 @@ static dt_status read_hello(const struct dt_job *job, const json_t *hello, struc
     return make_key(job, name, workload, target);
 }
 
+/* An option of dittune after the worker's arguments is one of them: the words are named, as that is easily overlooked. */
+static dt_status not_started(const struct dt_target *target, const char *cause)
+{
+    struct dt_text given = {0};
+    dt_quote_arguments(target->worker.arguments, &given);
+    dt_status status =
+        given.size == 0
+            ? dt_fail(DT_FAILED, "the worker %s did not start: %s", target->worker.program, cause)
+            : dt_fail(DT_FAILED,
+                      "the worker %s did not start: %s; its arguments were%s, and options of "
+                      "dittune stand before the --",
+                      target->worker.program, cause, dt_text_at(&given));
+    dt_text_fini(&given);
+    return status;
+}
+
 dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
 {
     target->foreign = true;
@@ -451,8 +467,7 @@ dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
     if (status == DT_FAILED && failure.outcome == DT_TRIAL_INFEASIBLE)
         return dt_fail(DT_EUSAGE, "%s", failure.cause);
     if (status == DT_FAILED)
-        return dt_fail(DT_FAILED, "the worker %s did not start: %s", target->worker.program,
-                       failure.cause);
+        return not_started(target, failure.cause);
     DT_TRY(status);
     target->worker.hello = json_incref((json_t *)dt_group_hello(group));
     target->worker.ready = json_incref((json_t *)dt_group_ready(group));

@@ -22,14 +22,15 @@ static json_t *image_json(const struct dt_image_work *image)
 json_t *dt_raw_target(const struct dt_target *target)
 {
     return json_pack(
-        "{s:s, s:s, s:s, s:b, s:i, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:o*}", "title",
+        "{s:s, s:s, s:s, s:b, s:i, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:o*, s:s*}", "title",
         target->identity.title, "unit", target->hardware.unit, "objective", target->objective->name,
         "foreign", target->foreign, "cores", target->hardware.cores, "sampler_steps",
         target->image.sampler_steps, "image_flops", target->image.flops, "image_attention_flops",
         target->image.attention_flops, "image_rest_bytes", target->image.rest_bytes, "plans",
         (json_int_t)target->plans, "parameters", dt_space_axes_json(target->space), "default",
         dt_point_json(target->space, &target->fallback), "baseline",
-        dt_point_json(target->space, &target->baseline), "image", image_json(&target->image));
+        dt_point_json(target->space, &target->baseline), "image", image_json(&target->image),
+        "step", target->image.step);
 }
 
 static dt_status read_number(const json_t *record, const char *what, const char *key, int most,
@@ -56,6 +57,7 @@ static dt_status read_amounts(const json_t *record, const char *what, struct dt_
 static dt_status read_image(const json_t *record, const char *what, struct dt_image_work *image)
 {
     json_t *object;
+    image->step = dt_target_step(json_string_value(json_object_get(record, "step")));
     if (!dt_json_has(record, "image"))
         return DT_OK;
     DT_TRY(dt_json_object(record, what, "image", &object));

@@ -142,13 +142,17 @@ static dt_status read_options(const struct dt_options *options, struct dt_check_
         .against = options->against,
         .threshold = options->check.threshold,
         .max_gain_loss = options->check.max_gain_loss,
-        .budget_ns = options->job.budget_ns,
+        .resolution = options->check.resolution,
+        .until_decided = options->check.until_ns > 0,
+        .budget_ns = options->check.until_ns > 0 ? options->check.until_ns : options->job.budget_ns,
         .ties_fail = strcmp(options->check.require, "wins") == 0,
         .update = options->check.update,
         .progress = show_progress};
     if (!opts->ties_fail && strcmp(options->check.require, "not-worse") != 0)
         return dt_fail(DT_EUSAGE, "--require '%s' is neither wins nor not-worse",
                        options->check.require);
+    if (opts->until_decided && dt_option_given(options, "budget"))
+        return dt_fail(DT_EUSAGE, "--budget and --until-decided both say how long it takes");
     if (!(options->check.threshold > 0))
         return dt_fail(DT_EUSAGE, "--threshold must be above 0%%");
     return dt_options_job(options, NULL, &opts->job);

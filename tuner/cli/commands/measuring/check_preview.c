@@ -106,7 +106,7 @@ static void add_sum(const struct sums *sums, const struct dt_check_opts *opts, s
     dt_text_add(out,
                 ": %d to %d sets of fresh processes of each plan, by the stored step times (long "
                 "loads not included); --budget ",
-                DT_SETS_LEAST, DT_SETS_MOST);
+                DT_SETS_LEAST, opts->until_decided ? DT_SETS_MOST : DT_SETS_USUAL);
     dt_figure_span((double)opts->budget_ns * 1e-9, out);
     dt_text_add(out, opts->budget_ns >= sums->span.most_ns ? " is enough for all\n"
                      : opts->budget_ns >= sums->span.least_ns

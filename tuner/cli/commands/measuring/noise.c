@@ -119,7 +119,7 @@ static dt_status compare(const struct dt_options *options, const struct dt_targe
     dt_rig_init(&rig, target, (uint64_t)options->job.seed);
     rig.end_ns = deadline_ns;
     struct dt_compare how = {.deadline_ns = deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
-                             .sets = DT_SETS_MOST,
+                             .sets = DT_SETS_USUAL,
                              .every_set = true,
                              .seed = (uint64_t)options->job.seed + 1,
                              .progress = dt_progress_set,
