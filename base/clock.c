@@ -50,3 +50,9 @@ void dt_clock_sleep_ns(int64_t ns)
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
         ;
 }
+
+void dt_clock_wait_ns(int64_t ns)
+{
+    struct timespec left = {.tv_sec = ns / DT_NS_PER_SECOND, .tv_nsec = ns % DT_NS_PER_SECOND};
+    nanosleep(&left, NULL);
+}

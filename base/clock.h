@@ -26,6 +26,9 @@ int64_t dt_clock_wall_ns(void);
 /* Processor time of this thread only (CLOCK_THREAD_CPUTIME_ID). */
 int64_t dt_clock_thread_ns(void);
 
+/* Lets ns nanoseconds of dt_clock_ns pass, less where a signal arrives: sleeps; a virtual clock only moves on. */
+void dt_clock_wait_ns(int64_t ns);
+
 /* Sleeps at least ns nanoseconds of dt_clock_machine_ns; continues after interruptions. */
 void dt_clock_sleep_ns(int64_t ns);
 

@@ -2,6 +2,7 @@
 // The threads of a block as fibers: entered by makecontext, switched by _setjmp and _longjmp, which make no system call.
 // A fiber runs until it must wait for others; then the next one that can go on is taken. If there is none, somebody is
 // missing: the error names who waits where.
+#undef _FORTIFY_SOURCE // which some distributions set: its longjmp goes no way but up one stack
 #include "tests/kernel_emulator/emulator_int.h"
 
 #include <csetjmp>

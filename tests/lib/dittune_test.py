@@ -78,7 +78,7 @@ class Dittune:
         self.failed, self.clock = 0, clock
         self.environment = {**os.environ, "DITTUNE_DB": str(self.path / "db"), "TMPDIR": str(self.path),
                             "XDG_CACHE_HOME": str(self.path / "cache"), "DITTUNE_CLOCK": str(self.path / "clock"),
-                            "DITTUNE_LOCK": "none",  # tests measure side by side; their clock is planted
+                            "DITTUNE_LOAD": "none", "DITTUNE_LOCK": "none",  # tests measure side by side; their clock is planted
                             "SCENARIO": str(self.path / "scenario.json"), "PYTHONDONTWRITEBYTECODE": "1", **environment}
         if scenario is not None:
             self.scenario(**scenario)

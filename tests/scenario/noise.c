@@ -90,11 +90,26 @@ static double clock_of(const struct scenario *scenario, const struct stream *str
     return slow ? scenario->slow_clock : 1;
 }
 
+/* How much the load of others slows the plan down at this moment. */
+static double slowed(const struct scenario *scenario, const json_t *plan)
+{
+    const json_t *moment, *feels = plan_field(scenario, plan, "feels");
+    double factor = 1, now = clock_seconds();
+    size_t i;
+    json_array_foreach(json_object_get(scenario->root, "busy"), i, moment)
+    {
+        if (json_number_value(json_array_get(moment, 0)) <= now)
+            factor = json_number_value(json_array_get(moment, 1));
+    }
+    return feels != NULL ? pow(factor, json_number_value(feels)) : factor;
+}
+
 json_t *stream_step(const struct scenario *scenario, struct stream *stream, struct handle *handle,
                     json_t *clocks, double *longest_ns)
 {
     double swing = handle->visits % 2 == 0 ? 1 - handle->swing : 1 + handle->swing;
-    double all = handle->ns * swing * common(scenario, stream, handle->steps++);
+    double all = handle->ns * swing * common(scenario, stream, handle->steps++) *
+                 slowed(scenario, handle->plan);
     json_t *row = json_array(), *clock_row = clocks != NULL ? json_array() : NULL;
     json_int_t most = 0;
     for (int r = 0; r < handle->ranks; r++) {

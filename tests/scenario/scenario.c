@@ -98,6 +98,7 @@ static const struct {
     {"bytes", JSON_OBJECT},
     {"plans", JSON_ARRAY},
     {"faults", JSON_ARRAY},
+    {"busy", JSON_ARRAY},
     {"verify", -1},
     {"log", -1},
 };

@@ -101,6 +101,9 @@ json_t *stream_projections(uint64_t seed, json_int_t count);
 
 /* ---- virtual time */
 
+/* Seconds of virtual time since the session began; 0 without a virtual clock. */
+double clock_seconds(void);
+
 /* Maps the file $DITTUNE_CLOCK; without it time does not move. said: text of heartbeats, without quotes; "": none. */
 void clock_open(const char *said);
 

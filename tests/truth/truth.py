@@ -116,10 +116,10 @@ class Planted:
         self.log_path = pathlib.Path(f"{self.path}.log")
         self.log_path.unlink(missing_ok=True)
 
-    def dittune(self, command, *options, raw=False):
+    def dittune(self, command, *options, raw=False, env=None):
         """The output of dittune --json (raw: as text) of a session whose clock begins at 0; exits when it did not."""
         (T.path / "clock").unlink(missing_ok=True)
-        done = T.tool(command, "--worker", T.worker, "--json", *options, env={"SCENARIO": self.path})
+        done = T.tool(command, "--worker", T.worker, "--json", *options, env={"SCENARIO": self.path, **(env or {})})
         if done.code not in (0, 6):
             sys.exit(str(done))
         return done.out if raw else done.json

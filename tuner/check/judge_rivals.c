@@ -112,7 +112,7 @@ static void judge_rival(const struct dt_check_judge *judge, struct dt_check_riva
 
 static void judge_all(struct dt_check_judge *judge, const struct dt_sets *sets)
 {
-    int look = look_of(sets->count);
+    int look = look_of(dt_sets_quiet(sets));
     if (look < 0)
         return;
     judge_twin(judge, sets, 1 - dt_set_alpha[look]);
@@ -133,8 +133,8 @@ bool dt_check_decided(const struct dt_check_judge *judge, int i)
 
 bool dt_check_look(struct dt_check_judge *judge, const struct dt_sets *sets)
 {
-    int look = dt_stats_set_look(sets->count);
-    if (look < 0 || sets->count != dt_set_looks[look])
+    int quiet = dt_sets_quiet(sets), look = dt_stats_set_look(quiet);
+    if (look < 0 || quiet != dt_set_looks[look])
         return false;
     judge_all(judge, sets);
     for (int i = 0; i < judge->count; i++)
@@ -145,8 +145,8 @@ bool dt_check_look(struct dt_check_judge *judge, const struct dt_sets *sets)
 
 void dt_check_end(struct dt_check_judge *judge, const struct dt_sets *sets)
 {
-    int look = dt_stats_set_look(sets->count);
-    if (look >= 0 && sets->count > dt_set_looks[look])
+    int quiet = dt_sets_quiet(sets), look = dt_stats_set_look(quiet);
+    if (look >= 0 && quiet > dt_set_looks[look])
         judge_all(judge, sets);
 }
 
@@ -184,9 +184,9 @@ int dt_check_successor(const struct dt_check_judge *judge, const struct dt_sets 
     }
     if (best < 0 || fallback < 0 || best == fallback)
         return best;
-    struct dt_ratio ratio =
-        dt_judge_ratio_through(judge->tuned, judge->rivals[fallback].values,
-                               judge->rivals[best].values, sets, dt_stats_set_level(sets->count));
+    struct dt_ratio ratio = dt_judge_ratio_through(judge->tuned, judge->rivals[fallback].values,
+                                                   judge->rivals[best].values, sets,
+                                                   dt_stats_set_level(dt_sets_quiet(sets)));
     if (dt_judge_beats(&ratio, judge->margin))
         return best;
     return judge->rivals[fallback].verdict == DT_CHECK_WINS ? -1 : fallback;

@@ -44,7 +44,7 @@ static bool breaks_limit(const struct dt_check_entry *entry, int i, const struct
 {
     int rounds = dt_sets_rounds(sets);
     double limit = (double)entry->job.max_latency_ns * 1e-9;
-    return limit > 0 && sets->count >= DT_SETS_LEAST &&
+    return limit > 0 && dt_sets_quiet(sets) >= DT_SETS_LEAST &&
            median_of(entry->entrants[i].visits, rounds) > limit &&
            median_of(entry->values[i], rounds) < median_of(entry->values[0], rounds);
 }
@@ -194,7 +194,7 @@ static void judge_limit(struct dt_check_entry *entry)
 {
     const struct dt_result *result = &entry->entrants[0].result;
     double limit = (double)entry->job.max_latency_ns * 1e-9;
-    if (limit > 0 && entry->sets.count >= DT_SETS_LEAST &&
+    if (limit > 0 && dt_sets_quiet(&entry->sets) >= DT_SETS_LEAST &&
         result->summary.interval.low > limit * (1 + entry->judge.threshold)) {
         entry->verdict = DT_CHECK_LOSES;
         snprintf(entry->reason, sizeof entry->reason,
@@ -215,23 +215,36 @@ static bool unopposed(const struct dt_check_judge *judge)
     return aside;
 }
 
+/* "; in 3 more other programs (stress) were busy on the cores" */
+static void add_disturbed(struct dt_check_entry *entry)
+{
+    int disturbed = entry->sets.count - dt_sets_quiet(&entry->sets);
+    size_t size = strlen(entry->reason);
+    const char *name = entry->sets.disturber;
+    if (disturbed > 0)
+        snprintf(entry->reason + size, sizeof entry->reason - size,
+                 "; in %d more other programs%s%s%s were busy on the cores", disturbed,
+                 name[0] != '\0' ? " (" : "", name, name[0] != '\0' ? ")" : "");
+}
+
 static void judge_rounds(struct dt_check_entry *entry)
 {
     double cv;
     entry->verdict = dt_check_verdict(&entry->judge);
-    if (entry->judge.count == 0 && entry->sets.count >= DT_SETS_LEAST)
+    if (entry->judge.count == 0 && dt_sets_quiet(&entry->sets) >= DT_SETS_LEAST)
         snprintf(entry->reason, sizeof entry->reason,
                  "it is the default plan, it runs, and no other is known");
     else if (unopposed(&entry->judge))
         snprintf(entry->reason, sizeof entry->reason,
                  "it runs, and every other plan that does takes longer than the entry allows");
-    else if (entry->judge.count == 0 ||
-             (entry->verdict == DT_CHECK_INCONCLUSIVE && entry->sets.count < DT_SETS_LEAST)) {
+    else if (entry->judge.count == 0 || (entry->verdict == DT_CHECK_INCONCLUSIVE &&
+                                         dt_sets_quiet(&entry->sets) < DT_SETS_LEAST)) {
         entry->verdict = DT_CHECK_NOT_CHECKED;
         snprintf(
             entry->reason, sizeof entry->reason,
             "the budget ended after %d sets of fresh processes, and fewer than %d decide nothing",
-            entry->sets.count, DT_SETS_LEAST);
+            dt_sets_quiet(&entry->sets), DT_SETS_LEAST);
+        add_disturbed(entry);
     } else if (entry->verdict == DT_CHECK_NOT_CHECKED)
         snprintf(entry->reason, sizeof entry->reason, "none of the other plans ran: %s",
                  entry->entrants[1].result.cause);

@@ -20,7 +20,7 @@
 static struct dt_ratio ratio_of(const struct dt_check_entry *entry, int b, int a)
 {
     return dt_judge_ratio_through(entry->values[0], entry->values[a], entry->values[b],
-                                  &entry->sets, dt_stats_set_level(entry->sets.count));
+                                  &entry->sets, dt_stats_set_level(dt_sets_quiet(&entry->sets)));
 }
 
 /* The entrant of the plan, if it ran; -1: none. */
@@ -189,7 +189,7 @@ static int fastest(const struct dt_check_entry *again)
     double best = 1;
     while (first < again->count && !fits(again, first))
         first++;
-    if (first < again->count && again->sets.count >= DT_SETS_LEAST)
+    if (first < again->count && dt_sets_quiet(&again->sets) >= DT_SETS_LEAST)
         winner = first;
     for (int i = first + 1; winner >= 0 && i < again->count; i++) {
         struct dt_ratio ratio = ratio_of(again, i, first);

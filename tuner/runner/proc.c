@@ -17,11 +17,16 @@ struct walk {
 static bool parse(char *text, struct dt_proc *proc)
 {
     char *open = strchr(text, '('), *close = strrchr(text, ')');
+    unsigned long long user, kernel, children_user, children_kernel;
     if (open == NULL || close == NULL || close < open ||
         sscanf(close + 1,
-               " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
-               &proc->state, &proc->parent, &proc->start) != 3)
+               " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu %llu %llu %*s %*s %*s %*s "
+               "%llu",
+               &proc->state, &proc->parent, &user, &kernel, &children_user, &children_kernel,
+               &proc->start) != 7)
         return false;
+    proc->ticks = user + kernel;
+    proc->children_ticks = children_user + children_kernel;
     *close = '\0';
     snprintf(proc->name, sizeof proc->name, "%.16s", open + 1);
     for (char *c = proc->name; *c != '\0'; c++)

@@ -8,9 +8,11 @@
 
 struct dt_proc {
     pid_t pid, parent;
-    char name[17];            /* of the program, cut by the kernel */
-    char state;               /* as ps shows it: R, S, D, T, Z.. */
-    unsigned long long start; /* ticks since boot: distinguishes reuses of a pid */
+    char name[17];                     /* of the program, cut by the kernel */
+    char state;                        /* as ps shows it: R, S, D, T, Z.. */
+    unsigned long long ticks;          /* of processor time, user and kernel */
+    unsigned long long children_ticks; /* the same of its children that have ended */
+    unsigned long long start;          /* ticks since boot: distinguishes reuses of a pid */
 };
 
 /* False when there is no such process. */

@@ -102,6 +102,28 @@ static void add_not_searched(const struct dt_session *session, struct dt_text *o
                 tried == 1 ? "was" : "were");
 }
 
+/* There would be sets enough, but for those in which others were busy. */
+static bool disturbed(const struct dt_session *session)
+{
+    const struct dt_sets *sets = &session->finals.sets;
+    return sets->count >= DT_SETS_LEAST && dt_sets_quiet(sets) < DT_SETS_LEAST;
+}
+
+static void add_disturbed(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_sets *sets = &session->finals.sets;
+    double most = 0;
+    for (int s = 0; s < sets->count; s++)
+        most = fmax(most, dt_sets_disturbed(sets, s) ? sets->others[s] : 0);
+    dt_text_add(
+        out,
+        "other programs%s%s%s kept up to %.1f of the cores busy in %d of %d sets of the final "
+        "comparison, and fewer than %d others decide nothing",
+        sets->disturber[0] != '\0' ? " (" : "", sets->disturber,
+        sets->disturber[0] != '\0' ? ")" : "", most, sets->count - dt_sets_quiet(sets), sets->count,
+        DT_SETS_LEAST);
+}
+
 void dt_session_doubt(const struct dt_session *session, struct dt_text *out)
 {
     struct errors errors;
@@ -111,6 +133,8 @@ void dt_session_doubt(const struct dt_session *session, struct dt_text *out)
     else if (reference != NULL)
         dt_text_add(out, "the plans were not verified, as their reference failed: %s",
                     reference->cause);
+    else if (disturbed(session))
+        add_disturbed(session, out);
     else if (!searched(session))
         add_not_searched(session, out);
     else

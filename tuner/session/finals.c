@@ -270,7 +270,7 @@ static bool first_fell(const struct dt_session *session)
     bool others = false;
     for (int i = 1; i < session->finals.entrant_count; i++)
         others = others || !dt_entrant_twin(&session->finals.entrants[i]);
-    return others && first->out && session->finals.sets.count < DT_SETS_LEAST &&
+    return others && first->out && dt_sets_quiet(&session->finals.sets) < DT_SETS_LEAST &&
            dt_verdict_cannot_run(session, &first->result);
 }
 

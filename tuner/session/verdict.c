@@ -142,7 +142,7 @@ void dt_session_noise_note(const struct dt_session *session, struct dt_text *out
 
 bool dt_session_enough(const struct dt_session *session)
 {
-    return session->finals.sets.count > 0 ? session->finals.sets.count >= DT_SETS_LEAST
+    return session->finals.sets.count > 0 ? dt_sets_quiet(&session->finals.sets) >= DT_SETS_LEAST
                                           : session->finals.rounds >= dt_look_samples[0];
 }
 

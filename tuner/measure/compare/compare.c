@@ -4,11 +4,16 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "tuner/measure/compare/visit.h"
+#include "tuner/runner/load.h"
+#include "tuner/runner/runner.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-#define LEAST_ROUNDS 2 /* per set: an order and its mirror */
-#define USUAL_ROUNDS 4 /* least rounds of a set, where there is time */
+#define LEAST_ROUNDS 2                /* per set: an order and its mirror */
+#define USUAL_ROUNDS 4                /* least rounds of a set, where there is time */
+#define LOOK_NS      DT_NS_PER_SECOND /* to see whether others are busy */
 
 /* State of a running comparison. */
 struct course {
@@ -19,8 +24,9 @@ struct course {
     struct dt_sets *sets;
     int rounds; /* of each set; 0: not chosen yet */
     enum dt_company company;
-    bool roomier; /* a plan was excluded: the next set tries with more of them together */
-    bool ended;   /* the time is up */
+    bool roomier;   /* a plan was excluded: the next set tries with more of them together */
+    bool ended;     /* the time is up */
+    bool disturbed; /* the last set, or the last instants, by other programs */
 };
 
 bool dt_compare_may_pass(enum dt_outcome outcome)
@@ -264,7 +270,7 @@ static bool any_visit(const struct course *course, int base, int rounds)
 /* Sets become shorter when the time left is too short for those that a decision needs. */
 static void hurry(struct course *course, int64_t began_ns)
 {
-    int64_t now = dt_clock_ns(), missing = DT_SETS_LEAST - course->sets->count;
+    int64_t now = dt_clock_ns(), missing = DT_SETS_LEAST - dt_sets_quiet(course->sets);
     if (missing * (now - began_ns) > course->how->deadline_ns - now)
         course->rounds = LEAST_ROUNDS;
 }
@@ -340,7 +346,7 @@ static dt_status side_by_side(struct course *course, int base, int64_t began_ns,
 
 /* Where the plans turn out not to fit beside each other before the first round, the set is made in pairs or one by one; what
  * failed of itself has its next attempt in the next set. */
-static dt_status one_set(struct course *course)
+static dt_status run_set(struct course *course)
 {
     static dt_status (*const ways[])(struct course * course, int base, int64_t began_ns,
                                      int *made) = {
@@ -366,11 +372,57 @@ static dt_status one_set(struct course *course)
     return status;
 }
 
+/* A set, and what others did on the cores meanwhile. */
+static dt_status one_set(struct course *course)
+{
+    struct dt_load_reading *readings = malloc(2 * sizeof *readings);
+    int set = course->sets->count;
+    if (readings == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    dt_load_read(&readings[0]);
+    dt_status status = run_set(course);
+    dt_load_read(&readings[1]);
+    struct dt_load load = dt_load_between(&readings[0], &readings[1]);
+    free(readings);
+    course->disturbed = load.others > DT_OTHERS_MOST;
+    if (course->sets->count > set)
+        course->sets->others[set] = load.others;
+    if (course->disturbed && load.name[0] != '\0')
+        memcpy(course->sets->disturber, load.name, sizeof load.name);
+    return status;
+}
+
+/* Others keep the cores busy in the next instants. */
+static bool is_disturbed_now(void)
+{
+    struct dt_load_reading *readings = malloc(2 * sizeof *readings);
+    struct dt_load load = {.others = NAN};
+    if (readings != NULL) {
+        dt_load_read(&readings[0]);
+        dt_clock_wait_ns(LOOK_NS);
+        dt_load_read(&readings[1]);
+        load = dt_load_between(&readings[0], &readings[1]);
+    }
+    free(readings);
+    return load.others > DT_OTHERS_MOST;
+}
+
+/* After a disturbed set: waits until the others are done, as long as there is time for the sets that are missing. The load of others
+ * lasts minutes, so sets that follow each other at once would all meet it. */
+static void wait_for_quiet(struct course *course)
+{
+    int64_t quiet = dt_sets_quiet(course->sets), missing = DT_SETS_LEAST - quiet;
+    int64_t set_ns = course->sets->set_ns + course->sets->set_ns / 5;
+    int64_t until = course->how->deadline_ns - (missing > 1 ? missing : 1) * set_ns;
+    while (course->disturbed && dt_clock_ns() < until && dt_group_interrupted == 0)
+        course->disturbed = is_disturbed_now();
+}
+
 /* The baseline must not cost the comparison its verdict: it is dropped when the sets needed to decide do not fit with it. The twin
  * stays, as nothing is decided without it. */
 static void spare_baseline(struct course *course)
 {
-    int missing = DT_SETS_LEAST - course->sets->count;
+    int missing = DT_SETS_LEAST - dt_sets_quiet(course->sets);
     int64_t left = course->how->deadline_ns - dt_clock_ns();
     if (missing <= 0 || course->sets->count == 0 || course->how->every_set ||
         missing * (course->sets->set_ns + course->sets->set_ns / 10) <= left)
@@ -410,10 +462,11 @@ static bool fits(const struct course *course)
 static dt_status sets_until(struct course *course)
 {
     const struct dt_compare *how = course->how;
-    while (course->sets->count < how->sets && !course->entrants[0].out && !course->ended &&
-           fits(course)) {
+    while (dt_sets_quiet(course->sets) < how->sets && course->sets->count < DT_SETS_MOST &&
+           !course->entrants[0].out && !course->ended && fits(course)) {
         int before = course->sets->count;
         spare_baseline(course);
+        wait_for_quiet(course);
         DT_TRY(one_set(course));
         if (course->sets->count == before)
             continue;

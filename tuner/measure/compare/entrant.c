@@ -67,14 +67,16 @@ bool dt_entrants_judge(const struct dt_target *target, struct dt_entrant entrant
     return decided;
 }
 
-/* Writes the median visit of each set of fresh processes; returns the number of sets with visits. */
+/* Writes the median visit of each set of fresh processes, of disturbed ones only where there are no others; returns the number of sets with visits. */
 static int set_seconds(const struct dt_entrant *entrant, const struct dt_sets *sets,
                        double seconds[DT_SETS_MOST])
 {
-    int n = 0;
+    int n = 0, quiet = dt_sets_quiet(sets);
     for (int s = 0, first = 0; s < sets->count; first += sets->rounds[s++]) {
         double visits[DT_SET_ROUNDS];
         int count = 0;
+        if (quiet > 0 && dt_sets_disturbed(sets, s))
+            continue;
         for (int k = first; k < first + sets->rounds[s]; k++)
             if (isfinite(entrant->visits[k]))
                 visits[count++] = entrant->visits[k];
@@ -106,7 +108,7 @@ static dt_status take_visits(struct dt_entrant *entrant, int rounds, double leve
 dt_status dt_entrant_finish(struct dt_entrant *entrant, const struct dt_sets *sets)
 {
     struct dt_result *result = &entrant->result;
-    double seconds[DT_SETS_MOST], level = dt_stats_set_level(sets->count);
+    double seconds[DT_SETS_MOST], level = dt_stats_set_level(dt_sets_quiet(sets));
     int n = set_seconds(entrant, sets, seconds);
     DT_TRY(take_visits(entrant, dt_sets_rounds(sets), level));
     if (n == 0)
@@ -137,6 +139,7 @@ dt_status dt_entrants_rejudge(const struct dt_target *target, struct dt_entrant 
         for (int i = 0; i < n; i++)
             entrants[i].out = out[i] && made.count >= entrants[i].out_set;
         made.rounds[made.count] = sets->rounds[made.count];
+        made.others[made.count] = sets->others[made.count];
         made.count++;
         decided = dt_entrants_judge(target, entrants, n, &made, false);
     }

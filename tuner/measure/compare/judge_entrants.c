@@ -26,6 +26,19 @@ int dt_sets_rounds(const struct dt_sets *sets)
     return rounds;
 }
 
+bool dt_sets_disturbed(const struct dt_sets *sets, int set)
+{
+    return sets->others[set] > DT_OTHERS_MOST;
+}
+
+int dt_sets_quiet(const struct dt_sets *sets)
+{
+    int quiet = 0;
+    for (int s = 0; s < sets->count; s++)
+        quiet += !dt_sets_disturbed(sets, s);
+    return quiet;
+}
+
 /* There are enough sets for a conclusion about the next start, or the data are of one start. */
 static bool says(const struct dt_ratio *ratio)
 {
@@ -89,7 +102,7 @@ struct dt_ratio dt_judge_ratio_through(const double common[], const double a[], 
         pairs[s] = logs_of(a, b, from, until, logs + at);
         if (pairs[s] == 0 && common != NULL)
             pairs[s] = logs_through(common, a, b, from, until, logs + at);
-        if (pairs[s] < LEAST_PAIRS)
+        if (pairs[s] < LEAST_PAIRS || dt_sets_disturbed(sets, s))
             pairs[s] = 0;
         at += pairs[s];
     }
@@ -154,13 +167,13 @@ static void judge_sets(struct dt_judged judged[], int n, const struct dt_sets *s
 {
     for (int i = 0; i < n; i++)
         judged[i].ratio = dt_judge_ratio(judged[0].values, judged[i].values, sets,
-                                         dt_stats_set_level(sets->count));
+                                         dt_stats_set_level(dt_sets_quiet(sets)));
 }
 
 static bool set_look(const struct dt_sets *sets)
 {
-    int look = dt_stats_set_look(sets->count);
-    return look >= 0 && sets->count == dt_set_looks[look];
+    int quiet = dt_sets_quiet(sets), look = dt_stats_set_look(quiet);
+    return look >= 0 && quiet == dt_set_looks[look];
 }
 
 bool dt_judge_set_look(struct dt_judged judged[], int n, const struct dt_sets *sets)
@@ -184,6 +197,7 @@ int dt_judge_sets(struct dt_judged judged[], int n, const struct dt_sets *sets)
         judged[i].ratio = unknown;
     while (made.count < sets->count) {
         made.rounds[made.count] = sets->rounds[made.count];
+        made.others[made.count] = sets->others[made.count];
         made.count++;
         if (dt_judge_set_look(judged, n, &made))
             return made.count;

@@ -34,12 +34,21 @@ const char *dt_company_text(enum dt_company company); /* "all", "pairs", "one" *
 struct dt_sets {
     int count;
     int rounds[DT_SETS_MOST];
+    /* mean cores that other programs kept busy in each; NAN: not known */
+    double others[DT_SETS_MOST];
+    char disturber[17];      /* a program that did in a disturbed set; "": not known */
     enum dt_company company; /* of the set in which the fewest were resident together */
     int loads;               /* times that a plan was made resident */
     int64_t setup_ns, round_ns,
         set_ns; /* longest: until the plans were resident, a round, a whole set */
 };
 int dt_sets_rounds(const struct dt_sets *sets); /* of all sets */
+
+/* A set in which others kept more than DT_OTHERS_MOST cores busy is disturbed, and decides nothing: load hits plans unequally, a plan of
+ * several threads that wait for each other far more than one of as many processes. */
+#define DT_OTHERS_MOST 0.2
+bool dt_sets_disturbed(const struct dt_sets *sets, int set);
+int dt_sets_quiet(const struct dt_sets *sets); /* how many are not */
 
 struct dt_judged {
     const double *values;  /* of each round, smaller is better; NAN where the visit failed */

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* The one function of load.h that reads the system, in a file of its own: tests have another in its place. */
+#include "base/clock.h"
+#include "tuner/runner/load.h"
+#include "tuner/runner/proc.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEEPEST 64
+
+static double ticks(void)
+{
+    long rate = sysconf(_SC_CLK_TCK);
+    return rate > 0 ? 1.0 / (double)rate : 0.01;
+}
+
+/* "cpu3 user nice system idle iowait irq softirq steal ..": of the cores in the mask. */
+static bool read_cores(struct dt_load_reading *reading)
+{
+    char line[512];
+    cpu_set_t mask;
+    FILE *file = fopen("/proc/stat", "re");
+    int found = 0;
+    if (file == NULL || sched_getaffinity(0, sizeof mask, &mask) != 0)
+        CPU_ZERO(&mask);
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        unsigned long long user, nice, kernel, idle, wait, irq, soft, stolen = 0;
+        int core;
+        if (sscanf(line, "cpu%d %llu %llu %llu %llu %llu %llu %llu %llu", &core, &user, &nice,
+                   &kernel, &idle, &wait, &irq, &soft, &stolen) < 8 ||
+            core < 0 || core >= CPU_SETSIZE || !CPU_ISSET((size_t)core, &mask))
+            continue;
+        reading->busy += (double)(user + nice + kernel + irq + soft) * ticks();
+        reading->stolen += (double)stolen * ticks();
+        found++;
+    }
+    if (file != NULL)
+        fclose(file);
+    return found > 0;
+}
+
+struct process {
+    pid_t pid, parent;
+    double seconds, ended; /* its own; of children that have ended */
+    char name[17];
+    bool ours;
+};
+
+struct table {
+    struct process *at;
+    int count, room;
+};
+
+static bool read_process(pid_t pid, struct process *process)
+{
+    struct dt_proc proc;
+    if (!dt_proc_read(pid, &proc))
+        return false;
+    *process = (struct process){.pid = pid,
+                                .parent = proc.parent,
+                                .seconds = (double)proc.ticks * ticks(),
+                                .ended = (double)proc.children_ticks * ticks()};
+    memcpy(process->name, proc.name, sizeof process->name);
+    return true;
+}
+
+static bool read_table(struct table *table)
+{
+    DIR *folder = opendir("/proc");
+    struct dirent *entry;
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (pid <= 0)
+            continue;
+        if (table->count == table->room) {
+            int room = table->room > 0 ? 2 * table->room : 256;
+            struct process *more = realloc(table->at, (size_t)room * sizeof *more);
+            if (more == NULL)
+                break;
+            table->at = more;
+            table->room = room;
+        }
+        table->count += read_process(pid, &table->at[table->count]);
+    }
+    if (folder != NULL)
+        closedir(folder);
+    return folder != NULL;
+}
+
+static struct process *find(const struct table *table, pid_t pid)
+{
+    for (int i = 0; i < table->count; i++)
+        if (table->at[i].pid == pid)
+            return &table->at[i];
+    return NULL;
+}
+
+/* Descends from this process. */
+static bool is_ours(const struct table *table, const struct process *process)
+{
+    pid_t pid = process->pid;
+    for (int depth = 0; depth < DEEPEST && pid > 1; depth++) {
+        if (pid == getpid())
+            return true;
+        const struct process *parent = find(table, pid);
+        pid = parent != NULL ? parent->parent : 0;
+    }
+    return false;
+}
+
+/* The busiest so far; the least busy makes room. */
+static void remember(struct dt_load_reading *reading, const struct process *process)
+{
+    int at = reading->count;
+    if (at == DT_LOAD_PROGRAMS)
+        for (int i = at = 0; i < reading->count; i++)
+            at = reading->programs[i].seconds < reading->programs[at].seconds ? i : at;
+    else
+        reading->count++;
+    if (at == reading->count - 1 || reading->programs[at].seconds < process->seconds) {
+        reading->programs[at].pid = process->pid;
+        reading->programs[at].seconds = process->seconds;
+        memcpy(reading->programs[at].name, process->name, sizeof process->name);
+    }
+}
+
+void dt_load_read(struct dt_load_reading *reading)
+{
+    const char *wish = getenv("DITTUNE_LOAD");
+    struct table table = {0};
+    memset(reading, 0, sizeof *reading);
+    if (wish != NULL && strcmp(wish, "none") == 0)
+        return;
+    bool listed = read_table(&table);
+    reading->at = (double)dt_clock_machine_ns() * 1e-9;
+    reading->known = read_cores(reading) && listed;
+    for (int i = 0; i < table.count; i++) {
+        const struct process *process = &table.at[i];
+        if (is_ours(&table, process))
+            reading->ours += process->seconds + process->ended;
+        else
+            remember(reading, process);
+    }
+    free(table.at);
+}
