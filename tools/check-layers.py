@@ -37,7 +37,7 @@ ARROWS = {
 
 # A room of tuner/ has one public header, named after it; all others are its own. Beside it, from the room's folder:
 PUBLIC = {
-    "tuner/runner": "hosts.h runner.h",
+    "tuner/runner": "hosts.h load.h runner.h",
     "tuner/session": "history.h record.h",
     "tuner/check": "history/timeline.h",
 }

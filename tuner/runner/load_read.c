@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The one function of load.h that reads the system, in a file of its own: tests have another in its place. */
+#include "base/array.h"
 #include "base/clock.h"
 #include "tuner/runner/load.h"
 #include "tuner/runner/proc.h"
@@ -53,7 +54,7 @@ struct process {
 
 struct table {
     struct process *at;
-    int count, room;
+    int count;
 };
 
 static bool read_process(pid_t pid, struct process *process)
@@ -77,14 +78,8 @@ static bool read_table(struct table *table)
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
         if (pid <= 0)
             continue;
-        if (table->count == table->room) {
-            int room = table->room > 0 ? 2 * table->room : 256;
-            struct process *more = realloc(table->at, (size_t)room * sizeof *more);
-            if (more == NULL)
-                break;
-            table->at = more;
-            table->room = room;
-        }
+        if (DT_GROW(table->at, table->count, 1) != DT_OK)
+            break;
         table->count += read_process(pid, &table->at[table->count]);
     }
     if (folder != NULL)
