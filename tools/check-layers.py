@@ -77,7 +77,7 @@ JSON = {
                                                                    "tuner/measure/device_report.h tuner/measure/record/result_json.h "
                                                                    "tuner/measure/foreign/narrow.h",
     "records of a session": "tuner/session/history.h tuner/session/make_entry.h tuner/session/record.h",
-    "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/history/timeline.h",
+    "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/tuned_by.h tuner/check/history/timeline.h",
     "what --json prints": "tuner/cli/evidence/evidence.h tuner/cli/live/progress.h tuner/cli/live/stream.h tuner/cli/print.h "
                           "tuner/cli/export.h tuner/cli/commands/measuring/preview.h tuner/cli/report/fits.h tuner/cli/report/history.h "
                           "tuner/cli/named/named.h tuner/cli/page/page.h tuner/cli/page/source.h tuner/cli/trace/trace.h tuner/cli/report/mix.h tuner/cli/report/run.h tuner/cli/report/simulate.h",

@@ -101,7 +101,14 @@ def cannot_be_judged():
     t.verdict("a space that lost the plan", t.again(), 5, "unsupported")
     t.plant(WINS, name="another")
     t.verdict("another worker", t.again(), 5, "not checked", "another")
-    t.verdict("no worker", t.tool("check", "--json"), 5, "not checked", "--worker")
+    t.plant(WINS)
+    t.verdict("no worker named: the one that tuned it", t.tool("check", "--json", "--budget", "60s"), 0, "wins")
+    journals = [(path, path.read_bytes()) for path in (t.db / "runs").glob("*.jsonl")]
+    for path, _ in journals:
+        path.unlink()
+    t.verdict("no journal that names it", t.tool("check", "--json"), 5, "not checked", "--worker")
+    for path, text in journals:
+        path.write_bytes(text)
     t.plant(WINS, start_ns=0)
     t.verdict("no budget", t.again(budget="1ms"), 5, "not checked", "the budget ended after 0 sets")
 

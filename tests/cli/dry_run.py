@@ -85,13 +85,17 @@ t.check("as text", text.code == 0 and "\ndry run: nothing is measured or stored\
 
 # ---- check
 entry = json.loads(before[t.path / "db" / "best.json"])["entries"][0]
+(t.path / "db" / "runs").rename(t.path / "runs")  # the journal says which worker it was
 text = t.tool("check", "--dry-run")
-t.check("check: an entry of a worker that is not named", text.code == 0 and f"\n{entry['id']}  " in text.out and "(never checked)" in text.out
+t.check("check: an entry of a worker that is not known", text.code == 0 and f"\n{entry['id']}  " in text.out and "(never checked)" in text.out
         and "would not be measured: it was tuned on the engine" in text.out and "together" not in text.out, text)
 listed = t.tool("check", "--dry-run", "--json").json
 t.check("and as JSON", listed["entries"] == [{"id": entry["id"], "title": listed["entries"][0]["title"], "plan": entry["plan"], "checked_ns": None,
                                               "measures": [], "reason": listed["entries"][0]["reason"], "least_seconds": None, "most_seconds": None}]
         and "--worker PROGRAM" in listed["entries"][0]["reason"] and listed["least_seconds"] == listed["most_seconds"] == 0, listed)
+(t.path / "runs").rename(t.path / "db" / "runs")
+listed = t.tool("check", "--dry-run", "--json").json
+t.check("with its journal it is known", listed["entries"][0]["reason"] is None and listed["entries"][0]["measures"][0]["role"] == "tuned", listed)
 
 
 def measured(*options):

@@ -181,7 +181,9 @@ def checked():
     t.exits("no entry of a model", t.tool("check", "--engine", "diffusers", "--model", "x", "--budget", "9s"), 5,
             "has no entry of this machine tuned on diffusers for x")
     done = t.tool("check", "--budget", "9s", "--json")
-    t.check("an engine must be named", all("tuned on the engine '" in entry["reason"] for entry in done.json["entries"]), done)
+    reasons = [entry["reason"] or "" for entry in done.json["entries"]]
+    t.check("no engine must be named: each entry has the worker that tuned it", not any("tuned on the engine '" in reason for reason in reasons)
+            and sum("worker-mine announces the engine 'diffusers'" in reason for reason in reasons) == 1, done)
 
 
 def removed():

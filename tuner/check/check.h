@@ -11,6 +11,7 @@
 #include "db/journal.h"
 #include "db/stored.h"
 #include "tuner/check/judge_rivals.h"
+#include "tuner/check/tuned_by.h"
 #include "tuner/measure/measure.h"
 
 /* An entry of the store that is to be checked. */
@@ -83,7 +84,8 @@ struct dt_check_written {
 struct dt_check_entry {
     const struct dt_check_opts *opts;
     const struct dt_check_item *item;
-    struct dt_job job; /* made from the key */
+    struct dt_job job;           /* made from the key */
+    struct dt_tuned_by tuned_by; /* where no --engine or --worker was given */
     struct dt_target *target;
     enum dt_check_verdict verdict;
     char reason[600];  /* "" for wins and ties */

@@ -155,6 +155,10 @@ static dt_status make_job(struct dt_check_entry *entry)
         DT_TRY(set_network(entry, &job));
     else
         set_wanted(json_object_get(key, "job"), &job.wanted);
+    if (entry->tuned_by.record != NULL) {
+        job.worker = (struct dt_program){entry->tuned_by.program, entry->tuned_by.arguments};
+        job.wanted.engine = entry->tuned_by.engine;
+    }
     entry->job = job;
     return DT_OK;
 }
@@ -196,13 +200,13 @@ static dt_status other_key(struct dt_check_entry *entry)
     return leave(entry, DT_CHECK_NOT_CHECKED, why);
 }
 
-/* A store names no program that is started. */
+/* Neither the command line nor the session's journal names it. */
 static dt_status no_worker(struct dt_check_entry *entry)
 {
     char why[300];
     snprintf(why, sizeof why,
-             "it was tuned on the engine '%.100s', which must be named: --engine NAME, or --worker "
-             "PROGRAM",
+             "it was tuned on the engine '%.100s', and the journal of its session, which says with "
+             "which program, is not here or no longer true: --engine NAME, or --worker PROGRAM",
              dt_json_text_at(entry->item->entry.fingerprint.hard, "engine"));
     return leave(entry, DT_CHECK_NOT_CHECKED, why);
 }
@@ -233,7 +237,8 @@ static dt_status make_target(struct dt_check_entry *entry)
 {
     const json_t *key = key_of(entry);
     bool foreign = json_object_get(key, "worker") != NULL;
-    if (foreign && entry->opts->job.worker.path == NULL)
+    if (foreign && entry->opts->job.worker.path == NULL &&
+        !dt_tuned_by(entry->opts->directory, &entry->item->entry, &entry->tuned_by))
         return no_worker(entry);
     if (!foreign && integer_of(key, "height") != integer_of(key, "width"))
         return leave(entry, DT_CHECK_NOT_CHECKED, "it is not of a square image");
@@ -338,6 +343,7 @@ void dt_check_close(struct dt_check_entry *entry)
     for (int i = 0; i < entry->count; i++)
         dt_entrant_fini(&entry->entrants[i]);
     dt_target_free(entry->target);
+    dt_tuned_by_fini(&entry->tuned_by);
     json_decref(entry->today.soft);
     json_decref(entry->today.info);
     json_decref(entry->written.best);

@@ -8,9 +8,11 @@
 #include "base/clock.h"
 #include "search/racing.h"
 #include "tuner/measure/exchange.h"
+#include "tuner/runner/load.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define WARMUP_STEPS 2
@@ -220,8 +222,8 @@ static int64_t deadline_of_steps(const struct dt_result *result, const struct dt
     return dt_measure_deadline(result, WARMUP_STEPS + dt_look_samples[0], how->until_ns);
 }
 
-dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
-                          const struct dt_measure *how, struct dt_result *result)
+static dt_status measure_plan(struct dt_rig *rig, const struct dt_point *point,
+                              const struct dt_measure *how, struct dt_result *result)
 {
     struct dt_resident resident;
     int64_t began = dt_clock_ns(), reference_ns = rig->costs.setup_ns - rig->costs.start_ns;
@@ -242,6 +244,23 @@ dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
     result->cost_seconds = (double)(dt_clock_ns() - began) * 1e-9;
     result->reference_seconds =
         (double)(rig->costs.setup_ns - rig->costs.start_ns - reference_ns) * 1e-9;
+    return status;
+}
+
+/* With what others did on the cores meanwhile. */
+dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
+                          const struct dt_measure *how, struct dt_result *result)
+{
+    struct dt_load_reading *readings = malloc(2 * sizeof *readings);
+    if (readings == NULL) {
+        dt_result_init(result, rig->target, point);
+        return dt_fail(DT_ENOMEM, "out of memory");
+    }
+    dt_load_read(&readings[0]);
+    dt_status status = measure_plan(rig, point, how, result);
+    dt_load_read(&readings[1]);
+    result->others = dt_load_between(&readings[0], &readings[1]).others;
+    free(readings);
     return status == DT_OK && how->keep != NULL ? how->keep(how->context, result) : status;
 }
 

@@ -117,9 +117,10 @@ static void remember(struct dt_load_reading *reading, const struct process *proc
             at = reading->programs[i].seconds < reading->programs[at].seconds ? i : at;
     else
         reading->count++;
-    if (at == reading->count - 1 || reading->programs[at].seconds < process->seconds) {
+    if (at == reading->count - 1 ||
+        reading->programs[at].seconds < process->seconds + process->ended) {
         reading->programs[at].pid = process->pid;
-        reading->programs[at].seconds = process->seconds;
+        reading->programs[at].seconds = process->seconds + process->ended;
         memcpy(reading->programs[at].name, process->name, sizeof process->name);
     }
 }

@@ -118,7 +118,8 @@ static void add_disturbed(const struct dt_session *session, struct dt_text *out)
     dt_text_add(
         out,
         "other programs%s%s%s kept up to %.1f of the cores busy in %d of %d sets of the final "
-        "comparison, and fewer than %d others decide nothing",
+        "comparison, and fewer than %d others decide nothing (DITTUNE_LOAD=none measures beside "
+        "them)",
         sets->disturber[0] != '\0' ? " (" : "", sets->disturber,
         sets->disturber[0] != '\0' ? ")" : "", most, sets->count - dt_sets_quiet(sets), sets->count,
         DT_SETS_LEAST);

@@ -4,6 +4,8 @@
 #include "space/json/json.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 static dt_status add(struct dt_journal *journal, const char *kind, json_t *record)
 {
@@ -11,6 +13,24 @@ static dt_status add(struct dt_journal *journal, const char *kind, json_t *recor
                                       : dt_fail(DT_ENOMEM, "out of memory");
     json_decref(record);
     return status;
+}
+
+/* What started the ranks, so that a check can do it again; NULL: the built-in worker. */
+static json_t *worker_json(const struct dt_session *session)
+{
+    const struct dt_job *job = session->job;
+    json_t *words = json_array();
+    const char *given = job->worker.path;
+    char *path = given == NULL ? NULL : given[0] == '/' ? strdup(given) : realpath(given, NULL);
+    for (int i = 0; job->worker.arguments != NULL && job->worker.arguments[i] != NULL; i++)
+        json_array_append_new(words, json_string(job->worker.arguments[i]));
+    json_t *worker = job->worker.path != NULL
+                         ? json_pack("{s:s*, s:s*, s:O}", "engine", job->wanted.engine, "program",
+                                     job->wanted.engine == NULL ? path : NULL, "arguments", words)
+                         : NULL;
+    json_decref(words);
+    free(path);
+    return worker;
 }
 
 dt_status dt_history_begin(const struct dt_session *session, json_t *identity)
@@ -23,6 +43,8 @@ dt_status dt_history_begin(const struct dt_session *session, json_t *identity)
                         session->has_against
                             ? dt_point_json(session->target->space, &session->against)
                             : json_null());
+    if (job->worker.path != NULL)
+        json_object_set_new(identity, "worker", worker_json(session));
     json_object_set_new(identity, "max_latency_ns", json_integer(job->max_latency_ns));
     json_object_set_new(identity, "budget_ns",
                         json_integer(session->clock.deadline_ns - session->clock.began_ns));

@@ -95,6 +95,7 @@ static dt_status run(struct dt_session *session)
     if (!session->resume.searched) {
         DT_TRY(dt_trials_known(session));
         DT_TRY(dt_explore(session));
+        DT_TRY(dt_trials_disturbed(session));
         DT_TRY(dt_trials_last(session));
         DT_TRY(dt_history_searched(session));
     } else {

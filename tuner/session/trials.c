@@ -28,8 +28,10 @@
 #define LINKS_MOST    0.25 /* but at most this share */
 #define SOAK_SECONDS                                                                               \
     3 /* seconds of warm-up in a session's first trial, at most this share of the time */
-#define SOAK_SHARE     0.02
-#define SETTLE_SECONDS 5 /* time for the memory of a killed trial to be freed */
+#define SOAK_SHARE         0.02
+#define DISTURBED_ATTEMPTS 3
+#define DISTURBED_SHARE    0.68 /* of the time: until then disturbed trials are made again */
+#define SETTLE_SECONDS     5    /* time for the memory of a killed trial to be freed */
 
 /* Longest a trial may take while its worker is silent: its share of the time, but enough for what the slowest one needed. */
 static int64_t trial_deadline(const struct dt_session *session, double share)
@@ -264,6 +266,46 @@ dt_status dt_trials_strays(struct dt_session *session)
     }
     for (int i = 0; i < n && dt_clock_ns() < session->clock.search_deadline_ns; i++)
         DT_TRY(dt_trials_try(session, &strays[i], true, AGAIN_SHARE));
+    return DT_OK;
+}
+
+/* The trial that counts for its plan was disturbed, and the plan was tried fewer than three times. */
+static bool may_be_better(const struct dt_session *session, int i)
+{
+    const struct dt_result *trial = &session->trials[i];
+    int attempts = 0;
+    if (!dt_session_counts(session, i) || !(trial->others > DT_OTHERS_MOST) ||
+        trial->samples.n == 0)
+        return false;
+    for (int k = 0; k < session->count; k++)
+        attempts +=
+            dt_point_equal(session->target->space, &session->trials[k].point, &trial->point);
+    return attempts < DISTURBED_ATTEMPTS;
+}
+
+/* The fastest of them; -1: none. */
+static int most_promising(const struct dt_session *session)
+{
+    int best = -1;
+    for (int i = 0; i < session->count; i++)
+        if (may_be_better(session, i) &&
+            (best < 0 || session->trials[i].summary.median < session->trials[best].summary.median))
+            best = i;
+    return best;
+}
+
+dt_status dt_trials_disturbed(struct dt_session *session)
+{
+    int64_t all = session->clock.deadline_ns - session->clock.began_ns;
+    int64_t end = session->clock.began_ns + (int64_t)(DISTURBED_SHARE * (double)all);
+    int at = most_promising(session);
+    if (at >= 0 && session->clock.search_deadline_ns < end)
+        session->clock.search_deadline_ns = end;
+    for (; at >= 0 && dt_clock_ns() < session->clock.search_deadline_ns;
+         at = most_promising(session)) {
+        struct dt_point point = session->trials[at].point;
+        DT_TRY(dt_trials_try(session, &point, !dt_trials_is_known(session, &point), AGAIN_SHARE));
+    }
     return DT_OK;
 }
 

@@ -21,6 +21,10 @@ bool dt_trials_is_known(const struct dt_session *session, const struct dt_point 
 /* When the search ended early: retries its plans with such failures once, if there are at most three. */
 dt_status dt_trials_strays(struct dt_session *session) DT_MUST_CHECK;
 
+/* Plans that were tried while others kept the cores busy are tried again, the most promising first, while there is time for trials and
+ * a little beyond: load hits plans unequally, and those that it dropped may be the best. */
+dt_status dt_trials_disturbed(struct dt_session *session) DT_MUST_CHECK;
+
 /* The last attempt of the known plans, before the final comparison: they get half of the remaining time. */
 dt_status dt_trials_last(struct dt_session *session) DT_MUST_CHECK;
 

@@ -70,12 +70,26 @@ const struct dt_result *dt_session_leader(const struct dt_session *session)
     return session->tried.leader > 0 ? &session->trials[session->tried.leader - 1] : NULL;
 }
 
+/* Of the trials that count: the best one was made again, and is slower. */
+static void find_leader(struct dt_session *session)
+{
+    session->tried.leader = 0;
+    for (int i = 0; i < session->count; i++) {
+        const struct dt_result *leader = dt_session_leader(session);
+        if (dt_session_counts(session, i) && dt_session_eligible(session, &session->trials[i]) &&
+            (leader == NULL ||
+             dt_session_value(session, &session->trials[i]) < dt_session_value(session, leader)))
+            session->tried.leader = i + 1;
+    }
+}
+
 dt_status dt_session_keep(struct dt_session *session, const struct dt_result *result)
 {
     const struct dt_result *leader = dt_session_leader(session);
     bool leads =
         dt_session_eligible(session, result) &&
         (leader == NULL || dt_session_value(session, result) < dt_session_value(session, leader));
+    struct dt_point led = leader != NULL ? leader->point : result->point; /* trials may move */
     if (2 * (session->count + 1) > session->tried.room)
         DT_TRY(grow(session));
     DT_TRY(DT_GROW(session->trials, session->count, 1));
@@ -83,6 +97,8 @@ dt_status dt_session_keep(struct dt_session *session, const struct dt_result *re
     enter(session, session->count - 1);
     if (leads)
         session->tried.leader = session->count;
+    else if (leader != NULL && dt_point_equal(session->target->space, &led, &result->point))
+        find_leader(session);
     return DT_OK;
 }
 

@@ -72,6 +72,7 @@ json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *ta
         .cold_ns = dt_ns_of(result->cold_seconds),
         .peak_bytes = result->peak_bytes,
         .verified_error = result->verified_error,
+        .others = result->others,
         .predicted = result->predicted > 0 ? result->predicted : NAN,
         .cost_ns = dt_ns_of(result->cost_seconds),
         .least = report->warm_up_steps,
@@ -110,6 +111,7 @@ static dt_status read_facts(const struct dt_measurement *measurement, const char
     result->cost_seconds = seconds_of(measurement->cost_ns);
     result->verified_error = measurement->verified_error;
     result->peak_bytes = measurement->peak_bytes;
+    result->others = measurement->others;
     result->predicted = measurement->predicted > 0 ? measurement->predicted : 0;
     report->flop_peak = measurement->flop_peak > 0 ? measurement->flop_peak : 0;
     report->copy_peak = measurement->copy_peak > 0 ? measurement->copy_peak : 0;
