@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: slow */
 /* The decision against plans whose times are planted, and the rule's own words. */
 #include <setjmp.h>
 #include <stdarg.h>

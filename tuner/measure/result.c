@@ -21,6 +21,7 @@ void dt_result_init(struct dt_result *result, const struct dt_target *target,
                                  .devices = dt_target_devices(target, point),
                                  .cold_seconds = NAN,
                                  .verified_error = NAN,
+                                 .busy = NAN,
                                  .others = NAN,
                                  .summary = {.median = NAN, .interval = {NAN, NAN}}};
 }

@@ -54,9 +54,10 @@ struct dt_result {
     int64_t peak_bytes;    /* of the largest rank */
     double cold_seconds;   /* the first step, slowest rank */
     double verified_error; /* relative, worst image; NAN when not verified */
-    double others;         /* mean cores that others kept busy during the trial; NAN: not known */
-    double predicted;      /* by the session's prior, over the default's value; 0: not known */
-    double cost_seconds;   /* wall time the trial took */
+    double busy; /* mean cores that our own processes kept busy during the trial; NAN: not known */
+    double others;       /* mean cores that others kept busy during the trial; NAN: not known */
+    double predicted;    /* by the session's prior, over the default's value; 0: not known */
+    double cost_seconds; /* wall time the trial took */
     /* part of cost_seconds spent on the reference of its batch; not recorded */
     double reference_seconds;
     struct dt_worker_report report;

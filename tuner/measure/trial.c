@@ -259,7 +259,9 @@ dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
     dt_load_read(&readings[0]);
     dt_status status = measure_plan(rig, point, how, result);
     dt_load_read(&readings[1]);
-    result->others = dt_load_between(&readings[0], &readings[1]).others;
+    struct dt_load load = dt_load_between(&readings[0], &readings[1]);
+    result->busy = load.ours;
+    result->others = load.others;
     free(readings);
     return status == DT_OK && how->keep != NULL ? how->keep(how->context, result) : status;
 }

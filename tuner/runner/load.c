@@ -33,10 +33,11 @@ static void name_busiest(const struct dt_load_reading *before, const struct dt_l
 struct dt_load dt_load_between(const struct dt_load_reading *before,
                                const struct dt_load_reading *after)
 {
-    struct dt_load load = {.others = NAN};
+    struct dt_load load = {.ours = NAN, .others = NAN};
     double seconds = after->at - before->at;
     if (!before->known || !after->known || !(seconds > 0))
         return load;
+    load.ours = (after->ours - before->ours) / seconds;
     double others = after->busy - before->busy - (after->ours - before->ours) +
                     (after->stolen - before->stolen);
     load.others = fmax(0, (others - GRAIN) / seconds);

@@ -41,6 +41,8 @@ struct dt_load_reading {
 
 struct dt_load {
     double
+        ours; /* mean number of cores that this process and its descendants kept busy; NAN: not known */
+    double
         others; /* mean number of cores that others kept busy, stolen ones included; NAN: not known */
     char name[17]; /* the program among them with the most time; "": not known */
 };

@@ -248,7 +248,8 @@ static dt_status run(struct dt_session *session, struct dt_search *search, struc
         if (status != DT_OK)
             break;
         struct dt_trial trial = told(session, &session->trials[session->count - 1]);
-        if (trial.outcome == DT_TRIAL_INTERRUPTED)
+        if (trial.outcome == DT_TRIAL_INTERRUPTED &&
+            dt_clock_ns() >= session->clock.search_deadline_ns)
             break; /* no information about the plan */
         dt_search_tell(search, &trial);
         status = dt_search_ask(search, &point);

@@ -31,7 +31,9 @@
 #define SOAK_SHARE         0.02
 #define DISTURBED_ATTEMPTS 3
 #define DISTURBED_SHARE    0.68 /* of the time: until then disturbed trials are made again */
-#define SETTLE_SECONDS     5    /* time for the memory of a killed trial to be freed */
+#define COMPUTING                                                                                  \
+    0.5 /* mean cores: a plan that keeps them busy does not hang, its time is too short */
+#define SETTLE_SECONDS 5 /* time for the memory of a killed trial to be freed */
 
 /* Longest a trial may take while its worker is silent: its share of the time, but enough for what the slowest one needed. */
 static int64_t trial_deadline(const struct dt_session *session, double share)
@@ -139,6 +141,12 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
         session->watch->begins(session->watch->context, point);
     DT_TRY(dt_history_plan(session, "begin", point));
     dt_status status = dt_measure_plan(&session->rig, point, &how, &result);
+    if (result.outcome == DT_TRIAL_HUNG && result.busy > COMPUTING &&
+        dt_clock_ns() >= how.deadline_ns) {
+        result.outcome = DT_TRIAL_INTERRUPTED;
+        snprintf(result.cause, sizeof result.cause,
+                 "its share of the time, %.0f s, ended while it computed", result.cost_seconds);
+    }
     if (result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= session->clock.search_deadline_ns) {
         result.outcome = DT_TRIAL_INTERRUPTED;
         snprintf(result.cause, sizeof result.cause, "the time for trials ended first");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ctest: dose */
+/* ctest: dose slow */
 /* However soon a session is cut short, what it stores is not slower than the default: every search on every recorded
  * table (the full dose has those of other fields, too), cut after each evaluation, judged by the session's own verdict.
  *
