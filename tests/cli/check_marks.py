@@ -4,6 +4,7 @@
 that plans were searched, that there is a noise floor, and that differences of the size that was asked for could be told."""
 import json
 import os
+import shutil
 import stat
 import subprocess
 
@@ -49,6 +50,9 @@ def a_store_that_cannot_be_written():
     t.stored("won")
     t.plant(LOST)
     if os.geteuid() == 0:
+        if not shutil.which("chattr") or not shutil.which("lsattr"):
+            print("skip a store that cannot be written: root writes everywhere, and there is no chattr here")
+            return
         subprocess.run(["chattr", "+i", t.db / "best.json"], check=False, capture_output=True)
         if os.access(t.db / "best.json", os.W_OK) and "i" not in subprocess.run(
                 ["lsattr", t.db / "best.json"], capture_output=True, text=True, check=False).stdout.split(" ")[0]:

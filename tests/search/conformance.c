@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: slow */
 /* Guarantees of every strategy in strategies.def. */
 #include <setjmp.h>
 #include <stdarg.h>
