@@ -108,9 +108,7 @@ static void read_figures(const struct dt_stored_entry *entry, struct dt_answer *
     answer->measured.batch = entry->figures.known ? entry->figures.batch : 0;
     answer->measured.image = entry->image;
     answer->measured.noise_margin = entry->noise.known ? entry->noise.margin : 0;
-    answer->measured.resolution = isfinite(entry->resolution) ? entry->resolution
-                                  : entry->noise.known        ? entry->noise.margin
-                                                              : NAN;
+    answer->measured.resolution = entry->resolution;
 }
 
 /* A plan fitted to another count of devices has no measurements. */

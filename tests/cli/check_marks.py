@@ -103,6 +103,8 @@ def the_time_it_takes():
     t.stored("won")
     t.plant(WINS)
     t.verdict("one entry has the whole budget", t.again(budget="3s"), 0, "wins")
+    t.exits("no resolution at all", t.again("--require-resolution", "0%"), 2, "--require-resolution must be above 0%")
+    t.exits("nor in a look-up", t.look("--require-resolution", "0%"), 2, "--require-resolution must be above 0%")
     t.exits("two ways to say how long", t.again("--until-decided", "2m"), 2, "--budget and --until-decided both say how long")
     t.plant([1000000, 930000, 935000, 930000], cv=0.03, drift_sd=0.0)
     done = t.tool("check", "--worker", t.worker, "--json", "--until-decided", "30m")

@@ -16,6 +16,8 @@ def a_plan_that_loses():
     best = t.records("best", run=done.json["journal"])
     t.check("its journal has the new entry", [record["plan"] for record in best] == [{"plan": 0}], best)
     better = t.look()
+    now, margin = better.json["entry"], t.records("check")[-1]["margin"]
+    t.check("its resolution is that of the check", abs(now["resolution"] - margin) < 1e-12, (now, margin))
     t.exits("the store is rebuilt of its journals", t.tool("db", "rebuild"), 0)
     rebuilt = t.look()
     t.check("and a rebuild keeps it", rebuilt.json["entry"] == better.json["entry"], rebuilt)

@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import Dittune
+from dittune_test import SOURCE, Dittune
 
 MS = 1_000_000
 BUDGET, BAD = 20, 1  # seconds, and the plan that misbehaves
@@ -30,7 +30,24 @@ def hangs(t, fault):
     t.none_left(f"{fault}: it is gone")
 
 
+def computes(t):
+    """Steps that take longer than there is: no plan hangs, the budget is too short."""
+    text = (SOURCE / "examples/workers/minimal.py").read_text(encoding="utf-8")
+    assert text.count("ROWS = 64") == 1
+    worker = t.write("long.py", text.replace("ROWS = 64", "ROWS = 640"))
+    worker.chmod(0o755)
+    done = t.tool("tune", "--worker", worker, "--budget", "12s", "--json")
+    trials = (done.json or {}).get("trials", [])
+    t.check("plans that compute when their time ends do not hang", done.code == 6 and trials
+            and {trial["outcome"] for trial in trials} == {"interrupted"}, done)
+    t.check("the first says so", "its share of the time" in trials[0]["cause"] or "the time for trials ended" in trials[0]["cause"], trials[:1])
+    t.check("and what would do", "--budget" in done.err, done.err[-300:])
+    t.none_left("it is gone")
+
+
 t = Dittune(clock="real")
+t.environment["DITTUNE_LOAD"] = ""  # busy processors are looked at
+computes(t)
 for fault in ("spin", "stubborn"):
     hangs(t, fault)
 t.finish()

@@ -67,7 +67,7 @@ def quiet(n):
     truth.at_least("no load: a true tenth is decided", found, n, 0.9)
 
 
-for check, replicates in ((equal, truth.dose(6, 1000)), (slower, truth.dose(6, 1000)), (twice, truth.dose(6, 1000)), (quiet, truth.dose(4, 1000))):
+for check, replicates in ((equal, truth.dose(12, 1000)), (slower, truth.dose(12, 1000)), (twice, truth.dose(6, 1000)), (quiet, truth.dose(4, 1000))):
     if truth.wanted(check.__name__):
         check(replicates)
 truth.finish()

@@ -49,7 +49,6 @@ struct process {
     pid_t pid, parent;
     double seconds, ended; /* its own; of children that have ended */
     char name[17];
-    bool ours;
 };
 
 struct table {
@@ -87,12 +86,16 @@ static bool read_table(struct table *table)
     return folder != NULL;
 }
 
-static struct process *find(const struct table *table, pid_t pid)
+static int by_pid(const void *a, const void *b)
 {
-    for (int i = 0; i < table->count; i++)
-        if (table->at[i].pid == pid)
-            return &table->at[i];
-    return NULL;
+    const struct process *one = a, *other = b;
+    return (one->pid > other->pid) - (one->pid < other->pid);
+}
+
+static const struct process *find(const struct table *table, pid_t pid)
+{
+    const struct process wanted = {.pid = pid};
+    return bsearch(&wanted, table->at, (size_t)table->count, sizeof wanted, by_pid);
 }
 
 /* Descends from this process. */
@@ -133,6 +136,8 @@ void dt_load_read(struct dt_load_reading *reading)
     if (wish != NULL && strcmp(wish, "none") == 0)
         return;
     bool listed = read_table(&table);
+    if (table.count > 1)
+        qsort(table.at, (size_t)table.count, sizeof *table.at, by_pid);
     reading->at = (double)dt_clock_machine_ns() * 1e-9;
     reading->known = read_cores(reading) && listed;
     for (int i = 0; i < table.count; i++) {

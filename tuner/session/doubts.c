@@ -102,11 +102,12 @@ static void add_not_searched(const struct dt_session *session, struct dt_text *o
                 tried == 1 ? "was" : "were");
 }
 
-/* There would be sets enough, but for those in which others were busy. */
+/* Too few sets are left of those that were made, as others were busy in some. */
 static bool disturbed(const struct dt_session *session)
 {
     const struct dt_sets *sets = &session->finals.sets;
-    return sets->count >= DT_SETS_LEAST && dt_sets_quiet(sets) < DT_SETS_LEAST;
+    int quiet = dt_sets_quiet(sets);
+    return quiet < DT_SETS_LEAST && quiet < sets->count;
 }
 
 static void add_disturbed(const struct dt_session *session, struct dt_text *out)

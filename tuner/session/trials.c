@@ -31,9 +31,11 @@
 #define SOAK_SHARE         0.02
 #define DISTURBED_ATTEMPTS 3
 #define DISTURBED_SHARE    0.68 /* of the time: until then disturbed trials are made again */
-#define COMPUTING                                                                                  \
-    0.5 /* mean cores: a plan that keeps them busy does not hang, its time is too short */
-#define SETTLE_SECONDS 5 /* time for the memory of a killed trial to be freed */
+#define SETTLE_SECONDS     5    /* time for the memory of a killed trial to be freed */
+
+/* Mean cores: while no plan has run, one that keeps so much of them busy is not said to hang, as its time may be too short. Later it is:
+ * it had four times as long as the slowest one. */
+#define COMPUTING 0.1
 
 /* Longest a trial may take while its worker is silent: its share of the time, but enough for what the slowest one needed. */
 static int64_t trial_deadline(const struct dt_session *session, double share)
@@ -141,7 +143,7 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
         session->watch->begins(session->watch->context, point);
     DT_TRY(dt_history_plan(session, "begin", point));
     dt_status status = dt_measure_plan(&session->rig, point, &how, &result);
-    if (result.outcome == DT_TRIAL_HUNG && result.busy > COMPUTING &&
+    if (result.outcome == DT_TRIAL_HUNG && session->slowest_ns == 0 && result.busy > COMPUTING &&
         dt_clock_ns() >= how.deadline_ns) {
         result.outcome = DT_TRIAL_INTERRUPTED;
         snprintf(result.cause, sizeof result.cause,

@@ -243,6 +243,8 @@ dt_status dt_command_lookup(const struct dt_options *options)
     enum dt_form form;
     if (options->print.format != NULL)
         DT_TRY(dt_form_parse(options->print.format, &form));
+    if (dt_option_given(options, "require-resolution") && !(options->lookup.resolution > 0))
+        return dt_fail(DT_EUSAGE, "--require-resolution must be above 0%%");
     DT_TRY(read_required(options->lookup.tier, options->lookup.resolution, &required));
     if (options->lookup.engines)
         return dt_export_engines(options);

@@ -256,6 +256,19 @@ static void add_company(const struct dt_session *session, struct dt_text *out)
                 sets->loads);
 }
 
+/* Sets that count for nothing. */
+static void add_disturbed(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_sets *sets = &session->finals.sets;
+    int quiet = dt_sets_quiet(sets);
+    if (quiet < sets->count)
+        dt_text_add(
+            out,
+            "In %d of %d sets other programs%s%s%s were busy on the cores: they do not count.\n",
+            sets->count - quiet, sets->count, sets->disturber[0] != '\0' ? " (" : "",
+            sets->disturber, sets->disturber[0] != '\0' ? ")" : "");
+}
+
 static void add_ties(const struct dt_session *session, struct dt_text *out)
 {
     for (int i = 0; i < session->finals.tie_count && session->verdict == DT_VERDICT_FASTER; i++) {
@@ -338,6 +351,7 @@ static void add_report(const struct dt_session *session, struct dt_text *out)
     dt_text_add(out, "\n");
     dt_report_sureness(session, out);
     add_company(session, out);
+    add_disturbed(session, out);
     add_ties(session, out);
     add_image(session, out);
     add_noise(session, out);

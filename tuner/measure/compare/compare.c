@@ -470,8 +470,8 @@ static dt_status sets_until(struct course *course)
         DT_TRY(one_set(course));
         if (course->sets->count == before)
             continue;
-        if (how->progress != NULL)
-            how->progress(how->context, course->sets->count, how->sets);
+        if (how->progress != NULL && !course->disturbed)
+            how->progress(how->context, dt_sets_quiet(course->sets), how->sets);
         if (how->keep != NULL)
             DT_TRY(how->keep(how->keeper));
         if (after_set(course))

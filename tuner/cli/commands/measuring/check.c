@@ -153,6 +153,8 @@ static dt_status read_options(const struct dt_options *options, struct dt_check_
                        options->check.require);
     if (opts->until_decided && dt_option_given(options, "budget"))
         return dt_fail(DT_EUSAGE, "--budget and --until-decided both say how long it takes");
+    if (dt_option_given(options, "require-resolution") && !(opts->resolution > 0))
+        return dt_fail(DT_EUSAGE, "--require-resolution must be above 0%%");
     if (!(options->check.threshold > 0))
         return dt_fail(DT_EUSAGE, "--threshold must be above 0%%");
     return dt_options_job(options, NULL, &opts->job);

@@ -94,17 +94,24 @@ static void add_text(const struct dt_entrant copies[2], const struct dt_noise *n
 }
 
 /* A plan that hung until the end of the budget may only have lacked time. */
-static dt_status judge(const struct dt_entrant copies[2], int sets, bool late)
+static dt_status judge(const struct dt_entrant copies[2], const struct dt_sets *sets, bool late)
 {
     for (int i = 0; i < 2; i++)
         if (copies[i].out && !(late && copies[i].result.outcome == DT_TRIAL_HUNG))
             return dt_result_status(&copies[i].result);
-    if (sets < DT_SETS_LEAST)
+    int quiet = dt_sets_quiet(sets);
+    if (quiet < DT_SETS_LEAST && quiet < sets->count)
+        return dt_fail(DT_EPROVISIONAL,
+                       "other programs were busy on the cores in %d of %d sets of fresh processes, "
+                       "and fewer than %d others decide nothing (DITTUNE_LOAD=none measures beside "
+                       "them)",
+                       sets->count - quiet, sets->count, DT_SETS_LEAST);
+    if (quiet < DT_SETS_LEAST)
         return dt_fail(
             DT_EPROVISIONAL,
             "the budget ended after %d sets of fresh processes, and fewer than %d decide "
             "nothing: give it more, as in --budget 2m",
-            sets, DT_SETS_LEAST);
+            quiet, DT_SETS_LEAST);
     return DT_OK;
 }
 
@@ -128,7 +135,7 @@ static dt_status compare(const struct dt_options *options, const struct dt_targe
     dt_progress_end(&progress);
     dt_rig_fini(&rig, DT_NS_PER_SECOND);
     if (status == DT_OK)
-        status = judge(copies, sets.count, dt_clock_ns() >= how.deadline_ns);
+        status = judge(copies, &sets, dt_clock_ns() >= how.deadline_ns);
     if (status < 0)
         return status;
     struct dt_noise noise = dt_noise_of(&copies[0], &copies[1]);
