@@ -173,10 +173,31 @@ static void test_margin(void **state)
     assert_int_equal(dt_judge_rounds(judged, 3, 64, DT_LOOKS), 8);
 }
 
+/* Sets beside other programs, in which the plan is half as fast: they are no sets, wherever they stand. One whose load is not known
+ * counts. */
+static void disturbed_sets_do_not_count(void **state)
+{
+    (void)state;
+    struct dt_sets sets = {
+        .count = 6, .rounds = {2, 2, 2, 2, 2, 2}, .others = {1.5, 0.1, NAN, 0.3, 0, 0.2}};
+    fresh(2);
+    for (int k = 0; k < 12; k++)
+        values[1][k] = k / 2 == 0 || k / 2 == 3 ? 2 : 0.8 + 0.0001 * k;
+    assert_int_equal(dt_sets_quiet(&sets), 4);
+    assert_int_equal(dt_judge_sets(judged, 2, &sets), 6);
+    assert_true(judged[1].ratio.sets == 4 && judged[1].ratio.pairs == 8);
+    assert_true(dt_judge_faster(&judged[1].ratio) && judged[1].ratio.ratio > 0.8 &&
+                judged[1].ratio.ratio < 0.802);
+    sets.others[4] = 1; /* three are left: nothing is said */
+    assert_int_equal(dt_judge_sets(judged, 2, &sets), 6);
+    assert_false(dt_judge_faster(&judged[1].ratio) || dt_judge_slower(&judged[1].ratio));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stops_at_the_first_look_when_clear),
+        cmocka_unit_test(disturbed_sets_do_not_count),
         cmocka_unit_test(test_goes_on_until_the_look_that_decides),
         cmocka_unit_test(test_ties_are_narrow),
         cmocka_unit_test(test_ends_between_looks),
