@@ -2,71 +2,20 @@
 # ctest:
 """dittune-worker-command: words and placeholders, the time by each --time, what a command does wrong, and a whole session."""
 import json
-import pathlib
-import subprocess
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import BUILD, Dittune
-
-t = Dittune(clock="real")
-WORKER = BUILD / "dittune-worker-command"
-SPACE = t.write("space.json", {
-    "parameters": [{"name": "ranks", "role": "ranks", "values": [1, 2], "default": 1},
-                   {"name": "mode", "values": ["plain", "$HOME;a"], "default": "plain"},
-                   {"name": "flag", "role": "environment", "variable": "FLAG", "values": [0, 1], "default": 0}],
-    "constants": {"rows": 96}, "rules": [{"if": "ranks == 1 || mode == 'plain'", "say": "two ranks are plain"}]})
-PLAN = {"ranks": 1, "mode": "$HOME;a", "flag": 0}
-USUAL = ("--space", SPACE, "--time", "regex:took ([0-9.e+-]+) s")
-
-
-class Worker:
-    """The worker of a command, asked as the controller asks."""
-
-    def __init__(self, command, *options):
-        self.process = subprocess.Popen(list(map(str, [WORKER, "--command", command, *(options or USUAL)])), stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=t.environment, text=True)
-        self.hello = self.ask(op="hello", protocol=1, ranks=1, workload=None)
-        self.ready = self.hear() if self.hello["op"] == "hello" else None
-
-    def hear(self):
-        while (message := json.loads(self.process.stdout.readline()))["op"] == "heartbeat":
-            pass
-        return message
-
-    def ask(self, **request):
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        return self.hear()
-
-    def prepare(self, **plan):
-        return self.ask(op="prepare", plan={**PLAN, **plan}, seed=1, verify={"projections": 2, "seed": 1})
-
-    def end(self):
-        self.process.stdin.close()
-        return self.process.wait(60)
-
-
-def prepared(command, *options, **plan):
-    worker = Worker(command, *options)
-    answer = worker.prepare(**plan) if worker.ready else worker.hello
-    if answer["op"] == "prepared":
-        answer["ns"] = worker.ask(op="run", handle=answer["handle"], n=1, mode="measure")["ns"][0]
-    worker.end()
-    return answer
+from lib_command import PLAN, SPACE, USUAL, WORKER, Worker, prepared, program, t
 
 
 def words():
     """One placeholder stays in one word, whatever its value; with --shell it is quoted."""
     seen = t.path / "seen"
-    program = t.write("program", f"#!/bin/sh\nprintf '%s|' \"$@\" >{seen}\necho took 0.5 s\n")
-    program.chmod(0o755)
-    answer = prepared(f"{program} {{ranks}} {{mode}} {{x")
+    script = program("program", f"#!/bin/sh\nprintf '%s|' \"$@\" >{seen}\necho took 0.5 s\n")
+    answer = prepared(f"{script} {{ranks}} {{mode}} {{x")
     t.check("a brace alone is refused", answer["op"] == "failed" and "single '{'" in answer["say"], answer)
-    answer = prepared(f"{program} a'b  c' \"d {{mode}}\" --ranks={{ranks}} {{rows}} {{{{}}}} '' e\\ f")
+    answer = prepared(f"{script} a'b  c' \"d {{mode}}\" --ranks={{ranks}} {{rows}} {{{{}}}} '' e\\ f")
     t.check("the words are the command's", seen.read_text() == "ab  c|d $HOME;a|--ranks=1|96|{}||e f|", seen.read_text())
     t.check("the time is what it printed", answer["ns"] == [500_000_000] == answer["cold_ns"] and answer["peak_bytes"][0] > 0, answer)
-    answer = prepared(f"{program} {{mode}} {{ranks}} | cat", *USUAL, "--shell")
+    answer = prepared(f"{script} {{mode}} {{ranks}} | cat", *USUAL, "--shell")
     t.check("in a shell, values are quoted", seen.read_text() == "$HOME;a|1|", seen.read_text())
     t.check("and a pipe is a pipe", answer["op"] == "prepared", answer)
 
@@ -165,11 +114,10 @@ def ends():
 
 def session():
     """dittune tunes a command: the plan that prints the least time is found."""
-    program = t.write("engine", "#!/bin/sh\n[ $2 = plain ] && echo took 0.0$((3 - $1))0 s || echo took 0.09 s\n")
-    program.chmod(0o755)
+    engine = program("engine", "#!/bin/sh\n[ $2 = plain ] && echo took 0.0$((3 - $1))0 s || echo took 0.09 s\n")
     space = t.write("two.json", {"parameters": [{"name": "ranks", "role": "ranks", "values": [1, 2], "default": 1},
                                                 {"name": "mode", "values": ["plain", "slow"], "default": "slow"}]})
-    options = ("--command", f"{program} {{ranks}} {{mode}}", "--space", space, "--time", "regex:took ([0-9.]+) s")
+    options = ("--command", f"{engine} {{ranks}} {{mode}}", "--space", space, "--time", "regex:took ([0-9.]+) s")
     done = t.tool("worker-test", WORKER, "--", *options)
     t.check("the promises of the protocol are kept", done.code == 0, done)
     done = t.tool("tune", *options, "--devices", "2", "--budget", "60s")
@@ -181,7 +129,7 @@ def session():
     t.check("with its time", done.json["median_ns"] == 10_000_000, done)
     done = t.tool("check", *options, "--budget", "60s", "--json")
     t.check("check finds the entry again", done.code == 0 and done.json["counts"]["not checked"] == 0, done)
-    long = ["--command", f"{program} {{ranks}} {{mode}} --model={'m' * 200}a", *options[2:], "--devices", "2"]
+    long = ["--command", f"{engine} {{ranks}} {{mode}} --model={'m' * 200}a", *options[2:], "--devices", "2"]
     done = t.tool("tune", *long, "--budget", "60s")
     t.check("a long command is stored", done.code == 0 and t.tool("lookup", *long).code == 0, done)
     done = t.tool("lookup", long[0], long[1][:-1] + "b", *long[2:])

@@ -2,8 +2,8 @@
 #include "tuner/runner/folders.h"
 
 #include "base/host.h"
+#include "base/proc.h"
 #include "base/rng.h"
-#include "tuner/runner/proc.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,9 +4,9 @@
 #include "tuner/runner/group_int.h"
 
 #include "base/clock.h"
+#include "base/proc.h"
 #include "tuner/runner/launch.h"
 #include "tuner/runner/pause.h"
-#include "tuner/runner/proc.h"
 #include "worker/wire.h"
 
 #include <errno.h>

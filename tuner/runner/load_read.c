@@ -2,8 +2,8 @@
 /* The one function of load.h that reads the system, in a file of its own: tests have another in its place. */
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/proc.h"
 #include "tuner/runner/load.h"
-#include "tuner/runner/proc.h"
 
 #include <dirent.h>
 #include <sched.h>

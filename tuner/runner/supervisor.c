@@ -4,8 +4,8 @@
 #include "tuner/runner/supervisor.h"
 
 #include "base/clock.h"
+#include "base/proc.h"
 #include "tuner/runner/pause.h"
-#include "tuner/runner/proc.h"
 
 #include <dirent.h>
 #include <errno.h>

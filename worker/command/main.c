@@ -109,7 +109,10 @@ static dt_status step(struct worker *worker, char **argv, int64_t *ns, int64_t *
                       int64_t *peak_bytes)
 {
     struct dt_child_output output;
-    dt_status status = dt_child_run(argv, worker->timeout_ns, &worker->wire, &output, peak_bytes);
+    struct dt_leftovers left;
+    const struct dt_child_rules rules = {worker->timeout_ns, false};
+    dt_status status = dt_child_run(argv, &rules, &worker->wire, &output, &left);
+    *peak_bytes = output.peak_bytes;
     if (status == DT_OK)
         status = dt_timing_take(&worker->timing, &output, ns);
     if (status == DT_OK)
@@ -275,6 +278,7 @@ int main(int argc, char **argv)
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
+    dt_leftovers_adopt();
     dt_wire_init(&worker.wire, STDIN_FILENO, STDOUT_FILENO);
     dt_status status = work(&worker);
     if (status < 0)

@@ -23,6 +23,7 @@ struct dt_timing {
 struct dt_child_output {
     struct dt_text out, err; /* standard output and error, owned */
     int64_t wall_ns;
+    int64_t peak_bytes; /* of the largest of its processes */
 };
 
 /* how: "wall" (from start to end), "regex:EXPRESSION" (POSIX extended; the number is its first group), "json:PATH" (of the last

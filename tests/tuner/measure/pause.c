@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
+#include "base/proc.h"
 #include "tests/tuner/script.h"
 #include "tuner/measure/rig.h"
 #include "tuner/runner/group_int.h"
 #include "tuner/runner/pause.h"
-#include "tuner/runner/proc.h"
 
 #include <errno.h>
 #include <sys/ioctl.h>

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
+#include "base/proc.h"
 #include "tuner/runner/folders.h"
-#include "tuner/runner/proc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

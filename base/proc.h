@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* proc - processes as seen in /proc: descendants, and the identity behind a pid */
-#ifndef DT_TUNER_RUNNER_PROC_H
-#define DT_TUNER_RUNNER_PROC_H
+#ifndef DT_BASE_PROC_H
+#define DT_BASE_PROC_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/runner/proc.h"
+#include "base/proc.h"
 
 #include <ctype.h>
 #include <dirent.h>

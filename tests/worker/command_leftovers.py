@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+# ctest: ranks
+"""Nothing of a command's run is there when the next one starts: ranks in process groups and sessions of their own, double forks,
+servers, what ignores SIGTERM; after a run that ends well, one that fails, and one that takes too long."""
+import os
+import shutil
+import signal
+import time
+
+from lib_command import PLAN, USUAL, Worker, prepared, program, t
+
+MARK = "dittune-left-4713"
+
+
+def marked():
+    """Pids of what this test's programs started, found by the argument that they carry."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if MARK.encode() in file.read().split(b"\0"):
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+# A process that runs until it is ended, and says when it is there.
+CODE = f'import time; open("{t.path}/there", "w"); time.sleep(600)'
+SLEEPER = program("sleeper", f"#!/bin/sh\nexec python3 -c '{CODE}' {MARK}\n")
+# Starts it as an argument says, waits until it is there, and goes on as the second says.
+START = program("starts", f"""#!/bin/sh
+rm -f {t.path}/there
+case $1 in
+plain) {SLEEPER} & ;;
+group) python3 -c 'import os, sys; os.setpgid(0, 0); os.execv(sys.argv[1], sys.argv[1:])' {SLEEPER} & ;;
+session) setsid {SLEEPER} </dev/null >/dev/null 2>&1 & ;;
+double) (setsid sh -c '{SLEEPER} &' &) ;;
+deaf) python3 -c 'import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+{CODE}' {MARK} & ;;
+stopped) {SLEEPER} & stop=$! ;;
+esac
+until [ -e {t.path}/there ]; do sleep 0.01; done
+[ -z "$stop" ] || kill -STOP $stop
+case $2 in
+well) echo took 0.5 s ;;
+badly) exit 3 ;;
+hangs) sleep 600 ;;
+killed) kill -9 $$ ;;
+esac
+""")
+
+
+def every_kind():
+    """However it is detached and however the run ends, it is gone when the answer comes."""
+    for how in ("plain", "group", "session", "double", "deaf", "stopped"):
+        for ends in ("well", "badly", "hangs", "killed"):
+            if how in ("deaf", "stopped") and ends in ("badly", "killed"):
+                continue
+            worker = Worker(f"{START} {how} {ends} {{ranks}} {{mode}}", *USUAL, "--timeout", "3" if ends == "hangs" else "60")
+            answer = worker.prepare()
+            left = marked()
+            t.check(f"{how}, ends {ends}: nothing is left when the answer comes", left == [], (left, answer))
+            t.check(f"{how}, ends {ends}: the answer is that of the run", answer["op"] == ("prepared" if ends == "well" else "failed"), answer)
+            worker.end()
+
+
+def time_is_the_runs():
+    """The clean-up, here of a process that ignores SIGTERM for the whole grace, is no part of the run's time."""
+    worker = Worker(f"{START} deaf well {{ranks}} {{mode}}", "--space", USUAL[1], "--time", "wall")
+    began = time.monotonic()
+    answer = worker.prepare()
+    took = time.monotonic() - began
+    t.check("the time of the run lacks the grace", answer["op"] == "prepared" and took - answer["cold_ns"][0] * 1e-9 > 0.45, (took, answer))
+    worker.end()
+
+
+def says_goodbye():
+    """TERM comes before KILL, so a launcher can end its ranks."""
+    launcher = program("launcher", f"""#!/bin/sh
+trap 'echo asked >{t.path}/asked; exit 0' TERM
+sleep 600 &
+wait
+""")
+    answer = prepared(f"{launcher} {{ranks}} {{mode}}", *USUAL, "--timeout", "0.5")
+    t.check("a run that takes too long is asked to end", answer["op"] == "failed" and (t.path / "asked").exists(), answer)
+
+
+def mpirun():
+    """Ranks of mpirun, each in a process group of its own."""
+    if shutil.which("mpirun") is None:
+        return
+    t.environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    answer = prepared(f"mpirun --oversubscribe -np 2 {SLEEPER} {{ranks}} {{mode}}", *USUAL, "--timeout", "4")
+    t.check("ranks of mpirun end with it", answer["op"] == "failed" and not marked(), (marked(), answer))
+
+
+def the_controller_goes():
+    """Whatever runs goes with the controller, or on SIGTERM of the worker's tree."""
+    worker = Worker(f"{START} double hangs {{ranks}} {{mode}}")
+    worker.process.stdin.write('{"op":"prepare","plan":' + str(PLAN).replace("'", '"') + ',"seed":1}\n')
+    worker.process.stdin.flush()
+    t.until(marked)
+    worker.process.stdin.close()
+    t.check("the controller has gone: so has everything", worker.process.wait(60) == 0 and not marked(), marked())
+
+
+for part in (every_kind, time_is_the_runs, says_goodbye, mpirun, the_controller_goes):
+    part()
+for pid in marked():
+    os.kill(pid, signal.SIGKILL)
+t.none_left()
+t.finish()

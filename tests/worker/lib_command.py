@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""dittune-worker-command, asked as the controller asks, for the tests of this folder."""
+import json
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import BUILD, Dittune
+
+t = Dittune(clock="real")
+WORKER = BUILD / "dittune-worker-command"
+SPACE = t.write("space.json", {
+    "parameters": [{"name": "ranks", "role": "ranks", "values": [1, 2], "default": 1},
+                   {"name": "mode", "values": ["plain", "$HOME;a"], "default": "plain"},
+                   {"name": "flag", "role": "environment", "variable": "FLAG", "values": [0, 1], "default": 0}],
+    "constants": {"rows": 96}, "rules": [{"if": "ranks == 1 || mode == 'plain'", "say": "two ranks are plain"}]})
+PLAN = {"ranks": 1, "mode": "$HOME;a", "flag": 0}
+USUAL = ("--space", SPACE, "--time", "regex:took ([0-9.e+-]+) s")
+
+
+class Worker:
+    """The worker of a command, asked as the controller asks."""
+
+    def __init__(self, command, *options):
+        self.process = subprocess.Popen(list(map(str, [WORKER, "--command", command, *(options or USUAL)])), stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=t.environment, text=True)
+        self.hello = self.ask(op="hello", protocol=1, ranks=1, workload=None)
+        self.ready = self.hear() if self.hello["op"] == "hello" else None
+
+    def hear(self):
+        while (message := json.loads(self.process.stdout.readline()))["op"] == "heartbeat":
+            pass
+        return message
+
+    def ask(self, **request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        return self.hear()
+
+    def prepare(self, **plan):
+        return self.ask(op="prepare", plan={**PLAN, **plan}, seed=1, verify={"projections": 2, "seed": 1})
+
+    def end(self):
+        self.process.stdin.close()
+        return self.process.wait(60)
+
+
+def prepared(command, *options, **plan):
+    worker = Worker(command, *options)
+    answer = worker.prepare(**plan) if worker.ready else worker.hello
+    if answer["op"] == "prepared":
+        answer["ns"] = worker.ask(op="run", handle=answer["handle"], n=1, mode="measure")["ns"][0]
+    worker.end()
+    return answer
+
+
+def program(name, text):
+    """An executable script of the test's folder."""
+    path = t.write(name, text)
+    path.chmod(0o755)
+    return path

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* This process is a child subreaper (prctl(2)), so whatever a program leaves becomes its child sooner or later: a loop over base/proc.h's
+ * walk and wait until no child is left misses none. A process of another user cannot be signalled, and none is below an
+ * unprivileged worker. Processor time is read by the process's own clock, which has nanoseconds where /proc has ticks. */
+#include "worker/command/leftovers.h"
+
+#include "base/clock.h"
+#include "base/proc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SETTLE_NS   (DT_NS_PER_SECOND / 10)
+#define TICK_NS     (2 * DT_NS_PER_SECOND / 1000)
+#define KILL_NS     (20 * DT_NS_PER_SECOND / 1000) /* between two KILLs of all */
+#define PATIENCE_NS (10 * DT_NS_PER_SECOND)
+#define WATCHED     64
+#define SOCKETS     256
+#define LONG_NS     (10 * DT_NS_PER_SECOND) /* a life so long that its start says little */
+#define LISTENING   0x0A                    /* state of a socket in /proc/net/tcp */
+
+void dt_leftovers_adopt(void)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+bool dt_leftovers_reap(struct dt_program_run *program)
+{
+    struct rusage usage;
+    int wait_status;
+    for (;;) {
+        pid_t pid = wait4(-1, &wait_status, WNOHANG, &usage);
+        if (pid < 0 && errno == EINTR)
+            continue;
+        if (pid <= 0)
+            return pid == 0;
+        int64_t bytes = (int64_t)usage.ru_maxrss * 1024;
+        program->peak_bytes = bytes > program->peak_bytes ? bytes : program->peak_bytes;
+        if (pid == program->pid) {
+            program->ended = true;
+            program->wait_status = wait_status;
+        }
+    }
+}
+
+/* ---- what is left, and what it does */
+
+struct watched {
+    struct dt_proc proc;
+    int64_t first_ns; /* processor time at the first look */
+    int looks, running;
+    bool there;
+};
+
+struct watch {
+    struct watched at[WATCHED];
+    int count, below; /* below: all of them at the last walk */
+};
+
+/* Processor time of a process so far, all its threads; -1: it has ended. */
+static int64_t processor_ns(pid_t pid)
+{
+    clockid_t id;
+    struct timespec time;
+    if (clock_getcpuclockid(pid, &id) != 0 || clock_gettime(id, &time) != 0)
+        return -1;
+    return (int64_t)time.tv_sec * DT_NS_PER_SECOND + time.tv_nsec;
+}
+
+static void look_at(pid_t pid, void *context)
+{
+    struct watch *watch = context;
+    struct watched *watched = NULL;
+    struct dt_proc proc;
+    if (!dt_proc_read(pid, &proc) || proc.state == 'Z')
+        return;
+    watch->below++;
+    for (int i = 0; i < watch->count && watched == NULL; i++)
+        if (watch->at[i].proc.pid == pid && watch->at[i].proc.start == proc.start)
+            watched = &watch->at[i];
+    if (watched == NULL) {
+        if (watch->count == WATCHED)
+            return;
+        watched = &watch->at[watch->count++];
+        *watched = (struct watched){.first_ns = processor_ns(pid)};
+    }
+    watched->proc = proc;
+    watched->looks++;
+    watched->running += proc.state == 'R';
+    watched->there = true;
+}
+
+static void look(struct watch *watch)
+{
+    watch->below = 0;
+    for (int i = 0; i < watch->count; i++)
+        watch->at[i].there = false;
+    dt_proc_below(getpid(), look_at, watch);
+}
+
+/* The inodes of the sockets that a process holds. */
+static int list_sockets(pid_t pid, unsigned long sockets[SOCKETS])
+{
+    char path[64], link[320], name[64];
+    int count = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *open_ones = opendir(path);
+    for (struct dirent *entry;
+         open_ones != NULL && count < SOCKETS && (entry = readdir(open_ones)) != NULL;) {
+        snprintf(link, sizeof link, "%s/%s", path, entry->d_name);
+        ssize_t size = readlink(link, name, sizeof name - 1);
+        name[size > 0 ? size : 0] = '\0';
+        count += sscanf(name, "socket:[%lu]", &sockets[count]) == 1;
+    }
+    if (open_ones != NULL)
+        closedir(open_ones);
+    return count;
+}
+
+static int find_port(const char *path, const unsigned long sockets[], int count)
+{
+    char line[512];
+    FILE *file = fopen(path, "re");
+    int found = 0;
+    while (file != NULL && found == 0 && fgets(line, sizeof line, file) != NULL) {
+        unsigned port, state;
+        unsigned long inode;
+        if (sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*s %*s %*s %*d %*d %lu",
+                   &port, &state, &inode) != 3 ||
+            state != LISTENING)
+            continue;
+        for (int i = 0; i < count && found == 0; i++)
+            found = sockets[i] == inode ? (int)port : 0;
+    }
+    if (file != NULL)
+        fclose(file);
+    return found;
+}
+
+/* The TCP port on which a process listens; 0: none. */
+static int port_of(pid_t pid)
+{
+    static const char *const tables[] = {"tcp", "tcp6"};
+    unsigned long sockets[SOCKETS];
+    int count = list_sockets(pid, sockets), port = 0;
+    for (int i = 0; i < 2 && port == 0 && count > 0; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/%d/net/%s", (int)pid, tables[i]);
+        port = find_port(path, sockets, count);
+    }
+    return port;
+}
+
+/* Nanoseconds since a process began. */
+static int64_t age_ns(const struct dt_proc *proc)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    double began = (double)proc->start / (double)sysconf(_SC_CLK_TCK);
+    return (int64_t)(((double)now.tv_sec - began) * 1e9) + now.tv_nsec;
+}
+
+/* Cores that a process keeps busy: while it was watched, over its life if that was long, and by how often it could run, since on a busy
+ * machine it waits for a core. */
+static double busy_cores(const struct watched *watched, int64_t watched_ns)
+{
+    int64_t used_ns = processor_ns(watched->proc.pid), lived_ns = age_ns(&watched->proc);
+    double most = watched->looks >= 4 && 2 * watched->running > watched->looks
+                      ? (double)watched->running / watched->looks
+                      : 0;
+    if (used_ns < 0)
+        return most;
+    double now = watched->first_ns >= 0 && watched_ns > 0
+                     ? (double)(used_ns - watched->first_ns) / (double)watched_ns
+                     : 0;
+    double life = lived_ns > LONG_NS ? (double)used_ns / (double)lived_ns : 0;
+    most = now > most ? now : most;
+    return life > most ? life : most;
+}
+
+dt_status dt_leftovers_find(const struct dt_leftovers_wait *wait, struct dt_program_run *program,
+                            struct dt_leftovers *found)
+{
+    static struct watch watch; /* one program at a time */
+    int64_t began = dt_clock_machine_ns(), now = began;
+    *found = (struct dt_leftovers){0};
+    watch.count = 0;
+    while (dt_leftovers_reap(program) && now < began + SETTLE_NS) {
+        look(&watch);
+        DT_TRY(wait->tick(wait->context));
+        dt_clock_sleep_ns(TICK_NS);
+        now = dt_clock_machine_ns();
+    }
+    look(&watch);
+    found->count = watch.below;
+    for (int i = 0, n = 0; i < watch.count && n < DT_LEFTOVERS_NAMED; i++) {
+        const struct watched *watched = &watch.at[i];
+        if (!watched->there)
+            continue;
+        struct dt_leftover *one = &found->named[n++];
+        *one = (struct dt_leftover){.pid = watched->proc.pid,
+                                    .port = port_of(watched->proc.pid),
+                                    .cores = busy_cores(watched, now - began)};
+        memcpy(one->name, watched->proc.name, sizeof one->name);
+    }
+    return DT_OK;
+}
+
+/* ---- their end */
+
+static void send_one(pid_t pid, void *context)
+{
+    kill(pid, *(const int *)context);
+}
+
+static void send_all(int number)
+{
+    dt_proc_below(getpid(), send_one, &number);
+}
+
+static void find_running(pid_t pid, void *context)
+{
+    struct dt_proc *found = context, proc;
+    if (found->pid == 0 && dt_proc_read(pid, &proc) && proc.state != 'Z')
+        *found = proc;
+}
+
+static dt_status give_up(void)
+{
+    struct dt_proc stuck = {.pid = 0};
+    dt_proc_below(getpid(), find_running, &stuck);
+    return dt_fail(DT_FAILED,
+                   "process %d (%s) of the run does not end; its state is %c. It may hold memory "
+                   "and devices",
+                   (int)stuck.pid, stuck.name, stuck.state != '\0' ? stuck.state : '?');
+}
+
+dt_status dt_leftovers_end(const struct dt_leftovers_wait *wait, struct dt_program_run *program)
+{
+    if (!dt_leftovers_reap(program))
+        return DT_OK;
+    int64_t began = dt_clock_machine_ns(), kill_at = began + wait->grace_ns, again = kill_at;
+    dt_status status = DT_OK;
+    if (wait->grace_ns > 0) {
+        send_all(SIGTERM);
+        send_all(SIGCONT);
+    }
+    while (dt_leftovers_reap(program)) {
+        int64_t now = dt_clock_machine_ns();
+        if (status == DT_OK && (status = wait->tick(wait->context)) < 0)
+            again = kill_at = now;
+        if (now >= again) {
+            send_all(SIGKILL);
+            again = now + KILL_NS;
+        }
+        if (now >= kill_at + PATIENCE_NS)
+            return status < 0 ? status : give_up();
+        dt_clock_sleep_ns(TICK_NS);
+    }
+    return status;
+}
+
+const struct dt_leftover *dt_leftovers_disturbing(const struct dt_leftovers *found)
+{
+    for (int i = 0; i < found->count && i < DT_LEFTOVERS_NAMED; i++)
+        if (found->named[i].port > 0 || found->named[i].cores > DT_LEFTOVERS_CORES)
+            return &found->named[i];
+    return NULL;
+}
+
+void dt_leftovers_names(const struct dt_leftovers *found, struct dt_text *out)
+{
+    for (int i = 0; i < found->count && i < DT_LEFTOVERS_NAMED; i++) {
+        bool twice = false;
+        for (int k = 0; k < i; k++)
+            twice = twice || strcmp(found->named[k].name, found->named[i].name) == 0;
+        if (!twice)
+            dt_text_add(out, "%s%s", i > 0 ? ", " : "", found->named[i].name);
+    }
+}
