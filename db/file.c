@@ -58,7 +58,7 @@ static dt_status sync_parent(const char *path)
 
 static dt_status make_folder(const char *path)
 {
-    if (mkdir(path, 0755) == 0)
+    if (mkdir(path, DT_FOLDER_MODE) == 0)
         return sync_parent(path);
     struct stat info;
     int error = errno;
@@ -173,7 +173,7 @@ dt_status dt_file_write_temp(int directory, const char *path, const struct dt_te
         uint64_t unique = dt_rng_hash((uint64_t)dt_clock_wall_ns(), (uint64_t)getpid(), calls++);
         snprintf(temp, DT_FILE_TEMP_SIZE, TEMP_PREFIX "%ld-%016llx" TEMP_SUFFIX, (long)getpid(),
                  (unsigned long long)unique);
-        fd = dt_file_open(directory, temp, O_WRONLY | O_CREAT | O_EXCL, 0644);
+        fd = dt_file_open(directory, temp, O_WRONLY | O_CREAT | O_EXCL, DT_FILE_MODE);
         if (fd < 0 && errno != EEXIST)
             break;
     }
@@ -245,7 +245,8 @@ dt_status dt_file_sync_directory(int fd, const char *path)
 
 dt_status dt_file_lock(int directory, const char *path, int64_t wait_ns, int *fd)
 {
-    int lock = dt_file_open(directory, "lock", O_RDWR | O_CREAT, 0644);
+    /* flock needs no right to write, which another user's umask may have kept back */
+    int lock = dt_file_open(directory, "lock", O_RDONLY | O_CREAT, DT_FILE_MODE);
     if (lock < 0)
         return dt_fail(DT_EIO, "cannot open %s/lock: %s", path, strerror(errno));
     int64_t end = dt_clock_ns() + wait_ns, pause = 500000;

@@ -17,7 +17,11 @@
 /* openat with O_CLOEXEC | O_NOFOLLOW and a descriptor above 2; -1 with errno. */
 int dt_file_open(int directory, const char *name, int flags, mode_t mode);
 
-/* Makes every missing folder of path (0755 and the umask) and makes the new names durable. */
+/* What the umask leaves of these are the modes of a store: several users may share one. */
+#define DT_FILE_MODE   0666
+#define DT_FOLDER_MODE 0777
+
+/* Makes every missing folder of path and makes the new names durable. */
 dt_status dt_file_make_path(const char *path) DT_MUST_CHECK;
 
 /* *fd is the directory, or -1 with DT_OK when it does not exist. */

@@ -49,7 +49,8 @@ static dt_status create(struct dt_journal *journal, const char *folder)
     name(journal->id);
     snprintf(file, sizeof file, "%s.jsonl", journal->id);
     if (directory >= 0)
-        journal->fd = dt_file_open(directory, file, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0644);
+        journal->fd =
+            dt_file_open(directory, file, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, DT_FILE_MODE);
     dt_status status = DT_OK;
     if (journal->fd < 0)
         status =
@@ -88,7 +89,7 @@ dt_status dt_journal_create(const char *path, struct dt_journal **journal)
         return dt_fail(DT_ENOMEM, "out of memory while opening a journal");
     name(made->id);
     dt_text_add(&made->path, "%s", path);
-    made->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+    made->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, DT_FILE_MODE);
     dt_status status = made->fd >= 0 ? dt_text_status(&made->path)
                                      : dt_fail(DT_EIO, "cannot make %s: %s", path, strerror(errno));
     if (status == DT_OK)

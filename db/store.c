@@ -63,14 +63,25 @@ dt_status dt_store_open(const char *directory, int *fd)
     return status;
 }
 
-dt_status dt_store_warnings(const char *directory, struct dt_text *out)
+/* A sticky folder is no better: the first best.json, or a journal, may be anyone's. */
+static void warn_of_folder(const char *folder, struct dt_text *out)
 {
     struct stat info;
-    if (stat(directory, &info) == 0 && (info.st_mode & S_IWOTH) != 0 &&
-        (info.st_mode & S_ISVTX) == 0)
-        dt_text_add(out, "anyone may write in %s: chmod o-w it, or plans may be replaced",
-                    directory);
-    return dt_text_status(out);
+    if (stat(folder, &info) == 0 && (info.st_mode & S_IWOTH) != 0)
+        dt_text_add(out,
+                    "%sanyone may write in %s: chmod o-w it, or plans may be replaced or forged",
+                    out->size > 0 ? "; " : "", folder);
+}
+
+dt_status dt_store_warnings(const char *directory, struct dt_text *out)
+{
+    struct dt_text runs = {0};
+    dt_text_add(&runs, "%s/runs", directory);
+    warn_of_folder(directory, out);
+    warn_of_folder(dt_text_at(&runs), out);
+    dt_status status = dt_text_status(&runs);
+    dt_text_fini(&runs);
+    return status == DT_OK ? dt_text_status(out) : status;
 }
 
 static dt_status refuse_to_write(const struct dt_best *best)

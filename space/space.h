@@ -165,6 +165,14 @@ int dt_space_rules(const struct dt_space *space);
 /* Counts again on each call. */
 struct dt_rule_info dt_space_rule(const struct dt_space *space, int rule);
 
+/* What the space means, as text, of a compiled space: two spaces have one text if they have the same parameters (names, roles,
+ * variables, values in order, defaults) and rules (names, operations, values of constants). Spelling, documentation, sentences
+ * and the order of parameters and rules do not count. */
+void dt_space_identity(const struct dt_space *space, struct dt_text *out);
+/* The part of rule `rule` in that text: equal where rules mean the same. */
+void dt_space_rule_code(const struct dt_space *space, int rule, struct dt_text *out);
+const char *dt_space_rule_text(const struct dt_space *space, int rule); /* as written; borrowed */
+
 /* Values. A value's text is its number or label. */
 bool dt_space_constant(const struct dt_space *space, const char *name,
                        int64_t *value); /* false: no such constant */

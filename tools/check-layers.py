@@ -32,7 +32,7 @@ ARROWS = {
     "tuner/measure": "base model space space/dit stats db/lookup/key.h search/racing.h tuner/runner tuner/machine",
     "tuner/session": "base model space space/dit stats search db tuner/runner tuner/machine tuner/measure",
     "tuner/check": "base model space space/dit stats search db tuner/runner tuner/machine tuner/measure tuner/session",
-    "tuner/cli": "base model space space/dit stats search db worker/wire.h tuner/runner tuner/machine tuner/measure tuner/session tuner/check",
+    "tuner/cli": "base model space space/dit stats search db worker/wire.h worker/command/words.h tuner/runner tuner/machine tuner/measure tuner/session tuner/check",
 }
 
 # A room of tuner/ has one public header, named after it; all others are its own. Beside it, from the room's folder:
@@ -65,7 +65,7 @@ DOORS = {
 # The headers that may name json_t, each by what it reads or writes (docs/decisions/0011-documents.md). All others speak of structs.
 JSON = {
     "any JSON": "base/json.h base/json_int.h base/record.h",
-    "the protocol of workers": "worker/wire.h worker/links.h worker/requests.h worker/samples_json.h worker/gpus/telemetry.h tuner/runner/runner.h "
+    "the protocol of workers": "worker/wire.h worker/links.h worker/requests.h worker/samples_json.h worker/gpus/telemetry.h worker/command/definition.h tuner/runner/runner.h "
                                "tuner/runner/group_int.h",
     "files and messages with networks, workloads and plans": "model/workload_json.h",
     "files and messages with spaces": "space/json/json.h space/json/json_int.h",
@@ -79,7 +79,7 @@ JSON = {
     "records of a session": "tuner/session/history.h tuner/session/make_entry.h tuner/session/record.h",
     "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/tuned_by.h tuner/check/history/timeline.h",
     "what --json prints": "tuner/cli/evidence/evidence.h tuner/cli/live/progress.h tuner/cli/live/stream.h tuner/cli/print.h "
-                          "tuner/cli/export.h tuner/cli/commands/measuring/preview.h tuner/cli/report/fits.h tuner/cli/report/history.h "
+                          "tuner/cli/export.h tuner/cli/lookup/show.h tuner/cli/commands/measuring/preview.h tuner/cli/report/fits.h tuner/cli/report/history.h "
                           "tuner/cli/named/named.h tuner/cli/page/page.h tuner/cli/page/source.h tuner/cli/trace/trace.h tuner/cli/report/mix.h tuner/cli/report/run.h tuner/cli/report/simulate.h",
 }
 

@@ -191,11 +191,29 @@ static dt_status fit(const struct dt_query *query, const struct dt_space *rules,
     return to_json(rules, values, fitted);
 }
 
+/* The spaces differ: their parameters must be the same. */
+static dt_status check_carried(const struct dt_query *query, const json_t *entry)
+{
+    const json_t *stored = json_object_get(entry, "space");
+    struct dt_space *was = NULL;
+    if (query->asked.rules == NULL)
+        return dt_fail(DT_EINFEASIBLE, "it was tuned in another space than the one with the id "
+                                       "that was asked for");
+    if (!json_is_object(stored) ||
+        dt_space_rules_from_json(stored, "the entry's space", &was) != DT_OK)
+        return dt_fail(DT_EINFEASIBLE, "it was tuned in another space, which is not stored");
+    dt_status status = dt_space_carries(was, query->asked.rules);
+    dt_space_free(was);
+    return status;
+}
+
 dt_status dt_plan_fit(const struct dt_query *query, const struct dt_match *match,
                       const json_t *entry, struct dt_fitted *fitted)
 {
     struct dt_space *own = NULL;
     struct dt_fitted made = {0};
+    if (match->misses & DT_MISS_SPACE)
+        DT_TRY(check_carried(query, entry));
     DT_TRY(find_rules(query, entry, &own));
     dt_status status = fit(query, own != NULL ? own : query->asked.rules, match, entry, &made);
     dt_space_free(own);

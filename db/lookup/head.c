@@ -197,9 +197,9 @@ static bool is_asked(const struct dt_asked *asked, struct span name, struct span
 
 static bool is_carried(struct span name)
 {
-    static const char *const names[] = {"\"model\"",     "\"batch\"",          "\"devices\"",
-                                        "\"max_bytes\"", "\"max_latency_ns\"", "\"worker\"",
-                                        "\"space\""};
+    static const char *const names[] = {
+        "\"model\"",          "\"batch\"",  "\"devices\"", "\"max_bytes\"",
+        "\"max_latency_ns\"", "\"worker\"", "\"space\"",   "\"job\""};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (is(name, names[i]))
             return true;

@@ -4,8 +4,10 @@
 #include "base/rng.h"
 #include "db/canonical_int.h"
 #include "model/workload_json.h"
+#include "space/json/json.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static dt_status no_memory(void)
 {
@@ -33,7 +35,27 @@ dt_status dt_key_network(const struct dt_network *network, char id[DT_KEY_ID_SIZ
     return status;
 }
 
+dt_status dt_key_space_of(const struct dt_space *space, char id[DT_KEY_ID_SIZE])
+{
+    struct dt_text text = {0};
+    dt_space_identity(space, &text);
+    dt_status status = dt_text_status(&text);
+    if (status == DT_OK)
+        name_text(&text, id);
+    dt_text_fini(&text);
+    return status;
+}
+
 dt_status dt_key_space(const json_t *root, char id[DT_KEY_ID_SIZE])
+{
+    struct dt_space *space = NULL;
+    DT_TRY(dt_space_rules_from_json(root, "the space of a key", &space));
+    dt_status status = dt_key_space_of(space, id);
+    dt_space_free(space);
+    return status;
+}
+
+dt_status dt_key_space_spelled(const json_t *root, char id[DT_KEY_ID_SIZE])
 {
     struct dt_text text = {0};
     json_t *space = json_pack(
@@ -91,6 +113,63 @@ dt_status dt_key_json(const struct dt_key *key, json_t **json)
     }
     *json = made;
     return DT_OK;
+}
+
+bool dt_key_same(const json_t *key, const json_t *stored, const json_t *root)
+{
+    char spelled[DT_KEY_ID_SIZE] = "";
+    if (json_equal(key, stored))
+        return true;
+    if (root == NULL || dt_key_space_spelled(root, spelled) != DT_OK ||
+        strcmp(dt_json_text_at(stored, "space"), spelled) != 0)
+        return false;
+    json_t *older = dt_json_copy(key);
+    bool same = older != NULL && json_object_set_new(older, "space", json_string(spelled)) == 0 &&
+                json_equal(older, stored);
+    json_decref(older);
+    return same;
+}
+
+static void add_quoted(const json_t *value, struct dt_text *out)
+{
+    dt_text_add(out, json_is_string(value) ? "'" : "");
+    if (value == NULL)
+        dt_text_add(out, "none");
+    else
+        dt_json_plain(value, out);
+    dt_text_add(out, json_is_string(value) ? "'" : "");
+}
+
+static void add_difference(const char *name, const json_t *stored, const json_t *asked,
+                           struct dt_text *out)
+{
+    if (json_is_object(stored) && (asked == NULL || json_is_object(asked))) {
+        dt_key_add_differences(stored, asked, out);
+    } else if (stored == NULL && json_is_object(asked)) {
+        dt_key_add_differences(NULL, asked, out);
+    } else {
+        dt_text_add(out, "%s%s ", out->size > 0 ? ", " : "", name);
+        add_quoted(stored, out);
+        dt_text_add(out, " instead of ");
+        add_quoted(asked, out);
+    }
+}
+
+void dt_key_add_differences(const json_t *stored, const json_t *asked, struct dt_text *out)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)stored, name, value)
+    {
+        const json_t *other = json_object_get(asked, name);
+        if (other == NULL || !json_equal(value, other))
+            add_difference(name, value, other, out);
+    }
+    json_object_foreach((json_t *)asked, name, value)
+    {
+        if (json_object_get(stored, name) == NULL)
+            add_difference(name, NULL, value, out);
+    }
 }
 
 /* A text, or a number followed by what it counts. */

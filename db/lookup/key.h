@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "model/workload.h"
+#include "space/space.h"
 
 #include <stdint.h>
 
@@ -37,8 +38,19 @@ dt_status dt_key_json(const struct dt_key *key, json_t **json) DT_MUST_CHECK;
 /* Id of the shape of a network, independent of its name. */
 dt_status dt_key_network(const struct dt_network *network, char id[DT_KEY_ID_SIZE]) DT_MUST_CHECK;
 
-/* Id of the "parameters", "constants" and "rules" of a worker's hello, or of an entry's "space". */
+/* Id of what the "parameters", "constants" and "rules" of a worker's hello, or of an entry's "space", mean (dt_space_identity).
+ * DT_EUSAGE: they are no space. */
 dt_status dt_key_space(const json_t *root, char id[DT_KEY_ID_SIZE]) DT_MUST_CHECK;
+dt_status dt_key_space_of(const struct dt_space *space, char id[DT_KEY_ID_SIZE]) DT_MUST_CHECK;
+/* Id of their text, which older entries have. */
+dt_status dt_key_space_spelled(const json_t *root, char id[DT_KEY_ID_SIZE]) DT_MUST_CHECK;
+
+/* The keys are of one work: they are equal, or the stored one has the id of the text of `root`, which the other one was made of. */
+bool dt_key_same(const json_t *key, const json_t *stored, const json_t *root);
+
+/* Appends how a stored key differs from one that is asked for, fields of a job one by one:
+ * "time 'wall' instead of 'json:t', unit none instead of 'ms'"; nothing where they are equal. */
+void dt_key_add_differences(const json_t *stored, const json_t *asked, struct dt_text *out);
 
 /* Appends "flux, 1024 x 768 px, 28 steps": the parts of a job that are there. */
 void dt_key_add_job(const json_t *job, struct dt_text *out);

@@ -222,16 +222,31 @@ static dt_status answer_exact(const struct dt_snapshot *snapshot, const struct d
     return status;
 }
 
+/* An entry of the same worker and workload with another job is no answer, but is named. */
+static void name_other_job(const struct dt_query *query, const struct dt_head *head,
+                           struct dt_refusals *refusals)
+{
+    struct dt_text differences = {0};
+    if (dt_match_other_job(query, head, &differences) && refusals->count++ < 2)
+        dt_text_add(&refusals->text, "%sone was measured with %s",
+                    refusals->text.size > 0 ? "; " : "", dt_text_at(&differences));
+    dt_text_fini(&differences);
+}
+
 static dt_status gather(const struct dt_snapshot *snapshot, const struct dt_query *query,
-                        struct dt_matches *list)
+                        struct dt_matches *list, struct dt_refusals *refusals)
 {
     long count = (long)dt_snapshot_count(snapshot);
     for (long i = 0; i < count; i++) {
         const struct dt_head *head;
         struct dt_match match;
         DT_TRY(dt_lookup_head(snapshot, &query->asked, i, &head));
-        if (head == NULL || !dt_match_of(query, head, &match))
+        if (head == NULL)
             continue;
+        if (!dt_match_of(query, head, &match)) {
+            name_other_job(query, head, refusals);
+            continue;
+        }
         match.line = i;
         DT_TRY(dt_matches_add(list, &match));
     }
@@ -324,7 +339,7 @@ dt_status dt_lookup(const struct dt_snapshot *snapshot, const struct dt_query *q
     if (found == NULL)
         DT_TRY(answer_exact(snapshot, query, &found));
     if (found == NULL) {
-        dt_status status = gather(snapshot, query, &list);
+        dt_status status = gather(snapshot, query, &list, &refusals);
         if (status == DT_OK)
             status = dt_answer_from(snapshot, query, &list, &refusals, &found);
         free(list.at);

@@ -37,6 +37,8 @@ struct dt_asked {
     int64_t max_bytes, max_latency_ns, now_ns; /* now_ns 0: the clock */
     char title[256];
     struct dt_space *rules; /* compiled; NULL: those of the entry */
+    char spelled
+        [DT_KEY_ID_SIZE]; /* id of the space's text, which older entries have; "": not known */
     json_t *key, *hard;
     uint64_t id;
     /* Fields of the key that must be equal byte for byte in an entry; "name" includes its quotes. */
@@ -85,7 +87,9 @@ enum {
     DT_MISS_DEVICES = 1 << 4,
     DT_MISS_ENGINE = 1 << 5, /* engine, mode or worker */
     DT_MISS_MACHINE = 1 << 6,
-    DT_MISS_UNSEEN = 1 << 7 /* devices that only its worker could tell */
+    DT_MISS_UNSEEN = 1 << 7, /* devices that only its worker could tell */
+    DT_MISS_SPACE = 1 << 8,  /* other values or rules of the same parameters */
+    DT_MISS_UNTOLD = 1 << 9 /* an older entry: what was read from a command's output is not in it */
 };
 struct dt_match {
     long line;
@@ -103,6 +107,9 @@ dt_status dt_lookup_head(const struct dt_snapshot *snapshot, const struct dt_ask
 
 /* false: it cannot answer the query. */
 bool dt_match_of(const struct dt_query *query, const struct dt_head *head, struct dt_match *match);
+/* Appends how the job of an entry differs, which otherwise could answer; false: it differs in more than that. */
+bool dt_match_other_job(const struct dt_query *query, const struct dt_head *head,
+                        struct dt_text *out);
 /* Order of trying two matches: below 0: a first. */
 int dt_match_order(const struct dt_match *a, const struct dt_match *b);
 
@@ -130,6 +137,12 @@ struct dt_fitted {
 };
 dt_status dt_plan_fit(const struct dt_query *query, const struct dt_match *match,
                       const json_t *entry, struct dt_fitted *fitted) DT_MUST_CHECK;
+
+/* DT_EINFEASIBLE with a sentence when a plan of space `was` means something else in `now`, whatever its values: the parameters,
+ * their roles or defaults differ. */
+dt_status dt_space_carries(const struct dt_space *was, const struct dt_space *now) DT_MUST_CHECK;
+/* Appends the values and rules that differ: "without a=8, with the rule a <= 4"; "" where the spaces mean the same. */
+void dt_space_changes(const struct dt_space *was, const struct dt_space *now, struct dt_text *out);
 
 /* Adapts values[] (axis order) to another count of devices such that the rules hold, or leaves them unchanged, whether
  * the rules hold or not; fitted->changed names the changes. */

@@ -18,7 +18,8 @@ static const struct carried
     key_carried[] = {{"model", DT_MISS_NAME},       {"height", DT_MISS_SIZE},
                      {"width", DT_MISS_SIZE},       {"batch", DT_MISS_BATCH},
                      {"max_bytes", DT_MISS_LIMITS}, {"max_latency_ns", DT_MISS_LIMITS},
-                     {"devices", DT_MISS_DEVICES},  {"worker", DT_MISS_ENGINE}},
+                     {"devices", DT_MISS_DEVICES},  {"worker", DT_MISS_ENGINE},
+                     {"space", DT_MISS_SPACE}},
     hard_carried[] = {{"engine", DT_MISS_ENGINE},      {"mode", DT_MISS_ENGINE},
                       {"device", DT_MISS_MACHINE},     {"cores", DT_MISS_MACHINE},
                       {"gpus", DT_MISS_MACHINE},       {"compute", DT_MISS_MACHINE},
@@ -70,15 +71,42 @@ static bool compare(const json_t *stored, const json_t *asked, const struct rule
     return true;
 }
 
+/* It is of a version that stored the text of a command alone. */
+static bool is_untold(const struct dt_asked *asked, const json_t *key)
+{
+    const json_t *job = json_object_get(asked->key, "job");
+    return json_object_get(key, "job") == NULL && json_object_get(job, "command") != NULL;
+}
+
 static bool compare_keys(const struct dt_asked *asked, const json_t *key, unsigned *misses)
 {
     struct rules rules = {.table = key_carried, .n = sizeof key_carried / sizeof key_carried[0]};
+    int skipped = 0;
     if (asked->any.worker)
         memcpy(rules.skip, (const char *[]){"worker", "workload", "space", "job", "engine", NULL},
                sizeof rules.skip);
-    else if (asked->any.space)
-        rules.skip[0] = "space";
+    else if (asked->any.space || strcmp(dt_json_text_at(key, "space"), asked->spelled) == 0)
+        rules.skip[skipped++] = "space";
+    if (is_untold(asked, key)) {
+        rules.skip[skipped++] = "job";
+        *misses |= DT_MISS_UNTOLD;
+    }
     return compare(key, asked->key, &rules, misses);
+}
+
+bool dt_match_other_job(const struct dt_query *query, const struct dt_head *head,
+                        struct dt_text *out)
+{
+    const struct dt_asked *asked = &query->asked;
+    const struct rules rules = {
+        .table = key_carried, .n = sizeof key_carried / sizeof key_carried[0], .skip = {"job"}};
+    const json_t *job = json_object_get(asked->key, "job");
+    unsigned misses = 0;
+    if (job == NULL || asked->any.worker || !compare(head->key, asked->key, &rules, &misses) ||
+        (misses & DT_MISS_ENGINE) != 0)
+        return false;
+    dt_key_add_differences(json_object_get(head->key, "job"), job, out);
+    return true;
 }
 
 static bool compare_hards(const struct dt_asked *asked, const json_t *hard, unsigned *misses)

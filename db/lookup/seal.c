@@ -84,13 +84,15 @@ static bool is_id(const char *text)
            strspn(text, "0123456789abcdef") == DT_KEY_ID_SIZE - 1;
 }
 
-static dt_status read_space(const char *text, struct dt_space **rules, char id[DT_KEY_ID_SIZE])
+static dt_status read_space(const char *text, struct dt_asked *asked, char id[DT_KEY_ID_SIZE])
 {
     json_t *root = NULL;
     DT_TRY(dt_json_parse(text, strlen(text), "the query's space", &root));
-    dt_status status = dt_space_rules_from_json(root, "the query's space", rules);
+    dt_status status = dt_space_rules_from_json(root, "the query's space", &asked->rules);
     if (status == DT_OK)
-        status = dt_key_space(root, id);
+        status = dt_key_space_of(asked->rules, id);
+    if (status == DT_OK)
+        status = dt_key_space_spelled(root, asked->spelled);
     json_decref(root);
     return status;
 }
@@ -298,7 +300,7 @@ static dt_status seal_foreign(const struct dt_query *query, struct dt_asked *ask
     if (text == NULL)
         return DT_OK;
     if (!is_id(text))
-        return read_space(text, &asked->rules, space);
+        return read_space(text, asked, space);
     memcpy(space, text, DT_KEY_ID_SIZE);
     return DT_OK;
 }

@@ -13,9 +13,17 @@ static void add_value(const json_t *value, struct dt_text *text)
         text->failed = true;
 }
 
+/* A program or script of a command: its hash says nothing to a reader. */
+static bool is_file(const char *name)
+{
+    return strncmp(name, "file ", 5) == 0;
+}
+
 static bool add_reason(const char *name, const json_t *was, const json_t *now, json_t *reasons)
 {
     struct dt_text text = {0};
+    if (is_file(name))
+        return json_array_append_new(reasons, json_sprintf("%s has changed", name + 5)) == 0;
     dt_text_add(&text, "%s ", name);
     if (was != NULL) {
         dt_text_add(&text, "was ");

@@ -39,7 +39,7 @@ dt_status dt_upkeep_export(const json_t *entries, struct dt_text *text)
 
 dt_status dt_upkeep_write(const char *path, const struct dt_text *text)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, DT_FILE_MODE);
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (file == NULL)
         return dt_fail(DT_EIO, "cannot make the file %s: %s", path, strerror(errno));

@@ -111,7 +111,7 @@ def keyed(t):
     scenario(t, obeys=["steps"], job={**told, "steps": 4})
     done = t.tool("lookup", "--worker", t.worker, "--json", "--db", "jobs", "--steps", "4")
     t.exits("another job is another entry", done, 10)
-    for bad in ([1], {"a": []}, {"a": "x" * 401}, {str(i): 1 for i in range(17)}):
+    for bad in ([1], {"a": []}, {"a": "x" * 4001}, {str(i): 1 for i in range(17)}):
         scenario(t, job=bad)
         t.exits(f"a hello with the job {str(bad)[:20]}", t.tool("run", "--worker", t.worker), 2, "the worker's hello: 'job' is not an object")
 

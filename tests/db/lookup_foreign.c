@@ -70,8 +70,10 @@ static const struct row rows[] = {
     {"plan.tp=2", "", "*", DT_TIER_NONE, NULL, "tp x pp is the GPUs"},
     {"plan.kernel='none'", "", "#", DT_TIER_NONE, NULL, "kernel"},
     {"plan.kernel=1", "", "#", DT_TIER_NONE, NULL, "kernel"},
-    /* another space is another question */
-    {"key.space='0123456789abcdef'", "", "*", DT_TIER_NONE, NULL, "nothing that fits"},
+    /* another space is another question; an entry that has the space itself is compared by it (lookup_space.c) */
+    {"key.space='0123456789abcdef'", "", "#", DT_TIER_NONE, NULL, "in another space than the one"},
+    {"key.space='0123456789abcdef'", "", "*", DT_TIER_NEAR, NULL, "of another spelling"},
+    {"key.space='0123456789abcdef'; space=", "", "*", DT_TIER_NONE, NULL, "which is not stored"},
     {"key.space='0123456789abcdef'", "", "", DT_TIER_EXACT, NULL, ""},
     {"key.workload='image'", "", "*", DT_TIER_NONE, NULL, ""},
     /* another engine, mode or worker of the same workload */

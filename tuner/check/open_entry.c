@@ -21,6 +21,12 @@ static const json_t *key_of(const struct dt_check_entry *entry)
     return entry->item->entry.key;
 }
 
+/* Of --command, by this version or an older one. */
+static bool is_command(const json_t *key)
+{
+    return strcmp(dt_json_text_at(key, "worker"), "command") == 0;
+}
+
 static json_int_t integer_of(const json_t *object, const char *name)
 {
     return json_integer_value(json_object_get(object, name));
@@ -163,6 +169,18 @@ static dt_status make_job(struct dt_check_entry *entry)
     return DT_OK;
 }
 
+/* Another command, or another measurement of the same one. */
+static dt_status other_command(struct dt_check_entry *entry)
+{
+    struct dt_text differences = {0};
+    char why[400];
+    dt_key_add_differences(json_object_get(key_of(entry), "job"),
+                           json_object_get(entry->target->identity.key, "job"), &differences);
+    snprintf(why, sizeof why, "it was measured with %s", dt_text_at(&differences));
+    dt_text_fini(&differences);
+    return leave(entry, DT_CHECK_NOT_CHECKED, why);
+}
+
 /* Reports which field of the target's key differs. */
 static dt_status other_key(struct dt_check_entry *entry)
 {
@@ -175,6 +193,13 @@ static dt_status other_key(struct dt_check_entry *entry)
         if (field[0] == '\0' && !json_equal(value, json_object_get(mine, name)))
             field = name;
     }
+    if (is_command(key) && json_object_get(key, "job") == NULL)
+        return leave(entry, DT_CHECK_UNSUPPORTED,
+                     "it is of a version that did not store where the time was read, its unit, the "
+                     "shell and the folder: tune it again");
+    if (is_command(key) && is_command(mine) &&
+        (strcmp(field, "workload") == 0 || strcmp(field, "job") == 0))
+        return other_command(entry);
     if (entry->target->foreign &&
         (strcmp(field, "worker") == 0 || strcmp(field, "workload") == 0)) {
         snprintf(why, sizeof why, "it needs its own worker, and %.200s is '%.100s'",
@@ -204,6 +229,12 @@ static dt_status other_key(struct dt_check_entry *entry)
 static dt_status no_worker(struct dt_check_entry *entry)
 {
     char why[300];
+    if (is_command(key_of(entry))) {
+        snprintf(why, sizeof why,
+                 "it was tuned by the command %.160s: give --command, --space and --time as then",
+                 dt_json_text_at(key_of(entry), "workload"));
+        return leave(entry, DT_CHECK_NOT_CHECKED, why);
+    }
     snprintf(why, sizeof why,
              "it was tuned on the engine '%.100s', and the journal of its session, which says with "
              "which program, is not here or no longer true: --engine NAME, or --worker PROGRAM",
@@ -250,8 +281,11 @@ static dt_status make_target(struct dt_check_entry *entry)
     if (of_entry(status))
         return leave(entry, DT_CHECK_NOT_CHECKED, dt_message());
     DT_TRY(status);
-    if (!json_equal(entry->target->identity.key, key))
+    if (!dt_key_same(entry->target->identity.key, key, entry->target->worker.announced))
         return other_key(entry);
+    json_decref(entry->target->identity
+                    .key); /* they may differ in their spelling: the store has this one */
+    entry->target->identity.key = json_incref((json_t *)key);
     if (!json_equal(entry->target->identity.hard, entry->item->entry.fingerprint.hard))
         return leave(entry, DT_CHECK_NOT_CHECKED,
                      "it was measured with another engine, mode or amount of memory");

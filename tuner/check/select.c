@@ -34,6 +34,13 @@ static void add_work(const json_t *key, struct dt_text *out)
     const json_t *job = json_object_get(key, "job");
     dt_text_add(out, "%s: ", dt_json_text_at(key, "worker"));
     size_t before = out->size;
+    if (json_object_get(job, "time") != NULL) {
+        dt_text_add(out, "%s, time %s", dt_json_text_at(key, "workload"),
+                    dt_json_text_at(job, "time"));
+        if (json_object_get(job, "unit") != NULL)
+            dt_text_add(out, " in %s", dt_json_text_at(job, "unit"));
+        return;
+    }
     dt_key_add_job(job, out);
     if (out->size == before)
         dt_text_add(out, "%s", dt_json_text_at(key, "workload"));

@@ -7,7 +7,7 @@
  * wrong with them reaches the user as an answer. */
 #include "space/json/json.h"
 #include "worker/command/child.h"
-#include "worker/command/words.h"
+#include "worker/command/definition.h"
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -92,16 +92,24 @@ static dt_status hello(struct worker *worker)
 {
     char host[256] = "";
     const json_t *file = worker->file;
+    const struct dt_definition definition = {&worker->command, worker->space, worker->time,
+                                             worker->unit};
+    json_t *job = NULL;
+    dt_status status = dt_definition_job(&definition, &job);
+    if (status < 0)
+        return refuse(worker, status);
     gethostname(host, sizeof host - 1);
-    DT_TRY(say(worker, json_pack("{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:O,s:O*,s:O*}", "op", "hello",
-                                 "protocol", 1, "name", "command", "version", DT_VERSION, "engine",
-                                 "command", "launch", "self", "unit", "run", "workload",
-                                 worker->text, "parameters", json_object_get(file, "parameters"),
-                                 "constants", json_object_get(file, "constants"), "rules",
+    DT_TRY(say(worker, json_pack("{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:O,s:o,s:O,s:O*,s:O*}", "op",
+                                 "hello", "protocol", 2, "name", "command", "version", DT_VERSION,
+                                 "engine", "command", "launch", "self", "unit", "run", "workload",
+                                 json_object_get(job, "command"), "job", job, "parameters",
+                                 json_object_get(file, "parameters"), "constants",
+                                 json_object_get(file, "constants"), "rules",
                                  json_object_get(file, "rules"))));
-    return say(worker, json_pack("{s:s,s:s,s:[{s:i,s:i,s:s,s:o,s:i}]}", "op", "ready", "comm",
-                                 "command", "ranks", "rank", 0, "pid", (int)getpid(), "host", host,
-                                 "cores", cores(), "threads", 1));
+    return say(worker,
+               json_pack("{s:s,s:s,s:[{s:i,s:i,s:s,s:o,s:i,s:o}]}", "op", "ready", "comm",
+                         "command", "ranks", "rank", 0, "pid", (int)getpid(), "host", host, "cores",
+                         cores(), "threads", 1, "versions", dt_definition_files(&worker->command)));
 }
 
 /* One run of the command: the time of a step, and that from its start to its end. */

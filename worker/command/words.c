@@ -202,6 +202,50 @@ dt_status dt_line_fill(const struct dt_command_line *command, const struct dt_sp
     return status;
 }
 
+/* A word with its placeholders, and constants as their values. */
+static void add_spelled(const char *word, const struct dt_space *space, struct dt_text *out)
+{
+    struct piece piece;
+    int64_t value;
+    for (; *word != 0; word += piece.size) {
+        if (next_piece(word, &piece) < 0) /* checked before */
+            return;
+        if (piece.name[0] != 0 && space != NULL && dt_space_find(space, piece.name) < 0 &&
+            dt_space_constant(space, piece.name, &value))
+            dt_text_add(out, "%lld", (long long)value);
+        else
+            dt_text_add_bytes(out, word, piece.size);
+    }
+}
+
+static void add_quoted(const char *word, struct dt_text *out)
+{
+    if (*word != 0 && strpbrk(word, " \t\r\n\v\f'\"\\") == NULL) {
+        dt_text_add(out, "%s", word);
+        return;
+    }
+    dt_text_add(out, "'");
+    for (; *word != 0; word++)
+        dt_text_add(out, "%.*s%c", *word == '\'' ? 3 : 0, "'\\'", *word);
+    dt_text_add(out, "'");
+}
+
+void dt_line_text(const struct dt_command_line *command, const struct dt_space *space,
+                  struct dt_text *out)
+{
+    for (int i = command->shell ? 2 : 0; command->words[i] != NULL; i++) {
+        struct dt_text word = {0};
+        add_spelled(command->words[i], space, &word);
+        dt_text_add(out, "%s", i > 0 && !command->shell ? " " : "");
+        if (command->shell)
+            dt_text_add(out, "%s", dt_text_at(&word));
+        else
+            add_quoted(dt_text_at(&word), out);
+        out->failed = out->failed || word.failed;
+        dt_text_fini(&word);
+    }
+}
+
 void dt_line_free(char **argv)
 {
     for (int i = 0; argv != NULL && argv[i] != NULL; i++)

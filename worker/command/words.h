@@ -5,6 +5,7 @@
  *     dt_line_check(&command, space);              -- every name is known, every parameter is used
  *     dt_line_fill(&command, space, plan, &argv);  -- one word stays one word, whatever the value
  *     dt_line_free(argv);
+ *     dt_line_text(&command, space, &text);        -- the command again, in one spelling
  */
 #ifndef DT_WORKER_COMMAND_WORDS_H
 #define DT_WORKER_COMMAND_WORDS_H
@@ -32,5 +33,10 @@ dt_status dt_line_check(const struct dt_command_line *command,
 dt_status dt_line_fill(const struct dt_command_line *command, const struct dt_space *space,
                        const struct dt_point *plan, char ***argv) DT_MUST_CHECK;
 void dt_line_free(char **argv);
+
+/* The command in one spelling, which dt_line_read reads as the same words: one blank between words, quotes only where they are
+ * needed, constants as their values (space NULL: by their names). A text for sh is itself, but for the constants. */
+void dt_line_text(const struct dt_command_line *command, const struct dt_space *space,
+                  struct dt_text *out);
 
 #endif

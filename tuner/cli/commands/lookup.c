@@ -75,6 +75,12 @@ static dt_status print(const struct dt_options *options, const struct dt_answer 
         dt_print_note("%s", dt_text_at(&warning));
     dt_text_fini(&warning);
     bool exported = answer->plan != NULL && dt_export_asked(&own);
+    bool argv = own.print.format != NULL && strcmp(own.print.format, "argv") == 0;
+    if (exported && argv && own.lookup.engine == NULL &&
+        dt_command_job(json_object_get(answer->entry, "key")) != NULL) {
+        DT_TRY(dt_command_fill(&own.command, answer->entry, answer->plan, &text));
+        return dt_print_exact(&text);
+    }
     bool for_people = !wants_json(options) &&
                       (own.print.format == NULL || strcmp(own.print.format, "table") == 0);
     if (wants_json(options) && !exported)

@@ -3,8 +3,10 @@
 #include "tuner/cli/database/verbs.h"
 
 #include "base/clock.h"
+#include "base/quote.h"
 #include "db/snapshot.h"
 #include "db/stored.h"
+#include "tuner/cli/lookup/show.h"
 #include "tuner/cli/print.h"
 
 #include <math.h>
@@ -178,6 +180,27 @@ static void add_cell(const char *cell, size_t size, size_t width, bool last, str
         dt_text_add(out, "%*s", (int)(width - size + 2), "");
 }
 
+/* Of --command: what was measured, as options, on a line of its own. */
+static void add_command(const struct dt_stored_entry *entry, struct dt_text *out)
+{
+    static const char *const options[] = {"command", "time", "unit"};
+    const json_t *job = dt_command_job(entry->key);
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        const char *text = dt_json_text_at(job, options[i]);
+        if (text[0] == '\0')
+            continue;
+        dt_text_add(out, i == 0 ? "          --%s " : " --%s ", options[i]);
+        dt_quote(text, out);
+    }
+    if (json_object_get(job, "shell") != NULL)
+        dt_text_add(out, " --shell");
+    if (json_object_get(job, "folder") != NULL) {
+        dt_text_add(out, "  in ");
+        dt_quote(dt_json_text_at(job, "folder"), out);
+    }
+    dt_text_add(out, job != NULL ? "\n" : "");
+}
+
 static void add_row(const struct dt_stored_entry *entry, const size_t width[], struct dt_text *out)
 {
     struct dt_text cell = {0};
@@ -185,6 +208,7 @@ static void add_row(const struct dt_stored_entry *entry, const size_t width[], s
         fill(i, entry, &cell);
         add_cell(dt_text_at(&cell), cell.size, width[i], i == COLUMNS - 1, out);
     }
+    add_command(entry, out);
     dt_text_fini(&cell);
 }
 

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define JOB_FIELDS_MOST 16
-#define JOB_TEXT_MOST   400
+#define JOB_TEXT_MOST   4000
 #define SWITCHED_MOST   65536
 
 /* The fields of hello's "job". */

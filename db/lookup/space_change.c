@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* Compares the space in which a plan was tuned with that of a question: the plan is carried over where its parameters are the same
+ * ones, and stays unless it breaks a rule (check.c). */
+#include "db/lookup/lookup_int.h"
+
+#include <string.h>
+
+#define CHANGES_MOST 4 /* in a sentence */
+
+static void add_value(const struct dt_axis *axis, int value, struct dt_text *out)
+{
+    if (axis->labels != NULL)
+        dt_text_add(out, "%s", axis->labels[value]);
+    else
+        dt_text_add(out, "%lld", (long long)axis->values[value]);
+}
+
+/* Index of the value in the other axis, which has values of the same kind; -1: it has none. */
+static int find_value(const struct dt_axis *axis, int value, const struct dt_axis *other)
+{
+    for (int i = 0; i < other->count; i++)
+        if (axis->labels != NULL ? strcmp(axis->labels[value], other->labels[i]) == 0
+                                 : axis->values[value] == other->values[i])
+            return i;
+    return -1;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return (a == NULL && b == NULL) || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static dt_status other_default(const struct dt_axis *was, const struct dt_axis *now)
+{
+    struct dt_text text = {0};
+    add_value(was, was->fallback, &text);
+    dt_text_add(&text, ", and is ");
+    add_value(now, now->fallback, &text);
+    dt_status status =
+        dt_fail(DT_EINFEASIBLE, "the default of %s was %s", was->name, dt_text_at(&text));
+    dt_text_fini(&text);
+    return status;
+}
+
+static dt_status check_axis(const struct dt_axis *was, const struct dt_axis *now)
+{
+    if ((was->labels == NULL) != (now->labels == NULL))
+        return dt_fail(DT_EINFEASIBLE, "the values of %s were of another kind", was->name);
+    if (was->role != now->role || !same_text(was->variable, now->variable))
+        return dt_fail(DT_EINFEASIBLE, "%s had the role %s%s%s, and has the role %s%s%s", was->name,
+                       dt_role_text(was->role), was->variable != NULL ? " of " : "",
+                       was->variable != NULL ? was->variable : "", dt_role_text(now->role),
+                       now->variable != NULL ? " of " : "",
+                       now->variable != NULL ? now->variable : "");
+    int same = find_value(was, was->fallback, now);
+    return same == now->fallback ? DT_OK : other_default(was, now);
+}
+
+dt_status dt_space_carries(const struct dt_space *was, const struct dt_space *now)
+{
+    for (int i = 0; i < dt_space_axes(was); i++) {
+        const struct dt_axis *axis = dt_space_axis(was, i);
+        int at = dt_space_find(now, axis->name);
+        if (at < 0)
+            return dt_fail(DT_EINFEASIBLE, "it was tuned with the parameter %s, which is gone",
+                           axis->name);
+        DT_TRY(check_axis(axis, dt_space_axis(now, at)));
+    }
+    for (int i = 0; i < dt_space_axes(now); i++)
+        if (dt_space_find(was, dt_space_axis(now, i)->name) < 0)
+            return dt_fail(DT_EINFEASIBLE, "it was tuned without the parameter %s",
+                           dt_space_axis(now, i)->name);
+    return DT_OK;
+}
+
+struct changes {
+    struct dt_text *out;
+    int count;
+};
+
+/* The beginning of a change that is still named. */
+static bool begin_change(struct changes *changes, const char *word)
+{
+    bool named = changes->count++ < CHANGES_MOST;
+    if (named)
+        dt_text_add(changes->out, "%s%s ", changes->count > 1 ? ", " : "", word);
+    return named;
+}
+
+/* Values of `axis` that `other` has not. */
+static void add_values(const struct dt_axis *axis, const struct dt_axis *other, const char *word,
+                       struct changes *changes)
+{
+    for (int i = 0; i < axis->count; i++) {
+        if (find_value(axis, i, other) >= 0 || !begin_change(changes, word))
+            continue;
+        dt_text_add(changes->out, "%s=", axis->name);
+        add_value(axis, i, changes->out);
+    }
+}
+
+/* The values that both axes have, in another order. */
+static void add_order(const struct dt_axis *was, const struct dt_axis *now, struct changes *changes)
+{
+    int last = -1;
+    bool moved = false;
+    for (int i = 0; i < was->count; i++) {
+        int at = find_value(was, i, now);
+        moved = moved || (at >= 0 && at < last);
+        last = at > last ? at : last;
+    }
+    if (moved && begin_change(changes, "with another order of"))
+        dt_text_add(changes->out, "%s", was->name);
+}
+
+static bool has_rule(const struct dt_space *space, const char *code)
+{
+    bool found = false;
+    for (int i = 0; i < dt_space_rules(space) && !found; i++) {
+        struct dt_text text = {0};
+        dt_space_rule_code(space, i, &text);
+        found = strcmp(dt_text_at(&text), code) == 0;
+        dt_text_fini(&text);
+    }
+    return found;
+}
+
+/* Rules of `space` that `other` has not. */
+static void add_rules(const struct dt_space *space, const struct dt_space *other, const char *word,
+                      struct changes *changes)
+{
+    for (int i = 0; i < dt_space_rules(space); i++) {
+        struct dt_text code = {0};
+        dt_space_rule_code(space, i, &code);
+        if (!has_rule(other, dt_text_at(&code)) && begin_change(changes, word))
+            dt_text_add(changes->out, "%.80s", dt_space_rule_text(space, i));
+        dt_text_fini(&code);
+    }
+}
+
+void dt_space_changes(const struct dt_space *was, const struct dt_space *now, struct dt_text *out)
+{
+    struct changes changes = {.out = out};
+    for (int i = 0; i < dt_space_axes(was); i++) {
+        const struct dt_axis *axis = dt_space_axis(was, i);
+        int at = dt_space_find(now, axis->name);
+        if (at < 0 || (axis->labels == NULL) != (dt_space_axis(now, at)->labels == NULL))
+            continue;
+        add_values(dt_space_axis(now, at), axis, "without", &changes);
+        add_values(axis, dt_space_axis(now, at), "with", &changes);
+        add_order(axis, dt_space_axis(now, at), &changes);
+    }
+    add_rules(now, was, "without the rule", &changes);
+    add_rules(was, now, "with the rule", &changes);
+    if (changes.count > CHANGES_MOST)
+        dt_text_add(out, " and %d more", changes.count - CHANGES_MOST);
+}

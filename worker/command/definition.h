@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* definition - what a command measures: hello's "job", which is part of the key of what is stored, and the files it runs, which
+ * are part of the fingerprint
+ *
+ * To add an option that changes what is measured: a field here, a row in dt_definition_job, and a row in docs/command.md.
+ */
+#ifndef DT_WORKER_COMMAND_DEFINITION_H
+#define DT_WORKER_COMMAND_DEFINITION_H
+
+#include "worker/command/words.h"
+#include "worker/wire.h"
+
+struct dt_definition {
+    const struct dt_command_line *command;
+    const struct dt_space *space;
+    const char *time, *unit; /* of --time and --unit */
+};
+
+/* *job: {"command", "time", "unit", "shell", "folder"}, new; "unit" only where the output has a number, "folder" unless the command
+ * names files by absolute paths alone. DT_EUSAGE: a text that is too long or not UTF-8. */
+dt_status dt_definition_job(const struct dt_definition *definition, json_t **job) DT_MUST_CHECK;
+
+/* {"file run.sh": hash of its bytes, ..}, new: of the program and of the script that it is given. */
+json_t *dt_definition_files(const struct dt_command_line *command);
+
+#endif
