@@ -109,6 +109,10 @@ static void read_figures(const struct dt_stored_entry *entry, struct dt_answer *
     answer->measured.image = entry->image;
     answer->measured.noise_margin = entry->noise.known ? entry->noise.margin : 0;
     answer->measured.resolution = entry->resolution;
+    answer->measured.tried = entry->tried;
+    answer->measured.plans = entry->plans;
+    answer->measured.skipped = entry->skipped;
+    answer->measured.load = entry->load;
 }
 
 /* A plan fitted to another count of devices has no measurements. */
@@ -234,14 +238,17 @@ json_t *dt_answer_json(const struct dt_answer *answer)
     json_t *distance = dt_json_number(answer->distance);
     return json_pack(
         "{s:s, s:b, s:o, s:o, s:s, s:o, s:s?, s:s?, s:s?, s:o, s:b, s:s?, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, s:o, s:o}",
+        "s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
         "tier", dt_tier_text(answer->tier), "stale", (int)answer->stale, "stale_reasons",
         borrowed(answer->stale_reasons), "distance", distance, "reason", answer->reason,
         "age_seconds", age, "evidence", answer->evidence, "engine", answer->engine, "mode",
         answer->mode, "gain", gain_json(answer), "provisional", answer->why_provisional != NULL,
         "verdict", answer->verdict, "median_ns", borrowed(json_object_get(figures, "median_ns")),
         "interval_ns", borrowed(json_object_get(figures, "interval_ns")), "image_ns",
-        image_json(answer), "noise", borrowed(json_object_get(entry, "noise")), "plan",
-        borrowed(answer->plan), "hint", borrowed(answer->hint), "key", borrowed(answer->key),
-        "entry", borrowed(answer->entry));
+        image_json(answer), "noise", borrowed(json_object_get(entry, "noise")), "tried",
+        borrowed(json_object_get(entry, "tried")), "plans",
+        borrowed(json_object_get(entry, "plans")), "skipped",
+        borrowed(json_object_get(entry, "skipped")), "load",
+        borrowed(json_object_get(entry, "load")), "plan", borrowed(answer->plan), "hint",
+        borrowed(answer->hint), "key", borrowed(answer->key), "entry", borrowed(answer->entry));
 }

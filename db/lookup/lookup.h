@@ -103,6 +103,10 @@ struct dt_answer {
         double
             resolution; /* the smallest gain that could be told from noise, a share; NAN: not known */
         int batch;      /* images of a step; 0: not known */
+        int tried;      /* plans of its session; 0: not known */
+        int64_t plans;       /* of its space; 0: too many to count, or not known */
+        const char *skipped; /* what the session left out for want of time; NULL: nothing */
+        struct dt_stored_load load;
         struct dt_image_time image;
     } measured;
     const json_t *key; /* the query's key */

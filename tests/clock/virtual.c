@@ -126,24 +126,33 @@ void dt_clock_wait_ns(int64_t ns)
     __atomic_add_fetch(elapsed_ns, ns, __ATOMIC_SEQ_CST);
 }
 
-/* Others on the cores, instead of the system's: DITTUNE_CLOCK_OTHERS names a file of lines "SECOND CORES": so many are busy from that
- * second of the session on. Without it none are. */
+/* Others on the cores, instead of the system's: DITTUNE_CLOCK_OTHERS names a file of lines "SECOND CORES STOLEN": so many are busy
+ * from that second of the session on, and so many of these a hypervisor takes (none where it is left out). Without it none are. */
 void dt_load_read(struct dt_load_reading *reading)
 {
     const char *path = getenv("DITTUNE_CLOCK_OTHERS");
     FILE *file = path != NULL ? fopen(path, "re") : NULL;
     pthread_once(&once, map_file);
-    double now = (double)elapsed() * 1e-9, from, cores, since = 0, busy = 0;
+    double now = (double)elapsed() * 1e-9, from, cores, since = 0, busy = 0, gone = 0;
+    char line[128];
     memset(reading, 0, sizeof *reading);
     reading->known = true;
     reading->at = now;
-    while (file != NULL && fscanf(file, "%lf %lf", &from, &cores) == 2 && since < now) {
-        reading->busy += (from < now ? from - since : now - since) * busy;
+    while (file != NULL && since < now && fgets(line, sizeof line, file) != NULL) {
+        double stolen = 0, span;
+        if (sscanf(line, "%lf %lf %lf", &from, &cores, &stolen) < 2)
+            break;
+        span = from < now ? from - since : now - since;
+        reading->busy += span * (busy - gone);
+        reading->stolen += span * gone;
         since = from;
         busy = cores;
+        gone = stolen;
     }
-    if (since < now)
-        reading->busy += (now - since) * busy;
+    if (since < now) {
+        reading->busy += (now - since) * (busy - gone);
+        reading->stolen += (now - since) * gone;
+    }
     if (file != NULL) {
         fclose(file);
         reading->programs[reading->count++] =

@@ -120,6 +120,7 @@ static json_t *changed(const struct dt_check_entry *entry, struct dt_stored_entr
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
         json_object_del(said, kept[i]);
     json_object_del(copy, "resolution"); /* of the plan before */
+    json_object_del(copy, "load");
     json_object_update(copy, said);
     json_object_set(fingerprint, "soft", entry->today.soft);
     json_object_set(fingerprint, "info", entry->today.info);
@@ -143,6 +144,7 @@ static json_t *replaced(const struct dt_check_entry *entry, int winner, const ch
         .baseline = role_figures(entry, &target->baseline, winner),
         .gain = dt_gain_of(ratio.sets >= DT_SETS_LEAST ? &ratio : NULL),
         .resolution = entry->judge.margin,
+        .load = dt_load_of_sets(&entry->sets),
         .journal = journal};
     fill_top(entry, winner, &now);
     fill_front(entry, &now);

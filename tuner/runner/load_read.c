@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The one function of load.h that reads the system, in a file of its own: tests have another in its place. */
+/* The functions of load.h that read the system, in a file of their own: tests have others in their place. */
 #include "base/array.h"
+#include "base/cgroup.h"
 #include "base/clock.h"
 #include "base/proc.h"
 #include "tuner/runner/load.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +15,7 @@
 #include <unistd.h>
 
 #define DEEPEST 64
+#define PATH    4600
 
 static double ticks(void)
 {
@@ -43,6 +46,52 @@ static bool read_cores(struct dt_load_reading *reading)
     if (file != NULL)
         fclose(file);
     return found > 0;
+}
+
+/* Lines "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234" and "full ..": totals in microseconds. false: no such file. */
+static bool read_waits(const char *path, struct dt_load_waits *waits)
+{
+    char line[256], kind[8];
+    unsigned long long total;
+    FILE *file = fopen(path, "re");
+    *waits = (struct dt_load_waits){NAN, NAN};
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "%7s avg10=%*s avg60=%*s avg300=%*s total=%llu", kind, &total) == 2)
+            *(strcmp(kind, "some") == 0 ? &waits->some : &waits->all) = (double)total * 1e-6;
+    if (file != NULL)
+        fclose(file);
+    return !isnan(waits->some);
+}
+
+/* The line "0::/path" of /proc/self/cgroup is the control group of version 2; "/" is a container's own. */
+static void find_group(const char *root, char path[PATH])
+{
+    char line[4096];
+    snprintf(path, PATH, "%s/proc/self/cgroup", root);
+    FILE *file = fopen(path, "re");
+    path[0] = '\0';
+    while (file != NULL && path[0] == '\0' && fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        if (strncmp(line, "0::/", 4) == 0)
+            snprintf(path, PATH, "%s/sys/fs/cgroup%s/cpu.pressure", root, line + 3);
+    }
+    if (file != NULL)
+        fclose(file);
+}
+
+struct dt_load_waits dt_load_waits(const char *root)
+{
+    char path[PATH];
+    struct dt_load_waits waits = {NAN, NAN};
+    find_group(root, path);
+    if (path[0] == '\0' || !read_waits(path, &waits)) {
+        snprintf(path, sizeof path, "%s/proc/pressure/cpu", root);
+        read_waits(path, &waits);
+        waits.all = NAN;
+    }
+    if (isfinite(dt_cgroup_limits(root).cores))
+        waits.all = NAN;
+    return waits;
 }
 
 struct process {
@@ -139,6 +188,7 @@ void dt_load_read(struct dt_load_reading *reading)
     if (table.count > 1)
         qsort(table.at, (size_t)table.count, sizeof *table.at, by_pid);
     reading->at = (double)dt_clock_machine_ns() * 1e-9;
+    reading->waits = dt_load_waits("");
     reading->known = read_cores(reading) && listed;
     for (int i = 0; i < table.count; i++) {
         const struct process *process = &table.at[i];

@@ -217,7 +217,9 @@ json_t *dt_entry(const struct dt_session *session)
     if (best == NULL || session->limit_broken)
         return NULL;
     struct dt_noise noise = dt_session_noise(session);
+    struct dt_text skipped = {0};
     int failed;
+    dt_session_skipped(session, &skipped);
     struct dt_stored_entry entry = {
         .known = true,
         .key = json_incref(target->identity.key),
@@ -233,11 +235,14 @@ json_t *dt_entry(const struct dt_session *session)
         .resolution = dt_session_resolution(session),
         .tried = dt_session_tried_count(session, &failed),
         .plans = target->plans > 0 ? target->plans : 0,
+        .skipped = skipped.size > 0 ? dt_text_at(&skipped) : NULL,
+        .load = dt_session_load(session),
         .image = dt_entry_image(target),
         .journal = session->store.id};
     fill_top(session, &entry);
     fill_front(session, &entry);
     json_t *json = dt_record_json(&dt_record_stored_entry, &entry);
     dt_entry_add_work(target, json);
+    dt_text_fini(&skipped);
     return json;
 }

@@ -67,6 +67,82 @@ struct dt_noise_floor dt_noise_floor_of(const struct dt_noise *noise)
                                    .sets = noise->sets};
 }
 
+static int by_size(const void *a, const void *b)
+{
+    const double *one = a, *other = b;
+    return (*one > *other) - (*one < *other);
+}
+
+/* Of the known ones; NAN: none. Sorts them. */
+static double median_of(double values[], int n)
+{
+    qsort(values, (size_t)n, sizeof values[0], by_size);
+    return n == 0 ? NAN : (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+static bool is_known(const struct dt_stored_load *load)
+{
+    return !isnan(load->cores) || load->left_out > 0;
+}
+
+struct dt_stored_load dt_load_of_sets(const struct dt_sets *sets)
+{
+    double cores[DT_SETS_MOST];
+    int n = 0;
+    struct dt_stored_load load = {.of = "sets",
+                                  .cores_most = NAN,
+                                  .stolen_most = NAN,
+                                  .stalled_most = NAN,
+                                  .left_out_most = NAN};
+    for (int s = 0; s < sets->count; s++) {
+        if (dt_sets_disturbed(sets, s)) {
+            load.left_out++;
+            load.left_out_most = fmax(load.left_out_most, sets->others[s]);
+        } else if (!isnan(sets->others[s])) {
+            cores[n++] = sets->others[s];
+            load.cores_most = fmax(load.cores_most, sets->others[s]);
+            load.stolen_most = fmax(load.stolen_most, sets->stolen[s]);
+            load.stalled_most = fmax(load.stalled_most, sets->stalled[s]);
+        }
+    }
+    load.cores = median_of(cores, n);
+    load.known = is_known(&load);
+    if (load.left_out > 0 && sets->disturber[0] != '\0')
+        load.program = sets->disturber;
+    return load;
+}
+
+static struct dt_stored_load load_of_trials(const struct dt_session *session)
+{
+    double *cores = calloc((size_t)session->count + 1, sizeof *cores);
+    int n = 0;
+    struct dt_stored_load load = {.of = "trials",
+                                  .cores_most = NAN,
+                                  .stolen_most = NAN,
+                                  .stalled_most = NAN,
+                                  .left_out_most = NAN};
+    for (int i = 0; cores != NULL && i < session->count; i++) {
+        double others = session->trials[i].others;
+        if (others > DT_OTHERS_MOST) {
+            load.left_out++;
+            load.left_out_most = fmax(load.left_out_most, others);
+        } else if (!isnan(others)) {
+            cores[n++] = others;
+            load.cores_most = fmax(load.cores_most, others);
+        }
+    }
+    load.cores = median_of(cores, n);
+    load.known = is_known(&load);
+    free(cores);
+    return load;
+}
+
+struct dt_stored_load dt_session_load(const struct dt_session *session)
+{
+    return session->finals.sets.count > 0 ? dt_load_of_sets(&session->finals.sets)
+                                          : load_of_trials(session);
+}
+
 /* Adds the search and its inputs. */
 static void add_search(const struct dt_session *session, json_t *object)
 {
@@ -89,6 +165,23 @@ static void add_noise(const struct dt_session *session, json_t *object)
     json_object_set_new(object, "noise_note",
                         note.size > 0 ? json_string(dt_text_at(&note)) : json_null());
     dt_text_fini(&note);
+}
+
+/* Adds how much of the space was tried, what there was no time for, and the load meanwhile. */
+static void add_done(const struct dt_session *session, json_t *object)
+{
+    int failed;
+    struct dt_text skipped = {0};
+    struct dt_stored_load load = dt_session_load(session);
+    dt_session_skipped(session, &skipped);
+    json_object_set_new(object, "tried", json_integer(dt_session_tried_count(session, &failed)));
+    json_object_set_new(object, "plans",
+                        session->target->plans >= 0 ? json_integer(session->target->plans)
+                                                    : json_null());
+    json_object_set_new(object, "skipped",
+                        skipped.size > 0 ? json_string(dt_text_at(&skipped)) : json_null());
+    json_object_set_new(object, "load", dt_record_json(&dt_record_stored_load, &load));
+    dt_text_fini(&skipped);
 }
 
 json_t *dt_record_session(const struct dt_session *session)
@@ -118,6 +211,7 @@ json_t *dt_record_session(const struct dt_session *session)
     json_object_set_new(object, "image", dt_record_json(&dt_record_image_time, &image));
     add_search(session, object);
     add_noise(session, object);
+    add_done(session, object);
     return object;
 }
 

@@ -181,6 +181,9 @@ bool dt_session_eligible(const struct dt_session *session, const struct dt_resul
 /* Plans whose last attempt was not interrupted; *failed: how many of them failed. */
 int dt_session_tried_count(const struct dt_session *session, int *failed);
 
+/* Appends what was left out for want of time, without a stop: "260 of 272 plans; the shoot-out of the best". Nothing: all was done. */
+void dt_session_skipped(const struct dt_session *session, struct dt_text *out);
+
 /* The best eligible trial so far; NULL: none. */
 const struct dt_result *dt_session_leader(const struct dt_session *session);
 
@@ -273,5 +276,9 @@ struct dt_gain dt_gain_of(const struct dt_ratio *ratio);
 /* Of the session's best plan over its default; not known without a comparison with it. */
 struct dt_gain dt_session_gain(const struct dt_session *session);
 struct dt_noise_floor dt_noise_floor_of(const struct dt_noise *noise);
+/* Not known where no load was watched. The program is borrowed from sets. */
+struct dt_stored_load dt_load_of_sets(const struct dt_sets *sets);
+/* The same of the final comparison, else of the trials. */
+struct dt_stored_load dt_session_load(const struct dt_session *session);
 
 #endif

@@ -4,6 +4,7 @@
 #include "tuner/session/session.h"
 
 #include "base/array.h"
+#include "tuner/session/verdict.h"
 
 #include <stdlib.h>
 
@@ -113,4 +114,43 @@ int dt_session_tried_count(const struct dt_session *session, int *failed)
         *failed += counts && outcome != DT_TRIAL_OK && outcome != DT_TRIAL_SLOW;
     }
     return tried;
+}
+
+static void add_skipped(const char *what, struct dt_text *out)
+{
+    dt_text_add(out, "%s%s", out->size > 0 ? "; " : "", what);
+}
+
+/* The one-rank plan of the final comparison was dropped, so that the others got their sets. */
+static bool baseline_dropped(const struct dt_session *session)
+{
+    for (int i = 1; i < session->finals.entrant_count; i++)
+        if (session->finals.entrants[i].role == DT_ENTRANT_BASELINE &&
+            session->finals.entrants[i].out &&
+            session->finals.entrants[i].result.outcome == DT_TRIAL_INTERRUPTED)
+            return true;
+    return false;
+}
+
+void dt_session_skipped(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_result *top[DT_CANDIDATES];
+    int failed, tried = dt_session_tried_count(session, &failed);
+    int64_t plans = session->target->plans;
+    if (session->count == 0)
+        return;
+    if (!session->search.stopped && plans > tried)
+        dt_text_add(out, "%lld of %lld plans", (long long)(plans - tried), (long long)plans);
+    else if (!session->search.stopped && plans < 0)
+        dt_text_add(out, "all but %d plans", tried);
+    if (session->finals.entrant_count == 0 || session->finals.rounds == 0) {
+        add_skipped("the final comparison", out);
+        return;
+    }
+    if (session->finals.shot_count == 0 && dt_verdict_candidates(session, top) > 1)
+        add_skipped("the shoot-out of the fastest trials", out);
+    if (baseline_dropped(session))
+        add_skipped("the one-rank plan in the final comparison", out);
+    if (!dt_session_enough(session))
+        add_skipped("sets of the final comparison", out);
 }

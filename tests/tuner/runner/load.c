@@ -11,12 +11,14 @@
 #include "base/clock.h"
 #include "tuner/runner/load.h"
 
+#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,6 +48,81 @@ static void others_are_what_is_left(void **state)
     b.at = 1000;
     b.busy = a.busy;
     assert_true(dt_load_between(&a, &b).others >= 0);
+}
+
+/* Waits in which none of ours ran are others' load, also where nothing else shows it; of which program is not said. */
+static void waits_are_others(void **state)
+{
+    (void)state;
+    static struct dt_load_reading a, b;
+    a = (struct dt_load_reading){.known = true, .at = 10, .waits = {.some = 1, .all = 2}};
+    b = (struct dt_load_reading){.known = true, .at = 14, .busy = 4, .ours = 4, .waits = {3, 5}};
+    b.count = 1;
+    b.programs[0] = (struct dt_load_program){.pid = 7, .seconds = 0.1, .name = "innocent"};
+    struct dt_load load = dt_load_between(&a, &b);
+    assert_true(fabs(load.others - 0.75) < 1e-12 && fabs(load.stalled - 0.5) < 1e-12);
+    assert_string_equal(load.name, "");
+    b.waits = (struct dt_load_waits){.some = 3, .all = NAN};
+    assert_true(dt_load_between(&a, &b).others == 0);
+    b.busy = 6; /* two seconds of others, of which the program had a twentieth */
+    assert_string_equal(dt_load_between(&a, &b).name, "");
+    b.programs[0].seconds = 0.6; /* two of them had more than half of it together */
+    b.programs[b.count++] = (struct dt_load_program){.pid = 8, .seconds = 0.6, .name = "innocent"};
+    assert_string_equal(dt_load_between(&a, &b).name, "innocent");
+    a.stolen = 1;
+    b.stolen = 3;
+    assert_true(fabs(dt_load_between(&a, &b).stolen - 0.5) < 1e-12);
+}
+
+static void plant(const char *root, const char *name, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    for (char *at = strchr(path + strlen(root) + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
+        *at = '/';
+    }
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static bool same(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+#define TOTALS(some, all)                                                                          \
+    "some avg10=1.00 avg60=2.00 avg300=3.00 total=" some                                           \
+    "\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=" all "\n"
+
+static void expect(const char *root, double some, double all)
+{
+    struct dt_load_waits waits = dt_load_waits(root);
+    assert_true(same(waits.some, some) && same(waits.all, all));
+}
+
+/* Of the control group, else of the system, where only "some" is said; nothing where there is neither. */
+static void waits_are_read(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/dittune-waits.XXXXXX", command[64];
+    assert_non_null(mkdtemp(root));
+    expect(root, NAN, NAN);
+    plant(root, "proc/pressure/cpu", TOTALS("1500000", "0"));
+    expect(root, 1.5, NAN);
+    plant(root, "proc/self/cgroup", "1:cpu:/old\n0::/user.slice/mine\n");
+    expect(root, 1.5, NAN);
+    plant(root, "sys/fs/cgroup/user.slice/mine/cpu.pressure", TOTALS("2500000", "250000"));
+    expect(root, 2.5, 0.25);
+    plant(root, "sys/fs/cgroup/user.slice/mine/cpu.max", "150000 100000\n");
+    expect(root, 2.5, NAN); /* a quota may be why they wait */
+    plant(root, "sys/fs/cgroup/user.slice/mine/cpu.pressure", "nonsense\n");
+    expect(root, 1.5, NAN);
+    snprintf(command, sizeof command, "rm -rf '%s'", root);
+    assert_int_equal(system(command), 0);
 }
 
 static void compute(const char *name)
@@ -143,10 +220,9 @@ static void it_can_be_left_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(others_are_what_is_left),
-        cmocka_unit_test(a_child_is_ours),
-        cmocka_unit_test(a_stranger_is_not),
-        cmocka_unit_test(it_can_be_left_alone),
+        cmocka_unit_test(others_are_what_is_left), cmocka_unit_test(waits_are_others),
+        cmocka_unit_test(waits_are_read),          cmocka_unit_test(a_child_is_ours),
+        cmocka_unit_test(a_stranger_is_not),       cmocka_unit_test(it_can_be_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,6 +96,29 @@ static void show_gain(const struct dt_stored_entry *entry, struct dt_text *out)
         dt_text_add(out, "-");
 }
 
+/* Of how many; of sessions before this was kept nothing. */
+static void show_tried(const struct dt_stored_entry *entry, struct dt_text *out)
+{
+    if (entry->tried > 0)
+        dt_text_add(out, "%d", entry->tried);
+    else
+        dt_text_add(out, "-");
+    if (entry->tried > 0 && entry->plans > 0)
+        dt_text_add(out, "/%lld", (long long)entry->plans);
+}
+
+/* Cores that others kept busy: at most, in what counted; and how much was left out. */
+static void show_load(const struct dt_stored_entry *entry, struct dt_text *out)
+{
+    const struct dt_stored_load *load = &entry->load;
+    if (load->known && !isnan(load->cores_most))
+        dt_text_add(out, "%.2f", load->cores_most);
+    else
+        dt_text_add(out, "-");
+    if (load->known && load->left_out > 0)
+        dt_text_add(out, " (-%d %s)", load->left_out, load->of != NULL ? load->of : "sets");
+}
+
 static void show_age(const struct dt_stored_entry *entry, struct dt_text *out)
 {
     const struct dt_stored_info *info = &entry->fingerprint.info;
@@ -141,6 +164,8 @@ static const struct column {
     {"OBJECTIVE", show_objective},
     {"VERDICT", show_verdict},
     {"GAIN", show_gain},
+    {"TRIED", show_tried},
+    {"LOAD", show_load},
     {"AGE", show_age},
     {"DEVICE", show_device},
     {"PLAN", show_plan},

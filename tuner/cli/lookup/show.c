@@ -3,6 +3,7 @@
 
 #include "db/engines/engines.h"
 #include "tuner/cli/print.h"
+#include "tuner/cli/words.h"
 
 #include <string.h>
 
@@ -138,6 +139,22 @@ static void add_hint(const json_t *hint, struct dt_text *out)
     dt_text_fini(&text);
 }
 
+static void add_done(const struct dt_answer *answer, struct dt_text *out)
+{
+    struct dt_text text = {0};
+    if (answer->measured.tried > 0) {
+        dt_words_tried(answer->measured.tried, answer->measured.plans, answer->measured.skipped,
+                       &text);
+        add_row("tried", dt_text_at(&text), out);
+        dt_text_clear(&text);
+    }
+    if (answer->measured.load.known) {
+        dt_words_load(&answer->measured.load, &text);
+        add_row("load", dt_text_at(&text), out);
+    }
+    dt_text_fini(&text);
+}
+
 void dt_show_answer(const struct dt_answer *answer, struct dt_text *out)
 {
     struct dt_text plan = {0};
@@ -158,6 +175,7 @@ void dt_show_answer(const struct dt_answer *answer, struct dt_text *out)
     if (answer->measured.gain.known)
         add_gain(answer, out);
     add_noise(answer, out);
+    add_done(answer, out);
     if (answer->age_ns >= 0)
         add_age(answer->age_ns, out);
     for (size_t i = 0; i < json_array_size(answer->stale_reasons); i++)

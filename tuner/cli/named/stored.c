@@ -7,6 +7,7 @@
 #include "base/columns.h"
 #include "base/figures.h"
 #include "tuner/check/history/timeline.h"
+#include "tuner/cli/words.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,38 +38,18 @@ static void add_other_plan(const struct dt_named_stored *stored, const json_t *p
     json_decref(differs);
 }
 
-static void add_gain(const struct dt_gain *gain, struct dt_text *out)
-{
-    dt_text_add(out, "%.3f times as fast as the default plan (interval %.3f to %.3f)", gain->ratio,
-                gain->interval.low, gain->interval.high);
-}
-
 static void add_verdict(const struct dt_named_stored *stored, struct dt_text *out)
 {
     const struct dt_stored_entry *entry = fields_of(stored);
     struct dt_text plan = {0};
     dt_plan_words(entry->plan, &plan);
-    switch (dt_verdict_of(entry->verdict)) {
-    case DT_VERDICT_FASTER:
-        dt_text_add(out, "Use %s", dt_text_at(&plan));
-        if (entry->gain.known) {
-            dt_text_add(out, ": ");
-            add_gain(&entry->gain, out);
-        }
-        dt_text_add(out, ".");
-        break;
-    case DT_VERDICT_TIE:
-    case DT_VERDICT_DEFAULT:
-        dt_text_add(out, "Keep %s: no other plan was shown to be faster than the default.",
-                    dt_text_at(&plan));
-        break;
-    case DT_VERDICT_UNOPPOSED:
-        dt_text_add(out, "Use %s: the default plan cannot be used.", dt_text_at(&plan));
-        break;
-    default:
-        dt_text_add(out, "Not decided yet: %s is kept for now, and another session may replace it.",
-                    dt_text_at(&plan));
-    }
+    const struct dt_words_verdict what = {
+        .verdict = dt_verdict_of(entry->verdict),
+        .plan = dt_text_at(&plan),
+        .is_default = !entry->fallback.known || json_equal(entry->fallback.plan, entry->plan),
+        .gain = entry->gain,
+        .level = NAN};
+    dt_words_verdict(&what, out);
     dt_text_fini(&plan);
 }
 
@@ -164,6 +145,19 @@ static void add_noise(const struct dt_named_stored *stored, struct dt_text *out)
                                                   : "");
 }
 
+static void add_tried(const struct dt_named_stored *stored, struct dt_text *out)
+{
+    const struct dt_stored_entry *entry = fields_of(stored);
+    dt_words_tried(entry->tried, entry->plans, entry->skipped, out);
+    dt_text_add(out, ".");
+}
+
+static void add_load(const struct dt_named_stored *stored, struct dt_text *out)
+{
+    dt_words_load(&fields_of(stored)->load, out);
+    dt_text_add(out, ".");
+}
+
 static void add_rivals(const struct dt_named_stored *stored, struct dt_text *out)
 {
     const struct dt_stored_entry *entry = fields_of(stored);
@@ -250,9 +244,10 @@ static void add_trials(const struct dt_named_stored *stored, struct dt_text *out
 static const struct {
     const char *name;
     void (*add)(const struct dt_named_stored *stored, struct dt_text *out);
-} facts[] = {{"How sure", add_sure},     {"Time", add_times},    {"Memory", add_memory},
-             {"Noise floor", add_noise}, {"Others", add_rivals}, {"Where", add_where},
-             {"Trials", add_trials},     {"When", add_when}};
+} facts[] = {{"How sure", add_sure},     {"Time", add_times},          {"Memory", add_memory},
+             {"Noise floor", add_noise}, {"Load by others", add_load}, {"Tried", add_tried},
+             {"Others", add_rivals},     {"Where", add_where},         {"Trials", add_trials},
+             {"When", add_when}};
 
 static json_t *object_of(const struct dt_named_stored *stored, const char *sentence,
                          json_t *answers)

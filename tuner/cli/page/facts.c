@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "search/bayes/importance.h"
 #include "tuner/cli/report/report.h"
+#include "tuner/cli/words.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,14 +15,6 @@
 
 #define DRIFT                                                                                      \
     0.1 /* log ratio of the default's times above which the machine's drift is mentioned */
-
-static void add_gain(const struct dt_session *session, const struct dt_ratio *ratio,
-                     struct dt_text *out)
-{
-    dt_text_add(out, "%.3f times as fast as the default plan (%.0f %% interval %.3f to %.3f)",
-                1 / ratio->ratio, 100 * dt_page_level(session), 1 / ratio->interval.high,
-                1 / ratio->interval.low);
-}
 
 void dt_page_verdict(const struct page_view *view, struct dt_text *out)
 {
@@ -34,26 +27,23 @@ void dt_page_verdict(const struct page_view *view, struct dt_text *out)
         return;
     }
     dt_page_plan(view, &best->point, &plan);
-    switch (session->verdict) {
-    case DT_VERDICT_FASTER:
-        dt_text_add(out, "Use %s: ", dt_text_at(&plan));
-        if (winner != NULL)
-            add_gain(session, &winner->ratio, out);
-        dt_text_add(out, ".");
-        break;
-    case DT_VERDICT_TIE:
-    case DT_VERDICT_DEFAULT:
-        dt_text_add(out, "Keep the default plan, %s: no other plan was shown to be faster.",
-                    dt_text_at(&plan));
-        break;
-    case DT_VERDICT_UNOPPOSED:
-        dt_text_add(out, "Use %s: the default plan cannot be used.", dt_text_at(&plan));
-        break;
-    default:
-        dt_text_add(out, "Not decided yet: %s is kept for now, and another session may replace it.",
-                    dt_text_at(&plan));
-    }
+    const struct dt_words_verdict what = {.verdict = session->verdict,
+                                          .plan = dt_text_at(&plan),
+                                          .is_default = true,
+                                          .gain =
+                                              dt_gain_of(winner != NULL ? &winner->ratio : NULL),
+                                          .level = dt_page_level(session)};
+    dt_words_verdict(&what, out);
     dt_text_fini(&plan);
+}
+
+/* The text as a sentence. */
+static void add_capital(const char *text, struct dt_text *out)
+{
+    bool small = *text >= 'a' && *text <= 'z';
+    if (small)
+        dt_text_add(out, "%c", *text - 'a' + 'A');
+    dt_text_add(out, "%s", text + small);
 }
 
 static void add_sure(const struct page_view *view, struct dt_text *out)
@@ -62,11 +52,7 @@ static void add_sure(const struct page_view *view, struct dt_text *out)
     struct dt_text text = {0};
     dt_report_sureness(view->session, &text);
     const char *at = dt_text_at(&text);
-    at += strncmp(at, label, sizeof label - 1) == 0 ? sizeof label - 1 : 0;
-    if (*at >= 'a' && *at <= 'z')
-        dt_text_add(out, "%c%s", *at - 'a' + 'A', at + 1);
-    else
-        dt_text_add(out, "%s", at);
+    add_capital(at + (strncmp(at, label, sizeof label - 1) == 0 ? sizeof label - 1 : 0), out);
     dt_text_fini(&text);
 }
 
@@ -74,11 +60,16 @@ static void add_change(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
     int failed, tried = dt_session_tried_count(session, &failed);
+    struct dt_text skipped = {0};
+    dt_session_skipped(session, &skipped);
     dt_text_add(out, "%d of ", tried);
     dt_target_plans(session->target, out);
-    dt_text_add(out, " were tried");
+    dt_text_add(out, " %s tried", tried == 1 ? "was" : "were");
     dt_text_add(out, session->target->plans == tried ? ", so no plan of this space is left"
                                                      : "; a plan that was not tried may be faster");
+    if (skipped.size > 0)
+        dt_text_add(out, ". Left out for want of time: %s", dt_text_at(&skipped));
+    dt_text_fini(&skipped);
     for (int i = 0; i < session->finals.tie_count && session->verdict == DT_VERDICT_FASTER; i++) {
         dt_text_add(out, i == 0 ? ". As fast as the best in the shoot-out: " : "; ");
         dt_page_plan(view, &session->finals.ties[i], out);
@@ -274,6 +265,16 @@ static void add_noise(const struct page_view *view, struct dt_text *out)
     add_drift(view, out);
 }
 
+static void add_load(const struct page_view *view, struct dt_text *out)
+{
+    struct dt_stored_load load = dt_session_load(view->session);
+    struct dt_text text = {0};
+    dt_words_load(&load, &text);
+    add_capital(dt_text_at(&text), out);
+    dt_text_add(out, ".");
+    dt_text_fini(&text);
+}
+
 static void add_matters(const struct page_view *view, struct dt_text *out)
 {
     struct page_effect effects[DT_AXES_MAX];
@@ -381,6 +382,7 @@ static const struct {
              {"Time it took", add_time},
              {"Failures", add_failures},
              {"Noise floor", add_noise},
+             {"Load by others", add_load},
              {"One rank", add_one_rank},
              {"What matters most", add_matters},
              {"On another machine", add_elsewhere}};

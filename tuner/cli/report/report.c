@@ -4,6 +4,7 @@
 #include "base/columns.h"
 #include "base/figures.h"
 #include "tuner/cli/report/table.h"
+#include "tuner/cli/words.h"
 #include "tuner/session/session.h"
 
 #include <math.h>
@@ -256,17 +257,15 @@ static void add_company(const struct dt_session *session, struct dt_text *out)
                 sets->loads);
 }
 
-/* Sets that count for nothing. */
-static void add_disturbed(const struct dt_session *session, struct dt_text *out)
+/* Of the final comparison. Without one, or where nothing was watched, there is nothing to say of the result. */
+static void add_load(const struct dt_session *session, struct dt_text *out)
 {
-    const struct dt_sets *sets = &session->finals.sets;
-    int quiet = dt_sets_quiet(sets);
-    if (quiet < sets->count)
-        dt_text_add(
-            out,
-            "In %d of %d sets other programs%s%s%s were busy on the cores: they do not count.\n",
-            sets->count - quiet, sets->count, sets->disturber[0] != '\0' ? " (" : "",
-            sets->disturber, sets->disturber[0] != '\0' ? ")" : "");
+    struct dt_stored_load load = dt_session_load(session);
+    if (session->finals.sets.count == 0 || !load.known)
+        return;
+    dt_text_add(out, "Load: ");
+    dt_words_load(&load, out);
+    dt_text_add(out, ".\n");
 }
 
 static void add_ties(const struct dt_session *session, struct dt_text *out)
@@ -304,6 +303,11 @@ static void add_counts(const struct dt_session *session, struct dt_text *out)
                 hardware != NULL ? "; on " : "", hardware != NULL ? hardware : "", tried);
     dt_target_plans(session->target, out);
     dt_text_add(out, " tried, %d failed, %.1f s\n", failed, session->clock.elapsed_seconds);
+    struct dt_text skipped = {0};
+    dt_session_skipped(session, &skipped);
+    if (skipped.size > 0)
+        dt_text_add(out, "Left out for want of time: %s.\n", dt_text_at(&skipped));
+    dt_text_fini(&skipped);
 }
 
 /* A gain of steps over the default is less of a whole image, since text encoder and VAE are the same with each plan. */
@@ -351,7 +355,7 @@ static void add_report(const struct dt_session *session, struct dt_text *out)
     dt_text_add(out, "\n");
     dt_report_sureness(session, out);
     add_company(session, out);
-    add_disturbed(session, out);
+    add_load(session, out);
     add_ties(session, out);
     add_image(session, out);
     add_noise(session, out);

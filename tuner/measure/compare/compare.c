@@ -385,8 +385,11 @@ static dt_status one_set(struct course *course)
     struct dt_load load = dt_load_between(&readings[0], &readings[1]);
     free(readings);
     course->disturbed = load.others > DT_OTHERS_MOST;
-    if (course->sets->count > set)
+    if (course->sets->count > set) {
         course->sets->others[set] = load.others;
+        course->sets->stolen[set] = load.stolen;
+        course->sets->stalled[set] = load.stalled;
+    }
     if (course->disturbed && load.name[0] != '\0')
         memcpy(course->sets->disturber, load.name, sizeof load.name);
     return status;

@@ -36,9 +36,11 @@ struct dt_sets {
     int rounds[DT_SETS_MOST];
     /* mean cores that other programs kept busy in each; NAN: not known */
     double others[DT_SETS_MOST];
-    char disturber[17];      /* a program that did in a disturbed set; "": not known */
-    enum dt_company company; /* of the set in which the fewest were resident together */
-    int loads;               /* times that a plan was made resident */
+    double stolen[DT_SETS_MOST];  /* the part of it that a hypervisor gave to other machines; NAN */
+    double stalled[DT_SETS_MOST]; /* share of the time in which threads waited for a core; NAN */
+    char disturber[17];           /* a program that did in a disturbed set; "": not known */
+    enum dt_company company;      /* of the set in which the fewest were resident together */
+    int loads;                    /* times that a plan was made resident */
     int64_t setup_ns, round_ns,
         set_ns; /* longest: until the plans were resident, a round, a whole set */
 };

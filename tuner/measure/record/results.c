@@ -182,22 +182,29 @@ static json_t *entrant_json(const struct dt_entrant *entrant, int rounds,
     return object;
 }
 
-static json_t *others_json(const struct dt_sets *sets)
+static json_t *of_sets_json(const double values[], int sets)
 {
     json_t *list = json_array();
-    for (int s = 0; s < sets->count; s++)
-        json_array_append_new(list, dt_json_number(sets->others[s]));
+    for (int s = 0; s < sets; s++)
+        json_array_append_new(list, dt_json_number(values[s]));
     return list;
 }
 
-/* Older records do not have it: no load was seen. */
+/* Older records do not have them: no load was seen. */
+static void read_of_sets(const json_t *record, const char *name, int sets, double values[])
+{
+    const json_t *list = json_object_get(record, name);
+    for (int s = 0; s < sets; s++) {
+        const json_t *value = json_array_get(list, (size_t)s);
+        values[s] = json_is_number(value) ? json_number_value(value) : NAN;
+    }
+}
+
 static void read_others(const json_t *record, struct dt_sets *sets)
 {
-    const json_t *list = json_object_get(record, "others");
-    for (int s = 0; s < sets->count; s++) {
-        const json_t *value = json_array_get(list, (size_t)s);
-        sets->others[s] = json_is_number(value) ? json_number_value(value) : NAN;
-    }
+    read_of_sets(record, "others", sets->count, sets->others);
+    read_of_sets(record, "stolen", sets->count, sets->stolen);
+    read_of_sets(record, "stalled", sets->count, sets->stalled);
     snprintf(sets->disturber, sizeof sets->disturber, "%s", dt_json_text_at(record, "disturber"));
     dt_text_clean(sets->disturber);
 }
@@ -209,13 +216,15 @@ json_t *dt_raw_comparison(const struct dt_compared *compared, const struct dt_ta
     for (int i = 0; i < compared->count; i++)
         json_array_append_new(list, entrant_json(&compared->entrants[i], rounds, target));
     const struct dt_sets *sets = &compared->sets;
-    return json_pack("{s:s, s:i, s:o, s:o, s:s*, s:s, s:i, s:[I, I, I], s:b, s:o}", "name",
-                     compared->name, "rounds", rounds, "sets",
-                     dt_json_ints(sets->rounds, sets->count), "others", others_json(sets),
-                     "disturber", sets->disturber[0] != '\0' ? sets->disturber : NULL, "resident",
-                     dt_company_text(sets->company), "loads", sets->loads, "longest_ns",
-                     (json_int_t)sets->setup_ns, (json_int_t)sets->round_ns,
-                     (json_int_t)sets->set_ns, "complete", compared->complete, "entrants", list);
+    return json_pack(
+        "{s:s, s:i, s:o, s:o, s:o, s:o, s:s*, s:s, s:i, s:[I, I, I], s:b, s:o}", "name",
+        compared->name, "rounds", rounds, "sets", dt_json_ints(sets->rounds, sets->count), "others",
+        of_sets_json(sets->others, sets->count), "stolen", of_sets_json(sets->stolen, sets->count),
+        "stalled", of_sets_json(sets->stalled, sets->count), "disturber",
+        sets->disturber[0] != '\0' ? sets->disturber : NULL, "resident",
+        dt_company_text(sets->company), "loads", sets->loads, "longest_ns",
+        (json_int_t)sets->setup_ns, (json_int_t)sets->round_ns, (json_int_t)sets->set_ns,
+        "complete", compared->complete, "entrants", list);
 }
 
 static dt_status read_entrant(const json_t *record, const char *what,

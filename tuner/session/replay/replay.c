@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "space/json/json.h"
 #include "tuner/session/history.h"
+#include "tuner/session/make_entry.h"
 #include "tuner/session/verdict.h"
 
 #include <math.h>
@@ -59,6 +60,8 @@ static dt_status read_comparison(struct dt_replay *replay, const json_t *record,
     if (status < 0 || !last) {
         if (status == DT_OK && compared.complete && compared.count > 1)
             dt_verdict_choose(session, entrants, compared.count);
+        if (status == DT_OK && compared.complete)
+            dt_entry_keep_shots(session, entrants, compared.count);
         free_entrants(&compared);
         return status;
     }

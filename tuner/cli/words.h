@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* words - sentences about a result that several commands print, from the fields of an entry (db/entry.def), which a session has,
+ * too: look-up, `why`, page and report say the same of the same result. */
+#ifndef DT_TUNER_CLI_WORDS_H
+#define DT_TUNER_CLI_WORDS_H
+
+#include "base/text.h"
+#include "db/stored.h"
+
+/* What a reader should do: "Use PLAN: 1.25 times as fast as the default plan (interval 1.2 to 1.3)." */
+struct dt_words_verdict {
+    enum dt_verdict verdict;
+    const char *plan;     /* in words */
+    bool is_default;      /* it is the default plan */
+    struct dt_gain gain;  /* over the default; may be unknown */
+    double level;         /* of its interval; NAN: not known */
+    const char *unusable; /* of the default, why; NULL: not known */
+};
+void dt_words_verdict(const struct dt_words_verdict *what, struct dt_text *out);
+
+/* "12 of 272 plans; left out for want of time: ..". tried 0: nothing is known. plans 0: too many to count. */
+void dt_words_tried(int tried, int64_t plans, const char *skipped, struct dt_text *out);
+
+/* What other programs did on the cores meanwhile, without a stop at its end. */
+void dt_words_load(const struct dt_stored_load *load, struct dt_text *out);
+
+#endif
