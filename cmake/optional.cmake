@@ -7,27 +7,25 @@ set(DT_ONEDNN AUTO CACHE STRING "linear layers by oneDNN, and bfloat16: AUTO, ON
 set(DT_MPI AUTO CACHE STRING "ranks on the CPU by MPI: AUTO, ON or OFF")
 set(DT_HWLOC AUTO CACHE STRING "cores as hwloc sees them: AUTO, ON or OFF (each processor is a core)")
 
-# dt_usable(out name CALL text SOURCES ... HEADERS ... LIBRARIES ... INCLUDES ... DEFINITIONS ...): sets out to "" where the sources
-# of ours that use the library compile and a program with the call (one expression, without a semicolon) links, else to the reason.
-# Both are tried once a build folder.
+# dt_usable(out name PREFIX regex SOURCES ... LIBRARIES ... INCLUDES ... DEFINITIONS ...): sets out to "" where the sources of ours that
+# use the library compile with the flags of the build, and a program links that names each function of the library (by the prefix of
+# its names) which they call; else to the reason. Both are tried once a build folder.
 function(dt_usable out name)
-    cmake_parse_arguments(ARG "" "CALL" "SOURCES;HEADERS;LIBRARIES;INCLUDES;DEFINITIONS" ${ARGN})
+    cmake_parse_arguments(ARG "" "PREFIX" "SOURCES;LIBRARIES;INCLUDES;DEFINITIONS" ${ARGN})
     set(folder ${CMAKE_BINARY_DIR}/usable/${name})
-    set(includes "-DINCLUDE_DIRECTORIES=${CMAKE_SOURCE_DIR};${ARG_INCLUDES}")
+    add_library(dt_try_${name} INTERFACE IMPORTED) # whose headers are those of the system, which warn of nothing
+    target_include_directories(dt_try_${name} INTERFACE ${ARG_INCLUDES})
+    target_link_libraries(dt_try_${name} INTERFACE ${ARG_LIBRARIES})
+    get_target_property(flags dt_flags INTERFACE_COMPILE_OPTIONS)
     list(TRANSFORM ARG_DEFINITIONS PREPEND -D)
-    list(APPEND ARG_DEFINITIONS -D_GNU_SOURCE)
-    list(TRANSFORM ARG_HEADERS REPLACE "(.+)" "#include <\\1>\n")
-    list(JOIN ARG_HEADERS "" headers)
-    file(CONFIGURE OUTPUT ${folder}/call.c CONTENT "${headers}int main(void)\n{\n    ${ARG_CALL};\n    return 0;\n}\n" @ONLY)
     set(CMAKE_TRY_COMPILE_CONFIGURATION ${CMAKE_BUILD_TYPE})
     set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
-    try_compile(DT_COMPILES_WITH_${name} ${folder}/compile SOURCES ${ARG_SOURCES} CMAKE_FLAGS "${includes}"
-                COMPILE_DEFINITIONS ${ARG_DEFINITIONS} LINK_LIBRARIES ${ARG_LIBRARIES} OUTPUT_VARIABLE compiling
-                C_STANDARD 11 C_STANDARD_REQUIRED ON)
+    try_compile(DT_COMPILES_WITH_${name} ${folder}/compile SOURCES ${ARG_SOURCES} CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${CMAKE_SOURCE_DIR}
+                COMPILE_DEFINITIONS -D_GNU_SOURCE ${ARG_DEFINITIONS} ${flags} -Werror=implicit-function-declaration
+                LINK_LIBRARIES dt_try_${name} OUTPUT_VARIABLE compiling COPY_FILE ${folder}/objects.a C_STANDARD 11 C_STANDARD_REQUIRED ON)
+    dt_called(${folder}/objects.a "${ARG_PREFIX}" ${folder}/called.c)
     set(CMAKE_TRY_COMPILE_TARGET_TYPE EXECUTABLE)
-    try_compile(DT_LINKS_WITH_${name} ${folder}/link SOURCES ${folder}/call.c CMAKE_FLAGS "${includes}"
-                COMPILE_DEFINITIONS ${ARG_DEFINITIONS} LINK_LIBRARIES ${ARG_LIBRARIES} OUTPUT_VARIABLE linking
-                C_STANDARD 11 C_STANDARD_REQUIRED ON)
+    try_compile(DT_LINKS_WITH_${name} ${folder}/link SOURCES ${folder}/called.c LINK_LIBRARIES dt_try_${name} OUTPUT_VARIABLE linking)
     set(${out} "" PARENT_SCOPE)
     if(NOT DT_COMPILES_WITH_${name} OR NOT DT_LINKS_WITH_${name})
         file(APPEND ${folder}/log "${compiling}\n${linking}\n") # empty when an earlier configuration tried it
@@ -38,6 +36,22 @@ function(dt_usable out name)
         file(RELATIVE_PATH log ${CMAKE_BINARY_DIR} ${folder}/log)
         set(${out} "it ${what} (${log} in the build folder)" PARENT_SCOPE)
     endif()
+endfunction()
+
+# dt_called(objects prefix file): writes a program that names each function that the objects lack and whose name begins with the prefix.
+function(dt_called objects prefix file)
+    set(names "")
+    if(EXISTS ${objects})
+        execute_process(COMMAND ${CMAKE_NM} -u ${objects} OUTPUT_VARIABLE symbols ERROR_QUIET)
+        string(REGEX MATCHALL "U ${prefix}[A-Za-z0-9_]+" names "${symbols}")
+        list(REMOVE_DUPLICATES names)
+        list(TRANSFORM names REPLACE "^U " "")
+    endif()
+    set(lines "")
+    foreach(symbol ${names})
+        string(APPEND lines "void ${symbol}(void);\nvoid (*const of_${symbol})(void) = ${symbol};\n")
+    endforeach()
+    file(CONFIGURE OUTPUT ${file} CONTENT "${lines}int main(void)\n{\n    return 0;\n}\n" @ONLY)
 endfunction()
 
 # dt_left_out(name switch word why): it is absent or cannot be used; word is what the build then lacks.
@@ -61,8 +75,7 @@ macro(dt_find_onednn)
         elseif(NOT ONEDNN_LIBRARY OR NOT ONEDNN_INCLUDE)
             dt_left_out(oneDNN DT_ONEDNN "no bfloat16" "dnnl.h and libdnnl were not found (Debian: libdnnl-dev)")
         else()
-            dt_usable(why oneDNN SOURCES ${CMAKE_SOURCE_DIR}/kernels/cpu/gemm_onednn.c HEADERS stddef.h kernels/cpu/onednn.h
-                      CALL "return (int)dt_onednn_product(NULL, NULL, &(dnnl_memory_desc_t){0}, &(dnnl_memory_desc_t){0}, NULL, &(dnnl_memory_desc_t){0}, NULL)"
+            dt_usable(why oneDNN PREFIX dnnl_ SOURCES ${CMAKE_SOURCE_DIR}/kernels/cpu/gemm_onednn.c
                       LIBRARIES ${ONEDNN_LIBRARY} INCLUDES ${ONEDNN_INCLUDE} DEFINITIONS DT_HAVE_ONEDNN=1)
             if(why)
                 dt_left_out(oneDNN DT_ONEDNN "no bfloat16" "${why}")
@@ -84,7 +97,7 @@ macro(dt_find_mpi)
         if(NOT MPI_C_FOUND)
             dt_left_out(MPI DT_MPI "ranks of one machine only" "none was found that compiles (Debian: libopenmpi-dev)")
         else()
-            dt_usable(why MPI SOURCES ${CMAKE_SOURCE_DIR}/kernels/comm/mpi.c HEADERS mpi.h CALL "MPI_Init(0, 0)"
+            dt_usable(why MPI PREFIX MPI_ SOURCES ${CMAKE_SOURCE_DIR}/kernels/comm/mpi.c
                       LIBRARIES MPI::MPI_C DEFINITIONS DT_HAVE_MPI=1)
             if(why)
                 dt_left_out(MPI DT_MPI "ranks of one machine only" "${why}")
@@ -107,7 +120,7 @@ macro(dt_find_hwloc)
         if(NOT HWLOC_FOUND)
             dt_left_out(hwloc DT_HWLOC "each processor is a core" "pkg-config does not find it (Debian: libhwloc-dev)")
         else()
-            dt_usable(why hwloc SOURCES ${CMAKE_SOURCE_DIR}/base/topology.c HEADERS hwloc.h CALL "return (int)hwloc_get_api_version()"
+            dt_usable(why hwloc PREFIX hwloc_ SOURCES ${CMAKE_SOURCE_DIR}/base/topology.c
                       LIBRARIES PkgConfig::HWLOC DEFINITIONS DT_HAVE_HWLOC=1)
             if(why)
                 dt_left_out(hwloc DT_HWLOC "each processor is a core" "hwloc ${HWLOC_VERSION}: ${why}")

@@ -9,7 +9,7 @@ import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import FULL, SOURCE, Dittune, have
+from dittune_test import BUILD, FULL, SOURCE, Dittune, have
 
 have("cmake", "cmake")
 t = Dittune(clock="real")
@@ -72,6 +72,65 @@ if "dnnl.h and libdnnl were not found" not in done.out + done.err:
 t.check("what is switched off is named as that", "without MPI, ranks of one machine only: DT_MPI is OFF" in back_ends(t.path / "does not fit"), done)
 _, done = configure("asked for", *everything, "-DDT_ONEDNN=ON")
 t.check("asked for by ON it is an error", done.code != 0 and "DT_ONEDNN is ON, but oneDNN cannot be used: it does not compile" in " ".join(done.err.split()), done)
+
+# ---- beside CUDA: NCCL and cuDNN, found by the project's own macro in a project of three lines
+
+CACHE = dict(line.split("=", 1) for line in (BUILD / "CMakeCache.txt").read_text(encoding="utf-8").splitlines() if "=" in line)
+NVCC, RUNTIME, NCCL, CUDNN = (next((pathlib.Path(value) for key, value in CACHE.items() if key.startswith(name + ":")), pathlib.Path("none"))
+                              for name in ("DT_NVCC", "CUDART_INCLUDE", "NCCL_INCLUDE", "CUDNN_INCLUDE"))
+
+
+def beside(name, folder):
+    """What the line of back ends says of NCCL and cuDNN in a folder with include/ and lib/."""
+    project = t.path / "beside" / name
+    project.mkdir(parents=True)
+    (project / "CMakeLists.txt").write_text("""cmake_minimum_required(VERSION 3.25)
+project(beside LANGUAGES C)
+list(APPEND CMAKE_MODULE_PATH ${SOURCE}/cmake)
+set(CMAKE_SOURCE_DIR ${SOURCE})
+include(dittune)
+include(optional)
+include(cuda)
+set(DT_HAVE_CUDA ON)
+dt_find_nccl_and_cudnn()
+file(WRITE ${CMAKE_BINARY_DIR}/back-ends.txt "${DT_NCCL_WORD}${DT_CUDNN_WORD}")
+""", encoding="utf-8")
+    done = t.run("cmake", "-S", project, "-B", project / "build", "-G", "Ninja", f"-DCMAKE_C_COMPILER={COMPILER}", f"-DSOURCE={SOURCE}", "-DDT_WERROR=ON", "-DCMAKE_C_COMPILER_WORKS=1",
+                 f"-DCMAKE_CUDA_COMPILER={NVCC}", f"-DCUDART_INCLUDE={RUNTIME}", f"-DDT_CUDA_PREFIX={folder}")
+    t.check(f"{name}: nothing stops", done.code == 0, done)
+    return back_ends(project / "build"), project / "build/usable"
+
+
+def plant_beside(name, nccl, cudnn):
+    """Headers as texts, cuDNN's of its version by itself; and libraries that have nothing."""
+    for file, text in {"nccl.h": nccl, **cudnn}.items():
+        plant(f"{name}/include/{file}", text)
+    (PLANTED / name / "lib").mkdir()
+    for file in ("libnccl.so", "libcudnn.so"):
+        shutil.copy(PLANTED / "libhwloc.so", PLANTED / name / "lib" / file)
+    return PLANTED / name
+
+
+if not (NCCL / "nccl.h").exists() or not (CUDNN / "cudnn_version.h").exists():
+    print("skipped: NCCL and cuDNN that do not fit, this build has neither CUDA nor them")
+else:
+    real = (NCCL / "nccl.h").read_text(encoding="utf-8")
+    versions = "".join(f"#define CUDNN_{word} {number}\n" for word, number in (("MAJOR", 99), ("MINOR", 0), ("PATCHLEVEL", 1)))
+    line, usable = beside("another major version", plant_beside("major", "#define NCCL_MAJOR 99\n#define NCCL_MINOR 1\n#define NCCL_PATCH 0\n",
+                                                               {"cudnn.h": "typedef struct cudnn_v99 *cudnnHandle_t;\n", "cudnn_version.h": versions}))
+    t.check("NCCL of version 99 is left out", "without nccl, GPUs exchange through the host: 99.1.0 does not compile with our sources (usable/nccl/log" in line, line)
+    t.check("cuDNN of version 99 is left out", "without cudnn, no attention=cudnn: 99.0.1 does not compile with our sources (usable/cudnn/log" in line, line)
+    t.check("what the compiler says is kept", all("error" in (usable / name / "log").read_text() for name in ("nccl", "cudnn")))
+    line, usable = beside("a library without its functions", plant_beside("hollow", real, {"cudnn.h": "#pragma once\n", "cudnn_version.h": ""}))
+    t.check("NCCL that lacks what its header declares is left out", "cannot be linked (usable/nccl/log" in line, line)
+    t.check("the log names a function", "ncclCommWindowRegister" in (usable / "nccl/log").read_text(), line)
+    t.check("cuDNN without a version is left out", "without cudnn, no attention=cudnn: " in line and "cudnn_version.h names no version" in line, line)
+    less = real.replace("ncclCommWindowDeregister(", "ncclCommWindowForget(")
+    less = real.replace("ncclCommWindowDeregister(", "ncclCommWindowForget(")
+    old = versions.replace("99", "8 /* major */")
+    line, _ = beside("a header without a function", plant_beside("less", less, {"cudnn.h": "#pragma once\n", "cudnn_version.h": old}))
+    t.check("NCCL whose header lacks a function is left out", "does not compile with our sources (usable/nccl/log" in line, line)
+    t.check("an older one is named with the version that serves", "without cudnn, no attention=cudnn: 8.0.1 in " in line and "is older than 9.13.1" in line, line)
 
 # ---- both majors of oneDNN
 
