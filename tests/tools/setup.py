@@ -14,12 +14,17 @@ TREE = t.path / "a tree"
 TOOLS = "bash sh cat sed sort head env mkdir rm dirname printf uname ls".split()
 
 
-def plant(name, *, installed=None, known=None, cmake="3.25.1", user=0, sudo=None, update=0, apt=0, stays=False, pip=0, modules="gsl jansson zlib openblas"):
-    """A system: installed None is one without dpkg. What is not said of a package is that apt knows it."""
+def plant(name, *, installed=None, known=None, cmake="3.25.1", user=0, sudo=None, update=0, apt=0, stays=False, pip=0, modules="gsl jansson zlib openblas",
+          release='ID=debian\nVERSION_ID="12"\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n'):
+    """A system: installed None is one without dpkg. What is not said of a package is that apt knows it. The release is Debian 12's file, or
+    that text."""
     shutil.rmtree(TREE, ignore_errors=True)
     (TREE / "tools").mkdir(parents=True)
     for file in ("setup.sh", "path.sh"):
-        shutil.copy(SOURCE / "tools" / file, TREE / "tools" / file)
+        text = (SOURCE / "tools" / file).read_text(encoding="utf-8").replace("/etc/os-release", f"'{TREE}/os-release'")
+        (TREE / "tools" / file).write_text(text, encoding="utf-8")
+    if release:
+        (TREE / "os-release").write_text(release, encoding="utf-8")
     programs = TREE / "programs"
     programs.mkdir()
     for tool in TOOLS:
@@ -98,6 +103,22 @@ plant("a source of packages that is down, with lists that do", installed=few, up
 setup(0, "apt-get update failed; trying with the lists that are there", "setup: done")
 plant("packages that stay away", installed=few, stays=True)
 setup(2, "apt-get left packages out; please have these packages installed")
+
+def debian(number, name="debian", title="Debian GNU/Linux"):
+    return f'PRETTY_NAME="{title} {number} (planted)"\nID={name}\n' + (f'VERSION_ID="{number}"\n' if number else "")
+
+
+for name, title, number in (("debian", "Debian GNU/Linux", "10"), ("debian", "Debian GNU/Linux", "9"), ("ubuntu", "Ubuntu", "20.04"), ("ubuntu", "Ubuntu", "21.10")):
+    log = plant(f"{title} {number} is too old", installed=[], release=debian(number, name, title))
+    done = setup(2, f"setup: {title} {number} (planted) is too old; Debian 11 or Ubuntu 22.04 and newer serve, or an image of one of them on this machine\n")
+    t.check(f"{title} {number}: the first line says so, and nothing is installed", done.out == "" and len(done.err.splitlines()) == 1 and log.read_text() == "", done)
+    plant(f"{title} {number} with all there serves", installed=every, release=debian(number, name, title))
+    setup(0, "every package is there")
+for name, number in (("debian", "11"), ("ubuntu", "22.04"), ("debian", ""), ("linuxmint", "9"), ("ubuntu", "100.04")):
+    plant(f"{name} {number or 'testing'} is not too old", installed=few, release=debian(number, name))
+    setup(0, "setup: installing 1 packages")
+plant("a system without that file", installed=few, release="")
+setup(0, "setup: installing 1 packages")
 
 log = plant("a release whose CMake is too old", installed=[*every, "python3", "python3-pip"], cmake="3.22.1")
 setup(0, "CMake 3.22.1 is older than 3.25; bringing a newer one")
