@@ -201,7 +201,7 @@ group_B()
     step run-cudnn 30 refused 'which are not here' run_plan "${words[@]}" --plan attention=cudnn
     step run-own-8 40 run_plan "${words[@]}" --batch 8 --plan attention=own
     step run-cudnn-8 40 refused 'which are not here' run_plan "${words[@]}" --batch 8 --plan attention=cudnn
-    step run-eager 30 run_plan "${words[@]}" --plan graph=0
+    step run-eager 30 run_plan "${words[@]}" --plan "attention=own graph=0"
     step run-fa3 30 refused 'which are not here' run_plan "${words[@]}" --plan attention=fa3
     step run-residual 30 run_plan "${words[@]}" --lossy --plan residual=bfloat16
     step ncu-attention 30 profile attention Li128ELi64ELi1ELi4ELi72E # the default tile

@@ -9,6 +9,7 @@
 /* Several sets of queries, keys, values and outputs, one behind the other. */
 struct operands {
     struct dt_attention op; /* of the first set */
+    enum dt_dtype dtype;
     char *qkv, *out;
     int64_t qkv_bytes, out_bytes; /* of a set */
     int sets;
@@ -22,21 +23,22 @@ static void call(struct bench *bench, void *arg, int set)
     op.k = (const char *)op.k + set * operands->qkv_bytes;
     op.v = (const char *)op.v + set * operands->qkv_bytes;
     op.out = (char *)op.out + set * operands->out_bytes;
-    bench->device->compute->attention.run(bench->device, DT_BFLOAT16, &op);
+    bench->device->compute->attention.run(bench->device, operands->dtype, &op);
 }
 
 static void time_kernel(struct bench *bench, struct operands *operands)
 {
     const struct dt_attention *op = &operands->op;
     const struct dt_compute *compute = bench->device->compute;
-    char kernel[64], what[96];
+    char kernel[64], what[128];
     snprintf(kernel, sizeof kernel, "%s", dt_attention_texts[op->kind]);
-    if (op->kind == DT_ATTENTION_OWN)
+    if (op->kind == DT_ATTENTION_OWN && operands->dtype == DT_BFLOAT16)
         snprintf(kernel, sizeof kernel, "own %dx%d stages %d warps %d", op->tile.tile_q,
                  op->tile.tile_kv, op->tile.stages, op->tile.warps);
-    snprintf(what, sizeof what, "attention S=%d D=%d %d heads, %s", op->queries, op->head,
-             op->heads, kernel);
-    if (compute->attention.ready(bench->device, DT_BFLOAT16, op) != DT_OK) {
+    snprintf(what, sizeof what, "attention %sS=%d D=%d %d heads, %s",
+             operands->dtype == DT_FLOAT32 ? "float32 " : "", op->queries, op->head, op->heads,
+             kernel);
+    if (compute->attention.ready(bench->device, operands->dtype, op) != DT_OK) {
         printf("%-58s not run: %s\n", what, dt_message());
         return;
     }
@@ -46,27 +48,29 @@ static void time_kernel(struct bench *bench, struct operands *operands)
 
 static void time_kernels(struct bench *bench, struct operands *operands)
 {
-    for (int i = 0; i < DT_ATTN_TILES; i++) {
+    bool tiled = operands->dtype == DT_BFLOAT16; /* the float32 kernel has no tiles */
+    for (int i = 0; i < (tiled ? DT_ATTN_TILES : 1); i++) {
         operands->op.tile = dt_attn_tiles[i];
         time_kernel(bench, operands);
     }
-    for (int kind = DT_ATTENTION_OWN + 1; kind < DT_ATTENTIONS; kind++) {
+    for (int kind = DT_ATTENTION_OWN + 1; tiled && kind < DT_ATTENTIONS; kind++) {
         operands->op.kind = (enum dt_attention_kind)kind;
         time_kernel(bench, operands);
     }
 }
 
-static void time_shape(struct bench *bench, int tokens, int heads, int head)
+static void time_shape(struct bench *bench, enum dt_dtype dtype, int tokens, int heads, int head)
 {
-    int64_t channels = (int64_t)heads * head;
-    struct operands operands = {.qkv_bytes = tokens * 3 * channels * 2,
-                                .out_bytes = tokens * channels * 2};
+    const int64_t channels = (int64_t)heads * head, element = dt_dtype_bytes(dtype);
+    struct operands operands = {.dtype = dtype,
+                                .qkv_bytes = tokens * 3 * channels * element,
+                                .out_bytes = tokens * channels * element};
     operands.sets = bench_sets(bench, operands.qkv_bytes + operands.out_bytes);
     operands.qkv = bench_memory(bench, operands.sets * operands.qkv_bytes);
     operands.out = bench_memory(bench, operands.sets * operands.out_bytes);
     operands.op = (struct dt_attention){.q = operands.qkv,
-                                        .k = operands.qkv + channels * 2,
-                                        .v = operands.qkv + channels * 4,
+                                        .k = operands.qkv + channels * element,
+                                        .v = operands.qkv + channels * 2 * element,
                                         .out = operands.out,
                                         .q_at = {tokens * 3 * channels, 3 * channels},
                                         .kv_at = {tokens * 3 * channels, 3 * channels},
@@ -87,14 +91,15 @@ static void time_shape(struct bench *bench, int tokens, int heads, int head)
 void bench_attention(struct bench *bench)
 {
     if (bench->quick) {
-        time_shape(bench, 96, 2, 64);
+        time_shape(bench, DT_BFLOAT16, 96, 2, 64);
+        time_shape(bench, DT_FLOAT32, 96, 2, 64);
         return;
     }
-    time_shape(bench, 1024, 16, 72);
-    time_shape(bench, 4608, 24, 128);
-    if (bench->first_only)
-        return;
-    time_shape(bench, 16384, 24, 128);
-    time_shape(bench, 16384, 24, 64);
-    time_shape(bench, 16384, 16, 88);
+    time_shape(bench, DT_BFLOAT16, 1024, 16, 72);
+    time_shape(bench, DT_BFLOAT16, 4608, 24, 128);
+    time_shape(bench, DT_BFLOAT16, 16384, 24, 64);
+    time_shape(bench, DT_BFLOAT16, 16384, 16, 88);
+    time_shape(bench, DT_FLOAT32, 1024, 16, 72);
+    if (!bench->first_only)
+        time_shape(bench, DT_BFLOAT16, 16384, 24, 128);
 }

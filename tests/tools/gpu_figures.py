@@ -4,6 +4,7 @@
 its columns "measured", one for each card."""
 import json
 import pathlib
+import re
 import shutil
 import sys
 
@@ -17,6 +18,12 @@ attention S=4608 D=128 24 heads, own 64x64 stages 1 warps 4    1.0000 ms     250
 attention S=4608 D=128 24 heads, own 128x64 stages 1 warps 4   0.8000 ms     312.4 TFLOP/s
 attention S=4608 D=128 24 heads, own 128x64 stages 2 warps 4   0.7900 ms     320.0 TFLOP/s
 attention S=4608 D=128 24 heads, cudnn                         0.4000 ms     640.0 TFLOP/s
+attention float32 S=1024 D=72 16 heads, own                    0.7000 ms       6.9 TFLOP/s
+linear bfloat16 2048 x 1152 -> 3456, chosen                    0.0300 ms     520.0 TFLOP/s
+linear bfloat16 2048 x 1152 -> 3456, proposal 1                0.0310 ms     500.0 TFLOP/s
+linear bfloat16 2048 x 1152 -> 4608, gelu, chosen              0.0300 ms     549.1 TFLOP/s
+linear bfloat16 2048 x 1152 -> 4608, gelu, proposal 1          0.0310 ms     500.0 TFLOP/s
+linear bfloat16 8192 x 8192 -> 8192, proposal 1                1.4000 ms     100.0 TFLOP/s
 attention S=4608 D=128 24 heads, fa3                       not run: attention=fa3 was not built in
 rates of single operations: see above
 """
@@ -73,12 +80,13 @@ t.check("a library's", figure(rows, "rates", "attention S=4608 D=128 24 heads, c
 t.check("what was not run is none", figure(rows, "rates", "attention S=4608 D=128 24 heads, fa3") is None, rows)
 t.check("PyTorch's", figure(rows, "torch", "torch flash, default")[:2] == (7.251, "ms"), rows)
 t.check("the default tile", figure(rows, "rates", "tile 128x64 stages 1 warps 4 of the best tile")[:2] == (97.6, "%"), rows)
+t.check("what choosing a layer's product brings, on average", figure(rows, "rates", "chosen, of the first proposal") == (106.9, "%", "102 to 106 %"), rows)
 t.check("a product", figure(rows, "rates", "linear bfloat16 8192 x 8192 -> 8192, chosen")[2] != "", rows)
 
 fill()
 NAME = "measured, NVIDIA H200"
 DIT = "DiT-XL/2, 512 px, batch 1, guided (2.1 TFLOP)"
-t.check("a step is in the table", cell(DIT, "attention=own").get(NAME) == "6.93 ms", cell(DIT, "attention=own"))
+t.check("a step is in the table", cell(DIT, "attention=own").get(NAME) == "6.93 ms, torch.compile 7.25 ms", cell(DIT, "attention=own"))
 t.check("one that failed is not", cell(DIT, "attention=cudnn").get(NAME) == "", cell(DIT, "attention=cudnn"))
 heads = "heads of 128, 4608 tokens, 24 heads"
 t.check("rates are in the table", cell(heads).get(NAME) == "own 320, cuDNN 640", cell(heads))
@@ -92,7 +100,26 @@ FILE.unlink()
 add("NVIDIA H100", "run-own", "ok", RUN.replace("6.93", "7.8"))
 fill()
 both = cell(DIT, "attention=own")
-t.check("another card has a column of its own", (both.get(NAME), both.get("measured, NVIDIA H100")) == ("6.93 ms", "7.8 ms"), both)
+t.check("another card has a column of its own", (both.get(NAME), both.get("measured, NVIDIA H100")) == ("6.93 ms, torch.compile 7.25 ms", "7.8 ms"), both)
 t.check("which stays with the next run of the first", cell(heads).get(NAME) == "own 320, cuDNN 640" and cell(heads).get("measured, NVIDIA H100") == "", cell(heads))
+
+# ---- every row of the page is one that the script measures
+
+sys.path.insert(0, str(SOURCE / "tools"))
+import gpu_figures
+
+lines = (SOURCE / "docs/hardware.md").read_text(encoding="utf-8").splitlines()
+first = next(i for i, line in enumerate(lines) if line.endswith("| measured |"))
+rows = [cells for i, cells in gpu_figures.tables(lines) if i > first and not lines[i].endswith("| measured |") and not lines[i].startswith("|---")]
+lost = [cells for cells in rows if not gpu_figures.cell_of(cells)]
+t.check("a figure belongs to each row", len(rows) >= 12 and not lost, lost)
+script = (SOURCE / "tools/gpu_check_groups.sh").read_text(encoding="utf-8")
+steps = {step for _, _, figures in gpu_figures.CELLS for _, step, _, _ in figures}
+t.check("of a step of the script", all(re.search(rf"\n *step {step} ", script) for step in steps), steps)
+texts = [what for _, _, figures in gpu_figures.CELLS for _, step, what, _ in figures if step == "rates" and what.startswith("attention")]
+source = (SOURCE / "bench/gpu/attention.c").read_text(encoding="utf-8").split("void bench_attention")[1].split("first_only")[0]
+shapes = {("float32 " if dtype == "FLOAT32" else "") + f"S={tokens} D={head} {heads} heads"
+          for dtype, tokens, heads, head in re.findall(r"time_shape\(bench, DT_(\w+), (\d+), (\d+), (\d+)\)", source)}
+t.check("attention of a shape that the short rates have", all(text.split(", ")[0].removeprefix("attention ") in shapes for text in texts), (shapes, texts))
 t.exits("no rows that the page knows", t.run("python3", TOOL, "fill", t.write("none.json", "[]"), PAGE), 1, "0 figures")
 t.finish()
