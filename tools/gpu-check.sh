@@ -3,14 +3,15 @@
 # The run on a machine with a GPU, in groups of at most eight minutes each, the most valuable first: builds, checks what is computed,
 # times it beside PyTorch, and ends with one table: step, result, seconds. Goes on after a failure; each step has a limit of its own.
 #
-#     tools/gpu-check.sh [--only A,B,C,E] [--prefix DIR] [--cuda-prefix DIR]... [--build DIR | --built DIR] [--wheels DIR] [--seconds N]
+#     tools/gpu-check.sh [--only A,B,C,E] [--prefix FILE|DIR] [--cuda-prefix DIR]... [--build DIR | --built DIR] [--wheels DIR] [--seconds N]
 #                        [--quick FILE]
 #     tools/gpu-check.sh --fill FILE
 #
 #     --only GROUPS       A: attention, passes and linear layers, rates, and the first under compute-sanitizer; B: PyTorch beside us,
 #                         plans of one rank, profiles by ncu; C: ranks staged and by NCCL, a session, killed and hung trials; E: an
 #                         engine, diffusers, in a session of three minutes [A,B,C]
-#     --prefix DIR        what tools/gpu-prefix.sh unpacked, where the machine lacks these packages [build/prefix, if it is there]
+#     --prefix FILE|DIR   what tools/gpu-prefix.sh packed, or unpacked, where the machine lacks these packages [build/prefix or
+#                         build/prefix.tar.gz, if one is there]
 #     --cuda-prefix DIR   a folder with NCCL and cuDNN; Python's nvidia folder is found by itself
 #     --build DIR         where to build and to keep each step's output [build/gpu]
 #     --built DIR         a folder of programs that were built, here or elsewhere: nothing is built
@@ -27,7 +28,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
 source tools/gpu_check_groups.sh
 
 only=A,B,C prefix='' build=build/gpu built='' wheels='' most='' quick='' cuda_prefix=()
-usage() { sed -n 's/^# \{0,1\}//; 3,25p' "$0"; }
+usage() { sed -n 's/^# \{0,1\}//; 3,26p' "$0"; }
 refuse() { echo "gpu-check: $1" >&2; exit 2; }
 while [ $# -gt 0 ]; do
     case $1 in
@@ -41,7 +42,7 @@ while [ $# -gt 0 ]; do
         only=$2
         ;;
     --prefix)
-        [ -d "$2/usr" ] || refuse "--prefix $2: no folder that tools/gpu-prefix.sh made"
+        [ -d "$2/usr" ] || [ -f "$2" ] || refuse "--prefix $2: no folder or archive that tools/gpu-prefix.sh made"
         prefix=$(realpath "$2")
         ;;
     --cuda-prefix)
@@ -72,7 +73,9 @@ while [ $# -gt 0 ]; do
     esac
     shift 2
 done
-[ -n "$prefix" ] || [ ! -d build/prefix/usr ] || prefix=$PWD/build/prefix
+for place in build/prefix.tar.gz build/prefix; do
+    [ -n "$prefix" ] || [ ! -e "$place" ] || prefix=$PWD/$place
+done
 IFS=, read -ra groups <<<"$only"
 most=${most:-$((480 * ${#groups[@]} + 270))}
 rm -rf "$build/log"
@@ -202,6 +205,11 @@ trap stop INT TERM
 
 # ---- the run
 
+if [ -f "$prefix" ]; then
+    rm -rf "$build/prefix" && mkdir "$build/prefix" && tar -xzf "$prefix" --no-same-owner -C "$build/prefix" ||
+        refuse "$prefix cannot be unpacked into $build/prefix"
+    prefix=$build/prefix
+fi
 [ -z "$prefix" ] || use_prefix
 export PATH=$PATH:/usr/local/cuda/bin
 mapfile -t -O ${#cuda_prefix[@]} cuda_prefix < <(python_folders)

@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Unpacks what dittune needs into a folder, to take to a machine with a GPU that has no such packages and no internet.
+# Unpacks what dittune needs into a folder, and packs it into DIR.tar.gz, to take to a machine with a GPU that has no such packages and no
+# internet.
 #
-#     tools/gpu-prefix.sh [--wheels DIR] [DIR]    [build/prefix, which git ignores and tools/gpu-check.sh finds]
+#     tools/gpu-prefix.sh [--wheels DIR] [DIR]    [build/prefix; git ignores it, and tools/gpu-check.sh finds build/prefix.tar.gz]
 #
 #     --wheels DIR    where Python packages for group E of tools/gpu-check.sh lie, which names them; only their size is looked at
 #
 # Runs on Debian or Ubuntu, no newer than the machine with the GPU (the C library decides); installs nothing. What a build does
 # not need is left out: static libraries, documentation, the BLAS and LAPACK that OpenBLAS also poses as. Links hold wherever the
-# folder lies: they are relative, and none leaves it. Prints the sizes of what travels, 58 MiB at most: the prefix (44 MiB with Debian 12),
-# this tree and the wheels.
+# folder lies: they are relative, and none leaves it. Prints the sizes of what travels, 58 MiB at most: DIR.tar.gz (13 MiB with Debian 12, 44
+# unpacked), this tree and the wheels.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 refuse() { echo "gpu-prefix: $1" >&2; exit "${2:-1}"; }
@@ -72,13 +73,16 @@ if [ -s "$work/outside" ]; then
     refuse "these links leave the prefix, or lead nowhere in it"
 fi
 
+rm -f "$prefix.tar.gz"
+tar -czf "$prefix.tar.gz" --owner=0 --group=0 -C "$prefix" .
+
 kib() { du -sck --apparent-size --files0-from=- | tail -n 1 | cut -f1; }
-size=$(printf '%s\0' "$prefix" | kib)
+size=$(printf '%s\0' "$prefix.tar.gz" | kib)
 tree=$(git ls-files -co --exclude-standard -z 2>/dev/null | kib)
 brought=0
 [ -z "$wheels" ] || brought=$(printf '%s\0' "$wheels" | kib)
 sum=$((size + tree + brought))
 mib() { awk "BEGIN { printf \"%.1f\", $1 / 1024 }"; }
-echo "gpu-prefix: ${#packages[@]} packages, $((size / 1024)) MiB in $prefix"
+echo "gpu-prefix: ${#packages[@]} packages, $(mib "$(printf '%s\0' "$prefix" | kib)") MiB in $prefix, packed as $prefix.tar.gz"
 echo "gpu-prefix: $(mib $size) MiB of prefix, $(mib $tree) of tree and $(mib $brought) of wheels are $(mib $sum) MiB, at most $((most / 1024))"
 [ $sum -le $most ] || refuse "that is more than $((most / 1024)) MiB"

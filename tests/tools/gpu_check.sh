@@ -20,7 +20,9 @@ expect() # exit code, words, arguments
     fi
 }
 expect 2 '--prefix needs a value' --prefix
-expect 2 'no folder that tools/gpu-prefix.sh made' --prefix "$copy/none"
+expect 2 'no folder or archive that tools/gpu-prefix.sh made' --prefix "$copy/none"
+echo no archive >"$copy/archive"
+expect 2 'archive cannot be unpacked into' --build "$copy/build" --prefix "$copy/archive"
 expect 2 'no such folder' --cuda-prefix "$copy/none"
 expect 2 'expected a number of seconds' --seconds soon
 expect 2 "'--fast' is unknown" --fast

@@ -41,7 +41,8 @@ expect() # code, words, options
     fi
 }
 expect 0 'MiB of prefix, .* of tree and 0.0 of wheels are'
-mv "$copy/prefix" "$copy/elsewhere"
+rm -rf "$copy/prefix" && mkdir "$copy/elsewhere" # only the archive travels
+tar -xzf "$copy/prefix.tar.gz" -C "$copy/elsewhere"
 [ "$(find "$copy/elsewhere" -type l | wc -l)" -eq 4 ]
 ! find "$copy/elsewhere" -type l -lname '/*' | grep . || { echo 'absolute links above'; exit 1; }
 ! find "$copy/elsewhere" -xtype l | grep . || { echo 'links above lead nowhere'; exit 1; }
@@ -53,6 +54,8 @@ for target in /usr/bin/env /nowhere/lib.so ../../../../elsewhere/lib/m/libz.so.1
     grep -q 'leave the prefix, or lead nowhere in it' "$copy/out"
 done
 rm "$library/libout.so"
+truncate -s 60M "$library/libzero.so.1" # counts as it is packed
+expect 0 'MiB of prefix'
 truncate -s 60M "$copy/wheels/large.whl"
 expect 1 'that is more than 58 MiB' --wheels "$copy/wheels"
 expect 2 'no such folder' --wheels "$copy/none"

@@ -48,7 +48,7 @@ prepare() # name, suite
     rm -rf --one-file-system "$folder/$1/wheels"
     mkdir -p "$folder/$1/dittune/build"
     git ls-files -co --exclude-standard -z | tar -c --null -T - | tar -x -C "$folder/$1/dittune"
-    cp -a "$folder/prefix" "$folder/$1/dittune/build/prefix"
+    cp "$folder/prefix.tar.gz" "$folder/$1/dittune/build"
     bare_root_run "$folder/$1" root useradd --create-home someone || return
     bare_root_run "$folder/$1" root chown -R someone /dittune
 }
@@ -86,7 +86,7 @@ check() # name, suite, user
     expect "$name" "each program starts and finds no GPU" grep -qE '^without-gpu +skipped.* ([0-9]+) of \1 programs find no GPU' "$out"
     expect "$name" "with NCCL, cuBLASLt and cuDNN" grep -qE '"nccl":"2.28.9","cublaslt":"13.1.*"cudnn":"9.19' "$folder/$name/dittune/build/gpu/log/devices.txt"
     # shellcheck disable=SC2016
-    run='export LD_LIBRARY_PATH=$(echo build/prefix/usr/lib/*-linux-gnu):$(echo build/prefix/usr/lib/*-linux-gnu/openblas-openmp)
+    run='export LD_LIBRARY_PATH=$(echo build/gpu/prefix/usr/lib/*-linux-gnu):$(echo build/gpu/prefix/usr/lib/*-linux-gnu/openblas-openmp)
         build/gpu/dittune tune --backend cpu --model tests/cli/small.json --devices 2 --oversubscribe --budget 20s --json --db /tmp/db'
     status=0
     unshare --net bash -c 'inside "$@"' bash "$name" "$user" "$run" >"$out" 2>&1 || status=$?
