@@ -46,16 +46,24 @@ static dt_status make_runs(const char *directory)
     return status;
 }
 
+/* The sentence of a folder that cannot be made or written, with what would help. */
+static dt_status name_another(dt_status status)
+{
+    return status != DT_EIO
+               ? status
+               : dt_fail(status, "%s; --db DIR or DITTUNE_DB names another folder", dt_message());
+}
+
 dt_status dt_store_open(const char *directory, int *fd)
 {
     int opened = -1;
-    DT_TRY(dt_file_make_path(directory));
+    DT_TRY(name_another(dt_file_make_path(directory)));
     DT_TRY(dt_file_open_directory(directory, &opened));
     if (opened < 0)
         return dt_fail(DT_EIO, "cannot open the directory %s: it was removed meanwhile", directory);
     dt_status status = dt_file_refuse_network(opened, directory);
     if (status == DT_OK)
-        status = make_runs(directory);
+        status = name_another(make_runs(directory));
     if (status == DT_OK)
         *fd = opened;
     else

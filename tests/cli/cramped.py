@@ -34,10 +34,14 @@ for name, mounts in {"64 MiB of /dev/shm": "mount -t tmpfs -o size=64m tmpfs /de
     done = within(mounts, *RUN)
     t.check(f"two ranks with {name}", done.code == 0 and done.json["median_seconds"] > 0, done)
 
-closed = "mount -t tmpfs -o ro tmpfs /tmp"
+# docker run --read-only: nothing but /dev/shm can be written.
+closed = "mount -o remount,bind,ro / && mount -t tmpfs -o size=64m tmpfs /dev/shm"
 done = within(closed, *RUN)
-t.exits("where /tmp cannot be written, it says what would help", done, 74, "cannot make a folder for temporary files in /tmp: Read-only file system; set TMPDIR to a folder")
+t.exits("where the root cannot be written, it says what would help", done, 74, "cannot make a folder for temporary files in /tmp: Read-only file system; set TMPDIR to a folder")
 t.check("in one sentence", sum("cannot" in line for line in done.err.splitlines()) == 1, done)
-done = within(closed, *RUN, TMPDIR=str(PLACE))
+done = within(closed, *RUN, TMPDIR="/dev/shm")
 t.check("and that helps", done.code == 0 and done.json["median_seconds"] > 0, done)
+done = within(closed, t.program(), "tune", "--budget", "5s", TMPDIR="/dev/shm")
+t.exits("a session that cannot store its results says what would help", done, 74, "Read-only file system; --db DIR or DITTUNE_DB names another folder\n")
+t.check("in one sentence, too", sum("Read-only" in line for line in done.err.splitlines()) == 1, done)
 t.finish()
