@@ -105,9 +105,8 @@ static json_t *describe(const double norm[], const double projections[], int ima
     return json_pack("{s:o,s:o}", "norm", norms, "projections", table);
 }
 
-/* *verify stays NULL when not requested, and on ranks other than 0. */
-static dt_status verify_output(struct dt_worker_session *session, const json_t *request,
-                               const struct dt_loaded *resident, json_t **verify)
+dt_status dt_session_verify(struct dt_worker_session *session, const json_t *request,
+                            const struct dt_loaded *resident, json_t **verify)
 {
     json_t *asked = json_object_get(request, "verify");
     int64_t count, seed;
@@ -150,10 +149,10 @@ static json_t *reply(const struct dt_loaded *resident, const json_t *parts, json
         json_int_t bytes = json_integer_value(json_object_get(part, "resident_bytes"));
         most = bytes > most ? bytes : most;
     }
-    json_t *answer =
-        json_pack("{s:s,s:i,s:o,s:I,s:o,s:O*}", "op", "prepared", "handle", resident->handle,
-                  "peak_bytes", dt_session_column(parts, "peak_bytes"), "resident_bytes", most,
-                  "cold_ns", dt_session_column(parts, "cold_ns"), "verify", verify);
+    json_t *answer = json_pack(
+        "{s:s,s:i,s:o,s:I,s:o,s:O*,s:b}", "op", "prepared", "handle", resident->handle,
+        "peak_bytes", dt_session_column(parts, "peak_bytes"), "resident_bytes", most, "cold_ns",
+        dt_session_column(parts, "cold_ns"), "verify", verify, "verifies_runs", verify != NULL);
     for (size_t k = 0; k < sizeof counted / sizeof counted[0]; k++)
         if (json_object_get(json_array_get(parts, 0), counted[k]) != NULL)
             json_object_set_new(answer, counted[k], dt_session_column(parts, counted[k]));
@@ -185,7 +184,7 @@ static dt_status first_steps(struct dt_worker_session *session, const json_t *re
     json_t *verify = NULL, *parts = NULL, *mine = NULL;
     dt_status status = first_step(session, resident->pass, &cold_ns);
     if (status == DT_OK)
-        status = verify_output(session, request, resident, &verify);
+        status = dt_session_verify(session, request, resident, &verify);
     if (status == DT_OK)
         mine = describe_rank(session, resident, cold_ns);
     if (status != DT_EDEAD)

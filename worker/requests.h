@@ -24,6 +24,11 @@ dt_status dt_session_find(struct dt_worker_session *session, const json_t *reque
 dt_status dt_session_settle(struct dt_worker_session *session, dt_status status, json_t *mine,
                             json_t **parts) DT_MUST_CHECK;
 
+/* Norm and projections of the output of the plan's last step, as `verify` of the request asks. Collective. *verify stays
+ * NULL when not asked for, and on ranks other than 0. */
+dt_status dt_session_verify(struct dt_worker_session *session, const json_t *request,
+                            const struct dt_loaded *resident, json_t **verify) DT_MUST_CHECK;
+
 /* Processor time of all threads of this process (CLOCK_PROCESS_CPUTIME_ID). */
 int64_t dt_worker_cpu_ns(void);
 

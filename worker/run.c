@@ -179,7 +179,7 @@ static size_t find_slowest(const json_t *parts, int n)
     return slowest;
 }
 
-static json_t *reply(int handle, int n, const json_t *parts)
+static json_t *reply(int handle, int n, const json_t *parts, json_t *verify)
 {
     size_t slowest = find_slowest(parts, n);
     json_t *phases = json_object_get(json_array_get(parts, slowest), "phases");
@@ -187,9 +187,10 @@ static json_t *reply(int handle, int n, const json_t *parts)
     json_object_set_new(phases, "rank", json_integer((json_int_t)slowest));
     json_object_set_new(phases, "cpu_ns", dt_session_column(parts, "cpu_ns"));
     json_object_set_new(phases, "wall_ns", dt_session_column(parts, "wall_ns"));
-    return json_pack("{s:s,s:i,s:o,s:o*,s:o*,s:o*,s:O}", "op", "samples", "handle", handle, "ns",
-                     turn(parts, "ns", n), "host_ns", turn(parts, "host_ns", n), "clock",
-                     turn(parts, "clock", n), "telemetry", telemetry, "phases", phases);
+    return json_pack("{s:s,s:i,s:o,s:o*,s:o*,s:o*,s:O,s:O*}", "op", "samples", "handle", handle,
+                     "ns", turn(parts, "ns", n), "host_ns", turn(parts, "host_ns", n), "clock",
+                     turn(parts, "clock", n), "telemetry", telemetry, "phases", phases, "verify",
+                     verify);
 }
 
 static dt_status read_request(struct dt_worker_session *session, const json_t *request,
@@ -204,6 +205,18 @@ static dt_status read_request(struct dt_worker_session *session, const json_t *r
     return DT_OK;
 }
 
+/* The first two steps of the trajectory once more, so that the output can be compared with that of prepare. */
+static dt_status verify_again(struct dt_worker_session *session, const json_t *request,
+                              const struct dt_loaded *resident, json_t **verify)
+{
+    dt_pass_reset(resident->pass);
+    for (int step = 0; step < 2; step++) {
+        DT_TRY(dt_pass_step(resident->pass, NULL));
+        DT_TRY(dt_session_beat(session));
+    }
+    return dt_session_verify(session, request, resident, verify);
+}
+
 /* A reading of the rank's device. */
 static void look(void *of, struct dt_health *health)
 {
@@ -216,7 +229,7 @@ dt_status dt_request_run(struct dt_worker_session *session, const json_t *reques
     const struct dt_compute *compute = session->compute;
     struct dt_loaded *resident;
     int64_t n;
-    json_t *parts = NULL, *mine = NULL;
+    json_t *parts = NULL, *mine = NULL, *verify = NULL;
     DT_TRY(read_request(session, request, &resident, &n));
     struct times times = {.n = (int)n,
                           .ns = calloc((size_t)n, sizeof *times.ns),
@@ -237,13 +250,16 @@ dt_status dt_request_run(struct dt_worker_session *session, const json_t *reques
     dt_telemetry_stop(&times.telemetry);
     if (status == DT_OK)
         mine = describe(session, &resident->plan, &times);
+    if (status == DT_OK && json_is_object(json_object_get(request, "verify")))
+        status = verify_again(session, request, resident, &verify);
     free(times.ns);
     free(times.device_ns);
     free(times.clock);
     if (status != DT_EDEAD)
         status = dt_session_settle(session, status, mine, &parts);
     if (status == DT_OK && session->seat.rank == 0)
-        *answer = reply(resident->handle, (int)n, parts);
+        *answer = reply(resident->handle, (int)n, parts, verify);
     json_decref(parts);
+    json_decref(verify);
     return status;
 }

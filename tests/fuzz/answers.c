@@ -102,7 +102,7 @@ static void check_failure(dt_status status, const struct dt_failure *failure)
 static void prepare(struct dt_group *group, int64_t deadline_ns)
 {
     static const struct dt_verify verify = {.projections = 2, .seed = 7};
-    struct dt_prepared prepared = {.norm = NULL};
+    struct dt_prepared prepared = {.handle = -1};
     struct dt_failure failure = {.outcome = DT_TRIAL_OK};
     json_t *plan = json_pack("{s:i}", "ranks", 1);
     dt_status status = dt_group_prepare(group, plan, &verify, deadline_ns, &prepared, &failure);
@@ -114,11 +114,12 @@ static void prepare(struct dt_group *group, int64_t deadline_ns)
     }
     if (prepared.ranks < 1 || prepared.peak_bytes < 0 || prepared.cold_ns < 0)
         abort();
-    for (int i = 0; i < prepared.images; i++)
-        sum += prepared.norm[i];
-    for (int i = 0; i < prepared.images * prepared.projections; i++)
-        sum += prepared.projection[i];
-    if (isinf(sum) && prepared.images == 0)
+    for (int i = 0; i < prepared.output.ranks * prepared.output.rows; i++)
+        sum += prepared.output.norm[i];
+    for (int i = 0; i < prepared.output.ranks * prepared.output.rows * prepared.output.projections;
+         i++)
+        sum += prepared.output.projection[i];
+    if (isinf(sum) && prepared.output.ranks == 0)
         abort();
     dt_prepared_fini(&prepared);
 }

@@ -28,6 +28,33 @@ def planted_faults():
     t.check("worker-test finds a ring that never turns", done.code == 1 and "FAILED   agree" in done.out, done)
 
 
+# The planted fault, the network, the plan: ring of 2 ranks when there is none.
+RING = dict(ranks=2, ring=2)
+RANKS = [("slice", "tiny-flux", RING), ("noise", "tiny-flux", RING), ("stale", "tiny-flux", RING), ("stale1", "tiny-flux", RING),
+         ("third", "tiny-flux", RING), ("token", "tiny-flux", RING), ("heads", "tiny-flux", dict(ranks=2, ulysses=2)),
+         ("sixth", "tiny-flux", RING), ("nan", "tiny-flux", RING), ("scale", "tiny-flux", RING), ("before", "tiny-flux", RING),
+         ("image", "tiny-flux", RING), ("images", "tiny-flux", RING), ("half", "tiny-qwen-image", RING),
+         ("old half", "tiny-qwen-image", RING), ("noise", "tiny-wan", dict(ranks=2, cfg=2)), ("half", "tiny-wan", dict(ranks=2, cfg=2))]
+
+
+def faults_of_ranks():
+    """A fault of any rank, of a later step, of a part of the batch or of one half of guidance is a wrong answer."""
+    for fault, model, plan in RANKS:
+        batch = ("--batch", 2) if fault.startswith("image") else ()
+        done = t.tool("run", "--worker", PLANTED, "--model", model, "--size", "192x192", *batch,
+                      "--plan", " ".join(f"{name}={value}" for name, value in {**plan, "threads": 1}.items()), "--quick",
+                      *(("--", "--cfg") if "cfg" in plan else ()), env={"PLANTED": fault})
+        t.check(f"run: {fault} in {model}, {plan}: {(done.err.strip().splitlines() or [''])[-1][:150]}",
+                done.code != 0 and "wrong answer" in done.err, done)
+    for fault, model, _ in [RANKS[0], *RANKS[2:5], RANKS[7], RANKS[14]]:
+        done = t.tool("worker-test", PLANTED, "--model", model, env={"PLANTED": fault})
+        t.check(f"worker-test: {fault} in {model}", done.code == 1 and "FAILED   agree" in done.out, done)
+    for fault, model in (("stale1", "tiny-flux"), ("third", "tiny-flux")):
+        done = t.tool("--worker", PLANTED, "--model", model, "--search", "exhaustive", "--budget", "4m", "--json", env={"PLANTED": fault})
+        best = json.loads(done.out or "{}").get("best", {}).get("plan", {})
+        t.check(f"tune: {fault} in {model}: {best}", best.get("ranks") == 1 or best.get("ring") == 1 and fault == "stale1", done)
+
+
 def stuck():
     """Ranks that wait for each other for ever send no heartbeat: those of the start and of 1 rank's plan end."""
     worker = Worker(t, [PLANTED], "tiny-flux", PLANTED="stuck")
@@ -58,6 +85,7 @@ for name in ("tiny-flux", "tiny-wan", "tiny-qwen-image"):
     done = t.tool("worker-test", WORKER, "--model", name)
     t.check(f"{name}: worker-test", done.code == 0, done)
 planted_faults()
+faults_of_ranks()
 stuck()
 rules_and_engine()
 t.finish()

@@ -10,14 +10,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "workers"))
 from dittune_workers import protocol
 
 protocol.GRACE = 0.5
-MODES = ["well", "slow", "compiled", "stuck", "memory", "refused", "raised", "killed", "large"]
+MODES = ["well", "slow", "compiled", "stuck", "memory", "refused", "raised", "killed", "large", "apart", "deadlock"]
 
 
 class Plan:
     most = 2  # bytes, of the steps since the last look
 
     def __init__(self, mode, rank, seed):
-        self.mode, self.rank, self.seed = mode, rank, seed
+        self.mode, self.rank, self.seed, self.steps = mode, rank, seed, 0
         if mode == "refused":  # by every rank
             raise protocol.Refused("infeasible", "no plan takes mode refused")
         if mode == "memory" and rank == 1:
@@ -26,12 +26,15 @@ class Plan:
             time.sleep(60)  # waits for the rank that has failed, as in a collective
 
     def step(self):
+        self.steps += 1
         Plan.most = max(Plan.most, 50 if self.mode == "large" else 2)
         if self.mode == "slow":
             time.sleep(1.1)
         if self.mode == "compiled":
-            time.sleep(2.5)
-        if self.mode == "stuck":  # in a collective that never ends
+            until = time.monotonic() + 2.5  # a compiler computes
+            while time.monotonic() < until:
+                pass
+        if self.mode in ("stuck", "deadlock"):  # in a collective that never ends
             time.sleep(10000)
         if self.mode == "raised":
             raise ValueError("in a\nstep")
@@ -46,7 +49,9 @@ class Plan:
         return max(1, time.monotonic_ns() - begin), None
 
     def output(self, projections, seed):
-        return dict(norm=[1.0], projections=[[float(bin(protocol.signs(seed, k, 64)).count("1")) for k in range(projections)]])
+        """Of the parity of the step, and of the rank when the mode is `apart`."""
+        own = self.steps % 2 + (10 * self.rank if self.mode == "apart" else 0)
+        return dict(norm=[1.0], projections=[[own + bin(protocol.signs(seed, k, 64)).count("1") for k in range(projections)]])
 
     def close(self):
         pass
@@ -69,7 +74,7 @@ class Engine:
             raise protocol.Refused("infeasible", "not announced")
 
     def compiles(self, plan):
-        return plan["mode"] == "compiled"
+        return plan["mode"] in ("compiled", "deadlock")
 
     def join(self, rank, ranks):
         self.rank = rank

@@ -75,7 +75,13 @@ def conversation(*options):
     t.check(how + "ready has the worker's process", worker.ready["ranks"][0]["pid"] == worker.process.pid, worker.ready)
     one, two = worker.prepare(), worker.prepare(ranks=2)
     t.check(how + "one number a rank", len(one["cold_ns"]) == 1 and len(two["cold_ns"]) == len(two["peak_bytes"]) == 2, two)
-    t.check(how + "projections depend on seed, k and element only", one["verify"] == two["verify"], one["verify"])
+    t.check(how + "projections depend on seed, k and element only", two["verify"] == 2 * one["verify"], one["verify"])
+    apart = worker.prepare(ranks=2, mode="apart")["verify"]
+    t.check(how + "each rank's output is summed up", apart[0] == one["verify"][0]
+            and [b - a for a, b in zip(apart[0]["projections"][0], apart[1]["projections"][0])] == [10] * 4, apart)
+    t.check(how + "a run tells the output only when asked", "verify" not in worker.run(one["handle"]))
+    later = [worker.ask(op="run", handle=two["handle"], n=n, mode="warmup", verify=dict(projections=4, seed=7)) for n in (1, 2, 1)]
+    t.check(how + "and after an even number of steps", [answer["verify"] for answer in later] == 3 * [two["verify"]], later)
     samples = worker.run(two["handle"], 3)
     t.check(how + "one row a step", [len(row) for row in samples["ns"]] == [2, 2, 2], samples)
     large = worker.prepare(mode="large")
@@ -112,12 +118,17 @@ def progress():
     before = worker.heartbeats
     worker.prepare(mode="compiled")
     t.check("a compilation does", worker.heartbeats > before, worker.heartbeats)
-    worker.process.stdin.write(json.dumps(dict(op="prepare", plan=dict(ranks=2, mode="stuck"), seed=1, verify=None)) + "\n")
-    worker.process.stdin.flush()
-    t.until(lambda: len(worker.children()) == 4 + 1 + 2)  # the groups of all three plans
-    heard, _, _ = select.select([worker.process.stdout], [], [], 4)
-    t.check("ranks that are stuck in a step do not", not heard, worker.process.stdout.readline() if heard else None)
     worker.process.kill()
+    for mode, what in (("stuck", "a step"), ("deadlock", "a step that may compile")):
+        worker = Worker()
+        worker.process.stdin.write(json.dumps(dict(op="prepare", plan=dict(ranks=2, mode=mode), seed=1, verify=None)) + "\n")
+        worker.process.stdin.flush()
+        t.until(lambda: len(worker.children()) == 2)
+        heard = 0
+        while heard < 20 and select.select([worker.process.stdout], [], [], 4)[0]:
+            heard += worker.process.stdout.readline() == '{"op": "heartbeat"}\n'
+        t.check(f"ranks that are stuck in {what} do not", heard < 20, heard)
+        worker.process.kill()
 
 
 def ends():

@@ -327,11 +327,13 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     }
     DT_TRY(status);
     resident->handle = prepared.handle;
-    resident->images = prepared.images;
+    resident->batch = dt_target_batch(rig->target, point);
+    resident->tolerance = dt_verify_tolerance(rig, point);
+    resident->verifies_runs = prepared.verifies_runs;
     resident->cold_ns = prepared.cold_ns;
     resident->peak_bytes = prepared.peak_bytes;
     resident->memory = json_incref(prepared.memory);
-    dt_verify_judge(rig, point, &prepared, reference, resident);
+    dt_verify_judge(rig, &prepared.output, "", resident);
     judge_memory(rig, resident);
     dt_prepared_fini(&prepared);
     return DT_OK;
@@ -349,6 +351,15 @@ static dt_status run_steps(struct dt_group *group, const struct dt_steps *steps,
     }
 }
 
+static void take_failure(const struct dt_failure *failure, struct dt_resident *resident,
+                         struct dt_result *result)
+{
+    result->outcome = resident->outcome = failure->outcome;
+    memcpy(result->cause, failure->cause, sizeof result->cause);
+    memcpy(resident->cause, failure->cause, sizeof resident->cause);
+    resident->group = dt_group_alive(resident->group) ? resident->group : NULL;
+}
+
 dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, enum dt_mode mode,
                      int64_t deadline_ns, struct dt_result *result)
 {
@@ -359,8 +370,9 @@ dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, en
     bool measured = mode == DT_MODE_MEASURE;
     if (measured)
         DT_TRY(dt_rig_observe_begin(rig, resident->group, result->ranks));
-    dt_status status = run_steps(resident->group, &(struct dt_steps){resident->handle, n, mode},
-                                 deadline_ns, &run, &failure);
+    dt_status status =
+        run_steps(resident->group, &(struct dt_steps){resident->handle, n, mode, NULL}, deadline_ns,
+                  &run, &failure);
     if (measured && (status == DT_OK || status == DT_FAILED)) {
         dt_status ended = dt_rig_observe_end(rig, &run);
         status = ended < 0 ? ended : status;
@@ -368,10 +380,7 @@ dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, en
             dt_run_fini(&run);
     }
     if (status == DT_FAILED) {
-        result->outcome = resident->outcome = failure.outcome;
-        memcpy(result->cause, failure.cause, sizeof result->cause);
-        memcpy(resident->cause, failure.cause, sizeof resident->cause);
-        resident->group = dt_group_alive(resident->group) ? resident->group : NULL;
+        take_failure(&failure, resident, result);
         return DT_OK;
     }
     DT_TRY(status);
@@ -386,6 +395,32 @@ dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, en
     status = dt_result_add(result, &run, measured);
     dt_run_fini(&run);
     return status;
+}
+
+dt_status dt_rig_verify_again(struct dt_rig *rig, struct dt_resident *resident, int64_t deadline_ns,
+                              struct dt_result *result)
+{
+    struct dt_failure failure;
+    struct dt_run run = {0};
+    char when[48];
+    if (!resident->verifies_runs || resident->group == NULL || !isfinite(resident->verified_error))
+        return DT_OK;
+    const struct dt_steps step = {resident->handle, 1, DT_MODE_WARMUP, &rig->verify};
+    dt_status status = run_steps(resident->group, &step, deadline_ns, &run, &failure);
+    if (status == DT_FAILED) {
+        take_failure(&failure, resident, result);
+        return DT_OK;
+    }
+    DT_TRY(status);
+    snprintf(when, sizeof when, " after %d steps", result->report.steps + 3);
+    dt_verify_judge(rig, &run.output, when, resident);
+    dt_run_fini(&run);
+    result->verified_error = resident->verified_error;
+    if (resident->outcome == DT_TRIAL_WRONG) {
+        result->outcome = DT_TRIAL_WRONG;
+        memcpy(result->cause, resident->cause, sizeof result->cause);
+    }
+    return DT_OK;
 }
 
 void dt_rig_describe(struct dt_resident *resident, struct dt_result *result)

@@ -80,10 +80,12 @@ struct dt_rig {
 struct dt_resident {
     struct dt_group *group; /* NULL when it is not resident */
     int handle;
-    int images;
+    int batch; /* images of a step */
     int64_t cold_ns, peak_bytes;
     json_t *memory;        /* as in dt_prepared, owned until dt_rig_describe */
-    double verified_error; /* NAN: not verified */
+    bool verifies_runs;    /* as in dt_prepared */
+    double verified_error; /* the largest so far; NAN: not verified */
+    double tolerance;
     enum dt_outcome outcome;
     char cause[256];
 };
@@ -140,6 +142,11 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
 /* n steps; the samples are added to *result, whose outcome and cause are set when the worker fails. */
 dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, enum dt_mode mode,
                      int64_t deadline_ns, struct dt_result *result) DT_MUST_CHECK;
+
+/* One more step, whose output is verified as that of the plan's second step was: a fault that shows only after several
+ * steps, or after what an earlier step left behind, is found so. Does nothing when the worker cannot. */
+dt_status dt_rig_verify_again(struct dt_rig *rig, struct dt_resident *resident, int64_t deadline_ns,
+                              struct dt_result *result) DT_MUST_CHECK;
 
 /* Fills the result's memory, cold time, error and outcome from the resident, once. */
 void dt_rig_describe(struct dt_resident *resident, struct dt_result *result);

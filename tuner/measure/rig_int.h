@@ -32,10 +32,13 @@ dt_status dt_rig_prepare_apart(struct dt_rig *rig, const struct dt_point *point,
 dt_status dt_verify_reference(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                               const struct dt_reference **reference) DT_MUST_CHECK;
 
-/* Sets the resident's error, and its outcome when the error is too large for the plan of that point. */
-void dt_verify_judge(const struct dt_rig *rig, const struct dt_point *point,
-                     const struct dt_prepared *prepared, const struct dt_reference *reference,
+/* Sets the resident's error to the largest so far, and its outcome when this output is not finite or differs by more than
+ * the tolerance. when: after "the output" in that sentence, such as "", or " after 16 steps". */
+void dt_verify_judge(struct dt_rig *rig, const struct dt_outputs *output, const char *when,
                      struct dt_resident *resident);
+
+/* Largest relative error allowed to the plan of a point. */
+double dt_verify_tolerance(const struct dt_rig *rig, const struct dt_point *point);
 
 /* Sets where the ranks of a group are started (rig_hosts.c). DT_FAILED: fewer hosts are left than its plans need. */
 dt_status dt_rig_hosts_place(const struct dt_rig *rig, struct dt_launch *launch,

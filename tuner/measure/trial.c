@@ -205,6 +205,9 @@ static dt_status measure_resident(struct dt_rig *rig, struct dt_resident *reside
         DT_TRY(looks(rig, resident, how, result));
     if (how->output != NULL && result->outcome == DT_TRIAL_OK)
         DT_TRY(write_output(resident, how, result));
+    if (result->outcome == DT_TRIAL_OK && !past(how))
+        DT_TRY(dt_rig_verify_again(rig, resident, dt_measure_deadline(result, 3, how->deadline_ns),
+                                   result));
     if (how->trace > 0 && resident->group != NULL && result->outcome == DT_TRIAL_OK)
         DT_TRY(trace(resident, how, result));
     if (how->exchanges && resident->group != NULL)

@@ -102,21 +102,30 @@ dt_status dt_verify_reference(struct dt_rig *rig, const struct dt_point *point, 
     return DT_OK;
 }
 
-/* Estimate of ||a - b|| / ||b|| of the worst image (docs/protocol.md); INFINITY when something is not finite. */
-static double relative_error(const struct dt_prepared *a, const struct dt_prepared *b)
+/* Estimate of ||a - b|| / ||b|| of row i of a and row k of b (docs/protocol.md); INFINITY when something is not
+ * finite. */
+static double row_error(const struct dt_outputs *a, int i, const struct dt_outputs *b, int k)
+{
+    const double *p = a->projection + (size_t)i * (size_t)a->projections,
+                 *r = b->projection + (size_t)k * (size_t)b->projections;
+    double sum = 0;
+    for (int j = 0; j < a->projections; j++)
+        sum += (p[j] - r[j]) * (p[j] - r[j]);
+    double error = sqrt(sum / a->projections) / b->norm[k];
+    return isfinite(error) && isfinite(a->norm[i]) ? error : INFINITY;
+}
+
+/* The largest error of all rows of all ranks against the reference's first rank, and the rank that has it. */
+static double largest_error(const struct dt_outputs *a, const struct dt_outputs *b, int *rank)
 {
     double worst = 0;
-    for (int i = 0; i < a->images; i++) {
-        double sum = 0;
-        for (int k = 0; k < a->projections; k++) {
-            double d =
-                a->projection[i * a->projections + k] - b->projection[i * a->projections + k];
-            sum += d * d;
+    *rank = 0;
+    for (int i = 0; i < a->ranks * a->rows; i++) {
+        double error = row_error(a, i, b, i % a->rows);
+        if (error > worst) {
+            worst = error;
+            *rank = i / a->rows;
         }
-        double error = sqrt(sum / a->projections) / b->norm[i];
-        if (!isfinite(error) || !isfinite(a->norm[i]))
-            return INFINITY;
-        worst = error > worst ? error : worst;
     }
     return worst;
 }
@@ -131,37 +140,49 @@ static bool is_lossy(const struct dt_rig *rig, const struct dt_point *point)
     return false;
 }
 
-static bool all_finite(const struct dt_prepared *prepared)
+static bool all_finite(const struct dt_outputs *output)
 {
-    for (int i = 0; i < prepared->images; i++)
-        if (!isfinite(prepared->norm[i]))
+    int rows = output->ranks * output->rows;
+    for (int i = 0; i < rows; i++)
+        if (!isfinite(output->norm[i]))
             return false;
-    for (int i = 0; i < prepared->images * prepared->projections; i++)
-        if (!isfinite(prepared->projection[i]))
+    for (int i = 0; i < rows * output->projections; i++)
+        if (!isfinite(output->projection[i]))
             return false;
     return true;
 }
 
-void dt_verify_judge(const struct dt_rig *rig, const struct dt_point *point,
-                     const struct dt_prepared *prepared, const struct dt_reference *reference,
+void dt_verify_judge(struct dt_rig *rig, const struct dt_outputs *output, const char *when,
                      struct dt_resident *resident)
 {
-    if (prepared->images == 0)
+    const struct dt_reference *reference = find_reference(rig, resident->batch);
+    const struct dt_outputs *right = reference != NULL ? &reference->prepared.output : NULL;
+    char where[32] = "";
+    int rank;
+    if (output->ranks == 0)
         return;
-    if (!all_finite(prepared)) {
+    if (!all_finite(output)) {
         resident->outcome = DT_TRIAL_WRONG;
-        snprintf(resident->cause, sizeof resident->cause, "the output is not finite");
+        snprintf(resident->cause, sizeof resident->cause, "the output%s is not finite", when);
         return;
     }
-    if (reference == NULL || reference->failed || reference->prepared.images != prepared->images ||
-        reference->prepared.projections != prepared->projections)
+    if (right == NULL || reference->failed || right->rows != output->rows ||
+        right->projections != output->projections)
         return;
-    resident->verified_error = relative_error(prepared, &reference->prepared);
-    double most = is_lossy(rig, point) ? rig->target->lossy_error : rig->target->tolerance;
-    if (resident->verified_error <= most)
+    double error = largest_error(output, right, &rank);
+    if (!(error <= resident->verified_error))
+        resident->verified_error = error;
+    if (error <= resident->tolerance)
         return;
+    if (output->ranks > 1)
+        snprintf(where, sizeof where, " of rank %d", rank);
     resident->outcome = DT_TRIAL_WRONG;
     snprintf(resident->cause, sizeof resident->cause,
-             "the output differs from the 1-rank plan's by %.2g, allowed %.2g",
-             resident->verified_error, most);
+             "the output%s%s differs from the 1-rank plan's by %.2g, allowed %.2g", where, when,
+             error, resident->tolerance);
+}
+
+double dt_verify_tolerance(const struct dt_rig *rig, const struct dt_point *point)
+{
+    return is_lossy(rig, point) ? rig->target->lossy_error : rig->target->tolerance;
 }

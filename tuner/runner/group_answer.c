@@ -7,20 +7,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define IMAGES_MOST      65536
+#define OUTPUTS_MOST     65536 /* rows of all ranks */
 #define PROJECTIONS_MOST 4096
+
+void dt_outputs_fini(struct dt_outputs *output)
+{
+    free(output->norm);
+    free(output->projection);
+    *output = (struct dt_outputs){.ranks = 0};
+}
 
 void dt_prepared_fini(struct dt_prepared *prepared)
 {
-    free(prepared->norm);
-    free(prepared->projection);
+    dt_outputs_fini(&prepared->output);
     json_decref(prepared->memory);
-    prepared->norm = prepared->projection = NULL;
     prepared->memory = NULL;
 }
 
 void dt_run_fini(struct dt_run *run)
 {
+    dt_outputs_fini(&run->output);
     free(run->ns);
     free(run->clock);
     free(run->device_ns);
@@ -64,29 +70,53 @@ static bool number(const json_t *value, double *out)
     return json_is_number(value) || json_is_null(value);
 }
 
-static dt_status read_verify(const json_t *verify, struct dt_prepared *prepared,
-                             struct dt_failure *failure)
+/* The rank's part of `output`, whose shape is known. */
+static dt_status read_rank_output(const json_t *verify, size_t rank, struct dt_outputs *output,
+                                  struct dt_failure *failure)
 {
-    json_t *norm = json_object_get(verify, "norm"), *rows = json_object_get(verify, "projections");
-    size_t images = json_array_size(norm), count = json_array_size(json_array_get(rows, 0));
-    if (images < 1 || images > IMAGES_MOST || json_array_size(rows) != images || count < 1 ||
-        count > PROJECTIONS_MOST)
+    json_t *norms = json_object_get(verify, "norm"),
+           *table = json_object_get(verify, "projections");
+    size_t rows = (size_t)output->rows, count = (size_t)output->projections;
+    double *norm = output->norm + rank * rows, *projection = output->projection;
+    if (json_array_size(norms) != rows || json_array_size(table) != rows)
         return breach(failure, "verify has not one norm and one row of projections an image");
-    prepared->norm = calloc(images, sizeof *prepared->norm);
-    prepared->projection = calloc(images * count, sizeof *prepared->projection);
-    if (prepared->norm == NULL || prepared->projection == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    prepared->images = (int)images;
-    prepared->projections = (int)count;
-    for (size_t i = 0; i < images; i++) {
-        json_t *row = json_array_get(rows, i);
-        if (json_array_size(row) != count || !number(json_array_get(norm, i), &prepared->norm[i]))
+    for (size_t i = 0; i < rows; i++) {
+        json_t *row = json_array_get(table, i);
+        if (json_array_size(row) != count || !number(json_array_get(norms, i), &norm[i]))
             return breach(failure,
                           "verify has rows of different length, or a norm that is no number");
         for (size_t k = 0; k < count; k++)
-            if (!number(json_array_get(row, k), &prepared->projection[i * count + k]))
+            if (!number(json_array_get(row, k), &projection[(rank * rows + i) * count + k]))
                 return breach(failure, "verify has a projection that is no number");
     }
+    return DT_OK;
+}
+
+/* verify: one object, or an array of one a rank. Absent or null: output stays empty. */
+static dt_status read_output(const json_t *verify, size_t ranks, struct dt_outputs *output,
+                             struct dt_failure *failure)
+{
+    bool many = json_is_array(verify);
+    const json_t *first = many ? json_array_get(verify, 0) : verify;
+    json_t *table = json_object_get(first, "projections");
+    size_t rows = json_array_size(table), count = json_array_size(json_array_get(table, 0));
+    if (verify == NULL || json_is_null(verify))
+        return DT_OK;
+    if (many && json_array_size(verify) != ranks)
+        return breach(failure, "verify has not one object a rank");
+    ranks = many ? ranks : 1;
+    if (rows < 1 || rows > OUTPUTS_MOST / ranks || count < 1 || count > PROJECTIONS_MOST)
+        return breach(failure, "verify has not one norm and one row of projections an image");
+    output->norm = calloc(ranks * rows, sizeof *output->norm);
+    output->projection = calloc(ranks * rows * count, sizeof *output->projection);
+    if (output->norm == NULL || output->projection == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    output->ranks = (int)ranks;
+    output->rows = (int)rows;
+    output->projections = (int)count;
+    for (size_t rank = 0; rank < ranks; rank++)
+        DT_TRY(
+            read_rank_output(many ? json_array_get(verify, rank) : verify, rank, output, failure));
     return DT_OK;
 }
 
@@ -113,8 +143,16 @@ static dt_status read_prepared(const json_t *answer, int ranks, struct dt_prepar
     prepared->resident_bytes = json_integer_value(resident);
     if (!dt_device_answer_memory(answer, (size_t)prepared->ranks, &prepared->memory))
         return breach(failure, "lists of a device's bytes have not one integer a rank");
-    json_t *verify = json_object_get(answer, "verify");
-    return json_is_object(verify) ? read_verify(verify, prepared, failure) : DT_OK;
+    prepared->verifies_runs = json_is_true(json_object_get(answer, "verifies_runs"));
+    return read_output(json_object_get(answer, "verify"), (size_t)prepared->ranks,
+                       &prepared->output, failure);
+}
+
+static json_t *describe_verify(const struct dt_verify *verify)
+{
+    return verify == NULL ? NULL
+                          : json_pack("{s:i, s:I}", "projections", verify->projections, "seed",
+                                      (json_int_t)verify->seed);
 }
 
 dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
@@ -123,9 +161,8 @@ dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
 {
     struct dt_prepared prepared = {.handle = -1};
     json_t *answer = NULL;
-    json_t *request = json_pack("{s:s, s:O, s:I, s:{s:i, s:I}}", "op", "prepare", "plan", plan,
-                                "seed", (json_int_t)verify->seed, "verify", "projections",
-                                verify->projections, "seed", (json_int_t)verify->seed);
+    json_t *request = json_pack("{s:s, s:O, s:I, s:o}", "op", "prepare", "plan", plan, "seed",
+                                (json_int_t)verify->seed, "verify", describe_verify(verify));
     dt_status status = dt_group_call(group, request, "prepared", deadline_ns, &answer, failure);
     json_decref(request);
     DT_TRY(status);
@@ -200,7 +237,7 @@ static dt_status read_samples(const json_t *answer, int steps, struct dt_run *ru
     json_t *phases = json_object_get(answer, "phases");
     if (json_is_object(phases))
         run->phases = json_incref(phases);
-    return DT_OK;
+    return read_output(json_object_get(answer, "verify"), ranks, &run->output, failure);
 }
 
 const char *dt_mode_text(enum dt_mode mode)
@@ -213,8 +250,9 @@ dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int
 {
     struct dt_run run = {.steps = 0};
     json_t *answer = NULL;
-    json_t *request = json_pack("{s:s, s:i, s:i, s:s}", "op", "run", "handle", steps->handle, "n",
-                                steps->count, "mode", dt_mode_text(steps->mode));
+    json_t *request = json_pack("{s:s, s:i, s:i, s:s, s:o*}", "op", "run", "handle", steps->handle,
+                                "n", steps->count, "mode", dt_mode_text(steps->mode), "verify",
+                                describe_verify(steps->verify));
     dt_status status = dt_group_call(group, request, "samples", deadline_ns, &answer, failure);
     json_decref(request);
     DT_TRY(status);

@@ -100,6 +100,15 @@ struct dt_verify {
     uint64_t seed;
 };
 
+/* A plan's output as its worker summarises it: of each rank that has the whole output, a norm and
+ * projections of each row; a row is an image, or one half of guidance of an image. */
+struct dt_outputs {
+    int ranks, rows, projections; /* 0: the worker does not verify */
+    double *norm;                 /* [ranks * rows], owned; NAN where the worker sent null */
+    double *projection;           /* [ranks * rows * projections], owned; NAN as above */
+};
+void dt_outputs_fini(struct dt_outputs *output);
+
 struct dt_prepared {
     int handle;
     int ranks;
@@ -108,9 +117,8 @@ struct dt_prepared {
     int64_t cold_ns;        /* first step, maximum over ranks */
     /* device memory, as from dt_device_answer_memory; owned, NULL when not reported */
     json_t *memory;
-    int images, projections; /* 0 when the worker does not verify */
-    double *norm;            /* [images], owned */
-    double *projection;      /* [images * projections], owned; NAN where the worker sent null */
+    struct dt_outputs output;
+    bool verifies_runs; /* requests of runs may ask for the output, too */
 };
 /* plan: {name: value}, borrowed. */
 dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
@@ -127,13 +135,15 @@ struct dt_run {
     long long *device_ns; /* [steps * ranks] by the devices' own clocks, owned; NULL: none */
     long long *
         host_ns; /* [steps * ranks] by the ranks' clocks, where ns are the devices'; owned; NULL: none */
-    json_t *telemetry; /* [rank] as dt_device_answer_telemetry, owned; NULL: none */
+    struct dt_outputs output; /* of the last step, when it was asked for and the worker tells it */
+    json_t *telemetry;        /* [rank] as dt_device_answer_telemetry, owned; NULL: none */
 };
 enum dt_mode { DT_MODE_WARMUP, DT_MODE_MEASURE };
 const char *dt_mode_text(enum dt_mode mode); /* the protocol's name */
 struct dt_steps {
     int handle, count;
     enum dt_mode mode;
+    const struct dt_verify *verify; /* asks for the output of the last step; NULL: does not */
 };
 /* This process only sleeps in poll while the steps run. */
 dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int64_t deadline_ns,

@@ -26,7 +26,11 @@ def wrong(card):
 
 
 def paths():
-    return [path for folder in ("cards", "tiny") for path in sorted((HERE / folder).glob("*.json"))]
+    found = {folder: sorted((HERE / folder).glob("*.json")) for folder in ("cards", "tiny")}
+    if not found["cards"]:
+        raise Refused("error", f"{HERE} has no model cards: dittune_workers was copied without them; install it from the whole "
+                               "source tree: pip install ./workers")
+    return [*found["cards"], *found["tiny"]]
 
 
 def names():

@@ -10,7 +10,11 @@ by socket. It never computes, so it notices at once when a rank fails or dies. A
     fork                  True: ranks are forked from the speaker; False: fresh processes of `python -m MODULE`
     compiles(plan)        (optional) True: a first step of this plan may take minutes in which no rank waits for others
     join(rank, ranks)     in a rank: connect to the others (MASTER_ADDR, MASTER_PORT are set) and to the device
-    prepare(plan, seed)   in a rank: a plan with step(), measure(), output() and close()
+    prepare(plan, seed)   in a rank: a plan with step(), measure(), output(projections, seed) and close(). Steps take two
+                          sets of inputs in turn, so that what is left of the step before shows as an error; output()
+                          sums up the whole output of the last step, as this rank has it, and is asked for after an even
+                          number of steps
+    verifies_runs         (optional) False: output() is only asked for after the first two steps, as a step is long
     memory()              in a rank: resident_bytes, and peak_bytes since the last call; perhaps free_bytes and total_bytes
 
 and a worker of it is `protocol.serve(engine)`. See diffusers/worker.py.
@@ -35,6 +39,7 @@ import time
 from dittune_workers import hosts
 from dittune_workers.link import Link, Refused, fault
 
+LEAST_USED = 2  # ticks of 10 ms in a second: a compilation or a load uses more, ranks that only wait use none
 GRACE = 10  # seconds that the other ranks have to answer after one has failed
 PR_SET_PDEATHSIG = 1
 
@@ -63,7 +68,7 @@ class Rank:
 
     def __init__(self, engine, link, rank):
         self.engine, self.link, self.rank = engine, link, rank
-        self.plans, self.spoke = {}, time.monotonic()
+        self.plans, self.steps, self.spoke = {}, {}, time.monotonic()
 
     def beat(self):
         """Between steps: tells the speaker once a second that work goes on."""
@@ -78,18 +83,25 @@ class Rank:
         cold, _ = plan.measure()
         self.beat()
         plan.step()
-        self.plans[request["handle"]] = plan
-        summary = plan.output(verify["projections"], verify["seed"]) if verify and self.rank == 0 else None
+        self.plans[request["handle"]], self.steps[request["handle"]] = plan, 2
+        summary = plan.output(verify["projections"], verify["seed"]) if verify else None
         return dict(op="prepared", cold_ns=cold, verify=summary, **self.engine.memory())
 
     def run(self, request):
-        plan, rows = self.plans[request["handle"]], []
+        handle, verify, rows = request["handle"], request.get("verify"), []
+        plan = self.plans[handle]
         for _ in range(request["n"]):
             rows.append(plan.measure())
             self.beat()
-        return dict(op="samples", ns=[row[0] for row in rows], device_ns=[row[1] for row in rows])
+        self.steps[handle] += request["n"]
+        if verify and self.steps[handle] % 2:
+            plan.step()
+            self.steps[handle] += 1
+        summary = plan.output(verify["projections"], verify["seed"]) if verify else None
+        return dict(op="samples", ns=[row[0] for row in rows], device_ns=[row[1] for row in rows], verify=summary)
 
     def release(self, request):
+        del self.steps[request["handle"]]
         self.plans.pop(request["handle"]).close()
         return dict(op="released")
 
@@ -141,6 +153,16 @@ def descendants(pid):
     for each in found:
         found += started.get(each, [])
     return found[1:]
+
+
+def processor_time(pids):
+    """Ticks that these processes, and those they have waited for, have used."""
+    ticks = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):  # it has ended
+            fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            ticks += sum(int(fields[place]) for place in range(11, 15))
+    return ticks
 
 
 def kill(pids):
@@ -286,7 +308,7 @@ class Speaker:
         # The protocol keeps a descriptor of its own; whatever else prints goes to standard error.
         self.out = os.dup(1)
         os.dup2(2, 1)
-        self.lock, self.busy = threading.Lock(), False
+        self.lock, self.busy, self.compiling = threading.Lock(), False, False
         self.engine, self.groups, self.plans, self.handles = engine, {}, {}, 0
         self.hosts, self.over = None, False
 
@@ -300,15 +322,16 @@ class Speaker:
         self.say(op="heartbeat")
 
     def watch(self):
-        """A thread: ends the worker when dittune has ended, and tells once a second that a load, a start or a
-        compilation goes on. Not that steps do: ranks that wait for each other for ever look the same from here, and tell
-        by themselves between steps that they go on."""
-        poll = select.poll()
+        """A thread: ends the worker when dittune has ended, and tells once a second that a load or a start goes on, or a
+        compilation, while the ranks and their compilers use processor time. Not that steps do: ranks that wait for each
+        other for ever look the same from here, and tell by themselves between steps that they go on."""
+        poll, used = select.poll(), 0
         poll.register(0, 0)  # POLLHUP and POLLERR are always reported
         while True:
             if poll.poll(1000):
                 self.end(0)
-            if self.busy:
+            before, used = used, processor_time(descendants(os.getpid())) if self.compiling else 0
+            if self.busy or (self.compiling and used - before >= LEAST_USED):
                 self.beat()
 
     def group(self, ranks):
@@ -343,7 +366,7 @@ class Speaker:
         self.engine.check(plan)
         self.handles += 1
         request["handle"] = self.handles
-        self.busy = getattr(self.engine, "compiles", lambda plan: False)(plan)
+        self.compiling = getattr(self.engine, "compiles", lambda plan: False)(plan)
         parts = self.ask(request, plan)
         self.plans[self.handles] = request
         answer = dict(op="prepared", handle=self.handles, cold_ns=[part["cold_ns"] for part in parts],
@@ -352,7 +375,7 @@ class Speaker:
             if field in parts[0]:
                 answer[field] = [part[field] for part in parts]
         if parts[0]["verify"] is not None:
-            answer["verify"] = parts[0]["verify"]
+            answer.update(verify=[part["verify"] for part in parts], verifies_runs=getattr(self.engine, "verifies_runs", True))
         return answer
 
     def run(self, request):
@@ -360,6 +383,8 @@ class Speaker:
         answer = dict(op="samples", handle=request["handle"], ns=[list(row) for row in zip(*(p["ns"] for p in parts))])
         if parts[0]["device_ns"][0] is not None:
             answer["device_ns"] = [list(row) for row in zip(*(part["device_ns"] for part in parts))]
+        if parts[0]["verify"] is not None:
+            answer["verify"] = [part["verify"] for part in parts]
         return answer
 
     def release(self, request):
@@ -406,7 +431,7 @@ class Speaker:
                 self.end(1)  # dittune counts a crash, and starts a fresh worker
             except Exception as error:  # a fault of the engine or of a plan, never of this worker
                 answer = fault(error)
-            self.busy = False
+            self.busy = self.compiling = False
             self.say(**answer, **({"last": True} if self.over else {}))
             if self.over:
                 break

@@ -12,6 +12,7 @@
 #include "tuner/measure/rig.h"
 
 #include <math.h>
+#include <string.h>
 
 #define PREPARE(tile, handle, verify)                                                              \
     "> {\"op\":\"prepare\",\"plan\":{\"tile\":" tile                                               \
@@ -86,6 +87,81 @@ static void test_another_shape_is_not_compared(void **state)
     assert_true(isnan(resident.verified_error));
 }
 
+/* Each rank's output is compared, and the one that is off is named. */
+static void test_every_rank_counts(void **state)
+{
+    (void)state;
+    static const char right[] = "{\"norm\":[2,2,2],\"projections\":[[1,-1],[3,0],[0,4]]}";
+    static const char wrong[] = "{\"norm\":[2,2,2],\"projections\":[[1,-1],[3,0],[0,4.02]]}";
+    char answer[2048];
+    for (int rank = -1; rank < 3; rank++) {
+        snprintf(answer, sizeof answer,
+                 "> {\"op\":\"prepare\",\"plan\":{\"tile\":2}}\n"
+                 "< {\"op\":\"prepared\",\"handle\":2,\"peak_bytes\":[7,7,7],\"resident_bytes\":7,"
+                 "\"cold_ns\":[9,9,9],\"verify\":[%s,%s,%s]}\n",
+                 rank == 0 ? wrong : right, rank == 1 ? wrong : right, rank == 2 ? wrong : right);
+        struct dt_resident resident = verify(answer);
+        assert_int_equal(resident.outcome, rank < 0 ? DT_TRIAL_OK : DT_TRIAL_WRONG);
+        if (rank < 0)
+            continue;
+        char named[16];
+        snprintf(named, sizeof named, "of rank %d ", rank);
+        assert_non_null(strstr(resident.cause, named));
+        assert_true(fabs(resident.verified_error - 0.02 / sqrt(8)) < 1e-9);
+    }
+}
+
+static void test_an_output_of_each_rank_or_of_one(void **state)
+{
+    (void)state;
+    struct dt_resident resident = verify(PREPARE("2", "2",
+                                                 "[{\"norm\":[2],\"projections\":[[1,-1]]},"
+                                                 "{\"norm\":[2],\"projections\":[[1,-1]]}]"));
+    assert_int_equal(resident.outcome, DT_TRIAL_PROTOCOL);
+    resident = verify(PREPARE("2", "2", "[{\"norm\":[2,2,2],\"projections\":[[1,-1],[3,0]]}]"));
+    assert_int_equal(resident.outcome, DT_TRIAL_PROTOCOL);
+}
+
+/* A plan that is right in its first two steps only is found by the output of a later one. */
+static void test_a_later_step_is_verified(void **state)
+{
+    (void)state;
+    static const char *const later[] = {"[1,-1],[3,0],[0,4]", "[1,-1],[3,0],[0,9]",
+                                        "[1,-1],[3,0],[0,null]"};
+    for (int i = 0; i < 3; i++) {
+        char text[4096];
+        struct dt_point point;
+        struct dt_rig rig;
+        struct dt_resident resident;
+        struct dt_result result;
+        snprintf(text, sizeof text,
+                 SCRIPT_START REFERENCE
+                 "> {\"op\":\"prepare\",\"plan\":{\"tile\":2}}\n"
+                 "< {\"op\":\"prepared\",\"handle\":2,\"peak_bytes\":[7],\"cold_ns\":[9],"
+                 "\"verify\":{\"norm\":[2,2,2],\"projections\":[[1,-1],[3,0],[0,4]]},"
+                 "\"verifies_runs\":true}\n"
+                 "> {\"op\":\"run\",\"n\":1,\"verify\":{\"projections\":16,\"seed\":1}}\n"
+                 "< {\"op\":\"samples\",\"ns\":[[9]],\"verify\":{\"norm\":[2,2,2],"
+                 "\"projections\":[%s]}}\n",
+                 later[i]);
+        struct dt_target *target = script_target(path, text);
+        assert_int_equal(dt_target_plan(target, "tile=2", &point), DT_OK);
+        dt_rig_init(&rig, target, 1);
+        dt_result_init(&result, target, &point);
+        assert_int_equal(dt_rig_prepare(&rig, &point, replay_deadline(), &resident), DT_OK);
+        assert_int_equal(resident.outcome, DT_TRIAL_OK);
+        assert_int_equal(dt_rig_verify_again(&rig, &resident, replay_deadline(), &result), DT_OK);
+        assert_int_equal(result.outcome, i == 0 ? DT_TRIAL_OK : DT_TRIAL_WRONG);
+        if (i > 0)
+            assert_non_null(strstr(result.cause, " after 3 steps "));
+        if (i == 1)
+            assert_true(fabs(result.verified_error - 5 / sqrt(8)) < 1e-9);
+        dt_result_fini(&result);
+        dt_rig_fini(&rig, DT_NS_PER_SECOND / 10);
+        dt_target_free(target);
+    }
+}
+
 /* Releasing a plan frees the report of its memory, even if it was never described. */
 static void test_nothing_is_kept_of_what_is_released(void **state)
 {
@@ -124,6 +200,9 @@ int main(void)
         cmocka_unit_test(test_rounding_is_accepted),
         cmocka_unit_test(test_what_is_not_finite_is_wrong),
         cmocka_unit_test(test_another_shape_is_not_compared),
+        cmocka_unit_test(test_every_rank_counts),
+        cmocka_unit_test(test_an_output_of_each_rank_or_of_one),
+        cmocka_unit_test(test_a_later_step_is_verified),
         cmocka_unit_test(test_nothing_is_kept_of_what_is_released),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

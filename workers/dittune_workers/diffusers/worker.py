@@ -11,7 +11,8 @@ class Diffusers(worker.Worker):
     name, module, engine = "dittune-worker-diffusers", "dittune_workers.diffusers.worker", "diffusers"
     # diffusers 0.42 logs by a function that transformers adds to Python's loggers: without it context parallelism fails.
     requirement = "diffusers>=0.42,<0.43"
-    packages = ["diffusers", "torch", "transformers"]
+    # Loading weights of a class that keeps parts in float32 (Wan) needs accelerate, and it loads shard by shard.
+    packages = ["diffusers", "torch", "transformers", "accelerate"]
     networks = list(worker.PIPELINES)
     switches = {"--compile": "search compile_repeated_blocks, too: minutes a plan",
                 "--cfg": "search the two passes of guidance on two halves of the ranks, too: your program must do so "
@@ -23,8 +24,10 @@ class Diffusers(worker.Worker):
         return engine.Network, engine.Plan
 
     def backends(self):
-        """Those that need nothing but torch; all are exact."""
-        return ["native", "_native_flash", "_native_cudnn"], "native", "native"
+        """Those that need nothing but torch and take the data type; all are exact."""
+        if self.job["dtype"] == "float32":
+            return ["native"], "native", ["native"]
+        return ["native", "_native_flash", "_native_cudnn"], "native", ["native"]
 
     def axes(self, card, devices):
         axes = super().axes(card, devices)

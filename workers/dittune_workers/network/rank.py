@@ -69,15 +69,15 @@ class Network:
 
 
 class Plan:
-    """A plan made resident on this rank: `model` is called for a pass; gather(half) gives the outputs of both halves of
-    guidance when cfg splits them."""
+    """A plan made resident on this rank: `model` is called for a pass; gather() gives the outputs of both halves of
+    guidance when cfg splits them. Steps take two sets of inputs in turn."""
 
     def __init__(self, network, values, seed):
         self.network, self.values, self.model = network, values, network.model
         self.cfg, job = values.get("cfg", 1), network.job
         self.guidance = job["guidance"] if network.card["guidance"] == "cfg" and job["guidance"] > 1 else None
-        self.inputs = [self.make_inputs(seed, half) for half in range(2 if self.guidance else 1)]
-        self.out = None
+        self.sets = [[self.make_inputs(f"{seed}/{which}", half) for half in range(2 if self.guidance else 1)] for which in range(2)]
+        self.inputs = self.halves = self.out = None
 
     def make_inputs(self, seed, half):
         """Arguments of one forward pass. Image i of every plan has the same input; the halves of guidance have the same
@@ -105,11 +105,13 @@ class Plan:
 
     def step(self):
         """One denoising step: one pass, or the two halves of guidance one after the other or on two halves of ranks."""
+        self.inputs, self.sets = self.sets[0], self.sets[::-1]
         if self.guidance is None:
-            self.out = self.forward(0)
+            self.halves = [self.forward(0)]
+            self.out = self.halves[0]
             return
-        halves = [self.forward(0), self.forward(1)] if self.cfg == 1 else self.gather()
-        self.out = halves[1] + self.guidance * (halves[0] - halves[1])
+        self.halves = [self.forward(0), self.forward(1)] if self.cfg == 1 else self.gather()
+        self.out = self.halves[1] + self.guidance * (self.halves[0] - self.halves[1])
 
     def measure(self):
         """One step behind a barrier: (nanoseconds by the host, by the device or None)."""
@@ -131,10 +133,11 @@ class Plan:
         return max(1, time.monotonic_ns() - begin), int(1e6 * first.elapsed_time(last))
 
     def output(self, projections, seed):
-        return project(self.out, projections, seed)
+        """Of each half of guidance by itself, as guidance multiplies rounding."""
+        return project([image for half in self.halves for image in half], projections, seed)
 
     def close(self):
-        self.model = self.inputs = self.out = None
+        self.model = self.sets = self.inputs = self.halves = self.out = None
         if self.network.gpu:
             torch.cuda.empty_cache()
 

@@ -6,7 +6,8 @@
     requirement            the engine for pip, with the versions that the worker knows, as in pyproject.toml
     switches               its options, as {"--name": "help"}
     parts()                its Network and its Plan (rank.py)
-    backends()             attention on GPUs: the values, the engine's own choice, and the one that ring cannot take
+    backends()             attention on GPUs, of those that take the job's data type: the values, the engine's own choice, and
+                           the ones that ring cannot take
     axes()                 its space, when it has more parameters than this one
 """
 import argparse
@@ -154,8 +155,12 @@ class Worker:
         if card["attention"] == "joint":
             rows.append(("joint_text_tokens % (ulysses * ring) == 0", "ulysses x ring must divide the tokens of the text"))
         if self.gpu:
-            _, _, mute = self.backends()
-            rows.append((f"ring == 1 || attention != '{mute}'", f"ring needs the log-sum-exp, which {mute} does not return"))
+            values, _, mute = self.backends()
+            if set(values) <= set(mute):
+                rows.append(("ring == 1", f"ring needs the log-sum-exp, which no attention back end of {self.job['dtype']} returns"))
+            else:
+                rows += [(f"ring == 1 || attention != '{name}'", f"ring needs the log-sum-exp, which {name} does not return")
+                         for name in mute]
         else:
             rows.append(("threads == 1 || ranks * threads <= cores", "ranks x threads must not exceed the cores"))
         return rows

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
 """A plan of an engine that serves requests: what dittune calls a step is a request, which makes one whole image or video.
 
-A server is an object with serve(seed, keep) -> the final latents, or None unless `keep`; pids() of its ranks; peak() -> bytes
+A server is an object with serve(prompt, seed, keep) -> the final latents, or None unless `keep`; pids() of its ranks; peak() -> bytes
 of a rank on a GPU, or None; and close()."""
+import itertools
 import os
 import pathlib
 import signal
 import time
 
 from dittune_workers.network import rank
+
+PROMPTS = "word1 word2 word3", "word3 word1 word2"  # asked for in turn, each with noise of its own: what is left of one request shows in the next
 
 
 def status(pid, field):
@@ -24,7 +27,8 @@ class Plan:
     """Ranks that wait are stopped, as engines look for requests without a pause and would take the cores of other plans."""
 
     def __init__(self, engine, values, seed):
-        self.engine, self.seed, self.out = engine, seed, None
+        self.engine, self.out = engine, None
+        self.requests = itertools.cycle((prompt, (seed + number) % 2**31) for number, prompt in enumerate(PROMPTS))
         self.server = engine.start(values)
         engine.plans.append(self)
         self.send(signal.SIGSTOP)
@@ -40,7 +44,7 @@ class Plan:
         self.send(signal.SIGCONT)
         begin = time.monotonic_ns()
         try:
-            out = self.server.serve(self.seed, keep)
+            out = self.server.serve(*next(self.requests), keep)
             took = time.monotonic_ns() - begin
         finally:  # the plan stays resident when a request has failed
             self.send(signal.SIGSTOP)

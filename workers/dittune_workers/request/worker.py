@@ -18,6 +18,7 @@ from dittune_workers.request import folder, speaker
 class Worker(worker.Worker):
     """What a program of requests answers to hello, and how its drivers begin."""
     fork, comm, common = False, "self", {}
+    verifies_runs = False  # a step is a whole request
     obeys = [name for name in worker.OBEYS if name != "batch"]
 
     def open(self, card):

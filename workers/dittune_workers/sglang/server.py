@@ -7,7 +7,6 @@ import pathlib
 from dittune_workers import machine
 from dittune_workers.hosts import free_port
 
-PROMPT = "word1 word2 word3"
 PRECISION = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 
 
@@ -32,11 +31,11 @@ class Server:
             words["attention_backend"] = values["attention"]
         self.generator, self.job, self.gpu, self.bytes = DiffGenerator.from_pretrained(**words), job, worker.gpu, 0
 
-    def serve(self, seed, keep):
+    def serve(self, prompt, seed, keep):
         job = self.job
         made = self.generator.generate(dict(
-            prompt=PROMPT, width=job["width"], height=job["height"], num_frames=job["frames"], num_inference_steps=job["steps"],
-            guidance_scale=job["guidance"], seed=seed % 2**31, save_output=False, return_trajectory_latents=keep))
+            prompt=prompt, width=job["width"], height=job["height"], num_frames=job["frames"], num_inference_steps=job["steps"],
+            guidance_scale=job["guidance"], seed=seed, save_output=False, return_trajectory_latents=keep))
         if made is None:
             raise RuntimeError("SGLang answered the request with nothing; its log on standard error has the reason")
         self.bytes = int(made.peak_memory_mb * 2**20)

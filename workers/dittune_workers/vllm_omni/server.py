@@ -4,7 +4,6 @@ import os
 
 from dittune_workers import machine, protocol
 
-PROMPT = "word1 word2 word3"
 DEGREES = dict(ulysses="ulysses_degree", ring="ring_degree", kv_gather="allgather_degree", cfg="cfg_parallel_size",
                tensor="tensor_parallel_size")
 START = 24 * 3600  # seconds: dittune's own deadlines end a start that hangs
@@ -19,11 +18,11 @@ def start_words(job, values):
     return words
 
 
-def request_words(job, guided, seed):
+def request_words(job, guided, prompt, seed):
     """(the prompt, the keywords of OmniDiffusionSamplingParams). guided: the model makes two passes a step."""
-    prompt = dict(prompt=PROMPT, **(dict(negative_prompt="") if guided else {}))
-    return prompt, dict(height=job["height"], width=job["width"], num_frames=job["frames"], num_inference_steps=job["steps"],
-                        guidance_scale=job["guidance"], guidance_scale_provided=True, seed=seed % 2**31,
+    asked = dict(prompt=prompt, **(dict(negative_prompt="") if guided else {}))
+    return asked, dict(height=job["height"], width=job["width"], num_frames=job["frames"], num_inference_steps=job["steps"],
+                        guidance_scale=job["guidance"], guidance_scale_provided=True, seed=seed,
                         **(dict(true_cfg_scale=job["guidance"]) if guided else {}))
 
 
@@ -38,12 +37,12 @@ class Server:
         self.job, self.gpu, self.bytes = worker.job, worker.gpu, 0
         self.guided = worker.card["guidance"] == "cfg" and worker.job["guidance"] > 1
 
-    def serve(self, seed, keep):
+    def serve(self, prompt, seed, keep):
         import numpy
         import torch
         from vllm_omni.inputs.data import OmniDiffusionSamplingParams
-        prompt, words = request_words(self.job, self.guided, seed)
-        made, = self.omni.generate(prompt, OmniDiffusionSamplingParams(**words), use_tqdm=False)
+        asked, words = request_words(self.job, self.guided, prompt, seed)
+        made, = self.omni.generate(asked, OmniDiffusionSamplingParams(**words), use_tqdm=False)
         if made.error is not None or not made.images:
             raise RuntimeError(f"vLLM-Omni answered the request with {made.error or 'no image'}")
         self.bytes = int(made.peak_memory_mb * 2**20)

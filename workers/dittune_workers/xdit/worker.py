@@ -27,9 +27,9 @@ class Xdit(worker.Worker):
         """Those that need nothing but torch, all exact, and xDiT's own choice."""
         from xfuser.core.distributed.runtime_state import RuntimeState
         if self.job["dtype"] == "float32":
-            return ["sdpa", "sdpa_efficient"], "sdpa", "sdpa"
+            return ["sdpa", "sdpa_efficient"], "sdpa", ["sdpa"]
         own = RuntimeState._select_attention_backend(None).name.lower()
-        return list(dict.fromkeys([own, "cudnn", "sdpa", "sdpa_flash", "sdpa_efficient"])), own, "sdpa"
+        return list(dict.fromkeys([own, "cudnn", "sdpa", "sdpa_flash", "sdpa_efficient"])), own, ["sdpa"]
 
     def limits(self, card):
         rows = super().limits(card)
