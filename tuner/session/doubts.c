@@ -10,6 +10,7 @@
 
 #define ALIKE          2.0 /* errors that differ by at most this factor have one cause */
 #define SETS_SHARE     (1 - DT_TRIALS_SHARE) /* of the budget, for the final comparison */
+#define UNSEEN_LEVELS  1.5                   /* between sets without other programs */
 #define UNSEEN_PLANS   3                     /* default, challenger, 1 rank */
 #define UNSEEN_MARGIN  1.3
 #define ROUND_SECONDS  10
@@ -126,6 +127,25 @@ static void add_disturbed(const struct dt_session *session, struct dt_text *out)
         DT_SETS_LEAST);
 }
 
+/* How many times as long the first entrant took in one set as in another, where no load was seen; 1 where the best plan was faster
+ * in each of them. */
+static double levels(const struct dt_session *session)
+{
+    const struct dt_session_finals *finals = &session->finals;
+    const struct dt_entrant *first = &finals->entrants[0];
+    if (finals->entrant_count == 0)
+        return 1;
+    if (finals->best > 0) {
+        const struct dt_entrant *best = &finals->entrants[finals->best];
+        const struct dt_objective *objective = session->target->objective;
+        double times = objective->value(1, first->result.batch, first->result.devices) /
+                       objective->value(1, best->result.batch, best->result.devices);
+        if (dt_sets_agree(first->visits, best->visits, times, &finals->sets))
+            return 1;
+    }
+    return dt_sets_levels(first->visits, &finals->sets, DT_SETS_MOST);
+}
+
 void dt_session_doubt(const struct dt_session *session, struct dt_text *out)
 {
     struct errors errors;
@@ -139,6 +159,12 @@ void dt_session_doubt(const struct dt_session *session, struct dt_text *out)
         add_disturbed(session, out);
     else if (!searched(session))
         add_not_searched(session, out);
+    else if (levels(session) > UNSEEN_LEVELS)
+        dt_text_add(out,
+                    "one and the same plan took %.1f times as long in one set of the final "
+                    "comparison as in another, so something that cannot be seen here changes its "
+                    "time",
+                    levels(session));
     else
         dt_verdict_unresolved(session, out);
 }

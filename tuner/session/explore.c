@@ -187,21 +187,20 @@ size_t dt_explore_clause(const char *note)
     return strcspn(note, ";");
 }
 
-/* The inputs of the search. groups: set, and used by the search. */
-static struct dt_search_opts search_opts(const struct dt_session *session, const struct room *room,
-                                         struct dt_groups *groups)
+/* The inputs of the search. */
+static struct dt_search_opts search_opts(struct dt_session *session, const struct room *room)
 {
-    *groups = (struct dt_groups){.of = dt_rig_class,
-                                 .context = session->target,
-                                 .in_a_row = room->in_a_row,
-                                 .stay = dt_rig_classes(&session->rig).room};
+    session->search.groups = (struct dt_groups){.of = dt_rig_class,
+                                                .context = session->target,
+                                                .in_a_row = room->in_a_row,
+                                                .stay = dt_rig_classes(&session->rig).room};
     return (struct dt_search_opts){.space = session->target->space,
                                    .seed = (uint64_t)session->job->seed,
                                    .start = &session->target->fallback,
                                    .known = session->search.known,
                                    .known_count = session->search.known_count,
                                    .prior = dt_belief_prior(&session->search.belief),
-                                   .groups = groups,
+                                   .groups = &session->search.groups,
                                    .evaluations = (int64_t)fmax(1, room->left / room->trial),
                                    .seconds = fmax(room->left, 1e-3),
                                    .capacity_bytes = session->job->max_bytes};
@@ -222,48 +221,63 @@ static void say_reason(struct dt_session *session, const struct dt_search *searc
 }
 
 /* Asks for the first point, which makes a choosing search choose. */
-static dt_status open_search(struct dt_session *session, struct dt_groups *groups,
-                             struct dt_search **search, struct dt_point *first)
+static dt_status open_search(struct dt_session *session)
 {
+    struct dt_session_search *search = &session->search;
     struct room room = room_for_trials(session);
-    struct dt_search_opts opts = search_opts(session, &room, groups);
-    DT_TRY(new_search(session, &opts, search));
+    struct dt_search_opts opts = search_opts(session, &room);
+    DT_TRY(new_search(session, &opts, &search->running));
     for (int i = 0; i < session->count; i++) {
         struct dt_trial trial = told(session, &session->trials[i]);
         if (dt_session_counts(session, i))
-            dt_search_tell(*search, &trial);
+            dt_search_tell(search->running, &trial);
     }
-    dt_status status = dt_search_ask(*search, first);
-    say_reason(session, *search);
+    dt_status status = dt_search_ask(search->running, &search->next);
+    search->asked = status == DT_OK;
+    say_reason(session, search->running);
     note_search(session, &room);
     DT_TRY(dt_history_search(session, &opts));
     return status;
 }
 
-static dt_status run(struct dt_session *session, struct dt_search *search, struct dt_point point)
+/* Seconds that the next trial is expected to take: its group was ended, as a set begins with fresh ones. */
+static double next_seconds(const struct dt_session *session)
 {
+    struct room room = room_for_trials(session);
+    return ROUGH * (room.trial + room.load);
+}
+
+/* Trials until the end of the time for them. whole: only those that are expected to end until then. DT_DONE: no plan is left, or
+ * none is worth a trial. */
+static dt_status run(struct dt_session *session, bool whole)
+{
+    struct dt_session_search *search = &session->search;
+    int64_t end = session->clock.search_deadline_ns;
     dt_status status = DT_OK;
-    while (status == DT_OK && dt_clock_ns() < session->clock.search_deadline_ns) {
-        status = dt_trials_try(session, &point, true, TRIAL_SHARE);
+    while (dt_clock_ns() + (whole ? (int64_t)(next_seconds(session) * 1e9) : 0) < end) {
+        status = search->asked ? DT_OK : dt_search_ask(search->running, &search->next);
+        search->asked = status == DT_OK;
+        if (status == DT_OK)
+            status = dt_trials_try(session, &search->next, true, TRIAL_SHARE);
         if (status != DT_OK)
             break;
         struct dt_trial trial = told(session, &session->trials[session->count - 1]);
-        if (trial.outcome == DT_TRIAL_INTERRUPTED &&
-            dt_clock_ns() >= session->clock.search_deadline_ns)
+        if (trial.outcome == DT_TRIAL_INTERRUPTED && dt_clock_ns() >= end)
             break; /* no information about the plan */
-        dt_search_tell(search, &trial);
-        status = dt_search_ask(search, &point);
-        session->search.chance = dt_search_chance(search);
+        dt_search_tell(search->running, &trial);
+        search->asked = false;
+        search->chance = dt_search_chance(search->running);
     }
     return status;
 }
 
 /* Records the search's note at its end, and whether it stopped by itself. */
-static void end_search(struct dt_session *session, const struct dt_search *search, bool stopped)
+static void end_search(struct dt_session *session, bool stopped)
 {
     session->search.stopped = stopped;
-    copy_words(dt_search_note, search, session->search.note, sizeof session->search.note);
-    if (session->search.stopped)
+    copy_words(dt_search_note, session->search.running, session->search.note,
+               sizeof session->search.note);
+    if (stopped)
         dt_session_note(session, "the search stopped after %d trial%s: %.*s", session->count,
                         session->count == 1 ? "" : "s",
                         (int)dt_explore_clause(session->search.note), session->search.note);
@@ -281,21 +295,33 @@ static dt_status try_stored(struct dt_session *session)
 
 dt_status dt_explore(struct dt_session *session)
 {
-    struct dt_search *search = NULL;
-    struct dt_groups groups;
     leave_time_for_finals(session);
-    struct dt_point first = {{0}};
     DT_TRY(try_stored(session));
-    dt_status status = open_search(session, &groups, &search, &first);
+    dt_status status = open_search(session);
     if (status == DT_OK)
-        status = run(session, search, first);
+        status = run(session, false);
     if (status >= 0)
-        end_search(session, search, status == DT_DONE);
+        end_search(session, status == DT_DONE);
     if (status == DT_DONE)
         status = dt_trials_strays(session);
-    dt_search_free(search);
     dt_record_now(session, INT64_MAX);
     return status < 0 ? status : DT_OK;
+}
+
+dt_status dt_explore_more(struct dt_session *session, int64_t until_ns)
+{
+    dt_status status = DT_OK;
+    session->clock.search_deadline_ns = until_ns;
+    if (session->search.stopped)
+        return DT_OK;
+    if (session->search.running == NULL) /* it ended in the session that this one resumes */
+        status = open_search(session);
+    if (status == DT_OK)
+        status = run(session, true);
+    if (status != DT_DONE)
+        return status;
+    end_search(session, true);
+    return dt_history_searched(session);
 }
 
 /* Adds a plan once, without an answer to the search. */
@@ -335,7 +361,6 @@ dt_status dt_session_preview(struct dt_session *session, double trial_seconds,
     const struct dt_point *first[DT_FIRST_MOST];
     const struct dt_target *target = session->target;
     struct dt_search *search = NULL;
-    struct dt_groups groups;
     double all = (double)(session->clock.deadline_ns - session->clock.began_ns) * 1e-9;
     *preview =
         (struct dt_preview){.trial_seconds = trial_seconds, .trials_until = DT_TRIALS_SHARE * all};
@@ -353,7 +378,7 @@ dt_status dt_session_preview(struct dt_session *session, double trial_seconds,
     struct room room = {.trial = trial_seconds,
                         .left = preview->trials_until - preview->count * trial_seconds,
                         .in_a_row = 1};
-    struct dt_search_opts opts = search_opts(session, &room, &groups);
+    struct dt_search_opts opts = search_opts(session, &room);
     dt_status status = new_search(session, &opts, &search);
     if (status == DT_OK)
         status = preview_search(session, search, preview);

@@ -8,4 +8,7 @@
 /* Runs trials until the search stops or the time for trials is over. The known trials are done before. */
 dt_status dt_explore(struct dt_session *session) DT_MUST_CHECK;
 
+/* Goes on with it, by trials that are expected to end until then. Nothing when it stopped. */
+dt_status dt_explore_more(struct dt_session *session, int64_t until_ns) DT_MUST_CHECK;
+
 #endif

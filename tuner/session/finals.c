@@ -4,6 +4,7 @@
 #include "tuner/session/finals.h"
 
 #include "base/clock.h"
+#include "tuner/session/explore.h"
 #include "tuner/session/history.h"
 #include "tuner/session/make_entry.h"
 #include "tuner/session/verdict.h"
@@ -20,7 +21,8 @@
 #define WARM_STEPS          2    /* of a plan before the first round of a set */
 #define LOADS               3    /* groups of a set, where plans differ in their groups */
 #define MARGIN              1.3
-#define CEILING_SECONDS     2 /* a large product and a large copy */
+#define FAR_BETTER          0.95 /* times the challenger's value */
+#define CEILING_SECONDS     2    /* a large product and a large copy */
 
 /* The plan may be compared: it ran, or its failure may be temporary. */
 static bool may_run(const struct dt_session *session, const struct dt_point *point)
@@ -74,6 +76,12 @@ double dt_finals_shootout_seconds(const struct dt_session *session)
                               plans * steps_seconds(default_seconds(session)));
 }
 
+int64_t dt_finals_latest(const struct dt_session *session)
+{
+    double need = dt_finals_shootout_seconds(session) + dt_finals_seconds(session, 2);
+    return session->clock.deadline_ns - (int64_t)(need * 1e9);
+}
+
 static double seconds_until(int64_t ns)
 {
     return (double)(ns - dt_clock_ns()) * 1e-9;
@@ -109,7 +117,7 @@ static bool take_made(const struct dt_session *session, struct dt_session_made *
 }
 
 struct keeper {
-    const struct dt_session *session;
+    struct dt_session *session;
     const struct dt_compared *compared;
 };
 
@@ -117,6 +125,15 @@ static dt_status keep_sets(void *context)
 {
     const struct keeper *keeper = context;
     return dt_history_sets(keeper->session, keeper->compared);
+}
+
+/* Between the sets of the final comparison the search goes on. The comparison ends when a plan is found that looks far better. */
+static dt_status try_plans(void *context, int64_t until_ns)
+{
+    const struct keeper *keeper = context;
+    DT_TRY(dt_explore_more(keeper->session, until_ns));
+    bool found = dt_finals_promising(keeper->session, FAR_BETTER) != NULL;
+    return found && dt_clock_ns() < dt_finals_latest(keeper->session) ? DT_DONE : DT_OK;
 }
 
 /* The ceilings of the report's roofline, of GPUs in the time that is left after all else: measuring them takes memory that the
@@ -147,6 +164,7 @@ static dt_status compare(struct dt_session *session, const struct dt_compare *gi
     struct keeper keeper = {session, compared};
     how.keep = keep_sets;
     how.keeper = &keeper;
+    how.between = made == &session->resume.final ? try_plans : NULL;
     compared->complete = false;
     how.goes_on = take_made(session, made, compared);
     if (compared->complete && compared->entrants[0].out)
@@ -164,27 +182,44 @@ static dt_status compare(struct dt_session *session, const struct dt_compare *gi
     return status < 0 ? status : kept;
 }
 
-/* Runs the shoot-out of the top plans; sets its rounds and ratios. */
+/* Runs the shoot-out of the top plans; sets its rounds and ratios. A later one has a third of the time that is left. */
 static dt_status shoot(struct dt_session *session, struct dt_compared *shootout)
 {
-    int64_t all = session->clock.deadline_ns - session->clock.began_ns;
-    struct dt_compare how = {.deadline_ns = session->clock.began_ns +
-                                            (int64_t)(DT_SHOOTOUT_SHARE * (double)all),
+    int64_t all = session->clock.deadline_ns - session->clock.began_ns, now = dt_clock_ns();
+    int64_t share = session->clock.began_ns + (int64_t)(DT_SHOOTOUT_SHARE * (double)all);
+    int64_t third = now + (session->clock.deadline_ns - now) / 3;
+    bool later = session->earlier.entrant_count > 0;
+    struct dt_compare how = {.deadline_ns = later ? third : share,
                              .sets = SHOOTOUT_SETS,
-                             .seed = (uint64_t)session->job->seed,
+                             .seed = (uint64_t)session->job->seed +
+                                     (uint64_t)(later ? session->finals.tried : 0),
                              .progress = session->watch != NULL ? session->watch->set : NULL,
                              .context = session->watch != NULL ? session->watch->context : NULL};
     return compare(session, &how, &session->resume.shootout, shootout);
 }
 
-/* Picks one challenger of the default among the top candidates; false when there is none. */
+/* The top candidates, or those of the shoot-out that the resumed session began; returns their number. */
+static int shootout_points(const struct dt_session *session, struct dt_point points[DT_CANDIDATES])
+{
+    const struct dt_session_made *made = &session->resume.shootout;
+    const struct dt_result *top[DT_CANDIDATES];
+    int n = made->entrants != NULL ? 0 : dt_verdict_candidates(session, top);
+    for (int i = 0; i < n; i++)
+        points[i] = top[i]->point;
+    for (int i = 1; made->entrants != NULL && i < made->count && n < DT_CANDIDATES; i++)
+        points[n++] = made->entrants[i].point;
+    return n;
+}
+
+/* Picks one challenger of the default among the top candidates; false when there is none. *challenger: the one where there is no time
+ * to choose. */
 static dt_status shootout(struct dt_session *session, struct dt_point *challenger, bool *found)
 {
-    const struct dt_result *top[DT_CANDIDATES];
-    int n = dt_verdict_candidates(session, top);
+    struct dt_point points[DT_CANDIDATES];
+    int n = shootout_points(session, points);
+    if (!*found && n > 0)
+        *challenger = points[0];
     *found = n > 0;
-    if (n > 0)
-        *challenger = top[0]->point;
     double left = seconds_until(session->clock.deadline_ns) - STOP_SECONDS;
     bool begun = session->resume.shootout.entrants != NULL;
     if (n < 2 || (!begun && left < 2 * dt_finals_seconds(session, 2)))
@@ -192,10 +227,10 @@ static dt_status shootout(struct dt_session *session, struct dt_point *challenge
     struct dt_entrant entrants[DT_CANDIDATES + 2];
     struct dt_compared shootout = {.name = "shoot-out", .entrants = entrants, .count = n + 1};
     const struct dt_point *anchor =
-        may_run(session, &session->target->fallback) ? &session->target->fallback : &top[0]->point;
+        may_run(session, &session->target->fallback) ? &session->target->fallback : &points[0];
     entrants[0] = (struct dt_entrant){.role = DT_ENTRANT_DEFAULT, .point = *anchor};
     for (int i = 0; i < n; i++)
-        entrants[i + 1] = (struct dt_entrant){.role = DT_ENTRANT_CANDIDATE, .point = top[i]->point};
+        entrants[i + 1] = (struct dt_entrant){.role = DT_ENTRANT_CANDIDATE, .point = points[i]};
     dt_status status = shoot(session, &shootout);
     int chosen = status == DT_OK ? dt_verdict_choose(session, entrants, shootout.count) : -1;
     if (chosen > 0)
@@ -302,13 +337,43 @@ static void enter_all(struct dt_session *session, const struct dt_point *challen
     enter_twin(session, challenger != NULL);
 }
 
-dt_status dt_finals_run(struct dt_session *session)
+/* The plan was the challenger of the comparison before. */
+static bool compared_before(const struct dt_session *session, const struct dt_point *point)
 {
-    struct dt_point challenger;
-    bool challenged = false;
-    DT_TRY(shootout(session, &challenger, &challenged));
-    if (!enter_made(session))
-        enter_all(session, challenged ? &challenger : NULL);
+    const struct dt_session_finals *earlier = &session->earlier;
+    for (int i = 0; i < earlier->entrant_count; i++)
+        if (earlier->entrants[i].role == DT_ENTRANT_CANDIDATE &&
+            dt_point_equal(session->target->space, &earlier->entrants[i].point, point))
+            return true;
+    return false;
+}
+
+const struct dt_result *dt_finals_promising(const struct dt_session *session, double times)
+{
+    const struct dt_result *fallback = dt_session_trial(session, &session->target->fallback);
+    const struct dt_entrant *candidate = candidate_of(session);
+    const struct dt_result *best = NULL;
+    bool gained = candidate != NULL && candidate->ratio.ratio < 1;
+    if (fallback == NULL || !dt_session_eligible(session, fallback))
+        return NULL;
+    double value =
+        dt_session_value(session, fallback) * times * (gained ? candidate->ratio.ratio : 1);
+    for (int i = session->finals.tried; i < session->count; i++) {
+        const struct dt_result *trial = &session->trials[i];
+        if (dt_session_counts(session, i) && dt_session_eligible(session, trial) &&
+            !(candidate != NULL &&
+              dt_point_equal(session->target->space, &candidate->point, &trial->point)) &&
+            dt_session_value(session, trial) < value) {
+            value = dt_session_value(session, trial);
+            best = trial;
+        }
+    }
+    return best;
+}
+
+/* Sets of the final comparison until it is decided, or the time is over. */
+static dt_status compare_finally(struct dt_session *session)
+{
     struct dt_compare how = {.deadline_ns =
                                  session->clock.deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
                              .sets = DT_SETS_USUAL,
@@ -327,5 +392,24 @@ dt_status dt_finals_run(struct dt_session *session)
     } while (status == DT_OK && first_fell(session));
     if (status == DT_OK || status == DT_EINTR)
         dt_verdict_decide(session);
+    return status;
+}
+
+dt_status dt_finals_run(struct dt_session *session, const struct dt_point *found)
+{
+    struct dt_point challenger = found != NULL ? *found : session->target->fallback;
+    bool challenged = found != NULL;
+    if (found != NULL)
+        dt_verdict_again(session);
+    session->finals.tried = session->count;
+    dt_status status = shootout(session, &challenger, &challenged);
+    if (status == DT_OK && !(challenged && compared_before(session, &challenger))) {
+        if (!enter_made(session))
+            enter_all(session, challenged ? &challenger : NULL);
+        status = compare_finally(session);
+    }
+    int tried = session->finals.tried;
+    dt_verdict_settle(session);
+    session->finals.tried = tried;
     return status;
 }

@@ -5,8 +5,16 @@
 
 #include "tuner/session/session.h"
 
-/* Sets entrants, rounds, best, ties and verdict of the session. */
-dt_status dt_finals_run(struct dt_session *session) DT_MUST_CHECK;
+/* Sets entrants, rounds, best, ties and verdict of the session. found: a plan that looks faster than what an earlier comparison
+ * found, which stays where the new one finds nothing better; NULL: there was none. */
+dt_status dt_finals_run(struct dt_session *session, const struct dt_point *found) DT_MUST_CHECK;
+
+/* The best plan tried since the last comparison began, where its trial's value is below so many times that of the comparison's winner;
+ * NULL: there is none. */
+const struct dt_result *dt_finals_promising(const struct dt_session *session, double times);
+
+/* Until then trials leave the time for another shoot-out and comparison. */
+int64_t dt_finals_latest(const struct dt_session *session);
 
 /* Estimated seconds of eight rounds of the plans known so far and `more` like the default, from the trials. */
 double dt_finals_seconds(const struct dt_session *session, int more);

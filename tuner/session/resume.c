@@ -196,6 +196,7 @@ struct take {
     dt_status status;
     struct dt_point begun; /* a trial that has not ended yet */
     bool open;
+    bool compared;                   /* a complete final comparison was read */
     struct dt_point lost[LOST_MOST]; /* plans that ran when a session ended; once for each time */
     int lost_count, left_out, damaged;
     /* the last records of these kinds, owned; NULL: there is none */
@@ -239,7 +240,16 @@ static void set_record(json_t **at, const json_t *record)
     *at = json_incref((json_t *)record);
 }
 
-/* A comparison that a signal ended has an unfinished set: the sets before it are in a record of their own. */
+/* It came to its end, with its first entrant: without it the session goes on with the others. */
+static bool is_final(const json_t *record)
+{
+    const json_t *first = json_array_get(json_object_get(record, "entrants"), 0);
+    return strcmp(dt_json_text_at(record, "name"), "final comparison") == 0 &&
+           !json_is_true(json_object_get(first, "out"));
+}
+
+/* A comparison that a signal ended has an unfinished set: the sets before it are in a record of their own. What follows a complete final
+ * comparison is compared again. */
 static void remember(struct take *take, const json_t *record)
 {
     const char *name = dt_json_text_at(record, "name");
@@ -248,8 +258,9 @@ static void remember(struct take *take, const json_t *record)
         set_record(&take->search, record);
     if (is_kind(record, "searched"))
         set_record(&take->searched, record);
-    if (whole || is_kind(record, "sets"))
+    if (!take->compared && (whole || is_kind(record, "sets")))
         set_record(strcmp(name, "shoot-out") == 0 ? &take->shootout : &take->final, record);
+    take->compared = take->compared || (whole && is_final(record));
 }
 
 static void take_record(const json_t *record, void *context)

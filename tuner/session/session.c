@@ -87,6 +87,27 @@ static dt_status verdict_status(struct dt_session *session)
     return dt_session_provisional(session) ? time_status(session, failed, any) : DT_OK;
 }
 
+/* Time that the final comparison did not need goes back to trials. A plan that looks better is compared, too. */
+static dt_status try_more(struct dt_session *session)
+{
+    int64_t until = dt_finals_latest(session);
+    dt_status status = DT_OK;
+    while (status == DT_OK && dt_clock_ns() < until) {
+        int tried = session->count;
+        const struct dt_result *found = dt_finals_promising(session, 1);
+        if (found != NULL) {
+            struct dt_point point = found->point;
+            status = dt_finals_run(session, &point);
+        } else {
+            status = dt_session_enough(session) ? dt_explore_more(session, until) : DT_OK;
+            if (session->count == tried)
+                break;
+        }
+        until = dt_finals_latest(session);
+    }
+    return status;
+}
+
 static dt_status run(struct dt_session *session)
 {
     DT_TRY(dt_resume_trials(session));
@@ -104,7 +125,8 @@ static dt_status run(struct dt_session *session)
     session->limit_broken = session->job->max_latency_ns > 0 && dt_session_leader(session) == NULL;
     if (dt_session_leader(session) == NULL)
         return DT_OK;
-    return dt_finals_run(session);
+    DT_TRY(dt_finals_run(session, NULL));
+    return try_more(session);
 }
 
 void dt_session_note(const struct dt_session *session, const char *format, ...)
@@ -129,6 +151,8 @@ dt_status dt_session_run(struct dt_session *session)
     dt_rig_init(&session->rig, session->target, (uint64_t)session->job->seed);
     session->rig.end_ns = session->clock.deadline_ns - DT_NS_PER_SECOND / 2;
     dt_status status = run(session);
+    dt_search_free(session->search.running);
+    session->search.running = NULL;
     dt_verdict_end(session);
     int64_t left = session->clock.deadline_ns - dt_clock_ns(), grace = 10 * DT_NS_PER_SECOND;
     dt_rig_fini(&session->rig,
@@ -157,11 +181,11 @@ void dt_session_fini(struct dt_session *session)
     json_decref(session->fingerprint.hard);
     json_decref(session->fingerprint.soft);
     session->fingerprint = (struct dt_fingerprint){.known = false};
-    for (int i = 0; i < session->finals.entrant_count; i++)
-        dt_entrant_fini(&session->finals.entrants[i]);
+    dt_verdict_drop(&session->finals);
+    dt_verdict_drop(&session->earlier);
     session->trials = NULL;
     session->tried = (struct dt_session_tried){.slots = NULL};
-    session->count = session->finals.entrant_count = 0;
+    session->count = 0;
 }
 
 static const struct dt_point *point_of(const struct dt_session *session, enum dt_entrant_role role)

@@ -2,7 +2,8 @@
 /* session - finding the best plan of one target within a deadline
  *
  *     reference -> default, baseline (on GPUs the other way round), --against -> search (explore.h)
- *               -> shoot-out of the top three -> final comparison
+ *               -> shoot-out of the top three -> final comparison, with trials between its sets
+ *               -> trials in the time that it did not need; one that looks faster is compared in the same way
  *
  * The default plan is first, so that an interrupted session never stores a slower plan. The final comparison runs in
  * fresh processes, and every published figure comes from it.
@@ -53,7 +54,11 @@ struct dt_session_clock {
 
 /* The search of a session. */
 struct dt_session_search {
-    const char *strategy; /* as requested; borrowed */
+    const char *strategy;      /* as requested; borrowed */
+    struct dt_search *running; /* owned; NULL: not begun */
+    struct dt_groups groups;   /* of its plans */
+    struct dt_point next;      /* the plan that it asked for last */
+    bool asked;                /* that plan was not tried yet */
     /* the strategy and the reason of the choice; "" before the search */
     char name[160], why[240];
     char note[240];                  /* the strategy's final note; "": none */
@@ -67,7 +72,7 @@ struct dt_session_search {
     bool weighed; /* it is known */
 };
 
-/* The shoot-out and the final comparison. */
+/* The last shoot-out and final comparison. */
 struct dt_session_finals {
     struct dt_entrant entrants[DT_ENTRANTS]; /* of the final comparison */
     int entrant_count;
@@ -78,6 +83,8 @@ struct dt_session_finals {
     int tie_count;
     struct dt_shot shots[DT_SHOTS]; /* of the shoot-out */
     int shot_count;
+    int tried; /* trials before the shoot-out */
+    enum dt_verdict verdict;
 };
 
 /* Files of the session. */
@@ -131,6 +138,8 @@ struct dt_session {
     struct dt_session_clock clock;
     struct dt_session_search search;
     struct dt_session_finals finals;
+    /* of a session that compared twice: what it found before (dt_verdict_settle); entrant_count 0: nothing */
+    struct dt_session_finals earlier;
     struct dt_session_store store;
     struct dt_session_resume resume;
     struct dt_session_list list; /* works is 0 or 1: alone */
@@ -198,6 +207,7 @@ bool dt_session_provisional(const struct dt_session *session);
  *     that the reference may be the one that is wrong;
  *   - plans of the final comparison were not verified, since their reference could not be run;
  *   - no plan was tried but those that a session must try, and there are others;
+ *   - the first entrant's time differs between sets as only load explains that cannot be seen;
  *   - the comparison with the challenger has no noise floor, or is a tie so wide that a gain of DT_TIE_MOST may hide in it.
  * Nothing: there is no such reason. */
 void dt_session_doubt(const struct dt_session *session, struct dt_text *out);

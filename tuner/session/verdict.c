@@ -269,6 +269,41 @@ void dt_verdict_decide(struct dt_session *session)
         decide_without_default(session);
 }
 
+void dt_verdict_drop(struct dt_session_finals *finals)
+{
+    for (int i = 0; i < finals->entrant_count; i++)
+        dt_entrant_fini(&finals->entrants[i]);
+    finals->entrant_count = 0;
+}
+
+void dt_verdict_again(struct dt_session *session)
+{
+    dt_verdict_drop(&session->earlier);
+    session->earlier = session->finals;
+    session->earlier.verdict = session->verdict;
+    session->finals = (struct dt_session_finals){.best = -1};
+}
+
+void dt_verdict_settle(struct dt_session *session)
+{
+    struct dt_session_finals *earlier = &session->earlier, *now = &session->finals;
+    bool faster = session->verdict == DT_VERDICT_FASTER;
+    if (earlier->entrant_count == 0)
+        return;
+    bool stays = now->entrant_count == 0 || (dt_verdict_provisional(session->verdict) &&
+                                             !dt_verdict_provisional(earlier->verdict));
+    if (!stays && earlier->verdict == DT_VERDICT_FASTER)
+        stays = !faster ||
+                now->entrants[now->best].ratio.ratio > earlier->entrants[earlier->best].ratio.ratio;
+    if (stays) {
+        struct dt_session_finals later = *now;
+        *now = *earlier;
+        *earlier = later;
+        session->verdict = now->verdict;
+    }
+    dt_verdict_drop(earlier);
+}
+
 void dt_verdict_end(struct dt_session *session)
 {
     struct dt_text doubt = {0};

@@ -21,10 +21,16 @@ int dt_verdict_choose(struct dt_session *session, const struct dt_entrant entran
 /* Best and verdict of the session from the entrants of its final comparison. */
 void dt_verdict_decide(struct dt_session *session);
 
-/* Sets a provisional result when there was no final comparison. */
+/* Begins a further comparison: what the last one found is kept as session->earlier. */
+void dt_verdict_again(struct dt_session *session);
+/* Of the two the later one counts, unless the earlier one found a faster plan and the later one none, or one that is slower than it. */
+void dt_verdict_settle(struct dt_session *session);
+void dt_verdict_drop(struct dt_session_finals *finals); /* frees its entrants */
+
 /* Appends why the comparison with the challenger says nothing, though it has enough sets; nothing: it does. */
 void dt_verdict_unresolved(const struct dt_session *session, struct dt_text *out);
 
+/* Sets a provisional result when there was no final comparison. */
 void dt_verdict_end(struct dt_session *session);
 
 /* The entrant runs the default plan. */

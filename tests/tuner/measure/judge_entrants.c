@@ -193,11 +193,40 @@ static void disturbed_sets_do_not_count(void **state)
     assert_false(dt_judge_faster(&judged[1].ratio) || dt_judge_slower(&judged[1].ratio));
 }
 
+/* A clear gain does not end the comparison while its interval is wide, nor while the first entrant's level differs between the last four
+ * sets (1.5 is load that nobody sees); where others are not known, levels say nothing. */
+static void test_goes_on_while_wide_or_the_load_changes(void **state)
+{
+    static const double wide[] = {0.22, 0.25, 0.28, 0.22}, level[] = {1, 1.5, 1, 1};
+    struct dt_sets sets = {.count = 8, .rounds = {2, 2, 2, 2, 2, 2, 2, 2}};
+    (void)state;
+    fresh(2);
+    for (int k = 0; k < 16; k++)
+        values[1][k] = k < 8 ? wide[k / 2] : 0.25 + 0.0001 * k;
+    assert_int_equal(dt_judge_sets(judged, 2, &sets), 6); /* at four, 1.6 between the ends */
+    fresh(2);
+    for (int k = 0; k < 16; k++) {
+        values[0][k] = k < 8 ? level[k / 2] : 1;
+        values[1][k] = values[0][k] * (0.5 + 0.0001 * k);
+    }
+    assert_true(dt_sets_levels(values[0], &sets, 8) == 1.5 &&
+                dt_sets_levels(values[0], &sets, 4) == 1);
+    assert_int_equal(dt_judge_sets(judged, 2, &sets), 6);
+    assert_true(dt_sets_agree(values[0], values[1], 0.6, &sets));
+    assert_false(dt_sets_agree(values[0], values[1], 0.5, &sets));
+    for (int s = 0; s < 4; s++)
+        sets.others[s] = NAN;
+    assert_int_equal(dt_judge_sets(judged, 2, &sets), 4);
+    sets.others[2] = 1; /* five quiet ones when there are six, so the look is at six of them */
+    assert_int_equal(dt_judge_sets(judged, 2, &sets), 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stops_at_the_first_look_when_clear),
         cmocka_unit_test(disturbed_sets_do_not_count),
+        cmocka_unit_test(test_goes_on_while_wide_or_the_load_changes),
         cmocka_unit_test(test_goes_on_until_the_look_that_decides),
         cmocka_unit_test(test_ties_are_narrow),
         cmocka_unit_test(test_ends_between_looks),

@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_ROUNDS 2                /* per set: an order and its mirror */
-#define USUAL_ROUNDS 4                /* least rounds of a set, where there is time */
-#define LOOK_NS      DT_NS_PER_SECOND /* to see whether others are busy */
+#define LEAST_ROUNDS 2                       /* per set: an order and its mirror */
+#define USUAL_ROUNDS 4                       /* least rounds of a set, where there is time */
+#define LOOK_NS      DT_NS_PER_SECOND        /* to see whether others are busy */
+#define GAP_MOST_NS  (60 * DT_NS_PER_SECOND) /* between two sets */
 
 /* State of a running comparison. */
 struct course {
@@ -24,9 +25,10 @@ struct course {
     struct dt_sets *sets;
     int rounds; /* of each set; 0: not chosen yet */
     enum dt_company company;
-    bool roomier;   /* a plan was excluded: the next set tries with more of them together */
-    bool ended;     /* the time is up */
-    bool disturbed; /* the last set, or the last instants, by other programs */
+    bool roomier;       /* a plan was excluded: the next set tries with more of them together */
+    bool ended;         /* the time is up */
+    bool disturbed;     /* the last set, or the last instants, by other programs */
+    int64_t between_ns; /* spent between sets */
 };
 
 bool dt_compare_may_pass(enum dt_outcome outcome)
@@ -461,6 +463,36 @@ static bool fits(const struct course *course)
            dt_clock_ns() + least + least / 10 <= course->how->deadline_ns;
 }
 
+/* The sets up to the next look are spread over half of the time that is left, but the most that the comparison may make must fit. Not
+ * where load was seen: then the quiet times are used, and what is seen cannot mislead. */
+static int64_t gap_ns(const struct course *course)
+{
+    int quiet = dt_sets_quiet(course->sets), look = dt_stats_set_look(quiet) + 1;
+    int missing = look < DT_SET_LOOKS ? dt_set_looks[look] - quiet : 1;
+    int64_t set_ns = course->sets->set_ns + course->sets->set_ns / 5;
+    int64_t left = course->how->deadline_ns - dt_clock_ns();
+    int64_t spare = left - (course->how->sets - quiet) * set_ns;
+    int64_t gap = left / 2 - missing * set_ns;
+    gap = (gap < spare ? gap : spare) / missing;
+    if (quiet < course->sets->count || gap < 0)
+        return 0;
+    return gap < GAP_MOST_NS ? gap : GAP_MOST_NS;
+}
+
+static dt_status spread(struct course *course)
+{
+    int64_t began = dt_clock_ns(), due = began + gap_ns(course);
+    bool watched = !isnan(course->sets->others[course->sets->count - 1]);
+    dt_status status = DT_OK;
+    if (course->how->between == NULL || due == began)
+        return DT_OK;
+    status = course->how->between(course->how->keeper, due);
+    while (status == DT_OK && watched && dt_clock_ns() < due && dt_group_interrupted == 0)
+        dt_clock_wait_ns(due - dt_clock_ns() < LOOK_NS ? due - dt_clock_ns() : LOOK_NS);
+    course->between_ns += dt_clock_ns() - began;
+    return status;
+}
+
 /* Makes sets until decided, up to the limit of sets or time. */
 static dt_status sets_until(struct course *course)
 {
@@ -479,6 +511,9 @@ static dt_status sets_until(struct course *course)
             DT_TRY(how->keep(how->keeper));
         if (after_set(course))
             return DT_OK;
+        dt_status status = spread(course);
+        if (status != DT_OK)
+            return status < 0 ? status : DT_OK;
     }
     return DT_OK;
 }
@@ -539,6 +574,6 @@ dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n
         dt_status finished = dt_entrant_finish(&entrants[i], sets);
         status = status < 0 ? status : finished;
     }
-    rig->compared_ns += dt_clock_ns() - entered;
+    rig->compared_ns += dt_clock_ns() - entered - course.between_ns;
     return status;
 }

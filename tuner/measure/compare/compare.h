@@ -27,6 +27,9 @@ struct dt_compare {
     void *context;
     /* (optional) After each set, before it is judged: what was measured so far is in the entrants and sets. */
     dt_status (*keep)(void *keeper);
+    /* (optional) Between two sets: may use the time until then for something else; DT_DONE ends the comparison. The sets are then spread over the time that is
+     * left, as others' load lasts minutes and sets that follow each other at once all meet it; without waiting where others are not known. */
+    dt_status (*between)(void *keeper, int64_t until_ns);
     void *keeper;
     /* *sets and the entrants hold sets that were made before, read back from a record: the next ones follow them. */
     bool goes_on;

@@ -39,6 +39,48 @@ int dt_sets_quiet(const struct dt_sets *sets)
     return quiet;
 }
 
+static double median_of_set(const double values[], int first, int last)
+{
+    double found[DT_SET_ROUNDS];
+    int n = 0;
+    for (int k = first; k < last && n < DT_SET_ROUNDS; k++)
+        if (isfinite(values[k]))
+            found[n++] = values[k];
+    return n > 0 ? dt_stats_median(found, n) : NAN;
+}
+
+double dt_sets_levels(const double values[], const struct dt_sets *sets, int n)
+{
+    double least = INFINITY, most = 0;
+    for (int s = 0, first = 0; s < sets->count; first += sets->rounds[s++]) {
+        double level = median_of_set(values, first, first + sets->rounds[s]);
+        if (s < sets->count - n || isnan(sets->others[s]) || dt_sets_disturbed(sets, s))
+            continue;
+        least = fmin(least, level);
+        most = fmax(most, level);
+    }
+    return most > least ? most / least : 1;
+}
+
+bool dt_sets_agree(const double a[], const double b[], double times, const struct dt_sets *sets)
+{
+    for (int s = 0, first = 0; s < sets->count; first += sets->rounds[s++]) {
+        int last = first + sets->rounds[s];
+        if (!dt_sets_disturbed(sets, s) &&
+            median_of_set(b, first, last) >= times * median_of_set(a, first, last))
+            return false;
+    }
+    return true;
+}
+
+bool dt_sets_load_changes(const double values[], const struct dt_sets *sets)
+{
+    for (int s = 0; s < sets->count; s++)
+        if (s >= sets->count - DT_SETS_LEAST && dt_sets_disturbed(sets, s))
+            return true;
+    return dt_sets_levels(values, sets, DT_SETS_LEAST) > DT_LEVELS_MOST;
+}
+
 /* There are enough sets for a conclusion about the next start, or the data are of one start. */
 static bool says(const struct dt_ratio *ratio)
 {
@@ -170,6 +212,16 @@ static void judge_sets(struct dt_judged judged[], int n, const struct dt_sets *s
                                          dt_stats_set_level(dt_sets_quiet(sets)));
 }
 
+/* A decided ratio is known no better than to a factor. */
+static bool wide(const struct dt_judged judged[], int n)
+{
+    for (int i = 1; i < n; i++)
+        if (judged[i].decisive && !judged[i].out &&
+            judged[i].ratio.interval.high > DT_WIDE * judged[i].ratio.interval.low)
+            return true;
+    return false;
+}
+
 static bool set_look(const struct dt_sets *sets)
 {
     int quiet = dt_sets_quiet(sets), look = dt_stats_set_look(quiet);
@@ -181,7 +233,7 @@ bool dt_judge_set_look(struct dt_judged judged[], int n, const struct dt_sets *s
     if (!set_look(sets))
         return false;
     judge_sets(judged, n, sets);
-    return decided(judged, n);
+    return decided(judged, n) && !wide(judged, n) && !dt_sets_load_changes(judged[0].values, sets);
 }
 
 void dt_judge_set_end(struct dt_judged judged[], int n, const struct dt_sets *sets)

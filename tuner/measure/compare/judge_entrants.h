@@ -52,6 +52,18 @@ int dt_sets_rounds(const struct dt_sets *sets); /* of all sets */
 bool dt_sets_disturbed(const struct dt_sets *sets, int set);
 int dt_sets_quiet(const struct dt_sets *sets); /* how many are not */
 
+/* Load that cannot be seen shows in times only: how many times as long an entrant took in one of the last n quiet sets as in another, by
+ * its medians; 1 where others are not known. values: of each round. */
+double dt_sets_levels(const double values[], const struct dt_sets *sets, int n);
+
+/* In each quiet set b took less than `times` as long as a: so it was at any load. */
+bool dt_sets_agree(const double a[], const double b[], double times, const struct dt_sets *sets);
+
+/* The load changes: of the last DT_SETS_LEAST sets one was disturbed, or the levels of the first entrant differ by more than
+ * DT_LEVELS_MOST. */
+#define DT_LEVELS_MOST 1.25
+bool dt_sets_load_changes(const double values[], const struct dt_sets *sets);
+
 struct dt_judged {
     const double *values;  /* of each round, smaller is better; NAN where the visit failed */
     bool out;              /* excluded: no decision waits for it */
@@ -83,7 +95,9 @@ double dt_judge_margin(const struct dt_ratio *twin);
 /* The interval shows it better, and by a larger factor than the margin's, if known. */
 bool dt_judge_beats(const struct dt_ratio *ratio, double margin);
 
-/* After a set: judges when this is a look; true when every decisive entrant is then decided. */
+/* After a set: judges when this is a look; true when every decisive entrant is then decided, by an interval whose ends are
+ * not farther apart than a factor of DT_WIDE, and the load does not change. */
+#define DT_WIDE 1.5
 bool dt_judge_set_look(struct dt_judged judged[], int n, const struct dt_sets *sets);
 /* After the last set: judges the sets made since the last look, if there are any. */
 void dt_judge_set_end(struct dt_judged judged[], int n, const struct dt_sets *sets);

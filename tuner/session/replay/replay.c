@@ -57,6 +57,8 @@ static dt_status read_comparison(struct dt_replay *replay, const json_t *record,
     struct dt_compared compared = {.entrants = entrants, .clocks = &session->rig.clocks};
     dt_status status = dt_raw_read_comparison(record, what, replay->target, &compared);
     bool last = status == DT_OK && strcmp(compared.name, "final comparison") == 0;
+    if (status == DT_OK && session->finals.entrant_count > 0)
+        dt_verdict_again(session);
     if (status < 0 || !last) {
         if (status == DT_OK && compared.complete && compared.count > 1)
             dt_verdict_choose(session, entrants, compared.count);
@@ -65,13 +67,12 @@ static dt_status read_comparison(struct dt_replay *replay, const json_t *record,
         free_entrants(&compared);
         return status;
     }
-    for (int i = 0; i < session->finals.entrant_count; i++)
-        dt_entrant_fini(&session->finals.entrants[i]);
     memcpy(session->finals.entrants, entrants, (size_t)compared.count * sizeof entrants[0]);
     session->finals.entrant_count = compared.count;
     session->finals.sets = compared.sets;
     session->finals.rounds = compared.rounds;
     dt_verdict_decide(session);
+    dt_verdict_settle(session);
     return DT_OK;
 }
 
@@ -165,6 +166,7 @@ dt_status dt_replay_record(struct dt_replay *replay, const json_t *record, const
 
 void dt_replay_end(struct dt_replay *replay)
 {
+    dt_verdict_settle(&replay->session);
     dt_verdict_end(&replay->session);
 }
 
