@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -243,15 +245,45 @@ json_t *dt_json_copy(const json_t *object)
     return copy;
 }
 
-static int append(const char *bytes, size_t size, void *text)
+struct writing {
+    struct dt_text *text;
+    bool string; /* between quotes, which Jansson writes one by one */
+};
+
+/* Jansson writes 0.85 with 17 digits, as 0.84999999999999998: the shortest text of the same number takes its place. */
+static bool add_shorter(const char *bytes, size_t size, struct dt_text *text)
 {
-    dt_text_add_bytes(text, bytes, size);
+    char number[40], shorter[40];
+    if (size < 18 || size >= sizeof number || memchr(bytes, '.', size) == NULL)
+        return false;
+    memcpy(number, bytes, size);
+    number[size] = 0;
+    double value = strtod(number, NULL);
+    for (int digits = 1; digits < 17; digits++) {
+        snprintf(shorter, sizeof shorter, "%.*g", digits, value);
+        if (strtod(shorter, NULL) == value) {
+            dt_text_add(text, "%s%s", shorter, strpbrk(shorter, ".e") == NULL ? ".0" : "");
+            return true;
+        }
+    }
+    return false;
+}
+
+static int append(const char *bytes, size_t size, void *context)
+{
+    struct writing *writing = context;
+    if (size == 1 && *bytes == '"')
+        writing->string = !writing->string;
+    if (writing->string || !add_shorter(bytes, size, writing->text))
+        dt_text_add_bytes(writing->text, bytes, size);
     return 0;
 }
 
 dt_status dt_json_text(const json_t *root, struct dt_text *text)
 {
-    if (root == NULL || json_dump_callback(root, append, text, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
+    struct writing writing = {.text = text};
+    if (root == NULL ||
+        json_dump_callback(root, append, &writing, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
         return dt_fail(DT_ENOMEM, "out of memory while writing JSON");
     return dt_text_status(text);
 }

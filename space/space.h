@@ -28,6 +28,8 @@ struct dt_axis {
     enum dt_role role;
     int count;                 /* values, at least 1 */
     const int64_t *values;     /* ascending for numbers; 0..count-1 for labels */
+    int digits;                /* of decimals: 0.85 is the value 85 with 2 digits; else 0 */
+    bool truth;                /* the values 0 and 1 are false and true */
     const char *const *labels; /* NULL for numbers; the texts of a category otherwise */
     int fallback;              /* index of the default value */
     const char *
@@ -58,6 +60,9 @@ dt_status dt_space_add_constant(struct dt_space *space, const char *name,
                                 int64_t value) DT_MUST_CHECK;
 dt_status dt_space_add_rule(struct dt_space *space, const char *expr,
                             const char *sentence) DT_MUST_CHECK;
+/* The same, with an expression of Python (space/expr/expr.h). */
+dt_status dt_space_add_python(struct dt_space *space, const char *expr,
+                              const char *sentence) DT_MUST_CHECK;
 
 /* An expression implied by the rules that is decided before them. It only speeds up the enumeration: it is never
  * listed, counted or explained. */
@@ -173,7 +178,14 @@ void dt_space_identity(const struct dt_space *space, struct dt_text *out);
 void dt_space_rule_code(const struct dt_space *space, int rule, struct dt_text *out);
 const char *dt_space_rule_text(const struct dt_space *space, int rule); /* as written; borrowed */
 
-/* Values. A value's text is its number or label. */
+/* Values. A value's text is its number, true or false, or its label: as it is, or in quotes where a plan's text needs
+ * them. */
+void dt_axis_plain(const struct dt_axis *axis, int64_t value, struct dt_text *out);
+void dt_axis_text(const struct dt_axis *axis, int64_t value, struct dt_text *out);
+double dt_axis_number(const struct dt_axis *axis, int64_t value); /* 0.85 of 85 with 2 digits */
+/* Reads what either of them wrote, or a JSON value writes; DT_EUSAGE: it is of another kind. */
+dt_status dt_axis_read_text(const struct dt_axis *axis, const char *text,
+                            int64_t *value) DT_MUST_CHECK;
 bool dt_space_constant(const struct dt_space *space, const char *name,
                        int64_t *value); /* false: no such constant */
 int64_t dt_point_value(const struct dt_space *space, const struct dt_point *point, int axis);

@@ -28,6 +28,7 @@ struct dt_derived {
 
 struct dt_rule {
     char *text, *sentence; /* sentence NULL: only prunes */
+    bool python;           /* the language of text */
     struct dt_expr *expr;
     uint32_t axes;    /* bit i: depends on axis i, also through derived names */
     uint32_t derived; /* bit i: the text names derived name i */
@@ -89,8 +90,6 @@ bool dt_rule_holds(const struct dt_rule *rule, const int64_t scope[]);
 
 /* Index of value in the axis, or -1. */
 int dt_axis_find(const struct dt_axis *axis, int64_t value);
-void dt_axis_text(const struct dt_axis *axis, int64_t value,
-                  struct dt_text *out); /* number or label */
 
 /* Axis values of a point. */
 void dt_point_values(const struct dt_space *space, const struct dt_point *point, int64_t values[]);

@@ -77,8 +77,10 @@ const char *dt_choice_word(const struct dt_engine *engine, const char *name, siz
 
 dt_status dt_engine_compile(const struct dt_engine *engine, const char *text, struct dt_expr **expr)
 {
-    const struct dt_vocabulary words = {engine->names, engine->labels, engine->label_counts,
-                                        engine->count};
+    const struct dt_vocabulary words = {.names = engine->names,
+                                        .labels = engine->labels,
+                                        .counts = engine->label_counts,
+                                        .count = engine->count};
     return dt_expr_new_of(text, &words, expr);
 }
 

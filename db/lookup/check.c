@@ -11,17 +11,8 @@
 
 static dt_status value_of(const struct dt_axis *axis, const json_t *item, int64_t *value)
 {
-    if (axis->labels == NULL && json_is_integer(item)) {
-        *value = json_integer_value(item);
+    if (dt_value_read(axis, item, value) == DT_OK)
         return DT_OK;
-    }
-    const char *label = json_string_value(item);
-    for (int i = 0; axis->labels != NULL && label != NULL && i < axis->count; i++) {
-        if (strcmp(axis->labels[i], label) == 0) {
-            *value = i;
-            return DT_OK;
-        }
-    }
     return dt_fail(DT_EINFEASIBLE, "its %s is of another kind than here", axis->name);
 }
 

@@ -16,7 +16,7 @@ static struct dt_original value_of(const struct dt_axis *axis, int i)
 {
     if (axis->labels != NULL)
         return (struct dt_original){.number = NAN, .text = axis->labels[i]};
-    return (struct dt_original){.number = (double)axis->values[i]};
+    return (struct dt_original){.number = dt_axis_number(axis, axis->values[i])};
 }
 
 /* For each value of an axis its index in the source's axis, or -1. */

@@ -33,12 +33,12 @@ void dt_block_fini(struct dt_block *block)
     *block = (struct dt_block){0};
 }
 
-static int64_t call(struct dt_block *block, const struct dt_term *term, int element)
+/* The values of the axes of an element; those that the term does not use may be any. */
+static void take_values(struct dt_block *block, const struct dt_term *term, int element,
+                        int64_t values[])
 {
     const struct dt_terms *terms = block->terms;
     const struct dt_space *space = terms->space;
-    const struct dt_derived *derived = &space->derived[term->number];
-    int64_t values[DT_AXES_MAX];
     for (int i = 0; i < space->axis_count; i++) {
         values[i] = space->axes[i].values[0];
         /* Its axes are among the terms, since the rule that calls it added them. */
@@ -46,7 +46,24 @@ static int64_t call(struct dt_block *block, const struct dt_term *term, int elem
             values[i] = block->sources[terms->axis_terms[i]][element];
     }
     block->work += 64;
+}
+
+static int64_t call(struct dt_block *block, const struct dt_term *term, int element)
+{
+    const struct dt_derived *derived = &block->terms->space->derived[term->number];
+    int64_t values[DT_AXES_MAX];
+    take_values(block, term, element, values);
     return derived->function(derived->context, values);
+}
+
+static bool part(struct dt_block *block, const struct dt_term *term, int element, int64_t *value)
+{
+    const struct dt_rule_part *row = &block->terms->parts[term->number];
+    const struct dt_space *space = block->terms->space;
+    int64_t values[DT_AXES_MAX], scope[DT_SCOPE_MAX];
+    take_values(block, term, element, values);
+    dt_space_scope(space, values, scope);
+    return dt_expr_real(row->rule->expr, row->first, row->last, scope, value);
 }
 
 static bool is_small(const struct dt_term *term)
@@ -96,6 +113,8 @@ static bool compute(struct dt_block *block, int term, int element, int64_t *valu
         *value = row->code == DT_OP_NUMBER ? row->number : call(block, row, element);
         return true;
     }
+    if (row->code == DT_OP_PART)
+        return part(block, row, element, value);
     if (!compute(block, row->left, element, &a))
         return false;
     if ((row->code == DT_OP_AND && a == 0) || (row->code == DT_OP_OR && a != 0)) {

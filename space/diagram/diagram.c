@@ -54,7 +54,8 @@ static bool add_live(struct builder *builder, int term, int depth, struct dt_nod
         nodes->terms[nodes->slots++] = term;
         return true;
     }
-    for (int i = 0; row->code == DT_OP_CALL && i < terms->space->axis_count; i++)
+    bool opaque = row->code == DT_OP_CALL || row->code == DT_OP_PART;
+    for (int i = 0; opaque && i < terms->space->axis_count; i++)
         if ((row->axes >> i & 1) != 0 && !add_live(builder, terms->axis_terms[i], depth, nodes))
             return false;
     return (row->code == DT_OP_NAME || row->left < 0 ||
@@ -82,7 +83,8 @@ static dt_status find_live(struct builder *builder, int depth, struct dt_nodes *
 static bool calls(const struct dt_terms *terms, int term)
 {
     const struct dt_term *row = &terms->rows[term];
-    return row->code == DT_OP_CALL || (row->left >= 0 && calls(terms, row->left)) ||
+    return row->code == DT_OP_CALL || row->code == DT_OP_PART ||
+           (row->left >= 0 && calls(terms, row->left)) ||
            (row->right >= 0 && calls(terms, row->right));
 }
 

@@ -102,9 +102,10 @@ static void mark(const struct run *run, int term, bool marks[])
 {
     const struct dt_terms *terms = run->task->terms;
     const struct dt_term *row = &terms->rows[term];
+    bool opaque = row->code == DT_OP_CALL || row->code == DT_OP_PART;
     for (int i = 0; i < run->task->from->slots; i++) {
         int slot = run->task->from->terms[i];
-        if (slot == term || (row->code == DT_OP_CALL && terms->rows[slot].code == DT_OP_NAME &&
+        if (slot == term || (opaque && terms->rows[slot].code == DT_OP_NAME &&
                              (row->axes >> terms->rows[slot].number & 1) != 0))
             marks[i] = true;
         if (slot == term)

@@ -17,7 +17,9 @@ struct operand {
 
 struct reading {
     struct dt_terms *terms;
+    const struct dt_rule *rule;
     const struct dt_expr *expr;
+    bool opaque[DT_EXPR_OPS]; /* its values are no integers, or may be none */
     struct dt_expr_kids kids[DT_EXPR_OPS];
     int made[DT_EXPR_OPS];                /* term of each operation, plus one */
     struct operand operands[DT_EXPR_OPS]; /* a stack, shared by nested chains */
@@ -128,6 +130,7 @@ static int build_pair(struct reading *reading, int op)
     enum dt_expr_code code = reading->expr->ops[op].code;
     int left = build(reading, reading->kids[op].left);
     int right = build(reading, reading->kids[op].right);
+    code = code == DT_OP_FLOOR ? DT_OP_DIVIDE : code == DT_OP_FLOOR_MODULO ? DT_OP_MODULO : code;
     if (!terms->failed && code == DT_OP_MODULO && terms->rows[right].code == DT_OP_NUMBER &&
         terms->rows[right].number > 0 && terms->rows[left].sound && terms->rows[left].low >= 0)
         return reduce(terms, left, right);
@@ -175,13 +178,82 @@ static int build_name(struct reading *reading, int64_t name)
     return dt_terms_leaf(reading->terms, DT_OP_NUMBER, space->constants.values[constant]);
 }
 
+static bool is_logical(enum dt_expr_code code)
+{
+    return code == DT_OP_AND || code == DT_OP_OR || code == DT_OP_NOT;
+}
+
+/* Rounding down and cutting off are the same where neither operand is negative. */
+static bool rounds_down(struct reading *reading, int op)
+{
+    int left = build(reading, reading->kids[op].left);
+    int right = build(reading, reading->kids[op].right);
+    const struct dt_term *rows = reading->terms->rows;
+    return reading->terms->failed || !rows[left].sound || !rows[right].sound ||
+           rows[left].low < 0 || rows[right].low < 0;
+}
+
+/* Marks what the terms, which are integers, cannot hold. Operands come before their operation. */
+static void find_opaque(struct reading *reading)
+{
+    const struct dt_expr *expr = reading->expr;
+    for (int op = 0; op < expr->count; op++) {
+        enum dt_expr_code code = expr->ops[op].code;
+        const struct dt_expr_kids *kids = &reading->kids[op];
+        bool opaque = code == DT_OP_REAL || code == DT_OP_QUOTIENT || code == DT_OP_POWER ||
+                      (code == DT_OP_NAME && expr->categories[expr->ops[op].argument].digits > 0);
+        if (code == DT_OP_BOOL || is_logical(code))
+            continue;
+        opaque = opaque || (kids->left >= 0 && reading->opaque[kids->left]);
+        for (int kid = kids->right; kid >= 0; kid = reading->kids[kid].next)
+            opaque = opaque || reading->opaque[kid];
+        if (!opaque && (code == DT_OP_FLOOR || code == DT_OP_FLOOR_MODULO))
+            opaque = rounds_down(reading, op);
+        reading->opaque[op] = opaque;
+    }
+}
+
+static uint32_t axes_of(const struct reading *reading, int first, int last)
+{
+    const struct dt_space *space = reading->terms->space;
+    uint32_t axes = 0;
+    for (int op = first; op <= last; op++) {
+        int64_t name = reading->expr->ops[op].argument;
+        int64_t derived = name - space->axis_count - space->constants.count;
+        if (reading->expr->ops[op].code != DT_OP_NAME)
+            continue;
+        if (name < space->axis_count)
+            axes |= UINT32_C(1) << name;
+        else if (derived >= 0)
+            axes |= space->derived[derived].axes;
+    }
+    return axes;
+}
+
+static int build_part(struct reading *reading, int op)
+{
+    struct dt_terms *terms = reading->terms;
+    int first = op;
+    while (reading->kids[first].left >= 0)
+        first = reading->kids[first].left;
+    if (terms->failed || DT_GROW(terms->parts, terms->part_count, 1) != DT_OK) {
+        terms->failed = true;
+        return 0;
+    }
+    terms->parts[terms->part_count] = (struct dt_rule_part){
+        .rule = reading->rule, .first = first, .last = op, .axes = axes_of(reading, first, op)};
+    return dt_terms_leaf(terms, DT_OP_PART, terms->part_count++);
+}
+
 static int build(struct reading *reading, int op)
 {
     const struct dt_expr_op *row = &reading->expr->ops[op];
     int term;
     if (reading->made[op] > 0)
         return reading->made[op] - 1;
-    if (row->code == DT_OP_NUMBER)
+    if (reading->opaque[op])
+        term = build_part(reading, op);
+    else if (row->code == DT_OP_NUMBER)
         term = dt_terms_leaf(reading->terms, DT_OP_NUMBER, row->argument);
     else if (row->code == DT_OP_NAME)
         term = build_name(reading, row->argument);
@@ -230,8 +302,10 @@ dt_status dt_terms_add(struct dt_terms *terms, const struct dt_rule *rule)
     dt_status status = reading != NULL ? DT_OK : DT_ENOMEM;
     if (status == DT_OK) {
         reading->terms = terms;
+        reading->rule = rule;
         reading->expr = rule->expr;
         int root = dt_expr_tree(rule->expr, reading->kids);
+        find_opaque(reading);
         status = split(reading, root, false);
     }
     if (status == DT_ENOMEM || terms->failed)

@@ -83,7 +83,7 @@ void dt_term_range(const struct dt_terms *terms, struct dt_term *term)
 {
     const struct dt_term *a = term->left >= 0 ? &terms->rows[term->left] : NULL;
     const struct dt_term *b = term->right >= 0 ? &terms->rows[term->right] : NULL;
-    term->sound = (a == NULL || a->sound) && (b == NULL || b->sound);
+    term->sound = (a == NULL || a->sound) && (b == NULL || b->sound) && term->code != DT_OP_PART;
     term->low = 0;
     term->high = 1;
     if (!term->sound) {

@@ -50,6 +50,8 @@ static void place(struct dt_terms *terms, struct dt_term *term)
         term->axes = UINT32_C(1) << term->number;
     if (term->code == DT_OP_CALL)
         term->axes = terms->space->derived[term->number].axes;
+    if (term->code == DT_OP_PART)
+        term->axes = terms->parts[term->number].axes;
     term->depth = -1;
     for (int i = 0; i < terms->space->axis_count; i++)
         if ((term->axes >> i & 1) != 0 && terms->position[i] > term->depth)
@@ -163,5 +165,6 @@ void dt_terms_fini(struct dt_terms *terms)
     free(terms->rows);
     free(terms->slots);
     free(terms->roots);
+    free(terms->parts);
     *terms = (struct dt_terms){0};
 }

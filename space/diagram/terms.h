@@ -12,15 +12,23 @@
 #include "space/space_int.h"
 
 struct dt_term {
-    enum dt_expr_code code; /* DT_OP_NAME: an axis; DT_OP_CALL: a derived name */
-    bool sound;             /* cannot fail, whatever the values of the axes */
-    bool root;              /* is one of the roots */
-    int left, right;        /* terms, or -1 */
-    int depth;              /* position of its last axis in the order; -1: a number */
-    int levels;             /* arrays needed to compute it */
+    enum dt_expr_code
+        code;        /* DT_OP_NAME: an axis; DT_OP_CALL: a derived name; DT_OP_PART: of parts[] */
+    bool sound;      /* cannot fail, whatever the values of the axes */
+    bool root;       /* is one of the roots */
+    int left, right; /* terms, or -1 */
+    int depth;       /* position of its last axis in the order; -1: a number */
+    int levels;      /* arrays needed to compute it */
     uint32_t axes;
-    int64_t number;    /* number, axis or derived name */
+    int64_t number;    /* number, axis, derived name or part */
     int64_t low, high; /* range of its values; everything unless it is sound */
+};
+
+/* Operations of a rule whose values are no integers, or may be none: they are computed for one element at a time. */
+struct dt_rule_part {
+    const struct dt_rule *rule;
+    int first, last; /* operations */
+    uint32_t axes;
 };
 
 struct dt_terms {
@@ -29,6 +37,8 @@ struct dt_terms {
     int axis_terms[DT_AXES_MAX]; /* the term of each axis */
     struct dt_term *rows;
     int count, room;
+    struct dt_rule_part *parts;
+    int part_count;
     int *slots; /* a hash table of rows, plus one */
     uint32_t mask;
     int *roots;

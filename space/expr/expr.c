@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A stack machine: a rule is decided millions of times while a space is enumerated, and a flat array of operations is
  * fast enough and needs no free. */
+#include "space/expr/decimal.h"
 #include "space/expr/expr_int.h"
 
 #include <stdlib.h>
@@ -25,9 +26,14 @@ dt_status dt_expr_new_of(const char *text, const struct dt_vocabulary *words, st
         free(expr);
         return dt_fail(DT_ENOMEM, "out of memory while reading a rule");
     }
-    for (int i = 0; words->labels != NULL && i < words->count; i++) {
-        expr->categories[i].labels = words->labels[i];
-        expr->categories[i].count = words->counts[i];
+    expr->python = words->python;
+    for (int i = 0; i < words->count; i++) {
+        expr->categories[i].size = (int)strlen(words->names[i]);
+        expr->categories[i].digits = words->digits != NULL ? words->digits[i] : 0;
+        if (words->labels != NULL) {
+            expr->categories[i].labels = words->labels[i];
+            expr->categories[i].count = words->counts[i];
+        }
     }
     dt_status status = dt_expr_parse(expr, words);
     if (status != DT_OK) {
@@ -56,6 +62,12 @@ const char *dt_expr_text(const struct dt_expr *expr)
     return expr->text;
 }
 
+static int64_t rounded_down(enum dt_expr_code code, int64_t a, int64_t b)
+{
+    bool between = a % b != 0 && (a < 0) != (b < 0);
+    return code == DT_OP_FLOOR ? a / b - between : a % b + (between ? b : 0);
+}
+
 /* false on overflow or division by zero. */
 static bool arithmetic(enum dt_expr_code code, int64_t a, int64_t b, int64_t *out)
 {
@@ -70,7 +82,9 @@ static bool arithmetic(enum dt_expr_code code, int64_t a, int64_t b, int64_t *ou
         /* C leaves INT64_MIN % -1 undefined, as the quotient overflows. */
         if (b == 0 || (a == INT64_MIN && b == -1))
             return false;
-        *out = code == DT_OP_DIVIDE ? a / b : a % b;
+        *out = code == DT_OP_DIVIDE   ? a / b
+               : code == DT_OP_MODULO ? a % b
+                                      : rounded_down(code, a, b);
         return true;
     }
 }
@@ -105,6 +119,8 @@ bool dt_expr_apply(enum dt_expr_code code, int64_t a, int64_t b, int64_t *out)
     case DT_OP_MULTIPLY:
     case DT_OP_DIVIDE:
     case DT_OP_MODULO:
+    case DT_OP_FLOOR:
+    case DT_OP_FLOOR_MODULO:
         return arithmetic(code, a, b, out);
     case DT_OP_NEGATE:
         return arithmetic(DT_OP_SUBTRACT, 0, a, out);
@@ -128,7 +144,7 @@ bool dt_expr_apply(enum dt_expr_code code, int64_t a, int64_t b, int64_t *out)
 
 static dt_status undefined(const struct dt_expr *expr, const struct dt_expr_op *op, int64_t divisor)
 {
-    if ((op->code == DT_OP_DIVIDE || op->code == DT_OP_MODULO) && divisor == 0)
+    if (op->code >= DT_OP_DIVIDE && op->code <= DT_OP_FLOOR_MODULO && divisor == 0)
         return dt_expr_fail(expr->text, op->column, "division by zero");
     return dt_expr_fail(expr->text, op->column, "the result does not fit 64 bits");
 }
@@ -141,12 +157,22 @@ static int64_t one_of(const int64_t *tested, int64_t n)
     return 0;
 }
 
+static dt_status eval_real(const struct dt_expr *expr, const int64_t values[], int64_t *result)
+{
+    struct dt_number number;
+    DT_TRY(dt_expr_number(expr, values, &number));
+    *result = number.real ? number.value != 0 : number.integer;
+    return DT_OK;
+}
+
 /* The analyzer cannot know that the parser's code never pops more than it pushed. */
 /* NOLINTBEGIN(clang-analyzer-core.*) */
 dt_status dt_expr_eval(const struct dt_expr *expr, const int64_t values[], int64_t *result)
 {
     int64_t stack[DT_EXPR_OPS + 1]; /* the first is never read: top points at it while empty */
     int64_t *top = stack;
+    if (expr->real)
+        return eval_real(expr, values, result);
     for (int i = 0; i < expr->count; i++) {
         const struct dt_expr_op *op = &expr->ops[i];
         switch (op->code) {
@@ -161,6 +187,8 @@ dt_status dt_expr_eval(const struct dt_expr *expr, const int64_t values[], int64
         case DT_OP_MULTIPLY:
         case DT_OP_DIVIDE:
         case DT_OP_MODULO:
+        case DT_OP_FLOOR:
+        case DT_OP_FLOOR_MODULO:
             top--;
             if (!arithmetic(op->code, top[0], top[1], top))
                 return undefined(expr, op, top[1]);
@@ -203,7 +231,7 @@ static void add_value(const struct dt_expr *expr, int name, int64_t value, struc
     if (expr->categories[name].labels != NULL && value >= 0 && value < expr->categories[name].count)
         dt_text_add(out, "%s", expr->categories[name].labels[value]);
     else
-        dt_text_add(out, "%lld", (long long)value);
+        dt_decimal_add(value, expr->categories[name].digits, out);
 }
 
 /* Operands keep their order in postfix code, so the names come in the order of the text. A name gets parentheses where
@@ -214,11 +242,10 @@ void dt_expr_explain(const struct dt_expr *expr, const int64_t values[], struct 
     size_t at = 0;
     for (int i = 0; i < expr->count; i++) {
         const struct dt_expr_op *op = &expr->ops[i];
-        if (op->code != DT_OP_NAME)
+        size_t start = (size_t)op->column - 1;
+        if (op->code != DT_OP_NAME || start < at) /* the middle of a chain is there twice */
             continue;
-        size_t start = (size_t)op->column - 1, end = start;
-        while (strchr(" \t\r\n=!<>+-*/%,()&|", text[end]) == NULL)
-            end++;
+        size_t end = start + (size_t)expr->categories[op->argument].size;
         bool bare = start == 0 || (text[start - 1] == '(' && text[end] == ')');
         dt_text_add_bytes(out, text + at, start - at);
         dt_text_add(out, "%s%.*s=", bare ? "" : "(", (int)(end - start), text + start);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* expr - the language of rules: integers, + - * / %, comparisons, && || !, min(a,b) max(a,b), `name in (1,2,4)`, and
- * `kind == "fast"`, with quotes of either sort, where a name's values have labels
+/* expr - the language of rules: numbers, + - * / // % **, comparisons, && || ! (and, or, not), min(a, b) max(a, b), true and
+ * false, `name in (1, 2, 4)`, and `kind == "fast"`, with quotes of either sort, where a name's values have labels
  *
- * Compiled once against a list of names, then evaluated on an array of values. C semantics; a division by zero or an
- * overflow makes the rule fail (dt_expr_eval reports it). At most 4096 bytes, 512 operations, 32 levels.
+ * Compiled once against a list of names, then evaluated on an array of values. Comparisons chain as in mathematics and in
+ * Python: `32 <= x * y <= 1024`. Integers are computed as in C, `//` rounds down; decimals are compared to 12 digits. A
+ * division by zero or an overflow makes the rule fail (dt_expr_eval reports it). At most 4096 bytes, 512 operations, 32
+ * levels. Rules in Python (dt_vocabulary.python) have Python's operators and results instead.
  */
 #ifndef DT_SPACE_EXPR_EXPR_H
 #define DT_SPACE_EXPR_EXPR_H
@@ -11,6 +13,7 @@
 #include "base/status.h"
 #include "base/text.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct dt_expr; /* immutable after compilation; any thread may evaluate it */
@@ -27,6 +30,8 @@ struct dt_vocabulary {
     const char *const *const *labels;
     const int *counts;
     int count;
+    const int *digits; /* of each name's values, after the decimal point; NULL: integers */
+    bool python;       /* the rule is an expression of Python */
 };
 dt_status dt_expr_new_of(const char *text, const struct dt_vocabulary *words,
                          struct dt_expr **expr) DT_MUST_CHECK;
@@ -39,9 +44,18 @@ struct dt_names {
 struct dt_names dt_expr_names(const struct dt_expr *expr);
 const char *dt_expr_text(const struct dt_expr *expr);
 
-/* *result is the value (comparisons give 0 or 1). DT_EUSAGE on division by zero or overflow, with a sentence. */
+/* *result is the value (comparisons give 0 or 1; a decimal gives whether it is not zero). DT_EUSAGE on division by zero or overflow, with a sentence. */
 dt_status dt_expr_eval(const struct dt_expr *expr, const int64_t values[],
                        int64_t *result) DT_MUST_CHECK;
+
+/* The value as a number: an integer, or a double. */
+struct dt_number {
+    bool real;
+    int64_t integer;
+    double value; /* of both */
+};
+dt_status dt_expr_number(const struct dt_expr *expr, const int64_t values[],
+                         struct dt_number *number) DT_MUST_CHECK;
 
 /* The text with the values of the names: "heads=6 % (ulysses=4) == 0" */
 void dt_expr_explain(const struct dt_expr *expr, const int64_t values[], struct dt_text *out);

@@ -12,12 +12,17 @@ enum { DT_EXPR_BYTES = 4096, DT_EXPR_OPS = 512, DT_EXPR_LEVELS = 32, DT_EXPR_NAM
 
 enum dt_expr_code {
     DT_OP_NUMBER, /* push argument */
+    DT_OP_REAL,   /* push the double whose bits argument has */
     DT_OP_NAME,   /* push values[argument] */
     DT_OP_ADD,
     DT_OP_SUBTRACT,
     DT_OP_MULTIPLY,
-    DT_OP_DIVIDE,
-    DT_OP_MODULO,
+    DT_OP_DIVIDE,       /* of integers as in C; exact where one is a decimal */
+    DT_OP_MODULO,       /* with the sign of the left operand */
+    DT_OP_QUOTIENT,     /* of real numbers */
+    DT_OP_FLOOR,        /* the quotient rounded down */
+    DT_OP_FLOOR_MODULO, /* with the sign of the right operand */
+    DT_OP_POWER,
     DT_OP_EQUAL,
     DT_OP_UNEQUAL,
     DT_OP_LESS,
@@ -32,8 +37,9 @@ enum dt_expr_code {
     DT_OP_AND,  /* top is 0: leave 0 and go on at op `argument`; else drop it */
     DT_OP_OR,   /* top is not 0: leave 1 and go on at op `argument`; else drop it */
     DT_OP_IN,   /* `argument` items above the tested value; leaves 0 or 1 */
-    /* never in a rule's code: a derived name, for further compilation (space/diagram) */
-    DT_OP_CALL
+    /* never in a rule's code, for further compilation (space/diagram): a derived name, a part of a rule */
+    DT_OP_CALL,
+    DT_OP_PART
 };
 
 struct dt_expr_op {
@@ -45,10 +51,14 @@ struct dt_expr_op {
 struct dt_expr {
     char *text;
     int count;
+    bool python; /* its language */
+    bool real;   /* has an operation whose result may be no integer */
     struct dt_names names;
     struct {
         const char *const *labels; /* NULL: numbers */
         int count;
+        int digits; /* after the decimal point: a value is the name's value / 10^digits */
+        int size;   /* of the name */
     } categories[DT_EXPR_NAMES];
     struct dt_expr_op ops[DT_EXPR_OPS];
 };
@@ -62,7 +72,13 @@ struct dt_expr_kids {
 /* kids[DT_EXPR_OPS]; returns the operation whose value is the rule's. */
 int dt_expr_tree(const struct dt_expr *expr, struct dt_expr_kids kids[]);
 
-/* Applies one operation that is neither a leaf nor `in`; unary operations ignore b. false: it fails. */
+/* The operations from first to last, which are one whole operand. Returns false when it fails: a division by zero, no real
+ * number. */
+bool dt_expr_real(const struct dt_expr *expr, int first, int last, const int64_t values[],
+                  int64_t *result);
+
+/* Applies one operation on integers that is neither a leaf nor `in`, a quotient or a power; unary operations
+ * ignore b. false: it fails. */
 bool dt_expr_apply(enum dt_expr_code code, int64_t a, int64_t b, int64_t *out);
 
 /* Fills count, names and ops from text. */

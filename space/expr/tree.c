@@ -23,6 +23,7 @@ int dt_expr_tree(const struct dt_expr *expr, struct dt_expr_kids kids[])
         kids[op] = (struct dt_expr_kids){.left = -1, .right = -1, .next = -1};
         switch (expr->ops[op].code) {
         case DT_OP_NUMBER:
+        case DT_OP_REAL:
         case DT_OP_NAME:
             break;
         case DT_OP_NEGATE:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads one parameter: its values, as a list or a range, and its other fields. */
+#include "space/expr/decimal.h"
 #include "space/json/json_int.h"
 
 #include <stdio.h>
@@ -12,23 +13,73 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static bool decimal_of(const json_t *value, struct dt_decimal *decimal)
+{
+    *decimal = (struct dt_decimal){.value = json_integer_value(value)};
+    return json_is_integer(value) ||
+           (json_is_real(value) && dt_decimal_of(json_real_value(value), decimal));
+}
+
+static dt_status no_number(const struct dt_reading *reading, int i, const json_t *value)
+{
+    if (json_is_real(value))
+        return dt_fail(DT_EUSAGE,
+                       "%s: parameter '%s': value %d has more than %d digits after the point or "
+                       "does not fit 64 bits",
+                       reading->what, reading->axis.name, i + 1, DT_DIGITS_MAX);
+    return dt_fail(DT_EUSAGE, "%s: parameter '%s': value %d is not a number as the first one is",
+                   reading->what, reading->axis.name, i + 1);
+}
+
+/* Integers, or decimals that all get the digits of the longest. */
 static dt_status read_numbers(struct dt_reading *reading, const json_t *list)
+{
+    struct dt_axis *axis = &reading->axis;
+    struct dt_decimal decimal;
+    for (int i = 0; i < axis->count; i++) {
+        const json_t *value = json_array_get(list, (size_t)i);
+        if (!decimal_of(value, &decimal))
+            return no_number(reading, i, value);
+        axis->digits = decimal.digits > axis->digits ? decimal.digits : axis->digits;
+    }
+    for (int i = 0; i < axis->count; i++) {
+        const json_t *value = json_array_get(list, (size_t)i);
+        if (!decimal_of(value, &decimal) ||
+            !dt_decimal_widen(decimal, axis->digits, &reading->values[i]))
+            return no_number(reading, i, value);
+    }
+    axis->values = reading->values;
+    qsort(reading->values, (size_t)axis->count, sizeof reading->values[0], ascending);
+    for (int i = 1; i < axis->count; i++) {
+        if (reading->values[i] != reading->values[i - 1])
+            continue;
+        struct dt_text text = {0};
+        dt_decimal_add(reading->values[i], axis->digits, &text);
+        dt_status status = dt_fail(DT_EUSAGE, "%s: parameter '%s': the value %s is given twice",
+                                   reading->what, axis->name, dt_text_at(&text));
+        dt_text_fini(&text);
+        return status;
+    }
+    return DT_OK;
+}
+
+static dt_status read_truths(struct dt_reading *reading, const json_t *list)
 {
     struct dt_axis *axis = &reading->axis;
     for (int i = 0; i < axis->count; i++) {
         const json_t *value = json_array_get(list, (size_t)i);
-        if (!json_is_integer(value))
+        if (!json_is_boolean(value))
             return dt_fail(DT_EUSAGE,
-                           "%s: parameter '%s': value %d is not an integer as the first one is",
+                           "%s: parameter '%s': value %d is not true or false as the first one is",
                            reading->what, axis->name, i + 1);
-        reading->values[i] = json_integer_value(value);
+        reading->values[i] = json_is_true(value);
     }
-    axis->values = reading->values;
+    if (axis->count > 2 || (axis->count == 2 && reading->values[0] == reading->values[1]))
+        return dt_fail(DT_EUSAGE, "%s: parameter '%s': true or false is given twice", reading->what,
+                       axis->name);
     qsort(reading->values, (size_t)axis->count, sizeof reading->values[0], ascending);
-    for (int i = 1; i < axis->count; i++)
-        if (reading->values[i] == reading->values[i - 1])
-            return dt_fail(DT_EUSAGE, "%s: parameter '%s': the value %lld is given twice",
-                           reading->what, axis->name, (long long)reading->values[i]);
+    axis->values = reading->values;
+    axis->truth = true;
     return DT_OK;
 }
 
@@ -46,8 +97,37 @@ static dt_status read_labels(struct dt_reading *reading, const json_t *list)
     return DT_OK;
 }
 
-/* {"from": 8, "to": 64, "step": 8} or {"from": 1, "to": 1024, "factor": 2}; values beyond the last step are left
- * out. */
+/* Sets *value to the field as an integer of that many digits. */
+static dt_status read_end(const json_t *range, const char *what, const char *name, int digits,
+                          int64_t least, int64_t *value)
+{
+    if (digits == 0)
+        return dt_json_int(range, what, name, least, INT64_MAX, value);
+    struct dt_decimal decimal;
+    const json_t *field = json_object_get(range, name);
+    if (field == NULL)
+        return dt_fail(DT_EUSAGE, "%s: '%s' is missing", what, name);
+    if (!decimal_of(field, &decimal) || !dt_decimal_widen(decimal, digits, value))
+        return dt_fail(DT_EUSAGE, "%s: '%s' is not a number of at most %d digits after the point",
+                       what, name, DT_DIGITS_MAX);
+    return *value >= least ? DT_OK : dt_fail(DT_EUSAGE, "%s: '%s' is too small", what, name);
+}
+
+static int digits_of(const json_t *range)
+{
+    static const char *const names[] = {"from", "to", "step"};
+    int digits = 0;
+    for (int i = 0; i < 3; i++) {
+        struct dt_decimal decimal;
+        const json_t *field = json_object_get(range, names[i]);
+        if (field != NULL && decimal_of(field, &decimal) && decimal.digits > digits)
+            digits = decimal.digits;
+    }
+    return digits;
+}
+
+/* {"from": 8, "to": 64, "step": 8} or {"from": 1, "to": 1024, "factor": 2}, also with decimals; values beyond the last
+ * step are left out. */
 static dt_status read_range(struct dt_reading *reading, const json_t *range)
 {
     static const char *const known[] = {"from", "to", "step", "factor", NULL};
@@ -59,10 +139,13 @@ static dt_status read_range(struct dt_reading *reading, const json_t *range)
     if (dt_json_has(range, "step") && dt_json_has(range, "factor"))
         return dt_fail(DT_EUSAGE, "%s: a range has a 'step' or a 'factor', not both", what);
     bool grows = dt_json_has(range, "factor");
-    DT_TRY(dt_json_int(range, what, "from", grows ? 1 : INT64_MIN, INT64_MAX, &from));
-    DT_TRY(dt_json_int(range, what, "to", from, INT64_MAX, &to));
+    axis->digits = digits_of(range);
+    DT_TRY(read_end(range, what, "from", axis->digits, grows ? 1 : INT64_MIN, &from));
+    DT_TRY(read_end(range, what, "to", axis->digits, from, &to));
     if (dt_json_has(range, "step"))
-        DT_TRY(dt_json_int(range, what, "step", 1, INT64_MAX, &step));
+        DT_TRY(read_end(range, what, "step", axis->digits, 1, &step));
+    else if (axis->digits > 0 && !grows)
+        return dt_fail(DT_EUSAGE, "%s: a range of decimals has a 'step' or a 'factor'", what);
     if (grows)
         DT_TRY(dt_json_int(range, what, "factor", 2, INT64_MAX, &factor));
     bool more = true;
@@ -91,11 +174,21 @@ static dt_status read_values(struct dt_reading *reading, const json_t *list)
         return dt_fail(DT_EUSAGE, "%s: parameter '%.80s' has %zu values, expected 1 to %d",
                        reading->what, axis->name, n, DT_VALUES_MAX);
     axis->count = (int)n;
-    if (json_is_integer(json_array_get(list, 0)))
+    for (size_t i = 0; i < n; i++)
+        if (json_is_null(json_array_get(list, i)))
+            return dt_fail(
+                DT_EUSAGE,
+                "%s: parameter '%.80s': null is no value; a text of no bytes, \"\", is a "
+                "word that is left out of the command, and 'when' is for a parameter "
+                "that does not always exist",
+                reading->what, axis->name);
+    if (json_is_number(json_array_get(list, 0)))
         return read_numbers(reading, list);
+    if (json_is_boolean(json_array_get(list, 0)))
+        return read_truths(reading, list);
     if (json_is_string(json_array_get(list, 0)))
         return read_labels(reading, list);
-    return dt_fail(DT_EUSAGE, "%s: parameter '%.80s': values are integers or strings",
+    return dt_fail(DT_EUSAGE, "%s: parameter '%.80s': values are numbers, texts, or true and false",
                    reading->what, axis->name);
 }
 
@@ -107,9 +200,14 @@ static dt_status read_default(struct dt_reading *reading, const json_t *value, c
         value = json_object_get(values, "from");
     else if (value == NULL)
         value = json_array_get(values, 0);
+    int64_t number = 0;
+    struct dt_decimal decimal;
     axis->fallback = -1;
-    if (axis->labels == NULL && json_is_integer(value))
-        axis->fallback = dt_axis_find(axis, json_integer_value(value));
+    if (axis->truth && json_is_boolean(value))
+        axis->fallback = dt_axis_find(axis, json_is_true(value));
+    else if (axis->labels == NULL && !axis->truth && decimal_of(value, &decimal) &&
+             decimal.digits <= axis->digits && dt_decimal_widen(decimal, axis->digits, &number))
+        axis->fallback = dt_axis_find(axis, number);
     for (int i = 0; axis->labels != NULL && json_is_string(value) && i < axis->count; i++)
         if (strcmp(axis->labels[i], json_string_value(value)) == 0)
             axis->fallback = i;
@@ -167,7 +265,7 @@ static dt_status check_counts(const struct dt_reading *reading)
     const struct dt_axis *axis = &reading->axis;
     bool counted =
         axis->role == DT_ROLE_RANKS || axis->role == DT_ROLE_BATCH || axis->role == DT_ROLE_THREADS;
-    if (counted && (axis->labels != NULL || axis->values[0] < 1))
+    if (counted && (axis->labels != NULL || axis->truth || axis->digits > 0 || axis->values[0] < 1))
         return dt_fail(DT_EUSAGE,
                        "%s: parameter '%s' of role %s needs integers of at least 1 for values",
                        reading->what, axis->name, dt_role_text(axis->role));

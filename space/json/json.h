@@ -6,6 +6,11 @@
 #include "base/json.h"
 #include "space/space.h"
 
+/* A value of an axis as JSON (new reference), and read back. DT_EUSAGE: it is of another kind. */
+json_t *dt_value_json(const struct dt_axis *axis, int64_t value);
+dt_status dt_value_read(const struct dt_axis *axis, const json_t *json,
+                        int64_t *value) DT_MUST_CHECK;
+
 json_t *dt_point_json(const struct dt_space *space,
                       const struct dt_point *point); /* {"ranks": 2, ...}, new reference */
 dt_status dt_point_from_json(const struct dt_space *space, const json_t *plan,
@@ -27,13 +32,17 @@ dt_status dt_space_explain(const struct dt_space *space, const int64_t values[],
 void dt_explanation_fini(struct dt_explanation *explanation);
 
 /* {"parameters": [{"name","values","role","default","doc"}] or {name: values or the same object},
- *  "rules": [{"if","say"} or "expr"], "constants": {name: int}, "cartesian": n, "valid": n}
+ *  "rules": [{"if" or "python","say"} or "expr"], "constants": {name: int}, "cartesian": n, "valid": n}
  * from a worker's hello or a user's file. values: [ints or strings], {"from","to","step"} or {"from","to","factor"}. The
  * two counts, if present, are compared. The space is sealed. docs/search.md describes the format. */
 dt_status dt_space_from_json(const json_t *root, const char *what,
                              struct dt_space **space) DT_MUST_CHECK;
 
-/* The same, compiled only: without the counts. */
+/* A user's file in that form, also one of Kernel Tuner (T1); what: the first words of each message. DT_EIO: it cannot be read;
+ * DT_EUSAGE: it has an unknown field, or is in no form that is read. */
+dt_status dt_space_file(const char *path, const char *what, json_t **root) DT_MUST_CHECK;
+
+/* The same as dt_space_from_json, compiled only: without the counts. */
 dt_status dt_space_rules_from_json(const json_t *root, const char *what,
                                    struct dt_space **space) DT_MUST_CHECK;
 

@@ -17,7 +17,6 @@ struct dt_reading {
 dt_status dt_axis_read(struct dt_space *space, struct dt_reading *reading, const char *name,
                        const json_t *object) DT_MUST_CHECK;
 
-json_t *dt_value_json(const struct dt_axis *axis, int64_t value);
 /* {"ranks": 2, ...} for values that need not be feasible. */
 json_t *dt_values_json(const struct dt_space *space, const int64_t values[]);
 

@@ -58,14 +58,16 @@ static dt_status read_rules(struct dt_space *space, const json_t *root, const ch
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *row = json_array_get(list, i);
         const char *expr = json_string_value(row), *sentence = NULL;
+        bool python = dt_json_has(row, "python");
         if (expr == NULL && !json_is_object(row))
             return dt_fail(DT_EUSAGE, "%s: rule %zu is neither a string nor {\"if\", \"say\"}",
                            what, i + 1);
         if (expr == NULL)
-            DT_TRY(dt_json_string(row, what, "if", &expr));
+            DT_TRY(dt_json_string(row, what, python ? "python" : "if", &expr));
         if (json_is_object(row) && dt_json_has(row, "say"))
             DT_TRY(dt_json_string(row, what, "say", &sentence));
-        DT_TRY(dt_space_add_rule(space, expr, sentence));
+        DT_TRY(python ? dt_space_add_python(space, expr, sentence)
+                      : dt_space_add_rule(space, expr, sentence));
     }
     return DT_OK;
 }
@@ -137,39 +139,6 @@ dt_status dt_space_from_json(const json_t *root, const char *what, struct dt_spa
 dt_status dt_space_rules_from_json(const json_t *root, const char *what, struct dt_space **space)
 {
     return read_space(root, what, fill_rules, space);
-}
-
-/* A key that is similar to a known one is a misspelling; other unknown keys are ignored. */
-static dt_status check_keys(const json_t *root, const char *what)
-{
-    static const char *const known[] = {"parameters", "rules", "constants",
-                                        "cartesian",  "valid", NULL};
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)root, key, value)
-    {
-        const char *near = dt_json_nearest(key, known);
-        if (near != NULL && strcmp(near, key) != 0)
-            return dt_fail(DT_EUSAGE, "%s: unknown '%.80s', did you mean '%s'?", what, key, near);
-    }
-    return DT_OK;
-}
-
-dt_status dt_space_read(const char *path, struct dt_space **space)
-{
-    json_t *root = NULL;
-    char what[512];
-    snprintf(what, sizeof what, "the space %.480s", path);
-    DT_TRY(dt_json_read(path, "the space", &root));
-    dt_status status = DT_OK;
-    if (!json_is_object(root))
-        status = dt_fail(DT_EUSAGE, "%s is not a JSON object", what);
-    if (status == DT_OK)
-        status = check_keys(root, what);
-    if (status == DT_OK)
-        status = dt_space_from_json(root, what, space);
-    json_decref(root);
-    return status;
 }
 
 dt_status dt_space_axes_from_json(const json_t *root, const char *what, struct dt_space **space)

@@ -60,14 +60,18 @@ void dt_space_free(struct dt_space *space)
 /* A name must be a word of the rules' language, short, and unused. */
 static dt_status check_name(const struct dt_space *space, const char *name)
 {
-    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-    if (n == 0 || n != strlen(name) || n > 63 || (name[0] >= '0' && name[0] <= '9'))
+    static const char *const words[] = {"in",  "min",  "max",   "and",  "or",
+                                        "not", "true", "false", "True", "False"};
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.-");
+    bool begins = n > 0 && (name[0] < '0' || name[0] > '9') && name[0] != '.' && name[0] != '-';
+    if (!begins || n != strlen(name) || n > 63 || name[n - 1] == '.' || name[n - 1] == '-')
         return dt_fail(DT_EUSAGE,
-                       "'%.80s' is not a name: letters, digits and '_', at most 63, no digit "
-                       "first",
+                       "'%.80s' is not a name: letters, digits, '_', '-' and '.', at most 63, "
+                       "begun by a letter or '_' and not ended by '-' or '.'",
                        name);
-    if (strcmp(name, "in") == 0 || strcmp(name, "min") == 0 || strcmp(name, "max") == 0)
-        return dt_fail(DT_EUSAGE, "'%s' cannot be a name, it is a word of the rules", name);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(name, words[i]) == 0)
+            return dt_fail(DT_EUSAGE, "'%s' cannot be a name, it is a word of the rules", name);
     bool taken = dt_space_find(space, name) >= 0;
     for (int i = 0; i < space->constants.count; i++)
         taken = taken || strcmp(space->constants.names[i], name) == 0;
@@ -76,14 +80,16 @@ static dt_status check_name(const struct dt_space *space, const char *name)
     return taken ? dt_fail(DT_EUSAGE, "the name '%s' is given twice", name) : DT_OK;
 }
 
-/* Labels must survive "name=label, name=label". */
+/* Labels must survive name='label', name="label". */
 static dt_status check_label(const struct dt_axis *axis, const char *label)
 {
-    size_t n = strcspn(label, " ,=\t\r\n\"'");
-    if (n == 0 || n > 255 || label[n] != '\0')
+    bool both = strchr(label, '\'') != NULL && strchr(label, '"') != NULL, control = false;
+    for (const char *at = label; *at != '\0'; at++)
+        control = control || (unsigned char)*at < ' ';
+    if (both || control || strlen(label) > 255)
         return dt_fail(DT_EUSAGE,
-                       "parameter '%s': '%.80s' cannot be a value, it is empty, too long or has "
-                       "a space, a comma, a quote or '='",
+                       "parameter '%s': '%.80s' cannot be a value, it has more than 255 bytes, a "
+                       "control character or quotes of both sorts",
                        axis->name, label);
     return DT_OK;
 }
@@ -139,8 +145,12 @@ static bool copy_axis(const struct dt_axis *from, struct dt_axis *to)
     size_t n = (size_t)from->count;
     int64_t *values = calloc(n, sizeof *values);
     const char **labels = from->labels != NULL ? calloc(n, sizeof *labels) : NULL;
-    *to = (struct dt_axis){
-        .role = from->role, .count = from->count, .fallback = from->fallback, .unit = from->unit};
+    *to = (struct dt_axis){.role = from->role,
+                           .count = from->count,
+                           .fallback = from->fallback,
+                           .unit = from->unit,
+                           .digits = from->digits,
+                           .truth = from->truth};
     to->values = values;
     to->labels = labels;
     if (values == NULL || (from->labels != NULL && labels == NULL))
@@ -185,14 +195,15 @@ dt_status dt_space_add_constant(struct dt_space *space, const char *name, int64_
     return DT_OK;
 }
 
-static dt_status add_rule(struct dt_space *space, const char *expr, const char *sentence)
+static dt_status add_rule(struct dt_space *space, const char *expr, const char *sentence,
+                          bool python)
 {
     if (space->rule_count == DT_RULES_MAX)
         return dt_fail(DT_EUSAGE, "rule '%.80s' is one more than the %d allowed", expr,
                        DT_RULES_MAX);
     DT_TRY(DT_GROW(space->rules, space->rule_count, 1));
     struct dt_rule *rule = &space->rules[space->rule_count];
-    *rule = (struct dt_rule){.text = strdup(expr)};
+    *rule = (struct dt_rule){.text = strdup(expr), .python = python};
     if (sentence != NULL)
         rule->sentence = strdup(sentence);
     if (rule->text == NULL || (sentence != NULL && rule->sentence == NULL)) {
@@ -204,9 +215,11 @@ static dt_status add_rule(struct dt_space *space, const char *expr, const char *
 }
 
 /* Rules that only prune come last, so that the others have the numbers 0..listed-1. */
-dt_status dt_space_add_rule(struct dt_space *space, const char *expr, const char *sentence)
+static dt_status add_listed(struct dt_space *space, const char *expr, const char *sentence,
+                            bool python)
 {
-    DT_TRY(add_rule(space, expr, sentence != NULL && sentence[0] != '\0' ? sentence : expr));
+    const char *say = sentence != NULL && sentence[0] != '\0' ? sentence : expr;
+    DT_TRY(add_rule(space, expr, say, python));
     int last = space->rule_count - 1;
     struct dt_rule added = space->rules[last];
     memmove(&space->rules[space->listed + 1], &space->rules[space->listed],
@@ -215,9 +228,19 @@ dt_status dt_space_add_rule(struct dt_space *space, const char *expr, const char
     return DT_OK;
 }
 
+dt_status dt_space_add_rule(struct dt_space *space, const char *expr, const char *sentence)
+{
+    return add_listed(space, expr, sentence, false);
+}
+
+dt_status dt_space_add_python(struct dt_space *space, const char *expr, const char *sentence)
+{
+    return add_listed(space, expr, sentence, true);
+}
+
 dt_status dt_space_add_prune(struct dt_space *space, const char *expr)
 {
-    return add_rule(space, expr, NULL);
+    return add_rule(space, expr, NULL, false);
 }
 
 dt_status dt_space_add_derived(struct dt_space *space, const char *name, const char *const uses[],

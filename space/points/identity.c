@@ -8,13 +8,28 @@
 #include <string.h>
 
 /* Names, not numbers: the text is hashed for keys of the store, and must not change when an operation is added. */
-static const char *const operations[] = {
-    [DT_OP_ADD] = "+",      [DT_OP_SUBTRACT] = "-",       [DT_OP_MULTIPLY] = "*",
-    [DT_OP_DIVIDE] = "/",   [DT_OP_MODULO] = "%",         [DT_OP_EQUAL] = "==",
-    [DT_OP_UNEQUAL] = "!=", [DT_OP_LESS] = "<",           [DT_OP_LESS_EQUAL] = "<=",
-    [DT_OP_GREATER] = ">",  [DT_OP_GREATER_EQUAL] = ">=", [DT_OP_MIN] = "min",
-    [DT_OP_MAX] = "max",    [DT_OP_NEGATE] = "neg",       [DT_OP_NOT] = "!",
-    [DT_OP_BOOL] = "bool",  [DT_OP_AND] = "&&",           [DT_OP_OR] = "||"};
+static const char *const operations[] = {[DT_OP_ADD] = "+",
+                                         [DT_OP_SUBTRACT] = "-",
+                                         [DT_OP_MULTIPLY] = "*",
+                                         [DT_OP_DIVIDE] = "/",
+                                         [DT_OP_MODULO] = "%",
+                                         [DT_OP_EQUAL] = "==",
+                                         [DT_OP_UNEQUAL] = "!=",
+                                         [DT_OP_LESS] = "<",
+                                         [DT_OP_LESS_EQUAL] = "<=",
+                                         [DT_OP_GREATER] = ">",
+                                         [DT_OP_GREATER_EQUAL] = ">=",
+                                         [DT_OP_MIN] = "min",
+                                         [DT_OP_MAX] = "max",
+                                         [DT_OP_NEGATE] = "neg",
+                                         [DT_OP_NOT] = "!",
+                                         [DT_OP_BOOL] = "bool",
+                                         [DT_OP_AND] = "&&",
+                                         [DT_OP_OR] = "||",
+                                         [DT_OP_QUOTIENT] = "quotient",
+                                         [DT_OP_FLOOR] = "//",
+                                         [DT_OP_FLOOR_MODULO] = "%%",
+                                         [DT_OP_POWER] = "**"};
 
 static void add_sized(const char *text, struct dt_text *out)
 {
@@ -37,6 +52,8 @@ static void add_name(const struct dt_space *space, int64_t at, struct dt_text *o
 void dt_space_rule_code(const struct dt_space *space, int rule, struct dt_text *out)
 {
     const struct dt_expr *expr = space->rules[rule].expr;
+    if (expr->python && expr->real)
+        dt_text_add(out, "python "); /* decimals are equal or not by another measure */
     for (int i = 0; i < expr->count; i++) {
         const struct dt_expr_op *op = &expr->ops[i];
         dt_text_add(out, "%s", i > 0 ? " " : "");
@@ -44,6 +61,8 @@ void dt_space_rule_code(const struct dt_space *space, int rule, struct dt_text *
             dt_text_add(out, "%lld", (long long)op->argument);
         else if (op->code == DT_OP_NAME)
             add_name(space, op->argument, out);
+        else if (op->code == DT_OP_REAL)
+            dt_text_add(out, "real/%llx", (unsigned long long)op->argument);
         else if (op->code == DT_OP_IN)
             dt_text_add(out, "in/%lld", (long long)op->argument);
         else
@@ -63,6 +82,8 @@ static void add_axis(const struct dt_axis *axis, struct dt_text *out)
     if (axis->variable != NULL)
         add_sized(axis->variable, out);
     dt_text_add(out, " %d/%d", axis->fallback, axis->unit);
+    if (axis->truth || axis->digits > 0)
+        dt_text_add(out, " %s/%d", axis->truth ? "truth" : "digits", axis->digits);
     for (int i = 0; i < axis->count; i++) {
         dt_text_add(out, " ");
         if (axis->labels != NULL)

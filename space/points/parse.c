@@ -2,9 +2,9 @@
 /* Converts text and JSON to values, and values to a point. */
 #include "space/space_int.h"
 
+#include "space/expr/decimal.h"
 #include "space/json/json_int.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,26 +36,54 @@ static dt_status unknown_label(const struct dt_axis *axis, const char *text)
     return status;
 }
 
-static dt_status read_value(const struct dt_axis *axis, const char *text, int64_t *value)
+static dt_status read_number(const struct dt_axis *axis, const char *text, int64_t *value)
 {
-    if (axis->labels != NULL) {
-        for (int i = 0; i < axis->count; i++) {
-            if (strcmp(axis->labels[i], text) == 0) {
-                *value = i;
-                return DT_OK;
-            }
-        }
-        return unknown_label(axis, text);
-    }
-    char *end;
-    errno = 0;
-    long long number = strtoll(text, &end, 10);
-    if (text[0] == '\0' || *end != '\0')
-        return dt_fail(DT_EUSAGE, "%s=%.80s is not an integer", axis->name, text);
-    if (errno == ERANGE)
+    struct dt_decimal decimal;
+    size_t size = 0;
+    bool fits = dt_decimal_read(text, &decimal, &size);
+    bool whole = size > 0 && text[size] == '\0';
+    if (!whole || (fits && decimal.digits > 0 && axis->digits == 0))
+        return dt_fail(DT_EUSAGE, "%s=%.80s is not %s", axis->name, text,
+                       axis->digits > 0 ? "a number" : "an integer");
+    if (fits && decimal.digits > axis->digits)
+        return dt_fail(DT_EUSAGE, "%s=%.80s has more digits than its values have, %d", axis->name,
+                       text, axis->digits);
+    if (!fits || !dt_decimal_widen(decimal, axis->digits, value))
         return dt_fail(DT_EUSAGE, "%s=%.80s is too large a number", axis->name, text);
-    *value = number;
     return DT_OK;
+}
+
+dt_status dt_axis_read_text(const struct dt_axis *axis, const char *text, int64_t *value)
+{
+    if (axis->labels == NULL && !axis->truth)
+        return read_number(axis, text, value);
+    if (axis->truth && strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+        return dt_fail(DT_EUSAGE, "%s=%.80s is not true or false", axis->name, text);
+    if (axis->truth)
+        *value = text[0] == 't';
+    for (int i = 0; axis->labels != NULL && i < axis->count; i++) {
+        if (strcmp(axis->labels[i], text) == 0) {
+            *value = i;
+            return DT_OK;
+        }
+    }
+    return axis->truth ? DT_OK : unknown_label(axis, text);
+}
+
+/* Cuts the next name=value off the text, at a blank or comma outside of quotes, and takes the quotes away. */
+static dt_status next_pair(char **rest, char **pair)
+{
+    char *from = *rest + strspn(*rest, " ,\t\r\n"), *to = from, quote = 0;
+    *pair = *from != '\0' ? from : NULL;
+    for (; *from != '\0' && (quote != 0 || strchr(" ,\t\r\n", *from) == NULL); from++) {
+        if (*from == quote || (quote == 0 && (*from == '\'' || *from == '"')))
+            quote = quote == 0 ? *from : 0;
+        else
+            *to++ = *from;
+    }
+    *rest = from + (*from != '\0');
+    *to = '\0';
+    return quote == 0 ? DT_OK : dt_fail(DT_EUSAGE, "the plan has a %c without its end", quote);
 }
 
 /* One "name=value". */
@@ -71,7 +99,7 @@ static dt_status read_pair(const struct dt_space *space, char *pair, bool named[
     if (named[axis])
         return dt_fail(DT_EUSAGE, "parameter '%s' is named twice", pair);
     named[axis] = true;
-    return read_value(&space->axes[axis], equals + 1, &values[axis]);
+    return dt_axis_read_text(&space->axes[axis], equals + 1, &values[axis]);
 }
 
 static void fill_defaults(const struct dt_space *space, int64_t values[])
@@ -89,9 +117,11 @@ dt_status dt_space_parse(const struct dt_space *space, const char *text, int64_t
     if (copy == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while reading a plan");
     fill_defaults(space, read);
-    for (char *pair; status == DT_OK && (pair = strsep(&rest, " ,\t\r\n")) != NULL;)
-        if (pair[0] != '\0')
+    for (char *pair = rest; status == DT_OK && pair != NULL;) {
+        status = next_pair(&rest, &pair);
+        if (status == DT_OK && pair != NULL)
             status = read_pair(space, pair, named, read);
+    }
     free(copy);
     DT_TRY(status);
     if (space->complete != NULL)
@@ -106,13 +136,26 @@ static dt_status read_json(const struct dt_space *space, const char *name, const
     int axis = dt_space_find(space, name);
     if (axis < 0)
         return unknown_parameter(space, name);
-    if (space->axes[axis].labels != NULL && json_is_string(value))
-        return read_value(&space->axes[axis], json_string_value(value), out);
-    if (space->axes[axis].labels != NULL || !json_is_integer(value))
-        return dt_fail(DT_EUSAGE, "the plan's '%s' is not %s", name,
-                       space->axes[axis].labels != NULL ? "a string" : "an integer");
-    *out = json_integer_value(value);
-    return DT_OK;
+    return dt_value_read(&space->axes[axis], value, out);
+}
+
+dt_status dt_value_read(const struct dt_axis *axis, const json_t *value, int64_t *out)
+{
+    bool fits = axis->labels != NULL ? json_is_string(value)
+                : axis->truth        ? json_is_boolean(value)
+                : axis->digits > 0   ? json_is_number(value)
+                                     : json_is_integer(value);
+    struct dt_text text = {0};
+    if (!fits)
+        return dt_fail(DT_EUSAGE, "the plan's '%s' is not %s", axis->name,
+                       axis->labels != NULL ? "a string"
+                       : axis->truth        ? "true or false"
+                       : axis->digits > 0   ? "a number"
+                                            : "an integer");
+    dt_json_plain(value, &text);
+    dt_status status = dt_axis_read_text(axis, dt_text_at(&text), out);
+    dt_text_fini(&text);
+    return status;
 }
 
 dt_status dt_point_from_json(const struct dt_space *space, const json_t *plan,
@@ -136,6 +179,16 @@ dt_status dt_point_from_json(const struct dt_space *space, const json_t *plan,
     return dt_space_locate(space, values, point);
 }
 
+static dt_status no_value(const struct dt_axis *axis, int64_t value)
+{
+    struct dt_text text = {0};
+    dt_axis_plain(axis, value, &text);
+    dt_status status =
+        dt_fail(DT_EUSAGE, "the plan's %s=%s is none of its values", axis->name, dt_text_at(&text));
+    dt_text_fini(&text);
+    return status;
+}
+
 dt_status dt_point_read(const struct dt_space *space, const json_t *plan, struct dt_point *point)
 {
     struct dt_point read = {{0}};
@@ -148,8 +201,7 @@ dt_status dt_point_read(const struct dt_space *space, const json_t *plan, struct
         DT_TRY(read_json(space, axis->name, item, &value));
         read.index[i] = dt_axis_find(axis, value);
         if (read.index[i] < 0)
-            return dt_fail(DT_EUSAGE, "the plan's %s=%lld is none of its values", axis->name,
-                           (long long)value);
+            return no_value(axis, value);
     }
     *point = read;
     return DT_OK;
@@ -167,10 +219,8 @@ static void add_nearest(const json_t *nearest, struct dt_text *out)
         for (size_t i = 0; i < json_array_size(values); i++) {
             const json_t *value = json_array_get(values, i);
             const char *comma = i > 0 ? ", " : "";
-            if (json_is_string(value))
-                dt_text_add(out, "%s%s", comma, json_string_value(value));
-            else
-                dt_text_add(out, "%s%lld", comma, (long long)json_integer_value(value));
+            dt_text_add(out, "%s", comma);
+            dt_json_plain(value, out);
         }
     }
 }

@@ -2,6 +2,7 @@
 /* Points as values, text and JSON. */
 #include "space/space_int.h"
 
+#include "space/expr/decimal.h"
 #include "space/json/json_int.h"
 
 #include <string.h>
@@ -21,12 +22,29 @@ int dt_axis_find(const struct dt_axis *axis, int64_t value)
     return -1;
 }
 
-void dt_axis_text(const struct dt_axis *axis, int64_t value, struct dt_text *out)
+void dt_axis_plain(const struct dt_axis *axis, int64_t value, struct dt_text *out)
 {
     if (axis->labels != NULL && value >= 0 && value < axis->count)
         dt_text_add(out, "%s", axis->labels[value]);
+    else if (axis->truth && (value == 0 || value == 1))
+        dt_text_add(out, "%s", value != 0 ? "true" : "false");
     else
-        dt_text_add(out, "%lld", (long long)value);
+        dt_decimal_add(value, axis->digits, out);
+}
+
+double dt_axis_number(const struct dt_axis *axis, int64_t value)
+{
+    return dt_decimal_number(value, axis->digits);
+}
+
+void dt_axis_text(const struct dt_axis *axis, int64_t value, struct dt_text *out)
+{
+    const char *label =
+        axis->labels != NULL && value >= 0 && value < axis->count ? axis->labels[value] : NULL;
+    if (label == NULL || (label[0] != '\0' && strpbrk(label, " ,=\t\r\n\"'") == NULL))
+        dt_axis_plain(axis, value, out);
+    else
+        dt_text_add(out, strchr(label, '\'') == NULL ? "'%s'" : "\"%s\"", label);
 }
 
 int64_t dt_point_value(const struct dt_space *space, const struct dt_point *point, int axis)
@@ -119,7 +137,10 @@ json_t *dt_value_json(const struct dt_axis *axis, int64_t value)
 {
     if (axis->labels != NULL && value >= 0 && value < axis->count)
         return json_string(axis->labels[value]);
-    return json_integer(value);
+    if (axis->truth && (value == 0 || value == 1))
+        return json_boolean(value);
+    return axis->digits > 0 ? json_real(dt_decimal_number(value, axis->digits))
+                            : json_integer(value);
 }
 
 json_t *dt_values_json(const struct dt_space *space, const int64_t values[])

@@ -50,10 +50,11 @@ static dt_status keep_rows(const struct dt_space *space, uint32_t axes,
 
 static void add_value(const struct dt_axis *axis, int index, struct dt_text *out)
 {
-    if (axis->labels != NULL)
-        dt_text_add(out, "'%s'", axis->labels[index]);
+    const char *label = axis->labels != NULL ? axis->labels[index] : NULL;
+    if (label != NULL)
+        dt_text_add(out, strchr(label, '\'') == NULL ? "'%s'" : "\"%s\"", label);
     else
-        dt_text_add(out, "%lld", (long long)axis->values[index]);
+        dt_axis_plain(axis, axis->values[index], out);
 }
 
 /* "(ranks == 8 && ulysses == 4) || (ranks == 8 && ring == 8)" */
@@ -111,8 +112,9 @@ static dt_status copy_rules(const struct dt_space *space, struct dt_space *part)
     }
     for (int i = 0; i < space->rule_count; i++) {
         const struct dt_rule *rule = &space->rules[i];
-        DT_TRY(rule->sentence != NULL ? dt_space_add_rule(part, rule->text, rule->sentence)
-                                      : dt_space_add_prune(part, rule->text));
+        DT_TRY(rule->sentence == NULL ? dt_space_add_prune(part, rule->text)
+               : rule->python         ? dt_space_add_python(part, rule->text, rule->sentence)
+                                      : dt_space_add_rule(part, rule->text, rule->sentence));
     }
     return DT_OK;
 }

@@ -40,10 +40,11 @@ static void analyse(const struct dt_space *space, struct dt_rule *rule)
 static dt_status compile(struct dt_space *space)
 {
     const char *names[DT_SCOPE_MAX], *const *labels[DT_SCOPE_MAX] = {NULL};
-    int counts[DT_SCOPE_MAX] = {0}, n = 0;
+    int counts[DT_SCOPE_MAX] = {0}, digits[DT_SCOPE_MAX] = {0}, n = 0;
     for (int i = 0; i < space->axis_count; i++) {
         labels[n] = space->axes[i].labels;
         counts[n] = space->axes[i].count;
+        digits[n] = space->axes[i].digits;
         names[n++] = space->axes[i].name;
     }
     for (int i = 0; i < space->constants.count; i++)
@@ -53,9 +54,10 @@ static dt_status compile(struct dt_space *space)
     for (int i = 0; i < space->derived_count; i++)
         if (space->axis_count < DT_AXES_MAX)
             space->derived[i].axes &= (UINT32_C(1) << space->axis_count) - 1;
-    const struct dt_vocabulary words = {
-        .names = names, .labels = labels, .counts = counts, .count = n};
+    struct dt_vocabulary words = {
+        .names = names, .labels = labels, .counts = counts, .count = n, .digits = digits};
     for (int i = 0; i < space->rule_count; i++) {
+        words.python = space->rules[i].python;
         DT_TRY(dt_expr_new_of(space->rules[i].text, &words, &space->rules[i].expr));
         analyse(space, &space->rules[i]);
     }

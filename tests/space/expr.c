@@ -63,8 +63,8 @@ static void compare_with_c(int64_t a, int64_t b, int64_t c)
     SAME(- -a - -b);
     SAME(!a + !!b);
     SAME(!a == b);
-    SAME(a < b == b < c);
-    SAME(a <= b != c >= b);
+    SAME((a < b) == (b < c));
+    SAME((a <= b) != (c >= b));
     SAME(a || b && c);
     SAME(a && b || c);
     SAME(a == 1 || b == 2 && c != 3);
@@ -74,7 +74,7 @@ static void compare_with_c(int64_t a, int64_t b, int64_t c)
     SAME(-7 % 3 + a);
     SAME(min(a, b) + max(b, c));
     SAME(min(max(a, b), min(b + 1, c * 2)));
-    SAME(a > b > c);
+    SAME((a > b) > c);
     SAME(heads % ulysses == 0);
     SAME(ulysses == 0 || heads % ulysses == 2);
     SAME(a == 0 || 100 / a < 50);
@@ -101,9 +101,9 @@ static void in_tests_membership(void **state)
         {"a in (1, 2, 4)", 1},      {"b in (1, 2, 4)", 0},
         {"a + b in (8)", 0},        {"a + b in (8, 9)", 1},
         {"!(b in (1, 2))", 1},      {"a in (1, 2) && b in (7)", 1},
-        {"a in (b - 5, heads)", 1}, {"1 + a in (3) == 1", 1},
-        {"a in (-2, 2) == 1", 1},   {"a in(2)", 1},
-        {"b in (7) in (1)", 1},     {"0 in (1) || a in (2)", 1},
+        {"a in (b - 5, heads)", 1}, {"(1 + a in (3)) == 1", 1},
+        {"1 == (a in (-2, 2))", 1}, {"a in(2)", 1},
+        {"(b in (7)) in (1)", 1},   {"0 in (1) || a in (2)", 1},
     };
     const int64_t values[] = {2, 7, 0, 6, 4};
     (void)state;
@@ -164,10 +164,11 @@ static void test_mistakes_name_their_column(void **state)
         {"9223372036854775808",
          "rule '9223372036854775808', column 1: 9223372036854775808 is larger "
          "than the largest integer, 9223372036854775807"},
-        {"a = 1", "rule 'a = 1', column 3: found '=' where an operator or the end is expected"},
-        {"a & b", "rule 'a & b', column 3: found '&' where an operator or the end is expected"},
+        {"a = 1", "rule 'a = 1', column 3: '=' is not read in rules; they have + - * / // % **, "
+                  "comparisons, in, && || !, min and max"},
+        {"a & b", "rule 'a & b', column 3: '&' is not read in rules; they have + - * / // % **, "
+                  "comparisons, in, && || !, min and max"},
         {"a in ()", "rule 'a in ()', column 7: found ')' where a value is expected"},
-        {"a in (1,)", "rule 'a in (1,)', column 9: found ')' where a value is expected"},
         {"a in 1",
          "rule 'a in 1', column 6: found '1' where '(' and the values after 'in' is expected"},
         {"min(1)", "rule 'min(1)', column 6: found ')' where ',' and a second value is expected"},
@@ -247,7 +248,7 @@ struct tree {
 static const struct {
     const char *text;
     int rank;
-} binary[] = {{"||", 1}, {"&&", 2}, {"==", 3}, {"!=", 3}, {"<", 4}, {"<=", 4}, {">", 4},
+} binary[] = {{"||", 1}, {"&&", 2}, {"==", 4}, {"!=", 4}, {"<", 4}, {"<=", 4}, {">", 4},
               {">=", 4}, {"+", 5},  {"-", 5},  {"*", 6},  {"/", 6}, {"%", 6}};
 
 /* Holds every product of two values. */
@@ -321,7 +322,8 @@ static int64_t grow_binary(struct tree *tree, int depth, int rank, bool live, st
     int op = (int)dt_rng_below(&tree->rng, sizeof binary / sizeof binary[0]);
     bool parentheses = binary[op].rank < rank || dt_rng_below(&tree->rng, 4) == 0;
     dt_text_add(out, parentheses ? "(" : "");
-    int64_t x = grow(tree, depth - 1, binary[op].rank, live, out);
+    /* The left side of a comparison is none: that were a chain. */
+    int64_t x = grow(tree, depth - 1, binary[op].rank + (binary[op].rank == 4), live, out);
     dt_text_add(out, " %s ", binary[op].text);
     bool decided = op < 2 && (x != 0) == (op == 0);
     int64_t y = grow(tree, depth - 1, binary[op].rank + 1, live && !decided, out);

@@ -84,7 +84,9 @@ static const struct {
     {RANGE("\"from\": 1, \"to\": 4, \"step\": 1, \"factor\": 2"), "not both"},
     {RANGE("\"from\": 1, \"to\": 9223372036854775807"), "more than 4096 values"},
     {RANGE("\"from\": 1, \"to\": 4, \"stop\": 2"), "stop"},
-    {RANGE("\"from\": 1.5, \"to\": 4"), "'from'"},
+    {RANGE("\"from\": 1.5, \"to\": 4"), "a range of decimals has a 'step'"},
+    {RANGE("\"from\": 1.5, \"to\": 4, \"step\": 0"), "'step' is too small"},
+    {RANGE("\"from\": 1.5, \"to\": 0.5, \"step\": 0.1"), "'to' is too small"},
     {RANGE("\"values\": 3"), "neither a list nor a range"},
     {"{\"parameters\": {\"a\": 3}}", "neither a list nor a range"},
     {"{\"parameters\": {}}", "nothing to tune"},
@@ -239,7 +241,7 @@ static void reads_files(void **state)
     assert_int_equal(read_file("[1, 2]", &space), DT_EUSAGE);
     assert_non_null(strstr(dt_message(), "is not a JSON object"));
     assert_int_equal(read_file(WITH("\"rule\": []"), &space), DT_EUSAGE);
-    assert_non_null(strstr(dt_message(), "unknown 'rule', did you mean 'rules'?"));
+    assert_non_null(strstr(dt_message(), "unknown field 'rule', did you mean 'rules'?"));
     char *deep = repeated("{\"parameters\": {\"a\": ", "[", "", 200);
     assert_int_equal(read_file(deep, &space), DT_EUSAGE);
     free(deep);

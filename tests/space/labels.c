@@ -32,7 +32,6 @@ static const char *const same[][2] = {
     {"(codec) == ('lz4') && mode == \"lz4\"", "codec == 1 && mode == 0"},
     {"!(mode == 'fast') || !(codec == 'raw')", "mode != 1 || codec != 0"},
     {"(codec == 'lz4') + (mode == 'fast') == level", "(codec == 1) + (mode == 1) == level"},
-    {"codec == mode", "codec == mode"},
     {"level == 0 || codec in ('lz4')", "level == 0 || codec == 1"},
 };
 
@@ -72,6 +71,7 @@ static const struct {
     {"'raw' || level", "column 1: a text is only compared"},
     {"'raw' in (codec)", "column 1: a text is only compared"},
     {"codec in ('raw', 'gzip')", "column 18: 'gzip' is none of the values"},
+    {"codec == mode", "'codec' and 'mode' have not the same values"},
     {"(codec == 0) == 'raw'", "column 17: a text is only compared"},
 };
 

@@ -28,10 +28,11 @@ void dt_rig_environment(const struct dt_space *space, const struct dt_point *poi
         const char *name = axis->variable != NULL ? axis->variable : axis->name;
         if (axis->unit > 0 && axis->variable != NULL)
             list_variables(axis, axis->values[point->index[a]], out);
-        else if (axis->labels != NULL)
-            dt_text_add(out, "%s=%s\n", name, axis->labels[point->index[a]]);
-        else
-            dt_text_add(out, "%s=%lld\n", name, (long long)axis->values[point->index[a]]);
+        else {
+            dt_text_add(out, "%s=", name);
+            dt_axis_plain(axis, axis->values[point->index[a]], out);
+            dt_text_add(out, "\n");
+        }
     }
 }
 

@@ -54,8 +54,8 @@ static dt_status configure(struct worker *worker)
     if (worker->text == NULL || worker->space_path == NULL || worker->time == NULL)
         return dt_fail(DT_EUSAGE, "a command needs --command, --space and --time");
     DT_TRY(read_timeout(worker->timeout, &worker->timeout_ns));
-    DT_TRY(dt_space_read(worker->space_path, &worker->space));
-    DT_TRY(dt_json_read(worker->space_path, worker->space_path, &worker->file));
+    DT_TRY(dt_space_file(worker->space_path, worker->space_path, &worker->file));
+    DT_TRY(dt_space_from_json(worker->file, worker->space_path, &worker->space));
     DT_TRY(dt_timing_init(&worker->timing, worker->time, worker->unit));
     DT_TRY(dt_line_read(worker->text, worker->shell, &worker->command));
     return dt_line_check(&worker->command, worker->space);

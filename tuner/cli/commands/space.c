@@ -15,8 +15,7 @@ static json_t *parameters_json(const struct dt_space *space)
         const struct dt_axis *axis = dt_space_axis(space, a);
         json_t *values = json_array();
         for (int i = 0; i < axis->count; i++)
-            json_array_append_new(values, axis->labels != NULL ? json_string(axis->labels[i])
-                                                               : json_integer(axis->values[i]));
+            json_array_append_new(values, dt_value_json(axis, axis->values[i]));
         json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:o, s:s?}", "name", axis->name,
                                               "role", dt_role_text(axis->role), "size", axis->count,
                                               "values", values, "doc", axis->doc));
@@ -62,11 +61,10 @@ static dt_status print_plans(const struct dt_space *space, bool json)
 
 static void add_values(const struct dt_axis *axis, struct dt_text *out)
 {
-    for (int i = 0; i < axis->count; i++)
-        if (axis->labels != NULL)
-            dt_text_add(out, " %s", axis->labels[i]);
-        else
-            dt_text_add(out, " %lld", (long long)axis->values[i]);
+    for (int i = 0; i < axis->count; i++) {
+        dt_text_add(out, " ");
+        dt_axis_text(axis, axis->values[i], out);
+    }
 }
 
 static void describe(const char *title, const struct dt_space *space, struct dt_text *out)

@@ -36,7 +36,7 @@ static void add_trial(const struct dt_page *page, const struct dt_result *result
         if (of->labels != NULL)
             dt_quote_csv(of->labels[result->point.index[axis]], out);
         else
-            dt_text_add(out, "%lld", (long long)dt_point_value(space, &result->point, axis));
+            dt_axis_plain(of, dt_point_value(space, &result->point, axis), out);
     }
     dt_text_add(out, "\n");
 }

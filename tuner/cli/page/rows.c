@@ -105,10 +105,7 @@ const struct dt_entrant *dt_page_winner(const struct dt_session *session)
 void dt_page_axis_value(const struct page_view *view, int axis, int index, struct dt_text *out)
 {
     const struct dt_axis *of = dt_space_axis(view->session->target->space, axis);
-    if (of->labels != NULL)
-        dt_text_add(out, "%s", of->labels[index]);
-    else
-        dt_text_add(out, "%lld", (long long)of->values[index]);
+    dt_axis_plain(of, of->values[index], out);
 }
 
 int dt_page_front_rows(const struct page_view *view, int rows[], int room)

@@ -69,7 +69,7 @@ static dt_status add_trial(const struct dt_result *result, const struct dt_targe
         if (axis->labels != NULL)
             cells[i].text = axis->labels[at];
         else
-            cells[i].number = (double)axis->values[at];
+            cells[i].number = dt_axis_number(axis, axis->values[at]);
     }
     if (dt_point_equal(target->space, &result->point, &target->fallback) && table->start < 0)
         table->start = table->count;

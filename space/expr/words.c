@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* The words of a rule: numbers, names, texts in quotes. A name may have '-' and '.' in it: the longest known name wins. */
+#include "space/expr/decimal.h"
+#include "space/expr/parse_int.h"
+
+#include "base/json.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct dt_operand other = {.name = -1, .label = -1};
+
+dt_status dt_expr_fail(const char *text, int column, const char *format, ...)
+{
+    char sentence[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    bool cut = strlen(text) > 120;
+    return dt_fail(DT_EUSAGE, "rule '%.*s%s', column %d: %s", cut ? 117 : 120, text,
+                   cut ? "..." : "", column, sentence);
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+const char *dt_parse_here(struct dt_parser *parser)
+{
+    while (strchr(" \t\r\n", parser->expr->text[parser->at]) != NULL &&
+           parser->expr->text[parser->at] != '\0')
+        parser->at++;
+    return parser->expr->text + parser->at;
+}
+
+size_t dt_parse_word(const char *text)
+{
+    size_t n = 0;
+    while (is_letter(text[n]) || is_digit(text[n]))
+        n++;
+    return n;
+}
+
+bool dt_parse_is(struct dt_parser *parser, const char *word)
+{
+    const char *text = dt_parse_here(parser);
+    size_t n = strlen(word);
+    return strncmp(text, word, n) == 0 && (!is_letter(word[0]) || dt_parse_word(text) == n);
+}
+
+dt_status dt_parse_unexpected(struct dt_parser *parser, const char *wanted)
+{
+    const char *text = dt_parse_here(parser);
+    if (*text == '\0')
+        return DT_PARSE_FAIL(parser, parser->at, "the rule ends where %s is expected", wanted);
+    int n = (int)dt_parse_word(text);
+    return DT_PARSE_FAIL(parser, parser->at, "found '%.*s' where %s is expected", n > 0 ? n : 1,
+                         text, wanted);
+}
+
+dt_status dt_parse_emit(struct dt_parser *parser, enum dt_expr_code code, size_t offset,
+                        int64_t argument)
+{
+    struct dt_expr *expr = parser->expr;
+    if (expr->count == DT_EXPR_OPS)
+        return DT_PARSE_FAIL(parser, offset, "the rule has more than %d operations", DT_EXPR_OPS);
+    expr->ops[expr->count++] =
+        (struct dt_expr_op){.code = code, .column = (int)offset + 1, .argument = argument};
+    return DT_OK;
+}
+
+/* 0.5, 1e3: a double; its exponent may have a sign. */
+static dt_status read_real(struct dt_parser *parser, const char *text)
+{
+    char *end = NULL;
+    double value = strtod(text, &end);
+    int64_t bits = 0;
+    size_t start = parser->at, n = (size_t)(end - text);
+    if (dt_parse_word(end) > 0 || *end == '.')
+        return DT_PARSE_FAIL(parser, start, "'%.*s' is not a number", (int)(n + dt_parse_word(end)),
+                             text);
+    if (!(value < 1e300))
+        return DT_PARSE_FAIL(parser, start, "%.*s is too large a number", (int)n, text);
+    memcpy(&bits, &value, sizeof bits);
+    parser->at += n;
+    parser->expr->real = true;
+    parser->last.kind = DT_KIND_REAL;
+    return dt_parse_emit(parser, DT_OP_REAL, start, bits);
+}
+
+static dt_status read_number(struct dt_parser *parser)
+{
+    const char *text = dt_parse_here(parser);
+    size_t start = parser->at, n = dt_parse_word(text), digits = strspn(text, "0123456789");
+    bool hexadecimal = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    int64_t value = 0;
+    if (!hexadecimal && (text[digits] == '.' || text[digits] == 'e' || text[digits] == 'E'))
+        return read_real(parser, text);
+    for (size_t i = 0; i < n; i++) {
+        if (!is_digit(text[i]))
+            return DT_PARSE_FAIL(parser, start, "'%.*s' is not an integer", (int)n, text);
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, text[i] - '0', &value))
+            return DT_PARSE_FAIL(parser, start, "%.*s is larger than the largest integer, %lld",
+                                 (int)n, text, (long long)INT64_MAX);
+    }
+    if (n > 1 && text[0] == '0')
+        return DT_PARSE_FAIL(parser, start, "%.*s begins with a zero, numbers are decimal here",
+                             (int)n, text);
+    parser->at += n;
+    return dt_parse_emit(parser, DT_OP_NUMBER, start, value);
+}
+
+static const char *near_name(const struct dt_parser *parser, const char *name)
+{
+    const char **known = calloc((size_t)parser->name_count + 1, sizeof *known);
+    for (int i = 0; known != NULL && i < parser->name_count; i++)
+        known[i] = parser->names[i];
+    const char *near = known != NULL ? dt_json_nearest(name, known) : NULL;
+    free(known);
+    return near;
+}
+
+static dt_status unknown_name(struct dt_parser *parser, const char *text)
+{
+    char name[64], longer[64];
+    size_t start = parser->at, n = dt_parse_word(text), all = n;
+    while ((text[all] == '-' || text[all] == '.') && dt_parse_word(text + all + 1) > 0)
+        all += 1 + dt_parse_word(text + all + 1);
+    if (n >= sizeof name)
+        return DT_PARSE_FAIL(parser, start, "a name of %zu bytes is too long", n);
+    snprintf(name, sizeof name, "%.*s", (int)n, text);
+    snprintf(longer, sizeof longer, "%.*s", (int)(all < 63 ? all : 63), text);
+    for (int i = 0; i < parser->name_count; i++)
+        for (int k = 0; k < parser->expr->categories[i].count; k++)
+            if (parser->expr->categories[i].labels != NULL &&
+                strcmp(parser->expr->categories[i].labels[k], name) == 0)
+                return DT_PARSE_FAIL(parser, start,
+                                     "unknown name '%s': a value of '%s' is written \"%s\"", name,
+                                     parser->names[i], name);
+    if (text[n] == '(')
+        return DT_PARSE_FAIL(parser, start,
+                             "'%s' is no function of rules, which have min and max only", name);
+    const char *near = near_name(parser, longer);
+    if (near != NULL && all > n)
+        return DT_PARSE_FAIL(parser, start, "unknown name '%s', did you mean '%s'?", longer, near);
+    near = near_name(parser, name);
+    if (near != NULL)
+        return DT_PARSE_FAIL(parser, start, "unknown name '%s', did you mean '%s'?", name, near);
+    return DT_PARSE_FAIL(parser, start, "unknown name '%s'", name);
+}
+
+/* The longest known name that the text begins with, and the second longest; -1: none. */
+static void find_names(const struct dt_parser *parser, const char *text, int *longest, int *second)
+{
+    *longest = *second = -1;
+    for (int i = 0; i < parser->name_count; i++) {
+        size_t n = strlen(parser->names[i]);
+        if (strncmp(text, parser->names[i], n) != 0 || is_letter(text[n]) || is_digit(text[n]))
+            continue;
+        if (*longest < 0 || n > strlen(parser->names[*longest])) {
+            *second = *longest;
+            *longest = i;
+        } else {
+            *second = i;
+        }
+    }
+}
+
+static dt_status read_name(struct dt_parser *parser)
+{
+    const char *text = dt_parse_here(parser);
+    struct dt_expr *expr = parser->expr;
+    size_t start = parser->at;
+    int name, second;
+    find_names(parser, text, &name, &second);
+    if (name < 0)
+        return unknown_name(parser, text);
+    if (second >= 0 && text[strlen(parser->names[second])] == '-')
+        return DT_PARSE_FAIL(parser, start,
+                             "'%s' is a name and also '%s' less something: for the difference, put "
+                             "blanks beside the '-'; the other meaning needs another name",
+                             parser->names[name], parser->names[second]);
+    parser->at += strlen(parser->names[name]);
+    expr->names.bits[name / 64] |= UINT64_C(1) << (name % 64);
+    parser->last.name = name;
+    if (expr->categories[name].digits > 0)
+        parser->last.kind = DT_KIND_REAL;
+    expr->real = expr->real || expr->categories[name].digits > 0;
+    return dt_parse_emit(parser, DT_OP_NAME, start, name);
+}
+
+static dt_status read_label(struct dt_parser *parser)
+{
+    const char *text = dt_parse_here(parser);
+    size_t start = parser->at;
+    const char quote[] = {text[0], '\0'};
+    size_t n = strcspn(text + 1, quote);
+    if (text[1 + n] == '\0')
+        return DT_PARSE_FAIL(parser, start, "the text that begins here has no end");
+    parser->at += n + 2;
+    parser->last = (struct dt_operand){
+        .kind = DT_KIND_LABEL, .name = -1, .label = parser->expr->count, .start = start, .size = n};
+    return dt_parse_emit(parser, DT_OP_NUMBER, start, 0);
+}
+
+dt_status dt_parse_leaf(struct dt_parser *parser)
+{
+    static const char *const truths[] = {"False", "True", "false", "true"};
+    const char *text = dt_parse_here(parser);
+    parser->last = other;
+    if (*text == '\'' || *text == '"')
+        return read_label(parser);
+    if (is_digit(*text) || (*text == '.' && is_digit(text[1])))
+        return *text == '.' ? read_real(parser, text) : read_number(parser);
+    for (int i = 0; i < (parser->expr->python ? 2 : 4); i++) {
+        if (dt_parse_is(parser, truths[i])) {
+            size_t start = parser->at;
+            parser->at += strlen(truths[i]);
+            parser->last.kind = DT_KIND_BOOL;
+            return dt_parse_emit(parser, DT_OP_NUMBER, start, i % 2);
+        }
+    }
+    if (!is_letter(*text) || dt_parse_is(parser, "in") || dt_parse_is(parser, "and") ||
+        dt_parse_is(parser, "or") || dt_parse_is(parser, "not"))
+        return dt_parse_unexpected(parser, "a value");
+    return read_name(parser);
+}
+
+dt_status dt_parse_no_label(struct dt_parser *parser, const struct dt_operand *operand)
+{
+    if (operand->label < 0)
+        return DT_OK;
+    return DT_PARSE_FAIL(
+        parser, operand->start,
+        "a text is only compared with the parameter whose value it is, by ==, != or in");
+}
+
+/* Two names with words for values: an index means the same word in both. */
+static dt_status check_words(struct dt_parser *parser, const struct dt_operand *a,
+                             const struct dt_operand *b)
+{
+    bool differ = false;
+    if (a->name < 0 || b->name < 0)
+        return DT_OK;
+    const char *const *x = parser->expr->categories[a->name].labels;
+    const char *const *y = parser->expr->categories[b->name].labels;
+    int n = parser->expr->categories[a->name].count;
+    differ =
+        (x == NULL) != (y == NULL) || (x != NULL && n != parser->expr->categories[b->name].count);
+    for (int i = 0; !differ && x != NULL && i < n; i++)
+        differ = strcmp(x[i], y[i]) != 0;
+    if (!differ)
+        return DT_OK;
+    return DT_PARSE_FAIL(parser, parser->at,
+                         "'%s' and '%s' have not the same values, of which one is a text, so they "
+                         "cannot be compared",
+                         parser->names[a->name], parser->names[b->name]);
+}
+
+dt_status dt_parse_resolve(struct dt_parser *parser, const struct dt_operand *a,
+                           const struct dt_operand *b)
+{
+    const struct dt_operand *label = a->label >= 0 ? a : b, *name = a->label >= 0 ? b : a;
+    struct dt_expr *expr = parser->expr;
+    if (label->label < 0)
+        return check_words(parser, a, b);
+    if (name->name < 0)
+        return dt_parse_no_label(parser, label);
+    const char *const *labels = expr->categories[name->name].labels;
+    const char *text = expr->text + label->start + 1, *of = parser->names[name->name];
+    if (labels == NULL)
+        return DT_PARSE_FAIL(parser, label->start,
+                             "'%.*s' is a text, but the values of '%s' are numbers",
+                             (int)label->size, text, of);
+    for (int i = 0; i < expr->categories[name->name].count; i++) {
+        if (strlen(labels[i]) == label->size && memcmp(labels[i], text, label->size) == 0) {
+            expr->ops[label->label].argument = i;
+            return DT_OK;
+        }
+    }
+    return DT_PARSE_FAIL(parser, label->start, "'%.*s' is none of the values of '%s'",
+                         (int)label->size, text, of);
+}

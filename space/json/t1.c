@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "space/json/file_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool holds(const json_t *list, const json_t *value)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_equal(json_array_get(list, i), value))
+            return true;
+    return false;
+}
+
+/* A default that is none of the values is not one: Kernel Tuner does not read it. */
+static dt_status read_parameter(const json_t *row, const char *what, json_t *parameters)
+{
+    const char *name;
+    char where[600];
+    json_t *values = json_object_get(row, "Values"), *fallback = json_object_get(row, "Default");
+    DT_TRY(dt_json_string(row, what, "Name", &name));
+    snprintf(where, sizeof where, "%s: parameter '%.80s'", what, name);
+    if (json_is_string(values))
+        DT_TRY(dt_t1_list(json_string_value(values), where, &values));
+    else if (json_is_array(values))
+        json_incref(values);
+    else
+        return dt_fail(DT_EUSAGE, "%s: 'Values' is neither a list nor the text of one", where);
+    json_t *parameter = json_pack("{s:s, s:o}", "name", name, "values", values);
+    if (parameter == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory while reading %s", what);
+    if (holds(values, fallback))
+        json_object_set(parameter, "default", fallback);
+    return json_array_append_new(parameters, parameter) == 0
+               ? DT_OK
+               : dt_fail(DT_ENOMEM, "out of memory while reading %s", what);
+}
+
+static dt_status read_condition(const json_t *row, const char *what, json_t *rules)
+{
+    const char *text = json_string_value(row);
+    if (text == NULL)
+        DT_TRY(dt_json_string(row, what, "Expression", &text));
+    return json_array_append_new(rules, json_pack("{s:s}", "python", text)) == 0
+               ? DT_OK
+               : dt_fail(DT_ENOMEM, "out of memory while reading %s", what);
+}
+
+dt_status dt_t1_read(const json_t *file, const char *what, json_t **root)
+{
+    json_t *space, *list, *row, *conditions, *parameters = json_array(), *rules = json_array();
+    size_t i;
+    dt_status status = dt_json_object(file, what, "ConfigurationSpace", &space);
+    if (status == DT_OK)
+        status = dt_json_array(space, what, "TuningParameters", &list);
+    if (status == DT_OK)
+        json_array_foreach(list, i, row)
+        {
+            if (status == DT_OK)
+                status = read_parameter(row, what, parameters);
+        }
+    conditions = status == DT_OK ? json_object_get(space, "Conditions") : NULL;
+    if (conditions != NULL && !json_is_array(conditions) && !json_is_null(conditions))
+        status = dt_fail(DT_EUSAGE, "%s: 'Conditions' is not a list", what);
+    json_array_foreach(conditions, i, row)
+    {
+        if (status == DT_OK)
+            status = read_condition(row, what, rules);
+    }
+    json_t *made = json_pack("{s:o, s:o}", "parameters", parameters, "rules", rules);
+    if (status == DT_OK && made == NULL)
+        status = dt_fail(DT_ENOMEM, "out of memory while reading %s", what);
+    if (status != DT_OK) {
+        json_decref(made);
+        return status;
+    }
+    *root = made;
+    return DT_OK;
+}
