@@ -9,18 +9,24 @@
 
 static void add_value(const struct dt_axis *axis, int value, struct dt_text *out)
 {
+    dt_axis_plain(axis, axis->values[value], out);
+}
+
+/* Of axes with values of one kind; decimals may have other digits. */
+static bool same_value(const struct dt_axis *axis, int value, const struct dt_axis *other, int its)
+{
+    int64_t a = axis->values[value], b = other->values[its];
     if (axis->labels != NULL)
-        dt_text_add(out, "%s", axis->labels[value]);
-    else
-        dt_text_add(out, "%lld", (long long)axis->values[value]);
+        return strcmp(axis->labels[value], other->labels[its]) == 0;
+    return axis->digits == other->digits ? a == b
+                                         : dt_axis_number(axis, a) == dt_axis_number(other, b);
 }
 
 /* Index of the value in the other axis, which has values of the same kind; -1: it has none. */
 static int find_value(const struct dt_axis *axis, int value, const struct dt_axis *other)
 {
     for (int i = 0; i < other->count; i++)
-        if (axis->labels != NULL ? strcmp(axis->labels[value], other->labels[i]) == 0
-                                 : axis->values[value] == other->values[i])
+        if (same_value(axis, value, other, i))
             return i;
     return -1;
 }
@@ -44,7 +50,7 @@ static dt_status other_default(const struct dt_axis *was, const struct dt_axis *
 
 static dt_status check_axis(const struct dt_axis *was, const struct dt_axis *now)
 {
-    if ((was->labels == NULL) != (now->labels == NULL))
+    if ((was->labels == NULL) != (now->labels == NULL) || was->truth != now->truth)
         return dt_fail(DT_EINFEASIBLE, "the values of %s were of another kind", was->name);
     if (was->role != now->role || !same_text(was->variable, now->variable))
         return dt_fail(DT_EINFEASIBLE, "%s had the role %s%s%s, and has the role %s%s%s", was->name,

@@ -287,6 +287,13 @@ def hostile_names():
     (t.path / "evil").chmod(0o777)
     t.exits("the user is warned of a world-writable store", db("show", store="evil"), 0,
             err="warning: anyone may write in")
+    (t.path / "evil").chmod(0o1777)
+    t.exits("also of a sticky one", db("show", store="evil"), 0, err="warning: anyone may write in")
+    (t.path / "evil").chmod(0o755)
+    (t.path / "evil" / "runs").chmod(0o777)
+    t.exits("and of its journals' folder", db("show", store="evil"), 0, err="evil/runs: chmod o-w it")
+    (t.path / "evil" / "runs").chmod(0o755)
+    t.check("of none else", "warning" not in db("show", store="evil").err)
 
 
 def wrong_words():

@@ -119,17 +119,25 @@ def switched():
 
 
 def narrowed():
-    """--space leaves values out; the entry stays that of the whole space."""
+    """--space leaves values out; the entry is that of the narrowed space."""
     fields = dict(axes={"ranks": [1, 2, 4], "tile": [1, 2]}, weights={"ranks": .1, "tile": .3}, best={"ranks": 4, "tile": 2}, cv=.01,
                   launch="self")
 
     def narrow(content):
-        return session("100s", "--devices", 4, "--space", t.write("narrow.json", content), **fields)
+        return session("100s", "--devices", 4, *store, "--space", t.write("narrow.json", content), **fields)
+
+    store = ("--db", t.path / "narrow")
 
     done = narrow({"parameters": [{"name": "ranks", "values": [2, 1]}, {"name": "tile", "values": [1]}]})
     t.check("only the named values are tried", done.code == 0 and set(outcomes(done)) == {(1, 1), (2, 1)}, done)
-    found = t.tool("lookup", "--worker", t.worker, "--devices", 4, "--json").json
-    t.check("the look-up of the whole space finds it", found["plan"] == {"ranks": 2, "tile": 1}, found)
+    look = lambda *more: t.tool("lookup", "--worker", t.worker, "--devices", 4, "--json", *more)
+    found = look(*store).json
+    t.check("the look-up of the whole space finds it as near", found["plan"] == {"ranks": 2, "tile": 1} and found["tier"] == "near"
+            and "in a space without ranks=4, without tile=2" in found["reason"], found)
+    found = look(*store, "--space", t.path / "narrow.json")
+    t.check("that of the narrowed one as its own", found.code == 0 and found.json["tier"] == "exact", found)
+    done = t.tool("check", "--worker", t.worker, *store, "--budget", "100s", "--json")
+    t.check("it is checked with its own values", done.json["counts"]["not checked"] + done.json["counts"]["unsupported"] == 0, done)
     for content, word in (({"parameters": [{"name": "rank", "values": [1]}]}, "the worker has no parameter 'rank'"),
                           ({"parameters": [{"name": "ranks", "values": [1, 3]}]}, "'ranks' has no value 3; the worker has [1,2,4]"),
                           ({"parameters": [{"name": "ranks", "values": [2]}]}, "'ranks' must keep the worker's default"),

@@ -6,6 +6,7 @@
 #include "base/host.h"
 #include "base/quote.h"
 #include "db/lookup/key.h"
+#include "db/private.h"
 #include "model/workload_json.h"
 #include "space/json/json.h"
 
@@ -134,6 +135,17 @@ static bool oversubscribed(const struct dt_stored_entry *stored)
     return integer_of(stored->plan, "ranks") > slots;
 }
 
+/* A private entry is compared by the store's secret, whether --private was given or not. */
+static dt_status set_secret(const struct dt_check_entry *entry, struct dt_wanted *wanted)
+{
+    static unsigned char secret[DT_SIPHASH_KEY]; /* a check is of one store */
+    bool there = false;
+    if (json_object_get(json_object_get(key_of(entry), "job"), "private") != NULL)
+        DT_TRY(dt_private_read(entry->opts->directory, false, secret, &there));
+    wanted->secret = there ? secret : NULL;
+    return DT_OK;
+}
+
 static dt_status make_job(struct dt_check_entry *entry)
 {
     const json_t *key = key_of(entry), *batches = json_object_get(key, "batch");
@@ -161,6 +173,9 @@ static dt_status make_job(struct dt_check_entry *entry)
         DT_TRY(set_network(entry, &job));
     else
         set_wanted(json_object_get(key, "job"), &job.wanted);
+    if (json_object_get(key, "worker") != NULL && !is_command(key))
+        job.wanted.stored_space = stored->space;
+    DT_TRY(set_secret(entry, &job.wanted));
     if (entry->tuned_by.record != NULL) {
         job.worker = (struct dt_program){entry->tuned_by.program, entry->tuned_by.arguments};
         job.wanted.engine = entry->tuned_by.engine;
@@ -439,7 +454,7 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
     bool foreign = json_object_get(key, "worker") != NULL;
     const char *name = foreign ? worker_of(entry) : model_of(entry);
     bool square = foreign || integer_of(key, "height") == integer_of(key, "width");
-    if (name == NULL || !square || make_job(entry) < 0)
+    if (name == NULL || !square || make_job(entry) < 0 || entry->job.wanted.secret != NULL)
         return;
     dt_text_add(out, "dittune");
     if (foreign && job->wanted.engine != NULL)

@@ -328,6 +328,8 @@ const struct dt_option_row dt_option_rows[] = {
     {"unit", "s|ms|us|ns", COMMANDED, NULL, parse_text, AT(command.unit),
      "of that time (default: s)"},
     {"shell", NULL, COMMANDED, NULL, parse_switch, AT(command.shell), "run --command by sh -c"},
+    {"private", NULL, COMMANDED, NULL, parse_switch, AT(command.is_private),
+     "store and show a keyed hash of --command instead of its text (docs/command.md)"},
     {"revision", "NAME", JOBS, NULL, parse_text, AT(worker.revision),
      "for engines and workers: revision of the model"},
     {"frames", "N", JOBS, NULL, parse_natural, AT(worker.frames),

@@ -71,7 +71,7 @@ struct dt_run_options {
 /* A command line to tune: it becomes a worker and its arguments (options_command.c). */
 struct dt_command_options {
     const char *text, *space, *time, *unit;
-    bool shell;
+    bool shell, is_private;
 };
 
 struct dt_simulate_options {

@@ -15,6 +15,7 @@ static const char *stray(const struct dt_command_options *command)
     return command->time != NULL   ? "time"
            : command->unit != NULL ? "unit"
            : command->shell        ? "shell"
+           : command->is_private   ? "private"
                                    : NULL;
 }
 

@@ -3,9 +3,13 @@
 
 #include "base/text.h"
 #include "db/lookup/machine.h"
+#include "db/private.h"
+#include "db/store.h"
 #include "model/cards/card.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 
 dt_status dt_options_backend(const struct dt_options *options, enum dt_backend_kind *kind)
 {
@@ -29,6 +33,21 @@ static dt_status check_text(const char *option, const char *text)
     return text == NULL || dt_text_whole(text)
                ? DT_OK
                : dt_fail(DT_EUSAGE, "--%s '%s' is not UTF-8", option, text);
+}
+
+/* Without a stored secret, a hash of this process alone: sessions, which store something, have made one before. */
+static dt_status set_secret(const struct dt_options *options, struct dt_wanted *wanted)
+{
+    static unsigned char secret[DT_SIPHASH_KEY]; /* a process has one command line */
+    bool there = false;
+    if (!options->command.is_private)
+        return DT_OK;
+    DT_TRY(dt_private_read(options->db != NULL ? options->db : dt_store_default(), false, secret,
+                           &there));
+    if (!there && getrandom(secret, sizeof secret, 0) != (ssize_t)sizeof secret)
+        return dt_fail(DT_EIO, "cannot draw a secret for --private: %s", strerror(errno));
+    wanted->secret = secret;
+    return DT_OK;
 }
 
 /* The job of a foreign worker, which checks its model and size itself. */
@@ -61,6 +80,7 @@ static dt_status set_wanted(const struct dt_options *options, struct dt_wanted *
                        given->dtype);
     DT_TRY(check_text("model", wanted->model));
     DT_TRY(check_text("command", options->command.text));
+    DT_TRY(set_secret(options, wanted));
     return check_text("revision", wanted->revision);
 }
 

@@ -24,6 +24,7 @@
 #define LOOK_NS     (DT_NS_PER_SECOND / 5)
 #define LOOKS       5   /* before a lock with an invisible holder counts as busy */
 #define WORDS_MOST  120 /* bytes shown of a command line */
+#define WORDS_READ  65536
 
 static const char *lock_path(void)
 {
@@ -77,15 +78,28 @@ static int holder(int fd)
     return found > 0 ? found : 0;
 }
 
+/* Empties the word that follows --command where --private is among the words, each of which ends with NUL. */
+static void hide_command(char words[], size_t size)
+{
+    bool hidden = memmem(words, size, "\0--private", sizeof "\0--private") != NULL;
+    static const char option[] = "\0--command"; /* a word or = follows */
+    char *at = hidden ? memmem(words, size, option, sizeof option - 1) : NULL;
+    if (at != NULL)
+        for (at += sizeof option; at < words + size && *at != '\0'; at++)
+            *at = '.';
+}
+
 /* "pid 4711 (dittune --budget 2h)" */
 static void describe(int pid, struct dt_text *out)
 {
-    char path[64], words[WORDS_MOST + 1];
+    char path[64], words[WORDS_READ + 1] = "";
     snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
     FILE *file = pid > 0 ? fopen(path, "re") : NULL;
-    size_t size = file != NULL ? fread(words, 1, WORDS_MOST, file) : 0;
+    size_t size = file != NULL ? fread(words, 1, WORDS_READ, file) : 0;
     if (file != NULL)
         fclose(file);
+    hide_command(words, size);
+    size = size < WORDS_MOST ? size : WORDS_MOST;
     if (pid == 0) {
         dt_text_add(out, "another process");
         return;

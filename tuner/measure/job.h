@@ -42,8 +42,12 @@ struct dt_wanted {
     double max_error;        /* 0: not given */
     int64_t text_and_vae_ns; /* of an image, besides its steps; 0: not given */
     const char *space;       /* file that narrows the worker's values; NULL: none */
-    bool lossy;              /* parameters of the role lossy may leave their defaults */
-    bool stored;             /* by an entry's key, which also has what a worker does not obey */
+    const json_t *
+        stored_space; /* the space of an entry, which may have been narrowed so; borrowed; NULL: none */
+    bool lossy;       /* parameters of the role lossy may leave their defaults */
+    /* of DT_SIPHASH_KEY bytes, borrowed: the text of a command is replaced by its hash with this key; NULL: it is kept */
+    const unsigned char *secret;
+    bool stored; /* by an entry's key, which also has what a worker does not obey */
 };
 
 /* Another machine, whose plans can be listed and explained, but not run. */

@@ -43,7 +43,7 @@ dt_status dt_history_begin(const struct dt_session *session, json_t *identity)
                         session->has_against
                             ? dt_point_json(session->target->space, &session->against)
                             : json_null());
-    if (job->worker.path != NULL)
+    if (job->worker.path != NULL && job->wanted.secret == NULL)
         json_object_set_new(identity, "worker", worker_json(session));
     json_object_set_new(identity, "max_latency_ns", json_integer(job->max_latency_ns));
     json_object_set_new(identity, "budget_ns",

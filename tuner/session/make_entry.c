@@ -27,7 +27,8 @@ static json_t *describe_machine(const struct dt_session *session)
                                        &target->hardware.backend};
     if (target->worker.ready != NULL) {
         json_t *machine = dt_machine_describe(target->worker.hello, target->worker.ready, &worker);
-        dt_machine_keep(&worker, machine);
+        if (session->job->wanted.secret == NULL) /* its file is named by the arguments */
+            dt_machine_keep(&worker, machine);
         return machine;
     }
     json_t *machine = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "db/engines/engines.h"
+#include "db/private.h"
 #include "db/snapshot.h"
 #include "db/store.h"
 #include "model/network.h"
@@ -222,22 +223,61 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
         engine != NULL ? engine : "", there ? "there" : "first", rule);
 }
 
+/* The command was given without --private, and the store has private ones. */
+static bool may_be_private(const struct dt_options *options)
+{
+    unsigned char secret[DT_SIPHASH_KEY];
+    bool there = false;
+    return options->command.text != NULL && !options->command.is_private &&
+           dt_private_read(options->db != NULL ? options->db : dt_store_default(), false, secret,
+                           &there) == DT_OK &&
+           there;
+}
+
+/* The answer to the same question about a private command replaces a weaker one, or one that names no reason. */
+static dt_status look_private(const struct dt_options *options, const struct dt_snapshot *snapshot,
+                              struct dt_query **query, struct dt_answer **answer)
+{
+    struct dt_options own = *options;
+    struct dt_answer *other = NULL;
+    struct dt_query *asked = NULL;
+    own.command.is_private = true;
+    DT_TRY(dt_ask(&own, &asked));
+    dt_status status = dt_lookup(snapshot, asked, &other);
+    if (status == DT_OK &&
+        (other->tier > (*answer)->tier || (other->refused != NULL && (*answer)->refused == NULL))) {
+        dt_answer_free(*answer);
+        *answer = other;
+        *query = asked;
+        return DT_OK;
+    }
+    dt_answer_free(other);
+    dt_query_free(asked);
+    return status;
+}
+
 static dt_status look(const struct dt_options *options, const struct dt_query *query,
                       const struct required *required)
 {
     const char *directory = options->db != NULL ? options->db : dt_store_default();
     struct dt_snapshot *snapshot = NULL;
     struct dt_answer *answer = NULL;
+    struct dt_query *private = NULL;
     DT_TRY(dt_snapshot_open(directory, &snapshot));
     if (dt_snapshot_fallback(snapshot) != NULL)
         dt_print_note("warning: %s: best.json.1 was read instead, what was stored after it is "
                       "missing; 'dittune db rebuild --salvage' brings back what is whole",
                       dt_snapshot_fallback(snapshot));
     dt_status status = dt_lookup(snapshot, query, &answer);
+    if (status == DT_OK && !enough(options, answer, required) && may_be_private(options))
+        status = look_private(options, snapshot, &private, &answer);
+    if (private != NULL)
+        query = private;
     if (status == DT_OK)
         status = enough(options, answer, required) ? print(options, answer)
                                                    : refuse(options, query, answer, required);
     dt_answer_free(answer);
+    dt_query_free(private);
     dt_snapshot_close(snapshot);
     return status;
 }

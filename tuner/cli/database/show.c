@@ -210,11 +210,14 @@ static void add_command(const struct dt_stored_entry *entry, struct dt_text *out
 {
     static const char *const options[] = {"command", "time", "unit"};
     const json_t *job = dt_command_job(entry->key);
+    if (job == NULL)
+        return;
+    dt_text_add(out, "         %s", json_object_get(job, "private") != NULL ? " --private" : "");
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         const char *text = dt_json_text_at(job, options[i]);
         if (text[0] == '\0')
             continue;
-        dt_text_add(out, i == 0 ? "          --%s " : " --%s ", options[i]);
+        dt_text_add(out, " --%s ", options[i]);
         dt_quote(text, out);
     }
     if (json_object_get(job, "shell") != NULL)
@@ -223,7 +226,7 @@ static void add_command(const struct dt_stored_entry *entry, struct dt_text *out
         dt_text_add(out, "  in ");
         dt_quote(dt_json_text_at(job, "folder"), out);
     }
-    dt_text_add(out, job != NULL ? "\n" : "");
+    dt_text_add(out, "\n");
 }
 
 static void add_row(const struct dt_stored_entry *entry, const size_t width[], struct dt_text *out)

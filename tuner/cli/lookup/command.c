@@ -22,10 +22,7 @@ static void add_variable(const struct dt_space *space, const struct dt_point *pl
     const struct dt_axis *axis = dt_space_axis(space, at);
     int64_t value = dt_point_value(space, plan, at);
     struct dt_text text = {0};
-    if (axis->labels != NULL)
-        dt_text_add(&text, "%s", axis->labels[value]);
-    else
-        dt_text_add(&text, "%lld", (long long)value);
+    dt_axis_plain(axis, value, &text);
     dt_text_add(out, "%s=", axis->variable != NULL ? axis->variable : axis->name);
     dt_quote(dt_text_at(&text), out);
     dt_text_add(out, " ");
@@ -59,6 +56,9 @@ dt_status dt_command_fill(const struct dt_command_options *given, const json_t *
     const char *text = given->text != NULL ? given->text : dt_json_text_at(job, "command");
     struct dt_command_line command;
     struct dt_space *space = NULL;
+    if (text[0] == '\0')
+        return dt_fail(DT_EUSAGE, "the text of the command is not stored (--private): give it "
+                                  "with --command, --space and --time");
     if (json_object_get(entry, "space") == NULL)
         return dt_fail(DT_EUSAGE, "the parameters of the command are not stored, as they are too "
                                   "long: the plan is printed with --format env");

@@ -46,6 +46,25 @@ static bool is_refused(const char *engine, const struct dt_target *target,
     return status == DT_EINFEASIBLE;
 }
 
+/* The text of a private command stays on the command line of the user. */
+static void add_command(const struct dt_command_options *command, struct dt_text *out)
+{
+    const struct {
+        const char *option, *value;
+    } rows[] = {{"command", command->is_private ? "..." : command->text},
+                {"space", command->space},
+                {"time", command->time},
+                {"unit", command->unit}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].value == NULL)
+            continue;
+        dt_text_add(out, " --%s ", rows[i].option);
+        dt_quote(rows[i].value, out);
+    }
+    dt_text_add(out, "%s%s", command->shell ? " --shell" : "",
+                command->is_private ? " --private" : "");
+}
+
 /* A look-up by the engine starts no worker, so it also names what a worker's hello would tell. */
 static void add_worker(const struct dt_options *options, const struct dt_target *target,
                        bool by_engine, struct dt_text *out)
@@ -54,6 +73,10 @@ static void add_worker(const struct dt_options *options, const struct dt_target 
         dt_text_add(out, " --worker ");
         dt_quote(options->worker.program.path, out);
         dt_target_options(target, out);
+        if (options->command.space != NULL) {
+            dt_text_add(out, " --space ");
+            dt_quote(options->command.space, out);
+        }
         return;
     }
     bool gpus = json_object_get(target->identity.hard, "gpus") != NULL;
@@ -70,7 +93,10 @@ void dt_ask_line(const struct dt_options *options, const struct dt_target *targe
     const char *engine = options->worker.engine;
     bool by_engine = engine != NULL && !is_refused(engine, target, best);
     dt_text_add(out, "dittune lookup");
-    if (target->foreign) {
+    bool by_command = options->command.text != NULL;
+    if (by_command) {
+        add_command(&options->command, out);
+    } else if (target->foreign) {
         add_worker(options, target, by_engine, out);
     } else {
         add_network(options, key, out);
@@ -92,6 +118,6 @@ void dt_ask_line(const struct dt_options *options, const struct dt_target *targe
         dt_text_add(out, " --db ");
         dt_quote(options->db, out);
     }
-    if (target->foreign && !by_engine)
+    if (target->foreign && !by_engine && !by_command)
         dt_quote_arguments(options->worker.program.arguments, out);
 }

@@ -2,6 +2,8 @@
 /* Narrows a foreign worker's parameters to the values that a file of the user names. */
 #include "tuner/measure/foreign/narrow.h"
 
+#include "space/json/json.h"
+
 #include <string.h>
 
 static const char what[] = "the space file";
@@ -110,6 +112,38 @@ static json_t *separate(const json_t *announced)
     if (failed)
         json_decref(copy);
     return failed ? NULL : copy;
+}
+
+/* {"parameters": [{"name", "values"}, ..]} of a whole space, new; NULL: it cannot be read. */
+static json_t *values_of(const json_t *stored)
+{
+    struct dt_space *space = NULL;
+    json_t *names = json_array(), *axes, *axis;
+    size_t i;
+    if (dt_space_axes_from_json(stored, "the entry's space", &space) != DT_OK) {
+        json_decref(names);
+        return NULL;
+    }
+    axes = dt_space_axes_json(space);
+    json_array_foreach(axes, i, axis)
+    {
+        json_array_append_new(names, json_pack("{s:O, s:O}", "name", json_object_get(axis, "name"),
+                                               "values", json_object_get(axis, "values")));
+    }
+    json_decref(axes);
+    dt_space_free(space);
+    return json_pack("{s:o}", "parameters", names);
+}
+
+dt_status dt_target_narrow_as(const json_t *stored, const json_t *announced, json_t **narrowed)
+{
+    json_t *file = values_of(stored), *copy = file != NULL ? separate(announced) : NULL;
+    dt_status status = copy != NULL ? narrow_all(file, copy) : DT_EUSAGE;
+    json_decref(file);
+    *narrowed = status == DT_OK ? copy : NULL;
+    if (status != DT_OK)
+        json_decref(copy);
+    return status == DT_ENOMEM ? status : DT_OK;
 }
 
 dt_status dt_target_narrow(const char *path, const json_t *announced, json_t **narrowed)

@@ -10,4 +10,9 @@
 dt_status dt_target_narrow(const char *path, const json_t *announced,
                            json_t **narrowed) DT_MUST_CHECK;
 
+/* The same with the values of a space that an earlier session of this worker stored. *narrowed is NULL where they are no part of the
+ * announced ones, or all of them: then that session narrowed nothing. */
+dt_status dt_target_narrow_as(const json_t *stored, const json_t *announced,
+                              json_t **narrowed) DT_MUST_CHECK;
+
 #endif

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/quote.h"
 #include "base/rng.h"
+#include "base/siphash.h"
 #include "db/lookup/key.h"
 #include "space/json/json.h"
 #include "tuner/measure/foreign/narrow.h"
@@ -328,17 +329,20 @@ static dt_status read_space(const struct dt_job *job, const json_t *hello, struc
     return status;
 }
 
-/* The space of the search, which a file may narrow; the identity of the target has the whole one. */
+/* A file, or the entry that is checked, may narrow the space: then the narrowed one is tuned, and part of the key. */
 static dt_status read_searched(const struct dt_job *job, const json_t *hello,
                                struct dt_target *target)
 {
     json_t *narrowed = NULL;
-    if (job->wanted.space == NULL)
+    if (job->wanted.space != NULL)
+        DT_TRY(dt_target_narrow(job->wanted.space, target->worker.announced, &narrowed));
+    else if (job->wanted.stored_space != NULL)
+        DT_TRY(dt_target_narrow_as(job->wanted.stored_space, target->worker.announced, &narrowed));
+    if (narrowed == NULL)
         return read_space(job, hello, target);
-    DT_TRY(dt_target_narrow(job->wanted.space, target->worker.announced, &narrowed));
-    dt_status status = read_space(job, narrowed, target);
-    json_decref(narrowed);
-    return status;
+    json_decref(target->worker.announced);
+    target->worker.announced = narrowed;
+    return read_space(job, narrowed, target);
 }
 
 /* Time for a worker to get ready: --start-timeout, or the budget if shorter. */
@@ -402,6 +406,30 @@ static dt_status read_switch(const json_t *hello, struct dt_target *target)
     return DT_OK;
 }
 
+/* Replaces the text of a command by its hash with the user's secret, before anything is made of it. */
+static dt_status hide_command(const unsigned char *secret, struct dt_target *target)
+{
+    json_t *hello = dt_json_copy(target->worker.hello);
+    json_t *job = dt_json_copy(json_object_get(hello, "job"));
+    const char *text = dt_json_text_at(job, "command");
+    char hash[24];
+    snprintf(hash, sizeof hash, "%016llx",
+             (unsigned long long)dt_siphash(secret, text, strlen(text)));
+    if (hello == NULL || job == NULL || json_object_del(job, "command") != 0 ||
+        json_object_set_new(job, "private", json_string(hash)) != 0 ||
+        json_object_set_new(hello, "workload", json_sprintf("private command %s", hash)) != 0 ||
+        json_object_set(hello, "job", job) != 0) {
+        json_decref(job);
+        json_decref(hello);
+        return dt_fail(DT_FAILED, "the worker %s does not tell the command that --private is about",
+                       target->worker.program);
+    }
+    json_decref(job);
+    json_decref(target->worker.hello);
+    target->worker.hello = hello;
+    return DT_OK;
+}
+
 static dt_status read_hello(const struct dt_job *job, const json_t *hello, struct dt_target *target)
 {
     char name[64], workload[128];
@@ -432,10 +460,12 @@ static dt_status read_hello(const struct dt_job *job, const json_t *hello, struc
 }
 
 /* An option of dittune after the worker's arguments is one of them: the words are named, as that is easily overlooked. */
-static dt_status not_started(const struct dt_target *target, const char *cause)
+static dt_status not_started(const struct dt_job *job, const struct dt_target *target,
+                             const char *cause)
 {
     struct dt_text given = {0};
-    dt_quote_arguments(target->worker.arguments, &given);
+    if (job->wanted.secret == NULL)
+        dt_quote_arguments(target->worker.arguments, &given);
     dt_status status =
         given.size == 0
             ? dt_fail(DT_FAILED, "the worker %s did not start: %s", target->worker.program, cause)
@@ -467,11 +497,14 @@ dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
     if (status == DT_FAILED && failure.outcome == DT_TRIAL_INFEASIBLE)
         return dt_fail(DT_EUSAGE, "%s", failure.cause);
     if (status == DT_FAILED)
-        return not_started(target, failure.cause);
+        return not_started(job, target, failure.cause);
     DT_TRY(status);
     target->worker.hello = json_incref((json_t *)dt_group_hello(group));
     target->worker.ready = json_incref((json_t *)dt_group_ready(group));
-    status = read_hello(job, target->worker.hello, target);
+    if (job->wanted.secret != NULL)
+        status = hide_command(job->wanted.secret, target);
+    if (status == DT_OK)
+        status = read_hello(job, target->worker.hello, target);
     dt_group_stop(group, DT_NS_PER_SECOND);
     return status;
 }

@@ -2,6 +2,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/quote.h"
+#include "db/private.h"
 #include "db/store.h"
 #include "tuner/cli/alone.h"
 #include "tuner/cli/commands/measuring/preview.h"
@@ -54,6 +55,15 @@ static dt_status report(const struct dt_options *options, const struct dt_sessio
     return dt_print_text(&text);
 }
 
+/* A word of the command line, without the text of a private command. */
+static const char *shown_word(const struct dt_options *options, const char *word)
+{
+    const char *text = options->command.text;
+    if (!options->command.is_private || text < word || text > word + strlen(word))
+        return word;
+    return text == word ? "..." : "--command=...";
+}
+
 /* The command as it was typed, with --resume. */
 static void say_resume(const struct dt_options *options)
 {
@@ -62,7 +72,7 @@ static void say_resume(const struct dt_options *options)
     int i = 0;
     for (; line[i] != NULL && strcmp(line[i], "--") != 0; i++) {
         dt_text_add(&text, i > 0 ? " " : "");
-        dt_quote(line[i], &text);
+        dt_quote(shown_word(options, line[i]), &text);
     }
     dt_text_add(&text, options->search.resume ? "" : " --resume");
     if (line[i] != NULL)
@@ -236,6 +246,14 @@ static dt_status show_done(const struct dt_options *options, const struct dt_tar
     return status;
 }
 
+static dt_status make_secret(const struct dt_options *options)
+{
+    unsigned char secret[DT_SIPHASH_KEY];
+    bool there;
+    return dt_private_read(options->db != NULL ? options->db : dt_store_default(), true, secret,
+                           &there);
+}
+
 static dt_status tune_work(struct dt_works *works, int i, int64_t end_ns, struct found *found)
 {
     struct dt_options options;
@@ -245,6 +263,8 @@ static dt_status tune_work(struct dt_works *works, int i, int64_t end_ns, struct
     int64_t begin_ns = dry ? found->next_ns : dt_clock_ns();
     int64_t share_end_ns = dt_works_end(works, i, begin_ns, end_ns);
     DT_TRY(dt_works_options(works, i, &options));
+    if (options.command.is_private && !dry)
+        DT_TRY(make_secret(&options));
     DT_TRY(dt_options_job(&options, NULL, &job));
     dt_status status = dt_target_new(&job, &target);
     if (status == DT_OK)
