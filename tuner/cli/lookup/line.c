@@ -46,23 +46,16 @@ static bool is_refused(const char *engine, const struct dt_target *target,
     return status == DT_EINFEASIBLE;
 }
 
-/* The text of a private command stays on the command line of the user. */
-static void add_command(const struct dt_command_options *command, struct dt_text *out)
+/* The text of a private command stays on the command line of the user: the worker's arguments, which are options of dittune, too,
+ * without it. */
+static void add_private(const struct dt_options *options, struct dt_text *out)
 {
-    const struct {
-        const char *option, *value;
-    } rows[] = {{"command", command->is_private ? "..." : command->text},
-                {"space", command->space},
-                {"time", command->time},
-                {"unit", command->unit}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].value == NULL)
-            continue;
-        dt_text_add(out, " --%s ", rows[i].option);
-        dt_quote(rows[i].value, out);
+    const char *const *words = options->worker.program.arguments;
+    for (int i = 0; words[i] != NULL; i++) {
+        dt_text_add(out, " ");
+        dt_quote(words[i] == options->command.text ? "..." : words[i], out);
     }
-    dt_text_add(out, "%s%s", command->shell ? " --shell" : "",
-                command->is_private ? " --private" : "");
+    dt_text_add(out, " --private");
 }
 
 /* A look-up by the engine starts no worker, so it also names what a worker's hello would tell. */
@@ -73,7 +66,7 @@ static void add_worker(const struct dt_options *options, const struct dt_target 
         dt_text_add(out, " --worker ");
         dt_quote(options->worker.program.path, out);
         dt_target_options(target, out);
-        if (options->command.space != NULL) {
+        if (options->command.space != NULL && options->command.text == NULL) {
             dt_text_add(out, " --space ");
             dt_quote(options->command.space, out);
         }
@@ -93,9 +86,9 @@ void dt_ask_line(const struct dt_options *options, const struct dt_target *targe
     const char *engine = options->worker.engine;
     bool by_engine = engine != NULL && !is_refused(engine, target, best);
     dt_text_add(out, "dittune lookup");
-    bool by_command = options->command.text != NULL;
-    if (by_command) {
-        add_command(&options->command, out);
+    bool is_private = options->command.is_private;
+    if (is_private) {
+        add_private(options, out);
     } else if (target->foreign) {
         add_worker(options, target, by_engine, out);
     } else {
@@ -118,6 +111,6 @@ void dt_ask_line(const struct dt_options *options, const struct dt_target *targe
         dt_text_add(out, " --db ");
         dt_quote(options->db, out);
     }
-    if (target->foreign && !by_engine && !by_command)
+    if (target->foreign && !by_engine && !is_private)
         dt_quote_arguments(options->worker.program.arguments, out);
 }

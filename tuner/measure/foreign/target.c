@@ -406,25 +406,42 @@ static dt_status read_switch(const json_t *hello, struct dt_target *target)
     return DT_OK;
 }
 
+static json_t *hash_of(const unsigned char *secret, const char *text)
+{
+    return json_sprintf("%016llx", (unsigned long long)dt_siphash(secret, text, strlen(text)));
+}
+
+/* The other commands of a job, each by its hash. */
+static bool hide_others(const unsigned char *secret, json_t *job)
+{
+    static const char *const names[] = {"prepare", "cleanup", "ready", "request"};
+    bool failed = false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (json_is_string(json_object_get(job, names[i])))
+            failed |= json_object_set_new(job, names[i],
+                                          hash_of(secret, dt_json_text_at(job, names[i]))) != 0;
+    return !failed;
+}
+
 /* Replaces the text of a command by its hash with the user's secret, before anything is made of it. */
 static dt_status hide_command(const unsigned char *secret, struct dt_target *target)
 {
     json_t *hello = dt_json_copy(target->worker.hello);
     json_t *job = dt_json_copy(json_object_get(hello, "job"));
-    const char *text = dt_json_text_at(job, "command");
-    char hash[24];
-    snprintf(hash, sizeof hash, "%016llx",
-             (unsigned long long)dt_siphash(secret, text, strlen(text)));
-    if (hello == NULL || job == NULL || json_object_del(job, "command") != 0 ||
-        json_object_set_new(job, "private", json_string(hash)) != 0 ||
-        json_object_set_new(hello, "workload", json_sprintf("private command %s", hash)) != 0 ||
-        json_object_set(hello, "job", job) != 0) {
-        json_decref(job);
+    json_t *hash = hash_of(secret, dt_json_text_at(job, "command"));
+    bool hidden =
+        json_object_del(job, "command") == 0 && json_object_set(job, "private", hash) == 0 &&
+        hide_others(secret, job) &&
+        json_object_set_new(hello, "workload",
+                            json_sprintf("private command %s", json_string_value(hash))) == 0 &&
+        json_object_set(hello, "job", job) == 0;
+    json_decref(hash);
+    json_decref(job);
+    if (!hidden) {
         json_decref(hello);
         return dt_fail(DT_FAILED, "the worker %s does not tell the command that --private is about",
                        target->worker.program);
     }
-    json_decref(job);
     json_decref(target->worker.hello);
     target->worker.hello = hello;
     return DT_OK;
