@@ -21,7 +21,7 @@ for target in "${targets[@]}"; do
     mkdir -p "$out/found/$target"
     log=$out/$target.log
     status=0
-    "$out/fuzz_$target" -max_total_time="$seconds" -max_len=16384 -timeout=25 -rss_limit_mb=2500 -print_final_stats=1 \
+    "$out/fuzz_$target" -max_total_time="$seconds" -close_fd_mask=3 -max_len=16384 -timeout=25 -rss_limit_mb=2500 -print_final_stats=1 \
         -artifact_prefix="$out/$target-" "$out/found/$target" "tests/fuzz/corpus/$target" >"$log" 2>&1 || status=$?
     printf '%-8s %s  runs %s  coverage %s\n' "$target" "$([ $status -eq 0 ] && echo ok || echo FAILED)" \
         "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")" \

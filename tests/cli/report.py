@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 # ctest:
 """`report`: what the page says is what the session measured, in each format; nothing is loaded, nothing foreign is obeyed."""
+import base64
 import csv
+import hashlib
 import io
 import json
 import pathlib
 import re
+import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
@@ -38,6 +41,12 @@ t.check("the newest session is reported", done.code == 0 and "wrote" in done.err
 t.check("its elements are balanced", seen.balanced and not seen.open, seen.open[-5:])
 t.check("it loads nothing", all(reference.startswith("#") for reference in seen.references) and "@import" not in text and "url(" not in text, seen.references[:5])
 t.check("it runs no handlers of attributes, and one script", not seen.handlers and seen.tags.count("script") == 1, seen.handlers)
+policy = re.search(r'<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
+scripts = re.findall(r"<script[^>]*>(.*?)</script>", text, re.S)
+allowed = dict(part.strip().split(" ", 1) for part in policy[1].split(";")) if policy else {}
+sha = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
+t.check("its policy loads nothing, and runs the one script, by its hash", allowed == {"default-src": "'none'", "base-uri": "'none'", "form-action": "'none'",
+        "style-src": "'unsafe-inline'", "script-src": f"'sha256-{sha}'"}, (allowed, sha))
 t.check("the verdict names the plan", "<p>Use a=2 b=1: " in text and "times as fast as the default plan" in text, text[text.find("verdict\""):][:300])
 best = float(re.search(r"Use a=2 b=1: ([\d.]+) times", text)[1])
 t.check("with the planted gain", abs(best - 1.9) < 0.05, best)  # 1 + 2 x .2 + 1 x .5
@@ -156,6 +165,27 @@ t.exits("no such file", report("./none.jsonl"), 74, "none.jsonl")
 t.exits("no such entry", report("nothing-of-that-name"), 2, "'nothing-of-that-name' is no journal, and no entry of ")
 t.exits("an empty store", t.tool("report", "--db", t.path / "empty"), 2, "no session in")
 t.exits("a run's file", report(run), 2, "but of a run: see dittune analyze")
+raw = t.path / "raw.jsonl"
+t.exits("a run with its samples", t.tool("run", "--worker", t.worker, "--quick", "--raw", raw), 0)
+lines = [line for line in journal.read_text(encoding="utf-8").splitlines(keepends=True) if line.strip()]
+broken = {"a flipped byte": ["x" + lines[0][1:], *lines[1:]], "no first line": lines[1:], "a torn one": [lines[0][:80] + "\n", *lines[1:]],
+          "its end alone": lines[-1:], "two lines of zeros": ["\0" * 100 + "\n", *lines[2:]]}
+unsealed = {"search": dict(search="a", search_reason="b", prior="c", known=[]), "trial": dict(plan={}), "comparison": {}, "end": {}, "sets": {}, "run": dict(value=0)}
+files = {"a run's samples": raw, **{name: t.write(f"broken{i}.jsonl", "".join(rows)) for i, (name, rows) in enumerate(broken.items())},
+         **{f"a {kind} alone": t.write(f"{kind}.jsonl", json.dumps(dict(kind=kind, **more)) + "\n") for kind, more in unsealed.items()}}
+for name, path in files.items():
+    for words in (["why"], ["why", "--json"], *(["report", "-o", "-", "--format", kind] for kind in ("html", "md", "csv", "json"))):
+        done = t.tool(*words, path)
+        if done.code != 2 or done.out or done.err.count("\n") != 1 or "is no journal of a session" not in done.err:
+            t.check(f"{name}: {' '.join(words)}", False, done)
+t.check(f"{len(files)} files that lack a session's record: one sentence each", True)
+stored = t.path / "stored"
+shutil.copytree(t.path / "db", stored)
+path = next((stored / "runs").glob(f"{journal.stem}.jsonl"))
+path.write_text("".join(broken["a flipped byte"]), encoding="utf-8")
+for command in ("why", "report"):
+    done = t.tool(command, journal.stem, "--db", stored)
+    t.exits(f"{command} of a stored journal whose first record is damaged", done, 2, err="or its first record, the session's, is damaged")
 t.exits("a file of something else", report(t.write("text", "hello\n")), 7, "line 1 is damaged: it is not a JSON object")
 t.exits("a folder", report(t.path / "db"), 74, "db")
 t.exits("a place that cannot be written", report("-o", t.path / "none/page.html"), 74, "cannot write")

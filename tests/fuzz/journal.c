@@ -60,27 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-static void seal(struct mutant *m)
-{
-    for (size_t at = 0, end; at < m->size; at = end + 1) {
-        end = mutant_line_end(m, at);
-        size_t crc = mutant_last(m, at, end, ",\"crc\":\"");
-        if (crc != SIZE_MAX)
-            mutant_crc(m, crc + 8, at, crc);
-    }
-}
-
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
 {
     struct mutant m = mutant_of(data, size, room, seed, words);
-    size_t how = mutant_pick(&m, 16), line = mutant_line(&m);
-    if (how == 0)
-        mutant_bytes(&m);
-    else if (how <= 3)
-        mutant_lines(&m);
-    else
-        mutant_json(&m, line, mutant_line_end(&m, line));
-    if (mutant_pick(&m, 16) > 0)
-        seal(&m);
-    return m.size;
+    return mutant_journal(&m);
 }

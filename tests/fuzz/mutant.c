@@ -334,3 +334,27 @@ size_t mutant_last(const struct mutant *m, size_t from, size_t to, const char *t
             return at - size;
     return SIZE_MAX;
 }
+
+static void seal_journal(struct mutant *m)
+{
+    for (size_t at = 0, end; at < m->size; at = end + 1) {
+        end = mutant_line_end(m, at);
+        size_t crc = mutant_last(m, at, end, ",\"crc\":\"");
+        if (crc != SIZE_MAX)
+            mutant_crc(m, crc + 8, at, crc);
+    }
+}
+
+size_t mutant_journal(struct mutant *m)
+{
+    size_t how = mutant_pick(m, 16), line = mutant_line(m);
+    if (how == 0)
+        mutant_bytes(m);
+    else if (how <= 3)
+        mutant_lines(m);
+    else
+        mutant_json(m, line, mutant_line_end(m, line));
+    if (mutant_pick(m, 16) > 0)
+        seal_journal(m);
+    return m->size;
+}

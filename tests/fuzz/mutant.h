@@ -55,6 +55,9 @@ void mutant_lines(struct mutant *m);
 /* Eight hex digits at `at`: the CRC-32C of from..to-1. */
 void mutant_crc(struct mutant *m, size_t at, size_t from, size_t to);
 
+/* A change of a journal: of a record, or of its lines; most records get their checksum again. Returns the new size. */
+size_t mutant_journal(struct mutant *m);
+
 /* Where text last occurs in from..to-1; SIZE_MAX: nowhere. */
 size_t mutant_last(const struct mutant *m, size_t from, size_t to, const char *text);
 

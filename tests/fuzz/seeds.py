@@ -136,6 +136,15 @@ def journals(paths):
     return made
 
 
+def replays(paths):
+    """Sessions and runs, without the records that their replay does not read."""
+    made = {"unsealed": '{"v":1,"kind":"search","search":"a","search_reason":"b","prior":"c","known":[]}\n'}
+    for i, path in enumerate(paths):
+        records = [json.loads(line) for line in Path(path).read_text().split("\n") if line]
+        made[f"{records[0]['kind']}-{i}"] = journal([record for record in records if record["kind"] not in ("sets", "best")])
+    return made
+
+
 SPACES = {
     "worker": WORKER,
     "names": {"parameters": {"a": [1, 2, 3], "b": {"values": ["x", "y"], "default": "y"}, "c": {"from": 1, "to": 64, "factor": 2}},
@@ -190,7 +199,7 @@ def write(target, name, text):
 
 
 def main():
-    sets = {"store": stores(), "journal": journals(sys.argv[1:]), "space": {name: compact(value) for name, value in SPACES.items()},
+    sets = {"store": stores(), "journal": journals([path for path in sys.argv[1:] if not path.endswith("run")]), "replay": replays(sys.argv[1:]), "space": {name: compact(value) for name, value in SPACES.items()},
             "plan": PLANS, "wire": wires(), "answers": answers()}
     for target, files in sets.items():
         for name, text in files.items():

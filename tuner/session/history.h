@@ -57,7 +57,8 @@ struct dt_replay {
     bool ended; /* its end was read: the session was complete */
 };
 
-/* The next record of the journal, "session" first; other kinds are skipped. Errors name `what`. */
+/* The next record of the journal; kinds of others are skipped. DT_ECORRUPT: one of a session whose record did not come. Errors name
+ * `what`. */
 dt_status dt_replay_record(struct dt_replay *replay, const json_t *record,
                            const char *what) DT_MUST_CHECK;
 /* What a "search" record says. */

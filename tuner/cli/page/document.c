@@ -144,14 +144,23 @@ static const char style[] = {
 static const char script[] = {
 #include "page.js.inc"
 };
+/* Whatever hostile text might become in spite of its escapes: no script but this one, and nothing is loaded or sent. Styles are inline
+ * in gnuplot's figures. */
+static const char policy[] =
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; "
+    "form-action 'none'; style-src 'unsafe-inline'; script-src '"
+#include "page.js.hash.inc"
+    "'\">\n";
 
 void dt_page_html(const struct dt_page pages[], int n, struct dt_text *out)
 {
     struct dt_text body = {0};
     add_all(pages, n, &(struct page_pen){.out = &body, .html = true});
-    dt_text_add(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                     "<meta name=\"viewport\" content=\"width=device-width, "
-                     "initial-scale=1\">\n<title>dittune: ");
+    dt_text_add(out,
+                "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                "%s<meta name=\"viewport\" content=\"width=device-width, "
+                "initial-scale=1\">\n<title>dittune: ",
+                policy);
     for (int i = 0; i < n; i++) {
         dt_text_add(out, i > 0 ? " and " : "");
         dt_pen_escape(pages[i].session->target->identity.title, out);
@@ -163,7 +172,7 @@ void dt_page_html(const struct dt_page pages[], int n, struct dt_text *out)
     if (body.size > 0 && strstr(dt_text_at(&body), "<svg ") == NULL)
         dt_text_add(out, "<p>There are no figures: gnuplot was not found when the page was made, "
                          "it failed, or there was nothing to draw.</p>\n");
-    dt_text_add(out, "</main>\n<script>\n%s</script>\n</body>\n</html>\n", script);
+    dt_text_add(out, "</main>\n<script>%s</script>\n</body>\n</html>\n", script);
     out->failed = out->failed || body.failed;
     dt_text_fini(&body);
 }

@@ -11,12 +11,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static bool is_kind(const json_t *record, const char *kind)
+{
+    return strcmp(dt_json_text_at(record, "kind"), kind) == 0;
+}
+
 static void visit(const json_t *record, void *context)
 {
     struct dt_page_source *source = context;
     if (source->first == NULL)
         source->first = json_incref((json_t *)record);
-    if (source->status == DT_OK)
+    if (source->status == DT_OK && is_kind(source->first, "session"))
         source->status = dt_replay_record(&source->replay, record, dt_text_at(&source->path));
 }
 
@@ -35,11 +40,11 @@ static dt_status read_source(struct dt_page_source *source)
     DT_TRY(dt_journal_read(path, visit, source, &bad));
     if (source->first == NULL)
         DT_TRY(dt_journal_scan(path, visit_line, source));
-    const char *kind =
-        source->first != NULL ? dt_json_text_at(source->first, "kind") : "of no session";
-    if (source->first != NULL && strcmp(kind, "session") != 0)
+    if (source->first != NULL && !is_kind(source->first, "session"))
         return dt_fail(DT_EUSAGE, "%s is no journal of a session%s", path,
-                       strcmp(kind, "run") == 0 ? ", but of a run: see dittune analyze" : "");
+                       is_kind(source->first, "run") ? ", but of a run: see dittune analyze"
+                       : bad > 0 ? ", or its first record, the session's, is damaged"
+                                 : "");
     DT_TRY(source->status);
     if (source->first == NULL || source->replay.target == NULL)
         return dt_fail(DT_EUSAGE, "%s holds no record of a session", path);
@@ -91,7 +96,8 @@ static dt_status find_unstored(const char *directory, const char *word, struct d
 static void add_command(const struct dt_page_source *source, const char *command, const char *word,
                         struct dt_text *out)
 {
-    dt_text_add(out, "dittune %s %s", command, word);
+    dt_text_add(out, "dittune %s ", command);
+    dt_quote(word, out);
     if (!source->usual) {
         dt_text_add(out, " --db ");
         dt_quote(source->directory, out);

@@ -159,8 +159,12 @@ dt_status dt_replay_record(struct dt_replay *replay, const json_t *record, const
     const char *kind;
     DT_TRY(dt_json_string(record, what, "kind", &kind));
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (strcmp(kinds[i].kind, kind) == 0)
+        if (strcmp(kinds[i].kind, kind) == 0) {
+            if (replay->target == NULL && kinds[i].read != read_session)
+                return dt_fail(DT_ECORRUPT, "%s: a '%s' record before the record of its session",
+                               what, kind);
             return kinds[i].read(replay, record, what);
+        }
     return DT_OK;
 }
 

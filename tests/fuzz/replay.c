@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* A session's journal as anyone may have written it, read back and judged again as `report` (every format), `why`, `rebuild`, `simulate`
+ * and, of a run, `analyze` do. */
+#include "db/journal.h"
+#include "search/landscape/landscape.h"
+#include "tests/fuzz/mutant.h"
+#include "tuner/cli/page/source.h"
+#include "tuner/cli/report/run.h"
+#include "tuner/session/record.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const char *const words[] = {"\"kind\"",
+                                    "\"session\"",
+                                    "\"trial\"",
+                                    "\"comparison\"",
+                                    "\"search\"",
+                                    "\"end\"",
+                                    "\"run\"",
+                                    "\"left_out\"",
+                                    "\"plan\"",
+                                    "\"ns\"",
+                                    "[[1,2],[3]]",
+                                    "\"parameters\"",
+                                    "\"values\"",
+                                    "\"default\"",
+                                    "\"outcome\"",
+                                    "\"ok\"",
+                                    "\"crashed\"",
+                                    "\"rounds\"",
+                                    "\"entrants\"",
+                                    "\"final comparison\"",
+                                    "\"importance\"",
+                                    "\"known\"",
+                                    "\"requests\"",
+                                    "9223372036854775807",
+                                    "4611686018427387904",
+                                    "1e308",
+                                    "{}",
+                                    NULL};
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed);
+
+static int file;
+static char path[64];
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc, (void)argv;
+    file = memfd_create("journal", MFD_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    return file < 0 || setenv("PATH", "", 1) != 0; /* no gnuplot */
+}
+
+static void check(dt_status status)
+{
+    if (status < 0 && dt_message()[0] == '\0')
+        abort();
+}
+
+static void write_pages(const struct dt_page *page)
+{
+    static const char *const names[] = {"html", "md", "csv"};
+    struct dt_text text = {0};
+    json_decref(dt_page_why(page, &text));
+    json_decref(dt_record_session(page->session));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const struct dt_page pages[2] = {*page, *page};
+        dt_text_clear(&text);
+        dt_page_format(names[i])->write(pages, 1 + (int)(i % 2), &text);
+        if (text.size == 0)
+            abort();
+    }
+    dt_text_fini(&text);
+}
+
+static void read_session(void)
+{
+    struct dt_page_source source;
+    dt_status status = dt_page_source_open("/nonexistent", path, &source);
+    check(status);
+    if (status == DT_OK && source.page.session != NULL)
+        write_pages(&source.page);
+    dt_page_source_close(&source);
+}
+
+static void read_others(void)
+{
+    struct dt_landscape *landscape = NULL;
+    json_t *entry = NULL;
+    check(dt_revive(path, &entry));
+    json_decref(entry);
+    dt_status status = dt_session_landscape(path, &landscape);
+    check(status);
+    if (status == DT_OK)
+        dt_landscape_free(landscape);
+}
+
+static void measured(void *context, const struct dt_result *result, const struct dt_result *one,
+                     const struct dt_target *target)
+{
+    (void)context;
+    json_decref(dt_record_run(result, one, target));
+}
+
+static void left_out(void *context, const struct dt_sweep *sweep, int value, const char *reason)
+{
+    (void)context, (void)sweep, (void)value, (void)reason;
+}
+
+static dt_status visit_run(const json_t *record, int line, void *context)
+{
+    (void)line;
+    return dt_replay_run_record(context, record, "the run");
+}
+
+static void read_run(const uint8_t *data, size_t size)
+{
+    struct dt_replay_run run = {.measured = measured, .left_out = left_out};
+    dt_status status = dt_journal_scan_bytes("the run", (const char *)data, size, visit_run, &run);
+    if (status == DT_OK)
+        status = dt_replay_run_end(&run);
+    check(status);
+    dt_replay_run_fini(&run);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (ftruncate(file, 0) != 0 || pwrite(file, data, size, 0) != (ssize_t)size)
+        abort();
+    read_session();
+    read_others();
+    read_run(data, size);
+    return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
+{
+    struct mutant m = mutant_of(data, size, room, seed, words);
+    return mutant_journal(&m);
+}
