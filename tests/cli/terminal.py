@@ -17,7 +17,7 @@ import termios
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import Dittune, skip
+from dittune_test import Dittune, missing_terminals, skip
 
 try:
     import pyte
@@ -30,16 +30,6 @@ TIME = re.compile(r"(\d+)/(\d+) s, (\d+ (?:s|min)) left")
 t = Dittune(scenario=dict(ns=[1000000, 950000, 1050000, 1020000], cv=0.01,
                           faults=[{"when": {"plan": 3}, "do": "segv"}]))
 COMMAND = ["tune", "--worker", t.worker, "--budget", "6s"]
-
-
-def missing_terminals():
-    """Why there are no pseudo-terminals here; None where there are."""
-    try:
-        for end in os.openpty():
-            os.close(end)
-    except OSError as error:
-        return f"there are no pseudo-terminals here ({error.strerror}); mount -t devpts devpts /dev/pts"
-    return None
 
 
 class Terminal:

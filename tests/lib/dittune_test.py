@@ -41,6 +41,16 @@ def skip(why):
     sys.exit(SKIPPED)
 
 
+def missing_terminals():
+    """Why there are no pseudo-terminals here; None where there are."""
+    try:
+        for end in os.openpty():
+            os.close(end)
+    except OSError as error:
+        return f"there are no pseudo-terminals here ({error.strerror}); mount -t devpts devpts /dev/pts"
+    return None
+
+
 def log_of_processes(path):
     """The scenario worker's log: a list of entries for each of its processes."""
     found = []

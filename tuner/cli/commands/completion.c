@@ -62,49 +62,60 @@ static void add_quoted(struct dt_text *out, const char *text)
         dt_text_add(out, *text == '\'' ? "'\\''" : "%c", *text);
 }
 
-static void add_bash(struct dt_text *out)
+/* What follows an option. Files are readline's own (compopt -o default), which knows quotes, blanks and ~. */
+static void add_bash_value(const struct dt_command *command, const struct dt_option_row *row,
+                           struct dt_text *out)
 {
     struct dt_text values = {0};
-    dt_text_add(
-        out,
-        "# bash completion of dittune, made by: dittune completion bash\n"
-        "_dittune() {\n    local word=${COMP_WORDS[COMP_CWD]} before=${COMP_WORDS[COMP_CWD-1]} "
-        "command=tune words\n    COMPREPLY=()\n"
-        "    ((COMP_CWD > 1)) && [[ ${COMP_WORDS[1]} != -* ]] && command=${COMP_WORDS[1]}\n"
-        "    case $command:$before in\n");
+    if (row->hint == NULL || !dt_option_taken(command, row))
+        return;
+    add_values(row, &values);
+    dt_text_add(out, "    %s:--%s) ", command->name, row->name);
+    if (values.size > 0)
+        dt_text_add(out, "COMPREPLY=($(compgen -W '%s' -- \"$word\")); ", dt_text_at(&values));
+    else if (takes_files(row))
+        dt_text_add(out, "compopt -o default; ");
+    dt_text_add(out, "return ;;\n");
+    dt_text_fini(&values);
+}
+
+/* The options of a command where the word begins with '-'; else the words that may follow it, or files. */
+static void add_bash_words(const struct dt_command *command, struct dt_text *out)
+{
+    struct dt_text words = {0};
+    dt_text_add(out, "    %s:-*) words='", command->name);
+    for (int i = 0; i < dt_option_row_count; i++)
+        if (dt_option_taken(command, &dt_option_rows[i]))
+            dt_text_add(out, "--%s ", dt_option_rows[i].name);
+    dt_text_add(out, "' ;;\n");
+    add_words(command, &words);
+    if (words.size > 0)
+        dt_text_add(out, "    %s:*) ((COMP_CWORD > 2)) || words='%s' ;;\n", command->name,
+                    dt_text_at(&words));
+    dt_text_fini(&words);
+}
+
+static void add_bash(struct dt_text *out)
+{
+    dt_text_add(out, "# bash completion of dittune, made by: dittune completion bash\n"
+                     "_dittune() {\n    local word=${COMP_WORDS[COMP_CWORD]} "
+                     "before=${COMP_WORDS[COMP_CWORD-1]} command=tune words=\n    COMPREPLY=()\n"
+                     "    [[ $before == = ]] && before=${COMP_WORDS[COMP_CWORD-2]}\n"
+                     "    [[ $word == = ]] && word=\n"
+                     "    ((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} != -* ]] && "
+                     "command=${COMP_WORDS[1]}\n    case $command:$before in\n");
     for (int c = 0; c < dt_command_count; c++)
-        for (int i = 0; i < dt_option_row_count; i++) {
-            const struct dt_option_row *row = &dt_option_rows[i];
-            if (row->hint == NULL || !dt_option_taken(&dt_commands[c], row))
-                continue;
-            dt_text_clear(&values);
-            add_values(row, &values);
-            dt_text_add(out, "    %s:--%s) ", dt_commands[c].name, row->name);
-            if (values.size > 0)
-                dt_text_add(out, "COMPREPLY=($(compgen -W '%s' -- \"$word\"))",
-                            dt_text_at(&values));
-            else if (takes_files(row))
-                dt_text_add(out, "mapfile -t COMPREPLY < <(compgen -f -- \"$word\")");
-            dt_text_add(out, "%sreturn ;;\n", values.size > 0 || takes_files(row) ? "; " : "");
-        }
-    dt_text_add(out, "    esac\n    case $command in\n");
-    for (int c = 0; c < dt_command_count; c++) {
-        dt_text_add(out, "    %s) words='", dt_commands[c].name);
-        add_words(&dt_commands[c], out);
         for (int i = 0; i < dt_option_row_count; i++)
-            if (dt_option_taken(&dt_commands[c], &dt_option_rows[i]))
-                dt_text_add(out, "--%s ", dt_option_rows[i].name);
-        dt_text_add(out, "' ;;\n");
-    }
-    dt_text_add(out, "    esac\n    ((COMP_CWD > 1)) || words+='");
+            add_bash_value(&dt_commands[c], &dt_option_rows[i], out);
+    dt_text_add(out, "    esac\n    case $command:$word in\n");
+    for (int c = 0; c < dt_command_count; c++)
+        add_bash_words(&dt_commands[c], out);
+    dt_text_add(out, "    esac\n    ((COMP_CWORD > 1)) || words+='");
     for (int c = 0; c < dt_command_count; c++)
         dt_text_add(out, " %s", dt_commands[c].name);
-    dt_text_add(
-        out,
-        "'\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-        "    ((${#COMPREPLY[@]} > 0)) || [[ $word == -* ]] || mapfile -t COMPREPLY < <(compgen -f "
-        "-- \"$word\")\n}\ncomplete -o filenames -F _dittune dittune\n");
-    dt_text_fini(&values);
+    dt_text_add(out,
+                "'\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+                "    [[ -n $words ]] || compopt -o default\n}\ncomplete -F _dittune dittune\n");
 }
 
 static void add_zsh(struct dt_text *out)
