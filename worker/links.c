@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define PATIENCE_NS (30 * DT_NS_PER_SECOND)
+#define GUESTS      64 /* callers who have not greeted yet; of more, the first is dropped */
 
 struct address {
     unsigned char token[16];
@@ -102,38 +103,82 @@ static int connect_tcp(const struct address *address)
     return fd;
 }
 
-/* Disconnects a stranger (wrong token, no greeting within a second). */
-static bool greet(const struct dt_links *links, const struct address *address, int fd)
+/* Callers who have not greeted whole yet: anyone may call, and nobody waits for a stranger. ready[0] is the listener. */
+struct guests {
+    struct pollfd ready[1 + GUESTS];
+    struct hello hellos[1 + GUESTS];
+    size_t sizes[1 + GUESTS]; /* bytes of each hello */
+    int count;                /* the listener included */
+};
+
+static void guest_drop(struct guests *guests, int at)
 {
-    const struct timeval second = {.tv_sec = 1};
-    struct hello hello;
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
-    if (recv(fd, &hello, sizeof hello, MSG_WAITALL) != (ssize_t)sizeof hello ||
-        memcmp(hello.token, address->token, sizeof hello.token) != 0 || hello.rank < 1 ||
-        hello.rank >= links->size || links->wires[hello.rank].in >= 0)
+    size_t after = (size_t)(--guests->count - at);
+    memmove(&guests->ready[at], &guests->ready[at + 1], after * sizeof guests->ready[0]);
+    memmove(&guests->hellos[at], &guests->hellos[at + 1], after * sizeof guests->hellos[0]);
+    memmove(&guests->sizes[at], &guests->sizes[at + 1], after * sizeof guests->sizes[0]);
+}
+
+static void guest_accept(struct guests *guests)
+{
+    int fd = accept4(guests->ready[0].fd, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (guests->count == 1 + GUESTS) {
+        close(guests->ready[1].fd);
+        guest_drop(guests, 1);
+    }
+    guests->ready[guests->count] = (struct pollfd){.fd = fd, .events = POLLIN};
+    guests->sizes[guests->count++] = 0;
+}
+
+/* Reads of a greeting what has come. True: it is over, and its caller became a rank, or was disconnected as a stranger. */
+static bool greet(struct dt_links *links, const struct address *address, struct guests *guests,
+                  int at)
+{
+    struct hello *hello = &guests->hellos[at];
+    size_t *size = &guests->sizes[at];
+    int fd = guests->ready[at].fd;
+    ssize_t n = recv(fd, (char *)hello + *size, sizeof *hello - *size, MSG_DONTWAIT);
+    if (n > 0)
+        *size += (size_t)n;
+    if (n > 0 ? *size < sizeof *hello : n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
-    const struct timeval never = {0};
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &never, sizeof never);
-    dt_wire_init(&links->wires[hello.rank], fd, fd);
+    if (*size < sizeof *hello || memcmp(hello->token, address->token, sizeof hello->token) != 0 ||
+        hello->rank < 1 || hello->rank >= links->size || links->wires[hello->rank].in >= 0)
+        close(fd);
+    else
+        dt_wire_init(&links->wires[hello->rank], fd, fd);
     return true;
+}
+
+static int ranks_there(const struct dt_links *links)
+{
+    int there = 1;
+    for (int i = 1; i < links->size; i++)
+        there += links->wires[i].in >= 0;
+    return there;
 }
 
 static dt_status accept_all(struct dt_links *links, const struct address *address, int listener)
 {
-    int64_t end = dt_clock_ns() + PATIENCE_NS;
-    for (int there = 1; there < links->size;) {
-        int64_t left = end - dt_clock_ns();
-        struct pollfd ready = {.fd = listener, .events = POLLIN};
-        if (left <= 0 || poll(&ready, 1, (int)(left / 1000000) + 1) == 0)
-            return dt_fail(DT_ETIMEOUT, "only %d of %d ranks connected", there, links->size);
-        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        if (fd < 0)
-            continue;
-        if (greet(links, address, fd))
-            there++;
-        else
-            close(fd);
+    struct guests guests = {.ready = {{.fd = listener, .events = POLLIN}}, .count = 1};
+    int64_t end = dt_clock_ns() + PATIENCE_NS, left = PATIENCE_NS;
+    int there = 1;
+    while (there < links->size && left > 0) {
+        int n = poll(guests.ready, (nfds_t)guests.count, (int)(left / 1000000) + 1);
+        for (int i = guests.count - 1; n > 0 && i > 0; i--)
+            if (guests.ready[i].revents != 0 && greet(links, address, &guests, i))
+                guest_drop(&guests, i);
+        if (n > 0 && guests.ready[0].revents != 0)
+            guest_accept(&guests);
+        there = ranks_there(links);
+        left = end - dt_clock_ns();
     }
+    for (int i = 1; i < guests.count; i++)
+        close(guests.ready[i].fd);
+    if (there < links->size)
+        return dt_fail(DT_ETIMEOUT, "only %d of %d ranks connected", there, links->size);
     return DT_OK;
 }
 

@@ -23,7 +23,9 @@ static dt_status set_copy(const char *name, const char *from)
 {
     const char *value = getenv(from);
     if (value == NULL)
-        return dt_fail(DT_EUSAGE, "%s is not set: dittune sets it for ranks on several hosts",
+        return dt_fail(DT_EUSAGE,
+                       "%s is not set: dittune sets it for ranks on several hosts, and the "
+                       "launcher must pass it on",
                        from);
     return setenv(name, value, 1) == 0 ? DT_OK : dt_fail(DT_ENOMEM, "out of memory for %s", name);
 }
@@ -48,6 +50,7 @@ dt_status dt_torchrun_become(char *const program[])
     DT_TRY(set_number("LOCAL_WORLD_SIZE", seat.host_size));
     DT_TRY(set_copy("MASTER_ADDR", "DITTUNE_FIRST_HOST"));
     DT_TRY(set_copy("MASTER_PORT", "DITTUNE_PORT"));
+    DT_TRY(set_copy("DITTUNE_TOKEN", "DITTUNE_TOKEN"));
     if (seat.rank > 0)
         DT_TRY(silence());
     execvp(program[0], program);

@@ -9,10 +9,12 @@ exchange their parts. Every plan computes the same vector.
     dittune --worker examples/workers/torchrun.py --budget 20s
     dittune worker-test examples/workers/torchrun.py
 """
+import hmac
 import json
 import os
 import random
 import resource
+import selectors
 import socket
 import sys
 import time
@@ -58,26 +60,58 @@ class Group:
         self.rank, self.size = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
         self.links = []  # of rank 0: to each other rank; of another rank: to rank 0
         if self.size > 1:
+            self.token = os.environ["DITTUNE_TOKEN"]  # of the ranks of this start alone
             address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
             self.links = self.accept(address) if self.rank == 0 else [self.connect(address)]
 
     def accept(self, address):
-        links = {}
-        with socket.create_server(address, backlog=self.size) as server:
+        """Anyone may call. Who does not say the token and a rank within a second is dropped, and keeps nobody waiting."""
+        links, guests = {}, {}
+        with socket.create_server(address, backlog=128) as server, selectors.DefaultSelector() as ready:
+            server.setblocking(False)
+            ready.register(server, selectors.EVENT_READ)
             while len(links) < self.size - 1:
-                link = Link(server.accept()[0])
-                links[link.receive()] = link
+                for key, _ in ready.select(1):
+                    if key.fileobj is server:
+                        guest = server.accept()[0]
+                        ready.register(guest, selectors.EVENT_READ)
+                        guests[guest] = time.monotonic() + 1
+                        continue
+                    rank = self.greeted(key.fileobj)
+                    ready.unregister(key.fileobj)
+                    del guests[key.fileobj]
+                    if rank is None or rank in links:
+                        key.fileobj.close()
+                    else:
+                        links[rank] = Link(key.fileobj)
+                        links[rank].send("met")
+                for guest in [guest for guest, until in guests.items() if time.monotonic() > until]:
+                    ready.unregister(guest)
+                    del guests[guest]
+                    guest.close()
+        for guest in guests:
+            guest.close()
         return [links[rank] for rank in sorted(links)]
+
+    def greeted(self, guest):
+        """The rank that a caller is; None: a stranger."""
+        try:
+            token, _, rank = guest.recv(256).decode().partition(" ")
+        except (OSError, ValueError):
+            return None
+        known = hmac.compare_digest(token.encode(), self.token.encode())
+        return int(rank) if known and rank.isascii() and rank.isdigit() and 0 < int(rank) < self.size else None
 
     def connect(self, address):
         while True:
             try:
                 link = Link(socket.create_connection(address))
-            except ConnectionRefusedError:  # rank 0 does not listen yet
-                time.sleep(0.01)
-                continue
-            link.send(self.rank)
-            return link
+                link.end.sendall(f"{self.token} {self.rank}".encode())
+                if link.lines.readline():
+                    return link
+            except ConnectionError:  # rank 0 does not listen yet
+                pass
+            time.sleep(0.01)
 
     def share(self, message=None):
         """A message of rank 0, on all ranks."""

@@ -125,7 +125,7 @@ def own_launcher():
 def other_worker():
     """A worker with ranks of torchrun's kind: each host runs them, with the variables that torchrun would set."""
     example = SOURCE / "examples/workers/torchrun.py"
-    for launcher in ("mpirun", "mpirun -np {ranks} --host {hosts} --map-by ppr:{per_host}:node --oversubscribe -x DITTUNE_FIRST_HOST -x DITTUNE_PORT {program}")[:2 if FULL else 1]:
+    for launcher in ("mpirun", "mpirun -np {ranks} --host {hosts} --map-by ppr:{per_host}:node --oversubscribe -x DITTUNE_FIRST_HOST -x DITTUNE_PORT -x DITTUNE_TOKEN {program}")[:2 if FULL else 1]:
         done = t.run(*hosts.words(0, BUILD / "dittune", "run", "--quick", "--json", "--worker", example, "--plan", "ranks=3", "--hosts", HOSTS.replace(":2", ":1"),
                                   "--launcher", launcher))
         t.check(f"another worker on three hosts, {launcher.split()[0]}", done.code == 0 and done.json["ranks"] == 3 and done.json["verified_error"] < 1e-9, done)

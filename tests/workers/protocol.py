@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import SOURCE, Dittune
@@ -167,8 +168,43 @@ def ends():
     t.check("the end of standard input ends all in the middle of a run", worker.process.wait(60) == 0 and gone(pids), pids)
 
 
+def strange_folder():
+    """A folder in which somebody has put modules of the names of ours and of Python's: none of them is imported."""
+    folder = t.path / "strange"
+    folder.mkdir()
+    for name in ("select", "json", "socket", "lib_engine", "dittune_workers", "runpy", "diffusers", "evil"):
+        (folder / f"{name}.py").write_text(f"open({str(folder / 'imported')!r}, 'a').write('{name} ')\n", encoding="ascii")
+    os.chdir(folder)
+    worker = Worker("--spawn")
+    t.check("ranks in fresh processes run in a strange folder", worker.prepare(ranks=2).get("op") == "prepared")
+    worker.process.stdin.close()
+    worker.process.wait(60)
+    t.check("and import nothing of it", not (folder / "imported").exists(), (folder / "imported").exists() and (folder / "imported").read_text())
+    sys.path.insert(0, str(SOURCE / "workers"))
+    from dittune_workers import protocol
+    for version in ((3, 9), sys.version_info):
+        with unittest.mock.patch.object(sys, "version_info", version):
+            command, environment = protocol.fresh("json.tool", "--compact", path=["first"])
+        done = subprocess.run(command, input="[1, 2]", env=environment, capture_output=True, text=True, check=False)
+        t.check(f"so with Python {version[0]}.{version[1]}", done.stdout == "[1,2]\n" and not (folder / "imported").exists()
+                and environment["PYTHONPATH"].split(":")[:2] == ["first", str(SOURCE / "workers")], done)
+    for name in ("torch", "dittune_workers.network.weights"):
+        sys.modules[name] = unittest.mock.MagicMock()
+    from dittune_workers.network import image
+    for row, good in ((["transformers", "T5EncoderModel"], True), (["diffusers", "AutoencoderKL"], True), (["evil", "Model"], False),
+                      (["os", "system"], False), (["diffusers.evil", "Model"], False), (["transformers", "a.b"], False), (["transformers"], False)):
+        (folder / "model_index.json").write_text(json.dumps({"_class_name": "P", "vae": row, "scheduler": ["evil", "X"]}), encoding="ascii")
+        try:
+            found = list(image.parts(folder)) == [("vae", *row)]
+        except ValueError as error:
+            found = f"'vae' is {row}, not a class of diffusers or transformers" not in str(error)
+        t.check(f"a folder's part of {row}: {'loaded' if good else 'refused'}", found == good, found)
+    os.chdir(t.path)
+
+
 conversation()
 conversation("--spawn")
+strange_folder()
 heartbeats()
 progress()
 ends()

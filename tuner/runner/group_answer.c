@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads answers into plain values; every shape is checked, and a wrong one is a breach of the protocol. */
+#include "base/clock.h"
 #include "tuner/runner/group_int.h"
 #include "tuner/runner/runner.h"
 
@@ -9,6 +10,7 @@
 
 #define OUTPUTS_MOST     65536 /* rows of all ranks */
 #define PROJECTIONS_MOST 4096
+#define NS_MOST          (24 * 3600 * DT_NS_PER_SECOND) /* of a step, and of a start: a day */
 
 void dt_outputs_fini(struct dt_outputs *output)
 {
@@ -47,15 +49,16 @@ static dt_status breach(struct dt_failure *failure, const char *what)
     return dt_fail(DT_FAILED, "%s", failure->cause);
 }
 
-/* The largest of an array of integers >= least; false for anything else. */
-static bool largest(const json_t *array, size_t n, json_int_t least, int64_t *out)
+/* The largest of an array of integers from low to high; false for anything else. */
+static bool largest(const json_t *array, size_t n, json_int_t low, json_int_t high, int64_t *out)
 {
     int64_t most = 0;
     if (json_array_size(array) != n)
         return false;
     for (size_t i = 0; i < n; i++) {
         json_t *value = json_array_get(array, i);
-        if (!json_is_integer(value) || json_integer_value(value) < least)
+        if (!json_is_integer(value) || json_integer_value(value) < low ||
+            json_integer_value(value) > high)
             return false;
         most = json_integer_value(value) > most ? json_integer_value(value) : most;
     }
@@ -134,9 +137,10 @@ static dt_status read_prepared(const json_t *answer, int ranks, struct dt_prepar
     prepared->handle = (int)json_integer_value(handle);
     if (prepared->ranks < 1 || (ranks > 1 && prepared->ranks != ranks))
         return breach(failure, "cold_ns has not one number a rank");
-    if (!largest(cold, (size_t)prepared->ranks, 1, &prepared->cold_ns))
-        return breach(failure, "cold_ns holds something that is not a positive integer");
-    if (!largest(peak, (size_t)prepared->ranks, 0, &prepared->peak_bytes))
+    if (!largest(cold, (size_t)prepared->ranks, 1, NS_MOST, &prepared->cold_ns))
+        return breach(failure,
+                      "cold_ns holds something that is not a positive integer, a day at most");
+    if (!largest(peak, (size_t)prepared->ranks, 0, INT64_MAX, &prepared->peak_bytes))
         return breach(failure, "peak_bytes has not one integer a rank");
     if (resident != NULL && (!json_is_integer(resident) || json_integer_value(resident) < 0))
         return breach(failure, "resident_bytes is not an integer");
@@ -225,8 +229,9 @@ static dt_status read_samples(const json_t *answer, int steps, struct dt_run *ru
     run->ranks = (int)ranks;
     for (size_t i = 0; i < (size_t)steps; i++) {
         int64_t most;
-        if (!largest(json_array_get(rows, i), ranks, 1, &most))
-            return breach(failure, "ns has a row without one positive integer a rank");
+        if (!largest(json_array_get(rows, i), ranks, 1, NS_MOST, &most))
+            return breach(failure,
+                          "ns has a row without one positive integer, a day at most, a rank");
         for (size_t r = 0; r < ranks; r++)
             run->ns[i * ranks + r] = json_integer_value(json_array_get(json_array_get(rows, i), r));
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Open MPI 4.1: --bind-to none because the worker binds itself (mpirun -np 1 would bind one core); its session files go to a
- * folder of ours, so that a killed group leaves nothing in /tmp and /dev/shm.
+/* Open MPI 4 and 5: --bind-to none because the worker binds itself (mpirun -np 1 would bind one core); its session files go to a
+ * folder of ours, so that a killed group leaves nothing in /tmp and /dev/shm. The ranks of one host exchange over shared memory alone:
+ * every transport of a network is left out, none of which they need, and which would listen on all interfaces. mpirun itself does
+ * listen there, and has no option against it.
  *
  * torchrun (PyTorch 2) is not started itself: its variables are set, and each rank is a child of the supervisor. */
 #include "tuner/runner/launch_int.h"
@@ -14,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -115,6 +118,8 @@ static void add_mpirun(struct dt_word_list *words, const struct dt_launch *launc
     dt_words_add(words, "none");
     dt_words_add(words, "--oversubscribe");
     dt_words_mca(words, "mpi_yield_when_idle", launch->oversubscribed ? "1" : "0");
+    dt_words_mca(words, "pml", "ob1");
+    dt_words_mca(words, "btl", "^tcp,ofi,openib,uct,ugni,usnic");
     dt_words_mca(words, "orte_tmpdir_base", start->folders[0]);
     if (start->folders[1][0] != '\0')
         dt_words_mca(words, "btl_vader_backing_directory", start->folders[1]);
@@ -184,6 +189,19 @@ static dt_status free_port(int *port)
     return dt_fail(DT_ELIB,
                    "cannot find a free port for the ranks of a worker: %d of %d to %d are taken",
                    PORT_TRIES, PORT_FIRST, PORT_FIRST + PORTS - 1);
+}
+
+/* DITTUNE_TOKEN: a secret of this start's ranks, by which they know each other (docs/security.md). */
+static dt_status set_token(struct dt_word_list *variables)
+{
+    unsigned char secret[16];
+    char text[16 + 2 * sizeof secret] = "DITTUNE_TOKEN=";
+    if (getrandom(secret, sizeof secret, 0) != (ssize_t)sizeof secret)
+        return dt_fail(DT_EIO, "cannot draw a token for the ranks: %s", strerror(errno));
+    for (size_t i = 0; i < sizeof secret; i++)
+        snprintf(text + 14 + 2 * i, 3, "%02x", secret[i]);
+    dt_words_add(variables, text);
+    return DT_OK;
 }
 
 /* The variables that torchrun sets and libraries read, for rank 0. */
@@ -264,6 +282,8 @@ static dt_status add_variables(const struct dt_launch *launch, const struct dt_s
     dt_words_add(variables, "HWLOC_HIDE_ERRORS=2");
     dt_words_add(variables, "OMPI_ALLOW_RUN_AS_ROOT=1");
     dt_words_add(variables, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
+    if (launch->by == DT_LAUNCH_TORCHRUN)
+        DT_TRY(set_token(variables));
     return set_ranks(launch, variables);
 }
 

@@ -55,6 +55,10 @@ static void add_mpirun(const struct dt_launch *launch, struct dt_word_list *word
     dt_words_add(words, "DITTUNE_FIRST_HOST");
     dt_words_add(words, "-x");
     dt_words_add(words, "DITTUNE_PORT");
+    if (launch->by == DT_LAUNCH_TORCHRUN) {
+        dt_words_add(words, "-x");
+        dt_words_add(words, "DITTUNE_TOKEN");
+    }
     for (int i = 0; launch->environment != NULL && launch->environment[i] != NULL; i++) {
         dt_words_add(words, "-x");
         dt_words_add(words, launch->environment[i]);

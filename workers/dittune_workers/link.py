@@ -2,6 +2,8 @@
 """Messages between the speaker and the ranks of a worker, and how a fault becomes one."""
 import json
 
+MOST = 64 << 20  # bytes of a message
+
 
 class Refused(Exception):
     """A request that cannot be served: (kind, sentence). kind: infeasible, memory or error."""
@@ -46,5 +48,7 @@ class Link:
             if not piece:
                 return None
             self.rest += piece
+            if len(self.rest) > MOST:
+                raise ValueError(f"a message of more than {MOST >> 20} MiB")
         line, _, self.rest = self.rest.partition(b"\n")
         return json.loads(line)

@@ -7,7 +7,7 @@ by socket. It never computes, so it notices at once when a rank fails or dies. A
     hello(job, devices)   the message `hello`, or Refused
     ready()               loads what the ranks share (by fork) and gives the fields of rank 0 in `ready`
     devices, text_and_vae_ns    (optional) from then on: these fields of `ready`
-    fork                  True: ranks are forked from the speaker; False: fresh processes of `python -m MODULE`
+    fork                  True: ranks are forked from the speaker; False: fresh processes that run its `module`
     compiles(plan)        (optional) True: a first step of this plan may take minutes in which no rank waits for others
     join(rank, ranks)     in a rank: connect to the others (MASTER_ADDR, MASTER_PORT are set) and to the device
     prepare(plan, seed)   in a rank: a plan with step(), measure(), output(projections, seed) and close(). Steps take two
@@ -40,6 +40,8 @@ from dittune_workers import hosts
 from dittune_workers.link import Link, Refused, fault
 
 LEAST_USED = 2  # ticks of 10 ms in a second: a compilation or a load uses more, ranks that only wait use none
+# For Python below 3.11, which has no -P.
+AS_MODULE = "import sys; del sys.path[0]; import runpy; runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
 GRACE = 10  # seconds that the other ranks have to answer after one has failed
 PR_SET_PDEATHSIG = 1
 
@@ -130,8 +132,16 @@ def run_rank(engine, end, rank, ranks):
             raise
 
 
+def fresh(module, *words, path=()):
+    """The command of an interpreter that runs a module, and its environment. It searches `path`, then this package, wherever that lies; not
+    the current folder, where `python -m` looks before all else: what lies there may be anybody's."""
+    search = [*path, str(pathlib.Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    start = ["-P", "-m"] if sys.version_info >= (3, 11) else ["-c", AS_MODULE]
+    return [sys.executable, *start, module, *words], dict(os.environ, PYTHONPATH=os.pathsep.join(search))
+
+
 def become_rank(engine):
-    """What `python -m MODULE --rank FD PARENT` does: a rank in a fresh process."""
+    """What the engine's module does with the words --rank FD PARENT: a rank in a fresh process."""
     descriptor, parent = int(sys.argv[2]), int(sys.argv[3])
     die_with_parent(parent)
     engine.job = json.loads(os.environ["DITTUNE_WORKER_JOB"])
@@ -220,10 +230,8 @@ class Group:
     @staticmethod
     def spawn(engine, end, rank, ranks, foreign):
         del rank, ranks, foreign  # in the environment, and closed by exec
-        command = [sys.executable, "-m", engine.module, "--rank", str(end.fileno()), str(os.getpid())]
-        # This package, wherever it lies, and before all others what the engine wants to be found.
-        search = [*getattr(engine, "path", []), str(pathlib.Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = dict(os.environ, DITTUNE_WORKER_JOB=json.dumps(engine.job), PYTHONPATH=os.pathsep.join(search))
+        command, environment = fresh(engine.module, "--rank", str(end.fileno()), str(os.getpid()), path=getattr(engine, "path", []))
+        environment["DITTUNE_WORKER_JOB"] = json.dumps(engine.job)
         return subprocess.Popen(command, pass_fds=[end.fileno()], stdin=subprocess.DEVNULL, env=environment).pid
 
     def lost(self, rank):
@@ -415,10 +423,13 @@ class Speaker:
 
     def serve(self):
         if "DITTUNE_FIRST_HOST" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            if os.environ["RANK"] != "0":
-                hosts.follow(self.engine, run_rank)
-                return
-            self.hosts = hosts.Hosts()
+            try:
+                if os.environ["RANK"] != "0":
+                    hosts.follow(self.engine, run_rank)
+                    return
+                self.hosts = hosts.Hosts()
+            except (Refused, OSError) as error:
+                sys.exit(f"{self.engine.name}: rank {os.environ['RANK']}: {fault(error)['say']}")
         threading.Thread(target=self.watch, daemon=True).start()
         for line in sys.stdin:
             request = json.loads(line)

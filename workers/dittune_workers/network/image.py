@@ -3,7 +3,7 @@
 
     python -m dittune_workers.network.image JOB CARD FOLDER     -> nanoseconds of one image, as a line
 
-Each part is loaded, run twice, and dropped; the second run counts. Model guided by two passes: two texts are encoded."""
+A folder names the classes of its parts: those of diffusers and transformers are loaded, no others, which would be its code. Each part is loaded, run twice, and dropped; the second run counts. Model guided by two passes: two texts are encoded."""
 import gc
 import importlib
 import json
@@ -18,9 +18,12 @@ from dittune_workers.network import weights
 
 def parts(folder):
     """(name, library, class) of the text encoders and of the VAE, by the pipeline's own list."""
+    libraries = ("diffusers", "transformers")
     listed = json.loads((folder / "model_index.json").read_text(encoding="utf-8"))
     for name, row in listed.items():
         if isinstance(row, list) and row[0] and (name.startswith("text_encoder") or name == "vae"):
+            if len(row) != 2 or row[0] not in libraries or not str(row[1]).isidentifier():
+                raise ValueError(f"{folder / 'model_index.json'}: '{name}' is {row}, not a class of {' or '.join(libraries)}")
             yield name, *row
 
 

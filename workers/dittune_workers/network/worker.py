@@ -14,8 +14,6 @@ import argparse
 import importlib.metadata
 import importlib.util
 import json
-import os
-import pathlib
 import platform
 import re
 import subprocess
@@ -168,10 +166,8 @@ class Worker:
     def image(self):
         """Nanoseconds of text encoder and VAE, by a process that ends before the transformer is loaded."""
         _, card = self.understand(self.job)
-        words = [json.dumps(self.job), json.dumps(card), str(self.folder)]
-        search = [str(pathlib.Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
-        done = subprocess.run([sys.executable, "-m", "dittune_workers.network.image", *words], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, check=False, env=dict(os.environ, PYTHONPATH=os.pathsep.join(search)))
+        command, environment = protocol.fresh("dittune_workers.network.image", json.dumps(self.job), json.dumps(card), str(self.folder))
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=environment)
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         if done.returncode != 0:
             raise Refused("error", f"text encoder and VAE of {self.folder} could not be measured: {last}")
