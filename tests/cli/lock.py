@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: MIT
 # ctest:
-"""One measurement at a time on a machine: a second command says for whom it waits, or ends with code 12 with --no-wait;
+"""One measurement at a time on a machine: a second command says for whom it waits, or ends with code 12 with --no-wait, or after --wait;
 waiting is no budget; the lock ends with the process that has it. A busy machine is warned of before the first trial."""
 import fcntl
 import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import struct
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import Dittune
+from dittune_test import BUILD, Dittune
 
 BUSY, HOUR_NS = 12, 3600 * 10**9
 BUDGET = ["--budget", "20s"]
@@ -59,6 +61,13 @@ def no_wait():
     t.exits("a killed process holds nothing", t.tune(*BUDGET, "--no-wait"), 0)
 
 
+def an_hour_passes():
+    with open(t.path / "clock", "r+b") as clock:
+        now, = struct.unpack("q", clock.read(8))
+        clock.seek(0)
+        clock.write(struct.pack("q", now + HOUR_NS))
+
+
 def waits():
     other = holder("tune \033[2Jit")
     session = t.start("tune", "--worker", t.worker, *BUDGET, "--json")
@@ -66,10 +75,7 @@ def waits():
     said = WAITS.match(t.read("err"))
     t.check("it says for whom it waits", said and int(said[1]) == other.pid and "[2Jit" in said[2] and "\033" not in said[2]
             and session.poll() is None, t.read("err"))
-    with open(t.path / "clock", "r+b") as clock:  # an hour passes
-        now, = struct.unpack("q", clock.read(8))
-        clock.seek(0)
-        clock.write(struct.pack("q", now + HOUR_NS))
+    an_hour_passes()
     end(other)
     code = session.wait()
     out, err = t.read("out"), t.read("err")
@@ -99,10 +105,71 @@ def ends_with_the_controller():
     t.exits("the lock ends with the controller", t.tune(*BUDGET, "--no-wait"), 0)
 
 
-def not_a_lock():
-    folder = t.path / "folder"
+def wait_has_a_limit():
+    other = holder("tune")
+    session = t.start("tune", "--worker", t.worker, *BUDGET, "--wait", "30m")
+    t.until(lambda: "waiting" in t.read("err") or session.poll() is not None)
+    t.check("a wait with a limit waits", session.poll() is None, t.read("err"))
+    an_hour_passes()
+    t.check("but not longer", session.wait() == BUSY and f"pid {other.pid} " in t.read("err") and "is measuring still, after a --wait of 1800 s" in t.read("err"),
+            t.read("err"))
+    t.exits("a limit and no wait", t.tune(*BUDGET, "--wait", "5s", "--no-wait"), 2, err="--wait")
+    t.exits("a limit that is none", t.tune(*BUDGET, "--wait", "5"), 2, err="--wait '5' has no unit")
+    end(other)
+    t.exits("no other, no wait", t.tune(*BUDGET, "--wait", "1s"), 0)
+
+
+def strangers():
+    """Another user's program that is no dittune holds the lock, perhaps for ever: that is said."""
+    if os.geteuid() != 0 or shutil.which("flock") is None:
+        print("not checked: another user's lock; this is not root, or flock(1) is missing")
+        return
+    with tempfile.NamedTemporaryFile(prefix="dittune-lock-") as file:  # in a folder that all may enter
+        os.chmod(file.name, 0o644)
+        other = subprocess.Popen(["flock", "-s", file.name, "sleep", "3600"], preexec_fn=lambda: (os.setgid(65534), os.setuid(65534)), cwd="/",
+                                 start_new_session=True)
+        t.until(lambda: f" {other.pid} " in pathlib.Path("/proc/locks").read_text(encoding="ascii"))
+        t.exits("another user's program is named as such", t.tune(*BUDGET, "--no-wait", env={"DITTUNE_LOCK": file.name}), BUSY,
+                f"dittune: pid {other.pid} (", f"which is another user's and no dittune, holds the measuring lock {file.name}")
+        os.killpg(other.pid, signal.SIGKILL)
+        other.wait()
+
+
+def folder_of_locks():
+    """DITTUNE_LOCK names a folder, which pods share: a lock for each GPU, by UUID; for the machine where there is none."""
+    folder = t.path / "locks"
     folder.mkdir()
-    done = t.tune(*BUDGET, env={"DITTUNE_LOCK": folder})
+    machine = folder / f"dittune-{pathlib.Path('/proc/sys/kernel/random/boot_id').read_text(encoding='ascii').strip()}.lock"
+    no_gpus = t.write("no_gpus", "#!/bin/sh\nexit 1\n")
+    gpus = t.write("gpus", "#!/bin/sh\ncat \"$GPUS\"\n")
+    for path in (no_gpus, gpus):
+        path.chmod(0o755)
+    cores = {"DITTUNE_LOCK": folder, "DITTUNE_WORKER_CUDA": no_gpus, "DITTUNE_WORKER": no_gpus}
+    t.exits("a folder: without GPUs a lock of the machine", t.tune(*BUDGET, "--no-wait", env=cores), 0)
+    t.check("of its name until it reboots", [path.name for path in folder.iterdir()] == [machine.name], list(folder.iterdir()))
+    with open(machine, encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        t.exits("which others hold", t.tune(*BUDGET, "--no-wait", env=cores), BUSY)
+    if not (BUILD / "dittune-worker-fake-cuda").exists():
+        print("not checked: locks of GPUs; there are no fake ones here")
+        return
+    row = t.run(BUILD / "dittune-worker-fake-cuda", "--devices", env={"DITTUNE_FAKE_CUDA": "devices=1:memory=8g", "DITTUNE_NVML": "none"}).json
+    pods = []
+    for uuids in (("GPU-b", "GPU-a"), ("GPU-c",), ("GPU-a/../x",)):
+        name = t.write(f"gpus-{len(pods)}", {**row, "devices": [{**row["devices"][0], "uuid": uuid, "index": i} for i, uuid in enumerate(uuids)]})
+        pods.append({"DITTUNE_LOCK": folder, "DITTUNE_WORKER_CUDA": gpus, "GPUS": name})
+    t.exits("a pod with two GPUs", t.tune(*BUDGET, "--no-wait", env=pods[0]), 0)
+    t.exits("one with a name that leads elsewhere", t.tune(*BUDGET, "--no-wait", env=pods[2]), 0)
+    found = sorted(path.name for path in folder.iterdir() if path != machine)
+    t.check("a lock for each", found == ["dittune-GPU-a.lock", "dittune-GPU-a____x.lock", "dittune-GPU-b.lock"], found)
+    with open(folder / "dittune-GPU-b.lock", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        t.exits("one of its GPUs is another's", t.tune(*BUDGET, "--no-wait", env=pods[0]), BUSY)
+        t.exits("a pod with others goes on", t.tune(*BUDGET, "--no-wait", env=pods[1]), 0)
+
+
+def not_a_lock():
+    done = t.tune(*BUDGET, env={"DITTUNE_LOCK": t.path / "none" / "lock"})
     t.exits("a lock that cannot be opened is a warning", done, 0, err="warning: cannot open the measuring lock")
 
 
@@ -117,7 +184,7 @@ def busy_machine():
     t.check("an idle machine gives no warning", "want to run" not in t.tune(*BUDGET).err)
 
 
-for part in (made_for_everyone, no_wait, waits, interrupted, ends_with_the_controller, not_a_lock, busy_machine):
+for part in (made_for_everyone, no_wait, waits, wait_has_a_limit, strangers, folder_of_locks, interrupted, ends_with_the_controller, not_a_lock, busy_machine):
     part()
 t.none_left()
 t.finish()

@@ -21,9 +21,12 @@ static void warn(const struct dt_options *options, const char *rule)
  * and neither waits nor is disturbed. */
 dt_status dt_alone(const struct dt_options *options)
 {
+    const int64_t patience_ns = options->no_wait       ? 0
+                                : options->wait_ns > 0 ? options->wait_ns
+                                                       : INT64_MAX;
     bool waited = options->search.dry;
     if (!options->search.dry)
-        DT_TRY(dt_lock_measuring(!options->no_wait, note, &waited));
+        DT_TRY(dt_lock_measuring(patience_ns, note, &waited));
     if (!waited)
         warn(options, "loaded");
     warn(options, "core-quota");

@@ -7,7 +7,7 @@
 
 #include "tuner/cli/options.h"
 
-/* Call before the budget begins. Of a dry run it only warns. DT_EBUSY with --no-wait, DT_EINTR, DT_ETERM. */
+/* Call before the budget begins. Of a dry run it only warns. DT_EBUSY with --no-wait, and after --wait; DT_EINTR, DT_ETERM. */
 dt_status dt_alone(const struct dt_options *options) DT_MUST_CHECK;
 
 #endif

@@ -449,6 +449,8 @@ const struct dt_option_row dt_option_rows[] = {
      "-v: also what each trial does, and the standard error of workers"},
     {"no-wait", NULL, "tune run noise check worker-test", NULL, parse_switch, AT(no_wait),
      "exit with code 12 instead of waiting while another dittune measures on this machine"},
+    {"wait", "TIME", "tune run noise check worker-test", NULL, parse_duration, AT(wait_ns),
+     "wait at most so long for another dittune that measures here, then exit with code 12"},
     {"json", NULL,
      "tune run noise analyze space simulate explain lookup machine doctor check "
      "history why report db models worker-test",

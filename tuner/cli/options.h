@@ -137,7 +137,8 @@ struct dt_options {
     const char *facts;   /* doctor: a file */
     bool renew;          /* machine */
     bool no_wait;
-    bool lossy; /* settings that change the output beyond rounding, too */
+    int64_t wait_ns; /* 0: until the others are done */
+    bool lossy;      /* settings that change the output beyond rounding, too */
 };
 
 struct dt_command {

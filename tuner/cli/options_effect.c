@@ -54,6 +54,7 @@ static const struct effect {
     {"run", "input", "batch", "the batch is the file's"},
     {"run", "input", "sweep", "the batch is the file's"},
     {"tune run noise check", "quiet", "verbose", "one asks for less, the other for more"},
+    {"tune run noise check worker-test", "no-wait", "wait", "one of them says how long"},
     {"tune", "dry-run", "resume", "no session is gone on with"},
     {"tune check", "dry-run", "json-stream", "nothing happens that it could report"},
     {"check", "dry-run", "update", "nothing is measured"},

@@ -13,9 +13,9 @@ enum { WORKS_MOST = 64 };
 #define SHARE_MOST 1e6
 
 /* Options of the session as a whole, which a row cannot have. */
-static const char *const of_session[] = {"budget",  "db",          "dry-run",   "help",
-                                         "json",    "json-stream", "no-wait",   "quiet",
-                                         "verbose", "prior",       "workloads", "resume"};
+static const char *const of_session[] = {"budget",      "db",        "dry-run", "help",  "json",
+                                         "json-stream", "no-wait",   "wait",    "quiet", "verbose",
+                                         "prior",       "workloads", "resume"};
 
 void dt_works_name(const struct dt_works *works, int i, struct dt_text *out)
 {

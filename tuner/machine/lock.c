@@ -5,9 +5,12 @@
 #include "tuner/machine/machine.h"
 
 #include "base/clock.h"
+#include "base/figures.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "tuner/runner/runner.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -25,6 +28,8 @@
 #define LOOKS       5   /* before a lock with an invisible holder counts as busy */
 #define WORDS_MOST  120 /* bytes shown of a command line */
 #define WORDS_READ  65536
+
+enum { LOCKS_MOST = 64, NAME_ROOM = 80 }; /* GPUs that have locks of their own */
 
 static const char *lock_path(void)
 {
@@ -121,14 +126,31 @@ static void describe(int pid, struct dt_text *out)
     dt_text_add(out, ")");
 }
 
-static dt_status busy(int fd)
+/* A program of another user's that is no dittune: it may never end, so who reads of it should know. */
+static bool is_strange(int pid)
 {
-    struct dt_text who = {0};
-    describe(holder(fd), &who);
-    dt_status status = dt_fail(DT_EBUSY, "%s is measuring on this machine, and --no-wait was given",
-                               dt_text_at(&who));
-    dt_text_fini(&who);
-    return status;
+    char path[64], name[32] = "";
+    struct stat info;
+    snprintf(path, sizeof path, "/proc/%d", pid);
+    if (pid == 0 || stat(path, &info) != 0 || info.st_uid == geteuid())
+        return false;
+    snprintf(path, sizeof path, "/proc/%d/comm", pid);
+    FILE *file = fopen(path, "re");
+    bool read = file != NULL && fgets(name, sizeof name, file) != NULL;
+    if (file != NULL)
+        fclose(file);
+    return read && strncmp(name, "dittune", 7) != 0;
+}
+
+/* "pid 4711 (dittune --budget 2h) is measuring" */
+static void describe_holder(const char *path, int pid, struct dt_text *out)
+{
+    describe(pid, out);
+    if (is_strange(pid))
+        dt_text_add(out, ", which is another user's and no dittune, holds the measuring lock %s",
+                    path);
+    else
+        dt_text_add(out, " is measuring");
 }
 
 static dt_status interrupted(void)
@@ -137,55 +159,150 @@ static dt_status interrupted(void)
                    "interrupted while waiting");
 }
 
-/* Prints the message once for each process that holds the lock. */
-static void say_waiting(int fd, void (*note)(const char *sentence), int *last)
+/* A lock that was asked for. */
+struct lock {
+    const char *path;
+    int fd;
+    int told; /* of which holder the user was told; -1: of none */
+};
+
+static dt_status busy(const struct lock *lock, int64_t patience_ns)
 {
     struct dt_text who = {0};
-    int pid = holder(fd);
-    if (pid == *last)
+    describe_holder(lock->path, holder(lock->fd), &who);
+    dt_text_add(&who, patience_ns > 0 ? " still, after a --wait of "
+                                      : " on this machine, and --no-wait was given");
+    if (patience_ns > 0)
+        dt_figure_time((double)patience_ns * 1e-9, &who);
+    dt_status status = dt_fail(DT_EBUSY, "%s", dt_text_at(&who));
+    dt_text_fini(&who);
+    return status;
+}
+
+/* Prints the message once for each process that holds the lock. */
+static void say_waiting(struct lock *lock, void (*note)(const char *sentence))
+{
+    struct dt_text who = {0};
+    int pid = holder(lock->fd);
+    if (pid == lock->told)
         return;
-    *last = pid;
-    describe(pid, &who);
-    dt_text_add(&who, " is measuring: waiting; --no-wait does not wait");
+    lock->told = pid;
+    describe_holder(lock->path, pid, &who);
+    dt_text_add(&who, ": waiting; --no-wait does not wait");
     note(dt_text_at(&who));
     dt_text_fini(&who);
 }
 
-static void say_unlocked(const char *path, void (*note)(const char *sentence))
+static void say_unlocked(const char *verb, const char *path, void (*note)(const char *sentence))
 {
     struct dt_text text = {0};
     dt_text_add(&text,
-                "warning: cannot open the measuring lock %s (%s): another session may measure at "
+                "warning: cannot %s the measuring lock %s (%s): another session may measure at "
                 "the same time",
-                path, strerror(errno));
+                verb, path, strerror(errno));
     note(dt_text_at(&text));
     dt_text_fini(&text);
 }
 
-dt_status dt_lock_measuring(bool wait, void (*note)(const char *sentence), bool *waited)
+/* False: another process has it. Where it cannot be locked at all (ENOLCK, EOPNOTSUPP, EINVAL of some file systems), nobody holds it. */
+static bool try_lock(const struct lock *lock, void (*note)(const char *sentence))
 {
-    const char *path = lock_path();
-    int last = -1;
-    *waited = false;
-    if (strcmp(path, "none") == 0)
-        return DT_OK;
-    int fd = open_lock(path); /* stays open until the process ends */
-    if (fd < 0) {
-        say_unlocked(path, note);
+    while (flock(lock->fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EWOULDBLOCK)
+            return false;
+        if (errno != EINTR) {
+            say_unlocked("lock", lock->path, note);
+            return true;
+        }
+    }
+    return true;
+}
+
+/* Stays open until the process ends. */
+static dt_status take_lock(const char *path, int64_t patience_ns,
+                           void (*note)(const char *sentence), bool *waited)
+{
+    struct lock lock = {.path = path, .fd = open_lock(path), .told = -1};
+    int64_t begin_ns = dt_clock_ns();
+    if (lock.fd < 0) {
+        say_unlocked("open", path, note);
         return DT_OK;
     }
-    for (int looks = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; looks++) {
+    for (int looks = 0; !try_lock(&lock, note); looks++) {
         /* a process killed during a fork leaves the lock to its child, which releases it at once */
-        bool leaves = looks < LOOKS && holder(fd) == 0;
-        if ((!wait && !leaves) || dt_group_interrupted != 0) {
-            dt_status status = dt_group_interrupted != 0 ? interrupted() : busy(fd);
-            close(fd);
+        bool leaves = looks < LOOKS && holder(lock.fd) == 0;
+        bool late = dt_clock_ns() - begin_ns >= patience_ns && !leaves;
+        if (late || dt_group_interrupted != 0) {
+            dt_status status = dt_group_interrupted != 0 ? interrupted() : busy(&lock, patience_ns);
+            close(lock.fd);
             return status;
         }
-        *waited = wait;
-        if (wait)
-            say_waiting(fd, note, &last);
+        if (patience_ns > 0) {
+            *waited = true;
+            say_waiting(&lock, note);
+        }
         dt_clock_sleep_ns(LOOK_NS);
     }
     return DT_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* The names of what is measured on, sorted, so that two sessions take their locks in one order: the GPUs, else this machine until it
+ * reboots, which its containers name alike. */
+static dt_status name_devices(char names[][NAME_ROOM], int *count)
+{
+    struct dt_backend gpus = {.cuda = false};
+    DT_TRY(dt_backend_find_gpus(&gpus));
+    const json_t *cards = json_object_get(gpus.devices, "devices");
+    *count = 0;
+    for (size_t i = 0; i < json_array_size(cards) && *count < LOCKS_MOST; i++) {
+        const char *uuid = dt_json_text_at(json_array_get(cards, i), "uuid");
+        if (uuid[0] != '\0')
+            snprintf(names[(*count)++], NAME_ROOM, "%s", uuid);
+    }
+    dt_backend_fini(&gpus);
+    FILE *file = *count == 0 ? fopen("/proc/sys/kernel/random/boot_id", "re") : NULL;
+    if (*count == 0)
+        snprintf(names[(*count)++], NAME_ROOM, "machine");
+    if (file != NULL && fgets(names[0], NAME_ROOM, file) == NULL)
+        snprintf(names[0], NAME_ROOM, "machine");
+    if (file != NULL)
+        fclose(file);
+    for (int i = 0; i < *count; i++)
+        for (char *at = names[i]; *at != '\0'; at++)
+            if (!isalnum((unsigned char)*at) && *at != '-')
+                *at = *at == '\n' ? '\0' : '_';
+    qsort(names, (size_t)*count, NAME_ROOM, by_name);
+    return DT_OK;
+}
+
+static dt_status lock_devices(const char *folder, int64_t patience_ns,
+                              void (*note)(const char *sentence), bool *waited)
+{
+    char names[LOCKS_MOST][NAME_ROOM];
+    int count;
+    dt_status status = name_devices(names, &count);
+    for (int i = 0; i < count && status == DT_OK; i++) {
+        struct dt_text path = {0};
+        dt_text_add(&path, "%s/dittune-%s.lock", folder, names[i]);
+        status = take_lock(dt_text_at(&path), patience_ns, note, waited);
+        dt_text_fini(&path);
+    }
+    return status;
+}
+
+dt_status dt_lock_measuring(int64_t patience_ns, void (*note)(const char *sentence), bool *waited)
+{
+    const char *path = lock_path();
+    struct stat info;
+    *waited = false;
+    if (strcmp(path, "none") == 0)
+        return DT_OK;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return lock_devices(path, patience_ns, note, waited);
+    return take_lock(path, patience_ns, note, waited);
 }

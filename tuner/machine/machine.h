@@ -146,11 +146,11 @@ dt_status dt_observer_memory(struct dt_observer *observer, const struct dt_group
 
 /* ---- lock: one measurement at a time on a machine (lock.c) */
 
-/* Takes the lock $DITTUNE_LOCK ("none": no lock), else of /dev/shm/dittune.lock, else of /tmp/dittune.lock. While
- * another process holds it: notes which one and waits (*waited is set), or returns DT_EBUSY with that sentence when
- * wait is false. DT_EINTR when a signal ended the wait. A lock that cannot be opened is only noted. note gets whole
- * sentences. */
-dt_status dt_lock_measuring(bool wait, void (*note)(const char *sentence),
+/* Takes the lock $DITTUNE_LOCK ("none": no lock; of a folder: one for each GPU in it, by UUID, or one for the machine), else
+ * /dev/shm/dittune.lock, else /tmp/dittune.lock. While another process holds it: notes which one and waits (*waited is set), for at
+ * most patience_ns, after which DT_EBUSY has that sentence. DT_EINTR when a signal ended the wait. A lock that cannot be opened, or
+ * locked, is only noted. note gets whole sentences. */
+dt_status dt_lock_measuring(int64_t patience_ns, void (*note)(const char *sentence),
                             bool *waited) DT_MUST_CHECK;
 
 /* ---- doctor: what keeps plans from running on this machine's GPUs, or makes them slower than they could be (docs/doctor.md)
