@@ -288,6 +288,16 @@ dt_status dt_json_text(const json_t *root, struct dt_text *text)
     return dt_text_status(text);
 }
 
+dt_status dt_json_shown(const json_t *root, struct dt_text *text)
+{
+    struct dt_text exact = {0};
+    dt_status status = dt_json_text(root, &exact);
+    if (status == DT_OK)
+        dt_text_show_json(dt_text_at(&exact), text);
+    dt_text_fini(&exact);
+    return status == DT_OK ? dt_text_status(text) : status;
+}
+
 void dt_json_plain(const json_t *value, struct dt_text *text)
 {
     if (json_is_string(value))

@@ -71,6 +71,8 @@ json_t *dt_json_copy(const json_t *object);
 
 /* Compact text, keys in insertion order, no newline, appended to text. */
 dt_status dt_json_text(const json_t *root, struct dt_text *text) DT_MUST_CHECK;
+/* The same for standard output, which may be a terminal: what base/text.h does not show is escaped. */
+dt_status dt_json_shown(const json_t *root, struct dt_text *text) DT_MUST_CHECK;
 
 /* Appends a string as it is, any other value as dt_json_text does. */
 void dt_json_plain(const json_t *value, struct dt_text *text);

@@ -4,6 +4,7 @@
 #include "base/safetensors.h"
 
 #include "base/json.h"
+#include "base/replace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -303,19 +304,6 @@ dt_status dt_safetensors_get(const struct dt_safetensors *file, const struct dt_
     return DT_OK;
 }
 
-static dt_status write_all(int fd, const char *path, const void *data, size_t size)
-{
-    const char *at = data;
-    while (size > 0) {
-        ssize_t n = write(fd, at, size);
-        if (n < 0)
-            return dt_fail(DT_EIO, "cannot write %.300s: %s", path, strerror(errno));
-        at += n;
-        size -= (size_t)n;
-    }
-    return DT_OK;
-}
-
 /* Length, header padded by spaces to a multiple of 8, so that the data is aligned. */
 static void write_header(struct dt_text *text, const struct dt_safetensor tensors[], int count)
 {
@@ -339,35 +327,18 @@ static void write_header(struct dt_text *text, const struct dt_safetensor tensor
 
 dt_status dt_safetensors_write(const char *path, const struct dt_safetensor tensors[], int count)
 {
-    struct dt_text header = {0}, temporary = {0};
-    dt_text_add(&temporary, "%s.tmp-%ld", path, (long)getpid());
+    struct dt_text header = {0};
+    struct dt_replace file;
     write_header(&header, tensors, count);
-    dt_status status = dt_text_status(&temporary);
-    int fd = -1;
+    dt_status status = dt_text_status(&header);
     if (status == DT_OK)
-        status = dt_text_status(&header);
-    if (status != DT_OK)
-        goto out;
-    unlink(dt_text_at(
-        &temporary)); /* left by a killed process with this pid; a link is not followed */
-    fd = open(dt_text_at(&temporary), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        status = dt_fail(DT_EIO, "cannot write %.300s: %s", path, strerror(errno));
-        goto out;
+        status = dt_replace_open(path, &file);
+    if (status == DT_OK) {
+        status = dt_replace_add(&file, header.bytes, header.size);
+        for (int i = 0; status == DT_OK && i < count; i++)
+            status = dt_replace_add(&file, tensors[i].data, (size_t)tensors[i].bytes);
+        status = dt_replace_close(&file, status);
     }
-    status = write_all(fd, path, header.bytes, header.size);
-    for (int i = 0; status == DT_OK && i < count; i++)
-        status = write_all(fd, path, tensors[i].data, (size_t)tensors[i].bytes);
-    if (status == DT_OK && fsync(fd) != 0)
-        status = dt_fail(DT_EIO, "cannot write %.300s: %s", path, strerror(errno));
-    if (close(fd) != 0 && status == DT_OK)
-        status = dt_fail(DT_EIO, "cannot write %.300s: %s", path, strerror(errno));
-    if (status == DT_OK && rename(dt_text_at(&temporary), path) != 0)
-        status = dt_fail(DT_EIO, "cannot write %.300s: %s", path, strerror(errno));
-    if (status != DT_OK)
-        unlink(dt_text_at(&temporary));
-out:
     dt_text_fini(&header);
-    dt_text_fini(&temporary);
     return status;
 }

@@ -198,14 +198,29 @@ void dt_text_clean_lines(struct dt_text *text)
         text->size = clean(text->bytes, "\n\t");
 }
 
-void dt_text_show(const char *text, struct dt_text *out)
+static void show(const char *text, bool json, struct dt_text *out)
 {
-    for (size_t size; *text != '\0'; text += size) {
+    while (*text != '\0') {
+        size_t run = 0, size;
+        while (text[run] != '\0' && (size = dt_text_shown(text + run)) > 0)
+            run += size;
+        dt_text_add_bytes(out, text, run);
+        text += run;
+        if (*text == '\0')
+            return;
         size = size_of(text);
         unsigned code = code_of(text, size);
-        if (dt_text_shown(text) > 0)
-            dt_text_add_bytes(out, text, size);
-        else
-            dt_text_add(out, code < 0x100 ? "\\x%02x" : "\\u%04x", code);
+        dt_text_add(out, code < 0x100 && !json ? "\\x%02x" : "\\u%04x", code);
+        text += size;
     }
+}
+
+void dt_text_show(const char *text, struct dt_text *out)
+{
+    show(text, false, out);
+}
+
+void dt_text_show_json(const char *text, struct dt_text *out)
+{
+    show(text, true, out);
 }

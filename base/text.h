@@ -55,5 +55,7 @@ void dt_text_clean(char *text);
 void dt_text_clean_lines(struct dt_text *text); /* the same, but keeps line feeds and tabs */
 /* Appends the text, with characters that are not shown written as \\xNN or \\uNNNN. */
 void dt_text_show(const char *text, struct dt_text *out);
+/* The same of JSON on one line, with the escapes of JSON: its value stays as it is. */
+void dt_text_show_json(const char *text, struct dt_text *out);
 
 #endif

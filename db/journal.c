@@ -2,6 +2,7 @@
 #include "db/journal.h"
 
 #include "base/clock.h"
+#include "base/replace.h"
 #include "base/rng.h"
 #include "db/file_int.h"
 
@@ -23,7 +24,9 @@ struct dt_journal {
     int64_t seq;
     char id[64];
     struct dt_text path;
-    struct dt_text line; /* kept between records */
+    struct dt_replace file; /* of dt_journal_create: fd is its */
+    bool incomplete;        /* a record could not be written */
+    struct dt_text line;    /* kept between records */
 };
 
 void (*dt_journal_added)(const char *record, size_t size);
@@ -89,9 +92,10 @@ dt_status dt_journal_create(const char *path, struct dt_journal **journal)
         return dt_fail(DT_ENOMEM, "out of memory while opening a journal");
     name(made->id);
     dt_text_add(&made->path, "%s", path);
-    made->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, DT_FILE_MODE);
-    dt_status status = made->fd >= 0 ? dt_text_status(&made->path)
-                                     : dt_fail(DT_EIO, "cannot make %s: %s", path, strerror(errno));
+    dt_status status = dt_replace_open(dt_text_at(&made->path), &made->file);
+    made->fd = made->file.fd;
+    if (status == DT_OK)
+        status = dt_text_status(&made->path);
     if (status == DT_OK)
         *journal = made;
     else
@@ -192,16 +196,27 @@ dt_status dt_journal_add(struct dt_journal *journal, const char *kind, const jso
     DT_TRY(status);
     journal->seq++; /* also when the write fails: a part may be in the file */
     status = append(journal);
+    journal->incomplete = journal->incomplete || status < 0;
     if (status == DT_OK && dt_journal_added != NULL)
         dt_journal_added(journal->line.bytes + 1, journal->line.size - 2);
     return status;
+}
+
+dt_status dt_journal_save(struct dt_journal *journal)
+{
+    bool whole = journal->seq > 0 && !journal->incomplete;
+    if (journal->file.path == NULL)
+        return DT_OK;
+    return dt_replace_close(&journal->file, whole ? DT_OK : DT_FAILED);
 }
 
 void dt_journal_close(struct dt_journal *journal)
 {
     if (journal == NULL)
         return;
-    if (journal->fd >= 0)
+    if (journal->file.path != NULL)
+        dt_replace_drop(&journal->file);
+    else if (journal->fd >= 0)
         close(journal->fd);
     dt_text_fini(&journal->path);
     dt_text_fini(&journal->line);

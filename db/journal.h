@@ -18,8 +18,10 @@ struct dt_journal;
 
 /* Creates directory/runs/<id>.jsonl; id is time, pid and random. */
 dt_status dt_journal_open(const char *directory, struct dt_journal **journal) DT_MUST_CHECK;
-/* Creates or truncates the file. */
+/* A file of any name, which is replaced when the journal is saved before it is closed (base/replace.h). */
 dt_status dt_journal_create(const char *path, struct dt_journal **journal) DT_MUST_CHECK;
+/* DT_EIO; DT_FAILED: there is no record in it, or one could not be written. */
+dt_status dt_journal_save(struct dt_journal *journal) DT_MUST_CHECK;
 const char *dt_journal_id(const struct dt_journal *journal);
 const char *dt_journal_path(const struct dt_journal *journal);
 /* (optional) Called with each record that a journal of this program has written, without its newlines. */

@@ -5,21 +5,33 @@ import subprocess
 
 
 class NotFound(LookupError):
-    """dittune's own sentence, and its exit code."""
+    """dittune's own sentence, and its exit code; 0: what it printed is no answer."""
 
     def __init__(self, code, sentence):
         super().__init__(sentence)
         self.code = code
 
 
-def lookup(program="dittune", **options):
+def lookup(program="dittune", timeout=60, **options):
     """What `dittune lookup --json` prints (docs/json.md) with these options: model="tiny-flux", max_error=1e-3 and so on.
-    NotFound has the sentence when there is none; OSError when the program is not there."""
+    NotFound has the sentence when there is none, and when the program printed something else or took more than `timeout` seconds; OSError
+    when it is not there. The answer is always JSON: `format` is no option here."""
     words = []
+    if "format" in options or options.get("help"):
+        raise NotFound(2, "format and help are not options of dittune.lookup: it returns the JSON object as a dict")
     for name, value in options.items():
         word = "--" + name.replace("_", "-")
         words += [word] if value is True else [] if value is None or value is False else [word, str(value)]
-    done = subprocess.run([program, "lookup", "--json", *words], capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run([program, "lookup", "--json", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        raise NotFound(0, f"{program} lookup did not end within {timeout:g} s") from None
     if done.returncode:
         raise NotFound(done.returncode, done.stderr.strip().removeprefix("dittune: "))
-    return json.loads(done.stdout)
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        raise NotFound(0, f"{program} lookup printed no JSON object: {done.stdout[:200]!r}")
+    return answer

@@ -37,19 +37,6 @@ dt_status dt_upkeep_export(const json_t *entries, struct dt_text *text)
     return dt_text_status(text);
 }
 
-dt_status dt_upkeep_write(const char *path, const struct dt_text *text)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, DT_FILE_MODE);
-    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (file == NULL)
-        return dt_fail(DT_EIO, "cannot make the file %s: %s", path, strerror(errno));
-    bool written = fwrite(dt_text_at(text), 1, text->size, file) == text->size;
-    written = fflush(file) == 0 && fsync(fd) == 0 && written;
-    if (fclose(file) != 0 || !written)
-        return dt_fail(DT_EIO, "cannot write the file %s: %s", path, strerror(errno));
-    return DT_OK;
-}
-
 static dt_status check_format(const json_t *root, const char *what)
 {
     const char *format;

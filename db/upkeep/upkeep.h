@@ -46,9 +46,6 @@ dt_status dt_upkeep_entries(const char *directory, struct dt_upkeep *upkeep,
 /* Appends an export of these entries for another store; JSON programs may re-indent it. */
 dt_status dt_upkeep_export(const json_t *entries, struct dt_text *text) DT_MUST_CHECK;
 
-/* Writes a new file; DT_EIO if it exists. */
-dt_status dt_upkeep_write(const char *path, const struct dt_text *text) DT_MUST_CHECK;
-
 /* The entries of such a file, or of any best.json, in any layout. In a best.json that another program laid out, each
  * "crc" that cannot be compared is dropped, with a report. DT_EUSAGE; DT_ECORRUPT: a newer dittune wrote it. */
 dt_status dt_upkeep_read(const char *path, struct dt_upkeep *upkeep,

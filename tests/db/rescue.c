@@ -161,6 +161,7 @@ static void dead_merge(const char *model, char id[128])
     struct dt_journal *journal = NULL;
     assert_int_equal(dt_journal_create(journal_path(id), &journal), DT_OK);
     assert_int_equal(dt_journal_add(journal, "best", entry), DT_OK);
+    assert_int_equal(dt_journal_save(journal), DT_OK);
     dt_journal_close(journal);
     json_decref(entry);
 }

@@ -29,4 +29,22 @@ def refused(name, code, words, **options):
 refused("a wrong option is dittune's sentence", 2, "--guidance", worker=t.worker, guidance="much")
 refused("an option's name is hyphenated", 2, "--max-error", worker=t.worker, max_error="much")
 refused("a text is one word", 2, "; echo", engine="; echo")
+refused("a form that is no JSON is not asked for", 2, "format and help are not options", worker=t.worker, format="argv")
+refused("nor help", 2, "format and help are not options", help=True)
+
+
+def printing(name, script, words, **options):
+    """A program that is no dittune."""
+    program = t.write("program", "#!/bin/sh\n" + script)
+    program.chmod(0o755)
+    try:
+        t.check(name, False, dittune.lookup(program, **options))
+    except dittune.NotFound as error:
+        t.check(name, error.code == 0 and words in str(error), error)
+
+
+printing("a program that prints nothing is said", "exit 0\n", "printed no JSON object: ''")
+printing("one that prints words", "echo hello\n", "printed no JSON object: 'hello")
+printing("one that prints a list", "echo '[1]'\n", "printed no JSON object: '[1]")
+printing("one that does not end", "exec sleep 600\n", "did not end within 0.2 s", timeout=0.2)
 t.finish()

@@ -31,7 +31,7 @@ dt_status dt_print_json(json_t *object)
         return DT_OK;
     }
     struct dt_text text = {0};
-    dt_status status = dt_json_text(object, &text);
+    dt_status status = dt_json_shown(object, &text);
     json_decref(object);
     dt_text_add(&text, "\n");
     dt_status printed = dt_print_exact(&text);

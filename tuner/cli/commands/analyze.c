@@ -31,7 +31,7 @@ static dt_status add_json(json_t *object, struct dt_text *list)
 {
     if (list->size > 0)
         dt_text_add(list, ",");
-    dt_status status = dt_json_text(object, list);
+    dt_status status = dt_json_shown(object, list);
     json_decref(object);
     return status;
 }

@@ -107,17 +107,17 @@ static dt_status read_required(const char *text, double resolution, struct requi
 }
 
 /* Measured on cores, and not by the engine that the plan would be exported to: what wins on cores may lose on the GPUs
- * that engines run on. */
+ * that engines run on. True also when memory for the engine's name runs out. */
 static bool is_of_cores(const struct dt_options *options, const struct dt_answer *answer)
 {
     const json_t *hard = json_object_get(json_object_get(answer->entry, "fingerprint"), "hard");
     const char *asked = options->lookup.engine;
     json_t *family = NULL;
     if (answer->tier != DT_TIER_PROXY || asked == NULL || !dt_engine_known(asked) ||
-        json_object_get(hard, "cores") == NULL || dt_json_has(hard, "devices") ||
-        dt_engine_family(asked, &family) != DT_OK)
+        json_object_get(hard, "cores") == NULL || dt_json_has(hard, "devices"))
         return false;
-    bool other = !json_equal(family, json_object_get(hard, "engine"));
+    bool other = dt_engine_family(asked, &family) != DT_OK ||
+                 !json_equal(family, json_object_get(hard, "engine"));
     json_decref(family);
     return other;
 }

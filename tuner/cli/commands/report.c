@@ -1,26 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* A session, or two, as a page; nothing is measured. */
+#include "base/replace.h"
 #include "tuner/cli/page/source.h"
 #include "tuner/cli/print.h"
 #include "tuner/session/record.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #define USUAL "report.html"
-
-static dt_status write_file(const char *path, const struct dt_text *text)
-{
-    FILE *file = fopen(path, "w");
-    bool good = file != NULL && fwrite(dt_text_at(text), 1, text->size, file) == text->size;
-    int error = errno;
-    if (file != NULL && fclose(file) != 0 && good) {
-        good = false;
-        error = errno;
-    }
-    return good ? DT_OK : dt_fail(DT_EIO, "cannot write %s: %s", path, strerror(error));
-}
 
 static dt_status write_page(const struct dt_options *options, const struct dt_page_format *format,
                             const struct dt_page pages[], int n)
@@ -35,7 +22,7 @@ static dt_status write_page(const struct dt_options *options, const struct dt_pa
         json_t *list = json_array();
         for (int i = 0; i < n; i++)
             json_array_append_new(list, dt_record_session(pages[i].session));
-        dt_status status = dt_json_text(n == 1 ? json_array_get(list, 0) : list, &text);
+        dt_status status = dt_json_shown(n == 1 ? json_array_get(list, 0) : list, &text);
         json_decref(list);
         dt_text_add(&text, "\n");
         if (status != DT_OK)
@@ -45,9 +32,7 @@ static dt_status write_page(const struct dt_options *options, const struct dt_pa
         output = USUAL;
     if (output == NULL || strcmp(output, "-") == 0)
         return dt_print_exact(&text);
-    dt_status status = dt_text_status(&text);
-    if (status == DT_OK)
-        status = write_file(output, &text);
+    dt_status status = dt_replace_text(output, &text);
     if (status == DT_OK && !options->print.quiet)
         dt_print_note("wrote %s (%zu KiB)", output, text.size / 1024);
     dt_text_fini(&text);

@@ -46,7 +46,7 @@ static dt_status print_plans(const struct dt_space *space, bool json)
         if (json) {
             json_t *plan = dt_point_json(space, &point);
             dt_text_add(&text, k > 0 ? ", " : "");
-            status = dt_json_text(plan, &text);
+            status = dt_json_shown(plan, &text);
             json_decref(plan);
         } else {
             dt_point_text(space, &point, &text);
@@ -112,7 +112,7 @@ static json_t *space_json(const char *title, const struct dt_space *space)
 static dt_status print_both(json_t *object, const struct dt_space *space)
 {
     struct dt_text text = {0};
-    dt_status status = dt_json_text(object, &text);
+    dt_status status = dt_json_shown(object, &text);
     json_decref(object);
     if (status == DT_OK) {
         text.bytes[--text.size] = '\0';

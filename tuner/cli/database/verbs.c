@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/database/verbs.h"
 
+#include "base/replace.h"
 #include "db/upkeep/upkeep.h"
 #include "tuner/cli/print.h"
 #include "tuner/session/history.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,18 +115,13 @@ static dt_status merge(const struct dt_options *options, const char *directory,
     return end(&report, check_whole(&report.upkeep, status));
 }
 
-/* Signals are blocked during the write, since a partial file would hinder the next attempt. */
-static dt_status write_whole(const char *path, const struct dt_text *text)
+/* An export does not overwrite: it may be all that is left of a store. */
+static dt_status write_new(const char *path, const struct dt_text *text)
 {
-    sigset_t ends, before;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    sigprocmask(SIG_BLOCK, &ends, &before);
-    dt_status status = dt_upkeep_write(path, text);
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    return status;
+    struct stat info;
+    if (lstat(path, &info) == 0)
+        return dt_fail(DT_EIO, "cannot make the file %s: %s", path, strerror(EEXIST));
+    return dt_replace_text(path, text);
 }
 
 static dt_status export_all(const struct dt_options *options, const char *directory,
@@ -142,7 +137,7 @@ static dt_status export_all(const struct dt_options *options, const char *direct
     if (status == DT_OK && count == 0)
         return check_whole(&upkeep, dt_print_exact(&text));
     if (status == DT_OK)
-        status = write_whole(words[0], &text);
+        status = write_new(words[0], &text);
     dt_text_fini(&text);
     return check_whole(&upkeep, status);
 }

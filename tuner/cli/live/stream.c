@@ -47,7 +47,7 @@ void dt_stream_event(const char *kind, json_t *fields)
                               (json_int_t)dt_clock_wall_ns(), "kind", kind);
     if (is_open) {
         bool whole = event != NULL && fields != NULL && json_object_update(event, fields) == 0;
-        if (whole && dt_json_text(event, &text) == DT_OK)
+        if (whole && dt_json_shown(event, &text) == DT_OK)
             put(text.bytes, text.size);
         else
             failed = true;

@@ -2,8 +2,8 @@
 #include "tuner/cli/trace/trace.h"
 
 #include "base/figures.h"
+#include "base/replace.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,17 +64,10 @@ static dt_status write_json(json_t *object, const char *path)
 {
     struct dt_text text = {0};
     dt_status status = dt_json_text(object, &text);
-    FILE *file = status == DT_OK ? fopen(path, "w") : NULL;
-    bool good = file != NULL && fwrite(dt_text_at(&text), 1, text.size, file) == text.size;
-    int error = errno;
-    if (file != NULL && fclose(file) != 0 && good) {
-        good = false;
-        error = errno;
-    }
+    if (status == DT_OK)
+        status = dt_replace_text(path, &text);
     json_decref(object);
     dt_text_fini(&text);
-    if (status == DT_OK && !good)
-        status = dt_fail(DT_EIO, "cannot write --trace %s: %s", path, strerror(error));
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include "tuner/cli/report/check.h"
 
 #include "base/clock.h"
+#include "base/replace.h"
 #include "db/store.h"
 #include "tuner/cli/alone.h"
 #include "tuner/cli/commands/measuring/check_preview.h"
@@ -30,25 +31,15 @@ static json_t *run_json(const struct dt_check_run *run)
                      run->interrupted);
 }
 
-/* Opened before minutes of measuring, and kept open, since a pipe can be opened only once. */
-static dt_status open_junit(const char *path, FILE **file)
-{
-    *file = path != NULL ? fopen(path, "we") : NULL;
-    if (path != NULL && *file == NULL)
-        return dt_fail(DT_EIO, "cannot write %s: %s", path, strerror(errno));
-    return DT_OK;
-}
-
-static dt_status write_junit(const struct dt_check_run *run, const char *path, FILE *file)
+static dt_status write_junit(const struct dt_check_run *run, struct dt_replace *file)
 {
     struct dt_text text = {0};
     dt_check_junit(run, &text);
     dt_status status = dt_text_status(&text);
-    bool written = fwrite(dt_text_at(&text), 1, text.size, file) == text.size;
-    if (fflush(file) != 0 || !written)
-        status = dt_fail(DT_EIO, "cannot write %s: %s", path, strerror(errno));
+    if (status == DT_OK)
+        status = dt_replace_add(file, dt_text_at(&text), text.size);
     dt_text_fini(&text);
-    return status;
+    return dt_replace_close(file, status);
 }
 
 /* With a JSON report annotations go to standard error: the runner reads both streams. */
@@ -174,12 +165,14 @@ dt_status dt_command_check(const struct dt_options *options)
 {
     struct dt_check_opts opts;
     struct dt_check_run run = {.opts = &opts};
-    FILE *junit;
+    struct dt_replace junit = {.fd = -1};
     DT_TRY(read_options(options, &opts));
     DT_TRY(dt_alone(options));
     if (options->search.dry)
         return preview(options, &opts);
-    DT_TRY(open_junit(options->check.junit, &junit));
+    if (options->check.junit !=
+        NULL) /* before minutes of measuring; a pipe can be opened only once */
+        DT_TRY(dt_replace_open(options->check.junit, &junit));
     struct dt_error error = {DT_OK, ""};
     struct dt_progress progress;
     dt_progress_init(&progress, NULL, dt_print_voice(options, true),
@@ -189,15 +182,14 @@ dt_status dt_command_check(const struct dt_options *options)
     dt_progress_end(&progress);
     if (run.count > 0 || status == DT_OK) {
         reported = print(options, &run);
-        if (reported == DT_OK && junit != NULL)
-            reported = write_junit(&run, options->check.junit, junit);
+        if (reported == DT_OK && options->check.junit != NULL)
+            reported = write_junit(&run, &junit);
     }
     if (status < 0)
         status = dt_error_raise(&error);
     else
         status = reported < 0 ? reported : judged(&run);
-    if (junit != NULL)
-        fclose(junit);
+    dt_replace_drop(&junit);
     dt_check_run_fini(&run);
     return status;
 }

@@ -249,6 +249,8 @@ static dt_status run_all(const struct dt_options *options, const struct dt_job *
     dt_error_keep(&error, status);
     if (run.measured > 0)
         printed = dt_print_run(&options->run.sweep, run.list, &run.text, options->print.json);
+    dt_status saved = run.raw != NULL ? dt_journal_save(run.raw) : DT_OK;
+    printed = printed == DT_OK ? saved : printed;
     dt_journal_close(run.raw);
     dt_text_fini(&run.text);
     json_decref(run.list);

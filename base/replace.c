@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/replace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static dt_status cannot_write(const struct dt_replace *file)
+{
+    return dt_fail(DT_EIO, "cannot write %.300s: %s", file->path, strerror(errno));
+}
+
+static bool is_below(const char *path, const char *folder)
+{
+    return strncmp(path, folder, strlen(folder)) == 0;
+}
+
+/* What cannot be replaced: a device, a pipe, a folder (which then cannot be opened). The links followed are those to descriptors. */
+static bool is_written_to(const char *path)
+{
+    struct stat info;
+    if (lstat(path, &info) != 0 || S_ISREG(info.st_mode))
+        return false;
+    return !S_ISLNK(info.st_mode) || is_below(path, "/dev/std") || is_below(path, "/dev/fd/") ||
+           is_below(path, "/proc/self/fd/");
+}
+
+dt_status dt_replace_open(const char *path, struct dt_replace *file)
+{
+    *file = (struct dt_replace){.fd = -1, .path = path};
+    if (is_written_to(path)) { /* O_NONBLOCK: a pipe that nobody reads */
+        file->fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (file->fd < 0 || fcntl(file->fd, F_SETFL, 0) != 0)
+            return cannot_write(file);
+        return DT_OK;
+    }
+    dt_text_add(&file->beside, "%s.tmp-%ld", path, (long)getpid());
+    dt_status status = dt_text_status(&file->beside);
+    if (status != DT_OK)
+        return status;
+    unlink(dt_text_at(&file->beside)); /* left by a killed process with this pid */
+    file->fd =
+        open(dt_text_at(&file->beside), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (file->fd >= 0)
+        return DT_OK;
+    status = cannot_write(file);
+    dt_text_fini(&file->beside);
+    return status;
+}
+
+dt_status dt_replace_add(struct dt_replace *file, const void *bytes, size_t size)
+{
+    for (const char *at = bytes; size > 0;) {
+        ssize_t n = write(file->fd, at, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return cannot_write(file);
+        at += n;
+        size -= (size_t)n;
+    }
+    return DT_OK;
+}
+
+dt_status dt_replace_close(struct dt_replace *file, dt_status status)
+{
+    const char *beside = dt_text_at(&file->beside);
+    if (file->fd < 0)
+        return status;
+    bool is_beside = beside[0] != '\0';
+    if (status == DT_OK && is_beside && fsync(file->fd) != 0)
+        status = cannot_write(file);
+    if (close(file->fd) != 0 && status == DT_OK)
+        status = cannot_write(file);
+    file->fd = -1;
+    if (status == DT_OK && is_beside && rename(beside, file->path) != 0)
+        status = cannot_write(file);
+    if (status != DT_OK && is_beside)
+        unlink(beside);
+    dt_text_fini(&file->beside);
+    return status;
+}
+
+void dt_replace_drop(struct dt_replace *file)
+{
+    dt_status status = dt_replace_close(file, DT_FAILED);
+    (void)status;
+}
+
+dt_status dt_replace_text(const char *path, const struct dt_text *text)
+{
+    struct dt_replace file;
+    dt_status status = dt_text_status(text);
+    if (status == DT_OK)
+        status = dt_replace_open(path, &file);
+    if (status != DT_OK)
+        return status;
+    status = dt_replace_add(&file, dt_text_at(text), text->size);
+    return dt_replace_close(&file, status);
+}
