@@ -2,6 +2,7 @@
 """The best stored plan, from Python: `import dittune; dittune.lookup(model=..., engine="diffusers")`."""
 import json
 import subprocess
+import warnings
 
 
 class NotFound(LookupError):
@@ -14,6 +15,7 @@ class NotFound(LookupError):
 
 def lookup(program="dittune", timeout=60, **options):
     """What `dittune lookup --json` prints (docs/json.md) with these options: model="tiny-flux", max_error=1e-3 and so on.
+    What dittune notes of the answer (it is stale, as after a loss in a check, provisional, or of a weaker tier) is warned of.
     NotFound has the sentence when there is none, and when the program printed something else or took more than `timeout` seconds; OSError
     when it is not there. The answer is always JSON: `format` is no option here."""
     words = []
@@ -34,4 +36,6 @@ def lookup(program="dittune", timeout=60, **options):
         answer = None
     if not isinstance(answer, dict):
         raise NotFound(0, f"{program} lookup printed no JSON object: {done.stdout[:200]!r}")
+    if done.stderr.strip():
+        warnings.warn(done.stderr.strip().removeprefix("dittune: "), stacklevel=2)
     return answer

@@ -50,6 +50,20 @@ static dt_status add_sentences(const json_t *rows, json_t **sentences)
     return DT_OK;
 }
 
+/* The export alone is deployed, so it says what the answer says of itself. */
+static dt_status add_stale(const struct dt_answer *answer, json_t *notes)
+{
+    size_t i;
+    json_t *reason;
+    json_array_foreach((json_t *)answer->stale_reasons, i, reason)
+    {
+        json_t *note = json_sprintf("the plan is stale: %s", json_string_value(reason));
+        if (json_array_append_new(notes, note) != 0)
+            return dt_fail(DT_ENOMEM, "out of memory while exporting");
+    }
+    return DT_OK;
+}
+
 static dt_status make(const struct dt_answer *answer, const char *engine, const char *form,
                       struct dittune_export *into)
 {
@@ -59,6 +73,7 @@ static dt_status make(const struct dt_answer *answer, const char *engine, const 
         return dt_fail(DT_EUSAGE, "the answer has no plan to export");
     DT_TRY(dt_form_parse(form, &request.form));
     DT_TRY(dt_export(&request, &into->made));
+    DT_TRY(add_stale(answer, into->made.notes));
     return add_sentences(into->made.unexpressed, &into->unexpressed);
 }
 

@@ -7,8 +7,10 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 
 from lib_check import TIES, WINS, CheckTest
+from dittune_test import BUILD, SOURCE
 
 LOST = [1000000, 1300000, 2000000, 1300000]  # plan 2 is twice as slow as the default
 MS = 1_000_000
@@ -17,6 +19,26 @@ t = CheckTest()
 
 def entry():
     return json.loads((t.db / "best.json").read_text(encoding="utf-8"))["entries"][0]
+
+
+def is_told_everywhere(reason):
+    """In each format of look-up, on standard error where the format has no place for it; from Python and by the library."""
+    ask = ("lookup", "--worker", t.worker, "--devices", 1)
+    for form in ("table", "json", "argv", "env"):
+        done = t.tool(*ask, "--format", form)
+        t.check(f"--format {form}", done.code == 0 and done.out and reason in done.err, done)
+    t.check("as text", reason in t.tool(*ask).out and t.tool("lookup", *ask[1:], "--json").json["stale"], t.tool(*ask))
+    python = f"import sys; sys.path.insert(0, {str(SOURCE / 'workers')!r}); import dittune; " \
+             f"print(dittune.lookup({str(t.program())!r}, worker={t.worker!r}, devices=1)['stale'])"
+    done = t.run(sys.executable, "-c", python)
+    t.check("dittune.py warns", done.code == 0 and done.out == "True\n" and "UserWarning: this plan is stale" in done.err and reason in done.err, done)
+    if not (BUILD / "libdittune.so.1").exists():
+        print("skip the library: this build has none")
+        return
+    t.write("machine.json", t.tool("machine", "--json").json)
+    done = t.run(sys.executable, SOURCE / "examples/lookup/lookup.py", t.db, t.path / "machine.json", "worker=planted", "workload=planted", "devices=1",
+                 env={"LIBDITTUNE": BUILD / "libdittune.so.1", "LD_PRELOAD": ""})
+    t.check("the library", done.code == 0 and "(stale: measure it again)" in done.out, done)
 
 
 def a_loss_is_known_to_lookups():
@@ -33,6 +55,7 @@ def a_loss_is_known_to_lookups():
     t.exits("--require decided refuses it", t.tool("lookup", "--worker", t.worker, "--devices", 1, "--require", "decided"), 10,
             "is no longer the best: it lost in the check of 2026-09-01")
     t.exits("--require exact takes it", t.tool("lookup", "--worker", t.worker, "--devices", 1, "--require", "exact"), 0)
+    is_told_everywhere("it lost in the check of 2026-09-01")
     t.exits("the store is whole", t.tool("db", "verify"), 0)
     t.exits("a rebuild", t.tool("db", "rebuild"), 0)
     t.check("keeps the mark", t.look().json["stale"], t.look())
