@@ -113,6 +113,7 @@ static void read_figures(const struct dt_stored_entry *entry, struct dt_answer *
     answer->measured.plans = entry->plans;
     answer->measured.skipped = entry->skipped;
     answer->measured.load = entry->load;
+    answer->measured.fallback = entry->fallback;
 }
 
 /* A plan fitted to another count of devices has no measurements. */

@@ -160,6 +160,14 @@ static dt_status to_json(const struct dt_space *rules, const int64_t values[],
     return DT_OK;
 }
 
+/* The entry's own default plan, asked for as it was measured, though it breaks a rule of its space (db/entry.def). */
+static bool is_measured_default(const struct dt_match *match, const json_t *entry)
+{
+    const json_t *fallback = json_object_get(entry, "default");
+    return match->tier == DT_TIER_EXACT && json_object_get(fallback, "rule") != NULL &&
+           json_equal(json_object_get(fallback, "plan"), json_object_get(entry, "plan"));
+}
+
 static dt_status fit(const struct dt_query *query, const struct dt_space *rules,
                      const struct dt_match *match, const json_t *entry, struct dt_fitted *fitted)
 {
@@ -179,6 +187,11 @@ static dt_status fit(const struct dt_query *query, const struct dt_space *rules,
                        (long long)role_value(rules, DT_ROLE_RANKS, values), asked->devices,
                        (long long)role_value(rules, DT_ROLE_RANKS, values));
     DT_TRY(check_limits(query, rules, entry, values));
+    if (is_measured_default(match, entry)) {
+        fitted->plan = json_deep_copy(json_object_get(entry, "plan"));
+        return fitted->plan != NULL ? DT_OK
+                                    : dt_fail(DT_ENOMEM, "out of memory while looking up a plan");
+    }
     return to_json(rules, values, fitted);
 }
 

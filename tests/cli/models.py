@@ -110,6 +110,9 @@ def chosen():
                                  (WAN, 8, {"cfg": 2, "ulysses": 4}), (FLUX, 2, {"kv_gather": 2}), (FLUX, 8, {"ulysses": 8})):
         row = t.tool("models", model, "--engine", "sglang", "--devices", devices, "--json").json
         t.check(f"what sglang chooses for {model} on {devices}", {k: v for k, v in row["chosen"].items() if v > 1} == want, row["chosen"])
+    for size, breaks in (("1328x1328", True), ("1024x1024", False)):
+        words = t.tool("models", "qwen-image", "--engine", "sglang", "--devices", 4, "--size", size).out
+        t.check(f"a choice that breaks a rule is none of the plans: {size}", ("which breaks a rule of its plans here" in words) == breaks, words)
     t.check("xdit chooses nothing", t.tool("models", FLUX, "--engine", "xdit", "--json").json["chosen"] is None)
 
 

@@ -49,6 +49,13 @@ static bool breaks_limit(const struct dt_check_entry *entry, int i, const struct
            median_of(entry->values[i], rounds) < median_of(entry->values[0], rounds);
 }
 
+/* A default plan that breaks a rule, and whose output shows it. */
+static bool is_wrong(const struct dt_check_entry *entry, int i)
+{
+    const struct dt_entrant *entrant = &entry->entrants[i];
+    return dt_target_wrong(entry->target, &entrant->point, entrant->result.verified_error);
+}
+
 static void take_values(struct dt_check_entry *entry, const struct dt_sets *sets)
 {
     int rounds = dt_sets_rounds(sets);
@@ -64,7 +71,7 @@ static void take_values(struct dt_check_entry *entry, const struct dt_sets *sets
     for (int i = 0; i < entry->judge.count; i++) {
         struct dt_check_rival *rival = &entry->judge.rivals[i];
         bool failed = entry->entrants[i + 1].out;
-        rival->aside = !failed && breaks_limit(entry, i + 1, sets);
+        rival->aside = !failed && (breaks_limit(entry, i + 1, sets) || is_wrong(entry, i + 1));
         rival->out = failed || rival->aside;
     }
     entry->judge.first = first_of(entry);

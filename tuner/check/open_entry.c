@@ -356,7 +356,7 @@ static dt_status enter_plans(struct dt_check_entry *entry)
         return leave(entry, DT_CHECK_UNSUPPORTED, "there is no plan in the entry");
     dt_status status = dt_target_check(target);
     if (status == DT_OK)
-        status = dt_point_from_json(target->space, plan, &point);
+        status = dt_target_stored(target, plan, &point);
     if (of_entry(status))
         return leave(entry, DT_CHECK_UNSUPPORTED, dt_message());
     DT_TRY(status);

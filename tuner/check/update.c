@@ -33,12 +33,13 @@ static int entrant_at(const struct dt_check_entry *entry, const struct dt_point 
     return -1;
 }
 
-/* It ran and keeps the entry's latency limit. */
+/* It ran, keeps the entry's latency limit, and is no default whose output is wrong. */
 static bool fits(const struct dt_check_entry *entry, int i)
 {
     const struct dt_entrant *entrant = &entry->entrants[i];
     double limit = (double)entry->job.max_latency_ns * 1e-9;
     return !entrant->out && entrant->result.samples.n > 0 &&
+           !dt_target_wrong(entry->target, &entrant->point, entrant->result.verified_error) &&
            !(limit > 0 && entrant->result.summary.median > limit);
 }
 

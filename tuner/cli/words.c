@@ -15,6 +15,20 @@ static void add_gain(const struct dt_words_verdict *what, struct dt_text *out)
     dt_text_add(out, "interval %.3f to %.3f)", gain->interval.low, gain->interval.high);
 }
 
+void dt_words_default(const struct dt_measured *fallback, struct dt_text *out)
+{
+    if (fallback == NULL || fallback->rule == NULL)
+        return;
+    dt_text_add(out,
+                "The default plan breaks a rule of its space (%s): it was measured as it is, and "
+                "its output ",
+                fallback->rule);
+    if (isnan(fallback->error))
+        dt_text_add(out, "was not compared with the reference.");
+    else
+        dt_text_add(out, "differs from the reference by %.2g.", fallback->error);
+}
+
 void dt_words_verdict(const struct dt_words_verdict *what, struct dt_text *out)
 {
     switch (what->verdict) {
@@ -40,6 +54,10 @@ void dt_words_verdict(const struct dt_words_verdict *what, struct dt_text *out)
     default:
         dt_text_add(out, "Not decided yet: %s is kept for now, and another session may replace it.",
                     what->plan);
+    }
+    if (what->fallback != NULL && what->fallback->rule != NULL) {
+        dt_text_add(out, " ");
+        dt_words_default(what->fallback, out);
     }
 }
 

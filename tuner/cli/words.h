@@ -10,13 +10,17 @@
 /* What a reader should do: "Use PLAN: 1.25 times as fast as the default plan (interval 1.2 to 1.3)." */
 struct dt_words_verdict {
     enum dt_verdict verdict;
-    const char *plan;     /* in words */
-    bool is_default;      /* it is the default plan */
-    struct dt_gain gain;  /* over the default; may be unknown */
-    double level;         /* of its interval; NAN: not known */
-    const char *unusable; /* of the default, why; NULL: not known */
+    const char *plan;                   /* in words */
+    bool is_default;                    /* it is the default plan */
+    struct dt_gain gain;                /* over the default; may be unknown */
+    double level;                       /* of its interval; NAN: not known */
+    const char *unusable;               /* of the default, why; NULL: not known */
+    const struct dt_measured *fallback; /* the default's figures; NULL: not measured */
 };
 void dt_words_verdict(const struct dt_words_verdict *what, struct dt_text *out);
+
+/* A sentence on a default plan that breaks a rule of its space, and was measured all the same; nothing on another. */
+void dt_words_default(const struct dt_measured *fallback, struct dt_text *out);
 
 /* "12 of 272 plans; left out for want of time: ..". tried 0: nothing is known. plans 0: too many to count. */
 void dt_words_tried(int tried, int64_t plans, const char *skipped, struct dt_text *out);

@@ -314,6 +314,12 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     *resident = (struct dt_resident){.verified_error = NAN};
     int64_t began = dt_clock_ns(), setup_ns = rig->costs.setup_ns;
     int loads = rig->costs.loads;
+    if (dt_target_breaks(rig->target, point) && rig->target->limited &&
+        dt_target_ranks(rig->target, point) > rig->target->hardware.devices) {
+        resident->outcome = DT_TRIAL_INFEASIBLE;
+        snprintf(resident->cause, sizeof resident->cause, "%.190s", rig->target->broken);
+        return DT_OK;
+    }
     DT_TRY(dt_verify_reference(rig, point, deadline_ns, &reference));
     rig->costs.setup_ns = setup_ns + dt_clock_ns() - began;
     rig->costs.reference_loads += rig->costs.loads - loads;

@@ -5,6 +5,7 @@
 #include "model/input.h"
 #include "model/workload_json.h"
 #include "space/dit/dit.h"
+#include "space/json/json.h"
 #include "tuner/machine/machine.h"
 
 #include <limits.h>
@@ -309,6 +310,36 @@ dt_status dt_target_plan(const struct dt_target *target, const char *text, struc
     int64_t values[DT_AXES_MAX];
     DT_TRY(dt_space_parse(target->space, text, values));
     return dt_space_locate(target->space, values, point);
+}
+
+const char *dt_target_reference(const struct dt_target *target)
+{
+    if (target->reference != NULL)
+        return "float32";
+    return target->identity.reference[0] != '\0' ? target->identity.reference
+                                                 : target->identity.dtype;
+}
+
+bool dt_target_breaks(const struct dt_target *target, const struct dt_point *point)
+{
+    return target->broken[0] != '\0' && dt_point_equal(target->space, point, &target->fallback);
+}
+
+bool dt_target_wrong(const struct dt_target *target, const struct dt_point *point, double error)
+{
+    return dt_target_breaks(target, point) && error > target->tolerance;
+}
+
+dt_status dt_target_stored(const struct dt_target *target, const json_t *plan,
+                           struct dt_point *point)
+{
+    struct dt_point read = {{0}};
+    if (target->broken[0] != '\0' && dt_point_read(target->space, plan, &read) == DT_OK &&
+        dt_target_breaks(target, &read)) {
+        *point = read;
+        return DT_OK;
+    }
+    return dt_point_from_json(target->space, plan, point);
 }
 
 /* Without a feasible plan, the first rule that the default plan violates is the most useful reason. */

@@ -20,6 +20,7 @@ struct dt_identity {
     char engine[64];    /* "dittune", or the foreign worker's name */
     char mode[32];      /* "eager" */
     char dtype[16];     /* "float32" */
+    char reference[16]; /* data type of the reference, of a target that is read back */
     json_t *key, *hard; /* of the store (db/lookup/key.h) */
 };
 
@@ -69,6 +70,9 @@ struct dt_target {
     json_t *reference; /* the workload, or a foreign worker's job, in float32, for the reference */
     int64_t plans;     /* number of plans; -1: too many to count */
     struct dt_point fallback, baseline; /* the default plan and the 1-rank plan */
+    /* The rule of the space that the default plan breaks, as the sentence of that rule; "": none. It is the engine's own choice all
+     * the same: it is measured as it is, whatever its output, and is no plan of the search. */
+    char broken[240];
     bool foreign;
     bool limited;      /* a foreign worker's plans with more ranks than devices are excluded */
     int64_t max_bytes; /* limit of a rank's memory; 0: none */
@@ -94,6 +98,10 @@ void dt_target_free(struct dt_target *target);
 /* Values of a point's ranks or batch; 1 without such a parameter. */
 int dt_target_ranks(const struct dt_target *target, const struct dt_point *point);
 int dt_target_batch(const struct dt_target *target, const struct dt_point *point);
+/* The point is a default plan that breaks a rule; and its output, compared with the reference, is wrong. */
+bool dt_target_breaks(const struct dt_target *target, const struct dt_point *point);
+bool dt_target_wrong(const struct dt_target *target, const struct dt_point *point, double error);
+
 /* Devices a plan holds while it runs: ranks, times threads of a CPU rank. */
 int dt_target_devices(const struct dt_target *target, const struct dt_point *point);
 bool dt_target_oversubscribed(const struct dt_target *target, const struct dt_point *point);
@@ -114,6 +122,9 @@ const char *dt_target_step(const char *doc);
 /* Seconds of a batch of whole images whose step takes `step` seconds; without text encoder and VAE where they are not known. */
 double dt_target_image_seconds(const struct dt_target *target, double step, int batch);
 
+/* Data type of the reference that outputs are compared with; "": not known. */
+const char *dt_target_reference(const struct dt_target *target);
+
 /* The options of a foreign worker's job as it understood it, as far as it obeys them: " --model flux --size 64x32"; "" for the built-in network. */
 void dt_target_options(const struct dt_target *target, struct dt_text *out);
 
@@ -126,6 +137,10 @@ void dt_target_plans(const struct dt_target *target, struct dt_text *out);
 /* A plan's text: the point; DT_EUSAGE or DT_EINFEASIBLE with the sentence of the space. */
 dt_status dt_target_plan(const struct dt_target *target, const char *text,
                          struct dt_point *point) DT_MUST_CHECK;
+
+/* A stored plan: a plan of the space, or the default plan though it breaks a rule. Errors of dt_point_from_json. */
+dt_status dt_target_stored(const struct dt_target *target, const json_t *plan,
+                           struct dt_point *point) DT_MUST_CHECK;
 
 /* DT_EINFEASIBLE with a sentence when no plan is feasible: which rule removes most. */
 dt_status dt_target_check(const struct dt_target *target) DT_MUST_CHECK;

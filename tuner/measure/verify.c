@@ -184,5 +184,7 @@ void dt_verify_judge(struct dt_rig *rig, const struct dt_outputs *output, const 
 
 double dt_verify_tolerance(const struct dt_rig *rig, const struct dt_point *point)
 {
+    if (dt_target_breaks(rig->target, point))
+        return INFINITY; /* its error is told, and judged by the session */
     return is_lossy(rig, point) ? rig->target->lossy_error : rig->target->tolerance;
 }

@@ -28,7 +28,8 @@ static bool collect(const struct dt_session *session, struct errors *errors)
     *errors = (struct errors){.least = INFINITY};
     for (int i = 0; i < session->count; i++) {
         const struct dt_result *trial = &session->trials[i];
-        if (trial->ranks < 2 || !dt_session_counts(session, i))
+        if (trial->ranks < 2 || !dt_session_counts(session, i) ||
+            dt_target_breaks(session->target, &trial->point))
             continue;
         if (trial->outcome != DT_TRIAL_WRONG) {
             if (trial->outcome == DT_TRIAL_OK || trial->outcome == DT_TRIAL_SLOW)
@@ -197,4 +198,27 @@ void dt_doubts_need(const struct dt_session *session, struct dt_text *out)
     else
         dt_text_add(out, " at this pace: give it --budget %.0fs",
                     ROUND_SECONDS * ceil(need / ROUND_SECONDS));
+}
+
+void dt_session_unusable(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_result *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
+    const struct dt_target *target = session->target;
+    int64_t limit_ns = session->job->max_latency_ns;
+    if (known != NULL && dt_session_eligible(session, known))
+        return;
+    if (known == NULL || (known->outcome == DT_TRIAL_OK && known->samples.n == 0)) {
+        dt_text_add(out, "it was not measured");
+    } else if (known->outcome != DT_TRIAL_OK) {
+        dt_text_add(out, "it failed (%s%s%s)", dt_outcome_text(known->outcome),
+                    known->cause[0] != '\0' ? ": " : "", known->cause);
+    } else if (dt_target_wrong(target, &known->point, known->verified_error)) {
+        dt_text_add(out, "its output differs from the reference by %.2g, allowed %.2g",
+                    known->verified_error, target->tolerance);
+    } else {
+        dt_text_add(out, "a step of it takes ");
+        dt_figure_time(known->summary.median, out);
+        dt_text_add(out, ", longer than --max-latency ");
+        dt_figure_time((double)limit_ns * 1e-9, out);
+    }
 }

@@ -28,7 +28,9 @@
 static bool may_run(const struct dt_session *session, const struct dt_point *point)
 {
     const struct dt_result *trial = dt_session_trial(session, point);
-    return trial != NULL && (trial->outcome == DT_TRIAL_OK || dt_outcome_may_pass(trial->outcome));
+    return trial != NULL &&
+           (trial->outcome == DT_TRIAL_OK || dt_outcome_may_pass(trial->outcome)) &&
+           !dt_verdict_cannot_run(session, trial);
 }
 
 /* Seconds of a plan's steps in one set: warm-up, and rounds of one untimed and some timed steps. */

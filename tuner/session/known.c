@@ -42,7 +42,7 @@ static bool feasible(const struct dt_target *target, const json_t *plan, struct 
     int batch = dt_space_role(target->space, DT_ROLE_BATCH);
     if (plan == NULL)
         return false;
-    if (dt_point_from_json(target->space, plan, point) == DT_OK)
+    if (dt_target_stored(target, plan, point) == DT_OK)
         return true;
     if (batch < 0)
         return false;

@@ -92,6 +92,7 @@ static struct dt_shot shot(const struct dt_session *session, const struct dt_res
                     .cold_ns = DT_NO_NS,
                     .peak_bytes = result->peak_bytes,
                     .batch = result->batch,
+                    .error = NAN,
                     .from = from}};
 }
 

@@ -33,7 +33,9 @@ struct dt_measured dt_measured_of(const struct dt_result *result, const struct d
         .cold_ns = dt_ns_of(result->cold_seconds),
         .peak_bytes = result->peak_bytes,
         .samples = result->samples.n,
-        .batch = result->batch};
+        .batch = result->batch,
+        .error = result->verified_error,
+        .rule = dt_target_breaks(target, &result->point) ? target->broken : NULL};
 }
 
 struct dt_measured dt_front_figures(const struct dt_result *result, const struct dt_target *target)
@@ -43,7 +45,8 @@ struct dt_measured dt_front_figures(const struct dt_result *result, const struct
                                 .median_ns = dt_ns_of(result->summary.median),
                                 .cold_ns = DT_NO_NS,
                                 .peak_bytes = result->peak_bytes,
-                                .batch = result->batch};
+                                .batch = result->batch,
+                                .error = NAN};
 }
 
 struct dt_gain dt_gain_of(const struct dt_ratio *ratio)
@@ -271,7 +274,8 @@ static void weigh_axes(struct dt_session *session)
     int n = 0;
     for (int i = 0; trials != NULL && i < session->count; i++) {
         const struct dt_result *result = &session->trials[i];
-        if (!dt_session_counts(session, i) || result->samples.n == 0)
+        if (!dt_session_counts(session, i) || result->samples.n == 0 ||
+            dt_target_breaks(session->target, &result->point))
             continue;
         trials[n] = dt_result_trial(result, session->target);
         trials[n++].value = dt_session_value(session, result);

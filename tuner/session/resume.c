@@ -273,8 +273,8 @@ static void take_record(const json_t *record, void *context)
     if (is_kind(record, "trial"))
         take_trial(take, record);
     remember(take, record);
-    if (!(begins || lost) || dt_point_from_json(take->session->target->space,
-                                                json_object_get(record, "plan"), &point) != DT_OK)
+    if (!(begins || lost) ||
+        dt_target_stored(take->session->target, json_object_get(record, "plan"), &point) != DT_OK)
         return;
     if (lost)
         lose(take, &point);

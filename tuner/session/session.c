@@ -14,6 +14,15 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+/* A further set would have fitted into the budget: something else than time ended the final comparison. */
+static bool has_time_left(const struct dt_session *session)
+{
+    int64_t all = session->clock.deadline_ns - session->clock.began_ns;
+    int64_t set_ns = session->finals.sets.set_ns;
+    return session->finals.sets.count > 0 &&
+           (int64_t)(session->clock.elapsed_seconds * 1e9) + 2 * set_ns < all;
+}
+
 /* Nothing was measured, or not enough. */
 static dt_status time_status(const struct dt_session *session, const struct dt_result *failed,
                              bool any)
@@ -21,7 +30,12 @@ static dt_status time_status(const struct dt_session *session, const struct dt_r
     struct dt_text need = {0};
     dt_status status;
     dt_doubts_need(session, &need);
-    if (any)
+    if (any && has_time_left(session))
+        status = dt_fail(DT_EPROVISIONAL,
+                         "the final comparison ended with %d sets of fresh processes, of the %d "
+                         "that it needs with each plan: the result is provisional",
+                         session->finals.sets.count, DT_SETS_LEAST);
+    else if (any)
         status = dt_fail(DT_EPROVISIONAL,
                          "the budget ended before the final comparison had the %d sets of fresh "
                          "processes it needs (%d were made): the result is provisional%s",
@@ -235,5 +249,9 @@ const struct dt_result *dt_session_best(const struct dt_session *session)
     if (session->finals.best >= 0)
         return &session->finals.entrants[session->finals.best].result;
     const struct dt_result *fallback = dt_session_role(session, DT_ENTRANT_DEFAULT);
-    return fallback != NULL && fallback->samples.n > 0 ? fallback : dt_session_leader(session);
+    const struct dt_result *leader = dt_session_leader(session);
+    bool stays = fallback != NULL && fallback->samples.n > 0 &&
+                 (leader == NULL || !dt_target_breaks(session->target, &fallback->point) ||
+                  dt_session_eligible(session, fallback));
+    return stays ? fallback : leader;
 }

@@ -187,7 +187,7 @@ const struct dt_entrant *dt_session_entrant(const struct dt_session *session,
 /* The result is ok and keeps --max-latency. */
 bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result);
 
-/* Plans whose last attempt was not interrupted; *failed: how many of them failed. */
+/* Plans of the space whose last attempt was not interrupted; *failed: how many of them failed. */
 int dt_session_tried_count(const struct dt_session *session, int *failed);
 
 /* Appends what was left out for want of time, without a stop: "260 of 272 plans; the shoot-out of the best". Nothing: all was done. */
@@ -211,6 +211,9 @@ bool dt_session_provisional(const struct dt_session *session);
  *   - the comparison with the challenger has no noise floor, or is a tie so wide that a gain of DT_TIE_MOST may hide in it.
  * Nothing: there is no such reason. */
 void dt_session_doubt(const struct dt_session *session, struct dt_text *out);
+
+/* Appends a clause on why the default plan is no choice, "it failed (crashed: ..)"; nothing: it is one. */
+void dt_session_unusable(const struct dt_session *session, struct dt_text *out);
 
 /* The objective's value, smaller is better; NAN: none. */
 double dt_session_value(const struct dt_session *session, const struct dt_result *result);

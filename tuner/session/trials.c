@@ -236,6 +236,10 @@ dt_status dt_trials_known(struct dt_session *session)
 {
     const struct dt_point *known[DT_FIRST_MOST];
     int n = dt_trials_first(session, known);
+    if (session->target->broken[0] != '\0')
+        dt_session_note(session,
+                        "the default plan breaks a rule of its space, and is measured as it is: %s",
+                        session->target->broken);
     for (int i = 0; i < n; i++) {
         if (dt_session_trial(session, known[i]) == NULL) /* of the session that this one resumes */
             DT_TRY(dt_trials_try(session, known[i], false, i == 0 ? FIRST_SHARE : FIRST_SHARE / 2));

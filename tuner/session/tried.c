@@ -109,7 +109,8 @@ int dt_session_tried_count(const struct dt_session *session, int *failed)
     *failed = 0;
     for (int i = 0; i < session->count; i++) {
         enum dt_outcome outcome = session->trials[i].outcome;
-        bool counts = dt_session_counts(session, i) && outcome != DT_TRIAL_INTERRUPTED;
+        bool counts = dt_session_counts(session, i) && outcome != DT_TRIAL_INTERRUPTED &&
+                      !dt_target_breaks(session->target, &session->trials[i].point);
         tried += counts;
         *failed += counts && outcome != DT_TRIAL_OK && outcome != DT_TRIAL_SLOW;
     }

@@ -10,6 +10,8 @@ bool dt_session_eligible(const struct dt_session *session, const struct dt_resul
     if (result->outcome != DT_TRIAL_OK || result->samples.n == 0)
         return false;
     double most = (double)session->job->max_latency_ns * 1e-9;
+    if (dt_target_wrong(session->target, &result->point, result->verified_error))
+        return false;
     return most <= 0 || result->summary.median <= most;
 }
 
@@ -170,9 +172,11 @@ bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_res
 {
     const struct dt_result *trial = dt_session_trial(session, &result->point);
     bool ran = trial != NULL && trial->outcome == DT_TRIAL_OK;
+    bool may_pass =
+        dt_outcome_may_pass(result->outcome) && !dt_target_breaks(session->target, &result->point);
     if (result->outcome == DT_TRIAL_OK || result->outcome == DT_TRIAL_WRONG)
         return result->outcome == DT_TRIAL_WRONG;
-    if (ran || dt_outcome_may_pass(result->outcome) || result->outcome == DT_TRIAL_INTERRUPTED)
+    if (ran || may_pass || result->outcome == DT_TRIAL_INTERRUPTED)
         return false;
     return !dt_session_lacks_memory(session, result) || attempts(session, &result->point) > 1;
 }

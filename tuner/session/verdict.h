@@ -37,7 +37,7 @@ void dt_verdict_end(struct dt_session *session);
 bool dt_verdict_default(const struct dt_session *session, const struct dt_entrant *entrant);
 
 /* The failure shows that the plan cannot run here: a wrong answer; or no trial of it ran, and the failure is permanent
- * (out of memory: twice). */
+ * (out of memory: twice), or is what the rule said that a default plan breaks. */
 bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_result *result);
 
 #endif

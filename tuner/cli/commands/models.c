@@ -209,12 +209,40 @@ static dt_status add_plan(const struct question *question, const char *engine, c
     return DT_OK;
 }
 
+/* All degrees of a are those of b; a missing one is 1. */
+static bool has_degrees(const json_t *a, const json_t *b)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)a, name, value)
+    {
+        json_int_t degree = json_integer_value(value);
+        if (degree > 1 && json_integer_value(json_object_get(b, name)) != degree)
+            return false;
+    }
+    return true;
+}
+
+static bool is_listed(const json_t *chosen, const json_t *plans)
+{
+    const json_t *plan;
+    size_t i;
+    json_array_foreach(plans, i, plan)
+    {
+        if (has_degrees(chosen, plan) && has_degrees(plan, chosen))
+            return true;
+    }
+    return false;
+}
+
 /* What the engine would choose, before its plans. */
-static void add_choice(const json_t *chosen, struct dt_text *out)
+static void add_choice(const json_t *chosen, const json_t *plans, struct dt_text *out)
 {
     dt_text_add(out, "left to itself it %s", chosen != NULL ? "chooses " : "runs on one device");
     if (chosen != NULL)
         add_degrees(chosen, out);
+    if (chosen != NULL && !is_listed(chosen, plans))
+        dt_text_add(out, ", which breaks a rule of its plans here and may change the output");
     dt_text_add(out, "\n");
 }
 
@@ -262,7 +290,7 @@ static dt_status one_engine(const struct question *question, const char *engine,
     json_object_set_new(answer, "plans", plans);
     dt_text_add(out, "\n%zu plans on up to %lld devices by %s; ", json_array_size(plans),
                 (long long)question->wanted.devices, engine);
-    add_choice(chosen, out);
+    add_choice(chosen, plans, out);
     DT_TRY(add_settings(engine, answer, out));
     json_array_foreach(plans, i, plan) DT_TRY(add_plan(question, engine, plan, out));
     return DT_OK;

@@ -148,6 +148,10 @@ static void add_done(const struct dt_answer *answer, struct dt_text *out)
         add_row("tried", dt_text_at(&text), out);
         dt_text_clear(&text);
     }
+    dt_words_default(&answer->measured.fallback, &text);
+    if (text.size > 0)
+        add_row("default", dt_text_at(&text), out);
+    dt_text_clear(&text);
     if (answer->measured.load.known) {
         dt_words_load(&answer->measured.load, &text);
         add_row("load", dt_text_at(&text), out);

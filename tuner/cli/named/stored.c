@@ -48,7 +48,8 @@ static void add_verdict(const struct dt_named_stored *stored, struct dt_text *ou
         .plan = dt_text_at(&plan),
         .is_default = !entry->fallback.known || json_equal(entry->fallback.plan, entry->plan),
         .gain = entry->gain,
-        .level = NAN};
+        .level = NAN,
+        .fallback = &entry->fallback};
     dt_words_verdict(&what, out);
     dt_text_fini(&plan);
 }

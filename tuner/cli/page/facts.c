@@ -16,24 +16,39 @@
 #define DRIFT                                                                                      \
     0.1 /* log ratio of the default's times above which the machine's drift is mentioned */
 
+/* What is said of the default, without its plan. */
+static struct dt_measured default_of(const struct dt_session *session)
+{
+    const struct dt_result *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
+    struct dt_measured figures = dt_measured_of(known, session->target);
+    json_decref(figures.plan);
+    figures.plan = NULL;
+    return figures;
+}
+
 void dt_page_verdict(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
     const struct dt_result *best = dt_session_best(session);
     const struct dt_entrant *winner = dt_page_winner(session);
-    struct dt_text plan = {0};
+    const struct dt_measured fallback = default_of(session);
+    struct dt_text plan = {0}, unusable = {0};
     if (best == NULL) {
         dt_text_add(out, "No plan could be used: none was measured.");
         return;
     }
     dt_page_plan(view, &best->point, &plan);
-    const struct dt_words_verdict what = {.verdict = session->verdict,
-                                          .plan = dt_text_at(&plan),
-                                          .is_default = true,
-                                          .gain =
-                                              dt_gain_of(winner != NULL ? &winner->ratio : NULL),
-                                          .level = dt_page_level(session)};
+    dt_session_unusable(session, &unusable);
+    const struct dt_words_verdict what = {
+        .verdict = session->verdict,
+        .plan = dt_text_at(&plan),
+        .is_default = true,
+        .gain = dt_gain_of(winner != NULL ? &winner->ratio : NULL),
+        .level = dt_page_level(session),
+        .unusable = unusable.size > 0 ? dt_text_at(&unusable) : NULL,
+        .fallback = &fallback};
     dt_words_verdict(&what, out);
+    dt_text_fini(&unusable);
     dt_text_fini(&plan);
 }
 
@@ -116,6 +131,16 @@ static int count_outcome(const struct page_view *view, enum dt_outcome outcome)
     return n;
 }
 
+/* Plans that ran, and took more than the limit that the user gave. */
+static int count_above(const struct page_view *view)
+{
+    int n = 0;
+    for (int i = 0; i < view->count; i++)
+        n += view->rows[i].result->outcome == DT_TRIAL_MEMORY &&
+             !dt_session_lacks_memory(view->session, view->rows[i].result);
+    return n;
+}
+
 /* ": 34 % of the limit of 60 MiB a rank", ", and at most 1012 MiB in all 2: 4 % of the machine's 24 GiB" */
 static void add_memory_share(const struct page_view *view, const struct dt_result *best,
                              struct dt_text *out)
@@ -148,7 +173,7 @@ static void add_memory_share(const struct page_view *view, const struct dt_resul
 static void add_memory(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(view->session);
-    int lost = count_outcome(view, DT_TRIAL_MEMORY);
+    int lost = count_outcome(view, DT_TRIAL_MEMORY), above = count_above(view);
     if (best != NULL && best->peak_bytes > 0) {
         dt_text_add(out, "The plan needs ");
         dt_figure_bytes(best->peak_bytes, out);
@@ -156,9 +181,13 @@ static void add_memory(const struct page_view *view, struct dt_text *out)
         add_memory_share(view, best, out);
         dt_text_add(out, ". ");
     }
-    if (lost > 0)
-        dt_text_add(out, "%d other plan%s did not fit into memory.", lost, lost == 1 ? "" : "s");
-    else
+    if (above > 0)
+        dt_text_add(out, "%d other plan%s took more than that limit. ", above,
+                    above == 1 ? "" : "s");
+    if (lost > above)
+        dt_text_add(out, "%d other plan%s did not fit into memory.", lost - above,
+                    lost - above == 1 ? "" : "s");
+    else if (lost == 0)
         dt_text_add(out, "No plan that was tried ran out of memory.");
 }
 
@@ -176,7 +205,10 @@ static void add_image(const struct page_view *view, struct dt_text *out)
 static void add_time(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
-    dt_figure_span(session->clock.elapsed_seconds, out);
+    if (session->clock.elapsed_seconds > 0)
+        dt_figure_span(session->clock.elapsed_seconds, out);
+    else
+        dt_text_add(out, "Not known");
     dt_text_add(out, " for %d trial%s", view->count, view->count == 1 ? "" : "s");
     if (session->finals.sets.count > 0)
         dt_text_add(out, " and a final comparison with %d fresh start%s of the processes",
@@ -227,12 +259,21 @@ static void add_drift(const struct page_view *view, struct dt_text *out)
     double ratio = last != NULL && dt_session_compared(session)
                        ? dt_session_value(session, last) / dt_page_default(view)
                        : NAN;
-    if (fabs(log(ratio)) > DRIFT)
-        dt_text_add(out,
-                    " The default plan took %.2f times as long in the final comparison as in its "
-                    "trial: the machine was %s then. That changes times, and hardly the gain, "
-                    "since plans are compared in turn.",
-                    ratio, ratio > 1 ? "slower" : "faster");
+    if (!(fabs(log(ratio)) > DRIFT))
+        return;
+    dt_text_add(out,
+                " The default plan took %.2f times as long in the final comparison as in its "
+                "trial: the machine was %s then. That changes times",
+                ratio, ratio > 1 ? "slower" : "faster");
+    if (session->finals.sets.company != DT_ONE_ALONE)
+        dt_text_add(out, ", and hardly the gain, since the plans of that comparison took turns");
+    if (view->slow > 0 && ratio > 1)
+        dt_text_add(
+            out,
+            "; %d plan%s dropped in the search, beside times that the machine did not reach "
+            "again",
+            view->slow, view->slow == 1 ? " was" : "s were");
+    dt_text_add(out, ".");
 }
 
 static void add_noise(const struct page_view *view, struct dt_text *out)
@@ -326,11 +367,14 @@ static void add_one_rank(const struct page_view *view, struct dt_text *out)
     double slow = one != NULL && one->samples.n > 0 ? dt_session_value(session, one) : NAN,
            fast = best != NULL ? dt_session_value(session, best) : NAN;
     struct dt_text plan = {0};
+    int ranks = dt_target_ranks(session->target, &session->target->baseline);
     dt_page_plan(view, &session->target->baseline, &plan);
     if (!isfinite(slow / fast))
-        dt_text_add(out, "The plan of one rank, %s, was not measured.", dt_text_at(&plan));
+        dt_text_add(out, "The plan of %s, %s, was not measured.",
+                    ranks > 1 ? "the fewest ranks" : "one rank", dt_text_at(&plan));
     else if (dt_point_equal(session->target->space, &one->point, &best->point))
-        dt_text_add(out, "The plan to use is that of one rank.");
+        dt_text_add(out, "The plan to use is that of %s.",
+                    ranks > 1 ? "the fewest ranks" : "one rank");
     else
         dt_text_add(out, "The baseline, %s%s, takes %.3f times as long as the plan to use%s.",
                     dt_text_at(&plan), is_default ? " (here also the default)" : "",
@@ -361,14 +405,20 @@ static void add_error(const struct page_view *view, struct dt_text *out)
                            &best->point))
             error = view->rows[i].result->verified_error;
     const struct dt_target *target = view->session->target;
-    const char *dtype = target->reference != NULL ? "float32" : target->identity.dtype;
+    const char *dtype = dt_target_reference(target);
+    int ranks = dt_target_ranks(target, &target->baseline);
     if (error == 0)
-        dt_text_add(out, "Bit for bit that of the reference (one rank, in %s).", dtype);
+        dt_text_add(out, "Bit for bit that of the reference (");
     else if (isfinite(error))
-        dt_text_add(out, "Within a relative error of %.1g of the reference (one rank, in %s).",
-                    error, dtype);
+        dt_text_add(out, "Within a relative error of %.1g of the reference (", error);
     else
         dt_text_add(out, "It was not compared with a reference.");
+    if (isfinite(error) && ranks > 1)
+        dt_text_add(out, "%d ranks, the fewest", ranks);
+    else if (isfinite(error))
+        dt_text_add(out, "one rank");
+    if (isfinite(error))
+        dt_text_add(out, "%s%s).", dtype[0] != '\0' ? ", in " : "", dtype);
 }
 
 static const struct {

@@ -146,7 +146,7 @@ static void add_provisional(const struct dt_session *session, struct dt_text *ou
         dt_text_add(out, "The final comparison got %d of the %d sets of fresh processes it needs",
                     session->finals.sets.count, DT_SETS_LEAST);
     else
-        dt_text_add(out, "There was no time for a final comparison");
+        dt_text_add(out, "The session ended before a final comparison");
     dt_text_add(out, ", so the %s plan is kept as provisional.",
                 default_runs ? "default" : "fastest measured");
     dt_text_fini(&doubt);
@@ -154,31 +154,66 @@ static void add_provisional(const struct dt_session *session, struct dt_text *ou
         dt_text_add(out, " The fastest trial was not compared with it.");
 }
 
-/* The default plan is no choice, and the fastest of the others was taken without a rival. */
+/* The default plan is no choice: the fastest of the others was taken. It may have been compared with the default all the same. */
 static void add_unopposed(const struct dt_session *session, struct dt_text *out)
 {
-    const struct dt_result *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
-    bool failed = known != NULL && known->outcome != DT_TRIAL_OK;
-    dt_text_add(out, "How sure: the default plan %s",
-                failed ? "failed" : "breaks --max-latency or was not measured");
-    if (failed)
-        dt_text_add(out, " (%s)", dt_outcome_text(known->outcome));
-    dt_text_add(out,
-                ", so there was nothing to compare with; the fastest other plan is stored, and "
-                "its time is optimistic: the same samples chose it.");
+    struct dt_gain gain = dt_session_gain(session);
+    struct dt_text why = {0};
+    dt_session_unusable(session, &why);
+    dt_text_add(
+        out, "How sure: the default plan cannot be used, as %s; the fastest other plan is stored",
+        why.size > 0 ? dt_text_at(&why) : "it breaks a limit");
+    if (gain.known)
+        dt_text_add(out, ", which ran %.3f to %.3f times as fast as the default in %d pairs.",
+                    gain.interval.low, gain.interval.high, gain.pairs);
+    else
+        dt_text_add(out, ". There was nothing to compare it with, and its time is optimistic: the "
+                         "same samples chose it.");
+    dt_text_fini(&why);
+}
+
+/* The challenger, where it failed in the final comparison; NULL: it did not, or there was none. */
+static const struct dt_entrant *challenger_of(const struct dt_session *session)
+{
+    for (int i = 0; i < session->finals.entrant_count; i++)
+        if (session->finals.entrants[i].role == DT_ENTRANT_CANDIDATE &&
+            session->finals.entrants[i].out)
+            return &session->finals.entrants[i];
+    return NULL;
+}
+
+/* Why none of the others challenged the default: what their trials said. */
+static void add_others(const struct dt_session *session, struct dt_text *out)
+{
+    int slower = 0, failed = 0, limited = 0;
+    for (int i = 0; i < session->count; i++) {
+        const struct dt_result *trial = &session->trials[i];
+        if (!dt_session_counts(session, i) || trial->outcome == DT_TRIAL_INTERRUPTED ||
+            dt_point_equal(session->target->space, &trial->point, &session->target->fallback))
+            continue;
+        slower += trial->outcome == DT_TRIAL_SLOW;
+        limited += trial->outcome == DT_TRIAL_OK && !dt_session_eligible(session, trial);
+        failed += trial->outcome != DT_TRIAL_OK && trial->outcome != DT_TRIAL_SLOW;
+    }
+    dt_text_add(out, "How sure: no other plan came into question: of the others that were tried %d",
+                slower);
+    dt_text_add(out, " %s dropped as slower, %d failed and %d broke the limit: the default stays.",
+                slower == 1 ? "was" : "were", failed, limited);
 }
 
 /* No other plan was faster. */
-static void add_default(const struct dt_entrant *candidate, int tried, struct dt_text *out)
+static void add_default(const struct dt_session *session, const struct dt_entrant *candidate,
+                        struct dt_text *out)
 {
-    if (candidate == NULL)
-        dt_text_add(out, "How sure: of the %d plans tried only the default was fit to be used.",
-                    tried);
-    else if (!isfinite(candidate->ratio.interval.high))
+    const struct dt_entrant *challenger = challenger_of(session);
+    bool compared = candidate != NULL && isfinite(candidate->ratio.interval.high);
+    if (challenger != NULL && !compared)
         dt_text_add(out,
                     "How sure: the best of the other plans tried failed in the final comparison "
                     "(%s): the default stays.",
-                    dt_outcome_text(candidate->result.outcome));
+                    dt_outcome_text(challenger->result.outcome));
+    else if (!compared)
+        add_others(session, out);
     else
         dt_text_add(out,
                     "How sure: the best of the other plans tried ran %.3f to %.3f times as fast as "
@@ -189,7 +224,6 @@ static void add_default(const struct dt_entrant *candidate, int tried, struct dt
 
 void dt_report_sureness(const struct dt_session *session, struct dt_text *out)
 {
-    int failed, tried = dt_session_tried_count(session, &failed);
     const struct dt_entrant *best =
         session->finals.best >= 0 ? &session->finals.entrants[session->finals.best] : NULL;
     const struct dt_entrant *candidate = candidate_of(session);
@@ -209,7 +243,7 @@ void dt_report_sureness(const struct dt_session *session, struct dt_text *out)
         add_tie(session, candidate, out);
         break;
     case DT_VERDICT_DEFAULT:
-        add_default(candidate, tried, out);
+        add_default(session, candidate, out);
         break;
     case DT_VERDICT_UNOPPOSED:
         add_unopposed(session, out);
@@ -255,6 +289,19 @@ static void add_company(const struct dt_session *session, struct dt_text *out)
                     ? "each was measured in turn with the first of them, two at a time"
                     : "one was loaded at a time, in orders that mirror each other",
                 sets->loads);
+}
+
+/* A default plan that breaks a rule of its space. */
+static void add_broken(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_result *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
+    struct dt_measured figures = dt_measured_of(known, session->target);
+    struct dt_text text = {0};
+    dt_words_default(&figures, &text);
+    if (text.size > 0)
+        dt_text_add(out, "%s\n", dt_text_at(&text));
+    json_decref(figures.plan);
+    dt_text_fini(&text);
 }
 
 /* Of the final comparison. Without one, or where nothing was watched, there is nothing to say of the result. */
@@ -354,6 +401,7 @@ static void add_report(const struct dt_session *session, struct dt_text *out)
     add_table(session, out);
     dt_text_add(out, "\n");
     dt_report_sureness(session, out);
+    add_broken(session, out);
     add_company(session, out);
     add_load(session, out);
     add_ties(session, out);

@@ -21,16 +21,20 @@ static json_t *image_json(const struct dt_image_work *image)
 
 json_t *dt_raw_target(const struct dt_target *target)
 {
+    bool breaks = target->broken[0] != '\0';
     return json_pack(
-        "{s:s, s:s, s:s, s:b, s:i, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:o*, s:s*}", "title",
-        target->identity.title, "unit", target->hardware.unit, "objective", target->objective->name,
-        "foreign", target->foreign, "cores", target->hardware.cores, "sampler_steps",
-        target->image.sampler_steps, "image_flops", target->image.flops, "image_attention_flops",
-        target->image.attention_flops, "image_rest_bytes", target->image.rest_bytes, "plans",
-        (json_int_t)target->plans, "parameters", dt_space_axes_json(target->space), "default",
+        "{s:s, s:s, s:s, s:b, s:i, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:o*, s:s*, s:s, s:s*, "
+        "s:o*}",
+        "title", target->identity.title, "unit", target->hardware.unit, "objective",
+        target->objective->name, "foreign", target->foreign, "cores", target->hardware.cores,
+        "sampler_steps", target->image.sampler_steps, "image_flops", target->image.flops,
+        "image_attention_flops", target->image.attention_flops, "image_rest_bytes",
+        target->image.rest_bytes, "plans", (json_int_t)target->plans, "parameters",
+        dt_space_axes_json(target->space), "default",
         dt_point_json(target->space, &target->fallback), "baseline",
         dt_point_json(target->space, &target->baseline), "image", image_json(&target->image),
-        "step", target->image.step);
+        "step", target->image.step, "reference", dt_target_reference(target), "broken",
+        breaks ? target->broken : NULL, "tolerance", breaks ? json_real(target->tolerance) : NULL);
 }
 
 static dt_status read_number(const json_t *record, const char *what, const char *key, int most,
@@ -80,6 +84,14 @@ static void read_key(const json_t *record, struct dt_target *target)
     target->max_bytes = bytes > 0 ? bytes : 0;
 }
 
+/* Of a default plan that breaks a rule. */
+static void read_broken(const json_t *record, struct dt_target *target)
+{
+    snprintf(target->broken, sizeof target->broken, "%s", dt_json_text_at(record, "broken"));
+    dt_text_clean(target->broken);
+    target->tolerance = json_number_value(json_object_get(record, "tolerance"));
+}
+
 static dt_status fill(const json_t *record, const char *what, struct dt_target *target)
 {
     const char *title, *objective;
@@ -102,6 +114,10 @@ static dt_status fill(const json_t *record, const char *what, struct dt_target *
     DT_TRY(dt_point_read(target->space, baseline, &target->baseline));
     snprintf(target->identity.title, sizeof target->identity.title, "%s", title);
     read_key(record, target);
+    read_broken(record, target);
+    snprintf(target->identity.reference, sizeof target->identity.reference, "%s",
+             dt_json_text_at(record, "reference"));
+    dt_text_clean(target->identity.reference);
     return DT_OK;
 }
 

@@ -145,6 +145,9 @@ static void preview_text(const struct dt_session *session, const struct dt_previ
     }
     dt_text_add(out, ", then shoot-out and final comparison\n");
     add_search(session, preview, known, out);
+    if (target->broken[0] != '\0')
+        dt_text_add(out, "default breaks a rule of its space, and will be measured as it is: %s\n",
+                    target->broken);
     add_disk(session->store.directory, out);
     for (int i = 0; i < preview->count; i++) {
         dt_text_add(out, "%s%-8s  ", i == 0 ? "first   " : "        ", preview->plans[i].role);

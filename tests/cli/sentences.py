@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+# ctest:
+"""Sentences are of the session at hand: data type and ranks of the reference, which limit a plan broke, why no other plan came into question,
+what a slower machine means for plans that were dropped, and how long a session took that was killed."""
+import shutil
+
+from lib_check import CheckTest
+
+MS = 1_000_000
+t = CheckTest()
+
+
+def session(ns, *options, code=0, budget="60s", devices=1, **fields):
+    shutil.rmtree(t.db, ignore_errors=True)
+    (t.path / "clock").unlink(missing_ok=True)
+    t.plant(ns, **fields)
+    done = t.tool("--worker", t.worker, "--devices", devices, "--budget", budget, "--search", "exhaustive", *options)
+    t.check(f"the session ends with {code}", done.code == code, done)
+    return " ".join(done.out.split())
+
+
+def why():
+    return t.tool("why", "--json").json["answers"]
+
+
+def reference():
+    session([MS, 2 * MS])
+    t.check("float32 where a worker says nothing", why()["Output"].endswith("(one rank, in float32)."), why())
+    session([MS, 2 * MS], protocol=2, dtype="bfloat16", reference="same")
+    t.check("its own data type", why()["Output"] == "Bit for bit that of the reference (one rank, in bfloat16).", why())
+    session([MS], devices=4, parameters=[{"name": "ranks", "role": "ranks", "values": [2, 4], "default": 4}])
+    t.check("no plan of one rank", why()["Output"] == "Bit for bit that of the reference (2 ranks, the fewest, in float32)."
+            and "one rank" not in why()["One rank"], why())
+
+
+def no_other():
+    text = session([MS, 3 * MS, 4 * MS, 5 * MS], faults=[{"when": {"plan": 3}, "at": "prepare", "do": "infeasible"}])
+    t.check("others were slower, or failed", "of the others that were tried 2 were dropped as slower, 1 failed and 0 broke the limit" in text, text)
+    t.check("in why, too", "2 were dropped as slower, 1 failed" in why()["How sure"], why())
+
+
+def memory():
+    session([MS, MS // 2, 2 * MS], "--max-bytes", "2MiB", bytes={"1": 3 << 20})
+    t.check("more than the user's limit is not a lack of memory", "1 other plan took more than that limit." in why()["Memory"]
+            and "fit into memory" not in why()["Memory"], why()["Memory"])
+    session([MS, MS // 2, 2 * MS], faults=[{"when": {"plan": 1}, "at": "prepare", "do": "memory"}])
+    t.check("which is another thing", "1 other plan did not fit into memory." in why()["Memory"], why()["Memory"])
+
+
+def a_slower_machine():
+    session([MS, 3 * MS, MS * 9 // 10, 4 * MS], start_ns=1000 * MS, busy=[[3, 2]], cost_ns=20 * MS)
+    text = why()["Noise floor"]
+    t.check("plans that were dropped on a faster machine are counted", "the machine was slower then" in text
+            and " dropped in the search, beside times that the machine did not reach again." in text, text)
+
+
+def killed():
+    session([MS, MS // 2])
+    journal = next((t.db / "runs").glob("*.jsonl"))
+    lines = journal.read_text(encoding="utf-8").splitlines(keepends=True)
+    journal.write_text("".join(line for line in lines if '"kind":"end"' not in line and '"kind":"comparison"' not in line), encoding="utf-8")
+    t.check("no end: no time that it took", t.tool("why", journal, "--json").json["answers"]["Time it took"].startswith("Not known for 2 trials"),
+            t.tool("why", journal))
+    t.check("and no cause is made up", "The session ended before a final comparison" in t.tool("why", journal, "--json").json["answers"]["How sure"])
+
+
+for part in (reference, no_other, memory, a_slower_machine, killed):
+    part()
+t.none_left()
+t.finish()
