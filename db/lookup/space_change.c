@@ -16,7 +16,7 @@ static void add_value(const struct dt_axis *axis, int value, struct dt_text *out
 static bool same_value(const struct dt_axis *axis, int value, const struct dt_axis *other, int its)
 {
     int64_t a = axis->values[value], b = other->values[its];
-    if (axis->labels != NULL)
+    if (axis->labels != NULL && other->labels != NULL)
         return strcmp(axis->labels[value], other->labels[its]) == 0;
     return axis->digits == other->digits ? a == b
                                          : dt_axis_number(axis, a) == dt_axis_number(other, b);

@@ -217,10 +217,23 @@ def many():
     put(entry)
 
 
+def sessions():
+    """A session with another time rule replaces nothing; the entry of each is checked with its own."""
+    script(here / "run.sh")
+    done = t.tool("tune", *how(time=DECODE), "--devices", "2", "--budget", "60s", cwd=here)
+    t.check("a second session, with another time rule", done.code == 0 and "Stored." in done.out, done)
+    plans = [lookup(*how(time=time)).json["plan"]["a"] for time in (PREFILL, DECODE)]
+    t.check("each has its own plan", plans == [4, 1], plans)
+    done = t.tool("db", "show", "--json")
+    t.check("there are two entries", len(done.json["entries"]) == 2, done)
+    done = t.tool("check", *how(), "--budget", "60s", "--json", cwd=here)
+    t.check("check measures the one that was asked for", done.json["counts"]["wins"] == 1 and done.json["counts"]["not checked"] == 1, done)
+
+
 script(here / "run.sh")
 space()
 tuned = t.tool("tune", *how(), "--devices", "2", "--budget", "60s", cwd=here)
 t.check("a session is stored", tuned.code == 0 and "Look it up: " in tuned.out, tuned)
-for part in (measured, folders, spaces, constants, shown, older, many, changed):
+for part in (measured, folders, spaces, constants, shown, older, many, changed, sessions):
     part()
 t.finish()
