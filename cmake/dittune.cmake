@@ -248,8 +248,8 @@ function(dt_worker)
     list(FILTER command EXCLUDE REGEX "/words\\.c$")
     add_library(dt_words STATIC ${CMAKE_SOURCE_DIR}/worker/command/words.c) # look-ups fill in commands, too
     target_link_libraries(dt_words PUBLIC dt_space)
-    add_executable(dittune-worker-command ${command})
-    target_link_libraries(dittune-worker-command PRIVATE dt_wire dt_words)
+    add_executable(dittune-worker-command ${command} ${CMAKE_SOURCE_DIR}/kernels/nvml.c) # without the kernels' libraries
+    target_link_libraries(dittune-worker-command PRIVATE dt_wire dt_words ${CMAKE_DL_LIBS})
     target_compile_definitions(dittune-worker-command PRIVATE DT_VERSION="${PROJECT_VERSION}")
 endfunction()
 

@@ -24,7 +24,7 @@ ARROWS = {
     "space/dit": "base model space",
     "kernels": "base model",
     "worker": "base model kernels space/dit",
-    "worker/command": "base model space worker/wire.h",
+    "worker/command": "base model space kernels/nvml.h worker/wire.h",
     "db": "base model space space/dit",
     "search": "base model space stats",
     "tuner/runner": "base worker/wire.h search/trial.h",

@@ -66,6 +66,42 @@ def every_kind():
             worker.end()
 
 
+def tells():
+    """A run that left something is told with its names; one that listened, or kept a core busy, fails."""
+    answer = prepared(f"{START} session well {{ranks}} {{mode}}")
+    told = answer.get("warnings")
+    t.check("the names are told", told == [{"say": "left processes behind, which were ended: python3", "runs": 1}] and answer["runs"] == 1, answer)
+    answer = prepared(f"{START} session well {{ranks}} {{mode}}", *USUAL, "--leftovers", "fail")
+    t.check("--leftovers fail", answer["op"] == "failed" and "left process" in answer["say"] and "(python3)" in answer["say"], answer)
+    answer = prepared("sh -c 'echo took 1 s # {ranks} {mode}'", *USUAL, "--leftovers", "fail")
+    t.check("a program that leaves nothing is well", answer["op"] == "prepared" and "warnings" not in answer, answer)
+    answer = prepared("sh -c 'echo took 1 s # {ranks} {mode}'", *USUAL, "--leftovers", "some")
+    t.check("another word", answer["op"] == "failed" and "--leftovers 'some' is neither kill nor fail" in answer["say"], answer)
+    for family, address in (("AF_INET", "127.0.0.1"), ("AF_INET6", "::1")):
+        try:
+            with open("/proc/net/tcp6", encoding="utf-8"):
+                pass
+        except OSError:
+            continue
+        server = program("server", f"""#!/bin/sh
+setsid python3 -c 'import socket, time
+s = socket.socket(socket.{family}); s.bind(("{address}", 0)); s.listen()
+open("{t.path}/port", "w").write(str(s.getsockname()[1]))
+time.sleep(600)' {MARK} >/dev/null 2>&1 &
+until [ -s {t.path}/port ]; do sleep 0.01; done
+echo took 0.5 s
+""")
+        answer = prepared(f"{server} {{ranks}} {{mode}}")
+        port = t.read("port")
+        t.check(f"a server that is left fails the run: {family}", answer["op"] == "failed" and f"listened on port {port}" in answer["say"], answer)
+        t.check("and is ended", not marked())
+        os.unlink(t.path / "port")
+    answer = prepared(f"sh -c 'setsid sh -c \"while :; do :; done\" {MARK} & echo took 1 s # {{ranks}} {{mode}}'")
+    t.check("one that computes fails the run", answer["op"] == "failed" and "of a core busy" in answer["say"], answer)
+    answer = prepared("sh -c 'setsid sleep 0.02 & echo took 1 s # {ranks} {mode}'")
+    t.check("what ends by itself a moment later is none", answer["op"] == "prepared" and "warnings" not in answer, answer)
+
+
 def time_is_the_runs():
     """The clean-up, here of a process that ignores SIGTERM for the whole grace, is no part of the run's time."""
     worker = Worker(f"{START} deaf well {{ranks}} {{mode}}", "--space", USUAL[1], "--time", "wall")
@@ -106,7 +142,7 @@ def the_controller_goes():
     t.check("the controller has gone: so has everything", worker.process.wait(60) == 0 and not marked(), marked())
 
 
-for part in (every_kind, time_is_the_runs, says_goodbye, mpirun, the_controller_goes):
+for part in (every_kind, tells, time_is_the_runs, says_goodbye, mpirun, the_controller_goes):
     part()
 for pid in marked():
     os.kill(pid, signal.SIGKILL)

@@ -50,7 +50,7 @@ def prepared(command, *options, **plan):
     worker = Worker(command, *options)
     answer = worker.prepare(**plan) if worker.ready else worker.hello
     if answer["op"] == "prepared":
-        answer["ns"] = worker.ask(op="run", handle=answer["handle"], n=1, mode="measure")["ns"][0]
+        answer["steps"] = [row[0] for row in worker.ask(op="run", handle=answer["handle"], n=1, mode="measure")["ns"]]
     worker.end()
     return answer
 

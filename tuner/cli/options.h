@@ -71,6 +71,8 @@ struct dt_run_options {
 /* A command line to tune: it becomes a worker and its arguments (options_command.c). */
 struct dt_command_options {
     const char *text, *space, *time, *unit;
+    const char *prepare, *cleanup, *timeout, *retries, *accept, *leftovers;
+    const char *output, *compare, *tolerance; /* of verification */
     bool shell, is_private;
 };
 

@@ -5,30 +5,53 @@
 #include "db/engines/engines.h"
 #include "tuner/machine/machine.h"
 
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #define PROGRAM "dittune-worker-command"
 
+/* The options of the worker that have a value, in their order on its command line. */
+static const struct row {
+    const char *option;
+    size_t at; /* in struct dt_command_options */
+} rows[] = {{"command", offsetof(struct dt_command_options, text)},
+            {"space", offsetof(struct dt_command_options, space)},
+            {"time", offsetof(struct dt_command_options, time)},
+            {"unit", offsetof(struct dt_command_options, unit)},
+            {"prepare", offsetof(struct dt_command_options, prepare)},
+            {"cleanup", offsetof(struct dt_command_options, cleanup)},
+            {"timeout", offsetof(struct dt_command_options, timeout)},
+            {"retries", offsetof(struct dt_command_options, retries)},
+            {"accept-codes", offsetof(struct dt_command_options, accept)},
+            {"leftovers", offsetof(struct dt_command_options, leftovers)},
+            {"verify-output", offsetof(struct dt_command_options, output)},
+            {"compare", offsetof(struct dt_command_options, compare)},
+            {"tolerance", offsetof(struct dt_command_options, tolerance)}};
+enum {
+    ROWS = sizeof rows / sizeof rows[0],
+    FIRST_STRAY = 2
+}; /* --space has a meaning without --command */
+
+static const char *value_of(const struct dt_command_options *command, int i)
+{
+    return *(const char *const *)(const void *)((const char *)command + rows[i].at);
+}
+
 /* One of the options that mean something only with --command, if it was given. */
 static const char *stray(const struct dt_command_options *command)
 {
-    return command->time != NULL   ? "time"
-           : command->unit != NULL ? "unit"
-           : command->shell        ? "shell"
-           : command->is_private   ? "private"
-                                   : NULL;
+    for (int i = FIRST_STRAY; i < ROWS; i++)
+        if (value_of(command, i) != NULL)
+            return rows[i].option;
+    return command->shell ? "shell" : command->is_private ? "private" : NULL;
 }
 
 dt_status dt_options_command(struct dt_options *options)
 {
-    static const char *words[10]; /* a process has one command line */
+    static char names[ROWS][24]; /* a process has one command line */
+    static const char *words[2 * ROWS + 2];
     const struct dt_command_options *command = &options->command;
-    const struct {
-        const char *option, *value;
-    } rows[] = {{"--command", command->text},
-                {"--space", command->space},
-                {"--time", command->time},
-                {"--unit", command->unit}};
     int count = 0;
     if (command->text == NULL && command->space != NULL && options->worker.program.path == NULL &&
         options->worker.engine == NULL)
@@ -42,11 +65,16 @@ dt_status dt_options_command(struct dt_options *options)
         return dt_fail(DT_EUSAGE, "--command needs --%s",
                        command->space == NULL ? "space FILE: its parameters and their values"
                                               : "time: regex:EXPRESSION, json:PATH or wall");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (rows[i].value != NULL) {
-            words[count++] = rows[i].option;
-            words[count++] = rows[i].value;
-        }
+    if (command->output == NULL && (command->compare != NULL || command->tolerance != NULL))
+        return dt_fail(DT_EUSAGE, "--%s needs --verify-output FILE",
+                       command->compare != NULL ? "compare" : "tolerance");
+    for (int i = 0; i < ROWS; i++) {
+        if (value_of(command, i) == NULL)
+            continue;
+        snprintf(names[i], sizeof names[i], "--%s", rows[i].option);
+        words[count++] = names[i];
+        words[count++] = value_of(command, i);
+    }
     if (command->shell)
         words[count++] = "--shell";
     words[count] = NULL;

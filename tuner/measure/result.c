@@ -36,6 +36,8 @@ void dt_result_fini(struct dt_result *result)
     json_decref(report->phases);
     json_decref(report->exchanges);
     json_decref(report->trace);
+    json_decref(report->remarks);
+    free(report->starts);
     *report = (struct dt_worker_report){0};
     dt_device_report_fini(&result->device);
     free(result->throttling.marks);
@@ -129,6 +131,17 @@ static dt_status add_clock(struct dt_worker_report *report, const struct dt_run 
     return DT_OK;
 }
 
+static dt_status add_starts(struct dt_worker_report *report, const struct dt_run *run)
+{
+    if (run->starts == NULL)
+        return DT_OK;
+    DT_TRY(DT_RESIZE(report->starts, report->start_count + run->start_count));
+    memcpy(report->starts + report->start_count, run->starts,
+           (size_t)run->start_count * sizeof *run->starts);
+    report->start_count += run->start_count;
+    return DT_OK;
+}
+
 dt_status dt_result_add(struct dt_result *result, const struct dt_run *run, bool measured)
 {
     struct dt_worker_report *report = &result->report;
@@ -141,6 +154,8 @@ dt_status dt_result_add(struct dt_result *result, const struct dt_run *run, bool
         DT_TRY(add_clock(report, run, old, more));
     if (measured)
         DT_TRY(add_request(report, run->steps));
+    DT_TRY(add_starts(report, run));
+    DT_TRY(dt_remarks_add(&report->remarks, run->remarks));
     report->steps += run->steps;
     result->ranks = run->ranks;
     return run->phases != NULL && measured ? add_phases(report, run) : DT_OK;
@@ -179,8 +194,39 @@ dt_status dt_result_sum(struct dt_result *result, const long long *ns)
     return DT_OK;
 }
 
+/* Steps of one start depend on each other, and are printed after the program's own warm-up: a start is one observation, the median of its steps,
+ * and the interval is over the starts, as over fresh processes. */
+static dt_status finish_starts(struct dt_result *result, double level)
+{
+    struct dt_samples *samples = &result->samples;
+    int count = 0;
+    samples->steady = true;
+    samples->start = 0;
+    samples->n = result->report.steps;
+    free(samples->process_seconds);
+    samples->process_seconds = calloc((size_t)result->report.start_count, sizeof(double));
+    if (samples->process_seconds == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    DT_TRY(dt_result_sum(result, result->report.ns));
+    for (int at = 0; count < result->report.start_count && at < samples->n; count++) {
+        int steps = result->report.starts[count], left = samples->n - at;
+        samples->process_seconds[count] =
+            dt_stats_median(samples->seconds + at, steps < left ? steps : left);
+        at += steps;
+    }
+    samples->processes = dt_stats_processes(samples->process_seconds, count, level);
+    result->summary = dt_stats_summary(samples->process_seconds, count, level);
+    if (count < result->report.steps) { /* some have several steps */
+        result->summary.median = samples->processes.median;
+        result->summary.interval = samples->processes.interval;
+    }
+    return DT_OK;
+}
+
 dt_status dt_result_finish(struct dt_result *result, double level, bool detect, int least)
 {
+    if (result->report.start_count > 0)
+        return finish_starts(result, level);
     struct dt_samples *samples = &result->samples;
     int from = least < result->report.steps ? least : result->report.steps, start = 0;
     struct dt_kept kept;
@@ -210,8 +256,22 @@ static int usable(const struct dt_result *result)
     return result->throttling.all ? 0 : result->samples.n;
 }
 
+/* A start counts as at most DT_START_SAMPLES samples, however many steps it has. */
+static int count_starts(const struct dt_result *result)
+{
+    int counted = 0;
+    for (int i = 0, at = 0; i < result->report.start_count && at < result->report.steps; i++) {
+        int steps = result->report.starts[i];
+        counted += steps < DT_START_SAMPLES ? steps : DT_START_SAMPLES;
+        at += steps;
+    }
+    return counted;
+}
+
 int dt_result_counted(const struct dt_result *result)
 {
+    if (result->report.start_count > 0)
+        return count_starts(result);
     return result->throttling.waits ? usable(result)
                                     : result->samples.n + result->throttling.unreplaced;
 }
@@ -220,6 +280,8 @@ int dt_result_counted(const struct dt_result *result)
 dt_status dt_result_look(struct dt_result *result)
 {
     int need = dt_look_samples[result->look];
+    if (result->report.start_count > 0) /* no clock tells of throttling */
+        return dt_result_finish(result, 1 - dt_look_alpha[result->look], false, 0);
     DT_TRY(dt_result_finish(result, 1 - dt_look_alpha[result->look], dt_result_detects(result),
                             result->report.warm_up_steps));
     int n = usable(result), spoilt = result->throttling.count;

@@ -23,6 +23,12 @@ struct dt_worker_report {
     double *clock;   /* [steps * ranks] in the worker's own unit, NAN: unknown; NULL: none; owned */
     json_t *phases;  /* sums over the measured requests, owned; NULL: not reported */
     int phase_steps; /* of the longest request */
+    /* [start_count] steps of each start, where each step is of a run of a program; owned, NULL: they are not */
+    int *starts;
+    int start_count;
+    json_t *remarks; /* as dt_remarks_read, owned; NULL: none */
+    bool
+        share_ended; /* a request had no answer when the trial's time ended, before its own limit: it did not hang */
     /* the plan's exchanges, timed alone (exchange.h), owned; NULL: not requested */
     json_t *exchanges;
     json_t *
@@ -37,12 +43,13 @@ struct dt_worker_report {
 struct dt_samples {
     int start; /* first steady step */
     bool steady;
-    int n;                   /* steady steps */
-    double *seconds;         /* [n] slowest rank of each, owned */
-    double skew_seconds;     /* median of slowest - fastest rank */
-    double *rank_seconds;    /* [ranks] medians, owned */
-    int *last;               /* [ranks] steps in which the rank was last, owned */
-    double *process_seconds; /* [processes.n] median of each fresh process, owned; NULL: of one */
+    int n;                /* steady steps */
+    double *seconds;      /* [n] slowest rank of each, owned */
+    double skew_seconds;  /* median of slowest - fastest rank */
+    double *rank_seconds; /* [ranks] medians, owned */
+    int *last;            /* [ranks] steps in which the rank was last, owned */
+    double *
+        process_seconds; /* [processes.n] median of each fresh process or start, owned; NULL: of one */
     struct dt_processes processes;
 };
 
@@ -86,7 +93,8 @@ bool dt_result_next(struct dt_result *result);
 /* Total of the slowest rank's times over the last n steps. */
 double dt_result_seconds(const struct dt_result *result, int n);
 
-/* Number of samples towards the look. */
+/* Number of samples towards the look: of a start with many steps DT_START_SAMPLES, so the first look needs two starts at least. */
+#define DT_START_SAMPLES 4
 int dt_result_counted(const struct dt_result *result);
 
 /* Enough steps follow `least` to look for a steady part. */

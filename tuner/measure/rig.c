@@ -320,7 +320,8 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
         snprintf(resident->cause, sizeof resident->cause, "%.190s", rig->target->broken);
         return DT_OK;
     }
-    DT_TRY(dt_verify_reference(rig, point, deadline_ns, &reference));
+    if (!rig->target->image.starts) /* a run has nothing to compare here, and costs a start */
+        DT_TRY(dt_verify_reference(rig, point, deadline_ns, &reference));
     rig->costs.setup_ns = setup_ns + dt_clock_ns() - began;
     rig->costs.reference_loads += rig->costs.loads - loads;
     dt_status status =
@@ -339,6 +340,8 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     resident->cold_ns = prepared.cold_ns;
     resident->peak_bytes = prepared.peak_bytes;
     resident->memory = json_incref(prepared.memory);
+    resident->remarks = json_incref(prepared.remarks);
+    resident->verified_error = prepared.error;
     dt_verify_judge(rig, &prepared.output, "", resident);
     judge_memory(rig, resident);
     dt_prepared_fini(&prepared);
@@ -376,9 +379,8 @@ dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, en
     bool measured = mode == DT_MODE_MEASURE;
     if (measured)
         DT_TRY(dt_rig_observe_begin(rig, resident->group, result->ranks));
-    dt_status status =
-        run_steps(resident->group, &(struct dt_steps){resident->handle, n, mode, NULL}, deadline_ns,
-                  &run, &failure);
+    const struct dt_steps steps = {resident->handle, n, mode, NULL, rig->target->image.starts};
+    dt_status status = run_steps(resident->group, &steps, deadline_ns, &run, &failure);
     if (measured && (status == DT_OK || status == DT_FAILED)) {
         dt_status ended = dt_rig_observe_end(rig, &run);
         status = ended < 0 ? ended : status;
@@ -411,7 +413,7 @@ dt_status dt_rig_verify_again(struct dt_rig *rig, struct dt_resident *resident, 
     char when[48];
     if (!resident->verifies_runs || resident->group == NULL || !isfinite(resident->verified_error))
         return DT_OK;
-    const struct dt_steps step = {resident->handle, 1, DT_MODE_WARMUP, &rig->verify};
+    const struct dt_steps step = {resident->handle, 1, DT_MODE_WARMUP, &rig->verify, false};
     dt_status status = run_steps(resident->group, &step, deadline_ns, &run, &failure);
     if (status == DT_FAILED) {
         take_failure(&failure, resident, result);
@@ -434,6 +436,10 @@ void dt_rig_describe(struct dt_resident *resident, struct dt_result *result)
     json_decref(result->device.memory);
     result->device.memory = resident->memory;
     resident->memory = NULL;
+    if (dt_remarks_add(&result->report.remarks, resident->remarks) < 0)
+        result->report.remarks = NULL; /* without memory a remark is lost */
+    json_decref(resident->remarks);
+    resident->remarks = NULL;
     result->outcome = resident->outcome;
     memcpy(result->cause, resident->cause, sizeof result->cause);
     result->peak_bytes = resident->peak_bytes;
@@ -453,5 +459,6 @@ void dt_rig_release(struct dt_rig *rig, struct dt_resident *resident)
         resident->handle = -1; /* the group is dead or silent; it is replaced when next needed */
     resident->group = NULL;
     json_decref(resident->memory); /* in case dt_rig_describe was not called */
-    resident->memory = NULL;
+    json_decref(resident->remarks);
+    resident->memory = resident->remarks = NULL;
 }

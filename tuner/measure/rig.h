@@ -82,9 +82,9 @@ struct dt_resident {
     int handle;
     int batch; /* images of a step */
     int64_t cold_ns, peak_bytes;
-    json_t *memory;        /* as in dt_prepared, owned until dt_rig_describe */
-    bool verifies_runs;    /* as in dt_prepared */
-    double verified_error; /* the largest so far; NAN: not verified */
+    json_t *memory, *remarks; /* as in dt_prepared, owned until dt_rig_describe */
+    bool verifies_runs;       /* as in dt_prepared */
+    double verified_error;    /* the largest so far; NAN: not verified */
     double tolerance;
     enum dt_outcome outcome;
     char cause[256];

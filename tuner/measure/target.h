@@ -56,7 +56,10 @@ struct dt_image_work {
     double attention_flops; /* the attention's part of flops */
     double rest_bytes;      /* lower bound of the bytes of passes between the matrix products */
     const char
-        *step;  /* what a foreign worker measures as a step, in words; NULL: a denoising step */
+        *step; /* what a foreign worker measures as a step, in words; NULL: a denoising step */
+    bool
+        starts; /* what it measures as a step is a run of a program: nothing is resident, no output is verified, and no step warms up
+                  * another */
     bool told;  /* the image's denoising steps are known: from a foreign worker, or given */
     int steps;  /* these */
     bool whole; /* what it measures as a step is a whole image: sampler_steps is 1 */

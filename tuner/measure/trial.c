@@ -32,6 +32,7 @@ static dt_status steps(struct dt_rig *rig, struct dt_resident *resident, int n, 
 {
     int64_t began = dt_clock_ns(), deadline_ns = dt_measure_deadline(result, n, how->deadline_ns);
     dt_status status = dt_rig_run(rig, resident, n, mode, deadline_ns, result);
+    result->report.share_ended = deadline_ns == how->deadline_ns;
     result->report.wall_seconds = (double)(dt_clock_ns() - began) * 1e-9 / n;
     return status;
 }
@@ -42,6 +43,8 @@ static int affordable(const struct dt_result *result, const struct dt_measure *h
     double last = result->report.steps > 0
                       ? fmax(dt_result_seconds(result, 1), result->report.wall_seconds)
                       : result->cold_seconds;
+    if (result->report.start_count > 0) /* the first start was made by the prepare */
+        last = fmax(last, result->cold_seconds);
     double left = (double)(how->deadline_ns - dt_clock_ns()) * 1e-9 * 0.9;
     if (!(last > 0) || left >= last * wanted)
         return wanted;
@@ -74,13 +77,15 @@ static dt_status warm_up(struct dt_rig *rig, struct dt_resident *resident,
     return DT_OK;
 }
 
-/* Objective values of a result's samples. */
+/* Objective values of a result's samples, or of its starts. */
 static int values_of(const struct dt_target *target, const struct dt_result *result, double out[])
 {
-    int n = result->samples.n < MOST_STEPS ? result->samples.n : MOST_STEPS;
+    bool starts = result->report.start_count > 0;
+    const double *seconds = starts ? result->samples.process_seconds : result->samples.seconds;
+    int n = starts ? result->samples.processes.n : result->samples.n;
+    n = n < MOST_STEPS ? n : MOST_STEPS;
     for (int i = 0; i < n; i++)
-        out[i] =
-            target->objective->value(result->samples.seconds[i], result->batch, result->devices);
+        out[i] = target->objective->value(seconds[i], result->batch, result->devices);
     return n;
 }
 
@@ -104,15 +109,36 @@ static bool narrow(const struct dt_result *result, const struct dt_measure *how)
     return width <= how->half_width * summary->median && result->samples.steady;
 }
 
+/* Starts to ask for where each step is one: the first, then those that the look misses, by how many steps each has. */
+static int starts_wanted(const struct dt_result *result, bool racing)
+{
+    int made = result->report.start_count;
+    if (made == 0)
+        return 1;
+    if (racing && made < DT_RACE_WARM)
+        return DT_RACE_WARM - made;
+    double each = (double)dt_result_counted(result) / made;
+    return (int)ceil((dt_look_samples[result->look] - dt_result_counted(result)) / each);
+}
+
+/* No further start fits: what there is counts. */
+static bool no_more_starts(const struct dt_result *result, const struct dt_measure *how)
+{
+    return result->report.start_count > 0 &&
+           (double)(how->deadline_ns - dt_clock_ns()) * 1e-9 < result->cold_seconds;
+}
+
 static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
                        const struct dt_measure *how, struct dt_result *result)
 {
     int least = result->report.steps;
     while (dt_result_next(result)) {
         bool first = result->report.request_count == 0 && how->incumbent != NULL;
+        int missing = dt_look_samples[result->look] - dt_result_counted(result);
         int n = affordable(result, how,
-                           first ? DT_RACE_WARM
-                                 : dt_look_samples[result->look] - dt_result_counted(result));
+                           rig->target->image.starts ? starts_wanted(result, how->incumbent != NULL)
+                           : first                   ? DT_RACE_WARM
+                                                     : missing);
         DT_TRY(steps(rig, resident, n, DT_MODE_MEASURE, how, result));
         if (result->outcome != DT_TRIAL_OK)
             return DT_OK;
@@ -124,7 +150,8 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
                      result->samples.n);
             return DT_OK;
         }
-        if (past(how) || result->report.steps - least >= MOST_STEPS)
+        if (past(how) || no_more_starts(result, how) ||
+            (result->report.start_count == 0 && result->report.steps - least >= MOST_STEPS))
             return DT_OK;
         if (dt_result_counted(result) < dt_look_samples[result->look])
             continue;
@@ -200,7 +227,8 @@ static dt_status write_output(struct dt_resident *resident, const struct dt_meas
 static dt_status measure_resident(struct dt_rig *rig, struct dt_resident *resident,
                                   const struct dt_measure *how, struct dt_result *result)
 {
-    DT_TRY(warm_up(rig, resident, how, result));
+    if (!rig->target->image.starts)
+        DT_TRY(warm_up(rig, resident, how, result));
     if (result->outcome == DT_TRIAL_OK)
         DT_TRY(looks(rig, resident, how, result));
     if (how->output != NULL && result->outcome == DT_TRIAL_OK)

@@ -208,6 +208,8 @@ static dt_status failed(struct dt_group *group, json_t *message, struct dt_failu
         failure->outcome = DT_TRIAL_MEMORY;
     if (kind != NULL && strcmp(kind, "infeasible") == 0)
         failure->outcome = DT_TRIAL_INFEASIBLE;
+    if (kind != NULL && strcmp(kind, "wrong") == 0)
+        failure->outcome = DT_TRIAL_WRONG;
     snprintf(failure->cause, sizeof failure->cause, "%s",
              say != NULL && say[0] != '\0' ? say : "the worker gave no reason");
     dt_group_clean(failure->cause);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define ROWS_MOST        (1 << 20)
 #define OUTPUTS_MOST     65536 /* rows of all ranks */
 #define PROJECTIONS_MOST 4096
 #define NS_MOST          (24 * 3600 * DT_NS_PER_SECOND) /* of a step, and of a start: a day */
@@ -23,6 +24,8 @@ void dt_prepared_fini(struct dt_prepared *prepared)
 {
     dt_outputs_fini(&prepared->output);
     json_decref(prepared->memory);
+    json_decref(prepared->remarks);
+    prepared->remarks = NULL;
     prepared->memory = NULL;
 }
 
@@ -35,7 +38,10 @@ void dt_run_fini(struct dt_run *run)
     free(run->host_ns);
     json_decref(run->phases);
     json_decref(run->telemetry);
-    run->telemetry = NULL;
+    json_decref(run->remarks);
+    free(run->starts);
+    run->telemetry = run->remarks = NULL;
+    run->starts = NULL;
     run->device_ns = run->host_ns = NULL;
     run->ns = NULL;
     run->clock = NULL;
@@ -147,6 +153,12 @@ static dt_status read_prepared(const json_t *answer, int ranks, struct dt_prepar
     prepared->resident_bytes = json_integer_value(resident);
     if (!dt_device_answer_memory(answer, (size_t)prepared->ranks, &prepared->memory))
         return breach(failure, "lists of a device's bytes have not one integer a rank");
+    json_t *error = json_object_get(answer, "error");
+    prepared->error = json_is_number(error) ? json_number_value(error) : NAN;
+    if (error != NULL && !json_is_null(error) && !(prepared->error >= 0))
+        return breach(failure, "error is not a number of 0 or more");
+    if (!dt_remarks_read(answer, &prepared->remarks))
+        return breach(failure, "warnings are not a list of what runs did, and of how many");
     prepared->verifies_runs = json_is_true(json_object_get(answer, "verifies_runs"));
     return read_output(json_object_get(answer, "verify"), (size_t)prepared->ranks,
                        &prepared->output, failure);
@@ -215,13 +227,42 @@ static dt_status read_told(const json_t *answer, struct dt_run *run, struct dt_f
     return DT_OK;
 }
 
-static dt_status read_samples(const json_t *answer, int steps, struct dt_run *run,
-                              struct dt_failure *failure)
+/* Steps of each of at most `most` starts, which add up to the rows of ns. */
+static dt_status read_starts(const json_t *list, int most, int rows, struct dt_run *run,
+                             struct dt_failure *failure)
 {
-    json_t *rows = json_object_get(answer, "ns");
+    size_t count = json_array_size(list);
+    int left = rows;
+    if (count < 1 || count > (size_t)most)
+        return breach(failure, "starts has not as many items as starts were asked for");
+    run->starts = calloc(count, sizeof *run->starts);
+    if (run->starts == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        json_int_t steps = json_integer_value(json_array_get(list, i));
+        if (steps < 1 || steps > left)
+            return breach(failure, "starts do not add up to the rows of ns");
+        left -= (int)steps;
+        run->starts[run->start_count++] = (int)steps;
+    }
+    return left == 0 ? DT_OK : breach(failure, "starts do not add up to the rows of ns");
+}
+
+static dt_status read_samples(const json_t *answer, const struct dt_steps *asked,
+                              struct dt_run *run, struct dt_failure *failure)
+{
+    json_t *rows = json_object_get(answer, "ns"), *starts = json_object_get(answer, "starts");
     size_t ranks = json_array_size(json_array_get(rows, 0));
-    if (json_array_size(rows) != (size_t)steps || ranks < 1 || ranks > 65536)
+    bool several = asked->starts && starts != NULL;
+    if (json_array_size(rows) > ROWS_MOST || ranks < 1 || ranks > 65536)
         return breach(failure, "ns has not one row a step");
+    int steps = several ? (int)json_array_size(rows) : asked->count;
+    if (json_array_size(rows) != (size_t)steps)
+        return breach(failure, "ns has not one row a step");
+    if (several)
+        DT_TRY(read_starts(starts, asked->count, steps, run, failure));
+    if (!dt_remarks_read(answer, &run->remarks))
+        return breach(failure, "warnings are not a list of what runs did, and of how many");
     run->ns = calloc((size_t)steps * ranks, sizeof *run->ns);
     if (run->ns == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
@@ -261,7 +302,7 @@ dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int
     dt_status status = dt_group_call(group, request, "samples", deadline_ns, &answer, failure);
     json_decref(request);
     DT_TRY(status);
-    status = read_samples(answer, steps->count, &run, failure);
+    status = read_samples(answer, steps, &run, failure);
     json_decref(answer);
     if (status < 0) {
         dt_run_fini(&run);

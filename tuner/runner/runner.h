@@ -109,6 +109,16 @@ struct dt_outputs {
 };
 void dt_outputs_fini(struct dt_outputs *output);
 
+/* What a worker remarks on the runs of a program (docs/protocol.md): {"runs": how many there were, "warnings": [{"say": what some
+ * of them did, "runs": how many}, ..]}. */
+/* Of an answer: a new reference, NULL where it has none. False: it has another shape. */
+bool dt_remarks_read(const json_t *answer, json_t **remarks);
+/* Adds the counts; *sum is NULL before the first; more may be NULL. */
+dt_status dt_remarks_add(json_t **sum, const json_t *more) DT_MUST_CHECK;
+/* Number of warnings, and warning i: "2 of 13 runs failed and were repeated". */
+int dt_remarks_count(const json_t *remarks);
+void dt_remarks_text(const json_t *remarks, int i, struct dt_text *out);
+
 struct dt_prepared {
     int handle;
     int ranks;
@@ -119,6 +129,9 @@ struct dt_prepared {
     json_t *memory;
     struct dt_outputs output;
     bool verifies_runs; /* requests of runs may ask for the output, too */
+    double
+        error; /* of the output, relative, where the worker compared it itself; NAN: it did not */
+    json_t *remarks; /* as dt_remarks_read, owned; NULL: none */
 };
 /* plan: {name: value}, borrowed. */
 dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
@@ -137,6 +150,10 @@ struct dt_run {
         host_ns; /* [steps * ranks] by the ranks' clocks, where ns are the devices'; owned; NULL: none */
     struct dt_outputs output; /* of the last step, when it was asked for and the worker tells it */
     json_t *telemetry;        /* [rank] as dt_device_answer_telemetry, owned; NULL: none */
+    /* Where each step is a start: how many steps of ns each start has, owned; NULL: one. */
+    int *starts;
+    int start_count;
+    json_t *remarks; /* as dt_remarks_read, owned; NULL: none */
 };
 enum dt_mode { DT_MODE_WARMUP, DT_MODE_MEASURE };
 const char *dt_mode_text(enum dt_mode mode); /* the protocol's name */
@@ -144,6 +161,8 @@ struct dt_steps {
     int handle, count;
     enum dt_mode mode;
     const struct dt_verify *verify; /* asks for the output of the last step; NULL: does not */
+    bool
+        starts; /* count is of starts, each of which may have several steps, and fewer may be made */
 };
 /* This process only sleeps in poll while the steps run. */
 dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int64_t deadline_ns,

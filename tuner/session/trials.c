@@ -122,6 +122,14 @@ static bool wants_peak(const struct dt_target *target)
     return target->image.flops > 0 && !target->hardware.backend.cuda;
 }
 
+/* The trial's time ended before anything showed that it hangs: before its request's own limit; while it computed, and no plan has run so far;
+ * or where each step is a run of a program, which has a limit of its own (--timeout). */
+static bool share_ended(const struct dt_session *session, const struct dt_result *result)
+{
+    return result->report.share_ended || session->target->image.starts ||
+           (session->slowest_ns == 0 && result->busy > COMPUTING);
+}
+
 dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point, bool racing,
                         double share)
 {
@@ -143,11 +151,11 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
         session->watch->begins(session->watch->context, point);
     DT_TRY(dt_history_plan(session, "begin", point));
     dt_status status = dt_measure_plan(&session->rig, point, &how, &result);
-    if (result.outcome == DT_TRIAL_HUNG && session->slowest_ns == 0 && result.busy > COMPUTING &&
-        dt_clock_ns() >= how.deadline_ns) {
+    if (result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= how.deadline_ns &&
+        share_ended(session, &result)) {
         result.outcome = DT_TRIAL_INTERRUPTED;
         snprintf(result.cause, sizeof result.cause,
-                 "its share of the time, %.0f s, ended while it computed", result.cost_seconds);
+                 "the trial's share of the budget, %.0f s, ended", result.cost_seconds);
     }
     if (result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= session->clock.search_deadline_ns) {
         result.outcome = DT_TRIAL_INTERRUPTED;
@@ -188,7 +196,10 @@ int dt_trials_first(const struct dt_session *session, const struct dt_point *kno
  * of the memory may have ended. A plan above --max-bytes is not. */
 static bool may_pass(const struct dt_session *session, const struct dt_result *trial, bool late)
 {
-    return dt_outcome_may_pass(trial->outcome) || (late && dt_session_lacks_memory(session, trial));
+    bool cut_off = trial->outcome == DT_TRIAL_INTERRUPTED && !late &&
+                   !session->target->image.starts; /* whose next attempt would have less time */
+    return cut_off || dt_outcome_may_pass(trial->outcome) ||
+           (late && dt_session_lacks_memory(session, trial));
 }
 
 /* Retries the known plans with temporary failures, while there is time for trials. */

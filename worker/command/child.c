@@ -2,6 +2,7 @@
 #include "worker/command/child.h"
 
 #include "base/clock.h"
+#include "worker/command/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,21 +16,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define KEPT_BYTES ((size_t)64 << 20) /* of an output; the rest is read and dropped */
-#define LAST_READS 32                 /* of each output after the end: more than a pipe holds */
+#define KEPT_BYTES                                                                                 \
+    ((size_t)64 << 20) /* of an output; of a longer one at least the last half of it */
+#define LAST_READS 32  /* of each output after the end: more than a pipe holds */
 
 struct child {
     struct dt_program_run run;
     struct dt_wire *wire;
     struct dt_child_output *output;
     int process; /* readable when it has ended; -1: the system has no pidfd */
-    int from[2]; /* its standard output and error; -1: ended */
     int failure; /* carries errno of exec; its end says that the program runs */
-    int64_t began_ns;
+    int64_t began_ns, kills;
 };
 
 void dt_child_output_fini(struct dt_child_output *output)
 {
+    for (int i = 0; i < 2; i++)
+        if (output->from[i] >= 0)
+            close(output->from[i]);
+    output->from[0] = output->from[1] = -1;
     dt_text_fini(&output->out);
     dt_text_fini(&output->err);
 }
@@ -60,8 +65,8 @@ static dt_status start(char *const argv[], struct child *child)
         become(argv, ends);
     for (int i = 1; i < 6; i += 2)
         close(ends[i]);
-    child->from[0] = ends[0];
-    child->from[1] = ends[2];
+    child->output->from[0] = ends[0];
+    child->output->from[1] = ends[2];
     child->failure = ends[4];
     child->process = child->run.pid > 0 ? (int)syscall(SYS_pidfd_open, child->run.pid, 0) : -1;
     if (child->run.pid > 0)
@@ -69,14 +74,20 @@ static dt_status start(char *const argv[], struct child *child)
     return dt_fail(DT_ELIB, "cannot start the command: %s", strerror(errno));
 }
 
-/* Reads what has come; closes the descriptor at its end. NUL would end the text for the expressions of --time. */
-static void drain(int *from, struct dt_text *text)
+/* Reads what has come; closes the descriptor at its end. NUL would end the text for the expressions of --time. Of a long output the end is
+ * kept, where the times are. */
+static void drain(int *from, struct dt_text *text, bool *cut)
 {
     char block[65536];
     ssize_t got = read(*from, block, sizeof block);
     for (char *nul = block; got > 0 && (nul = memchr(nul, 0, (size_t)(block + got - nul))) != NULL;)
         *nul = ' ';
-    if (got > 0 && text->size < KEPT_BYTES)
+    if (got > 0 && text->size + (size_t)got > KEPT_BYTES) {
+        text->size -= KEPT_BYTES / 2;
+        memmove(text->bytes, text->bytes + KEPT_BYTES / 2, text->size);
+        *cut = true;
+    }
+    if (got > 0)
         dt_text_add_bytes(text, block, (size_t)got);
     if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) {
         close(*from);
@@ -84,8 +95,9 @@ static void drain(int *from, struct dt_text *text)
     }
 }
 
-static dt_status beat(struct dt_wire *wire)
+dt_status dt_child_beat(void *context)
 {
+    struct dt_wire *wire = context;
     if (dt_clock_ns() - wire->last_write_ns < DT_NS_PER_SECOND)
         return DT_OK;
     json_t *message = json_pack("{s:s}", "op", "heartbeat");
@@ -95,136 +107,116 @@ static dt_status beat(struct dt_wire *wire)
 }
 
 /* What has come by now, a heartbeat, and whether the controller is there. milliseconds: to wait for something. *more: it read anything. */
-static dt_status attend(struct child *child, int milliseconds, bool *more)
+static dt_status attend(struct dt_child_output *output, int process, struct dt_wire *wire,
+                        int milliseconds, bool *more)
 {
-    struct pollfd pollers[] = {{.fd = child->from[0], .events = POLLIN},
-                               {.fd = child->from[1], .events = POLLIN},
-                               {.fd = child->process, .events = POLLIN},
-                               {.fd = child->wire->in, .events = 0}};
+    struct pollfd pollers[] = {{.fd = output->from[0], .events = POLLIN},
+                               {.fd = output->from[1], .events = POLLIN},
+                               {.fd = process, .events = POLLIN},
+                               {.fd = wire->in, .events = 0}};
     poll(pollers, 4, milliseconds);
     if (pollers[0].revents != 0)
-        drain(&child->from[0], &child->output->out);
+        drain(&output->from[0], &output->out, &output->cut);
     if (pollers[1].revents != 0)
-        drain(&child->from[1], &child->output->err);
+        drain(&output->from[1], &output->err, &output->cut);
     *more = pollers[0].revents != 0 || pollers[1].revents != 0;
     if ((pollers[3].revents & (POLLHUP | POLLERR)) != 0)
         return dt_fail(DT_EDEAD, "the controller has ended");
-    return beat(child->wire);
+    return dt_child_beat(wire);
 }
 
 /* Until the command has ended, also when it has closed its outputs before; then what is left in them, which may be open in
  * processes that it has left behind. */
-static dt_status listen(struct child *child, int64_t timeout_ns)
+static dt_status listen(struct child *child, const struct dt_child_rules *rules)
 {
     for (bool more; !child->run.ended;) {
-        DT_TRY(attend(child, 100, &more));
+        DT_TRY(attend(child->output, child->process, child->wire, 100, &more));
         dt_leftovers_reap(&child->run);
         child->output->wall_ns = dt_clock_ns() - child->began_ns;
-        if (!child->run.ended && child->output->wall_ns > timeout_ns)
-            return dt_fail(DT_FAILED, "the command did not end within %.6g s (--timeout)",
-                           (double)timeout_ns * 1e-9);
+        if (!child->run.ended && child->output->wall_ns > rules->timeout_ns)
+            return dt_fail(DT_FAILED, "%s did not end within %.6g s (--timeout)", rules->name,
+                           (double)rules->timeout_ns * 1e-9);
     }
     bool more = true;
     for (int reads = 0; more && reads < LAST_READS; reads++)
-        DT_TRY(attend(child, 0, &more));
+        DT_TRY(attend(child->output, -1, child->wire, 0, &more));
     return DT_OK;
 }
 
 /* While processes are being ended: one that waits until its output is read would not end. */
+struct attended {
+    struct dt_child_output *output;
+    struct dt_wire *wire;
+};
+
 static dt_status attend_end(void *context)
 {
+    const struct attended *attended = context;
     bool more;
-    return attend(context, 0, &more);
+    return attend(attended->output, -1, attended->wire, 0, &more);
 }
 
-static dt_status refuse_left(const struct dt_leftovers *left, const struct dt_child_rules *rules)
+static dt_status judge(const struct child *child, int exec_error, const char *program,
+                       const struct dt_child_rules *rules)
 {
-    const struct dt_leftover *one = dt_leftovers_disturbing(left);
-    if (one != NULL && one->port > 0)
-        return dt_fail(DT_FAILED,
-                       "the command left process %d (%s) behind, which listened on port %d and "
-                       "would answer for later plans; it was ended",
-                       (int)one->pid, one->name, one->port);
-    if (one != NULL)
-        return dt_fail(
-            DT_FAILED,
-            "the command left process %d (%s) behind, which kept %.2f of a core busy; it "
-            "was ended",
-            (int)one->pid, one->name, one->cores);
-    if (left->count > 0 && rules->leave_nothing)
-        return dt_fail(DT_FAILED,
-                       "the command left process %d (%s) behind (--leftovers fail); it was ended",
-                       (int)left->named[0].pid, left->named[0].name);
-    return DT_OK;
-}
-
-static bool speaks_of_memory(const struct dt_child_output *output)
-{
-    static const char *const words[] = {"out of memory", "OutOfMemory", "cannot allocate memory",
-                                        "MemoryError", "bad_alloc"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcasestr(dt_text_at(&output->err), words[i]) != NULL ||
-            strcasestr(dt_text_at(&output->out), words[i]) != NULL)
-            return true;
-    return false;
-}
-
-static dt_status judge(int wait_status, int exec_error, const char *program,
-                       struct dt_child_output *output)
-{
+    int wait_status = child->run.wait_status;
+    struct dt_child_output *output = child->output;
     char how[80], tail[300];
     if (exec_error != 0)
-        return dt_fail(DT_EUSAGE, "the program '%s' of the command cannot be run: %s", program,
+        return dt_fail(DT_EUSAGE, "the program '%s' of %s cannot be run: %s", program, rules->name,
                        strerror(exec_error));
-    if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0)
+    if (WIFEXITED(wait_status) && rules->accepted[WEXITSTATUS(wait_status)])
         return DT_OK;
+    output->exited_badly = true;
     if (WIFEXITED(wait_status))
         snprintf(how, sizeof how, "exited with %d", WEXITSTATUS(wait_status));
     else
         snprintf(how, sizeof how, "was killed by signal %d", WTERMSIG(wait_status));
     dt_timing_tail(output, tail, sizeof tail);
-    return dt_fail(speaks_of_memory(output) ? DT_ENOMEM : DT_FAILED, "the command %s%s%s", how,
+    bool memory = dt_memory_phrase(&output->err) != NULL ||
+                  dt_memory_phrase(&output->out) != NULL ||
+                  dt_memory_killed(wait_status, child->kills);
+    return dt_fail(memory ? DT_ENOMEM : DT_FAILED, "%s %s%s%s", rules->name, how,
                    tail[0] != 0 ? "; its output ends with: " : " and printed nothing", tail);
 }
 
-/* To the end of all that runs below this process. */
-static dt_status run_to_end(struct child *child, const struct dt_child_rules *rules,
-                            int *exec_error, struct dt_leftovers *left)
+dt_status dt_child_run(char *const argv[], const struct dt_child_rules *rules, struct dt_wire *wire,
+                       struct dt_child_output *output)
 {
+    struct child child = {.wire = wire, .output = output, .kills = dt_memory_kills()};
+    const struct dt_leftovers_wait wait = {attend_end, &(struct attended){output, wire},
+                                           DT_LEFTOVERS_GRACE_NS};
     struct dt_error error = {DT_OK, ""};
-    struct dt_leftovers_wait wait = {attend_end, child, DT_LEFTOVERS_GRACE_NS};
-    dt_status status = read(child->failure, exec_error, sizeof *exec_error) >= 0
+    int exec_error = 0;
+    *output = (struct dt_child_output){.from = {-1, -1}};
+    DT_TRY(start(argv, &child));
+    setpgid(child.run.pid, child.run.pid); /* the child does it too: whoever comes first */
+    dt_status status = read(child.failure, &exec_error, sizeof exec_error) >= 0
                            ? DT_OK
                            : dt_fail(DT_ELIB, "cannot start the command: %s", strerror(errno));
     if (status == DT_OK)
-        status = listen(child, rules->timeout_ns);
-    if (status == DT_OK)
-        status = dt_leftovers_find(&wait, &child->run, left);
+        status = listen(&child, rules);
     dt_error_keep(&error, status);
-    if (status == DT_EDEAD)
-        wait.grace_ns = 0;
-    dt_error_keep(&error, dt_leftovers_end(&wait, &child->run));
-    return dt_error_raise(&error);
-}
-
-dt_status dt_child_run(char *const argv[], const struct dt_child_rules *rules, struct dt_wire *wire,
-                       struct dt_child_output *output, struct dt_leftovers *left)
-{
-    struct child child = {.wire = wire, .output = output};
-    int exec_error = 0;
-    *output = (struct dt_child_output){.wall_ns = 0};
-    *left = (struct dt_leftovers){0};
-    DT_TRY(start(argv, &child));
-    setpgid(child.run.pid, child.run.pid); /* the child does it too: whoever comes first */
-    dt_status status = run_to_end(&child, rules, &exec_error, left);
+    if (status < 0)
+        dt_error_keep(&error, dt_leftovers_end(&wait, &child.run));
     close(child.failure);
     if (child.process >= 0)
         close(child.process);
-    for (int i = 0; i < 2; i++)
-        if (child.from[i] >= 0)
-            close(child.from[i]);
     output->peak_bytes = child.run.peak_bytes;
-    DT_TRY(status);
-    DT_TRY(judge(child.run.wait_status, exec_error, argv[0], output));
-    return refuse_left(left, rules);
+    DT_TRY(dt_error_raise(&error));
+    return judge(&child, exec_error, argv[0], rules);
+}
+
+dt_status dt_child_clear(struct dt_child_output *output, struct dt_wire *wire,
+                         const struct dt_held *held, struct dt_leftovers *left, struct dt_text *say)
+{
+    const struct dt_leftovers_wait wait = {attend_end, &(struct attended){output, wire},
+                                           DT_LEFTOVERS_GRACE_NS};
+    struct dt_program_run none = {.pid = 0};
+    struct dt_error error = {DT_OK, ""};
+    dt_error_keep(&error, dt_leftovers_find(&wait, &none, left));
+    dt_error_keep(&error, dt_leftovers_end(&wait, &none));
+    if (error.status == DT_OK)
+        dt_error_keep(&error, dt_held_wait(&wait, held, say));
+    return dt_error_raise(&error);
 }

@@ -111,6 +111,14 @@ static dt_status add_command(const struct dt_definition *definition, json_t *job
     return status;
 }
 
+/* Of a text that may hold what is not to be stored (docs/command.md, --private). */
+static json_t *hash_of(const char *text)
+{
+    char hash[24];
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)dt_rng_stream(text));
+    return json_string(hash);
+}
+
 static dt_status add_folder(const struct dt_command_line *command, json_t *job)
 {
     struct words words;
@@ -140,6 +148,8 @@ dt_status dt_definition_job(const struct dt_definition *definition, json_t **job
         failed |= json_object_set_new(made, "unit", json_string(definition->unit)) != 0;
     if (definition->command->shell)
         failed |= json_object_set_new(made, "shell", json_integer(1)) != 0;
+    if (definition->prepare != NULL)
+        failed |= json_object_set_new(made, "prepare", hash_of(definition->prepare)) != 0;
     if (status == DT_OK && failed)
         status = dt_fail(DT_ENOMEM, "out of memory");
     if (status == DT_OK)

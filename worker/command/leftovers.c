@@ -269,12 +269,25 @@ dt_status dt_leftovers_end(const struct dt_leftovers_wait *wait, struct dt_progr
     return status;
 }
 
-const struct dt_leftover *dt_leftovers_disturbing(const struct dt_leftovers *found)
+dt_status dt_leftovers_refuse(const struct dt_leftovers *found, bool any)
 {
-    for (int i = 0; i < found->count && i < DT_LEFTOVERS_NAMED; i++)
-        if (found->named[i].port > 0 || found->named[i].cores > DT_LEFTOVERS_CORES)
-            return &found->named[i];
-    return NULL;
+    for (int i = 0; i < found->count && i < DT_LEFTOVERS_NAMED; i++) {
+        const struct dt_leftover *one = &found->named[i];
+        if (one->port > 0)
+            return dt_fail(DT_FAILED,
+                           "it left process %d (%s) behind, which listened on port %d and would "
+                           "answer for later plans; it was ended",
+                           (int)one->pid, one->name, one->port);
+        if (one->cores > DT_LEFTOVERS_CORES)
+            return dt_fail(DT_FAILED,
+                           "it left process %d (%s) behind, which kept %.2f of a core busy; it was "
+                           "ended",
+                           (int)one->pid, one->name, one->cores);
+    }
+    if (found->count > 0 && any)
+        return dt_fail(DT_FAILED, "it left process %d (%s) behind (--leftovers fail); it was ended",
+                       (int)found->named[0].pid, found->named[0].name);
+    return DT_OK;
 }
 
 void dt_leftovers_names(const struct dt_leftovers *found, struct dt_text *out)

@@ -65,8 +65,8 @@ dt_status dt_leftovers_find(const struct dt_leftovers_wait *wait, struct dt_prog
 dt_status dt_leftovers_end(const struct dt_leftovers_wait *wait,
                            struct dt_program_run *program) DT_MUST_CHECK;
 
-/* The process that disturbs the next run, as it listens on a port or keeps a core busy; NULL: none does. */
-const struct dt_leftover *dt_leftovers_disturbing(const struct dt_leftovers *found);
+/* DT_FAILED names a process that would disturb later runs, as it listens on a port or keeps a core busy; with `any`, whatever was left. */
+dt_status dt_leftovers_refuse(const struct dt_leftovers *found, bool any) DT_MUST_CHECK;
 
 /* "sleep, python3": each name once. */
 void dt_leftovers_names(const struct dt_leftovers *found, struct dt_text *out);

@@ -6,14 +6,15 @@
  * dittune starts it so for --command. Its options and the file are read when the controller says hello, so that what is
  * wrong with them reaches the user as an answer. */
 #include "space/json/json.h"
-#include "worker/command/child.h"
 #include "worker/command/definition.h"
+#include "worker/command/run.h"
 
 #include "base/array.h"
 #include "base/clock.h"
 
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,43 +23,34 @@
 #include <unistd.h>
 
 struct plan {
-    char **argv; /* owned; NULL: released */
+    struct dt_run_plan run; /* without words: released */
     int ranks;
+    struct dt_times
+        first; /* of the run that made it resident, for the next samples; count 0: used, or none */
+    struct dt_error
+        failed; /* of a run after others whose samples were sent: for the next request */
 };
 
 struct worker {
-    const char *text, *space_path, *time, *unit, *timeout; /* options; NULL: not given */
-    bool shell;
+    const char *space_path; /* options; NULL: not given */
+    struct dt_run_given options;
     struct dt_wire wire;
     json_t *file; /* the file of the space; NULL before hello */
     struct dt_space *space;
-    struct dt_command_line command;
-    struct dt_timing timing;
-    int64_t timeout_ns;
+    struct dt_run_setup runs;
     struct plan *plans; /* [plan_count], of handle i + 1 */
     int plan_count;
 };
 
-static dt_status read_timeout(const char *text, int64_t *ns)
-{
-    char *end;
-    double seconds = strtod(text, &end);
-    if (*text == 0 || *end != 0 || !(seconds > 0 && seconds < 1e9))
-        return dt_fail(DT_EUSAGE, "--timeout '%s' is not a number of seconds above zero", text);
-    *ns = (int64_t)(seconds * 1e9);
-    return DT_OK;
-}
-
 static dt_status configure(struct worker *worker)
 {
-    if (worker->text == NULL || worker->space_path == NULL || worker->time == NULL)
+    const struct dt_run_given *options = &worker->options;
+    if (options->lines[DT_RUN_COMMAND] == NULL || worker->space_path == NULL ||
+        options->time == NULL)
         return dt_fail(DT_EUSAGE, "a command needs --command, --space and --time");
-    DT_TRY(read_timeout(worker->timeout, &worker->timeout_ns));
     DT_TRY(dt_space_file(worker->space_path, worker->space_path, &worker->file));
     DT_TRY(dt_space_from_json(worker->file, worker->space_path, &worker->space));
-    DT_TRY(dt_timing_init(&worker->timing, worker->time, worker->unit));
-    DT_TRY(dt_line_read(worker->text, worker->shell, &worker->command));
-    return dt_line_check(&worker->command, worker->space);
+    return dt_runs_init(&worker->runs, options, worker->space);
 }
 
 static dt_status say(struct worker *worker, json_t *message)
@@ -72,7 +64,10 @@ static dt_status say(struct worker *worker, json_t *message)
 static dt_status refuse(struct worker *worker, dt_status why)
 {
     bool refused = why == DT_EUSAGE || why == DT_EINFEASIBLE || why == DT_EUNSUP;
-    const char *kind = why == DT_ENOMEM ? "memory" : refused ? "infeasible" : "error";
+    const char *kind = why == DT_ENOMEM ? "memory"
+                       : why == DT_DONE ? "wrong"
+                       : refused        ? "infeasible"
+                                        : "error";
     return say(worker,
                json_pack("{s:s,s:s,s:s}", "op", "failed", "kind", kind, "say", dt_message()));
 }
@@ -92,8 +87,10 @@ static dt_status hello(struct worker *worker)
 {
     char host[256] = "";
     const json_t *file = worker->file;
-    const struct dt_definition definition = {&worker->command, worker->space, worker->time,
-                                             worker->unit};
+    const struct dt_command_line *command = &worker->runs.lines[DT_RUN_COMMAND];
+    const struct dt_definition definition = {command, worker->space, worker->options.time,
+                                             worker->options.unit,
+                                             worker->options.lines[DT_RUN_PREPARE]};
     json_t *job = NULL;
     dt_status status = dt_definition_job(&definition, &job);
     if (status < 0)
@@ -109,24 +106,7 @@ static dt_status hello(struct worker *worker)
     return say(worker,
                json_pack("{s:s,s:s,s:[{s:i,s:i,s:s,s:o,s:i,s:o}]}", "op", "ready", "comm",
                          "command", "ranks", "rank", 0, "pid", (int)getpid(), "host", host, "cores",
-                         cores(), "threads", 1, "versions", dt_definition_files(&worker->command)));
-}
-
-/* One run of the command: the time of a step, and that from its start to its end. */
-static dt_status step(struct worker *worker, char **argv, int64_t *ns, int64_t *wall_ns,
-                      int64_t *peak_bytes)
-{
-    struct dt_child_output output;
-    struct dt_leftovers left;
-    const struct dt_child_rules rules = {worker->timeout_ns, false};
-    dt_status status = dt_child_run(argv, &rules, &worker->wire, &output, &left);
-    *peak_bytes = output.peak_bytes;
-    if (status == DT_OK)
-        status = dt_timing_take(&worker->timing, &output, ns);
-    if (status == DT_OK)
-        *wall_ns = output.wall_ns;
-    dt_child_output_fini(&output);
-    return status;
+                         cores(), "threads", 1, "versions", dt_definition_files(command)));
 }
 
 /* [value, ..], one for each rank: the command reports one time for all. */
@@ -138,62 +118,111 @@ static json_t *each_rank(int64_t value, int ranks)
     return row;
 }
 
+/* How many runs there were, and what is to be told of them. */
+static void tell(json_t *answer, const struct dt_tally *tally)
+{
+    json_t *list = tally->count > 0 ? json_array() : NULL;
+    json_object_set_new(answer, "runs", json_integer(tally->runs));
+    for (int i = 0; i < tally->count; i++)
+        json_array_append_new(
+            list, json_pack("{s:s,s:i}", "say", tally->said[i].say, "runs", tally->said[i].runs));
+    if (list != NULL)
+        json_object_set_new(answer, "warnings", list);
+}
+
+/* The steps that the command printed in that run are the first samples; its whole time, with all that is cold, is none. */
 static dt_status prepare(struct worker *worker, const json_t *request, json_t **answer)
 {
     json_t *values;
     struct dt_point point;
     struct plan plan = {.ranks = 1};
-    int64_t ns = 0, wall_ns = 0, peak_bytes = 0;
+    struct dt_tally tally = {.runs = 0};
+    double error;
     int ranks = dt_space_role(worker->space, DT_ROLE_RANKS);
     DT_TRY(dt_json_object(request, "the request", "plan", &values));
     DT_TRY(dt_point_from_json(worker->space, values, &point));
     DT_TRY(DT_GROW(worker->plans, worker->plan_count, 1));
-    DT_TRY(dt_line_fill(&worker->command, worker->space, &point, &plan.argv));
-    dt_status status = step(worker, plan.argv, &ns, &wall_ns, &peak_bytes);
-    if (status < 0) {
-        dt_line_free(plan.argv);
+    DT_TRY(dt_runs_fill(&worker->runs, worker->space, &point, &plan.run));
+    dt_status status =
+        dt_runs_verified(&worker->runs, &plan.run, &worker->wire, &tally, &plan.first, &error);
+    if (status != DT_OK) {
+        dt_run_plan_fini(&plan.run);
         return status;
     }
     if (ranks >= 0)
         plan.ranks = (int)dt_point_value(worker->space, &point, ranks);
-    worker->plans[worker->plan_count++] = plan;
     /* The limits of later requests follow from the cold step: each of their steps is a whole start, too. */
-    *answer = json_pack("{s:s,s:i,s:o,s:i,s:o}", "op", "prepared", "handle", worker->plan_count,
-                        "peak_bytes", each_rank(peak_bytes, plan.ranks), "resident_bytes", 0,
-                        "cold_ns", each_rank(wall_ns > ns ? wall_ns : ns, plan.ranks));
+    *answer = json_pack("{s:s,s:i,s:o,s:i,s:o}", "op", "prepared", "handle", worker->plan_count + 1,
+                        "peak_bytes", each_rank(plan.first.peak_bytes, plan.ranks),
+                        "resident_bytes", 0, "cold_ns", each_rank(plan.first.wall_ns, plan.ranks));
+    tell(*answer, &tally);
+    if (isfinite(error))
+        json_object_set_new(*answer, "error", json_real(error));
+    if (worker->runs.timing.kind == 'w')
+        dt_times_fini(&plan.first);
+    worker->plans[worker->plan_count++] = plan;
     return DT_OK;
 }
 
 static dt_status find(const struct worker *worker, const json_t *request, int64_t *handle)
 {
     DT_TRY(dt_json_int(request, "the request", "handle", 1, INT32_MAX, handle));
-    if (*handle > worker->plan_count || worker->plans[*handle - 1].argv == NULL)
+    if (*handle > worker->plan_count || worker->plans[*handle - 1].run.argv[DT_RUN_COMMAND] == NULL)
         return dt_fail(DT_EPROTO, "no plan of handle %lld is resident", (long long)*handle);
     return DT_OK;
 }
 
+/* The steps of one run. */
+static dt_status add_run(struct worker *worker, struct plan *plan, json_t *rows, json_t *starts,
+                         struct dt_tally *tally)
+{
+    struct dt_times times = plan->first;
+    plan->first = (struct dt_times){.count = 0};
+    if (times.count == 0)
+        DT_TRY(dt_runs_make(&worker->runs, &plan->run, &worker->wire, tally, &times));
+    for (int i = 0; i < times.count; i++)
+        json_array_append_new(rows, each_rank(times.ns[i], plan->ranks));
+    json_array_append_new(starts, json_integer(times.count));
+    dt_times_fini(&times);
+    return DT_OK;
+}
+
+/* n runs. One that fails behind others ends the answer: what they measured is kept, and its failure answers the next request. */
 static dt_status run(struct worker *worker, const json_t *request, json_t **answer)
 {
-    int64_t handle, n, ns = 0, wall_ns, peak_bytes;
+    int64_t handle, n;
+    struct dt_tally tally = {.runs = 0};
     DT_TRY(find(worker, request, &handle));
     DT_TRY(dt_json_int(request, "the request", "n", 1, 1 << 20, &n));
-    json_t *rows = json_array();
-    dt_status status = DT_OK;
-    for (int64_t i = 0; i < n && status == DT_OK; i++) {
-        const struct plan *plan = &worker->plans[handle - 1];
-        status = step(worker, plan->argv, &ns, &wall_ns, &peak_bytes);
-        json_array_append_new(rows, each_rank(ns, plan->ranks));
+    struct plan *plan = &worker->plans[handle - 1];
+    dt_status status = dt_error_raise(&plan->failed);
+    plan->failed.status = DT_OK;
+    DT_TRY(status);
+    json_t *rows = json_array(), *starts = json_array();
+    for (int64_t i = 0; i < n && status == DT_OK; i++)
+        status = add_run(worker, plan, rows, starts, &tally);
+    if (status < 0 && status != DT_EDEAD && json_array_size(starts) > 0) {
+        dt_error_keep(&plan->failed, status);
+        dt_tally_add(&tally, "failed");
+        status = DT_OK;
     }
-    *answer = json_pack("{s:s,s:I,s:o}", "op", "samples", "handle", (json_int_t)handle, "ns", rows);
+    *answer = json_pack("{s:s,s:I,s:o,s:o}", "op", "samples", "handle", (json_int_t)handle, "ns",
+                        rows, "starts", starts);
+    tell(*answer, &tally);
     return status;
+}
+
+static void free_plan(struct plan *plan)
+{
+    dt_run_plan_fini(&plan->run);
+    dt_times_fini(&plan->first);
 }
 
 static dt_status release(struct worker *worker, const json_t *request, json_t **answer)
 {
     int64_t handle;
     DT_TRY(find(worker, request, &handle));
-    dt_line_free(worker->plans[handle - 1].argv);
-    worker->plans[handle - 1].argv = NULL;
+    free_plan(&worker->plans[handle - 1]);
     *answer = json_pack("{s:s,s:I}", "op", "released", "handle", (json_int_t)handle);
     return DT_OK;
 }
@@ -249,40 +278,46 @@ static dt_status work(struct worker *worker)
 
 static bool read_options(int argc, char **argv, struct worker *worker)
 {
-    static const struct option options[] = {{"command", required_argument, NULL, 'c'},
-                                            {"space", required_argument, NULL, 's'},
-                                            {"time", required_argument, NULL, 't'},
-                                            {"unit", required_argument, NULL, 'u'},
-                                            {"timeout", required_argument, NULL, 'o'},
-                                            {"shell", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        if (option == 'c')
-            worker->text = optarg;
-        else if (option == 's')
-            worker->space_path = optarg;
-        else if (option == 't')
-            worker->time = optarg;
-        else if (option == 'u')
-            worker->unit = optarg;
-        else if (option == 'o')
-            worker->timeout = optarg;
-        else if (option == 'h')
-            worker->shell = true;
-        else
+    struct dt_run_given *options = &worker->options;
+    const struct {
+        const char *name;
+        const char **value; /* NULL: --shell */
+    } rows[] = {{"command", &options->lines[DT_RUN_COMMAND]},
+                {"prepare", &options->lines[DT_RUN_PREPARE]},
+                {"cleanup", &options->lines[DT_RUN_CLEANUP]},
+                {"space", &worker->space_path},
+                {"time", &options->time},
+                {"unit", &options->unit},
+                {"timeout", &options->timeout},
+                {"retries", &options->retries},
+                {"accept-codes", &options->accept},
+                {"leftovers", &options->leftovers},
+                {"verify-output", &options->output},
+                {"compare", &options->compare},
+                {"tolerance", &options->tolerance},
+                {"shell", NULL}};
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    struct option list[ROWS + 1] = {{NULL, 0, NULL, 0}};
+    for (int i = 0; i < ROWS; i++)
+        list[i] = (struct option){rows[i].name, rows[i].value != NULL, NULL, i};
+    for (int option; (option = getopt_long(argc, argv, "", list, NULL)) != -1;) {
+        if (option < 0 || option >= ROWS)
             return false;
+        if (rows[option].value != NULL)
+            *rows[option].value = optarg;
+        else
+            options->shell = true;
     }
     return optind == argc;
 }
 
 int main(int argc, char **argv)
 {
-    struct worker worker = {.unit = "s", .timeout = "600"};
+    struct worker worker = {.options = {.unit = "s"}};
     if (!read_options(argc, argv, &worker)) {
         fprintf(stderr, "usage: dittune-worker-command --command TEXT --space FILE --time "
-                        "wall|regex:EXPRESSION|json:PATH "
-                        "[--unit s|ms|us|ns] [--timeout SECONDS] [--shell]; dittune starts it and "
-                        "talks to it\n");
+                        "wall|regex:EXPRESSION|json:PATH [OPTIONS]: the options that dittune has "
+                        "beside --command (docs/command.md); dittune starts it and talks to it\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
@@ -292,10 +327,9 @@ int main(int argc, char **argv)
     if (status < 0)
         fprintf(stderr, "dittune-worker-command: %s\n", dt_message());
     for (int i = 0; i < worker.plan_count; i++)
-        dt_line_free(worker.plans[i].argv);
+        free_plan(&worker.plans[i]);
     free(worker.plans);
-    dt_timing_fini(&worker.timing);
-    dt_line_fini(&worker.command);
+    dt_runs_fini(&worker.runs);
     json_decref(worker.file);
     dt_space_free(worker.space);
     dt_wire_fini(&worker.wire);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TICK_LINES 4096
+
 struct values {
     double *at; /* owned */
     size_t count;
@@ -81,16 +83,31 @@ static dt_status add_group(const char *text, const regmatch_t *group, struct val
     return *end == 0 ? add(values, value) : DT_OK;
 }
 
-static dt_status match(const regex_t *regex, const char *text, struct values *values)
+/* All matches in a line: regexec is told where the line ends, since it would measure the rest of the output for each match. */
+static dt_status match_line(const regex_t *regex, const char *line, size_t size,
+                            struct values *values)
 {
-    regmatch_t found[2];
-    int flags = 0;
-    while (regexec(regex, text, 2, found, flags) == 0) {
-        DT_TRY(add_group(text, &found[1], values));
-        if (text[found[0].rm_eo] == 0)
+    regmatch_t found[2] = {{.rm_so = 0, .rm_eo = (regoff_t)size}};
+    while (regexec(regex, line, 2, found, REG_STARTEND) == 0) {
+        DT_TRY(add_group(line, &found[1], values));
+        regoff_t next = found[0].rm_eo > found[0].rm_so ? found[0].rm_eo : found[0].rm_eo + 1;
+        if ((size_t)next >= size)
             break;
-        text += found[0].rm_eo > 0 ? found[0].rm_eo : 1;
-        flags = text[-1] == '\n' ? 0 : REG_NOTBOL;
+        found[0] = (regmatch_t){.rm_so = next, .rm_eo = (regoff_t)size};
+    }
+    return DT_OK;
+}
+
+static dt_status match(const struct dt_timing *timing, const struct dt_text *text,
+                       dt_status (*tick)(void *context), void *context, struct values *values)
+{
+    const char *line = dt_text_at(text), *end = line + text->size;
+    for (int lines = 0; line < end; lines++) {
+        size_t size = strcspn(line, "\r\n");
+        DT_TRY(match_line(&timing->regex, line, size, values));
+        line += size + 1;
+        if (lines % TICK_LINES == 0)
+            DT_TRY(tick(context));
     }
     return DT_OK;
 }
@@ -152,19 +169,6 @@ static dt_status read_json(const char *path, struct dt_text *text, struct values
     return status;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(struct values *values)
-{
-    size_t n = values->count;
-    qsort(values->at, n, sizeof *values->at, compare);
-    return (values->at[(n - 1) / 2] + values->at[n / 2]) / 2;
-}
-
 void dt_timing_tail(struct dt_child_output *output, char out[], size_t room)
 {
     struct dt_text *text = output->err.size > 0 ? &output->err : &output->out;
@@ -180,33 +184,54 @@ void dt_timing_tail(struct dt_child_output *output, char out[], size_t room)
     dt_text_clean(out);
 }
 
-static dt_status find_values(const struct dt_timing *timing, struct dt_child_output *output,
-                             struct values *values)
+void dt_times_fini(struct dt_times *times)
 {
-    if (timing->kind == 'j')
-        return read_json(timing->path, &output->out, values);
-    DT_TRY(match(&timing->regex, dt_text_at(&output->out), values));
-    return match(&timing->regex, dt_text_at(&output->err), values);
+    free(times->ns);
+    *times = (struct dt_times){.ns = NULL};
+}
+
+/* Every one, or every second, third.. of them. */
+static dt_status take_all(const struct dt_timing *timing, const struct values *values,
+                          struct dt_child_output *output, struct dt_times *times)
+{
+    size_t every = (values->count + DT_TIMES_MOST - 1) / DT_TIMES_MOST;
+    char tail[300];
+    dt_timing_tail(output, tail, sizeof tail);
+    if (values->count == 0)
+        return dt_fail(DT_FAILED, "the output has no time where --time says%s; %s%s",
+                       output->cut ? " (it was above 64 MiB, and only its end was read)" : "",
+                       tail[0] != 0 ? "it ends with: " : "the command printed nothing", tail);
+    DT_TRY(DT_RESIZE(times->ns, values->count));
+    for (size_t i = 0; i < values->count; i++) {
+        double time = values->at[i] * timing->unit_ns;
+        if (!(time >= 1 && time < 1e18))
+            return dt_fail(DT_FAILED, "the time %g s is not above zero; the output ends with: %s",
+                           time * 1e-9, tail);
+        if (i % every == 0)
+            times->ns[times->count++] = (int64_t)time;
+    }
+    return DT_OK;
 }
 
 dt_status dt_timing_take(const struct dt_timing *timing, struct dt_child_output *output,
-                         int64_t *ns)
+                         dt_status (*tick)(void *context), void *context, struct dt_times *times)
 {
     struct values values = {0};
-    char tail[300];
-    *ns = output->wall_ns;
-    if (timing->kind == 'w')
+    dt_status status = DT_OK;
+    *times = (struct dt_times){.wall_ns = output->wall_ns, .peak_bytes = output->peak_bytes};
+    if (timing->kind == 'w') {
+        DT_TRY(DT_RESIZE(times->ns, 1));
+        times->ns[times->count++] = output->wall_ns;
         return DT_OK;
-    dt_status status = find_values(timing, output, &values);
-    double time = values.count > 0 ? median(&values) * timing->unit_ns : 0;
-    dt_timing_tail(output, tail, sizeof tail);
-    if (status == DT_OK && values.count == 0)
-        status = dt_fail(DT_FAILED, "the output has no time where --time says; %s%s",
-                         tail[0] != 0 ? "it ends with: " : "the command printed nothing", tail);
-    else if (status == DT_OK && !(time >= 1 && time < 1e18))
-        status = dt_fail(DT_FAILED, "the time %g s is not above zero; the output ends with: %s",
-                         time * 1e-9, tail);
+    }
+    if (timing->kind == 'j')
+        status = read_json(timing->path, &output->out, &values);
+    else
+        status = match(timing, &output->out, tick, context, &values);
+    if (timing->kind == 'r' && status == DT_OK)
+        status = match(timing, &output->err, tick, context, &values);
+    if (status == DT_OK)
+        status = take_all(timing, &values, output, times);
     free(values.at);
-    *ns = status == DT_OK ? (int64_t)time : 0;
     return status;
 }

@@ -22,9 +22,22 @@ struct dt_timing {
 /* What a command printed, and how long it took from start to end. */
 struct dt_child_output {
     struct dt_text out, err; /* standard output and error, owned */
+    bool cut;                /* they were too long: only the end is there */
     int64_t wall_ns;
     int64_t peak_bytes; /* of the largest of its processes */
+    bool exited_badly;  /* with a code that is not accepted, or by a signal */
+    int from[2];        /* where the two are read while anything has them open; -1: ended */
 };
+
+/* The times of a run: of each step where the command prints them. */
+struct dt_times {
+    int64_t *ns; /* [count], owned */
+    int count;
+    int64_t wall_ns, peak_bytes; /* of the run */
+};
+void dt_times_fini(struct dt_times *times);
+
+#define DT_TIMES_MOST 512 /* of a run: of more every second, third.. is taken */
 
 /* how: "wall" (from start to end), "regex:EXPRESSION" (POSIX extended; the number is its first group), "json:PATH" (of the last
  * line of output that is a JSON object, or else of the whole output). unit: "s", "ms", "us", "ns". DT_EUSAGE when either is
@@ -32,10 +45,12 @@ struct dt_child_output {
 dt_status dt_timing_init(struct dt_timing *timing, const char *how, const char *unit) DT_MUST_CHECK;
 void dt_timing_fini(struct dt_timing *timing);
 
-/* The time; of several (a regex that matches often, a JSON list) the median. DT_FAILED, with the last lines of the output, when
- * there is none or it is not above zero. */
+/* The times, in their order: of each match of a regex, within one line (lines end with a line feed or a carriage return), or of each item of a
+ * JSON list. tick is called a few times a second. DT_FAILED, with the last lines of the output, when there is none or one is not above
+ * zero; the errors of tick. */
 dt_status dt_timing_take(const struct dt_timing *timing, struct dt_child_output *output,
-                         int64_t *ns) DT_MUST_CHECK;
+                         dt_status (*tick)(void *context), void *context,
+                         struct dt_times *times) DT_MUST_CHECK;
 
 /* The last lines of the output, those of standard error if it has any, cut to the size of out. */
 void dt_timing_tail(struct dt_child_output *output, char out[], size_t room);

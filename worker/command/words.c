@@ -116,11 +116,28 @@ static dt_status refuse_name(const char *name, const struct dt_space *space)
     return status;
 }
 
+/* The labels of a parameter whose values are texts; NULL: numbers. */
+static const char *const *labels_of(const char *name, const struct dt_space *space)
+{
+    int axis = dt_space_find(space, name);
+    return axis >= 0 ? dt_space_axis(space, axis)->labels : NULL;
+}
+
+/* The quote that is open behind a character of a shell's text, quote being the one open before; 0: none. */
+static char next_quote(char quote, const char *at, bool escaped)
+{
+    if (escaped || (*at != '\'' && *at != '"' && *at != '`') || (quote != 0 && quote != *at))
+        return quote;
+    return quote == 0 ? *at : 0;
+}
+
 /* Marks the parameters that are placeholders of a word as used. */
-static dt_status check_word(const char *word, const struct dt_space *space, bool used[])
+static dt_status check_word(const char *word, bool shell, const struct dt_space *space, bool used[])
 {
     struct piece piece;
     int64_t constant;
+    char quote = 0;
+    bool escaped = false;
     for (; *word != 0; word += piece.size) {
         DT_TRY(next_piece(word, &piece));
         int axis = dt_space_find(space, piece.name);
@@ -128,15 +145,32 @@ static dt_status check_word(const char *word, const struct dt_space *space, bool
             used[axis] = true;
         else if (piece.name[0] != 0 && !dt_space_constant(space, piece.name, &constant))
             return refuse_name(piece.name, space);
+        if (shell && (quote != 0 || escaped) && labels_of(piece.name, space) != NULL)
+            return dt_fail(DT_EUSAGE,
+                           "the placeholder {%s} stands within quotes, where the shell would read "
+                           "its value: leave them out, a value stays one word without them",
+                           piece.name);
+        quote = piece.name[0] == 0 ? next_quote(quote, word, escaped) : quote;
+        escaped = *word == '\\' && !escaped && quote != '\'';
     }
     return DT_OK;
 }
 
-dt_status dt_line_check(const struct dt_command_line *command, const struct dt_space *space)
+dt_status dt_line_names(const struct dt_command_line *command, const struct dt_space *space)
+{
+    bool used[DT_AXES_MAX];
+    for (int i = 0; command->words[i] != NULL; i++)
+        DT_TRY(check_word(command->words[i], command->shell, space, used));
+    return DT_OK;
+}
+
+dt_status dt_lines_check(const struct dt_command_line *const lines[], int count,
+                         const struct dt_space *space)
 {
     bool used[DT_AXES_MAX] = {false};
-    for (int i = 0; command->words[i] != NULL; i++)
-        DT_TRY(check_word(command->words[i], space, used));
+    for (int k = 0; k < count; k++)
+        for (int i = 0; lines[k]->words[i] != NULL; i++)
+            DT_TRY(check_word(lines[k]->words[i], lines[k]->shell, space, used));
     for (int i = 0; i < dt_space_axes(space); i++) {
         const struct dt_axis *axis = dt_space_axis(space, i);
         if (!used[i] && axis->role != DT_ROLE_ENVIRONMENT)
@@ -148,8 +182,9 @@ dt_status dt_line_check(const struct dt_command_line *command, const struct dt_s
     return DT_OK;
 }
 
+/* The value in a plan. */
 static void add_value(const char *name, const struct dt_space *space, const struct dt_point *plan,
-                      bool shell, struct dt_text *word)
+                      struct dt_text *word)
 {
     int axis = dt_space_find(space, name);
     int64_t number = 0;
@@ -157,17 +192,15 @@ static void add_value(const char *name, const struct dt_space *space, const stru
         number = dt_point_value(space, plan, axis);
     else
         (void)dt_space_constant(space, name, &number);
-    const char *const *labels = axis >= 0 ? dt_space_axis(space, axis)->labels : NULL;
-    if (labels == NULL)
-        dt_text_add(word, "%lld", (long long)number);
-    else if (shell)
-        dt_text_add(word, "'%s'", labels[number]); /* a label has no quotes (space.h) */
-    else
+    const char *const *labels = labels_of(name, space);
+    if (labels != NULL)
         dt_text_add(word, "%s", labels[number]);
+    else
+        dt_text_add(word, "%lld", (long long)number);
 }
 
-static dt_status fill_word(const char *word, const struct dt_command_line *command,
-                           const struct dt_space *space, const struct dt_point *plan, char **out)
+static dt_status fill_word(const char *word, const struct dt_space *space,
+                           const struct dt_point *plan, char **out)
 {
     struct dt_text text = {0};
     struct piece piece;
@@ -181,10 +214,62 @@ static dt_status fill_word(const char *word, const struct dt_command_line *comma
         if (piece.name[0] == 0)
             dt_text_add_bytes(&text, &piece.literal, 1);
         else
-            add_value(piece.name, space, plan, command->shell, &text);
+            add_value(piece.name, space, plan, &text);
     }
     *out = dt_text_take(&text);
     return *out != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+/* sh -c "dittune_1=$1; shift 1; TEXT" sh VALUE, where TEXT has "$dittune_1" for the first placeholder of a text. */
+static dt_status fill_shell(const char *text, const struct dt_space *space,
+                            const struct dt_point *plan, char **words)
+{
+    struct dt_text body = {0}, script = {0}, value = {0};
+    struct piece piece;
+    dt_status status = DT_OK;
+    int count = 0;
+    for (; *text != 0 && status == DT_OK; text += status == DT_OK ? piece.size : 0) {
+        status = next_piece(text, &piece);
+        if (status < 0)
+            continue;
+        if (piece.name[0] == 0) {
+            dt_text_add_bytes(&body, &piece.literal, 1);
+        } else if (labels_of(piece.name, space) == NULL) {
+            add_value(piece.name, space, plan, &body);
+        } else if (count + 5 > DT_COMMAND_WORDS) {
+            status = dt_fail(DT_EUSAGE, "the command has more than %d placeholders", count);
+        } else {
+            add_value(piece.name, space, plan, &value);
+            dt_text_add(&value, "%s", "");
+            words[4 + count++] = dt_text_take(&value);
+            dt_text_add(&body, "\"$dittune_%d\"", count);
+        }
+    }
+    for (int i = 1; i <= count; i++)
+        dt_text_add(&script, i < 10 ? "dittune_%d=$%d; " : "dittune_%d=${%d}; ", i, i);
+    if (count > 0)
+        dt_text_add(&script, "shift %d; ", count);
+    dt_text_add_bytes(&script, dt_text_at(&body), body.size);
+    dt_text_add(&script, "%s", "");
+    words[2] = status == DT_OK ? dt_text_take(&script) : NULL;
+    if (status == DT_OK)
+        status = dt_text_status(&body);
+    dt_text_fini(&body);
+    dt_text_fini(&script);
+    dt_text_fini(&value);
+    return status;
+}
+
+/* The words around the script; a word that is missing ends the list, so that memory was short. */
+static dt_status fill_around(const struct dt_command_line *command, const struct dt_space *space,
+                             const struct dt_point *plan, char **words)
+{
+    words[0] = strdup("sh");
+    words[1] = strdup("-c");
+    words[3] = strdup("sh");
+    DT_TRY(fill_shell(command->words[2], space, plan, words));
+    bool all = words[0] != NULL && words[1] != NULL && words[2] != NULL && words[3] != NULL;
+    return all ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 
 dt_status dt_line_fill(const struct dt_command_line *command, const struct dt_space *space,
@@ -192,8 +277,10 @@ dt_status dt_line_fill(const struct dt_command_line *command, const struct dt_sp
 {
     char **words = calloc(DT_COMMAND_WORDS + 1, sizeof *words);
     dt_status status = words != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
-    for (int i = 0; status == DT_OK && command->words[i] != NULL; i++)
-        status = fill_word(command->words[i], command, space, plan, &words[i]);
+    if (command->shell && status == DT_OK)
+        status = fill_around(command, space, plan, words);
+    for (int i = 0; !command->shell && status == DT_OK && command->words[i] != NULL; i++)
+        status = fill_word(command->words[i], space, plan, &words[i]);
     if (status < 0) {
         dt_line_free(words);
         words = NULL;

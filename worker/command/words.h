@@ -2,7 +2,7 @@
 /* words - a command line with {placeholders} for the values of a plan
  *
  *     dt_line_read("torchrun --nproc-per-node {ranks} run.py", false, &command);
- *     dt_line_check(&command, space);              -- every name is known, every parameter is used
+ *     dt_lines_check(&line, 1, space);             -- every name is known, every parameter is used
  *     dt_line_fill(&command, space, plan, &argv);  -- one word stays one word, whatever the value
  *     dt_line_free(argv);
  *     dt_line_text(&command, space, &text);        -- the command again, in one spelling
@@ -16,7 +16,9 @@
 
 struct dt_command_line {
     char *words[DT_COMMAND_WORDS + 1]; /* owned, NULL-ended */
-    bool shell;                        /* words are "sh", "-c", text; values are quoted for sh */
+    /* Words are "sh", "-c", text. Values that are texts are parameters of sh, and only their names are in its text: whatever
+     * they hold, sh does not read it as its own language. */
+    bool shell;
 };
 
 /* Splits text into words at blanks, as sh does: '...', "..." and \ keep blanks; nothing else is special. With shell, text is
@@ -25,8 +27,13 @@ dt_status dt_line_read(const char *text, bool shell, struct dt_command_line *out
 void dt_line_fini(struct dt_command_line *command);
 
 /* DT_EUSAGE when a placeholder is neither a parameter nor a constant of the space, or when a parameter, other than an
- * environment variable, is in no word: its plans would be one and the same. */
-dt_status dt_line_check(const struct dt_command_line *command,
+ * environment variable, is in none of the lines: its plans would be one and the same. With shell also where a placeholder of a text stands
+ * within quotes, where its value would be read by the shell. */
+dt_status dt_lines_check(const struct dt_command_line *const lines[], int count,
+                         const struct dt_space *space) DT_MUST_CHECK;
+
+/* The same for the names of one line alone: a parameter may be missing. */
+dt_status dt_line_names(const struct dt_command_line *command,
                         const struct dt_space *space) DT_MUST_CHECK;
 
 /* The words of a plan in *argv, NULL-ended, owned by the caller. "{{" and "}}" are braces. */

@@ -16,7 +16,8 @@
  *     ancestor * LEVEL                  what connects two devices, an nvmlGpuTopologyLevel_t
  *     NAME DEVICE VALUE                 the other names stand below, each with its own value
  *
- * With OLD it is the library of an older driver: functions have the names they had before, and some are missing. */
+ * With OLD it is the library of an older driver: functions have the names they had before, and some are missing. With LISTED its devices can
+ * be listed, as those of a real one; without, only what knows a device's PCI bus id finds it. */
 #include "tests/fake_cuda/machine.h"
 
 #include <stdio.h>
@@ -155,6 +156,55 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *pci, struct device **device)
     *device = &devices[bus - BUS];
     return SUCCESS;
 }
+
+#ifdef LISTED
+struct pci {
+    char legacy[16];
+    unsigned domain, bus, device, id, subsystem;
+    char text[32];
+};
+
+int nvmlDeviceGetCount_v2(unsigned *count)
+{
+    *count = (unsigned)fake_settings.devices;
+    return SUCCESS;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, struct device **device)
+{
+    if (index >= (unsigned)fake_settings.devices)
+        return INVALID_ARGUMENT;
+    *device = &devices[index];
+    return SUCCESS;
+}
+
+int nvmlDeviceGetName(const struct device *device, char *name, unsigned length)
+{
+    (void)device;
+    snprintf(name, length, "NVIDIA H200");
+    return SUCCESS;
+}
+
+int nvmlDeviceGetUUID(const struct device *device, char *uuid, unsigned length)
+{
+    snprintf(uuid, length, "GPU-%d", device->index);
+    return SUCCESS;
+}
+
+int nvmlDeviceGetPciInfo_v3(const struct device *device, struct pci *pci)
+{
+    *pci = (struct pci){.bus = BUS + (unsigned)device->index};
+    return SUCCESS;
+}
+
+int nvmlDeviceGetCudaComputeCapability(const struct device *device, int *major, int *minor)
+{
+    (void)device;
+    *major = 9;
+    *minor = 0;
+    return SUCCESS;
+}
+#endif
 
 /* ---- memory and processes */
 

@@ -75,7 +75,7 @@ static void test_answers_become_values(void **state)
     assert_int_equal(prepared.output.rows, 2);
     assert_true(prepared.output.projection[1] == -1.0 && prepared.output.norm[1] == 1.5);
     assert_true(prepared.output.projection[3] != prepared.output.projection[3]); /* null is NAN */
-    assert_int_equal(dt_group_run(group, &(struct dt_steps){3, 2, DT_MODE_MEASURE, NULL},
+    assert_int_equal(dt_group_run(group, &(struct dt_steps){3, 2, DT_MODE_MEASURE, NULL, false},
                                   replay_deadline(), &run, &failure),
                      DT_OK);
     assert_int_equal(run.steps, 2);
@@ -189,7 +189,7 @@ static void test_samples_are_checked(void **state)
                  bad[i]);
         struct dt_group *group = start(text);
         assert_int_equal(prepare(group, &prepared, &failure), DT_OK);
-        assert_int_equal(dt_group_run(group, &(struct dt_steps){3, 2, DT_MODE_MEASURE, NULL},
+        assert_int_equal(dt_group_run(group, &(struct dt_steps){3, 2, DT_MODE_MEASURE, NULL, false},
                                       replay_deadline(), &run, &failure),
                          DT_FAILED);
         assert_int_equal(failure.outcome, DT_TRIAL_PROTOCOL);

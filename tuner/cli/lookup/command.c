@@ -35,7 +35,7 @@ static dt_status fill(const struct dt_command_line *command, const struct dt_spa
     struct dt_point point;
     char **argv = NULL;
     DT_TRY(dt_point_from_json(space, plan, &point));
-    DT_TRY(dt_line_check(command, space));
+    DT_TRY(dt_line_names(command, space));
     DT_TRY(dt_line_fill(command, space, &point, &argv));
     for (int i = 0; i < dt_space_axes(space); i++)
         if (dt_space_axis(space, i)->role == DT_ROLE_ENVIRONMENT)

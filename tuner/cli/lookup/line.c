@@ -53,7 +53,9 @@ static void add_private(const struct dt_options *options, struct dt_text *out)
     const char *const *words = options->worker.program.arguments;
     for (int i = 0; words[i] != NULL; i++) {
         dt_text_add(out, " ");
-        dt_quote(words[i] == options->command.text ? "..." : words[i], out);
+        bool hidden = words[i] == options->command.text || words[i] == options->command.prepare ||
+                      words[i] == options->command.cleanup;
+        dt_quote(hidden ? "..." : words[i], out);
     }
     dt_text_add(out, " --private");
 }

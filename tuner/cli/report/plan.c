@@ -127,6 +127,11 @@ void dt_report_warnings(const struct dt_result *result, struct dt_text *out)
                     result->throttling.count,
                     result->throttling.all ? "there were no others" : "they are left out");
     dt_device_report_warnings(result, out);
+    for (int i = 0; i < dt_remarks_count(result->report.remarks); i++) {
+        dt_text_add(out, "warning: ");
+        dt_remarks_text(result->report.remarks, i, out);
+        dt_text_add(out, "\n");
+    }
     if (series->outliers_severe > 0)
         dt_text_add(out, "note: %d severe outliers among %d samples (kept)\n",
                     series->outliers_severe, result->samples.n);
@@ -217,8 +222,8 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
         dt_report_image(target, result, "", out);
     }
     if (isfinite(result->verified_error))
-        dt_text_add(out, "\nverified    differs from the 1-rank plan by %.2g\n",
-                    result->verified_error);
+        dt_text_add(out, "\nverified    differs from the %s plan by %.2g\n",
+                    target->image.starts ? "default" : "1-rank", result->verified_error);
     else
         dt_text_add(out, "\nverified    no: the worker gave nothing to compare\n");
     dt_device_report_text(result, out);

@@ -31,6 +31,7 @@ dt_status dt_target_image(const struct dt_wanted *wanted, struct dt_target *targ
             target->image.step = units[i].doc;
     if (target->image.step == NULL)
         return dt_fail(DT_EUSAGE, "the worker's hello: 'unit' is none of step, image and run");
+    target->image.starts = word != NULL && strcmp(word, "run") == 0;
     target->image.whole = word != NULL && strcmp(word, "image") == 0;
     json_int_t steps = json_integer_value(json_object_get(told, "steps"));
     if (measured != NULL && !json_is_null(measured) &&

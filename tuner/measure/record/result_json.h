@@ -15,6 +15,8 @@
 #define DT_KIND_point     json_t *
 #define DT_KIND_requests  json_t *
 #define DT_KIND_times     json_t *
+#define DT_KIND_starts    json_t *
+#define DT_KIND_remarks   json_t *
 #define DT_KIND_phases    json_t *
 #define DT_KIND_exchanges json_t *
 #define DT_KIND_clock     json_t *
@@ -22,9 +24,9 @@
 #define DT_KIND_telemetry json_t *
 #define DT_KIND_names     json_t *
 #define DT_KIND_memory    json_t *
-extern const struct dt_kind dt_kind_point, dt_kind_requests, dt_kind_times, dt_kind_phases,
-    dt_kind_exchanges, dt_kind_clock, dt_kind_steps, dt_kind_telemetry, dt_kind_names,
-    dt_kind_memory;
+extern const struct dt_kind dt_kind_point, dt_kind_requests, dt_kind_times, dt_kind_starts,
+    dt_kind_remarks, dt_kind_phases, dt_kind_exchanges, dt_kind_clock, dt_kind_steps,
+    dt_kind_telemetry, dt_kind_names, dt_kind_memory;
 
 #include "base/record_structs.h"
 

@@ -49,6 +49,28 @@ static dt_status read_clock(const json_t *record, const char *what, struct dt_ru
     return DT_OK;
 }
 
+/* Steps of each run of a program, which add up to all. */
+static dt_status read_starts(const json_t *record, const char *what, struct dt_run *run)
+{
+    json_t *list;
+    int64_t left = run->steps;
+    if (!dt_json_has(record, "starts"))
+        return DT_OK;
+    DT_TRY(dt_json_array(record, what, "starts", &list));
+    run->starts = calloc(json_array_size(list) + 1, sizeof *run->starts);
+    if (run->starts == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_int_t steps = json_integer_value(json_array_get(list, i));
+        if (steps < 1 || steps > left)
+            return dt_fail(DT_EUSAGE, "%s: 'starts' do not add up to the steps of 'ns'", what);
+        left -= steps;
+        run->starts[run->start_count++] = (int)steps;
+    }
+    return left == 0 ? DT_OK
+                     : dt_fail(DT_EUSAGE, "%s: 'starts' do not add up to the steps of 'ns'", what);
+}
+
 static dt_status read_matrix(const json_t *record, const char *what, struct dt_result *result)
 {
     json_t *rows;
@@ -66,6 +88,8 @@ static dt_status read_matrix(const json_t *record, const char *what, struct dt_r
     for (int i = 0; status == DT_OK && i < run.steps; i++)
         status = read_row(json_array_get(rows, (size_t)i), what, i, run.ranks,
                           run.ns + (size_t)i * ranks);
+    if (status == DT_OK)
+        status = read_starts(record, what, &run);
     if (status == DT_OK)
         status = dt_result_add(result, &run, false);
     dt_run_fini(&run);

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/command/run.h"
+
+#include "worker/command/held.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RETRIES 1 /* when --retries is not given */
+
+static const char *const line_names[DT_RUN_LINES] = {"--prepare", "the command", "--cleanup"};
+
+void dt_tally_add(struct dt_tally *tally, const char *say)
+{
+    int i = 0;
+    while (i < tally->count && strcmp(tally->said[i].say, say) != 0)
+        i++;
+    if (i == DT_TALLY_MOST)
+        return;
+    if (i == tally->count) {
+        snprintf(tally->said[i].say, sizeof tally->said[i].say, "%s", say);
+        tally->said[i].runs = 0;
+        tally->count++;
+    }
+    tally->said[i].runs++;
+}
+
+/* ---- options */
+
+/* "90" or "90s", "500ms", "10m", "1h". */
+static dt_status read_time(const char *text, int64_t *ns)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}};
+    char *end;
+    double number = strtod(text, &end);
+    for (size_t i = 0; i < sizeof units / sizeof units[0] && end != text; i++) {
+        double seconds = number * units[i].seconds;
+        if (strcmp(end, units[i].name) != 0 || !(seconds >= 1e-3 && seconds < 1e9))
+            continue;
+        *ns = (int64_t)(seconds * 1e9);
+        return DT_OK;
+    }
+    return dt_fail(
+        DT_EUSAGE,
+        "--timeout '%s' is not a number of seconds above zero, or a time as 90s, 10m or 1h", text);
+}
+
+static dt_status read_retries(const char *text, int *retries)
+{
+    char *end;
+    long count = text != NULL ? strtol(text, &end, 10) : RETRIES;
+    if (text != NULL && (*text == 0 || *end != 0 || count < 0 || count > 1000))
+        return dt_fail(DT_EUSAGE, "--retries '%s' is not a number from 0 to 1000", text);
+    *retries = (int)count;
+    return DT_OK;
+}
+
+/* "3,77": codes that are as good as 0. */
+static dt_status read_codes(const char *text, bool accepted[256])
+{
+    accepted[0] = true;
+    for (const char *at = text; at != NULL && *at != '\0';) {
+        char *end;
+        long code = strtol(at, &end, 10);
+        if (end == at || code < 0 || code > 255 || (*end != ',' && *end != '\0') ||
+            (*end == ',' && end[1] == '\0'))
+            return dt_fail(DT_EUSAGE,
+                           "--accept-codes '%s' is not a list of exit codes from 0 to 255, as in "
+                           "3,77",
+                           text);
+        accepted[code] = true;
+        at = end + (*end == ',');
+    }
+    return text == NULL || *text != '\0'
+               ? DT_OK
+               : dt_fail(DT_EUSAGE, "--accept-codes is empty; give exit codes, as in 3,77");
+}
+
+static dt_status read_verification(struct dt_run_setup *runs, const struct dt_run_given *options)
+{
+    DT_TRY(dt_verify_init(&runs->verify, options->compare, options->tolerance, options->shell));
+    if (options->output[0] == '\0')
+        return dt_fail(DT_EUSAGE, "--verify-output needs the name of a file");
+    runs->output.words[0] = strdup(options->output);
+    return runs->output.words[0] != NULL ? dt_line_names(&runs->output, runs->space)
+                                         : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+dt_status dt_runs_init(struct dt_run_setup *runs, const struct dt_run_given *options,
+                       const struct dt_space *space)
+{
+    const struct dt_command_line *lines[DT_RUN_LINES];
+    const char *left = options->leftovers != NULL ? options->leftovers : "kill";
+    int count = 0;
+    DT_TRY(read_time(options->timeout != NULL ? options->timeout : "600", &runs->timeout_ns));
+    DT_TRY(read_retries(options->retries, &runs->retries));
+    DT_TRY(read_codes(options->accept, runs->accepted));
+    runs->space = space;
+    runs->leave_nothing = strcmp(left, "fail") == 0;
+    if (!runs->leave_nothing && strcmp(left, "kill") != 0)
+        return dt_fail(DT_EUSAGE, "--leftovers '%s' is neither kill nor fail", left);
+    DT_TRY(dt_timing_init(&runs->timing, options->time, options->unit));
+    for (int i = 0; i < DT_RUN_LINES; i++) {
+        if (options->lines[i] == NULL)
+            continue;
+        DT_TRY(dt_line_read(options->lines[i], options->shell, &runs->lines[i]));
+        lines[count++] = &runs->lines[i];
+    }
+    DT_TRY(dt_lines_check(lines, count, space));
+    return options->output != NULL ? read_verification(runs, options) : DT_OK;
+}
+
+void dt_runs_fini(struct dt_run_setup *runs)
+{
+    if (runs->reference[0] != '\0')
+        unlink(runs->reference);
+    dt_line_fini(&runs->output);
+    dt_line_fini(&runs->verify.command);
+    dt_timing_fini(&runs->timing);
+    for (int i = 0; i < DT_RUN_LINES; i++)
+        dt_line_fini(&runs->lines[i]);
+}
+
+static struct dt_point default_point(const struct dt_space *space)
+{
+    struct dt_point point = {{0}};
+    for (int i = 0; i < dt_space_axes(space); i++)
+        point.index[i] = dt_space_axis(space, i)->fallback;
+    return point;
+}
+
+dt_status dt_runs_fill(const struct dt_run_setup *runs, const struct dt_space *space,
+                       const struct dt_point *point, struct dt_run_plan *plan)
+{
+    dt_status status = DT_OK;
+    *plan = (struct dt_run_plan){.made = 0};
+    for (int i = 0; i < DT_RUN_LINES && status == DT_OK; i++)
+        if (runs->lines[i].words[0] != NULL)
+            status = dt_line_fill(&runs->lines[i], space, point, &plan->argv[i]);
+    if (runs->output.words[0] != NULL && status == DT_OK)
+        status = dt_line_fill(&runs->output, space, point, &plan->output);
+    const struct dt_point fallback = default_point(space);
+    plan->is_default = dt_point_equal(space, point, &fallback);
+    plan->point = *point;
+    if (status < 0)
+        dt_run_plan_fini(plan);
+    return status;
+}
+
+void dt_run_plan_fini(struct dt_run_plan *plan)
+{
+    for (int i = 0; i < DT_RUN_LINES; i++)
+        dt_line_free(plan->argv[i]);
+    dt_line_free(plan->output);
+    *plan = (struct dt_run_plan){.made = 0};
+}
+
+/* ---- a run */
+
+/* What is left of a run is ended, and its memory waited for. */
+static dt_status clear_away(const struct dt_run_setup *runs, struct dt_child_output *command,
+                            struct dt_wire *wire, const struct dt_held *held,
+                            struct dt_tally *tally)
+{
+    struct dt_leftovers left;
+    struct dt_text say = {0};
+    struct dt_error error = {DT_OK, ""};
+    dt_status status = dt_child_clear(command, wire, held, &left, &say);
+    dt_error_keep(&error, status);
+    if (say.size > 0)
+        dt_tally_add(tally, dt_text_at(&say));
+    if (left.count > 0) {
+        dt_text_clear(&say);
+        dt_text_add(&say, "left processes behind, which were ended: ");
+        dt_leftovers_names(&left, &say);
+        dt_tally_add(tally, dt_text_at(&say));
+        dt_error_keep(&error, dt_leftovers_refuse(&left, runs->leave_nothing));
+    }
+    dt_text_fini(&say);
+    return dt_error_raise(&error);
+}
+
+static dt_status run_line(const struct dt_run_setup *runs, const struct dt_run_plan *plan,
+                          enum dt_run_line line, struct dt_wire *wire,
+                          struct dt_child_output *output)
+{
+    const struct dt_child_rules rules = {runs->timeout_ns, runs->accepted, line_names[line]};
+    return dt_child_run(plan->argv[line], &rules, wire, output);
+}
+
+/* --cleanup also after a failure, but not without a controller. *again: it may go better the next time. */
+static dt_status run_once(const struct dt_run_setup *runs, struct dt_run_plan *plan,
+                          struct dt_wire *wire, struct dt_tally *tally, struct dt_times *times,
+                          bool *again)
+{
+    struct dt_child_output outputs[DT_RUN_LINES] = {
+        {.from = {-1, -1}}, {.from = {-1, -1}}, {.from = {-1, -1}}};
+    struct dt_error error = {DT_OK, ""};
+    struct dt_held held;
+    plan->made++;
+    tally->runs++;
+    dt_held_note(&held);
+    for (int i = 0; i < DT_RUN_LINES; i++) {
+        bool wanted = i == DT_RUN_CLEANUP ? error.status != DT_EDEAD : error.status == DT_OK;
+        if (plan->argv[i] == NULL || !wanted)
+            continue;
+        dt_status status = run_line(runs, plan, (enum dt_run_line)i, wire, &outputs[i]);
+        if (status == DT_OK && i == DT_RUN_COMMAND)
+            status = dt_timing_take(&runs->timing, &outputs[i], dt_child_beat, wire, times);
+        dt_error_keep(&error, status);
+    }
+    dt_error_keep(&error, clear_away(runs, &outputs[DT_RUN_COMMAND], wire, &held, tally));
+    *again = false;
+    for (int i = 0; i < DT_RUN_LINES; i++) {
+        *again = *again || outputs[i].exited_badly;
+        dt_child_output_fini(&outputs[i]);
+    }
+    *again = *again && error.status == DT_FAILED;
+    if (error.status < 0)
+        dt_times_fini(times);
+    return dt_error_raise(&error);
+}
+
+dt_status dt_runs_make(const struct dt_run_setup *runs, struct dt_run_plan *plan,
+                       struct dt_wire *wire, struct dt_tally *tally, struct dt_times *times)
+{
+    bool again = false;
+    *times = (struct dt_times){.count = 0};
+    dt_status status = run_once(runs, plan, wire, tally, times, &again);
+    for (int i = 0; i < runs->retries && again; i++) {
+        dt_tally_add(tally, "failed and were repeated");
+        status = run_once(runs, plan, wire, tally, times, &again);
+    }
+    if (status == DT_FAILED || status == DT_ENOMEM)
+        return dt_fail(status, "run %d: %s", plan->made, dt_message());
+    return status;
+}
+
+/* ---- verification */
+
+/* What tells whether a run wrote a file. */
+static struct stat look_at_file(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0)
+        info = (struct stat){.st_size = -1};
+    return info;
+}
+
+static dt_status check_written(const char *path, const struct stat *before)
+{
+    struct stat now = look_at_file(path);
+    if (now.st_size < 0)
+        return dt_fail(DT_FAILED, "the command did not write %s (--verify-output)", path);
+    if (now.st_ino == before->st_ino && now.st_size == before->st_size &&
+        now.st_mtim.tv_sec == before->st_mtim.tv_sec &&
+        now.st_mtim.tv_nsec == before->st_mtim.tv_nsec)
+        return dt_fail(DT_FAILED, "the command did not write %s (--verify-output): it is as it was",
+                       path);
+    return DT_OK;
+}
+
+static dt_status run_and_look(const struct dt_run_setup *runs, struct dt_run_plan *plan,
+                              struct dt_wire *wire, struct dt_tally *tally, struct dt_times *times)
+{
+    struct stat before = look_at_file(plan->output[0]);
+    DT_TRY(dt_runs_make(runs, plan, wire, tally, times));
+    dt_status status = check_written(plan->output[0], &before);
+    if (status < 0)
+        dt_times_fini(times);
+    return status;
+}
+
+/* Keeps the file of the default plan, which was just written. */
+static dt_status keep_reference(struct dt_run_setup *runs, const char *path)
+{
+    const char *folder = getenv("TMPDIR");
+    char copy[sizeof runs->reference];
+    snprintf(copy, sizeof copy, "%s/dittune-reference-%d", folder != NULL ? folder : "/tmp",
+             (int)getpid());
+    DT_TRY(dt_verify_copy(path, copy));
+    memcpy(runs->reference, copy, sizeof copy);
+    return DT_OK;
+}
+
+/* Variables of the point's environment, as this process was started with those of the plans that it runs. */
+static void set_environment(const struct dt_space *space, const struct dt_point *point)
+{
+    for (int i = 0; i < dt_space_axes(space); i++) {
+        const struct dt_axis *axis = dt_space_axis(space, i);
+        char number[32];
+        int64_t value = dt_point_value(space, point, i);
+        if (axis->role != DT_ROLE_ENVIRONMENT)
+            continue;
+        snprintf(number, sizeof number, "%lld", (long long)value);
+        setenv(axis->variable != NULL ? axis->variable : axis->name,
+               axis->labels != NULL ? axis->labels[value] : number, 1);
+    }
+}
+
+/* Runs the default plan, whose file the others are compared with. */
+static dt_status make_reference(struct dt_run_setup *runs, const struct dt_point *now,
+                                struct dt_wire *wire, struct dt_tally *tally)
+{
+    const struct dt_point fallback = default_point(runs->space);
+    struct dt_run_plan plan;
+    struct dt_times times = {.count = 0};
+    DT_TRY(dt_runs_fill(runs, runs->space, &fallback, &plan));
+    set_environment(runs->space, &fallback);
+    dt_status status = run_and_look(runs, &plan, wire, tally, &times);
+    if (status == DT_OK)
+        status = keep_reference(runs, plan.output[0]);
+    set_environment(runs->space, now);
+    dt_times_fini(&times);
+    dt_run_plan_fini(&plan);
+    return status;
+}
+
+/* By a command, which gets both files. */
+static dt_status compare_by_command(const struct dt_run_setup *runs, const struct dt_run_plan *plan,
+                                    struct dt_wire *wire)
+{
+    static const bool accepted[256] = {true};
+    const struct dt_child_rules rules = {runs->timeout_ns, accepted, "the command of --compare"};
+    struct dt_child_output output;
+    struct dt_leftovers left;
+    struct dt_held none = {.count = 0};
+    struct dt_text say = {0};
+    const struct dt_point any = default_point(runs->space);
+    char **argv = NULL;
+    int count = 0;
+    DT_TRY(dt_line_fill(&runs->verify.command, runs->space, &any, &argv));
+    while (argv[count] != NULL)
+        count++;
+    if (count + 2 > DT_COMMAND_WORDS) {
+        dt_line_free(argv);
+        return dt_fail(DT_EUSAGE, "the command of --compare has too many words");
+    }
+    argv[count] = strdup(plan->output[0]);
+    argv[count + 1] = argv[count] != NULL ? strdup(runs->reference) : NULL;
+    dt_status status = argv[count] != NULL && argv[count + 1] != NULL
+                           ? dt_child_run(argv, &rules, wire, &output)
+                           : dt_fail(DT_ENOMEM, "out of memory");
+    if (argv[count] != NULL && argv[count + 1] != NULL) {
+        bool disagrees = status == DT_FAILED && output.exited_badly;
+        struct dt_error error = {DT_OK, ""};
+        dt_error_keep(&error, status);
+        dt_error_keep(&error, dt_child_clear(&output, wire, &none, &left, &say));
+        dt_child_output_fini(&output);
+        status = dt_error_raise(&error);
+        if (disagrees)
+            status =
+                dt_fail(DT_DONE, "the output differs from the default plan's: %s", dt_message());
+    }
+    dt_text_fini(&say);
+    dt_line_free(argv);
+    return status;
+}
+
+static dt_status compare(const struct dt_run_setup *runs, const struct dt_run_plan *plan,
+                         struct dt_wire *wire, double *error)
+{
+    const char *path = plan->output[0];
+    int64_t line = 0;
+    if (runs->verify.kind == 'c')
+        return compare_by_command(runs, plan, wire);
+    if (runs->verify.kind == 'n') {
+        dt_status status = dt_verify_npy(path, runs->reference, error);
+        return status != DT_OK || *error <= runs->verify.tolerance
+                   ? status
+                   : dt_fail(DT_DONE,
+                             "the output differs from the default plan's by %.2g, allowed %.2g "
+                             "(--tolerance)",
+                             *error, runs->verify.tolerance);
+    }
+    dt_status status = dt_verify_text(path, runs->reference, &line);
+    *error = status == DT_OK ? 0 : NAN;
+    return status == DT_DONE
+               ? dt_fail(DT_DONE, "the output differs from the default plan's in line %lld",
+                         (long long)line)
+               : status;
+}
+
+dt_status dt_runs_verified(struct dt_run_setup *runs, struct dt_run_plan *plan,
+                           struct dt_wire *wire, struct dt_tally *tally, struct dt_times *times,
+                           double *error)
+{
+    *error = NAN;
+    *times = (struct dt_times){.count = 0};
+    if (plan->output == NULL)
+        return dt_runs_make(runs, plan, wire, tally, times);
+    if (runs->reference[0] == '\0' && !plan->is_default) {
+        dt_status made = make_reference(runs, &plan->point, wire, tally);
+        if (made == DT_FAILED || made == DT_ENOMEM)
+            return dt_fail(made, "the default plan, whose output others are compared with: %s",
+                           dt_message());
+        DT_TRY(made);
+    }
+    DT_TRY(run_and_look(runs, plan, wire, tally, times));
+    dt_status status = runs->reference[0] == '\0' ? keep_reference(runs, plan->output[0]) : DT_OK;
+    if (status == DT_OK && plan->is_default)
+        *error = 0;
+    if (status == DT_OK && !plan->is_default)
+        status = compare(runs, plan, wire, error);
+    if (status != DT_OK)
+        dt_times_fini(times);
+    return status;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* run - one run of a plan: --prepare, the command, --cleanup, and again where it failed
+ *
+ *     dt_runs_init(&runs, &options, space);
+ *     dt_runs_fill(&runs, space, &point, &plan);          -- the words of a plan
+ *     dt_runs_make(&runs, &plan, wire, &tally, &times);   -- a run, to the end of all that it started
+ *     dt_times_fini(&times);
+ *     dt_run_plan_fini(&plan);
+ *     dt_runs_fini(&runs);
+ */
+#ifndef DT_WORKER_COMMAND_RUN_H
+#define DT_WORKER_COMMAND_RUN_H
+
+#include "worker/command/child.h"
+#include "worker/command/verify.h"
+
+/* In the order in which they run; the last compares the output of two runs. */
+enum dt_run_line { DT_RUN_PREPARE, DT_RUN_COMMAND, DT_RUN_CLEANUP, DT_RUN_LINES };
+
+/* Options as they are given; NULL: not given. */
+struct dt_run_given {
+    const char *lines[DT_RUN_LINES]; /* --prepare, --command, --cleanup */
+    const char *time, *unit, *timeout, *retries, *accept, *leftovers;
+    const char *output, *compare, *tolerance; /* --verify-output .. */
+    bool shell;
+};
+
+struct dt_run_setup {
+    const struct dt_space *space;
+    struct dt_command_line lines[DT_RUN_LINES]; /* without words: not given */
+    struct dt_timing timing;
+    int64_t timeout_ns;
+    int retries;        /* of a run whose command exits with a code that is not accepted */
+    bool leave_nothing; /* any process that is left behind fails the run */
+    bool accepted[256]; /* exit codes */
+    struct dt_command_line output; /* one word: the file that is verified; none: nothing is */
+    struct dt_verify_rules verify;
+    char reference[4096]; /* copy of the default plan's file; "": there is none yet */
+};
+
+struct dt_run_plan {
+    char **argv[DT_RUN_LINES]; /* owned; NULL: none */
+    char **output;             /* one word; NULL: nothing is verified */
+    struct dt_point point;
+    bool is_default;
+    int made; /* runs so far */
+};
+
+/* What is to be told of several runs. */
+#define DT_TALLY_MOST 8
+struct dt_tally {
+    int runs, count;
+    struct {
+        char say[200]; /* what those runs did: "failed and were repeated" */
+        int runs;
+    } said[DT_TALLY_MOST];
+};
+void dt_tally_add(struct dt_tally *tally, const char *say);
+
+/* The options' faults: DT_EUSAGE. */
+dt_status dt_runs_init(struct dt_run_setup *runs, const struct dt_run_given *options,
+                       const struct dt_space *space) DT_MUST_CHECK;
+void dt_runs_fini(struct dt_run_setup *runs);
+
+dt_status dt_runs_fill(const struct dt_run_setup *runs, const struct dt_space *space,
+                       const struct dt_point *point, struct dt_run_plan *plan) DT_MUST_CHECK;
+void dt_run_plan_fini(struct dt_run_plan *plan);
+
+/* A run that fails is repeated as often as asked; *times: of the one that did not, owned by the caller, empty after a failure. When this
+ * returns nothing of the run is there: no process, and no memory of a GPU, unless *tally says so. Failures as those of child.h; the
+ * sentence begins with the number of the run. */
+dt_status dt_runs_make(const struct dt_run_setup *runs, struct dt_run_plan *plan,
+                       struct dt_wire *wire, struct dt_tally *tally,
+                       struct dt_times *times) DT_MUST_CHECK;
+
+/* A run whose output is compared with that of the default plan, which runs first if it has not run in this process. *error: relative;
+ * NAN: not known. DT_DONE: the output is wrong, with the sentence. */
+dt_status dt_runs_verified(struct dt_run_setup *runs, struct dt_run_plan *plan,
+                           struct dt_wire *wire, struct dt_tally *tally, struct dt_times *times,
+                           double *error) DT_MUST_CHECK;
+
+#endif
