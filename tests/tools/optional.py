@@ -155,7 +155,7 @@ for version, major in (("2022.2.1", "2"), ("2023.2.0", "3")):
 # ---- what is left
 
 if FULL:
-    done = t.run("cmake", "--build", folder)
+    done = t.run("cmake", "--build", folder, timeout=7200)
     t.check("what is left is built", done.code == 0, done)
     done = t.run(folder / "dittune", "tune", "--budget", "30s", "--devices", "1", "--json", timeout=600)
     t.check("and tunes plans of one rank", done.code in (0, 6) and done.json is not None, done)

@@ -5,13 +5,14 @@ give as the engine's own call, and `dittune check` judges it. $DITTUNE_ENGINES n
 import json
 import os
 import pathlib
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import BUILD, SOURCE, Dittune, skip
 
 PYTHON = pathlib.Path(os.environ.get("DITTUNE_ENGINES", BUILD / "engines")) / "bin/python"
-if not PYTHON.exists():
+if not PYTHON.exists() or subprocess.run([PYTHON, "-c", "import diffusers"], check=False, capture_output=True).returncode:
     skip("$DITTUNE_ENGINES names no virtual environment with diffusers; workers_engine_diffusers makes one")
 sys.path.insert(0, str(SOURCE / "workers"))
 import dittune
