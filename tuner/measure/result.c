@@ -331,6 +331,11 @@ dt_status dt_result_status(const struct dt_result *result)
     }
 }
 
+double dt_result_slowdown(const struct dt_result *result)
+{
+    return result->slowdown > 0 ? result->slowdown : 1;
+}
+
 struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_target *target)
 {
     struct dt_trial trial = {.point = result->point,
@@ -344,10 +349,12 @@ struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_
     memcpy(trial.cause, result->cause, sizeof trial.cause);
     if (result->outcome == DT_TRIAL_OK || result->outcome == DT_TRIAL_SLOW) {
         const struct dt_objective *objective = target->objective;
-        trial.value = objective->value(result->summary.median, result->batch, result->devices);
-        trial.low = objective->value(result->summary.interval.low, result->batch, result->devices);
+        const struct dt_summary *summary = &result->summary;
+        double times = dt_result_slowdown(result);
+        trial.value = objective->value(summary->median / times, result->batch, result->devices);
+        trial.low = objective->value(summary->interval.low / times, result->batch, result->devices);
         trial.high =
-            objective->value(result->summary.interval.high, result->batch, result->devices);
+            objective->value(summary->interval.high / times, result->batch, result->devices);
         double variance = dt_stats_log_variance(&result->summary);
         trial.variance = isfinite(variance) ? variance : 0;
     }

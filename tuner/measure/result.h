@@ -62,7 +62,10 @@ struct dt_result {
     double cold_seconds;   /* the first step, slowest rank */
     double verified_error; /* relative, worst image; NAN when not verified */
     double busy; /* mean cores that our own processes kept busy during the trial; NAN: not known */
-    double others;       /* mean cores that others kept busy during the trial; NAN: not known */
+    double others; /* mean cores that others kept busy during the trial; NAN: not known */
+    /* how many times as long plans took then as at the session's begin, by its incumbent (tuner/session/visits.h); 0: not known */
+    double slowdown;
+    bool undone;         /* the machine was slower then, so the plan is tried again */
     double predicted;    /* by the session's prior, over the default's value; 0: not known */
     double cost_seconds; /* wall time the trial took */
     /* part of cost_seconds spent on the reference of its batch; not recorded */
@@ -111,7 +114,9 @@ dt_status dt_result_status(const struct dt_result *result) DT_MUST_CHECK;
 /* Computes ranks, samples and skew of the result's n steady steps at ns; allocates room. */
 dt_status dt_result_sum(struct dt_result *result, const long long *ns) DT_MUST_CHECK;
 
-/* The objective's value, smaller is better, and its interval; NAN when there is none. */
+double dt_result_slowdown(const struct dt_result *result); /* 1 where it is not known */
+
+/* The objective's value, smaller is better, and its interval, as they are without the slowdown; NAN when there is none. */
 struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_target *target);
 
 #endif

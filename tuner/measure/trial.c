@@ -91,14 +91,16 @@ static int values_of(const struct dt_target *target, const struct dt_result *res
 
 /* Races against the incumbent; waits while throttled samples are being replaced. */
 static enum dt_race_next race(const struct dt_target *target, const struct dt_result *result,
-                              const struct dt_result *rival)
+                              const struct dt_measure *how)
 {
     double ours[1 + MOST_STEPS] = {result->cold_seconds}, best[MOST_STEPS];
     int until;
-    if (rival == NULL || result->throttling.waits)
+    if (how->incumbent == NULL || result->throttling.waits)
         return DT_RACE_MORE;
     struct dt_race race = {
-        .best = best, .best_count = values_of(target, rival, best), .most = MOST_STEPS};
+        .best = best, .best_count = values_of(target, how->incumbent, best), .most = MOST_STEPS};
+    for (int i = 0; i < race.best_count && how->incumbent_times > 0; i++)
+        best[i] *= how->incumbent_times;
     return dt_race_look(&race, ours, 1 + values_of(target, result, ours + 1), &until);
 }
 
@@ -143,7 +145,7 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
         if (result->outcome != DT_TRIAL_OK)
             return DT_OK;
         DT_TRY(dt_result_look(result));
-        enum dt_race_next next = race(rig->target, result, how->incumbent);
+        enum dt_race_next next = race(rig->target, result, how);
         if (next == DT_RACE_DROP) {
             result->outcome = DT_TRIAL_SLOW;
             snprintf(result->cause, sizeof result->cause, "dropped after %d samples",

@@ -14,9 +14,10 @@ struct dt_measure {
     double half_width;
     /* Best plan so far: sampling stops once this one is shown to be slower; NULL: never. */
     const struct dt_result *incumbent;
-    bool peak;      /* also measure the GEMM peak */
-    bool exchanges; /* also time the plan's exchanges by themselves */
-    int trace;      /* also look at the parts of so many steps, after all others; 0: not */
+    double incumbent_times; /* its steps take so many times as long now; 0: as long as then */
+    bool peak;              /* also measure the GEMM peak */
+    bool exchanges;         /* also time the plan's exchanges by themselves */
+    int trace;              /* also look at the parts of so many steps, after all others; 0: not */
     /* called for each measured process */
     dt_status (*keep)(void *context, const struct dt_result *result);
     void *context;

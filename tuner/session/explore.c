@@ -9,6 +9,7 @@
 #include "tuner/session/record.h"
 #include "tuner/session/trials.h"
 #include "tuner/session/verdict.h"
+#include "tuner/session/visits.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -229,7 +230,7 @@ static dt_status open_search(struct dt_session *session)
     DT_TRY(new_search(session, &opts, &search->running));
     for (int i = 0; i < session->count; i++) {
         struct dt_trial trial = told(session, &session->trials[i]);
-        if (dt_session_counts(session, i))
+        if (dt_session_counts(session, i) && !session->trials[i].undone)
             dt_search_tell(search->running, &trial);
     }
     dt_status status = dt_search_ask(search->running, &search->next);
@@ -245,6 +246,19 @@ static double next_seconds(const struct dt_session *session)
 {
     struct room room = room_for_trials(session);
     return ROUGH * (room.trial + room.load);
+}
+
+/* Visits the incumbent when it is due; the search is told what plans that were tried again did. */
+static dt_status visit(struct dt_session *session)
+{
+    int count = session->count;
+    dt_status status = dt_visits_make(session);
+    for (int i = count; i < session->count; i++) {
+        struct dt_trial trial = told(session, &session->trials[i]);
+        if (dt_session_counts(session, i))
+            dt_search_tell(session->search.running, &trial);
+    }
+    return status;
 }
 
 /* Trials until the end of the time for them. whole: only those that are expected to end until then. DT_DONE: no plan is left, or
@@ -267,6 +281,9 @@ static dt_status run(struct dt_session *session, bool whole)
         dt_search_tell(search->running, &trial);
         search->asked = false;
         search->chance = dt_search_chance(search->running);
+        status = visit(session);
+        if (status != DT_OK)
+            break;
     }
     return status;
 }
@@ -297,9 +314,13 @@ dt_status dt_explore(struct dt_session *session)
 {
     leave_time_for_finals(session);
     DT_TRY(try_stored(session));
+    session->pace.at_ns = dt_clock_ns();
+    session->pace.since = session->pace.from = session->count;
     dt_status status = open_search(session);
     if (status == DT_OK)
         status = run(session, false);
+    if (status == DT_DONE)
+        DT_TRY(visit(session));
     if (status >= 0)
         end_search(session, status == DT_DONE);
     if (status == DT_DONE)

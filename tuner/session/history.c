@@ -122,6 +122,11 @@ dt_status dt_history_recheck(const struct dt_session *session, const struct dt_r
     return add_trial(session, "recheck", result);
 }
 
+dt_status dt_history_visit(const struct dt_session *session, const struct dt_result *result)
+{
+    return add_trial(session, "visit", result);
+}
+
 static json_t *link_json(const struct dt_host_link *link)
 {
     return link->known

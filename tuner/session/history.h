@@ -15,7 +15,8 @@ dt_status dt_history_begin(const struct dt_session *session, json_t *identity) D
 /* The search and its inputs. */
 dt_status dt_history_search(const struct dt_session *session,
                             const struct dt_search_opts *opts) DT_MUST_CHECK;
-/* The session that this one goes on with; a plan, whose trial begins ("begin") or which ran when a session ended ("lost"). */
+/* The session that this one goes on with; a plan, whose trial begins ("begin"), which ran when a session ended ("lost"), or whose trial does
+ * not count any more ("undone"). */
 dt_status dt_history_resumed(const struct dt_session *session) DT_MUST_CHECK;
 /* All of it has been taken over. */
 dt_status dt_history_taken(const struct dt_session *session) DT_MUST_CHECK;
@@ -26,6 +27,9 @@ dt_status dt_history_trial(const struct dt_session *session,
 /* The default plan, measured again by a session that goes on with another. */
 dt_status dt_history_recheck(const struct dt_session *session,
                              const struct dt_result *result) DT_MUST_CHECK;
+/* The incumbent, measured again. */
+dt_status dt_history_visit(const struct dt_session *session,
+                           const struct dt_result *result) DT_MUST_CHECK;
 dt_status dt_history_links(const struct dt_session *session, const struct dt_host_link *inside,
                            const struct dt_host_link *across) DT_MUST_CHECK;
 dt_status dt_history_searched(const struct dt_session *session) DT_MUST_CHECK; /* its end */

@@ -268,16 +268,19 @@ static void take_record(const json_t *record, void *context)
     struct take *take = context;
     struct dt_point point;
     bool begins = is_kind(record, "begin"), lost = is_kind(record, "lost");
+    bool undone = is_kind(record, "undone");
     if (take->status < 0)
         return;
     if (is_kind(record, "trial"))
         take_trial(take, record);
     remember(take, record);
-    if (!(begins || lost) ||
+    if (!(begins || lost || undone) ||
         dt_target_stored(take->session->target, json_object_get(record, "plan"), &point) != DT_OK)
         return;
     if (lost)
         lose(take, &point);
+    if (undone)
+        dt_session_undo(take->session, &point);
     take->open = take->open || begins;
     take->begun = begins ? point : take->begun;
 }

@@ -52,6 +52,14 @@ struct dt_session_clock {
     double elapsed_seconds;
 };
 
+/* The machine's pace, by visits of the incumbent (visits.h). */
+struct dt_session_pace {
+    double level;        /* times as long as at first that its steps take now; 0: no visit so far */
+    int from, since;     /* trials before this level began, and before the last visit */
+    int64_t at_ns;       /* when that visit ended, or the search began */
+    double cost_seconds; /* of the last visit; 0: none */
+};
+
 /* The search of a session. */
 struct dt_session_search {
     const char *strategy;      /* as requested; borrowed */
@@ -136,6 +144,7 @@ struct dt_session {
     struct dt_point against;
     bool has_against;
     struct dt_session_clock clock;
+    struct dt_session_pace pace;
     struct dt_session_search search;
     struct dt_session_finals finals;
     /* of a session that compared twice: what it found before (dt_verdict_settle); entrant_count 0: nothing */
@@ -162,6 +171,9 @@ dt_status dt_session_run(struct dt_session *session) DT_MUST_CHECK;
 void dt_session_note(const struct dt_session *session, const char *format, ...) DT_FORMAT(2, 3);
 void dt_session_fini(struct dt_session *session);
 
+/* The point's trial decides nothing until its plan is tried again. */
+void dt_session_undo(struct dt_session *session, const struct dt_point *point);
+
 /* Appends a trial, which the session then owns. */
 dt_status dt_session_keep(struct dt_session *session, const struct dt_result *result) DT_MUST_CHECK;
 
@@ -184,7 +196,7 @@ const struct dt_entrant *dt_session_entrant(const struct dt_session *session,
 
 /* ---- judged from its samples (verdict.c, tried.c) */
 
-/* The result is ok and keeps --max-latency. */
+/* The result is ok, was not undone, and keeps --max-latency. */
 bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result);
 
 /* Plans of the space whose last attempt was not interrupted; *failed: how many of them failed. */

@@ -8,6 +8,7 @@
 #include "tuner/session/history.h"
 #include "tuner/session/record.h"
 #include "tuner/session/verdict.h"
+#include "tuner/session/visits.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -140,6 +141,7 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
                              .rest_ns = dt_clock_ns() + (int64_t)(rest * (double)all),
                              .half_width = HALF_WIDTH,
                              .incumbent = racing ? dt_session_leader(session) : NULL};
+    how.incumbent_times = dt_visits_times(session, how.incumbent);
     if (session->count == 0) { /* a slow start of the machine must not count against a plan */
         how.warm_seconds = fmin(SOAK_SECONDS, SOAK_SHARE * (double)all * 1e-9);
         how.peak = wants_peak(session->target);
@@ -166,6 +168,7 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
         return status;
     }
     result.predicted = predict(session, point);
+    result.slowdown = session->pace.level;
     int64_t took = (int64_t)(result.cost_seconds * 1e9);
     if (result.samples.n > 0 && took > session->slowest_ns)
         session->slowest_ns = took;
@@ -294,43 +297,52 @@ dt_status dt_trials_strays(struct dt_session *session)
     return DT_OK;
 }
 
-/* The trial that counts for its plan was disturbed, and the plan was tried fewer than three times. */
-static bool may_be_better(const struct dt_session *session, int i)
+bool dt_trials_may_try(const struct dt_session *session, const struct dt_point *point)
 {
-    const struct dt_result *trial = &session->trials[i];
     int attempts = 0;
-    if (!dt_session_counts(session, i) || !(trial->others > DT_OTHERS_MOST) ||
-        trial->samples.n == 0)
-        return false;
-    for (int k = 0; k < session->count; k++)
-        attempts +=
-            dt_point_equal(session->target->space, &session->trials[k].point, &trial->point);
+    for (int i = 0; i < session->count; i++)
+        attempts += dt_point_equal(session->target->space, &session->trials[i].point, point);
     return attempts < DISTURBED_ATTEMPTS;
 }
 
-/* The fastest of them; -1: none. */
-static int most_promising(const struct dt_session *session)
+/* The fastest plan whose trial was disturbed or undone, and that was tried fewer than three times; -1: none. undone: only of those. */
+static int most_promising(const struct dt_session *session, bool undone)
 {
     int best = -1;
-    for (int i = 0; i < session->count; i++)
-        if (may_be_better(session, i) &&
-            (best < 0 || session->trials[i].summary.median < session->trials[best].summary.median))
+    for (int i = 0; i < session->count; i++) {
+        const struct dt_result *trial = &session->trials[i];
+        bool disturbed = trial->others > DT_OTHERS_MOST && !undone;
+        if (dt_session_counts(session, i) && (disturbed || trial->undone) && trial->samples.n > 0 &&
+            (best < 0 || trial->summary.median < session->trials[best].summary.median) &&
+            dt_trials_may_try(session, &trial->point))
             best = i;
+    }
     return best;
+}
+
+static dt_status try_promising(struct dt_session *session, int at)
+{
+    struct dt_point point = session->trials[at].point;
+    return dt_trials_try(session, &point, !dt_trials_is_known(session, &point), AGAIN_SHARE);
+}
+
+dt_status dt_trials_undone(struct dt_session *session)
+{
+    int at = most_promising(session, true);
+    return at >= 0 && dt_clock_ns() < session->clock.search_deadline_ns ? try_promising(session, at)
+                                                                        : DT_OK;
 }
 
 dt_status dt_trials_disturbed(struct dt_session *session)
 {
     int64_t all = session->clock.deadline_ns - session->clock.began_ns;
     int64_t end = session->clock.began_ns + (int64_t)(DISTURBED_SHARE * (double)all);
-    int at = most_promising(session);
+    int at = most_promising(session, false);
     if (at >= 0 && session->clock.search_deadline_ns < end)
         session->clock.search_deadline_ns = end;
     for (; at >= 0 && dt_clock_ns() < session->clock.search_deadline_ns;
-         at = most_promising(session)) {
-        struct dt_point point = session->trials[at].point;
-        DT_TRY(dt_trials_try(session, &point, !dt_trials_is_known(session, &point), AGAIN_SHARE));
-    }
+         at = most_promising(session, false))
+        DT_TRY(try_promising(session, at));
     return DT_OK;
 }
 

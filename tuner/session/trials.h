@@ -25,6 +25,12 @@ dt_status dt_trials_strays(struct dt_session *session) DT_MUST_CHECK;
  * a little beyond: load hits plans unequally, and those that it dropped may be the best. */
 dt_status dt_trials_disturbed(struct dt_session *session) DT_MUST_CHECK;
 
+/* The most promising plan of those whose trials a visit of the incumbent undid (visits.h), if there is one. */
+dt_status dt_trials_undone(struct dt_session *session) DT_MUST_CHECK;
+
+/* It was tried fewer than three times. */
+bool dt_trials_may_try(const struct dt_session *session, const struct dt_point *point);
+
 /* The last attempt of the known plans, before the final comparison: they get half of the remaining time. */
 dt_status dt_trials_last(struct dt_session *session) DT_MUST_CHECK;
 

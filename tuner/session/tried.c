@@ -84,6 +84,14 @@ static void find_leader(struct dt_session *session)
     }
 }
 
+void dt_session_undo(struct dt_session *session, const struct dt_point *point)
+{
+    int slot = session->tried.room > 0 ? *slot_of(session, point) : 0;
+    if (slot > 0)
+        session->trials[slot - 1].undone = true;
+    find_leader(session);
+}
+
 dt_status dt_session_keep(struct dt_session *session, const struct dt_result *result)
 {
     const struct dt_result *leader = dt_session_leader(session);

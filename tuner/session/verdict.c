@@ -7,7 +7,7 @@
 
 bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result)
 {
-    if (result->outcome != DT_TRIAL_OK || result->samples.n == 0)
+    if (result->outcome != DT_TRIAL_OK || result->samples.n == 0 || result->undone)
         return false;
     double most = (double)session->job->max_latency_ns * 1e-9;
     if (dt_target_wrong(session->target, &result->point, result->verified_error))

@@ -75,6 +75,7 @@ json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *ta
         .peak_bytes = result->peak_bytes,
         .verified_error = result->verified_error,
         .others = result->others,
+        .slowdown = result->slowdown > 0 ? result->slowdown : NAN,
         .predicted = result->predicted > 0 ? result->predicted : NAN,
         .cost_ns = dt_ns_of(result->cost_seconds),
         .least = report->warm_up_steps,
@@ -116,6 +117,7 @@ static dt_status read_facts(const struct dt_measurement *measurement, const char
     result->verified_error = measurement->verified_error;
     result->peak_bytes = measurement->peak_bytes;
     result->others = measurement->others;
+    result->slowdown = measurement->slowdown > 0 ? measurement->slowdown : 0;
     result->predicted = measurement->predicted > 0 ? measurement->predicted : 0;
     report->flop_peak = measurement->flop_peak > 0 ? measurement->flop_peak : 0;
     report->copy_peak = measurement->copy_peak > 0 ? measurement->copy_peak : 0;

@@ -44,6 +44,16 @@ static dt_status read_trial(struct dt_replay *replay, const json_t *record, cons
     return status;
 }
 
+static dt_status read_undone(struct dt_replay *replay, const json_t *record, const char *what)
+{
+    struct dt_session *session = &replay->session;
+    struct dt_point point;
+    (void)what;
+    DT_TRY(dt_point_read(replay->target->space, json_object_get(record, "plan"), &point));
+    dt_session_undo(session, &point);
+    return DT_OK;
+}
+
 static void free_entrants(struct dt_compared *compared)
 {
     for (int i = 0; i < compared->count; i++)
@@ -151,11 +161,8 @@ dt_status dt_replay_record(struct dt_replay *replay, const json_t *record, const
     static const struct {
         const char *kind;
         dt_status (*read)(struct dt_replay *replay, const json_t *record, const char *what);
-    } kinds[] = {{"session", read_session},
-                 {"search", read_search},
-                 {"trial", read_trial},
-                 {"comparison", read_comparison},
-                 {"end", read_end}};
+    } kinds[] = {{"session", read_session}, {"search", read_search},         {"trial", read_trial},
+                 {"undone", read_undone},   {"comparison", read_comparison}, {"end", read_end}};
     const char *kind;
     DT_TRY(dt_json_string(record, what, "kind", &kind));
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
