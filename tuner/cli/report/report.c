@@ -42,6 +42,20 @@ static struct dt_table_row known_row(const struct dt_session *session, enum dt_e
                                  judged(session, dt_session_entrant(session, role))};
 }
 
+/* What the worker remarked on the runs of a row's plan, unless a row before has the same result. */
+static void add_remarks(const struct dt_table_row rows[], size_t at, struct dt_text *out)
+{
+    const struct dt_result *result = rows[at].result;
+    for (size_t i = 0; i < at; i++)
+        if (rows[i].result == result)
+            return;
+    for (int k = 0; result != NULL && k < dt_remarks_count(result->report.remarks); k++) {
+        dt_text_add(out, "warning: %s: ", rows[at].role);
+        dt_remarks_text(result->report.remarks, k, out);
+        dt_text_add(out, "\n");
+    }
+}
+
 static void add_table(const struct dt_session *session, struct dt_text *out)
 {
     const struct dt_entrant *candidate = candidate_of(session),
@@ -58,6 +72,8 @@ static void add_table(const struct dt_session *session, struct dt_text *out)
         {"fastest", not_compared(session), NULL},
     };
     dt_table_text(rows, sizeof rows / sizeof rows[0], session->target, out);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        add_remarks(rows, i, out);
 }
 
 /* "28 pairs from 7 fresh starts of the processes" */
