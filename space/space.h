@@ -74,6 +74,11 @@ typedef int64_t dt_derive(const void *context, const int64_t values[]);
 dt_status dt_space_add_derived(struct dt_space *space, const char *name, const char *const uses[],
                                dt_derive *function, const void *context) DT_MUST_CHECK;
 
+/* Whether an expression of rules holds for a point (NULL: it is only read); adds bit i to *axes for each axis it names.
+ * DT_EUSAGE: it cannot be read. One that cannot be computed does not hold. */
+dt_status dt_space_test(const struct dt_space *space, const char *condition,
+                        const struct dt_point *point, bool *holds, uint32_t *axes) DT_MUST_CHECK;
+
 /* Fills in unnamed parameters; without it each gets its axis' default. named[i]: axis i was given. */
 typedef void dt_complete(const void *context, const struct dt_space *space, const bool named[],
                          int64_t values[]);

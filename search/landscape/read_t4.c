@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* T4, the auto-tuning community's file of results: {"schema_version", "results": [{"configuration": {name: value},
  * "times": {"compilation", "runtimes": [..], ..}, "invalidity", "measurements": [{"name", "value"}], "objectives":
- * [name]}]}, in milliseconds. */
+ * [name]}]}, in the unit of the objective, else of "metadata": {"timeunit"}, else in milliseconds. */
 #include "search/landscape/table.h"
 
 #include <math.h>
@@ -32,8 +32,8 @@ static enum dt_outcome outcome_of(const char *invalidity)
     return DT_TRIAL_FAILED;
 }
 
-/* The measurement that is the first objective, or "time"; NAN when there is none. */
-static double objective(const json_t *row)
+/* The measurement that is the first objective, or "time"; NULL when there is none. */
+static const json_t *objective(const json_t *row)
 {
     const char *name = json_string_value(json_array_get(json_object_get(row, "objectives"), 0));
     json_t *list = json_object_get(row, "measurements"), *item;
@@ -41,16 +41,64 @@ static double objective(const json_t *row)
     json_array_foreach(list, i, item)
     {
         const char *its = json_string_value(json_object_get(item, "name"));
-        const json_t *value = json_object_get(item, "value");
-        if (its != NULL && strcmp(its, name != NULL ? name : "time") == 0 &&
-            json_is_number(value) && json_number_value(value) > 0)
-            return json_number_value(value);
+        if (its != NULL && strcmp(its, name != NULL ? name : "time") == 0)
+            return item;
     }
-    return NAN;
+    return NULL;
+}
+
+/* Seconds of a unit of time, as Kernel Tuner ("ms", and its "miliseconds") and KTT ("Microseconds") name them; 0: no such. */
+static double seconds_of(const char *unit)
+{
+    static const struct {
+        const char *begin;
+        double seconds;
+    } units[] = {{"ns", 1e-9}, {"nano", 1e-9}, {"us", 1e-6}, {"micro", 1e-6},
+                 {"ms", 1e-3}, {"mil", 1e-3},  {"s", 1},     {"sec", 1}};
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        size_t size = strlen(units[i].begin);
+        bool whole = size < 3 && strcasecmp(unit, units[i].begin) == 0;
+        bool longer = size >= 3 && strncasecmp(unit, units[i].begin, size) == 0 &&
+                      (units[i].seconds == 1 || strcasestr(unit, "sec") != NULL);
+        if (whole || longer)
+            return units[i].seconds;
+    }
+    return 0;
+}
+
+/* The table's unit: that of the objective, else the file's, else milliseconds. An objective that is no time, such as GFLOP/s, has
+ * another direction. */
+static dt_status read_unit(const json_t *root, const json_t *row, struct dt_table *table)
+{
+    const json_t *item = objective(row);
+    const char *name = json_string_value(json_object_get(item, "name"));
+    const char *unit = json_string_value(json_object_get(item, "unit"));
+    const char *file =
+        json_string_value(json_object_get(json_object_get(root, "metadata"), "timeunit"));
+    if (item == NULL)
+        return DT_OK;
+    if (strchr(name, '/') != NULL || strcasestr(name, "flop") != NULL)
+        unit = name;
+    if (unit == NULL || unit[0] == 0)
+        unit = file != NULL && file[0] != 0 ? file : "ms";
+    double seconds = seconds_of(unit);
+    if (seconds == 0)
+        return dt_fail(
+            DT_EUSAGE,
+            "%s: its objective '%.60s' is in '%.60s', which is no unit of time (s, ms, us, "
+            "ns): only times, of which the least is best, can be replayed",
+            table->what, name, unit);
+    table->seconds = seconds;
+    snprintf(table->unit, sizeof table->unit, "%s",
+             seconds == 1     ? "s"
+             : seconds > 1e-4 ? "ms"
+             : seconds > 1e-7 ? "us"
+                              : "ns");
+    return DT_OK;
 }
 
 /* All recorded times except that of the recording search. */
-static double cost(const json_t *times)
+static double cost(const json_t *times, double seconds)
 {
     static const char *const parts[] = {"compilation", "validation", "framework"};
     double sum = 0;
@@ -60,14 +108,15 @@ static double cost(const json_t *times)
         sum += fmax(0, json_number_value(json_object_get(times, parts[k])));
     json_array_foreach(json_object_get(times, "runtimes"), i, runtime) sum +=
         fmax(0, json_number_value(runtime));
-    return 1e-3 * sum;
+    return seconds * sum;
 }
 
 static dt_status read_row(const json_t *row, const char *what, struct dt_table *table,
                           double **samples)
 {
     struct dt_cell cells[DT_AXES_MAX];
-    struct dt_entry entry = {.value = objective(row)};
+    const json_t *measured = json_object_get(objective(row), "value");
+    struct dt_entry entry = {.value = json_is_number(measured) ? json_number_value(measured) : NAN};
     json_t *configuration, *times;
     const char *invalidity;
     DT_TRY(dt_json_object(row, what, "configuration", &configuration));
@@ -84,9 +133,13 @@ static dt_status read_row(const json_t *row, const char *what, struct dt_table *
         DT_TRY(dt_cell_read(json_object_get(configuration, name), what, name, &cells[i]));
     }
     entry.outcome = outcome_of(invalidity);
-    entry.cost = cost(times);
+    entry.cost = cost(times, table->seconds);
     if (entry.outcome == DT_TRIAL_OK && isnan(entry.value))
         return dt_fail(DT_EUSAGE, "%s is correct and has no measurement of its objective", what);
+    if (entry.outcome == DT_TRIAL_OK && entry.value <= 0)
+        return dt_fail(DT_EUSAGE,
+                       "%s: its objective is %g, but only times above zero can be replayed", what,
+                       entry.value);
     if (entry.outcome == DT_TRIAL_OK)
         DT_TRY(dt_table_numbers(json_object_get(times, "runtimes"), what, samples, &entry.count));
     else
@@ -102,6 +155,13 @@ static dt_status read_table(const struct dt_source *source, struct dt_table *tab
     dt_status status = DT_OK;
     snprintf(table->unit, sizeof table->unit, "ms");
     table->seconds = 1e-3;
+    for (i = 0; status == DT_OK && i < json_array_size(results); i++)
+        if (objective(row = json_array_get(results, i)) != NULL) {
+            status = read_unit(source->root, row, table);
+            break;
+        }
+    if (status < 0)
+        return status;
     json_array_foreach(results, i, row)
     {
         char what[256];

@@ -37,30 +37,67 @@ static void analyse(const struct dt_space *space, struct dt_rule *rule)
     }
 }
 
-static dt_status compile(struct dt_space *space)
+/* What rules may name. */
+struct words {
+    const char *names[DT_SCOPE_MAX];
+    const char *const *labels[DT_SCOPE_MAX];
+    int counts[DT_SCOPE_MAX], digits[DT_SCOPE_MAX];
+    struct dt_vocabulary vocabulary;
+};
+
+static void collect(const struct dt_space *space, struct words *words)
 {
-    const char *names[DT_SCOPE_MAX], *const *labels[DT_SCOPE_MAX] = {NULL};
-    int counts[DT_SCOPE_MAX] = {0}, digits[DT_SCOPE_MAX] = {0}, n = 0;
+    int n = 0;
+    *words = (struct words){.counts = {0}};
     for (int i = 0; i < space->axis_count; i++) {
-        labels[n] = space->axes[i].labels;
-        counts[n] = space->axes[i].count;
-        digits[n] = space->axes[i].digits;
-        names[n++] = space->axes[i].name;
+        words->labels[n] = space->axes[i].labels;
+        words->counts[n] = space->axes[i].count;
+        words->digits[n] = space->axes[i].digits;
+        words->names[n++] = space->axes[i].name;
     }
     for (int i = 0; i < space->constants.count; i++)
-        names[n++] = space->constants.names[i];
+        words->names[n++] = space->constants.names[i];
     for (int i = 0; i < space->derived_count; i++)
-        names[n++] = space->derived[i].name;
+        words->names[n++] = space->derived[i].name;
+    words->vocabulary = (struct dt_vocabulary){.names = words->names,
+                                               .labels = words->labels,
+                                               .counts = words->counts,
+                                               .digits = words->digits,
+                                               .count = n};
+}
+
+static dt_status compile(struct dt_space *space)
+{
+    struct words words;
+    collect(space, &words);
     for (int i = 0; i < space->derived_count; i++)
         if (space->axis_count < DT_AXES_MAX)
             space->derived[i].axes &= (UINT32_C(1) << space->axis_count) - 1;
-    struct dt_vocabulary words = {
-        .names = names, .labels = labels, .counts = counts, .count = n, .digits = digits};
     for (int i = 0; i < space->rule_count; i++) {
-        words.python = space->rules[i].python;
-        DT_TRY(dt_expr_new_of(space->rules[i].text, &words, &space->rules[i].expr));
+        words.vocabulary.python = space->rules[i].python;
+        DT_TRY(dt_expr_new_of(space->rules[i].text, &words.vocabulary, &space->rules[i].expr));
         analyse(space, &space->rules[i]);
     }
+    return DT_OK;
+}
+
+dt_status dt_space_test(const struct dt_space *space, const char *condition,
+                        const struct dt_point *point, bool *holds, uint32_t *axes)
+{
+    struct words words;
+    struct dt_expr *expr = NULL;
+    int64_t values[DT_AXES_MAX], scope[DT_SCOPE_MAX], result = 0;
+    collect(space, &words);
+    DT_TRY(dt_expr_new_of(condition, &words.vocabulary, &expr));
+    for (int i = 0; i < space->axis_count; i++)
+        if (has(dt_expr_names(expr), i))
+            *axes |= UINT32_C(1) << i;
+    if (point != NULL) {
+        dt_point_values(space, point, values);
+        dt_space_scope(space, values, scope);
+        *holds = dt_expr_eval(expr, scope, &result) == DT_OK && result != 0;
+    }
+    dt_expr_free(expr);
     return DT_OK;
 }
 

@@ -135,8 +135,17 @@ def fields():
         t.exits(f"an unknown field: {says}", t.tool("space", "--space", t.write("own.json", file)), 2, says)
 
 
+def effects():
+    """A rule that removes nothing, or everything, is said."""
+    done = t.tool("space", "--space", t.write("own.json", {"parameters": {"a": [1, 2]}, "rules": ["a < 3", "a > 1"]}))
+    t.check("a rule that removes nothing", done.code == 0 and "a < 3  (removes nothing)" in done.out and done.out.count("removes nothing") == 1, done)
+    done = t.tool("space", "--space", t.write("own.json", {"parameters": {"a": [1, 2]}, "rules": ["a > 3", "a > 1"]}))
+    t.check("a rule that removes everything", done.code == 3 and "a > 3  (removes every plan)" in done.out, done)
+
+
 compare(True, 8, 30)
 compare(False, 6, 30)
 lists()
 fields()
+effects()
 t.finish()

@@ -91,8 +91,12 @@ static void describe(const char *title, const struct dt_space *space, struct dt_
             dt_text_add(out, "  %9lld", (long long)rule.removes);
         else
             dt_text_add(out, "  %9s", "?");
-        dt_text_add(out, "  %s%s%s\n", rule.expr, strcmp(rule.expr, rule.sentence) != 0 ? ": " : "",
-                    strcmp(rule.expr, rule.sentence) != 0 ? rule.sentence : "");
+        dt_text_add(out, "  %s%s%s%s\n", rule.expr,
+                    strcmp(rule.expr, rule.sentence) != 0 ? ": " : "",
+                    strcmp(rule.expr, rule.sentence) != 0 ? rule.sentence : "",
+                    rule.removes == 0                                   ? "  (removes nothing)"
+                    : (double)rule.removes >= dt_space_cartesian(space) ? "  (removes every plan)"
+                                                                        : "");
     }
 }
 

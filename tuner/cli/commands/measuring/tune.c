@@ -172,12 +172,24 @@ static dt_status introduce(const struct dt_options *options, const struct dt_tar
     return status;
 }
 
+/* A rule that removes nothing is probably not what its author means. */
+static void warn_of_rules(const struct dt_options *options, const struct dt_space *space)
+{
+    for (int i = 0; options->space != NULL && i < dt_space_rules(space); i++) {
+        struct dt_rule_info rule = dt_space_rule(space, i);
+        if (rule.removes == 0)
+            dt_print_note("warning: the rule '%s' removes no plan", rule.expr);
+    }
+}
+
 /* Prints once why no GPU is used; DT_EDIRTY when others use them. */
 static dt_status ready(const struct dt_options *options, const struct dt_target *target)
 {
     if (target->hardware.backend.why[0] != '\0' && !options->print.quiet)
         dt_print_note("plans run on cores, as no GPU can be used: %s",
                       target->hardware.backend.why);
+    if (!options->print.quiet && dt_space_listed(target->space))
+        warn_of_rules(options, target->space);
     return options->search.dry ? DT_OK : dt_target_devices_free(target);
 }
 
