@@ -21,14 +21,12 @@ def replay(*of, **more):
     return t.tool("simulate", "--landscape", table(*of, **more), "--search", "random", "--repeats", "1")
 
 
-GOOD = [("Microseconds", "TotalDuration", None, "1250 us", "0.0055 s"), ("ms", "time", None, "1250 ms", "5.5 s"), ("", "time", "microseconds", "1250 us", "0.0055 s"),
-        ("", "time", None, "1250 ms", "5.5 s"), ("s", "time", None, "1250 s", "5.5e+03 s"), ("miliseconds", "time", None, "1250 ms", "5.5 s"),
-        ("ns", "time", "microseconds", "1250 ns", "5.5e-06 s"), ("Seconds", "time", None, "1250 s", "5.5e+03 s")]
-for unit, name, file, best, _ in GOOD:
+GOOD = [("Microseconds", "TotalDuration", None, "1250 us"), ("ms", "time", None, "1250 ms"), ("", "time", "microseconds", "1250 us"),
+        ("", "time", None, "1250 ms"), ("s", "time", None, "1250 s"), ("miliseconds", "time", None, "1250 ms"),
+        ("ns", "time", "microseconds", "1250 ns"), ("Seconds", "time", None, "1250 s")]
+for unit, name, file, best in GOOD:
     done = replay(unit, name, file)
     t.check(f"{unit!r} of {name}, file {file}: best {best}", done.code == 0 and f"best {best}" in done.out, done)
-done = t.tool("simulate", "--landscape", table("Microseconds", "TotalDuration"), "--search", "random", "--repeats", "1")
-t.check("the recorded times have the unit, too", "they took 0.00525 s" in done.out or "they took 0.00" in done.out, done)
 for unit, name, says in (("", "GFLOP/s", "'GFLOP/s', which is no unit of time"), ("GFLOP/s", "perf", "no unit of time"), ("J", "energy", "'energy' is in 'J'"),
                          ("Minutes", "time", "'Minutes', which is no unit of time"), ("tokens/s", "throughput", "no unit of time")):
     t.exits(f"not a time: {name} in {unit!r}", replay(unit, name), 2, says)

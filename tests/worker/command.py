@@ -43,7 +43,29 @@ def times():
              ("no output", "", ("regex:took ([0-9]+) s",), "the command printed nothing"),
              ("no such path", '{"a":1}', ("json:b",), "no time where --time says"),
              ("zero", "took 0 s", ("regex:took ([0-9]+) s",), "not above zero"),
-             ("nan", "took nan s", ("regex:took ([a-z]+) s",), "not above zero")]
+             ("nan", "took nan s", ("regex:took ([a-z]+) s",), "the time 'nan'"),
+             ("nan after a good line", "took 1 s\ntook nan s", ("regex:took ([0-9a-z.]+) s",), "the time 'nan'"),
+             ("a rate", "2.00it/s", ("regex:([0-9.]+)it/s", "--unit", "it/s"), 5e8),
+             ("any rate", "tput: 250 tokens/s", ("regex:tput: ([0-9.]+)", "--unit", "tokens/s"), 4e6),
+             ("a rate of a millisecond", "4 img/ms", ("regex:([0-9.]+) img", "--unit", "img/ms"), 2.5e5),
+             ("a time of a step", "1.5s/it", ("regex:([0-9.]+)s/it", "--unit", "s/it"), 1.5e9),
+             ("a second group is the unit", "1.60s/it\n2.00it/s\n", ("regex:([0-9.]+)(s/it|it/s)",), [1.6e9, 5e8]),
+             ("a second group of times", "500 ms\n0.5 s\n500000 us", ("regex:([0-9.]+) (ms|s|us)",), [5e8] * 3),
+             ("a wrong unit", "410.000 ms", ("regex:([0-9.]+) ms",), "has '410.000 ms', but --unit is s: give --unit ms"),
+             ("two units", "took 1.5 s\ntook 500 ms\n", ("regex:took ([0-9.]+)",), "put the unit into a second group"),
+             ("a rate read as a time", "2.00it/s", ("regex:([0-9.]+)it",), "but --unit is s: give --unit it/s"),
+             ("seconds, spelt out", "3 seconds", ("regex:([0-9.]+)",), 3e9),
+             ("a decimal comma", "Zeit: 0,410 s", ("regex:([0-9.]+) s",), "the number '0,410' has a comma"),
+             ("thousands", "1,234.5 ms", ("regex:([0-9.]+) ms", "--unit", "ms"), "the number '1,234.5' has a comma"),
+             ("a comma in the group", "0,25", ("regex:([0-9,]+)$",), "matched '0,25', which is no number"),
+             ("a greedy expression", "took 12.5 s", ("regex:took.*([0-9.]+) s",), "the number '12.5' begins before the group"),
+             ("a first group that is no number", "took 3 s", ("regex:(took|used) ([0-9.]+)",), "matched 'took', which is no number"),
+             ("JSON behind a log line, pretty", 'warming up\n{\n  "t": [\n    0.5\n  ]\n}\nbye\n', ("json:t",), 5e8),
+             ("a list behind a log line", '[INFO] x\n[\n 1,\n 3\n]\n', ("json:[1]",), 3e9),
+             ("an object of numbers", '{"steps":{"0":1,"1":3}}', ("json:steps",), [1e9, 3e9]),
+             ("objects in a list", '{"s":[{"ms":1},{"ms":5}]}', ("json:s[*].ms", "--unit", "ms"), [1e6, 5e6]),
+             ("quoted names", '{"a.b":{"c d":4}}', ('json:["a.b"]."c d"',), 4e9),
+             ("JSON with NaN is not passed over", '{"t":0.5}\n{"t":NaN}\n', ("json:t",), "has NaN or Infinity")]
     for name, text, how, want in cases:
         got = time(text, *how)
         t.check(f"time: {name}", want in got if isinstance(want, str) else got == (want if isinstance(want, list) else [want]), got)
@@ -62,7 +84,10 @@ def refused():
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", "step"), "is not wall, regex:EXPRESSION or json:PATH"),
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", "regex:([0-9"), "cannot be read"),
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", "regex:[0-9]+"), "has no group"),
-             ("sh {ranks} {mode}", (*USUAL, "--unit", "m"), "the unit 'm' is not s, ms, us or ns"),
+             ("sh {ranks} {mode}", (*USUAL, "--unit", "m"), "the unit 'm' is not s, ms, us or ns, or a rate such as it/s"),
+             ("sh {ranks} {mode}", ("--space", SPACE, "--time", r"regex:(\d+)"), "has \\d, which POSIX expressions do not have: write [0-9]"),
+             ("sh {ranks} {mode}", ("--space", SPACE, "--time", "regex:took .*?([0-9]+)"), "has the lazy *?"),
+             ("sh {ranks} {mode}", ("--space", SPACE, "--time", "regex:(?:took) ([0-9]+)"), "has (?, which POSIX"),
              ("sh {ranks} {mode}", (*USUAL, "--timeout", "0"), "--timeout '0' is not a number of seconds"),
              ("sh {ranks} {mode}", ("--space", t.path / "none.json", "--time", "wall"), "none.json"),
              ("sh {ranks} {mode}", ("--time", "wall"), "needs --command, --space and --time")]

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/json.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,28 +12,83 @@
 #define TICK_LINES 4096
 
 struct values {
-    double *at; /* owned */
+    double *at; /* owned, in ns */
     size_t count;
+    char other[64]; /* a first group that is no number; "": none */
 };
 
-static dt_status find_unit(const char *unit, double *ns)
+/* s, ms, seconds, us/step: a time; it/s, tokens/s, 1/ms: a rate, how many in that time. */
+static bool read_unit(const char *unit, struct dt_timing_unit *out)
 {
     static const struct {
-        const char *name;
+        const char *names;
         double ns;
-    } units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (strcmp(units[i].name, unit) == 0) {
-            *ns = units[i].ns;
-            return DT_OK;
+    } units[] = {{" s sec secs second seconds ", 1e9},
+                 {" ms msec msecs millisecond milliseconds ", 1e6},
+                 {" us \xc2\xb5s \xce\xbcs usec usecs microsecond microseconds ", 1e3},
+                 {" ns nsec nsecs nanosecond nanoseconds ", 1}};
+    const char *slash = strchr(unit, '/');
+    for (int part = 0; part < (slash != NULL ? 2 : 1); part++) {
+        char name[40];
+        const char *from = part == 1 ? slash + 1 : unit;
+        size_t size = part == 0 && slash != NULL ? (size_t)(slash - unit) : strlen(from);
+        if (size == 0 || size > 30 || memchr(from, ' ', size) != NULL)
+            continue;
+        snprintf(name, sizeof name, " %.*s ", (int)size, from);
+        for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+            if (strstr(units[i].names, name) != NULL) {
+                *out = (struct dt_timing_unit){.ns = units[i].ns, .rate = part == 1};
+                return slash == NULL || (slash != unit && slash[1] != 0);
+            }
+    }
+    return false;
+}
+
+static double ns_of(double number, const struct dt_timing_unit *unit)
+{
+    return unit->rate ? unit->ns / number : number * unit->ns;
+}
+
+/* What POSIX expressions do not have, and Python's and Perl's do. */
+static dt_status check_expression(const char *text)
+{
+    bool brackets = false;
+    for (const char *at = text; *at != 0; at++) {
+        bool escape = *at == '\\' && !brackets;
+        if (escape && (at[1] == 'd' || at[1] == 'D'))
+            return dt_fail(DT_EUSAGE,
+                           "the expression '%s' has \\%c, which POSIX expressions do not "
+                           "have: write [0-9] or [^0-9]",
+                           text, at[1]);
+        if (!brackets && at[0] == '(' && at[1] == '?')
+            return dt_fail(DT_EUSAGE,
+                           "the expression '%s' has (?, which POSIX expressions do not "
+                           "have: a plain group ( ) behind the number's would do",
+                           text);
+        if (!brackets && strchr("*+?}", *at) != NULL && at > text && at[1] == '?')
+            return dt_fail(DT_EUSAGE,
+                           "the expression '%s' has the lazy %c?, which POSIX expressions "
+                           "do not have: write what may be passed over, such as [^ ]*",
+                           text, *at);
+        if (*at == '[' && !brackets) {
+            brackets = true;
+            at += at[1] == '^';
+            at += at[1] == ']';
+        } else if (*at == ']') {
+            brackets = false;
         }
-    return dt_fail(DT_EUSAGE, "the unit '%s' is not s, ms, us or ns", unit);
+        at += escape && at[1] != 0;
+    }
+    return DT_OK;
 }
 
 dt_status dt_timing_init(struct dt_timing *timing, const char *how, const char *unit)
 {
     *timing = (struct dt_timing){.kind = how[0]};
-    DT_TRY(find_unit(unit, &timing->unit_ns));
+    if (!read_unit(unit, &timing->unit))
+        return dt_fail(DT_EUSAGE, "the unit '%s' is not s, ms, us or ns, or a rate such as it/s",
+                       unit);
+    timing->unit_text = unit;
     if (strcmp(how, "wall") == 0)
         return DT_OK;
     if (strncmp(how, "json:", 5) == 0 && how[5] != 0) {
@@ -41,6 +97,7 @@ dt_status dt_timing_init(struct dt_timing *timing, const char *how, const char *
     }
     if (strncmp(how, "regex:", 6) != 0 || how[6] == 0)
         return dt_fail(DT_EUSAGE, "--time '%s' is not wall, regex:EXPRESSION or json:PATH", how);
+    DT_TRY(check_expression(how + 6));
     char why[200];
     int error = regcomp(&timing->regex, how + 6, REG_EXTENDED | REG_NEWLINE);
     if (error != 0) {
@@ -70,26 +127,87 @@ static dt_status add(struct values *values, double value)
     return DT_OK;
 }
 
-/* Adds the first group of a match if it is a number. */
-static dt_status add_group(const char *text, const regmatch_t *group, struct values *values)
+/* A group as text; false: it is not there, or too long for a number or unit. */
+static bool take_group(const char *text, const regmatch_t *group, char out[64])
 {
-    char number[64], *end;
     size_t size = group->rm_so < 0 ? 0 : (size_t)(group->rm_eo - group->rm_so);
-    if (size == 0 || size >= sizeof number)
+    if (size == 0 || size >= 64)
+        return false;
+    memcpy(out, text + group->rm_so, size);
+    out[size] = 0;
+    return true;
+}
+
+/* The number is a part of another one: 410 of "0,410", 5 of "12.5". */
+static dt_status check_before(const char *begin, const char *number, size_t size)
+{
+    const char *from = number;
+    while (from > begin && (strchr(".,", from[-1]) != NULL || (from[-1] >= '0' && from[-1] <= '9')))
+        from--;
+    while (from < number && (*from == '.' || *from == ','))
+        from++;
+    if (from == number || number - from > 30)
         return DT_OK;
-    memcpy(number, text + group->rm_so, size);
-    number[size] = 0;
+    const char *hint =
+        memchr(from, ',', (size_t)(number - from)) != NULL
+            ? "has a comma: let the program print it with a point and without "
+              "thousands (LC_ALL=C)"
+            : "begins before the group: put all of it into the group, and no .* before";
+    return dt_fail(DT_FAILED, "the group of --time has '%.*s', but the number '%.*s' %s", (int)size,
+                   number, (int)(number - from) + (int)size, from, hint);
+}
+
+/* The word behind a number names another unit than is read. */
+static dt_status check_behind(const struct dt_timing *timing, const char *number, size_t size)
+{
+    char word[40];
+    struct dt_timing_unit unit;
+    const char *at = number + size;
+    at += strspn(at, " \t");
+    size_t n = strcspn(at, " \t\r\n,;:)]|}\"'.<>=");
+    if (n == 0 || n >= sizeof word)
+        return DT_OK;
+    snprintf(word, sizeof word, "%.*s", (int)n, at);
+    if (!read_unit(word, &unit) || (unit.ns == timing->unit.ns && unit.rate == timing->unit.rate))
+        return DT_OK;
+    return dt_fail(
+        DT_FAILED,
+        "the output has '%.*s %s', but --unit is %s: give --unit %s, or, where it changes, "
+        "put the unit into a second group",
+        (int)size, number, word, timing->unit_text, word);
+}
+
+/* Adds the first group of a match, which is a number, in the unit of the second one, if that is a unit. */
+static dt_status add_group(const struct dt_timing *timing, const char *begin, const char *text,
+                           const regmatch_t groups[3], struct values *values)
+{
+    char number[64], second[64], *end;
+    struct dt_timing_unit unit = timing->unit;
+    if (!take_group(text, &groups[1], number))
+        return DT_OK;
     double value = strtod(number, &end);
-    return *end == 0 ? add(values, value) : DT_OK;
+    if (*end != 0) {
+        snprintf(values->other, sizeof values->other, "%s", number);
+        return DT_OK;
+    }
+    const char *at = text + groups[1].rm_so;
+    if (!isfinite(value))
+        return dt_fail(DT_FAILED, "the output has the time '%s'", number);
+    DT_TRY(check_before(begin, at, strlen(number)));
+    bool named = timing->regex.re_nsub > 1 && take_group(text, &groups[2], second) &&
+                 read_unit(second, &unit);
+    if (!named)
+        DT_TRY(check_behind(timing, at, strlen(number)));
+    return add(values, ns_of(value, &unit));
 }
 
 /* All matches in a line: regexec is told where the line ends, since it would measure the rest of the output for each match. */
-static dt_status match_line(const regex_t *regex, const char *line, size_t size,
+static dt_status match_line(const struct dt_timing *timing, const char *line, size_t size,
                             struct values *values)
 {
-    regmatch_t found[2] = {{.rm_so = 0, .rm_eo = (regoff_t)size}};
-    while (regexec(regex, line, 2, found, REG_STARTEND) == 0) {
-        DT_TRY(add_group(line, &found[1], values));
+    regmatch_t found[3] = {{.rm_so = 0, .rm_eo = (regoff_t)size}};
+    while (regexec(&timing->regex, line, 3, found, REG_STARTEND) == 0) {
+        DT_TRY(add_group(timing, line, line, found, values));
         regoff_t next = found[0].rm_eo > found[0].rm_so ? found[0].rm_eo : found[0].rm_eo + 1;
         if ((size_t)next >= size)
             break;
@@ -104,7 +222,7 @@ static dt_status match(const struct dt_timing *timing, const struct dt_text *tex
     const char *line = dt_text_at(text), *end = line + text->size;
     for (int lines = 0; line < end; lines++) {
         size_t size = strcspn(line, "\r\n");
-        DT_TRY(match_line(&timing->regex, line, size, values));
+        DT_TRY(match_line(timing, line, size, values));
         line += size + 1;
         if (lines % TICK_LINES == 0)
             DT_TRY(tick(context));
@@ -112,59 +230,123 @@ static dt_status match(const struct dt_timing *timing, const struct dt_text *tex
     return DT_OK;
 }
 
-/* The last line that is a JSON object, or the whole text. New reference or NULL. */
-static json_t *find_json(struct dt_text *text)
+/* Bytes of the JSON object or list that begins here, by its brackets; 0: it has no end. */
+static size_t extent(const char *begin)
 {
+    int depth = 0;
+    bool quoted = false;
+    for (const char *at = begin; *at != 0; at++) {
+        if (quoted && *at == '\\' && at[1] != 0)
+            at++;
+        else if (*at == '"')
+            quoted = !quoted;
+        else if (!quoted && (*at == '{' || *at == '['))
+            depth++;
+        else if (!quoted && (*at == '}' || *at == ']') && --depth == 0)
+            return (size_t)(at - begin + 1);
+    }
+    return 0;
+}
+
+/* The last object or list that begins a line, on one line or many, or the whole text. New reference; *root NULL: none. An
+ * object with NaN, which Python writes and JSON does not have, is not passed over for an older one. */
+static dt_status find_json(struct dt_text *text, json_t **root)
+{
+    enum { TRIES = 1000 };
     const char *whole = dt_text_at(text), *end = whole + text->size;
-    json_t *root = NULL;
-    while (root == NULL && end > whole) {
+    int tries = 0;
+    *root = NULL;
+    while (end > whole && tries < TRIES) {
         const char *begin = end;
         while (begin > whole && begin[-1] != '\n')
             begin--;
-        if (*begin == '{' && dt_json_parse(begin, (size_t)(end - begin), "a line", &root) < 0)
-            root = NULL;
+        size_t size = *begin == '{' || *begin == '[' ? extent(begin) : 0;
+        tries += size > 0;
+        if (size > 0 && dt_json_parse(begin, size, "a line", root) == DT_OK)
+            return DT_OK;
+        *root = NULL;
+        if (size > 0 && *begin == '{' &&
+            (memmem(begin, size, "NaN", 3) != NULL || memmem(begin, size, "Infinity", 8) != NULL))
+            return dt_fail(DT_FAILED,
+                           "the last JSON object of the output has NaN or Infinity, so it "
+                           "is no JSON: %.80s",
+                           begin);
         end = begin > whole ? begin - 1 : whole;
     }
-    if (root == NULL && dt_json_parse(whole, text->size, "the output", &root) < 0)
-        root = NULL;
-    return root;
+    if (dt_json_parse(whole, text->size, "the output", root) < 0)
+        *root = NULL;
+    return DT_OK;
 }
 
-/* The value at a path of names and [numbers]; borrowed, NULL when there is none. */
-static const json_t *follow(const json_t *value, const char *path)
+static dt_status add_number(const struct dt_timing *timing, const json_t *value,
+                            struct values *values)
 {
-    while (value != NULL && *path != 0) {
-        char name[200];
-        size_t size = strcspn(path, ".[");
-        if (*path == '[') {
-            char *end;
-            unsigned long index = strtoul(path + 1, &end, 10);
-            value = *end == ']' ? json_array_get(value, index) : NULL;
-            path = *end == ']' ? end + 1 : end;
-        } else if (size > 0 && size < sizeof name) {
-            memcpy(name, path, size);
-            name[size] = 0;
-            value = json_object_get(value, name);
-            path += size;
-        } else {
-            return NULL;
-        }
-        path += *path == '.' && path[1] != 0;
-    }
-    return value;
+    if (!json_is_number(value))
+        return dt_fail(DT_FAILED, "at '%s' is something else than numbers", timing->path);
+    return add(values, ns_of(json_number_value(value), &timing->unit));
 }
 
-static dt_status read_json(const char *path, struct dt_text *text, struct values *values)
+/* A number, or a list or an object of numbers. */
+static dt_status add_numbers(const struct dt_timing *timing, json_t *value, struct values *values)
 {
-    json_t *root = find_json(text);
-    const json_t *value = follow(root, path);
-    dt_status status = json_is_number(value) ? add(values, json_number_value(value)) : DT_OK;
-    for (size_t i = 0; i < json_array_size(value) && status == DT_OK; i++) {
-        const json_t *number = json_array_get(value, i);
-        status = json_is_number(number)
-                     ? add(values, json_number_value(number))
-                     : dt_fail(DT_FAILED, "the list at '%s' has something else than numbers", path);
-    }
+    const char *name;
+    json_t *item;
+    size_t i;
+    if (json_is_number(value))
+        return add_number(timing, value, values);
+    json_array_foreach(value, i, item) DT_TRY(add_number(timing, item, values));
+    json_object_foreach(value, name, item) DT_TRY(add_number(timing, item, values));
+    return DT_OK;
+}
+
+/* One step of a path: name, "a.b", [3], ["a.b"] or [*]; *value becomes NULL where there is none. Returns what follows; NULL: the
+ * path has a mistake. */
+static const char *step(const char *path, json_t **value, bool *all)
+{
+    char name[200];
+    bool bracket = *path == '[';
+    const char *at = path + bracket;
+    bool quoted = *at == '"' || *at == '\'';
+    size_t size = quoted    ? strcspn(at + 1, (const char[]){*at, 0})
+                  : bracket ? strcspn(at, "]")
+                            : strcspn(at, ".[");
+    if (size == 0 || size >= sizeof name)
+        return NULL;
+    snprintf(name, sizeof name, "%.*s", (int)size, at + quoted);
+    at += size + 2 * (size_t)quoted;
+    if (bracket && *at++ != ']')
+        return NULL;
+    *all = bracket && !quoted && strcmp(name, "*") == 0;
+    if (!*all && bracket && !quoted)
+        *value = json_array_get(*value, strtoul(name, NULL, 10));
+    else if (!*all)
+        *value = json_object_get(*value, name);
+    return at + (*at == '.' && at[1] != 0);
+}
+
+static dt_status collect(const struct dt_timing *timing, json_t *value, const char *path,
+                         struct values *values)
+{
+    bool all = false;
+    const char *name;
+    json_t *item;
+    size_t i;
+    while (value != NULL && *path != 0 && !all)
+        if ((path = step(path, &value, &all)) == NULL)
+            return DT_OK;
+    if (!all)
+        return add_numbers(timing, value, values);
+    json_array_foreach(value, i, item) DT_TRY(collect(timing, item, path, values));
+    json_object_foreach(value, name, item) DT_TRY(collect(timing, item, path, values));
+    return DT_OK;
+}
+
+static dt_status read_json(const struct dt_timing *timing, struct dt_text *text,
+                           struct values *values)
+{
+    json_t *root = NULL;
+    DT_TRY(find_json(text, &root));
+    dt_status status = collect(timing, root, timing->path, values);
     json_decref(root);
     return status;
 }
@@ -191,19 +373,24 @@ void dt_times_fini(struct dt_times *times)
 }
 
 /* Every one, or every second, third.. of them. */
-static dt_status take_all(const struct dt_timing *timing, const struct values *values,
-                          struct dt_child_output *output, struct dt_times *times)
+static dt_status take_all(const struct values *values, struct dt_child_output *output,
+                          struct dt_times *times)
 {
     size_t every = (values->count + DT_TIMES_MOST - 1) / DT_TIMES_MOST;
     char tail[300];
     dt_timing_tail(output, tail, sizeof tail);
+    if (values->count == 0 && values->other[0] != 0)
+        return dt_fail(DT_FAILED,
+                       "the first group of --time matched '%s', which is no number: put the number "
+                       "alone into the first group, with a point and without thousands",
+                       values->other);
     if (values->count == 0)
         return dt_fail(DT_FAILED, "the output has no time where --time says%s; %s%s",
                        output->cut ? " (it was above 64 MiB, and only its end was read)" : "",
                        tail[0] != 0 ? "it ends with: " : "the command printed nothing", tail);
     DT_TRY(DT_RESIZE(times->ns, values->count));
     for (size_t i = 0; i < values->count; i++) {
-        double time = values->at[i] * timing->unit_ns;
+        double time = values->at[i];
         if (!(time >= 1 && time < 1e18))
             return dt_fail(DT_FAILED, "the time %g s is not above zero; the output ends with: %s",
                            time * 1e-9, tail);
@@ -225,13 +412,15 @@ dt_status dt_timing_take(const struct dt_timing *timing, struct dt_child_output 
         return DT_OK;
     }
     if (timing->kind == 'j')
-        status = read_json(timing->path, &output->out, &values);
-    else
+        status = read_json(timing, &output->out, &values);
+    if (timing->kind == 'j' && status == DT_OK && values.count == 0)
+        status = read_json(timing, &output->err, &values);
+    if (timing->kind == 'r')
         status = match(timing, &output->out, tick, context, &values);
     if (timing->kind == 'r' && status == DT_OK)
         status = match(timing, &output->err, tick, context, &values);
     if (status == DT_OK)
-        status = take_all(timing, &values, output, times);
+        status = take_all(&values, output, times);
     free(values.at);
     return status;
 }

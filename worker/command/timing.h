@@ -12,11 +12,17 @@
 #include <regex.h>
 #include <stdint.h>
 
+struct dt_timing_unit {
+    double ns;
+    bool rate; /* a number of that unit is how many in ns, not how many ns */
+};
+
 struct dt_timing {
     char kind;     /* 'w'all, 'r'egex, 'j'son */
     regex_t regex; /* of 'r' */
     char *path;    /* of 'j': "metrics.steps[2]", owned */
-    double unit_ns;
+    struct dt_timing_unit unit;
+    const char *unit_text; /* borrowed */
 };
 
 /* What a command printed, and how long it took from start to end. */
@@ -40,7 +46,8 @@ void dt_times_fini(struct dt_times *times);
 #define DT_TIMES_MOST 512 /* of a run: of more every second, third.. is taken */
 
 /* how: "wall" (from start to end), "regex:EXPRESSION" (POSIX extended; the number is its first group), "json:PATH" (of the last
- * line of output that is a JSON object, or else of the whole output). unit: "s", "ms", "us", "ns". DT_EUSAGE when either is
+ * line of output that is a JSON object, or else of the whole output). unit: "s", "ms", "us", "ns", or a rate such as "it/s"; a second group that is
+ * a unit has precedence. DT_EUSAGE when either is
  * neither of these. */
 dt_status dt_timing_init(struct dt_timing *timing, const char *how, const char *unit) DT_MUST_CHECK;
 void dt_timing_fini(struct dt_timing *timing);
