@@ -142,7 +142,18 @@ def the_controller_goes():
     t.check("the controller has gone: so has everything", worker.process.wait(60) == 0 and not marked(), marked())
 
 
-for part in (every_kind, tells, time_is_the_runs, says_goodbye, mpirun, the_controller_goes):
+def a_signal():
+    """SIGTERM of dittune during a run does not wait for the run: it ends with all that it started (7.5 s went by before)."""
+    space = t.write("one.json", {"parameters": {"a": [1, 2]}})
+    running = t.start("--budget", "10m", "--space", space, "--time", "wall", "--command", f"{START} session hangs {{a}}")
+    t.until(lambda: marked() or running.poll() is not None)
+    began = time.monotonic()
+    running.terminate()
+    code, took = running.wait(60), time.monotonic() - began
+    t.check("SIGTERM during a run", code == 143 and took < 6 and not marked(), (code, took, marked()))
+
+
+for part in (every_kind, tells, time_is_the_runs, says_goodbye, mpirun, the_controller_goes, a_signal):
     part()
 for pid in marked():
     os.kill(pid, signal.SIGKILL)

@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define INTERRUPTED_NS DT_NS_PER_SECOND /* longest grace after a signal */
+
 #define DEATH_NS                                                                                   \
     (2 * DT_NS_PER_SECOND) /* time between the end of a program's output and its own end */
 
@@ -209,6 +211,9 @@ void dt_group_stop(struct dt_group *group, int64_t grace_ns)
 {
     if (group == NULL)
         return;
+    if (dt_group_interrupted != 0 &&
+        grace_ns > INTERRUPTED_NS) /* within a request it reads no quit */
+        grace_ns = INTERRUPTED_NS;
     if (group->alive) {
         json_t *quit = json_pack("{s:s}", "op", "quit");
         int64_t until = dt_clock_machine_ns() + grace_ns - grace_ns / 4;
