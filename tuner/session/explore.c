@@ -22,6 +22,8 @@
 #define LOAD_SHARE    0.25 /* of loads, in the time of trials, that plans of a group in a row keep */
 #define IN_A_ROW_MOST 64
 #define LEARNT_LOADS  0.33 /* a trial, of a search that weighs loads by what it learns */
+#define GAPS_SECONDS                                                                               \
+    180 /* between the sets of a final comparison (tuner/measure/compare/compare.c) */
 #define LEAST_SECONDS 1e-3 /* least duration of a trial: a few requests */
 
 /* The final comparison must have the time for its eight rounds, the search at least a third of its share. */
@@ -148,7 +150,10 @@ static double seconds_of_session(const struct dt_session *session, const struct 
         others = fmax(0, (double)dt_space_count(space) - session->count);
     *every = others <= fit;
     double trials = until - room->left + fmin(fit, others) * room->trial;
-    return fmin(all, trials + dt_finals_shootout_seconds(session) + dt_finals_seconds(session, 2));
+    double finals = dt_finals_seconds(session, 2), sets = DT_SETS_USUAL / DT_SETS_LEAST * finals;
+    double left = all - trials - dt_finals_shootout_seconds(session);
+    double gaps = fmin(GAPS_SECONDS, fmax(0, fmin(left / 2 - finals, left - sets)));
+    return fmin(all, all - left + finals + gaps);
 }
 
 /* Notes the search, the number of trials that fit, and when the answer is there; if the budget is too short for a decided one, a
