@@ -285,14 +285,18 @@ importlib_metadata:importlib_metadata filelock:filelock regex:regex requests:req
 # The wheels, in a folder of the build; 77 with the packages that neither they nor this machine have.
 engine_python()
 {
-    local row lacks=''
+    local row why module lacks=''
     rm -rf "$build/engine/python" && mkdir -p "$build/engine/python" || return
     if [ -n "$wheels" ]; then
         python3 -m pip install --no-index --no-deps --disable-pip-version-check --root-user-action=ignore --target "$build/engine/python" \
             "$wheels"/*.whl || return
     fi
     for row in $engine_packages; do
-        PYTHONPATH=$build/engine/python python3 -c "import ${row%%:*}" || lacks+=" '${row#*:}'"
+        why=$(PYTHONPATH=$build/engine/python python3 -c "import ${row%%:*}" 2>&1) && continue
+        echo "$why"
+        module=$(sed -n "s/^ModuleNotFoundError: No module named '\([^'.]*\).*/\1/p" <<<"$why" | tail -n 1)
+        [ "${module:-${row%%:*}}" != "${row%%:*}" ] || module=${row#*:}
+        [[ $lacks == *" '$module'"* ]] || lacks+=" '$module'" # itself, or what it needs
     done
     [ -z "$lacks" ] || { echo "python3 lacks, and --wheels DIR has to have:$lacks"; return 77; }
     echo 'every package is there'
