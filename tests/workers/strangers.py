@@ -133,7 +133,7 @@ for rank in (0, 1):
 
 seen = t.path / "seen"
 worker = t.path / "worker"
-worker.write_text(f"#!/bin/sh\necho $WORLD_SIZE $DITTUNE_TOKEN >>'{seen}'\nexec {EXAMPLE[0]}\n", encoding="utf-8")
+worker.write_text(f"#!/bin/sh\necho $WORLD_SIZE $DITTUNE_TOKEN >>'{seen}'\nexec '{EXAMPLE[0]}'\n", encoding="utf-8")
 worker.chmod(0o755)
 for _ in range(2):
     done = t.tool("run", "--quick", "--json", "--worker", worker, "--plan", "ranks=2")
