@@ -11,8 +11,9 @@
 
 static dt_status value_of(const struct dt_axis *axis, const json_t *item, int64_t *value)
 {
-    if (dt_value_read(axis, item, value) == DT_OK)
-        return DT_OK;
+    dt_status status = dt_value_read(axis, item, value);
+    if (status == DT_OK || status == DT_ENOMEM)
+        return status;
     return dt_fail(DT_EINFEASIBLE, "its %s is of another kind than here", axis->name);
 }
 

@@ -153,7 +153,9 @@ dt_status dt_value_read(const struct dt_axis *axis, const json_t *value, int64_t
                        : axis->digits > 0   ? "a number"
                                             : "an integer");
     dt_json_plain(value, &text);
-    dt_status status = dt_axis_read_text(axis, dt_text_at(&text), out);
+    dt_status status = dt_text_status(&text);
+    if (status == DT_OK)
+        status = dt_axis_read_text(axis, dt_text_at(&text), out);
     dt_text_fini(&text);
     return status;
 }
