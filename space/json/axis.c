@@ -179,8 +179,7 @@ static dt_status read_values(struct dt_reading *reading, const json_t *list)
             return dt_fail(
                 DT_EUSAGE,
                 "%s: parameter '%.80s': null is no value; a text of no bytes, \"\", is a "
-                "word that is left out of the command, and 'when' is for a parameter "
-                "that does not always exist",
+                "word that is left out of a command",
                 reading->what, axis->name);
     if (json_is_number(json_array_get(list, 0)))
         return read_numbers(reading, list);

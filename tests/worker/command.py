@@ -167,7 +167,20 @@ def session():
     t.check("other arguments are another worker", other.code == 1 and "none.json" in other.err, other)
 
 
-for part in (words, times, refused, fails, ends, session):
+def kinds():
+    """Decimals and truths are written as such, and an empty text is no word."""
+    seen = t.path / "kinds"
+    program = t.write("kinds.sh", f"#!/bin/sh\nprintf '%s|' \"$@\" >{seen}\n")
+    program.chmod(0o755)
+    space = t.write("kinds.json", {"parameters": {"mem": [0.85, 1.5], "on": [False, True], "attn.kind": ["", "--fast x"]}})
+    for plan, want in (({"mem": 0.85, "on": False, "attn.kind": ""}, "0.85|false|"), ({"mem": 1.5, "on": True, "attn.kind": "--fast x"}, "1.5|true|--fast x|")):
+        worker = Worker(f"{program} {{mem}} {{on}} {{attn.kind}}", "--space", space, "--time", "wall")
+        worker.ask(op="prepare", plan=plan, seed=1, verify={"projections": 2, "seed": 1})
+        worker.end()
+        t.check(f"kinds: {want}", seen.read_text() == want, seen.read_text())
+
+
+for part in (words, kinds, times, refused, fails, ends, session):
     part()
 t.none_left()
 t.finish()

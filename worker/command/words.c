@@ -192,9 +192,8 @@ static void add_value(const char *name, const struct dt_space *space, const stru
         number = dt_point_value(space, plan, axis);
     else
         (void)dt_space_constant(space, name, &number);
-    const char *const *labels = labels_of(name, space);
-    if (labels != NULL)
-        dt_text_add(word, "%s", labels[number]);
+    if (axis >= 0)
+        dt_axis_plain(dt_space_axis(space, axis), number, word);
     else
         dt_text_add(word, "%lld", (long long)number);
 }
@@ -279,8 +278,15 @@ dt_status dt_line_fill(const struct dt_command_line *command, const struct dt_sp
     dt_status status = words != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
     if (command->shell && status == DT_OK)
         status = fill_around(command, space, plan, words);
-    for (int i = 0; !command->shell && status == DT_OK && command->words[i] != NULL; i++)
-        status = fill_word(command->words[i], space, plan, &words[i]);
+    for (int i = 0, n = 0; !command->shell && status == DT_OK && command->words[i] != NULL; i++) {
+        status = fill_word(command->words[i], space, plan, &words[n]);
+        bool left = status == DT_OK && words[n][0] == 0 && command->words[i][0] != 0;
+        if (left) {
+            free(words[n]); /* of a value that is no word */
+            words[n] = NULL;
+        }
+        n += !left;
+    }
     if (status < 0) {
         dt_line_free(words);
         words = NULL;
