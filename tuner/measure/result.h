@@ -28,7 +28,7 @@ struct dt_worker_report {
     int start_count;
     json_t *remarks; /* as dt_remarks_read, owned; NULL: none */
     bool
-        share_ended; /* a request had no answer when the trial's time ended, before its own limit: it did not hang */
+        share_ended; /* the trial's time ended before a request had the time that its steps should take: it did not hang */
     /* the plan's exchanges, timed alone (exchange.h), owned; NULL: not requested */
     json_t *exchanges;
     json_t *

@@ -352,9 +352,10 @@ dt_status dt_target_check(const struct dt_target *target)
     for (int i = 0; i < dt_space_rules(target->space); i++) {
         struct dt_rule_info rule = dt_space_rule(target->space, i);
         if (rule.removes >= 0 && (double)rule.removes >= dt_space_cartesian(target->space))
-            return dt_fail(DT_EINFEASIBLE,
-                           "no feasible plan among %.0f: the rule '%s' removes each",
-                           dt_space_cartesian(target->space), rule.expr);
+            return dt_fail(
+                DT_EINFEASIBLE, "no feasible plan among %.0f: the rule '%s' removes each%s%s",
+                dt_space_cartesian(target->space), rule.expr, rule.sentence != NULL ? ": " : "",
+                rule.sentence != NULL ? rule.sentence : "");
     }
     bool violates = dt_space_parse(target->space, "", values) == DT_OK &&
                     dt_space_locate(target->space, values, &point) < 0;

@@ -19,7 +19,10 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
+
+#define SEGMENT_BYTES (8.0 * (1 << 20)) /* of /dev/shm, a rank */
 
 extern char **environ;
 
@@ -64,6 +67,14 @@ static bool under_mpirun(const struct dt_launch *launch)
     return launch->by == DT_LAUNCH_MPIRUN && (launch->ranks > 1 || launch->hosts != NULL);
 }
 
+/* Open MPI's segment of a rank has 4 MiB, and its queues some more. */
+static bool has_room(const char *folder, int ranks)
+{
+    struct statvfs room;
+    return statvfs(folder, &room) == 0 &&
+           (double)room.f_bavail * (double)room.f_frsize >= ranks * SEGMENT_BYTES;
+}
+
 /* One folder for temporary files, one for memory shared by ranks. */
 static dt_status make_folders(const struct dt_launch *launch, struct dt_start *start)
 {
@@ -80,7 +91,7 @@ static dt_status make_folders(const struct dt_launch *launch, struct dt_start *s
     swept = true;
     DT_TRY(dt_folder_make(parents[0], start->folders[0]));
     if (under_mpirun(launch) && launch->hosts == NULL && access(parents[1], W_OK) == 0 &&
-        dt_folder_make(parents[1], start->folders[1]) < 0)
+        has_room(parents[1], launch->ranks) && dt_folder_make(parents[1], start->folders[1]) < 0)
         start->folders[1][0] = '\0'; /* the first is enough */
     return DT_OK;
 }
@@ -121,8 +132,8 @@ static void add_mpirun(struct dt_word_list *words, const struct dt_launch *launc
     dt_words_mca(words, "pml", "ob1");
     dt_words_mca(words, "btl", "^tcp,ofi,openib,uct,ugni,usnic");
     dt_words_mca(words, "orte_tmpdir_base", start->folders[0]);
-    if (start->folders[1][0] != '\0')
-        dt_words_mca(words, "btl_vader_backing_directory", start->folders[1]);
+    dt_words_mca(words, "btl_vader_backing_directory",
+                 start->folders[start->folders[1][0] != '\0' ? 1 : 0]);
 }
 
 /* The words as an array of their own; NULL when memory ran out. */
