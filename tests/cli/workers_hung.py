@@ -40,7 +40,7 @@ def computes(t):
     trials = (done.json or {}).get("trials", [])
     t.check("plans that compute when their time ends do not hang", done.code == 6 and trials
             and {trial["outcome"] for trial in trials} == {"interrupted"}, done)
-    t.check("the first says so", "its share of the time" in trials[0]["cause"] or "the time for trials ended" in trials[0]["cause"], trials[:1])
+    t.check("the first says so", "share of the budget" in trials[0]["cause"] or "the time for trials ended" in trials[0]["cause"], trials[:1])
     t.check("and what would do", "--budget" in done.err, done.err[-300:])
     t.none_left("it is gone")
 

@@ -23,7 +23,8 @@ def conforms():
 
 def tuned():
     done = t.tool("tune", "--worker", PLANTED, "--devices", 2, "--budget", "40s", "--search", "exhaustive", "--json", env={"SEEN": SEEN})
-    trials = {(trial["plan"]["ranks"], trial["plan"]["messages"]): trial for trial in (done.json or {"trials": []})["trials"]}
+    trials = {(trial["plan"]["ranks"], trial["plan"]["messages"]): trial for trial in (done.json or {"trials": []})["trials"]
+              if trial["outcome"] != "interrupted"}  # a second attempt of a plan that failed may come too late
 
     def ended(messages, outcome, cause):
         trial = trials.get((2, messages), {})
