@@ -30,6 +30,8 @@ struct dt_target_worker {
     char rank_program[4096]; /* on several hosts: becomes a rank of a worker with launch torchrun */
     const char *const *arguments; /* NULL-ended, borrowed from the job; may be NULL */
     enum dt_launcher launcher;    /* who starts ranks */
+    bool alone;                   /* one plan is resident at a time */
+    int samples;                  /* timed steps of a start, at most; 0: not limited */
     int switched; /* plans of up to so many ranks share one group; 0: only plans of equal ranks do */
     struct dt_assignment assigned; /* to a foreign worker */
     int64_t start_ns;              /* time that a group has to get ready */
@@ -63,6 +65,7 @@ struct dt_image_work {
     bool told;  /* the image's denoising steps are known: from a foreign worker, or given */
     int steps;  /* these */
     bool whole; /* what it measures as a step is a whole image: sampler_steps is 1 */
+    bool request; /* it is a request to a server, whose answer is not compared with a reference */
     int64_t text_and_vae_ns; /* of an image, besides its steps; 0: not known */
     bool given;              /* text_and_vae_ns, by the user; otherwise the worker measured it */
 };

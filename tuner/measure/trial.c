@@ -133,10 +133,17 @@ static bool no_more_starts(const struct dt_result *result, const struct dt_measu
            (double)(how->deadline_ns - dt_clock_ns()) * 1e-9 < result->cold_seconds;
 }
 
+/* Timed steps of a trial, at most. */
+static int most_steps(const struct dt_target *target)
+{
+    int most = target->worker.samples;
+    return most > 0 && most < MOST_STEPS ? most : MOST_STEPS;
+}
+
 static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
                        const struct dt_measure *how, struct dt_result *result)
 {
-    int least = result->report.steps;
+    int least = result->report.steps, most = most_steps(rig->target);
     while (dt_result_next(result)) {
         bool first = result->report.request_count == 0 && how->incumbent != NULL;
         int missing = dt_look_samples[result->look] - dt_result_counted(result);
@@ -144,6 +151,8 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
                            rig->target->image.starts ? starts_wanted(result, how->incumbent != NULL)
                            : first                   ? DT_RACE_WARM
                                                      : missing);
+        int left = least + most - result->report.steps;
+        n = rig->target->image.starts || n < left ? n : left;
         DT_TRY(steps(rig, resident, n, DT_MODE_MEASURE, how, result));
         if (result->outcome != DT_TRIAL_OK)
             return DT_OK;
@@ -156,7 +165,7 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
             return DT_OK;
         }
         if (past(how) || no_more_starts(result, how) ||
-            (result->report.start_count == 0 && result->report.steps - least >= MOST_STEPS))
+            (result->report.start_count == 0 && result->report.steps - least >= most))
             return DT_OK;
         if (dt_result_counted(result) < dt_look_samples[result->look])
             continue;

@@ -203,13 +203,18 @@ static dt_status failed(struct dt_group *group, json_t *message, struct dt_failu
 {
     const char *kind = json_string_value(json_object_get(message, "kind"));
     const char *say = json_string_value(json_object_get(message, "say"));
+    static const struct {
+        const char *kind;
+        enum dt_outcome outcome;
+    } kinds[] = {{"memory", DT_TRIAL_MEMORY},
+                 {"infeasible", DT_TRIAL_INFEASIBLE},
+                 {"wrong", DT_TRIAL_WRONG},
+                 {"hung", DT_TRIAL_HUNG},
+                 {"crashed", DT_TRIAL_CRASHED}};
     *failure = (struct dt_failure){.outcome = DT_TRIAL_FAILED};
-    if (kind != NULL && strcmp(kind, "memory") == 0)
-        failure->outcome = DT_TRIAL_MEMORY;
-    if (kind != NULL && strcmp(kind, "infeasible") == 0)
-        failure->outcome = DT_TRIAL_INFEASIBLE;
-    if (kind != NULL && strcmp(kind, "wrong") == 0)
-        failure->outcome = DT_TRIAL_WRONG;
+    for (size_t i = 0; kind != NULL && i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kind, kinds[i].kind) == 0)
+            failure->outcome = kinds[i].outcome;
     snprintf(failure->cause, sizeof failure->cause, "%s",
              say != NULL && say[0] != '\0' ? say : "the worker gave no reason");
     dt_group_clean(failure->cause);

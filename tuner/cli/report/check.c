@@ -125,9 +125,10 @@ static void add_company(const struct dt_check_record *record, struct dt_text *ou
 {
     const char *resident = record->now.resident;
     if (resident != NULL && strcmp(resident, "all") != 0)
-        dt_text_add(out, "  in memory   %s: the plans do not fit together\n",
-                    strcmp(resident, "pairs") == 0 ? "two at a time, each beside the tuned plan"
-                                                   : "one at a time");
+        dt_text_add(out, "  in memory   %s\n",
+                    strcmp(resident, "pairs") == 0
+                        ? "two at a time, each beside the tuned plan: all do not fit together"
+                        : "one at a time: the plans do not fit together, or are servers");
 }
 
 static void add_soft(const struct dt_check_record *record, struct dt_text *out)

@@ -299,8 +299,11 @@ static void add_company(const struct dt_session *session, struct dt_text *out)
     if (sets->company == DT_ALL_TOGETHER)
         return;
     dt_text_add(out,
-                "The compared plans do not fit into memory together: %s. Plans were loaded %d "
+                "%s: %s. Plans were loaded %d "
                 "times.\n",
+                session->target->worker.alone
+                    ? "Servers have the machine one at a time"
+                    : "The compared plans do not fit into memory together",
                 sets->company == DT_IN_PAIRS
                     ? "each was measured in turn with the first of them, two at a time"
                     : "one was loaded at a time, in orders that mirror each other",

@@ -234,7 +234,8 @@ static void release_all(struct course *course)
 static void begin_set(struct course *course)
 {
     dt_rig_fresh(course->rig, DT_NS_PER_SECOND);
-    course->company = course->roomier ? DT_ALL_TOGETHER : course->company;
+    if (course->roomier && !course->rig->target->worker.alone)
+        course->company = DT_ALL_TOGETHER;
     course->roomier = false;
     course->rig->pinned = course->company == DT_ALL_TOGETHER;
     for (int i = 0; i < course->n; i++)
@@ -283,6 +284,8 @@ static dt_status one_by_one(struct course *course, int base, int64_t began_ns, i
 {
     const struct dt_entrant *first = &course->entrants[0];
     int order[DT_ENTRANTS] = {0}, rounds = course->rounds > 0 ? course->rounds : USUAL_ROUNDS;
+    int most = course->rig->target->worker.samples;
+    rounds = most > 0 && most < rounds ? most : rounds;
     preparing_order(course, order);
     for (int k = 0; k < course->n && !course->ended; k++) {
         struct dt_entrant *entrant = &course->entrants[order[k]];
@@ -567,6 +570,8 @@ dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n
     for (int i = 0; i < n && !how->goes_on; i++)
         enter(rig, &entrants[i]);
     bool decided = how->goes_on && go_on(&course);
+    if (rig->target->worker.alone)
+        course.company = DT_ONE_ALONE;
     dt_status status = decided ? DT_OK : sets_until(&course);
     dt_entrants_judge(rig->target, entrants, n, sets, true);
     for (int i = 0; i < n; i++) {

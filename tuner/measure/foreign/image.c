@@ -9,7 +9,11 @@
 /* What `unit` of hello says that a step of this worker is. */
 static const struct {
     const char *name, *doc;
-} units[] = {{NULL, "step"}, {"step", "denoising step"}, {"image", "whole image"}, {"run", "run"}};
+} units[] = {{NULL, "step"},
+             {"step", "denoising step"},
+             {"image", "whole image"},
+             {"run", "run"},
+             {"request", "request"}};
 
 const char *dt_target_step(const char *doc)
 {
@@ -30,9 +34,11 @@ dt_status dt_target_image(const struct dt_wanted *wanted, struct dt_target *targ
         if (strcmp(word, units[i].name) == 0)
             target->image.step = units[i].doc;
     if (target->image.step == NULL)
-        return dt_fail(DT_EUSAGE, "the worker's hello: 'unit' is none of step, image and run");
+        return dt_fail(DT_EUSAGE,
+                       "the worker's hello: 'unit' is none of step, image, run and request");
     target->image.starts = word != NULL && strcmp(word, "run") == 0;
     target->image.whole = word != NULL && strcmp(word, "image") == 0;
+    target->image.request = word != NULL && strcmp(word, "request") == 0;
     json_int_t steps = json_integer_value(json_object_get(told, "steps"));
     if (measured != NULL && !json_is_null(measured) &&
         (!json_is_integer(measured) || json_integer_value(measured) <= 0))

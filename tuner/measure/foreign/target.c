@@ -18,6 +18,7 @@
 #define JOB_FIELDS_MOST 16
 #define JOB_TEXT_MOST   4000
 #define SWITCHED_MOST   65536
+#define SAMPLES_MOST    1000000
 
 /* The fields of hello's "job". */
 static json_t *wanted_json(const struct dt_wanted *wanted)
@@ -447,6 +448,22 @@ static dt_status hide_command(const unsigned char *secret, struct dt_target *tar
     return DT_OK;
 }
 
+/* How many plans may be resident, and how many steps of one are timed: a server takes all memory, and a request is a long step. */
+static dt_status read_limits(const json_t *hello, struct dt_target *target)
+{
+    const json_t *alone = json_object_get(hello, "alone"),
+                 *most = json_object_get(hello, "samples");
+    if (dt_json_has(hello, "alone") && !json_is_boolean(alone))
+        return dt_fail(DT_EUSAGE, "the worker's hello: 'alone' is neither true nor false");
+    if (dt_json_has(hello, "samples") && (!json_is_integer(most) || json_integer_value(most) < 1 ||
+                                          json_integer_value(most) > SAMPLES_MOST))
+        return dt_fail(DT_EUSAGE, "the worker's hello: 'samples' is not a number from 1 to %d",
+                       SAMPLES_MOST);
+    target->worker.alone = json_is_true(alone);
+    target->worker.samples = (int)json_integer_value(most);
+    return DT_OK;
+}
+
 static dt_status read_hello(const struct dt_job *job, const json_t *hello, struct dt_target *target)
 {
     char name[64], workload[128];
@@ -456,6 +473,7 @@ static dt_status read_hello(const struct dt_job *job, const json_t *hello, struc
     copy_workload(hello, workload, sizeof workload);
     DT_TRY(read_launch(hello, target));
     DT_TRY(read_switch(hello, target));
+    DT_TRY(read_limits(hello, target));
     snprintf(target->identity.title, sizeof target->identity.title, "%s: %s", name, workload);
     target->worker.announced = announced(hello);
     bool barred = !job->wanted.lossy && has_lossy(target->worker.announced);
