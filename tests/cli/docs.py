@@ -51,7 +51,7 @@ SUBSTITUTES = (
     (r"--filter dit-b\b", "--filter tiny"),
     (r"--batch 1,2,4 --objective", "--batch 1,2 --objective"),
     (r"--sweep ranks=1,2,4", "--sweep ranks=1,2"),
-    (r"^(\S*dittune(?: (?:tune|noise|run|lookup))?)(?= -|$)(?!.* --?(model|engines?|worker|workloads|command|help|version)\b)", rf"\g<1> --model {TINY}"),
+    (r"^(\S*dittune(?: (?:tune|noise|run|lookup))?)(?= -|$)(?!.* --?(model|engines?|worker|workloads|command|server|help|version)\b)", rf"\g<1> --model {TINY}"),
     (r"lookup(?: --model \S+ --size 128)?( --engine (?:sglang|xdit)(?: --format argv)?)$", rf"lookup --model {TINY} --size 128\g<1> --require heuristic"),
     (r"(?<=--processes )\d+", "2"),
     (r"dittune run\b", "dittune run --quick"),
@@ -67,6 +67,7 @@ BUDGETS = (
     (r"", "15s"),
 )
 LEFT_OUT = (
+    (r"--server|ask\.http", "engines' servers need GPUs; the example's is run by tests/worker/server_session.py"),
     (r"--hosts|--hostfile|salloc|--host a:8", "it needs other hosts: tests/clusters"),
     (r"--engine vllm-omni", "vLLM-Omni computes on GPUs only: tests/workers/engine_vllm_omni.py"),
     (r"run --weights W --input X", "weights and inputs are made, and this is run, by tests/cli/reference.py"),

@@ -59,7 +59,7 @@ for word, kept in WITH_WORKER.items():
     for option, hint in re.findall(r"^  --([a-z-]+)(?: (\S+))?", t.tool(word, "--help").out, re.M):
         if option in kept.split() + JOB + HOSTS + ["help"]:
             continue
-        more = ["x"] if hint else []
+        more = ["1" if hint == "N" else "x"] if hint else []
         plan = ["ranks=1"] if word == "explain" else []
         done = t.tool(word, *plan, "--worker", "./none", "--" + option, *more)
         t.exits(f"{word} --worker refuses --{option}", done, 2, f"--{option} has no effect beside --worker")

@@ -22,8 +22,8 @@ USUAL = ("--space", SPACE, "--time", "regex:took ([0-9.e+-]+) s")
 class Worker:
     """The worker of a command, asked as the controller asks."""
 
-    def __init__(self, command, *options):
-        self.process = subprocess.Popen(list(map(str, [WORKER, "--command", command, *(options or USUAL)])), stdin=subprocess.PIPE,
+    def __init__(self, command, *options, option="--command"):
+        self.process = subprocess.Popen(list(map(str, [WORKER, option, command, *(options or USUAL)])), stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=t.environment, text=True)
         self.hello = self.ask(op="hello", protocol=1, ranks=1, workload=None)
         self.ready = self.hear() if self.hello["op"] == "hello" else None

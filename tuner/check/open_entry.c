@@ -245,9 +245,11 @@ static dt_status no_worker(struct dt_check_entry *entry)
 {
     char why[300];
     if (is_command(key_of(entry))) {
+        bool served = json_object_get(json_object_get(key_of(entry), "job"), "request") != NULL;
         snprintf(why, sizeof why,
-                 "it was tuned by the command %.160s: give --command, --space and --time as then",
-                 dt_json_text_at(key_of(entry), "workload"));
+                 "it was tuned by the command %.160s: give %s, --space and --time as then",
+                 dt_json_text_at(key_of(entry), "workload"),
+                 served ? "--server, --request" : "--command");
         return leave(entry, DT_CHECK_NOT_CHECKED, why);
     }
     snprintf(why, sizeof why,

@@ -31,6 +31,13 @@ static dt_status parse_text(const char *option, const char *text, void *field)
     return DT_OK;
 }
 
+static dt_status parse_server(const char *option, const char *text, void *field)
+{
+    struct dt_command_options *command = field;
+    command->served = true;
+    return parse_text(option, text, &command->text);
+}
+
 /* Parses an integer at *text and advances *text. */
 static bool take_number(const char **text, int64_t *value)
 {
@@ -321,13 +328,27 @@ const struct dt_option_row dt_option_rows[] = {
     {"command", "TEXT", COMMANDED, NULL, parse_text, AT(command.text),
      "tune any program by its command line, in which {name} is a parameter's value "
      "(docs/command.md)"},
+    {"server", "TEXT", COMMANDED, NULL, parse_server, AT(command),
+     "the same for a program that answers requests on {port}: it is started once a plan, and timed "
+     "request by request (docs/server.md)"},
+    {"ready", "URL", COMMANDED, NULL, parse_text, AT(command.ready),
+     "where --server answers with 200 when it is ready "
+     "(default: http://127.0.0.1:{port}/health)"},
+    {"request", "FILE", COMMANDED, NULL, parse_text, AT(command.request),
+     "the HTTP request that --server is timed with: 'POST /path', headers, an empty line, the "
+     "body"},
+    {"requests", "N", COMMANDED, NULL, parse_text, AT(command.requests),
+     "timed requests of a start of --server, at most (default: 8 to 64, as the noise demands)"},
     {"space", "FILE", COMMANDED, NULL, parse_text, AT(command.space),
-     "parameters and rules of --command, as JSON; with --worker or --engine: the values to try"},
+     "parameters and rules of --command or --server, as JSON; with --worker or --engine: the "
+     "values to try"},
     {"time", "HOW", COMMANDED, NULL, parse_text, AT(command.time),
-     "where the output of --command has the time of a step: regex:EXPRESSION, json:PATH or wall"},
+     "where the output of --command, or the answer of --server, has the time of a step: "
+     "regex:EXPRESSION, json:PATH or wall (default of --server)"},
     {"unit", "s|ms|us|ns", COMMANDED, NULL, parse_text, AT(command.unit),
      "of that time (default: s)"},
-    {"shell", NULL, COMMANDED, NULL, parse_switch, AT(command.shell), "run --command by sh -c"},
+    {"shell", NULL, COMMANDED, NULL, parse_switch, AT(command.shell),
+     "run --command or --server by sh -c"},
     {"private", NULL, COMMANDED, NULL, parse_switch, AT(command.is_private),
      "store and show a keyed hash of --command instead of its text (docs/command.md)"},
     {"prepare", "TEXT", COMMANDED, NULL, parse_text, AT(command.prepare),

@@ -74,6 +74,8 @@ struct dt_command_options {
     const char *prepare, *cleanup, *timeout, *retries, *accept, *leftovers;
     const char *output, *compare, *tolerance; /* of verification */
     bool shell, is_private;
+    bool served;                                    /* the text is that of --server */
+    const char *ready, *request, *requests, *start; /* of --server; start: --start-timeout */
 };
 
 struct dt_simulate_options {

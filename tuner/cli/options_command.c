@@ -27,7 +27,11 @@ static const struct row {
             {"leftovers", offsetof(struct dt_command_options, leftovers)},
             {"verify-output", offsetof(struct dt_command_options, output)},
             {"compare", offsetof(struct dt_command_options, compare)},
-            {"tolerance", offsetof(struct dt_command_options, tolerance)}};
+            {"tolerance", offsetof(struct dt_command_options, tolerance)},
+            {"ready", offsetof(struct dt_command_options, ready)},
+            {"request", offsetof(struct dt_command_options, request)},
+            {"requests", offsetof(struct dt_command_options, requests)},
+            {"start-timeout", offsetof(struct dt_command_options, start)}};
 enum {
     ROWS = sizeof rows / sizeof rows[0],
     FIRST_STRAY = 2
@@ -47,31 +51,63 @@ static const char *stray(const struct dt_command_options *command)
     return command->shell ? "shell" : command->is_private ? "private" : NULL;
 }
 
+/* An option of --command beside --server, or the other way round; NULL: none. */
+static const char *misplaced(const struct dt_command_options *command)
+{
+    for (int i = FIRST_STRAY; i < ROWS; i++) {
+        const char *name = rows[i].option;
+        bool both = strcmp(name, "time") == 0 || strcmp(name, "unit") == 0 ||
+                    strcmp(name, "timeout") == 0 || strcmp(name, "start-timeout") == 0;
+        bool server = strcmp(name, "ready") == 0 || strncmp(name, "request", 7) == 0;
+        if (!both && server != command->served && value_of(command, i) != NULL)
+            return name;
+    }
+    return NULL;
+}
+
+static dt_status check_command(const struct dt_command_options *command)
+{
+    const char *name = command->served ? "server" : "command", *wrong = misplaced(command);
+    if (wrong != NULL)
+        return dt_fail(DT_EUSAGE, "--%s belongs to --%s, which is not given", wrong,
+                       command->served ? "command" : "server");
+    if (command->space == NULL)
+        return dt_fail(DT_EUSAGE, "--%s needs --space FILE: its parameters and their values", name);
+    if (command->served && command->request == NULL)
+        return dt_fail(DT_EUSAGE, "--server needs --request FILE: the HTTP request that is timed");
+    if (!command->served && command->time == NULL)
+        return dt_fail(DT_EUSAGE, "--command needs --time: regex:EXPRESSION, json:PATH or wall");
+    if (command->output == NULL && (command->compare != NULL || command->tolerance != NULL))
+        return dt_fail(DT_EUSAGE, "--%s needs --verify-output FILE",
+                       command->compare != NULL ? "compare" : "tolerance");
+    return DT_OK;
+}
+
 dt_status dt_options_command(struct dt_options *options)
 {
+    static char start[24];
     static char names[ROWS][24]; /* a process has one command line */
     static const char *words[2 * ROWS + 2];
     const struct dt_command_options *command = &options->command;
     int count = 0;
     if (command->text == NULL && command->space != NULL && options->worker.program.path == NULL &&
         options->worker.engine == NULL)
-        return dt_fail(DT_EUSAGE, "--space needs --command, --worker or --engine");
+        return dt_fail(DT_EUSAGE, "--space needs --command, --server, --worker or --engine");
     if (command->text == NULL)
         return stray(command) == NULL
                    ? DT_OK
-                   : dt_fail(DT_EUSAGE, "--%s belongs to --command, which is not given",
+                   : dt_fail(DT_EUSAGE, "--%s belongs to --command or --server, which is not given",
                              stray(command));
-    if (command->space == NULL || command->time == NULL)
-        return dt_fail(DT_EUSAGE, "--command needs --%s",
-                       command->space == NULL ? "space FILE: its parameters and their values"
-                                              : "time: regex:EXPRESSION, json:PATH or wall");
-    if (command->output == NULL && (command->compare != NULL || command->tolerance != NULL))
-        return dt_fail(DT_EUSAGE, "--%s needs --verify-output FILE",
-                       command->compare != NULL ? "compare" : "tolerance");
+    DT_TRY(check_command(command));
+    if (command->served && dt_option_given(options, "start-timeout")) {
+        snprintf(start, sizeof start, "%.9g", (double)options->worker.start_ns * 1e-9);
+        options->command.start = start;
+    }
     for (int i = 0; i < ROWS; i++) {
         if (value_of(command, i) == NULL)
             continue;
-        snprintf(names[i], sizeof names[i], "--%s", rows[i].option);
+        snprintf(names[i], sizeof names[i], "--%s",
+                 i == 0 && command->served ? "server" : rows[i].option);
         words[count++] = names[i];
         words[count++] = value_of(command, i);
     }

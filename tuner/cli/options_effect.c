@@ -32,8 +32,13 @@ static const struct effect {
     {"space explain", "machine", "backend", "the machine's file says what plans run on"},
     {"space explain", "machine", "input", "no plan is run there"},
     {COMMANDED, "worker", "command", "the worker is a program of its own"},
+    {COMMANDED, "worker", "server", "the worker is a program of its own"},
+    {COMMANDED, "command", "server", "a plan is one program"},
     {STARTED, "worker", "engine", "the worker is a program of its own"},
     {"machine check", "worker", "space", "it narrows a search"},
+    {COMMANDED, "worker", "ready", "it belongs to --server"},
+    {COMMANDED, "worker", "request", "it belongs to --server"},
+    {COMMANDED, "worker", "requests", "it belongs to --server"},
     {COMMANDED, "worker", "time", "it belongs to --command"},
     {COMMANDED, "worker", "unit", "it belongs to --command"},
     {COMMANDED, "worker", "shell", "it belongs to --command"},
@@ -94,7 +99,7 @@ static dt_status refuse_given(const struct dt_options *options, const char *cons
 
 static dt_status check_assigned(const struct dt_command *command, const struct dt_options *options)
 {
-    bool started = dt_option_given(options, "worker") || dt_option_given(options, "command") ||
+    bool started = dt_option_given(options, "worker") || options->command.text != NULL ||
                    options->worker.engine != NULL || strcmp(command->name, "worker-test") == 0;
     bool foreign =
         started || options->lookup.engine != NULL || strcmp(command->name, "models") == 0;
@@ -118,9 +123,11 @@ static dt_status check_assigned(const struct dt_command *command, const struct d
     return DT_OK;
 }
 
-/* --engine and --command name a worker, too. */
+/* --engine, --command and --server name a worker, too. */
 static const char *beside_of(const struct dt_options *options, const struct effect *row)
 {
+    if (row->why == decides && options->command.served)
+        return "server";
     if (strcmp(row->beside, "worker") != 0 || dt_option_given(options, "worker"))
         return row->beside;
     if (options->worker.engine != NULL && strcmp(row->option, "engine") != 0)

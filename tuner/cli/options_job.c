@@ -79,7 +79,7 @@ static dt_status set_wanted(const struct dt_options *options, struct dt_wanted *
                        "--dtype '%s' is none that a worker takes: float32, bfloat16 or float16",
                        given->dtype);
     DT_TRY(check_text("model", wanted->model));
-    DT_TRY(check_text("command", options->command.text));
+    DT_TRY(check_text(options->command.served ? "server" : "command", options->command.text));
     DT_TRY(set_secret(options, wanted));
     return check_text("revision", wanted->revision);
 }

@@ -54,6 +54,30 @@ static void become(char *const argv[], const int ends[6])
     _exit(127);
 }
 
+dt_status dt_child_start(char *const argv[], int out, int err, pid_t *pid)
+{
+    int ends[2], error = 0, wait_status;
+    *pid = 0;
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return dt_fail(DT_ELIB, "cannot start the command: %s", strerror(errno));
+    pid_t started = fork();
+    if (started == 0)
+        become(argv, (const int[6]){-1, out, -1, err, -1, ends[1]});
+    close(ends[1]);
+    ssize_t got = started > 0 ? read(ends[0], &error, sizeof error) : -1;
+    close(ends[0]);
+    if (started < 0)
+        return dt_fail(DT_ELIB, "cannot start the command: %s", strerror(errno));
+    setpgid(started, started); /* the child does it too: whoever comes first */
+    *pid = started;
+    if (got <= 0)
+        return DT_OK;
+    waitpid(started, &wait_status, 0);
+    *pid = 0;
+    return dt_fail(DT_EUSAGE, "the program '%s' of the command cannot be run: %s", argv[0],
+                   strerror(error));
+}
+
 static dt_status start(char *const argv[], struct child *child)
 {
     int ends[6] = {-1, -1, -1, -1, -1, -1};
@@ -156,22 +180,27 @@ static dt_status attend_end(void *context)
     return attend(attended->output, -1, attended->wire, 0, &more);
 }
 
+void dt_child_how(int wait_status, char how[DT_CHILD_HOW])
+{
+    if (WIFSIGNALED(wait_status))
+        snprintf(how, DT_CHILD_HOW, "was killed by signal %d", WTERMSIG(wait_status));
+    else
+        snprintf(how, DT_CHILD_HOW, "exited with %d", WEXITSTATUS(wait_status));
+}
+
 static dt_status judge(const struct child *child, int exec_error, const char *program,
                        const struct dt_child_rules *rules)
 {
     int wait_status = child->run.wait_status;
     struct dt_child_output *output = child->output;
-    char how[80], tail[300];
+    char how[DT_CHILD_HOW], tail[300];
     if (exec_error != 0)
         return dt_fail(DT_EUSAGE, "the program '%s' of %s cannot be run: %s", program, rules->name,
                        strerror(exec_error));
     if (WIFEXITED(wait_status) && rules->accepted[WEXITSTATUS(wait_status)])
         return DT_OK;
     output->exited_badly = true;
-    if (WIFEXITED(wait_status))
-        snprintf(how, sizeof how, "exited with %d", WEXITSTATUS(wait_status));
-    else
-        snprintf(how, sizeof how, "was killed by signal %d", WTERMSIG(wait_status));
+    dt_child_how(wait_status, how);
     dt_timing_tail(output, tail, sizeof tail);
     bool memory = dt_memory_phrase(&output->err) != NULL ||
                   dt_memory_phrase(&output->out) != NULL ||

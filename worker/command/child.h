@@ -32,4 +32,14 @@ dt_status dt_child_clear(struct dt_child_output *output, struct dt_wire *wire,
 /* Sends a heartbeat, if the last message was a second ago. wire: a struct dt_wire. DT_EDEAD. */
 dt_status dt_child_beat(void *wire) DT_MUST_CHECK;
 
+/* ---- parts, also of a server (server.h) */
+
+#define DT_CHILD_HOW 80
+
+/* Starts argv with these as its standard output and error; DT_EUSAGE: no such program. */
+dt_status dt_child_start(char *const argv[], int out, int err, pid_t *pid) DT_MUST_CHECK;
+
+/* "exited with 3" */
+void dt_child_how(int wait_status, char how[DT_CHILD_HOW]);
+
 #endif

@@ -8,6 +8,7 @@
 #include "space/json/json.h"
 #include "worker/command/definition.h"
 #include "worker/command/run.h"
+#include "worker/command/serve.h"
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -34,6 +35,9 @@ struct plan {
 struct worker {
     const char *space_path; /* options; NULL: not given */
     struct dt_run_given options;
+    const char *server; /* --server */
+    struct dt_serve_options serve_options;
+    struct dt_serve serve;
     struct dt_wire wire;
     json_t *file; /* the file of the space; NULL before hello */
     struct dt_space *space;
@@ -44,13 +48,27 @@ struct worker {
 
 static dt_status configure(struct worker *worker)
 {
-    const struct dt_run_given *options = &worker->options;
+    struct dt_run_given *options = &worker->options;
+    if (worker->server != NULL) {
+        options->lines[DT_RUN_COMMAND] = worker->server;
+        options->served = true;
+        options->time = options->time != NULL ? options->time : "wall";
+        if (worker->serve_options.request == NULL)
+            return dt_fail(DT_EUSAGE, "a server needs --server, --space and --request");
+    }
     if (options->lines[DT_RUN_COMMAND] == NULL || worker->space_path == NULL ||
         options->time == NULL)
         return dt_fail(DT_EUSAGE, "a command needs --command, --space and --time");
     DT_TRY(dt_space_file(worker->space_path, worker->space_path, &worker->file));
     DT_TRY(dt_space_from_json(worker->file, worker->space_path, &worker->space));
-    return dt_runs_init(&worker->runs, options, worker->space);
+    DT_TRY(dt_runs_init(&worker->runs, options, worker->space));
+    worker->serve = (struct dt_serve){.command = &worker->runs.lines[DT_RUN_COMMAND],
+                                      .space = worker->space,
+                                      .timing = &worker->runs.timing,
+                                      .wire = &worker->wire};
+    return options->served
+               ? dt_serve_init(&worker->serve, &worker->serve_options, worker->runs.timeout_ns)
+               : DT_OK;
 }
 
 static dt_status say(struct worker *worker, json_t *message)
@@ -68,6 +86,8 @@ static dt_status refuse(struct worker *worker, dt_status why)
                        : why == DT_DONE ? "wrong"
                        : refused        ? "infeasible"
                                         : "error";
+    if (dt_serve_kind(&worker->serve, why) != NULL)
+        kind = dt_serve_kind(&worker->serve, why);
     return say(worker,
                json_pack("{s:s,s:s,s:s}", "op", "failed", "kind", kind, "say", dt_message()));
 }
@@ -96,26 +116,21 @@ static dt_status hello(struct worker *worker)
     if (status < 0)
         return refuse(worker, status);
     gethostname(host, sizeof host - 1);
-    DT_TRY(say(worker, json_pack("{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:O,s:o,s:O,s:O*,s:O*}", "op",
-                                 "hello", "protocol", 2, "name", "command", "version", DT_VERSION,
-                                 "engine", "command", "launch", "self", "unit", "run", "workload",
-                                 json_object_get(job, "command"), "job", job, "parameters",
-                                 json_object_get(file, "parameters"), "constants",
-                                 json_object_get(file, "constants"), "rules",
-                                 json_object_get(file, "rules"))));
+    json_t *message =
+        json_pack("{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:O,s:o,s:O,s:O*,s:O*}", "op", "hello", "protocol",
+                  2, "name", "command", "version", DT_VERSION, "engine", "command", "launch",
+                  "self", "unit", "run", "workload", json_object_get(job, "command"), "job", job,
+                  "parameters", json_object_get(file, "parameters"), "constants",
+                  json_object_get(file, "constants"), "rules", json_object_get(file, "rules"));
+    if (worker->options.served && (status = dt_serve_describe(&worker->serve, message, job)) < 0) {
+        json_decref(message);
+        return status;
+    }
+    DT_TRY(say(worker, message));
     return say(worker,
                json_pack("{s:s,s:s,s:[{s:i,s:i,s:s,s:o,s:i,s:o}]}", "op", "ready", "comm",
                          "command", "ranks", "rank", 0, "pid", (int)getpid(), "host", host, "cores",
                          cores(), "threads", 1, "versions", dt_definition_files(command)));
-}
-
-/* [value, ..], one for each rank: the command reports one time for all. */
-static json_t *each_rank(int64_t value, int ranks)
-{
-    json_t *row = json_array();
-    for (int i = 0; i < ranks; i++)
-        json_array_append_new(row, json_integer(value));
-    return row;
 }
 
 /* How many runs there were, and what is to be told of them. */
@@ -152,9 +167,10 @@ static dt_status prepare(struct worker *worker, const json_t *request, json_t **
     if (ranks >= 0)
         plan.ranks = (int)dt_point_value(worker->space, &point, ranks);
     /* The limits of later requests follow from the cold step: each of their steps is a whole start, too. */
-    *answer = json_pack("{s:s,s:i,s:o,s:i,s:o}", "op", "prepared", "handle", worker->plan_count + 1,
-                        "peak_bytes", each_rank(plan.first.peak_bytes, plan.ranks),
-                        "resident_bytes", 0, "cold_ns", each_rank(plan.first.wall_ns, plan.ranks));
+    *answer =
+        json_pack("{s:s,s:i,s:o,s:i,s:o}", "op", "prepared", "handle", worker->plan_count + 1,
+                  "peak_bytes", dt_each_rank(plan.first.peak_bytes, plan.ranks), "resident_bytes",
+                  0, "cold_ns", dt_each_rank(plan.first.wall_ns, plan.ranks));
     tell(*answer, &tally);
     if (isfinite(error))
         json_object_set_new(*answer, "error", json_real(error));
@@ -181,7 +197,7 @@ static dt_status add_run(struct worker *worker, struct plan *plan, json_t *rows,
     if (times.count == 0)
         DT_TRY(dt_runs_make(&worker->runs, &plan->run, &worker->wire, tally, &times));
     for (int i = 0; i < times.count; i++)
-        json_array_append_new(rows, each_rank(times.ns[i], plan->ranks));
+        json_array_append_new(rows, dt_each_rank(times.ns[i], plan->ranks));
     json_array_append_new(starts, json_integer(times.count));
     dt_times_fini(&times);
     return DT_OK;
@@ -233,6 +249,8 @@ static dt_status answer_to(struct worker *worker, const json_t *request, json_t 
         const char *name;
         dt_status (*execute)(struct worker *worker, const json_t *request, json_t **answer);
     } table[] = {{"prepare", prepare}, {"run", run}, {"release", release}};
+    if (worker->options.served)
+        return dt_serve_answer(&worker->serve, request, answer);
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (strcmp(table[i].name, dt_wire_op(request)) == 0)
             return table[i].execute(worker, request, answer);
@@ -264,12 +282,15 @@ static dt_status work(struct worker *worker)
     dt_status status = DT_OK;
     while (status == DT_OK) {
         json_t *request = NULL;
-        status = dt_wire_read(&worker->wire, DT_WIRE_FOREVER, &request);
+        bool up = dt_serve_up(&worker->serve);
+        status = dt_wire_read(&worker->wire,
+                              up ? dt_clock_ns() + DT_NS_PER_SECOND : DT_WIRE_FOREVER, &request);
+        dt_serve_tend(&worker->serve);
         if (status == DT_OK)
             status = serve(worker, request);
         else if (status == DT_EPROTO)
             status = refuse(worker, status);
-        else if (status == DT_EINTR)
+        else if (status == DT_EINTR || status == DT_ETIMEOUT)
             status = DT_OK;
         json_decref(request);
     }
@@ -283,6 +304,11 @@ static bool read_options(int argc, char **argv, struct worker *worker)
         const char *name;
         const char **value; /* NULL: --shell */
     } rows[] = {{"command", &options->lines[DT_RUN_COMMAND]},
+                {"server", &worker->server},
+                {"ready", &worker->serve_options.ready},
+                {"request", &worker->serve_options.request},
+                {"requests", &worker->serve_options.requests},
+                {"start-timeout", &worker->serve_options.start_timeout},
                 {"prepare", &options->lines[DT_RUN_PREPARE]},
                 {"cleanup", &options->lines[DT_RUN_CLEANUP]},
                 {"space", &worker->space_path},
@@ -313,11 +339,12 @@ static bool read_options(int argc, char **argv, struct worker *worker)
 
 int main(int argc, char **argv)
 {
-    struct worker worker = {.options = {.unit = "s"}};
+    struct worker worker = {.options = {.unit = "s"}, .serve.server.log = -1};
     if (!read_options(argc, argv, &worker)) {
         fprintf(stderr, "usage: dittune-worker-command --command TEXT --space FILE --time "
                         "wall|regex:EXPRESSION|json:PATH [OPTIONS]: the options that dittune has "
-                        "beside --command (docs/command.md); dittune starts it and talks to it\n");
+                        "beside --command (docs/command.md) or --server (docs/server.md); dittune "
+                        "starts it and talks to it\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
@@ -326,6 +353,7 @@ int main(int argc, char **argv)
     dt_status status = work(&worker);
     if (status < 0)
         fprintf(stderr, "dittune-worker-command: %s\n", dt_message());
+    dt_serve_fini(&worker.serve);
     for (int i = 0; i < worker.plan_count; i++)
         free_plan(&worker.plans[i]);
     free(worker.plans);

@@ -111,6 +111,7 @@ dt_status dt_runs_init(struct dt_run_setup *runs, const struct dt_run_given *opt
         if (options->lines[i] == NULL)
             continue;
         DT_TRY(dt_line_read(options->lines[i], options->shell, &runs->lines[i]));
+        runs->lines[i].served = options->served && i == DT_RUN_COMMAND;
         lines[count++] = &runs->lines[i];
     }
     DT_TRY(dt_lines_check(lines, count, space));

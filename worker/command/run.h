@@ -23,6 +23,7 @@ struct dt_run_given {
     const char *time, *unit, *timeout, *retries, *accept, *leftovers;
     const char *output, *compare, *tolerance; /* --verify-output .. */
     bool shell;
+    bool served; /* the command is that of --server */
 };
 
 struct dt_run_setup {

@@ -131,9 +131,36 @@ static char next_quote(char quote, const char *at, bool escaped)
     return quote == 0 ? *at : 0;
 }
 
-/* Marks the parameters that are placeholders of a word as used. */
-static dt_status check_word(const char *word, bool shell, const struct dt_space *space, bool used[])
+static bool is_port(const struct dt_command_line *command, const char *name)
 {
+    return command->served && strcmp(name, "port") == 0;
+}
+
+static void add_port(const struct dt_command_line *command, struct dt_text *out)
+{
+    if (command->port > 0)
+        dt_text_add(out, "%d", command->port);
+    else
+        dt_text_add(out, "{port}");
+}
+
+/* {port} is the name of no other value. */
+static dt_status check_port(const struct dt_command_line *command, const struct dt_space *space)
+{
+    int64_t constant;
+    if (command->served &&
+        (dt_space_find(space, "port") >= 0 || dt_space_constant(space, "port", &constant)))
+        return dt_fail(DT_EUSAGE,
+                       "the space has the name 'port', but {port} of --server is the port "
+                       "that dittune chooses");
+    return DT_OK;
+}
+
+/* Marks the parameters that are placeholders of a word as used. */
+static dt_status check_word(const char *word, const struct dt_command_line *command,
+                            const struct dt_space *space, bool used[])
+{
+    bool shell = command->shell;
     struct piece piece;
     int64_t constant;
     char quote = 0;
@@ -143,7 +170,8 @@ static dt_status check_word(const char *word, bool shell, const struct dt_space 
         int axis = dt_space_find(space, piece.name);
         if (axis >= 0)
             used[axis] = true;
-        else if (piece.name[0] != 0 && !dt_space_constant(space, piece.name, &constant))
+        else if (piece.name[0] != 0 && !is_port(command, piece.name) &&
+                 !dt_space_constant(space, piece.name, &constant))
             return refuse_name(piece.name, space);
         if (shell && (quote != 0 || escaped) && labels_of(piece.name, space) != NULL)
             return dt_fail(DT_EUSAGE,
@@ -160,7 +188,7 @@ dt_status dt_line_names(const struct dt_command_line *command, const struct dt_s
 {
     bool used[DT_AXES_MAX];
     for (int i = 0; command->words[i] != NULL; i++)
-        DT_TRY(check_word(command->words[i], command->shell, space, used));
+        DT_TRY(check_word(command->words[i], command, space, used));
     return DT_OK;
 }
 
@@ -168,9 +196,11 @@ dt_status dt_lines_check(const struct dt_command_line *const lines[], int count,
                          const struct dt_space *space)
 {
     bool used[DT_AXES_MAX] = {false};
-    for (int k = 0; k < count; k++)
+    for (int k = 0; k < count; k++) {
+        DT_TRY(check_port(lines[k], space));
         for (int i = 0; lines[k]->words[i] != NULL; i++)
-            DT_TRY(check_word(lines[k]->words[i], lines[k]->shell, space, used));
+            DT_TRY(check_word(lines[k]->words[i], lines[k], space, used));
+    }
     for (int i = 0; i < dt_space_axes(space); i++) {
         const struct dt_axis *axis = dt_space_axis(space, i);
         if (!used[i] && axis->role != DT_ROLE_ENVIRONMENT)
@@ -198,8 +228,8 @@ static void add_value(const char *name, const struct dt_space *space, const stru
         dt_text_add(word, "%lld", (long long)number);
 }
 
-static dt_status fill_word(const char *word, const struct dt_space *space,
-                           const struct dt_point *plan, char **out)
+static dt_status fill_word(const char *word, const struct dt_command_line *command,
+                           const struct dt_space *space, const struct dt_point *plan, char **out)
 {
     struct dt_text text = {0};
     struct piece piece;
@@ -212,6 +242,8 @@ static dt_status fill_word(const char *word, const struct dt_space *space,
         }
         if (piece.name[0] == 0)
             dt_text_add_bytes(&text, &piece.literal, 1);
+        else if (is_port(command, piece.name))
+            add_port(command, &text);
         else
             add_value(piece.name, space, plan, &text);
     }
@@ -220,9 +252,10 @@ static dt_status fill_word(const char *word, const struct dt_space *space,
 }
 
 /* sh -c "dittune_1=$1; shift 1; TEXT" sh VALUE, where TEXT has "$dittune_1" for the first placeholder of a text. */
-static dt_status fill_shell(const char *text, const struct dt_space *space,
+static dt_status fill_shell(const struct dt_command_line *command, const struct dt_space *space,
                             const struct dt_point *plan, char **words)
 {
+    const char *text = command->words[2];
     struct dt_text body = {0}, script = {0}, value = {0};
     struct piece piece;
     dt_status status = DT_OK;
@@ -233,6 +266,8 @@ static dt_status fill_shell(const char *text, const struct dt_space *space,
             continue;
         if (piece.name[0] == 0) {
             dt_text_add_bytes(&body, &piece.literal, 1);
+        } else if (is_port(command, piece.name)) {
+            add_port(command, &body);
         } else if (labels_of(piece.name, space) == NULL) {
             add_value(piece.name, space, plan, &body);
         } else if (count + 5 > DT_COMMAND_WORDS) {
@@ -266,7 +301,7 @@ static dt_status fill_around(const struct dt_command_line *command, const struct
     words[0] = strdup("sh");
     words[1] = strdup("-c");
     words[3] = strdup("sh");
-    DT_TRY(fill_shell(command->words[2], space, plan, words));
+    DT_TRY(fill_shell(command, space, plan, words));
     bool all = words[0] != NULL && words[1] != NULL && words[2] != NULL && words[3] != NULL;
     return all ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
@@ -279,7 +314,7 @@ dt_status dt_line_fill(const struct dt_command_line *command, const struct dt_sp
     if (command->shell && status == DT_OK)
         status = fill_around(command, space, plan, words);
     for (int i = 0, n = 0; !command->shell && status == DT_OK && command->words[i] != NULL; i++) {
-        status = fill_word(command->words[i], space, plan, &words[n]);
+        status = fill_word(command->words[i], command, space, plan, &words[n]);
         bool left = status == DT_OK && words[n][0] == 0 && command->words[i][0] != 0;
         if (left) {
             free(words[n]); /* of a value that is no word */

@@ -19,6 +19,8 @@ struct dt_command_line {
     /* Words are "sh", "-c", text. Values that are texts are parameters of sh, and only their names are in its text: whatever
      * they hold, sh does not read it as its own language. */
     bool shell;
+    bool served; /* a server's: {port} is known, too */
+    int port;    /* its value; 0: it stays as it is */
 };
 
 /* Splits text into words at blanks, as sh does: '...', "..." and \ keep blanks; nothing else is special. With shell, text is

@@ -205,7 +205,7 @@ static void add_cell(const char *cell, size_t size, size_t width, bool last, str
         dt_text_add(out, "%*s", (int)(width - size + 2), "");
 }
 
-/* Of --command: what was measured, as options, on a line of its own. */
+/* Of --command and --server: what was measured, as options, on a line of its own. */
 static void add_command(const struct dt_stored_entry *entry, struct dt_text *out)
 {
     static const char *const options[] = {"command", "time", "unit"};
@@ -217,7 +217,8 @@ static void add_command(const struct dt_stored_entry *entry, struct dt_text *out
         const char *text = dt_json_text_at(job, options[i]);
         if (text[0] == '\0')
             continue;
-        dt_text_add(out, " --%s ", options[i]);
+        bool served = i == 0 && json_object_get(job, "request") != NULL;
+        dt_text_add(out, " --%s ", served ? "server" : options[i]);
         dt_quote(text, out);
     }
     if (json_object_get(job, "shell") != NULL)

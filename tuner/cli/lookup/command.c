@@ -65,6 +65,7 @@ dt_status dt_command_fill(const struct dt_command_options *given, const json_t *
     DT_TRY(dt_space_rules_from_json(json_object_get(entry, "space"), "the entry's space", &space));
     dt_status status = dt_line_read(text, json_object_get(job, "shell") != NULL, &command);
     if (status == DT_OK) {
+        command.served = json_object_get(job, "request") != NULL; /* {port} stays as it is */
         status = fill(&command, space, plan, out);
         dt_line_fini(&command);
     }
