@@ -320,7 +320,8 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
         snprintf(resident->cause, sizeof resident->cause, "%.190s", rig->target->broken);
         return DT_OK;
     }
-    if (!rig->target->image.starts && !rig->target->image.request) /* nothing to compare, and it costs a start */
+    if (!rig->target->image.starts &&
+        !rig->target->image.request) /* nothing to compare, and it costs a start */
         DT_TRY(dt_verify_reference(rig, point, deadline_ns, &reference));
     rig->costs.setup_ns = setup_ns + dt_clock_ns() - began;
     rig->costs.reference_loads += rig->costs.loads - loads;
