@@ -51,6 +51,11 @@ static const char *stray(const struct dt_command_options *command)
     return command->shell ? "shell" : command->is_private ? "private" : NULL;
 }
 
+static bool is_servers(const char *name)
+{
+    return strcmp(name, "ready") == 0 || strncmp(name, "request", 7) == 0;
+}
+
 /* An option of --command beside --server, or the other way round; NULL: none. */
 static const char *misplaced(const struct dt_command_options *command)
 {
@@ -58,7 +63,7 @@ static const char *misplaced(const struct dt_command_options *command)
         const char *name = rows[i].option;
         bool both = strcmp(name, "time") == 0 || strcmp(name, "unit") == 0 ||
                     strcmp(name, "timeout") == 0 || strcmp(name, "start-timeout") == 0;
-        bool server = strcmp(name, "ready") == 0 || strncmp(name, "request", 7) == 0;
+        bool server = is_servers(name);
         if (!both && server != command->served && value_of(command, i) != NULL)
             return name;
     }
@@ -96,8 +101,8 @@ dt_status dt_options_command(struct dt_options *options)
     if (command->text == NULL)
         return stray(command) == NULL
                    ? DT_OK
-                   : dt_fail(DT_EUSAGE, "--%s belongs to --command or --server, which is not given",
-                             stray(command));
+                   : dt_fail(DT_EUSAGE, "--%s belongs to --%s, which is not given", stray(command),
+                             is_servers(stray(command)) ? "server" : "command");
     DT_TRY(check_command(command));
     if (command->served && dt_option_given(options, "start-timeout")) {
         snprintf(start, sizeof start, "%.9g", (double)options->worker.start_ns * 1e-9);
