@@ -130,7 +130,7 @@ SPACES = [
     Case("space-rule", "space --space space.json", 2,
          "the space space.json: rule 'a <= c', column 6: unknown name 'c'",
          files=space_file(parameters=A_AND_B, rules=["a <= c"])),
-    Case("space-typo", "space --space space.json", 2, "the space space.json: unknown 'rule', did you mean 'rules'?",
+    Case("space-typo", "space --space space.json", 2, "the space space.json: unknown field 'rule', did you mean 'rules'?",
          files=space_file(parameters=A_AND_B, rule=["a > 1"])),
     Case("space-valid", "space --space space.json --json", 2,
          "the space space.json: 'valid' is 2, but the rules allow 1 plans",
@@ -190,7 +190,7 @@ STORES = [
          "good best.json.1 beside it: 'dittune db rebuild' makes it anew from the journals",
          files={"db": None, "db/best.json": "{\n"}),
     Case("database-not-writable", "--budget 5s --quiet --db file/db", 74,
-         "cannot make the directory file: Not a directory",
+         "cannot make the directory file: Not a directory; --db DIR or DITTUNE_DB names another folder",
          files={"file": ""}),
     Case("tmpdir-too-long", "--budget 5s --quiet", 2, "the path of the folder for temporary files has 240 letters, at most 200 will "
          "do: set TMPDIR to a shorter one, as /tmp", env={"TMPDIR": "/" + 239 * "x"}, prints=True),
