@@ -104,8 +104,8 @@ macro(dt_find_beside name library least lost sources header version_header)
             set(why "${${name}_VERSION} in ${${name}_INCLUDE} is older than ${least}")
         else()
             file(GLOB callers ${CMAKE_SOURCE_DIR}/${sources})
-            dt_usable(why ${library} PREFIX ${library} SOURCES ${callers} LIBRARIES ${${name}_LIBRARY} INCLUDES ${${name}_INCLUDE} ${CUDART_INCLUDE}
-                      DEFINITIONS DT_HAVE_CUDA=1 DT_HAVE_${name}=1)
+            dt_usable(why ${library} PREFIX ${library} SOURCES ${callers} LIBRARIES ${${name}_LIBRARY}
+                      INCLUDES ${${name}_INCLUDE} ${CUDART_INCLUDE} ${CUBLASLT_INCLUDE} DEFINITIONS DT_HAVE_CUDA=1 DT_HAVE_${name}=1)
             string(REGEX REPLACE "^it" "${${name}_VERSION}" why "${why}")
         endif()
         if(why)

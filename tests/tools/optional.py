@@ -75,12 +75,13 @@ t.check("asked for by ON it is an error", done.code != 0 and "DT_ONEDNN is ON, b
 
 # ---- beside CUDA: NCCL and cuDNN, found by the project's own macro in a project of three lines
 
-CACHE = dict(line.split("=", 1) for line in (BUILD / "CMakeCache.txt").read_text(encoding="utf-8").splitlines() if "=" in line)
+CACHE_LINES = [line for line in (BUILD / "CMakeCache.txt").read_text(encoding="utf-8").splitlines() if "=" in line]
+CACHE = dict(line.split("=", 1) for line in CACHE_LINES)
 NVCC, RUNTIME, NCCL, CUDNN = (next((pathlib.Path(value) for key, value in CACHE.items() if key.startswith(name + ":")), pathlib.Path("none"))
                               for name in ("DT_NVCC", "CUDART_INCLUDE", "NCCL_INCLUDE", "CUDNN_INCLUDE"))
 
 
-def beside(name, folder):
+def beside(name, folder, *options):
     """What the line of back ends says of NCCL and cuDNN in a folder with include/ and lib/."""
     project = t.path / "beside" / name
     project.mkdir(parents=True)
@@ -96,7 +97,7 @@ dt_find_nccl_and_cudnn()
 file(WRITE ${CMAKE_BINARY_DIR}/back-ends.txt "${DT_NCCL_WORD}${DT_CUDNN_WORD}")
 """, encoding="utf-8")
     done = t.run("cmake", "-S", project, "-B", project / "build", "-G", "Ninja", f"-DCMAKE_C_COMPILER={COMPILER}", f"-DSOURCE={SOURCE}", "-DDT_WERROR=ON", "-DCMAKE_C_COMPILER_WORKS=1",
-                 f"-DCMAKE_CUDA_COMPILER={NVCC}", f"-DCUDART_INCLUDE={RUNTIME}", f"-DDT_CUDA_PREFIX={folder}")
+                 f"-DCMAKE_CUDA_COMPILER={NVCC}", f"-DCUDART_INCLUDE={RUNTIME}", f"-DDT_CUDA_PREFIX={folder}", *options)
     t.check(f"{name}: nothing stops", done.code == 0, done)
     return back_ends(project / "build"), project / "build/usable"
 
@@ -114,6 +115,18 @@ def plant_beside(name, nccl, cudnn):
 if not (NCCL / "nccl.h").exists() or not (CUDNN / "cudnn_version.h").exists():
     print("skipped: NCCL and cuDNN that do not fit, this build has neither CUDA nor them")
 else:
+    # Python's packages may keep the headers of each library in a folder of its own.
+    for path in {path.name: path for folder in (RUNTIME, NCCL, CUDNN) for path in folder.iterdir()}.values():
+        place = PLANTED / "apart" / next((name for name in ("cublas", "nccl", "cudnn") if path.name.startswith(name)), "runtime") / path.name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(path)
+    # and not those that this machine may have in /usr/local/include, too
+    text = t.run(COMPILER, "-E", "-v", "-x", "c", "/dev/null").err.split("search starts here:")[-1].split("End of search list")[0]
+    system = [word for word in text.split() if word.startswith("/") and word != "/usr/local/include"]
+    libraries = [f"-D{line}" for line in CACHE_LINES if line.startswith(("NCCL_LIBRARY:", "CUDNN_LIBRARY:"))]
+    line, _ = beside("headers in folders of their own", PLANTED / "none", *libraries, f"-DCMAKE_C_FLAGS=-nostdinc {' '.join('-isystem ' + folder for folder in system)}", *(
+        f"-D{name}_INCLUDE={PLANTED}/apart/{folder}" for name, folder in (("CUDART", "runtime"), ("CUBLASLT", "cublas"), ("NCCL", "nccl"), ("CUDNN", "cudnn"))))
+    t.check("NCCL and cuDNN are used there", line.startswith(", nccl (") and ", cudnn (" in line, line)
     real = (NCCL / "nccl.h").read_text(encoding="utf-8")
     versions = "".join(f"#define CUDNN_{word} {number}\n" for word, number in (("MAJOR", 99), ("MINOR", 0), ("PATCHLEVEL", 1)))
     line, usable = beside("another major version", plant_beside("major", "#define NCCL_MAJOR 99\n#define NCCL_MINOR 1\n#define NCCL_PATCH 0\n",
