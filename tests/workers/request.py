@@ -30,7 +30,7 @@ class Server:
     def pids(self):
         return [process.pid for process in self.ranks]
 
-    def serve(self, seed, keep):
+    def serve(self, prompt, seed, keep):
         self.states = [state(process) for process in self.ranks]
         if self.fails:
             raise RuntimeError("the request was refused")
