@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,12 +257,17 @@ static bool add_shorter(const char *bytes, size_t size, struct dt_text *text)
     char number[40], shorter[40];
     if (size < 18 || size >= sizeof number || memchr(bytes, '.', size) == NULL)
         return false;
+    char point = localeconv()->decimal_point[0]; /* of strtod and snprintf; JSON's is a point */
     memcpy(number, bytes, size);
     number[size] = 0;
+    *strchr(number, '.') = point;
     double value = strtod(number, NULL);
     for (int digits = 1; digits < 17; digits++) {
         snprintf(shorter, sizeof shorter, "%.*g", digits, value);
         if (strtod(shorter, NULL) == value) {
+            char *own = strchr(shorter, point);
+            if (own != NULL)
+                *own = '.';
             dt_text_add(text, "%s%s", shorter, strpbrk(shorter, ".e") == NULL ? ".0" : "");
             return true;
         }

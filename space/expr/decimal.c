@@ -2,8 +2,10 @@
 #include "space/expr/decimal.h"
 
 #include <ctype.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const double POWERS[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12};
 
@@ -57,8 +59,12 @@ bool dt_decimal_of(double number, struct dt_decimal *decimal)
     size_t size = 0;
     for (int precision = 1; precision <= 17; precision++) {
         snprintf(text, sizeof text, "%.*g", precision, number);
-        if (strtod(text, NULL) == number)
-            return dt_decimal_read(text, decimal, &size) && text[size] == 0;
+        if (strtod(text, NULL) != number)
+            continue;
+        char *point = strchr(text, localeconv()->decimal_point[0]);
+        if (point != NULL)
+            *point = '.';
+        return dt_decimal_read(text, decimal, &size) && text[size] == 0;
     }
     return false; /* no number */
 }

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,13 +79,26 @@ dt_status dt_parse_emit(struct dt_parser *parser, enum dt_expr_code code, size_t
     return DT_OK;
 }
 
+/* The number at the beginning of text, with a point in every locale. */
+static double read_double(const char *text, size_t *size)
+{
+    char copy[64], *end = NULL;
+    snprintf(copy, sizeof copy, "%s", text);
+    char *point = strchr(copy, '.');
+    if (point != NULL)
+        *point = localeconv()->decimal_point[0];
+    double value = strtod(copy, &end);
+    *size = (size_t)(end - copy);
+    return value;
+}
+
 /* 0.5, 1e3: a double; its exponent may have a sign. */
 static dt_status read_real(struct dt_parser *parser, const char *text)
 {
-    char *end = NULL;
-    double value = strtod(text, &end);
     int64_t bits = 0;
-    size_t start = parser->at, n = (size_t)(end - text);
+    size_t start = parser->at, n = 0;
+    double value = read_double(text, &n);
+    const char *end = text + n;
     if (dt_parse_word(end) > 0 || *end == '.')
         return DT_PARSE_FAIL(parser, start, "'%.*s' is not a number", (int)(n + dt_parse_word(end)),
                              text);

@@ -82,8 +82,8 @@ def requests():
     t.check("look-up, too", found.json["image_ns"] == found.json["median_ns"] == 2 * MS
             and "2 ms an image of 25 steps, with text encoder and VAE" in text.out and "image    " not in text.out, text)
     t.exits("nothing is added to it", tune("--text-and-vae", "50ms"), 2, "--text-and-vae has no effect: the worker")
-    plant(unit="request")
-    t.exits("another unit", tune(), 2, "the worker's hello: 'unit' is none of step, image and run")
+    plant(unit="frame")
+    t.exits("another unit", tune(), 2, "the worker's hello: 'unit' is none of step, image, run and request")
 
 
 def refused():
