@@ -240,7 +240,8 @@ static dt_status compare_arrays(struct array arrays[2], double *error)
                        arrays[0].shape, arrays[1].shape);
     if (arrays[0].fortran != arrays[1].fortran && strchr(arrays[0].shape, ',') != NULL)
         return dt_fail(DT_FAILED, "one of the arrays is stored by columns, the other by rows");
-    for (double k = 0; k < arrays[0].items; k++) {
+    int64_t items = arrays[0].items < 1e15 ? (int64_t)arrays[0].items : INT64_MAX;
+    for (int64_t k = 0; k < items; k++) {
         double a, b;
         DT_TRY(next_number(&arrays[0], &a));
         DT_TRY(next_number(&arrays[1], &b));
