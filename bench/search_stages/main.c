@@ -290,8 +290,10 @@ int main(int argc, char **argv)
     struct dt_space *space = make_space(false), *all = make_space(true);
     struct dt_point *layouts = NULL;
     double *best = calloc((size_t)repeats, sizeof *best);
-    if (best == NULL || dt_space_tuples(space, dt_space_layout_axes(space), &layouts, &count) < 0)
+    if (best == NULL || dt_space_tuples(space, dt_space_layout_axes(space), &layouts, &count) < 0) {
+        free(best);
         return 1;
+    }
     printf("8 simulated GPUs, DiT-XL/2 at 512 px: %lld plans (%lld with --tune-nccl), %d layouts; "
            "%g minutes, %d repeats\n",
            (long long)dt_space_count(space), (long long)dt_space_count(all), count, minutes,
