@@ -125,7 +125,7 @@ static dt_status read_range(const struct reading *reading, const char *from, con
     int64_t ends[3] = {0, 0, 1};
     int n = 0;
     for (const char *at = from, *comma; at <= to && n < 3; at = comma + 1) {
-        struct dt_number number;
+        struct dt_number number = {0};
         comma = find(at, to, ",");
         comma = comma != NULL ? comma : to;
         DT_TRY(compute(reading, at, comma, &none, &number));
