@@ -179,7 +179,7 @@ def check_foreign():
     for options, code, sentence in (((), 11, "less free memory than before a trial that was killed"), (("--shared-devices",), 0, "")):
         (t.path / "scenario.json.log").unlink(missing_ok=True)
         plant(faults=[{"when": {"plan": 1}, "at": "prepare", "do": "exit", "code": 3}])
-        done = t.tool("--worker", t.worker, "--budget", "10m", "--quiet", *options, env=soon)
+        done = t.tool("--worker", t.worker, "--budget", "30m", "--quiet", *options, env=soon)
         t.exits(f"memory that a killed trial of a foreign worker left {' '.join(options)}", done, code, sentence)
     shared = t.tool("db", "show", "--json").json["entries"][0]["fingerprint"]
     t.check("the entry records that others were on the GPUs", (shared["hard"]["gpus"], shared["soft"]["devices"])

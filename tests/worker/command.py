@@ -20,6 +20,63 @@ def words():
     t.check("and a pipe is a pipe", answer["op"] == "prepared", answer)
 
 
+def switches():
+    """{CONDITION?TEXT}: the text's words, or none of them; with --shell the text itself."""
+    seen = t.path / "switches.seen"
+    script = program("switched", f"#!/bin/sh\nprintf '%s|' \"$@\" >{seen}\necho took 0.5 s\n")
+    space = t.write("switches.json", {"parameters": [
+        {"name": "eager", "values": [True, False], "default": False}, {"name": "cfg", "values": [1, 2], "default": 1},
+        {"name": "kind", "values": ["", "a b", "$(id)"], "default": ""}, {"name": "mem", "values": [0.5, 0.85], "default": 0.5}],
+        "constants": {"most": 2}})
+    usual = ("--space", space, "--time", "regex:took ([0-9.e+-]+) s")
+    plans = {"off": dict(eager=False, cfg=1, kind="", mem=0.5), "on": dict(eager=True, cfg=2, kind="a b", mem=0.85),
+             "odd": dict(eager=True, cfg=1, kind="$(id)", mem=0.5)}
+
+    def ran(command, plan, *more):
+        worker = Worker(command, *usual, *more)
+        answer = worker.ask(op="prepare", plan=plans[plan], seed=1, verify=None) if worker.ready else worker.hello
+        worker.end()
+        return seen.read_text() if answer["op"] == "prepared" else answer["say"]
+
+    rest = "{eager?} {cfg==1?} {kind == 'a b'?} {mem > 0.6?}"  # every parameter is used
+    for name, command, plan, want in [
+            ("a switch that is off is no word", "{eager?--eager} x", "off", "x|"),
+            ("one that is on is its text", "{eager?--eager} x", "on", "--eager|x|"),
+            ("a condition as in rules", "{cfg == 2?--use_cfg_parallel}", "on", "--use_cfg_parallel|"),
+            ("which does not hold", "{cfg == 2?--use_cfg_parallel}", "odd", ""),
+            ("with a constant", "{cfg == most?--all}", "on", "--all|"),
+            ("not, and, or", "{!eager && cfg == 1?--neither} {eager || cfg == 2?--any}", "off", "--neither|"),
+            ("texts are compared", "{kind == 'a b'?--ab}", "on", "--ab|"),
+            ("decimals are", "{mem >= 0.85?--much}", "on", "--much|"),
+            ("a text of several words", "{eager?--x 1 'two words'}", "on", "--x|1|two words|"),
+            ("a placeholder in it", "{eager?--mem {mem} --kind {kind}}", "on", "--mem|0.85|--kind|a b|"),
+            ("a value stays one word there", "{eager?{kind}}", "odd", "$(id)|"),
+            ("a switch in a switch", "{eager?--e {cfg == 2?--two}}", "on", "--e|--two|"),
+            ("the inner one off", "{eager?--e {cfg == 2?--two}}", "odd", "--e|"),
+            ("within a word it joins", "--mode={eager?eager}{!eager?graph}", "off", "--mode=graph|"),
+            ("a word of it that is empty is left out", "{eager?{kind}}x {kind}", "off", "x|"),
+            ("an empty text", "a {eager?} b", "on", "a|b|"),
+            ("within quotes, the same", "'{eager?--x 1}' y", "on", "--x|1|y|"),
+            ("doubled braces beside it", "{{{eager?e}}}", "on", "{e}|")]:
+        got = ran(f"{script} {command} {rest}", plan)
+        t.check(f"switch: {name}", got in (want, "|" if want == "" else want), got)  # printf prints one | for no word
+    for name, command, plan, want in [
+            ("a switch", "{eager?--x 1} {!eager?--y}", "on", "--x|1|"), ("two in one word", "--mode={eager?eager}{!eager?graph}", "off", "--mode=graph|"),
+            ("a value in it is a parameter", "{eager?--kind {kind}}", "odd", "--kind|$(id)|"), ("an empty value is an empty word", "x {kind}", "off", "x||")]:
+        got = ran(f"{script} {command} {rest}", plan, "--shell")
+        t.check(f"switch, in a shell: {name}", got == want, got)
+    answer = ran(f"{script} '{{eager?{{kind}}}}' {rest}", "on", "--shell")
+    t.check("switch, in a shell: a text within quotes is refused there, too", "stands within quotes" in answer, answer)
+    for name, command, say in [
+            ("an unknown name", "{eagre?--x}", "eagre"), ("no condition", "{?--x}", "needs a condition"),
+            ("a condition that is none", "{cfg ==?--x}", "switch {cfg ==?..}"), ("no end", "{eager?--x", "single '{'"),
+            ("an unknown placeholder in it", "{eager?{nothing}}", "'{nothing}' is no parameter")]:
+        answer = ran(f"{script} {command} {rest}", "on")
+        t.check(f"switch: {name}", say in answer, answer)
+    answer = ran(f"{script} {{eager?--eager}} {{cfg}} {{mem}}", "on")
+    t.check("a parameter that is in no switch either is missed", "has no {kind}" in answer, answer)
+
+
 def times():
     """The times that --time finds, in each unit."""
     def time(text, how, *more):
@@ -180,7 +237,7 @@ def kinds():
         t.check(f"kinds: {want}", seen.read_text() == want, seen.read_text())
 
 
-for part in (words, kinds, times, refused, fails, ends, session):
+for part in (words, switches, kinds, times, refused, fails, ends, session):
     part()
 t.none_left()
 t.finish()

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/command/words.h"
+#include "worker/command/piece.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,12 +16,20 @@ static dt_status add_word(struct dt_command_line *command, int *count, struct dt
     return command->words[(*count)++] != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 
-/* Appends the word at *at, which begins with no blank, and moves *at behind it. */
+/* Appends the word at *at, which begins with no blank, and moves *at behind it. What is between braces stays as it is, blanks and
+ * quotes too: it may be the text of a switch. */
 static dt_status take_word(const char **at, struct dt_text *word)
 {
     char quote = 0;
-    for (; **at != 0 && (quote != 0 || !isspace((unsigned char)**at)); ++*at) {
-        if (**at == quote && quote != 0) {
+    int depth = 0;
+    for (; **at != 0 && (quote != 0 || depth > 0 || !isspace((unsigned char)**at)); ++*at) {
+        if (quote == 0 && dt_piece_doubled(*at, depth)) {
+            dt_text_add_bytes(word, (*at)++, 1);
+            dt_text_add_bytes(word, *at, 1);
+        } else if (quote == 0 && (**at == '{' || (**at == '}' && depth > 0) || depth > 0)) {
+            depth += (**at == '{') - (**at == '}');
+            dt_text_add_bytes(word, *at, 1);
+        } else if (**at == quote && quote != 0) {
             quote = 0;
         } else if (quote == 0 && (**at == '\'' || **at == '"')) {
             quote = **at;
@@ -74,36 +84,6 @@ void dt_line_fini(struct dt_command_line *command)
     *command = (struct dt_command_line){0};
 }
 
-struct piece {
-    char name[80]; /* of a placeholder; "": it is text */
-    size_t size;   /* bytes of the command */
-    char literal;  /* what text stands for */
-};
-
-/* The placeholder or the byte of text that the command goes on with. */
-static dt_status next_piece(const char *text, struct piece *piece)
-{
-    const char *end = text[0] == '{' ? strchr(text, '}') : NULL;
-    *piece = (struct piece){.size = 1, .literal = text[0]};
-    if ((text[0] == '{' || text[0] == '}') && text[1] == text[0]) {
-        piece->size = 2;
-        return DT_OK;
-    }
-    if (text[0] == '}' || (text[0] == '{' && end == NULL))
-        return dt_fail(DT_EUSAGE,
-                       "the command has a single '%c' at '%.40s'; write '%c%c' for a brace",
-                       text[0], text, text[0], text[0]);
-    if (end == NULL)
-        return DT_OK;
-    size_t length = (size_t)(end - text - 1);
-    if (length == 0 || length >= sizeof piece->name)
-        return dt_fail(DT_EUSAGE, "the command's placeholder '%.*s' has no name of a parameter",
-                       (int)(length < 40 ? length + 2 : 42), text);
-    memcpy(piece->name, text + 1, length);
-    piece->size = length + 2;
-    return DT_OK;
-}
-
 static dt_status refuse_name(const char *name, const struct dt_space *space)
 {
     struct dt_text known = {0};
@@ -156,40 +136,83 @@ static dt_status check_port(const struct dt_command_line *command, const struct 
     return DT_OK;
 }
 
-/* Marks the parameters that are placeholders of a word as used. */
-static dt_status check_word(const char *word, const struct dt_command_line *command,
-                            const struct dt_space *space, bool used[])
+/* What is known while the names of a command are looked at. */
+struct check {
+    const struct dt_command_line *command;
+    const struct dt_space *space;
+    bool *used; /* by parameter */
+    char quote; /* of the shell, that is open here; 0: none */
+    bool escaped;
+};
+
+static dt_status check_name(const struct check *check, const char *name)
 {
-    bool shell = command->shell;
-    struct piece piece;
     int64_t constant;
-    char quote = 0;
-    bool escaped = false;
-    for (; *word != 0; word += piece.size) {
-        DT_TRY(next_piece(word, &piece));
-        int axis = dt_space_find(space, piece.name);
-        if (axis >= 0)
-            used[axis] = true;
-        else if (piece.name[0] != 0 && !is_port(command, piece.name) &&
-                 !dt_space_constant(space, piece.name, &constant))
-            return refuse_name(piece.name, space);
-        if (shell && (quote != 0 || escaped) && labels_of(piece.name, space) != NULL)
-            return dt_fail(DT_EUSAGE,
-                           "the placeholder {%s} stands within quotes, where the shell would read "
-                           "its value: leave them out, a value stays one word without them",
-                           piece.name);
-        quote = piece.name[0] == 0 ? next_quote(quote, word, escaped) : quote;
-        escaped = *word == '\\' && !escaped && quote != '\'';
+    int axis = dt_space_find(check->space, name);
+    if (axis >= 0)
+        check->used[axis] = true;
+    else if (!is_port(check->command, name) && !dt_space_constant(check->space, name, &constant))
+        return refuse_name(name, check->space);
+    if (check->command->shell && (check->quote != 0 || check->escaped) &&
+        labels_of(name, check->space) != NULL)
+        return dt_fail(DT_EUSAGE,
+                       "the placeholder {%s} stands within quotes, where the shell would read "
+                       "its value: leave them out, a value stays one word without them",
+                       name);
+    return DT_OK;
+}
+
+static dt_status check_condition(const struct check *check, const char *condition)
+{
+    uint32_t axes = 0;
+    dt_status status = dt_space_test(check->space, condition, NULL, NULL, &axes);
+    if (status < 0) {
+        char why[300];
+        snprintf(why, sizeof why, "%s", dt_message());
+        return status == DT_ENOMEM
+                   ? status
+                   : dt_fail(DT_EUSAGE, "the command's switch {%.60s?..}: %s", condition, why);
+    }
+    for (int i = 0; i < dt_space_axes(check->space); i++)
+        check->used[i] = check->used[i] || (axes >> i & 1) != 0;
+    return DT_OK;
+}
+
+/* Marks the parameters that stand in a part of the command as used. */
+static dt_status check_text(struct check *check, const char *at, const char *stop, bool nested)
+{
+    struct dt_piece piece;
+    for (; at < stop; at += piece.size) {
+        DT_TRY(dt_piece_next(at, stop, nested, &piece));
+        if (piece.condition[0] != 0) {
+            DT_TRY(check_condition(check, piece.condition));
+            DT_TRY(check_text(check, piece.text, piece.text + piece.text_size, true));
+        } else if (piece.name[0] != 0) {
+            DT_TRY(check_name(check, piece.name));
+            check->escaped = false;
+        } else {
+            check->quote = next_quote(check->quote, at, check->escaped);
+            check->escaped = *at == '\\' && !check->escaped && check->quote != '\'';
+        }
+    }
+    return DT_OK;
+}
+
+static dt_status check_line(const struct dt_command_line *command, const struct dt_space *space,
+                            bool used[])
+{
+    for (int i = 0; command->words[i] != NULL; i++) {
+        struct check check = {.command = command, .space = space, .used = used};
+        const char *word = command->words[i];
+        DT_TRY(check_text(&check, word, word + strlen(word), false));
     }
     return DT_OK;
 }
 
 dt_status dt_line_names(const struct dt_command_line *command, const struct dt_space *space)
 {
-    bool used[DT_AXES_MAX];
-    for (int i = 0; command->words[i] != NULL; i++)
-        DT_TRY(check_word(command->words[i], command, space, used));
-    return DT_OK;
+    bool used[DT_AXES_MAX] = {false};
+    return check_line(command, space, used);
 }
 
 dt_status dt_lines_check(const struct dt_command_line *const lines[], int count,
@@ -198,8 +221,7 @@ dt_status dt_lines_check(const struct dt_command_line *const lines[], int count,
     bool used[DT_AXES_MAX] = {false};
     for (int k = 0; k < count; k++) {
         DT_TRY(check_port(lines[k], space));
-        for (int i = 0; lines[k]->words[i] != NULL; i++)
-            DT_TRY(check_word(lines[k]->words[i], lines[k], space, used));
+        DT_TRY(check_line(lines[k], space, used));
     }
     for (int i = 0; i < dt_space_axes(space); i++) {
         const struct dt_axis *axis = dt_space_axis(space, i);
@@ -228,80 +250,138 @@ static void add_value(const char *name, const struct dt_space *space, const stru
         dt_text_add(word, "%lld", (long long)number);
 }
 
-static dt_status fill_word(const char *word, const struct dt_command_line *command,
-                           const struct dt_space *space, const struct dt_point *plan, char **out)
+/* What a plan makes of a command. */
+struct filling {
+    const struct dt_command_line *command;
+    const struct dt_space *space;
+    const struct dt_point *plan;
+    char **words; /* so far, NULL-ended */
+    int count;
+    int values; /* of them those that are parameters of sh, from words[4] on */
+};
+
+static dt_status add_word_of(struct filling *filling, struct dt_text *word)
+{
+    if (filling->count == DT_COMMAND_WORDS)
+        return dt_fail(DT_EUSAGE, "the command has more than %d words", DT_COMMAND_WORDS);
+    dt_text_add(word, "%s", "");
+    filling->words[filling->count] = dt_text_take(word);
+    return filling->words[filling->count++] != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+/* The value of a text as a parameter of sh, and its name in the script. */
+static dt_status add_parameter(struct filling *filling, const char *name, struct dt_text *out)
+{
+    struct dt_text value = {0};
+    if (filling->values + 5 > DT_COMMAND_WORDS)
+        return dt_fail(DT_EUSAGE, "the command has more than %d placeholders", filling->values);
+    add_value(name, filling->space, filling->plan, &value);
+    dt_text_add(&value, "%s", "");
+    char *taken = dt_text_take(&value);
+    if (taken == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    filling->words[4 + filling->values++] = taken;
+    dt_text_add(out, "\"$dittune_%d\"", filling->values);
+    return DT_OK;
+}
+
+static dt_status holds(const struct filling *filling, const struct dt_piece *piece, bool *yes)
+{
+    uint32_t axes = 0;
+    return dt_space_test(filling->space, piece->condition, filling->plan, yes, &axes);
+}
+
+/* Appends what a part of the command becomes. */
+static dt_status add_text(struct filling *filling, const char *at, const char *stop, bool nested,
+                          struct dt_text *out)
+{
+    struct dt_piece piece;
+    for (bool yes = false; at < stop; at += piece.size, yes = false) {
+        DT_TRY(dt_piece_next(at, stop, nested, &piece));
+        if (piece.condition[0] != 0)
+            DT_TRY(holds(filling, &piece, &yes));
+        if (yes)
+            DT_TRY(add_text(filling, piece.text, piece.text + piece.text_size, true, out));
+        if (piece.condition[0] != 0)
+            continue;
+        if (piece.name[0] == 0)
+            dt_text_add_bytes(out, &piece.literal, 1);
+        else if (is_port(filling->command, piece.name))
+            add_port(filling->command, out);
+        else if (filling->command->shell && labels_of(piece.name, filling->space) != NULL)
+            DT_TRY(add_parameter(filling, piece.name, out));
+        else
+            add_value(piece.name, filling->space, filling->plan, out);
+    }
+    return DT_OK;
+}
+
+static dt_status fill_word(struct filling *filling, const char *word);
+
+/* A switch that is a whole word: its text has words of its own, or none. */
+static dt_status fill_switch(struct filling *filling, const struct dt_piece *piece)
+{
+    struct dt_command_line line = {.shell = false};
+    bool yes = false;
+    DT_TRY(holds(filling, piece, &yes));
+    char *text = yes ? strndup(piece->text, piece->text_size) : NULL;
+    if (yes && text == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    dt_status status =
+        yes && strspn(text, " \t\r\n\v\f") < strlen(text) ? split(text, &line) : DT_OK;
+    for (int i = 0; status == DT_OK && line.words[i] != NULL; i++)
+        status = fill_word(filling, line.words[i]);
+    dt_line_fini(&line);
+    free(text);
+    return status;
+}
+
+/* A word that the plan makes empty is left out. */
+static dt_status fill_word(struct filling *filling, const char *word)
 {
     struct dt_text text = {0};
-    struct piece piece;
+    struct dt_piece piece = {.size = 0};
+    size_t size = strlen(word);
+    if (size > 0)
+        DT_TRY(dt_piece_next(word, word + size, false, &piece));
+    if (piece.condition[0] != 0 && piece.size == size)
+        return fill_switch(filling, &piece);
     dt_text_add(&text, "%s", "");
-    for (; *word != 0; word += piece.size) {
-        dt_status status = next_piece(word, &piece);
-        if (status < 0) {
-            dt_text_fini(&text);
-            return status;
-        }
-        if (piece.name[0] == 0)
-            dt_text_add_bytes(&text, &piece.literal, 1);
-        else if (is_port(command, piece.name))
-            add_port(command, &text);
-        else
-            add_value(piece.name, space, plan, &text);
-    }
-    *out = dt_text_take(&text);
-    return *out != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    dt_status status = add_text(filling, word, word + size, false, &text);
+    if (status == DT_OK && (text.size > 0 || size == 0))
+        status = add_word_of(filling, &text);
+    dt_text_fini(&text);
+    return status;
 }
 
 /* sh -c "dittune_1=$1; shift 1; TEXT" sh VALUE, where TEXT has "$dittune_1" for the first placeholder of a text. */
-static dt_status fill_shell(const struct dt_command_line *command, const struct dt_space *space,
-                            const struct dt_point *plan, char **words)
+static dt_status fill_script(struct filling *filling)
 {
-    const char *text = command->words[2];
-    struct dt_text body = {0}, script = {0}, value = {0};
-    struct piece piece;
-    dt_status status = DT_OK;
-    int count = 0;
-    for (; *text != 0 && status == DT_OK; text += status == DT_OK ? piece.size : 0) {
-        status = next_piece(text, &piece);
-        if (status < 0)
-            continue;
-        if (piece.name[0] == 0) {
-            dt_text_add_bytes(&body, &piece.literal, 1);
-        } else if (is_port(command, piece.name)) {
-            add_port(command, &body);
-        } else if (labels_of(piece.name, space) == NULL) {
-            add_value(piece.name, space, plan, &body);
-        } else if (count + 5 > DT_COMMAND_WORDS) {
-            status = dt_fail(DT_EUSAGE, "the command has more than %d placeholders", count);
-        } else {
-            add_value(piece.name, space, plan, &value);
-            dt_text_add(&value, "%s", "");
-            words[4 + count++] = dt_text_take(&value);
-            dt_text_add(&body, "\"$dittune_%d\"", count);
-        }
-    }
-    for (int i = 1; i <= count; i++)
+    const char *text = filling->command->words[2];
+    struct dt_text body = {0}, script = {0};
+    dt_status status = add_text(filling, text, text + strlen(text), false, &body);
+    for (int i = 1; i <= filling->values; i++)
         dt_text_add(&script, i < 10 ? "dittune_%d=$%d; " : "dittune_%d=${%d}; ", i, i);
-    if (count > 0)
-        dt_text_add(&script, "shift %d; ", count);
+    if (filling->values > 0)
+        dt_text_add(&script, "shift %d; ", filling->values);
     dt_text_add_bytes(&script, dt_text_at(&body), body.size);
     dt_text_add(&script, "%s", "");
-    words[2] = status == DT_OK ? dt_text_take(&script) : NULL;
+    filling->words[2] = status == DT_OK ? dt_text_take(&script) : NULL;
     if (status == DT_OK)
         status = dt_text_status(&body);
     dt_text_fini(&body);
     dt_text_fini(&script);
-    dt_text_fini(&value);
     return status;
 }
 
 /* The words around the script; a word that is missing ends the list, so that memory was short. */
-static dt_status fill_around(const struct dt_command_line *command, const struct dt_space *space,
-                             const struct dt_point *plan, char **words)
+static dt_status fill_shell(struct filling *filling)
 {
+    char **words = filling->words;
     words[0] = strdup("sh");
     words[1] = strdup("-c");
     words[3] = strdup("sh");
-    DT_TRY(fill_shell(command, space, plan, words));
+    DT_TRY(fill_script(filling));
     bool all = words[0] != NULL && words[1] != NULL && words[2] != NULL && words[3] != NULL;
     return all ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
@@ -309,69 +389,19 @@ static dt_status fill_around(const struct dt_command_line *command, const struct
 dt_status dt_line_fill(const struct dt_command_line *command, const struct dt_space *space,
                        const struct dt_point *plan, char ***argv)
 {
-    char **words = calloc(DT_COMMAND_WORDS + 1, sizeof *words);
-    dt_status status = words != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    struct filling filling = {.command = command, .space = space, .plan = plan};
+    filling.words = calloc(DT_COMMAND_WORDS + 1, sizeof *filling.words);
+    dt_status status = filling.words != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
     if (command->shell && status == DT_OK)
-        status = fill_around(command, space, plan, words);
-    for (int i = 0, n = 0; !command->shell && status == DT_OK && command->words[i] != NULL; i++) {
-        status = fill_word(command->words[i], command, space, plan, &words[n]);
-        bool left = status == DT_OK && words[n][0] == 0 && command->words[i][0] != 0;
-        if (left) {
-            free(words[n]); /* of a value that is no word */
-            words[n] = NULL;
-        }
-        n += !left;
-    }
+        status = fill_shell(&filling);
+    for (int i = 0; !command->shell && status == DT_OK && command->words[i] != NULL; i++)
+        status = fill_word(&filling, command->words[i]);
     if (status < 0) {
-        dt_line_free(words);
-        words = NULL;
+        dt_line_free(filling.words);
+        filling.words = NULL;
     }
-    *argv = words;
+    *argv = filling.words;
     return status;
-}
-
-/* A word with its placeholders, and constants as their values. */
-static void add_spelled(const char *word, const struct dt_space *space, struct dt_text *out)
-{
-    struct piece piece;
-    int64_t value;
-    for (; *word != 0; word += piece.size) {
-        if (next_piece(word, &piece) < 0) /* checked before */
-            return;
-        if (piece.name[0] != 0 && space != NULL && dt_space_find(space, piece.name) < 0 &&
-            dt_space_constant(space, piece.name, &value))
-            dt_text_add(out, "%lld", (long long)value);
-        else
-            dt_text_add_bytes(out, word, piece.size);
-    }
-}
-
-static void add_quoted(const char *word, struct dt_text *out)
-{
-    if (*word != 0 && strpbrk(word, " \t\r\n\v\f'\"\\") == NULL) {
-        dt_text_add(out, "%s", word);
-        return;
-    }
-    dt_text_add(out, "'");
-    for (; *word != 0; word++)
-        dt_text_add(out, "%.*s%c", *word == '\'' ? 3 : 0, "'\\'", *word);
-    dt_text_add(out, "'");
-}
-
-void dt_line_text(const struct dt_command_line *command, const struct dt_space *space,
-                  struct dt_text *out)
-{
-    for (int i = command->shell ? 2 : 0; command->words[i] != NULL; i++) {
-        struct dt_text word = {0};
-        add_spelled(command->words[i], space, &word);
-        dt_text_add(out, "%s", i > 0 && !command->shell ? " " : "");
-        if (command->shell)
-            dt_text_add(out, "%s", dt_text_at(&word));
-        else
-            add_quoted(dt_text_at(&word), out);
-        out->failed = out->failed || word.failed;
-        dt_text_fini(&word);
-    }
 }
 
 void dt_line_free(char **argv)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* words - a command line with {placeholders} for the values of a plan
+/* words - a command line with {placeholders} for the values of a plan, and {CONDITION?TEXT}, which is TEXT in the plans for
+ * which the condition, an expression as in rules, holds
  *
  *     dt_line_read("torchrun --nproc-per-node {ranks} run.py", false, &command);
  *     dt_lines_check(&line, 1, space);             -- every name is known, every parameter is used
@@ -23,7 +24,7 @@ struct dt_command_line {
     int port;    /* its value; 0: it stays as it is */
 };
 
-/* Splits text into words at blanks, as sh does: '...', "..." and \ keep blanks; nothing else is special. With shell, text is
+/* Splits text into words at blanks, as sh does: '...', "..." and \ keep blanks, and so do braces; nothing else is special. With shell, text is
  * one word for sh -c. DT_EUSAGE: no word, a quote without its end. */
 dt_status dt_line_read(const char *text, bool shell, struct dt_command_line *out) DT_MUST_CHECK;
 void dt_line_fini(struct dt_command_line *command);
@@ -38,7 +39,8 @@ dt_status dt_lines_check(const struct dt_command_line *const lines[], int count,
 dt_status dt_line_names(const struct dt_command_line *command,
                         const struct dt_space *space) DT_MUST_CHECK;
 
-/* The words of a plan in *argv, NULL-ended, owned by the caller. "{{" and "}}" are braces. */
+/* The words of a plan in *argv, NULL-ended, owned by the caller. "{{" and "}}" are braces, but within a switch. A switch that is a
+ * whole word becomes the words of its text, or none. */
 dt_status dt_line_fill(const struct dt_command_line *command, const struct dt_space *space,
                        const struct dt_point *plan, char ***argv) DT_MUST_CHECK;
 void dt_line_free(char **argv);
