@@ -119,7 +119,7 @@ def fails():
         t.check("its end is as usual", worker.ask(op="release", handle=1)["op"] == "released" and not servers() and worker.end() == 0, servers())
     worker = Worker(command="./nowhere {port} {ranks}")
     answer = worker.prepare()
-    t.check("no such program", answer["kind"] == "infeasible" and "the program './nowhere' of the command cannot be run" in answer["say"], answer)
+    t.check("no such program", answer["kind"] == "infeasible" and "the program './nowhere' of the server cannot be run" in answer["say"], answer)
     worker.end()
 
 

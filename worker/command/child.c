@@ -25,7 +25,6 @@ struct child {
     struct dt_wire *wire;
     struct dt_child_output *output;
     int process; /* readable when it has ended; -1: the system has no pidfd */
-    int failure; /* carries errno of exec; its end says that the program runs */
     int64_t began_ns, kills;
 };
 
@@ -39,22 +38,22 @@ void dt_child_output_fini(struct dt_child_output *output)
     dt_text_fini(&output->err);
 }
 
-static void become(char *const argv[], const int ends[6])
+static void become(char *const argv[], int out, int err, int failure)
 {
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_DFL);
-    if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(ends[1], STDOUT_FILENO) >= 0 &&
-        dup2(ends[3], STDERR_FILENO) >= 0)
+    if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+        dup2(err, STDERR_FILENO) >= 0)
         execvp(argv[0], argv);
     int error = errno;
-    if (write(ends[5], &error, sizeof error) < 0)
+    if (write(failure, &error, sizeof error) < 0)
         _exit(126);
     _exit(127);
 }
 
-dt_status dt_child_start(char *const argv[], int out, int err, pid_t *pid)
+dt_status dt_child_start(char *const argv[], const char *name, int out, int err, pid_t *pid)
 {
     int ends[2], error = 0, wait_status;
     *pid = 0;
@@ -62,7 +61,7 @@ dt_status dt_child_start(char *const argv[], int out, int err, pid_t *pid)
         return dt_fail(DT_ELIB, "cannot start the command: %s", strerror(errno));
     pid_t started = fork();
     if (started == 0)
-        become(argv, (const int[6]){-1, out, -1, err, -1, ends[1]});
+        become(argv, out, err, ends[1]);
     close(ends[1]);
     ssize_t got = started > 0 ? read(ends[0], &error, sizeof error) : -1;
     close(ends[0]);
@@ -74,28 +73,28 @@ dt_status dt_child_start(char *const argv[], int out, int err, pid_t *pid)
         return DT_OK;
     waitpid(started, &wait_status, 0);
     *pid = 0;
-    return dt_fail(DT_EUSAGE, "the program '%s' of the command cannot be run: %s", argv[0],
+    return dt_fail(DT_EUSAGE, "the program '%s' of %s cannot be run: %s", argv[0], name,
                    strerror(error));
 }
 
-static dt_status start(char *const argv[], struct child *child)
+static dt_status start(char *const argv[], const char *name, struct child *child)
 {
-    int ends[6] = {-1, -1, -1, -1, -1, -1};
-    bool piped = pipe2(ends, O_CLOEXEC) == 0 && pipe2(ends + 2, O_CLOEXEC) == 0 &&
-                 pipe2(ends + 4, O_CLOEXEC) == 0;
+    int ends[4] = {-1, -1, -1, -1};
+    if (pipe2(ends, O_CLOEXEC) != 0 || pipe2(ends + 2, O_CLOEXEC) != 0) {
+        if (ends[0] >= 0) {
+            close(ends[0]);
+            close(ends[1]);
+        }
+        return dt_fail(DT_ELIB, "cannot start the command: %s", strerror(errno));
+    }
     child->began_ns = dt_clock_ns();
-    child->run.pid = piped ? fork() : -1;
-    if (child->run.pid == 0)
-        become(argv, ends);
-    for (int i = 1; i < 6; i += 2)
-        close(ends[i]);
+    dt_status status = dt_child_start(argv, name, ends[1], ends[3], &child->run.pid);
+    close(ends[1]);
+    close(ends[3]);
     child->output->from[0] = ends[0];
     child->output->from[1] = ends[2];
-    child->failure = ends[4];
-    child->process = child->run.pid > 0 ? (int)syscall(SYS_pidfd_open, child->run.pid, 0) : -1;
-    if (child->run.pid > 0)
-        return DT_OK;
-    return dt_fail(DT_ELIB, "cannot start the command: %s", strerror(errno));
+    child->process = status == DT_OK ? (int)syscall(SYS_pidfd_open, child->run.pid, 0) : -1;
+    return status;
 }
 
 /* Reads what has come; closes the descriptor at its end. NUL would end the text for the expressions of --time. Of a long output the end is
@@ -188,15 +187,11 @@ void dt_child_how(int wait_status, char how[DT_CHILD_HOW])
         snprintf(how, DT_CHILD_HOW, "exited with %d", WEXITSTATUS(wait_status));
 }
 
-static dt_status judge(const struct child *child, int exec_error, const char *program,
-                       const struct dt_child_rules *rules)
+static dt_status judge(const struct child *child, const struct dt_child_rules *rules)
 {
     int wait_status = child->run.wait_status;
     struct dt_child_output *output = child->output;
     char how[DT_CHILD_HOW], tail[300];
-    if (exec_error != 0)
-        return dt_fail(DT_EUSAGE, "the program '%s' of %s cannot be run: %s", program, rules->name,
-                       strerror(exec_error));
     if (WIFEXITED(wait_status) && rules->accepted[WEXITSTATUS(wait_status)])
         return DT_OK;
     output->exited_badly = true;
@@ -216,24 +211,17 @@ dt_status dt_child_run(char *const argv[], const struct dt_child_rules *rules, s
     const struct dt_leftovers_wait wait = {attend_end, &(struct attended){output, wire},
                                            DT_LEFTOVERS_GRACE_NS};
     struct dt_error error = {DT_OK, ""};
-    int exec_error = 0;
     *output = (struct dt_child_output){.from = {-1, -1}};
-    DT_TRY(start(argv, &child));
-    setpgid(child.run.pid, child.run.pid); /* the child does it too: whoever comes first */
-    dt_status status = read(child.failure, &exec_error, sizeof exec_error) >= 0
-                           ? DT_OK
-                           : dt_fail(DT_ELIB, "cannot start the command: %s", strerror(errno));
-    if (status == DT_OK)
-        status = listen(&child, rules);
+    DT_TRY(start(argv, rules->name, &child));
+    dt_status status = listen(&child, rules);
     dt_error_keep(&error, status);
     if (status < 0)
         dt_error_keep(&error, dt_leftovers_end(&wait, &child.run));
-    close(child.failure);
     if (child.process >= 0)
         close(child.process);
     output->peak_bytes = child.run.peak_bytes;
     DT_TRY(dt_error_raise(&error));
-    return judge(&child, exec_error, argv[0], rules);
+    return judge(&child, rules);
 }
 
 dt_status dt_child_clear(struct dt_child_output *output, struct dt_wire *wire,

@@ -36,8 +36,10 @@ dt_status dt_child_beat(void *wire) DT_MUST_CHECK;
 
 #define DT_CHILD_HOW 80
 
-/* Starts argv with these as its standard output and error; DT_EUSAGE: no such program. */
-dt_status dt_child_start(char *const argv[], int out, int err, pid_t *pid) DT_MUST_CHECK;
+/* Starts argv with these as its standard output and error, and returns when it runs. name: in sentences, as in the rules. DT_EUSAGE: no
+ * such program. */
+dt_status dt_child_start(char *const argv[], const char *name, int out, int err,
+                         pid_t *pid) DT_MUST_CHECK;
 
 /* "exited with 3" */
 void dt_child_how(int wait_status, char how[DT_CHILD_HOW]);

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/proc.h"
+#include "worker/command/ports.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,9 +24,7 @@
 #define KILL_NS     (20 * DT_NS_PER_SECOND / 1000) /* between two KILLs of all */
 #define PATIENCE_NS (10 * DT_NS_PER_SECOND)
 #define WATCHED     64
-#define SOCKETS     256
 #define LONG_NS     (10 * DT_NS_PER_SECOND) /* a life so long that its start says little */
-#define LISTENING   0x0A                    /* state of a socket in /proc/net/tcp */
 
 void dt_leftovers_adopt(void)
 {
@@ -107,59 +105,6 @@ static void look(struct watch *watch)
     dt_proc_below(getpid(), look_at, watch);
 }
 
-/* The inodes of the sockets that a process holds. */
-static int list_sockets(pid_t pid, unsigned long sockets[SOCKETS])
-{
-    char path[64], link[320], name[64];
-    int count = 0;
-    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-    DIR *open_ones = opendir(path);
-    for (struct dirent *entry;
-         open_ones != NULL && count < SOCKETS && (entry = readdir(open_ones)) != NULL;) {
-        snprintf(link, sizeof link, "%s/%s", path, entry->d_name);
-        ssize_t size = readlink(link, name, sizeof name - 1);
-        name[size > 0 ? size : 0] = '\0';
-        count += sscanf(name, "socket:[%lu]", &sockets[count]) == 1;
-    }
-    if (open_ones != NULL)
-        closedir(open_ones);
-    return count;
-}
-
-static int find_port(const char *path, const unsigned long sockets[], int count)
-{
-    char line[512];
-    FILE *file = fopen(path, "re");
-    int found = 0;
-    while (file != NULL && found == 0 && fgets(line, sizeof line, file) != NULL) {
-        unsigned port, state;
-        unsigned long inode;
-        if (sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*s %*s %*s %*d %*d %lu",
-                   &port, &state, &inode) != 3 ||
-            state != LISTENING)
-            continue;
-        for (int i = 0; i < count && found == 0; i++)
-            found = sockets[i] == inode ? (int)port : 0;
-    }
-    if (file != NULL)
-        fclose(file);
-    return found;
-}
-
-/* The TCP port on which a process listens; 0: none. */
-static int port_of(pid_t pid)
-{
-    static const char *const tables[] = {"tcp", "tcp6"};
-    unsigned long sockets[SOCKETS];
-    int count = list_sockets(pid, sockets), port = 0;
-    for (int i = 0; i < 2 && port == 0 && count > 0; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "/proc/%d/net/%s", (int)pid, tables[i]);
-        port = find_port(path, sockets, count);
-    }
-    return port;
-}
-
 /* Nanoseconds since a process began. */
 static int64_t age_ns(const struct dt_proc *proc)
 {
@@ -208,7 +153,7 @@ dt_status dt_leftovers_find(const struct dt_leftovers_wait *wait, struct dt_prog
             continue;
         struct dt_leftover *one = &found->named[n++];
         *one = (struct dt_leftover){.pid = watched->proc.pid,
-                                    .port = port_of(watched->proc.pid),
+                                    .port = dt_sockets_port(watched->proc.pid),
                                     .cores = busy_cores(watched, now - began)};
         memcpy(one->name, watched->proc.name, sizeof one->name);
     }

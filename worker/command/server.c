@@ -7,6 +7,7 @@
 #include "base/proc.h"
 #include "worker/command/child.h"
 #include "worker/command/memory.h"
+#include "worker/command/ports.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -46,39 +47,6 @@ void dt_server_job_fini(struct dt_server_job *job)
 
 /* ---- ports */
 
-#define OWNERS_MOST 16
-
-/* The sockets that listen on a port, by their inodes. */
-struct listeners {
-    unsigned long inodes[OWNERS_MOST];
-    int count;
-    pid_t other; /* a process that has one and is not below this one */
-};
-
-static void list_listeners(const char *table, int port, struct listeners *out)
-{
-    char line[512];
-    FILE *file = fopen(table, "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        unsigned at, state;
-        unsigned long inode;
-        if (sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*s %*s %*s %*d %*d %lu", &at,
-                   &state, &inode) == 3 &&
-            state == 0x0A && (int)at == port && out->count < OWNERS_MOST)
-            out->inodes[out->count++] = inode;
-    }
-    if (file != NULL)
-        fclose(file);
-}
-
-static struct listeners listeners_of(int port)
-{
-    struct listeners found = {.count = 0};
-    list_listeners("/proc/net/tcp", port, &found);
-    list_listeners("/proc/net/tcp6", port, &found);
-    return found;
-}
-
 /* A process below this one, or this one. */
 static bool is_below(pid_t pid)
 {
@@ -91,49 +59,44 @@ static bool is_below(pid_t pid)
     return pid == getpid();
 }
 
-/* Which of the sockets a process holds; a bit each. */
-static unsigned sockets_of(const char *pid, const struct listeners *listeners)
+/* Marks those of the sockets that a process holds. */
+static bool holds_any(pid_t pid, const struct dt_sockets *listeners, bool held[DT_SOCKETS_MOST])
 {
-    char path[300], link[600], name[64];
-    unsigned held = 0;
-    snprintf(path, sizeof path, "/proc/%.20s/fd", pid);
-    DIR *open_ones = opendir(path);
-    for (struct dirent *entry; open_ones != NULL && (entry = readdir(open_ones)) != NULL;) {
-        unsigned long inode;
-        snprintf(link, sizeof link, "%s/%s", path, entry->d_name);
-        ssize_t size = readlink(link, name, sizeof name - 1);
-        name[size > 0 ? size : 0] = '\0';
-        for (int i = 0; sscanf(name, "socket:[%lu]", &inode) == 1 && i < listeners->count; i++)
-            held |= listeners->inodes[i] == inode ? 1u << i : 0;
-    }
-    if (open_ones != NULL)
-        closedir(open_ones);
-    return held;
+    struct dt_sockets own;
+    bool any = false;
+    dt_sockets_of(pid, &own);
+    for (int i = 0; i < listeners->count; i++)
+        for (int k = 0; k < own.count; k++)
+            if (own.inodes[k] == listeners->inodes[i])
+                held[i] = any = true;
+    return any;
 }
 
-/* Every listener is held by a process below this one; otherwise *listeners names one that is not, if it can be seen. */
-static bool are_ours(struct listeners *listeners)
+/* Every listener is held by a process below this one; otherwise *other is a process that has one and is not, if it can be seen. */
+static bool are_ours(const struct dt_sockets *listeners, pid_t *other)
 {
-    unsigned ours = 0, all = (1u << listeners->count) - 1;
+    bool ours[DT_SOCKETS_MOST] = {false}, theirs[DT_SOCKETS_MOST] = {false};
     DIR *processes = opendir("/proc");
+    *other = 0;
     for (struct dirent *entry; processes != NULL && (entry = readdir(processes)) != NULL;) {
         pid_t pid = (pid_t)atoi(entry->d_name);
-        unsigned held = pid > 0 ? sockets_of(entry->d_name, listeners) : 0;
-        if (held != 0 && is_below(pid))
-            ours |= held;
-        else if (held != 0)
-            listeners->other = pid;
+        bool below = pid > 0 && is_below(pid);
+        if (pid > 0 && holds_any(pid, listeners, below ? ours : theirs) && !below)
+            *other = pid;
     }
     if (processes != NULL)
         closedir(processes);
-    return ours == all;
+    for (int i = 0; i < listeners->count; i++)
+        if (!ours[i])
+            return false;
+    return true;
 }
 
 /* "process 77 (python3)" */
-static void name_owner(const struct listeners *listeners, char out[64])
+static void name_owner(pid_t owner, char out[64])
 {
     struct dt_proc proc;
-    if (listeners->other > 0 && dt_proc_read(listeners->other, &proc))
+    if (owner > 0 && dt_proc_read(owner, &proc))
         snprintf(out, 64, "process %d (%s)", (int)proc.pid, proc.name);
     else
         snprintf(out, 64, "a process of another user");
@@ -156,17 +119,26 @@ static int offered_port(void)
 /* Nothing listens there yet. */
 static dt_status check_free(int port)
 {
-    struct listeners found = listeners_of(port);
+    struct dt_sockets found;
+    pid_t other;
     char owner[64];
+    dt_sockets_listening(port, &found);
     if (found.count == 0)
         return DT_OK;
-    (void)are_ours(&found);
-    name_owner(&found, owner);
+    (void)are_ours(&found, &other);
+    name_owner(other, owner);
     return dt_fail(
         DT_FAILED,
         "%s listens on port %d before the server is started: end it, or write {port} for "
         "a free one",
         owner, port);
+}
+
+static bool is_taken(int port)
+{
+    struct dt_sockets found;
+    dt_sockets_listening(port, &found);
+    return found.count > 0;
 }
 
 dt_status dt_server_port(const struct dt_server_job *job, int *port)
@@ -178,7 +150,7 @@ dt_status dt_server_port(const struct dt_server_job *job, int *port)
             DT_TRY(check_free(fixed[i]));
     for (int i = 0; i < PORTS_TRIED; i++) {
         given = offered_port();
-        if (given > 0 && listeners_of(given).count == 0)
+        if (given > 0 && !is_taken(given))
             break;
     }
     *port = given;
@@ -187,17 +159,19 @@ dt_status dt_server_port(const struct dt_server_job *job, int *port)
 
 bool dt_server_port_taken(const struct dt_server *server)
 {
-    return listeners_of(server->port).count > 0;
+    return is_taken(server->port);
 }
 
 /* What listens there belongs to the server. */
 static dt_status check_ours(int port)
 {
-    struct listeners found = listeners_of(port);
+    struct dt_sockets found;
+    pid_t other;
     char owner[64];
-    if (are_ours(&found))
+    dt_sockets_listening(port, &found);
+    if (are_ours(&found, &other))
         return DT_OK;
-    name_owner(&found, owner);
+    name_owner(other, owner);
     return dt_fail(DT_FAILED,
                    "port %d is answered by %s, which the server did not start: what answers would "
                    "not be the plan",
@@ -326,7 +300,7 @@ static dt_status spawn(struct dt_server *server, char *const argv[])
     server->log = memfd_create("output", MFD_CLOEXEC);
     if (server->log < 0 || fcntl(server->log, F_SETFL, O_APPEND) != 0)
         return dt_fail(DT_ELIB, "cannot keep the output of a server: %s", strerror(errno));
-    return dt_child_start(argv, server->log, server->log, &server->run.pid);
+    return dt_child_start(argv, "the server", server->log, server->log, &server->run.pid);
 }
 
 dt_status dt_server_start(struct dt_server *server, char *const argv[],
