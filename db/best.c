@@ -17,7 +17,7 @@
 #define TAIL      ",\"checksum\":\"%08x\"}\n"
 #define TAIL_SIZE 24
 
-/* Version and incompat are at a fixed place in all versions. OLD: undecided. */
+/* Version and incompat are at a fixed place in files that dittune wrote. BROKEN: undecided. */
 static enum dt_best_state glance(const struct dt_text *text)
 {
     char start[256];
@@ -28,28 +28,25 @@ static enum dt_best_state glance(const struct dt_text *text)
     if (n >= 1 && major > MAJOR)
         return DT_BEST_NEWER;
     if (n < 3 || major < MAJOR)
-        return DT_BEST_OLD;
+        return DT_BEST_BROKEN;
     return word == ']' ? DT_BEST_GOOD : DT_BEST_NEWER;
 }
 
-dt_status dt_best_version(const json_t *root, const char *what, int64_t *major,
-                          enum dt_best_state *state)
+dt_status dt_best_version(const json_t *root, const char *what, enum dt_best_state *state)
 {
     const char *format;
     json_t *version, *incompat, *compat;
-    int64_t minor;
+    int64_t major, minor;
     DT_TRY(dt_json_string(root, what, "format", &format));
     if (strcmp(format, "dittune-best") != 0)
         return dt_fail(DT_EUSAGE, "%s: 'format' is '%s', expected 'dittune-best'", what, format);
     DT_TRY(dt_json_object(root, what, "version", &version));
-    DT_TRY(dt_json_int(version, what, "major", 1, INT64_MAX, major));
+    DT_TRY(dt_json_int(version, what, "major", MAJOR, INT64_MAX, &major));
     DT_TRY(dt_json_int(version, what, "minor", 0, INT64_MAX, &minor));
     DT_TRY(dt_json_array(root, what, "incompat", &incompat));
     DT_TRY(dt_json_array(root, what, "compat", &compat));
-    if (*major > MAJOR || json_array_size(incompat) > 0)
+    if (major > MAJOR || json_array_size(incompat) > 0)
         *state = DT_BEST_NEWER;
-    else if (*major < MAJOR)
-        *state = DT_BEST_OLD;
     else
         *state = minor == MINOR && json_array_size(compat) == 0 ? DT_BEST_GOOD : DT_BEST_READONLY;
     return DT_OK;
@@ -71,7 +68,7 @@ static dt_status check_checksum(const struct dt_text *text, const char *what)
 }
 
 /* Header and footer joined are the file without its entries. */
-static dt_status check_frame(const struct dt_best *best, const char *what, int64_t *major,
+static dt_status check_frame(const struct dt_best *best, const char *what,
                              enum dt_best_state *state)
 {
     struct dt_text frame = {0};
@@ -82,7 +79,7 @@ static dt_status check_frame(const struct dt_best *best, const char *what, int64
     if (status == DT_OK)
         status = dt_json_parse(dt_text_at(&frame), frame.size, what, &root);
     if (status == DT_OK)
-        status = dt_best_version(root, what, major, state);
+        status = dt_best_version(root, what, state);
     if (status == DT_OK)
         status = dt_json_array(root, what, "entries", &entries);
     json_decref(root);
@@ -166,17 +163,13 @@ long dt_best_next(const struct dt_best *best, long i)
 
 static dt_status parse_lines(const char *what, struct dt_best *best)
 {
-    int64_t major = 0;
     enum dt_best_state state = DT_BEST_BROKEN;
     if (best->text.size > DT_BEST_MAX_BYTES)
         return dt_fail(DT_EUSAGE, "%s is %zu bytes long, more than the %d allowed", what,
                        best->text.size, DT_BEST_MAX_BYTES);
     DT_TRY(check_checksum(&best->text, what));
     DT_TRY(find_lines(best, what));
-    DT_TRY(check_frame(best, what, &major, &state));
-    if (state == DT_BEST_OLD)
-        return dt_fail(DT_EUSAGE, "%s: 'version' is %lld, but its lines are those of %d", what,
-                       (long long)major, MAJOR);
+    DT_TRY(check_frame(best, what, &state));
     DT_TRY(make_table(best));
     best->state = state;
     return DT_OK;
@@ -191,25 +184,19 @@ static void forget_lines(struct dt_best *best)
     best->count = 0;
 }
 
-/* A file of another form may be of version 1, in any layout, or of a later version. */
+/* A file of another form may be of a later version. */
 static dt_status parse_other(const char *what, struct dt_best *best)
 {
     struct dt_error error = {DT_OK, ""};
     json_t *root = NULL;
-    int64_t major = MAJOR;
     enum dt_best_state state = DT_BEST_BROKEN;
     dt_error_keep(&error, DT_EUSAGE);
     dt_status status = dt_json_parse(dt_text_at(&best->text), best->text.size, what, &root);
     if (status == DT_OK)
-        status = dt_best_version(root, what, &major, &state);
-    if (status == DT_OK && state == DT_BEST_OLD) {
-        status = dt_best_upgrade(root, what, best);
-        if (status == DT_OK)
-            status = parse_lines(what, best);
-    } else if ((status == DT_OK && state != DT_BEST_NEWER) ||
-               (status == DT_EUSAGE && (best->text.size == 0 || best->text.bytes[0] == '{'))) {
+        status = dt_best_version(root, what, &state);
+    if ((status == DT_OK && state != DT_BEST_NEWER) ||
+        (status == DT_EUSAGE && (best->text.size == 0 || best->text.bytes[0] == '{')))
         status = dt_error_raise(&error); /* more useful than the position of a JSON error */
-    }
     json_decref(root);
     if (status == DT_OK)
         best->state = state;
@@ -223,17 +210,13 @@ dt_status dt_best_parse(const char *what, struct dt_best *best)
     best->state = seen;
     if (seen != DT_BEST_NEWER)
         status = parse_lines(what, best);
-    if (status == DT_EUSAGE && seen == DT_BEST_OLD) {
+    if (status == DT_EUSAGE && seen == DT_BEST_BROKEN) {
         forget_lines(best);
         status = parse_other(what, best);
     }
     if (status == DT_EUSAGE) {
         best->state = DT_BEST_BROKEN;
         status = DT_OK;
-    } else if (status == DT_OK && best->state == DT_BEST_OLD) {
-        dt_fail(DT_ECORRUPT,
-                "%s has version 1 of the format, which is only read: run 'dittune db migrate' once",
-                what);
     } else if (status == DT_OK && best->state != DT_BEST_GOOD) {
         dt_fail(DT_ECORRUPT, "%s was written by a newer dittune: use that one, or another --db",
                 what);
@@ -245,8 +228,7 @@ dt_status dt_best_parse(const char *what, struct dt_best *best)
 
 bool dt_best_readable(const struct dt_best *best)
 {
-    return best->state == DT_BEST_GOOD || best->state == DT_BEST_READONLY ||
-           best->state == DT_BEST_OLD;
+    return best->state == DT_BEST_GOOD || best->state == DT_BEST_READONLY;
 }
 
 dt_status dt_best_load(int directory, const char *path, const char *name, struct dt_best *best)
@@ -273,6 +255,5 @@ void dt_best_fini(struct dt_best *best)
 {
     forget_lines(best);
     dt_text_fini(&best->text);
-    dt_text_fini(&best->dropped);
     *best = (struct dt_best){.state = DT_BEST_ABSENT};
 }

@@ -10,7 +10,7 @@
  * are copied byte for byte, so unknown fields are preserved.
  *
  * A newer minor version, or a word in "compat", may be read; a newer major version, or a word in "incompat", may not;
- * none of them may be written by this version. Files of version 1 are turned into this form in memory.
+ * none of them may be written by this version.
  */
 #ifndef DT_DB_BEST_INT_H
 #define DT_DB_BEST_INT_H
@@ -24,7 +24,6 @@ enum dt_best_state {
     DT_BEST_ABSENT, /* no file */
     DT_BEST_GOOD,
     DT_BEST_READONLY, /* newer minor version: may be read, not written */
-    DT_BEST_OLD,      /* version 1: may be read; must be migrated before a write */
     DT_BEST_NEWER,    /* newer major version: must not be read */
     DT_BEST_BROKEN
 };
@@ -36,18 +35,15 @@ struct dt_best_line {
 
 struct dt_best {
     enum dt_best_state state;
-    /* owned; bytes of the file, or of a version 1 file after its conversion */
-    struct dt_text text;
-    /* owned; version 1 files: a line for each entry that could not be converted */
-    struct dt_text dropped;
+    struct dt_text text;   /* owned; bytes of the file */
     size_t header, footer; /* the header is text[0, header), the footer from there to the end */
-    struct dt_best_line *lines; /* owned; in the order of the file; of GOOD, READONLY and OLD */
+    struct dt_best_line *lines; /* owned; in the order of the file; of GOOD and READONLY */
     size_t count;
     uint32_t *slots; /* owned; a hash table of line numbers + 1, by id */
     size_t mask;
 };
 
-/* Reads directory/name. DT_OK in any state; for READONLY, OLD, NEWER and BROKEN dt_message() has a sentence. DT_EIO,
+/* Reads directory/name. DT_OK in any state; for READONLY, NEWER and BROKEN dt_message() has a sentence. DT_EIO,
  * DT_ENOMEM when the state is unknown. */
 dt_status dt_best_load(int directory, const char *path, const char *name,
                        struct dt_best *best) DT_MUST_CHECK;
@@ -72,12 +68,8 @@ dt_status dt_best_put(const struct dt_best *best, const json_t *entries,
 dt_status dt_best_drop(const struct dt_best *best, const bool drop[],
                        struct dt_text *text) DT_MUST_CHECK;
 
-/* The state of root, a file's version and words; DT_EUSAGE when they are missing. */
-dt_status dt_best_version(const json_t *root, const char *what, int64_t *major,
+/* The state of root, a file's version and words; DT_EUSAGE when they are missing, or the version is below 2. */
+dt_status dt_best_version(const json_t *root, const char *what,
                           enum dt_best_state *state) DT_MUST_CHECK;
-
-/* Replaces best->text, a file of version 1, by one of this version, without lines that are not entries. DT_EUSAGE when
- * it is damaged. */
-dt_status dt_best_upgrade(const json_t *root, const char *what, struct dt_best *best) DT_MUST_CHECK;
 
 #endif

@@ -73,8 +73,6 @@ static dt_status set_aside(int fd, const char *directory, enum dt_commit_old old
         return keep_dated(fd, directory, "bad");
     case DT_COMMIT_OLD:
         return keep_dated(fd, directory, "old");
-    case DT_COMMIT_V1:
-        return keep_as(fd, directory, DT_BEST_FILE ".v1");
     }
     return DT_OK;
 }

@@ -13,8 +13,7 @@ enum dt_commit_old {
     DT_COMMIT_FIRST,  /* there is no old file */
     DT_COMMIT_BACKUP, /* it becomes best.json.1 */
     DT_COMMIT_BAD,    /* best.json.bad-<time> */
-    DT_COMMIT_OLD,    /* best.json.old-<time>: good, but rebuilt */
-    DT_COMMIT_V1      /* best.json.v1 */
+    DT_COMMIT_OLD     /* best.json.old-<time>: good, but rebuilt */
 };
 
 /* Writes text as the new best.json; bytes: contents of the old file (BACKUP only). The lock is held. DT_EIO: best.json is

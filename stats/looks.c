@@ -14,3 +14,11 @@ int dt_stats_look(int n)
             look = i;
     return look;
 }
+
+double dt_stats_look_level(int n)
+{
+    int look = 0;
+    while (look + 1 < DT_LOOKS && n > dt_look_samples[look])
+        look++;
+    return 1 - dt_look_alpha[look];
+}

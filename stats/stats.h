@@ -34,6 +34,8 @@ struct dt_interval dt_stats_share_interval(int k, int n, double level);
 extern const int dt_look_samples[DT_LOOKS];
 extern const double dt_look_alpha[DT_LOOKS];
 int dt_stats_look(int n); /* the look reached by n samples: 0..3, or -1 below 8 */
+double dt_stats_look_level(
+    int n); /* of an interval of n samples: between two looks, the unspent alpha of the next one */
 
 /* Steady state by MSER truncation (White 1997) with a trend test of the rest: *start is the first steady sample, at
  * most n / 2; false ("no steady state", *start = 0) when the minimum lies in the last half of a series that drifts or
@@ -75,19 +77,15 @@ struct dt_processes {
 };
 struct dt_processes dt_stats_processes(const double medians[], int n, double level);
 
-/* Paired comparison: log_ratio[i] = log(b_i / a_i) of pair i. Ratio is exp of the median; interval by order statistics
- * (the sign test inverted). */
 struct dt_ratio {
     int pairs;
-    /* sets of fresh processes in the pairs; 0: one start, and intervals hold for it alone */
-    int sets;
+    int sets;     /* of fresh processes in the pairs */
     double ratio; /* below 1: b is faster */
     struct dt_interval interval;
     double spread; /* standard deviation of the sets' log ratios; NAN below two sets */
 };
-struct dt_ratio dt_stats_ratio(const double log_ratio[], int n, double level);
 
-/* Paired comparison over several sets of fresh processes: set s has the next pairs[s] log ratios. Ratio is exp of the
+/* Paired comparison, log_ratio[i] = log(b_i / a_i) of pair i, over several sets of fresh processes: set s has the next pairs[s] log ratios. Ratio is exp of the
  * mean over the sets of their medians; interval by Student's t over the sets, so it holds for the next start, too; NAN
  * below two sets. Sets without pairs are left out. */
 #define DT_SETS_LEAST 4  /* fewer are never enough for a decision */
@@ -106,15 +104,6 @@ double dt_stats_set_level(
 
 /* Number of sets at whose look the true log ratio would be significant with this spread; 0: DT_SETS_USUAL are not enough. */
 int dt_stats_sets_needed(double log_ratio, double spread);
-
-/* Tests at 8, 16, 32, 64 pairs, until decided, that b is not slower than a by more than threshold (0.03): WIN when the
- * whole interval of the ratio lies below 1, PASS when below 1 + threshold, FAIL when above 1 and the ratio itself above
- * 1 + threshold. Pairs that end between two looks are judged at the alpha of the next; below 8 the result is
- * inconclusive. *ratio: over the pairs up to the deciding one. */
-enum dt_gate { DT_GATE_INCONCLUSIVE, DT_GATE_PASS, DT_GATE_WIN, DT_GATE_FAIL };
-enum dt_gate dt_stats_gate(const double log_ratio[], int n, double threshold,
-                           struct dt_ratio *ratio);
-const char *dt_gate_text(enum dt_gate gate); /* "inconclusive", "pass", "win", "fail" */
 
 /* One-sided p: probability under the null hypothesis that differences of pairs are this far above 0 (Wilcoxon 1945;
  * exact, midranks for ties, zeros left out; 1 when only zeros remain). */

@@ -33,17 +33,6 @@ void dt_upkeep_say_error(struct dt_upkeep *upkeep, enum dt_tell kind, const char
     dt_upkeep_say(upkeep, kind, "%s%s", opening, dt_message());
 }
 
-void dt_upkeep_dropped(struct dt_upkeep *upkeep, const struct dt_best *best, enum dt_tell kind,
-                       const char *opening)
-{
-    const char *at = dt_text_at(&best->dropped), *end;
-    for (; (end = strchr(at, '\n')) != NULL; at = end + 1) {
-        char sentence[1024];
-        snprintf(sentence, sizeof sentence, "%.*s", (int)(end - at), at);
-        dt_upkeep_say(upkeep, kind, "%s: %s", opening, sentence);
-    }
-}
-
 /* Tests a candidate file; our names have only plain letters. *fits is false also for a file removed meanwhile. */
 static dt_status look(int folder, const char *path, const char *name, bool *fits)
 {

@@ -157,8 +157,6 @@ static dt_status gc_locked(struct gc *gc)
         status = sweep_folder(gc, gc->directory, "best.json.bad-", "", remove_file);
     if (status == DT_OK)
         status = sweep_folder(gc, gc->directory, "best.json.old-", "", remove_file);
-    if (status == DT_OK)
-        status = sweep_folder(gc, gc->directory, "best.json.v1", "", remove_file);
     dt_text_fini(&runs_path);
     return status;
 }

@@ -45,7 +45,7 @@ static dt_status check_format(const json_t *root, const char *what)
     enum dt_best_state state = DT_BEST_GOOD;
     DT_TRY(dt_json_string(root, what, "format", &format));
     if (strcmp(format, "dittune-best") == 0) {
-        DT_TRY(dt_best_version(root, what, &major, &state));
+        DT_TRY(dt_best_version(root, what, &state));
     } else if (strcmp(format, "dittune-export") == 0) {
         DT_TRY(dt_json_object(root, what, "version", &version));
         DT_TRY(dt_json_int(version, what, "major", 1, INT64_MAX, &major));

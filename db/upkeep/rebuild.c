@@ -185,7 +185,6 @@ static dt_status write_new(int fd, struct rebuild *rebuild, const struct dt_best
 {
     static const enum dt_commit_old aside[] = {[DT_BEST_ABSENT] = DT_COMMIT_FIRST,
                                                [DT_BEST_GOOD] = DT_COMMIT_OLD,
-                                               [DT_BEST_OLD] = DT_COMMIT_V1,
                                                [DT_BEST_BROKEN] = DT_COMMIT_BAD};
     const struct dt_best empty = {.state = DT_BEST_ABSENT};
     struct dt_text text = {0};

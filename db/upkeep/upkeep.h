@@ -74,7 +74,4 @@ dt_status dt_upkeep_remove(const char *directory, const uint64_t ids[], size_t c
 dt_status dt_upkeep_gc(const char *directory, int64_t days, bool really,
                        struct dt_upkeep *upkeep) DT_MUST_CHECK;
 
-/* Writes a file of version 1 in this version; the old one is kept as best.json.v1. */
-dt_status dt_upkeep_migrate(const char *directory, struct dt_upkeep *upkeep) DT_MUST_CHECK;
-
 #endif

@@ -59,7 +59,7 @@ static dt_status check_line(const struct dt_best *best, size_t i, const char *na
     char what[64];
     uint64_t id = 0;
     snprintf(what, sizeof what, "%s: line %zu", name, i + 2);
-    if (best->state != DT_BEST_OLD && !dt_entry_is_whole(bytes, line->size))
+    if (!dt_entry_is_whole(bytes, line->size))
         dt_upkeep_say(upkeep, DT_TELL_BROKEN, "%s: its 'crc' is not that of its bytes", what);
     dt_status status = dt_entry_read(bytes, line->size, what, &entry);
     if (status == DT_OK && best->state != DT_BEST_READONLY) /* a later version may know better */
@@ -84,14 +84,11 @@ static dt_status check_readable(const struct dt_best *best, const char *name,
                                 struct dt_upkeep *upkeep)
 {
     int broken = upkeep->broken;
-    dt_upkeep_dropped(upkeep, best, DT_TELL_BROKEN, name);
     for (size_t i = 0; i < best->count; i++)
         DT_TRY(check_line(best, i, name, upkeep));
     if (best->state != DT_BEST_GOOD)
-        dt_upkeep_say(upkeep, DT_TELL_NOTE, "%s: %s", name,
-                      best->state == DT_BEST_OLD
-                          ? "version 1 of the format, to be migrated before it is written"
-                          : "a newer dittune wrote it, this one only reads it");
+        dt_upkeep_say(upkeep, DT_TELL_NOTE, "%s: a newer dittune wrote it, this one only reads it",
+                      name);
     if (upkeep->broken == broken)
         dt_upkeep_say(upkeep, DT_TELL_DONE, "%s: %zu entr%s, all checksums right", name,
                       best->count, best->count == 1 ? "y" : "ies");

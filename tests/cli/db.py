@@ -41,23 +41,8 @@ def an_empty_store():
         t.exits(f"a path that is named and not there: {verb}", db(verb), 74, err="db: No such file or directory")
 
 
-def migrate():
-    (t.path / "db" / "runs").mkdir(parents=True)
-    shutil.copy(SOURCE / "tests/db/stores/version-1.json", t.path / "db/best.json")
-    (t.path / "none").mkdir()
-    done = db("show", "--json")
-    t.check("version 1 is shown", done.code == 0 and [len(e["id"]) for e in done.json["entries"]] == [16, 16], done)
-    done = db("merge", t.path / "none")
-    t.check("version 1 is not written",
-            done.code == 7 and "dittune db migrate" in done.err and not done.out.startswith("ok"), done)
-    t.exits("version 1 is migrated", db("migrate"), 0, out="version 2 now, 2 entries")
-    t.check("the file of version 1 is kept", (t.path / "db/best.json.v1").exists())
-    done = db("verify", "--json")
-    t.check("the migrated store is verified",
-            done.code == 0 and done.json["broken"] == 0 and done.json["done"] == 2, done)
-
-
 def export():
+    t.exits("entries of elsewhere are taken", db("import", SOURCE / "tests/db/stores/two.json"), 0)
     done = db("export")
     t.check("export is JSON", done.code == 0 and done.json["format"] == HEAD["format"]
             and [e["plan"]["ranks"] for e in done.json["entries"]] == [1, 2], done)
@@ -310,7 +295,6 @@ def wrong_words():
 
 
 an_empty_store()
-migrate()
 export()
 import_files()
 merge()

@@ -201,22 +201,9 @@ def large():
     yield "a terabyte", ("sparse", 1 << 40)
 
 
-# ---- files of version 1, and what is no file
+# ---- what is no file
 
 KINDS = ("directory", "fifo", "socket", "link to a good file", "link to itself", "dangling link", "link to /dev/zero")
-
-
-def version_1():
-    path = pathlib.Path(__file__).parent / "stores/version-1.json"
-    old = json.loads(path.read_text(encoding="utf-8"))
-    for field in ("checksum", "entries"):
-        for value in WRONG:
-            if field == "checksum" or value[0] != "[":
-                yield "version 1, %s=%s" % (field, value), raw(json.dumps({**old, field: json.loads(value)}))
-        yield "version 1 without " + field, raw(json.dumps({k: v for k, v in old.items() if k != field}))
-    yield "version 1, an entry less", raw(json.dumps({**old, "entries": old["entries"][:1]}))
-    yield "version 1, depth", raw(json.dumps(old)[:-1] + ',"x":' + "[" * 40 + "]" * 40 + "}")
-    yield "version 1 with lines of version 2", header_of({**PARTS, "version": '{"major":1,"minor":0}'}.items())
 
 
 def kinds():
@@ -249,6 +236,6 @@ def accepted(path):
 
 
 def cases(path):
-    refused = (headers(), entries(), layouts(), large(), version_1(), kinds())
+    refused = (headers(), entries(), layouts(), large(), kinds())
     return {"refused": [case for group in refused for case in group], "damaged": list(damaged()),
             "accepted": list(accepted(path))}

@@ -181,7 +181,6 @@ static void gc_spares_the_evidence(void **state)
     dead_session("a", 0, 0, false, young);
     session(entry_at("c", 4, true, 4), false, mine); /* this process runs */
     write_file(at("best.json.bad-20200101T000000Z"), "x", 1);
-    write_file(at("best.json.v1"), "x", 1);
     write_file(at("runs/notes.txt"), "x", 1);
     const char *const spared[] = {named, merged, young, mine};
     age(journal_path(old), 40);
@@ -200,77 +199,10 @@ static void gc_spares_the_evidence(void **state)
     assert_int_equal(access(at("best.json.bad-20200101T000000Z"), F_OK), -1);
     for (int i = 0; i < 4; i++)
         assert_int_equal(access(journal_path(spared[i]), F_OK), 0);
-    assert_int_equal(access(at("best.json.v1"), F_OK), 0);
     assert_int_equal(access(at("runs/notes.txt"), F_OK), 0);
     write_file(at("best.json"), "{", 1);
     assert_int_equal(dt_upkeep_gc(scratch, 0, true, &upkeep), DT_ECORRUPT);
     assert_int_equal(access(journal_path(named), F_OK), 0);
-}
-
-static void migrated(void **state)
-{
-    (void)state;
-    size_t size, kept;
-    struct dt_upkeep upkeep = fresh();
-    assert_int_equal(dt_upkeep_migrate(scratch, &upkeep), DT_OK);
-    assert_true(was_told("there is no best.json"));
-    char *old = read_file(DT_SOURCE_DIR "/tests/db/stores/version-1.json", &size);
-    write_file(at("best.json"), old, size);
-    assert_int_equal(put("c", 3), DT_ECORRUPT);
-    upkeep = fresh();
-    assert_int_equal(dt_upkeep_migrate(scratch, &upkeep), DT_OK);
-    assert_int_equal(put("c", 3), DT_OK);
-    assert_int_equal(value_of("a"), 1);
-    assert_int_equal(value_of("b"), 2);
-    char *backup = read_file(at("best.json.v1"), &kept);
-    assert_int_equal(size, kept);
-    assert_memory_equal(old, backup, size);
-    char *new = read_file(at("best.json"), &size);
-    assert_non_null(strstr(new, "\"note\":{\"by\":\"hand\"}"));
-    assert_non_null(strstr(new, "\"later\":[7,{\"x\":null}]"));
-    upkeep = fresh();
-    assert_int_equal(dt_upkeep_migrate(scratch, &upkeep), DT_OK);
-    assert_true(was_told("has version 2 already"));
-    assert_int_equal(dt_upkeep_verify(scratch, &upkeep), DT_OK);
-    free(old);
-    free(backup);
-    free(new);
-}
-
-/* Two of three things in a file of version 1, whose checksum is right, are no entries. */
-static void migration_names_what_it_leaves(void **state)
-{
-    (void)state;
-    char crc[9];
-    struct dt_text text = {0}, file = {0};
-    struct dt_upkeep upkeep = fresh();
-    json_t *entries = json_array(), *bad = make_entry("b", 2);
-    json_object_set_new(bad, "plan", json_null());
-    json_array_append_new(entries, make_entry("a", 1));
-    json_array_append_new(entries, bad);
-    json_array_append_new(entries, json_integer(7));
-    assert_int_equal(dt_canonical_add(entries, &text), DT_OK);
-    snprintf(crc, sizeof crc, "%08x", (unsigned)dt_crc32c(dt_text_at(&text), text.size));
-    dt_text_add(&file,
-                "{\"format\":\"dittune-best\",\"version\":{\"major\":1,\"minor\":0},"
-                "\"incompat\":[],\"compat\":[],\"checksum\":\"%s\",\"entries\":",
-                crc);
-    assert_int_equal(dt_json_text(entries, &file), DT_OK);
-    dt_text_add(&file, "}");
-    write_file(at("best.json"), file.bytes, file.size);
-    assert_int_equal(dt_upkeep_verify(scratch, &upkeep), DT_ECORRUPT);
-    assert_int_equal(upkeep.broken, 2);
-    assert_true(was_told("2 best.json: entry 2: 'plan'"));
-    upkeep = fresh();
-    assert_int_equal(dt_upkeep_migrate(scratch, &upkeep), DT_OK);
-    assert_true(was_told("version 2 now, 1 entry;"));
-    assert_true(was_told("left out, it is only in the old file: entry 2: 'plan'"));
-    assert_true(was_told("left out, it is only in the old file: entry 3"));
-    assert_int_equal(count_names(scratch, "best.json.v1"), 1);
-    assert_int_equal(value_of("a"), 1);
-    dt_text_fini(&text);
-    dt_text_fini(&file);
-    json_decref(entries);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
@@ -282,8 +214,6 @@ int main(void)
         TEST(nothing_to_rebuild_from),
         TEST(salvaged),
         TEST(gc_spares_the_evidence),
-        TEST(migrated),
-        TEST(migration_names_what_it_leaves),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     dt_text_fini(&told);

@@ -100,7 +100,7 @@ static void intervals_hold_for_the_next_start(void **state)
             double effect = starts[row] * dt_rng_normal(&rng);
             for (int k = 0; k < 8 * ROUNDS; k++)
                 start[k] = effect + 0.01 * dt_rng_normal(&rng);
-            one += holds(dt_stats_ratio(start, 8 * ROUNDS, 0.95).interval, 1);
+            one += holds(dt_stats_median_interval(start, 8 * ROUNDS, 0.95), 0);
         }
         print_message("%.1f %% between starts: %.4f hold, of one start %.4f\n", 100 * starts[row],
                       (double)all / replicates, (double)one / replicates);

@@ -75,16 +75,6 @@ def interleaved(rng, true, rounds, cv, drift_sd=DRIFT_SD):
     return visits
 
 
-def blocks(rng, true, rounds, cv, drift_sd=DRIFT_SD):
-    """The same, one plan after the other: what must not be done."""
-    drift, sd, gauss = Drift(rng, drift_sd), log_sd(cv), rng.gauss
-    visits = [None] * len(true)
-    for plan in rng.sample(range(len(true)), len(true)):
-        visits[plan] = [round(SECOND * true[plan] * math.exp(drift.step() + sd * gauss(0, 1)) * spike(rng))
-                        for _ in range(rounds)]
-    return visits
-
-
 def in_sets(rng, true, sets, rounds, cv, residency=0.0, modes=0.0, drift_sd=DRIFT_SD):
     """visits[plan][round] of sets of fresh processes: in each, every plan has a place of its own (log-normal of deviation
     `residency`, or slower by `modes` with probability 1/2)."""
@@ -101,7 +91,7 @@ def comparison(visits, **fields):
     roles = ["default"] + ["candidate"] * (len(visits) - 1)
     entrants = [{"role": role, "visits_ns": row, "decisive": k > 0}
                 for k, (role, row) in enumerate(zip(roles, visits))]
-    return {"kind": "comparison", "entrants": entrants, "looks": 4, **fields}
+    return {"kind": "comparison", "entrants": entrants, **fields}
 
 
 # ---- five distributions of known median

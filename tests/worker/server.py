@@ -5,6 +5,7 @@ go wrong; files and addresses that are refused."""
 import json
 import os
 import pathlib
+import shlex
 import socket
 import sys
 import threading
@@ -18,7 +19,7 @@ LOG = t.path / "server.log"
 t.environment["SERVER_LOG"] = str(LOG)
 SPACE = t.write("served.json", {"parameters": [{"name": "ranks", "role": "ranks", "values": [1, 2, 3], "default": 1}]})
 ASK = t.write("ask.http", 'POST /v1/images\n\n{"prompt": "a cat"}')
-COMMAND = f"{sys.executable} {PROGRAM} port={{port}} ranks={{ranks}} ms=60"
+COMMAND = f"{sys.executable} {shlex.quote(str(PROGRAM))} port={{port}} ranks={{ranks}} ms=60"
 
 
 class Worker(lib_command.Worker):
@@ -44,7 +45,7 @@ def once_a_plan():
     """One start, any number of requests, each with its time; ranks of any kind are gone after the plan."""
     LOG.write_text("")
     worker = Worker("", "--time", "json:seconds", "--requests", "5")
-    t.check("the job is that of the key", set(worker.hello["job"]) >= {"command", "time", "unit", "request"} and worker.hello["job"]["command"] == COMMAND.strip(), worker.hello)
+    t.check("the job is that of the key", set(worker.hello["job"]) >= {"command", "time", "unit", "request"} and shlex.split(worker.hello["job"]["command"]) == shlex.split(COMMAND), worker.hello)
     t.check("hello says what a step is", worker.hello["unit"] == "request" and worker.hello["alone"] is True and worker.hello["samples"] == 5, worker.hello)
     answer = worker.prepare(ranks=3)
     t.check("prepared: the time of the first request", answer["op"] == "prepared" and answer["cold_ns"][0] >= 20_000_000 and answer["peak_bytes"][0] > 1 << 20

@@ -4,6 +4,7 @@
 that is killed amid a request leaves nothing. Times are those that the answers report, so that no result depends on this machine."""
 import os
 import pathlib
+import shlex
 import signal
 import sys
 
@@ -19,7 +20,7 @@ SPACE = t.write("space.json", {"parameters": [{"name": "ranks", "role": "ranks",
 
 
 def options(more="", request=ASK, space=SPACE):
-    return ["--server", f"{sys.executable} {PROGRAM} port={{port}} ranks={{ranks}} ms=60 {more}", "--request", request, "--space", space,
+    return ["--server", f"{sys.executable} {shlex.quote(str(PROGRAM))} port={{port}} ranks={{ranks}} ms=60 {more}", "--request", request, "--space", space,
             "--time", "json:seconds", "--requests", "2"]
 
 
@@ -54,7 +55,7 @@ def round_trip():
     done = t.tool("check", *options(), "--budget", "60s", "--json")
     t.check("check finds that it holds", done.code == 0 and done.json["counts"]["not checked"] == 0, done)
     shown = t.tool("db", "show")
-    t.check("the store shows the server", f"--server '{sys.executable} {PROGRAM} port={{port}}" in shown.out, shown)
+    t.check("the store shows the server", f"--server '{sys.executable} " in shown.out and f"{PROGRAM.name}" in shown.out, shown)
 
 
 def equal_and_bad():
@@ -63,7 +64,7 @@ def equal_and_bad():
     space = t.write("modes.json", {"parameters": [{"name": "mode", "values": modes, "default": "well"}, {"name": "same", "values": [1, 2], "default": 1}],
                                    "rules": [{"if": "mode == 'well' || same == 1", "say": "of one kind"}]})
     done = t.tool("tune", "--worker", "dittune-worker-command", "--db", t.path / "modes", "--budget", "90s", "--search", "exhaustive", "--json", "--",
-                  "--server", f"{sys.executable} {PROGRAM} port={{port}} mode={{mode}} same={{same}} ms=20", "--request", ASK, "--space", space,
+                  "--server", f"{sys.executable} {shlex.quote(str(PROGRAM))} port={{port}} mode={{mode}} same={{same}} ms=20", "--request", ASK, "--space", space,
                   "--time", "json:seconds", "--requests", "2", "--timeout", "1")
     outcomes = {(trial["plan"]["mode"], trial["plan"]["same"]): (trial["outcome"], trial["cause"]) for trial in (done.json or {"trials": []})["trials"]}
     want = {"well": "ok", "typo": "failed", "large": "out of memory", "wedge": "hung", "dies": "crashed", "memory": "out of memory", "error": "failed"}

@@ -390,7 +390,6 @@ static dt_status compare_finally(struct dt_session *session)
         final.count = session->finals.entrant_count;
         status = compare(session, &how, &session->resume.final, &final);
         session->finals.sets = final.sets;
-        session->finals.rounds = dt_sets_rounds(&final.sets);
     } while (status == DT_OK && first_fell(session));
     if (status == DT_OK || status == DT_EINTR)
         dt_verdict_decide(session);

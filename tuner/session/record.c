@@ -205,7 +205,7 @@ json_t *dt_record_session(const struct dt_session *session)
                        target),
         "gain", dt_record_json(&dt_record_gain, &gain), "ties",
         dt_raw_points(target->space, session->finals.ties, session->finals.tie_count), "rounds",
-        session->finals.rounds, "sets", session->finals.sets.count, "resident",
+        dt_sets_rounds(&session->finals.sets), "sets", session->finals.sets.count, "resident",
         dt_company_text(session->finals.sets.company), "loads", session->finals.sets.loads,
         "search", session->search.name, "search_reason", session->search.why, "trials", trials,
         "elapsed_seconds", session->clock.elapsed_seconds, "verdict",

@@ -213,8 +213,7 @@ static const struct dt_point *point_of(const struct dt_session *session, enum dt
 
 bool dt_session_compared(const struct dt_session *session)
 {
-    return session->finals.sets.count > 0 ? session->finals.sets.count > 1
-                                          : session->finals.rounds >= dt_look_samples[0];
+    return session->finals.sets.count > 1;
 }
 
 bool dt_session_against_default(const struct dt_session *session)

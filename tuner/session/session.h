@@ -85,7 +85,6 @@ struct dt_session_finals {
     struct dt_entrant entrants[DT_ENTRANTS]; /* of the final comparison */
     int entrant_count;
     struct dt_sets sets;     /* sets of fresh processes of the final comparison */
-    int rounds;              /* rounds of all sets; of one start in a journal without sets */
     int best;                /* index of an entrant; -1: none */
     struct dt_point ties[3]; /* candidates that tie with the winner of the shoot-out */
     int tie_count;
@@ -187,7 +186,7 @@ bool dt_session_counts(const struct dt_session *session, int i);
 const struct dt_result *dt_session_best(const struct dt_session *session);
 const struct dt_result *dt_session_role(const struct dt_session *session,
                                         enum dt_entrant_role role);
-/* The final comparison has figures: two sets, or in journals without sets eight rounds. */
+/* The final comparison has figures: two sets. */
 bool dt_session_compared(const struct dt_session *session);
 /* The comparison's first entrant is the default plan, so ratios are relative to it. */
 bool dt_session_against_default(const struct dt_session *session);
@@ -208,7 +207,7 @@ void dt_session_skipped(const struct dt_session *session, struct dt_text *out);
 /* The best eligible trial so far; NULL: none. */
 const struct dt_result *dt_session_leader(const struct dt_session *session);
 
-/* Enough sets of fresh processes (or, in journals without sets, rounds) for a verdict. */
+/* Enough sets of fresh processes for a verdict. */
 bool dt_session_enough(const struct dt_session *session);
 
 /* The result is provisional, replaceable by any decided one: there was no final comparison, or it did not decide. */

@@ -152,7 +152,7 @@ void dt_session_skipped(const struct dt_session *session, struct dt_text *out)
         dt_text_add(out, "%lld of %lld plans", (long long)(plans - tried), (long long)plans);
     else if (!session->search.stopped && plans < 0)
         dt_text_add(out, "all but %d plans", tried);
-    if (session->finals.entrant_count == 0 || session->finals.rounds == 0) {
+    if (session->finals.entrant_count == 0 || dt_sets_rounds(&session->finals.sets) == 0) {
         add_skipped("the final comparison", out);
         return;
     }

@@ -73,7 +73,7 @@ static bool tied(const struct dt_entrant *a, const struct dt_entrant *b)
     return b->ratio.ratio <= TIE_MOST * a->ratio.ratio;
 }
 
-/* The entrant was measured beside the default. Journals of older versions have a twin among the candidates. */
+/* The entrant was measured beside the default. */
 static bool may_win(const struct dt_entrant *entrant)
 {
     return entrant->ratio.pairs > 0 && !dt_entrant_twin(entrant);
@@ -144,8 +144,7 @@ void dt_session_noise_note(const struct dt_session *session, struct dt_text *out
 
 bool dt_session_enough(const struct dt_session *session)
 {
-    return session->finals.sets.count > 0 ? dt_sets_quiet(&session->finals.sets) >= DT_SETS_LEAST
-                                          : session->finals.rounds >= dt_look_samples[0];
+    return dt_sets_quiet(&session->finals.sets) >= DT_SETS_LEAST;
 }
 
 bool dt_session_provisional(const struct dt_session *session)
@@ -195,10 +194,8 @@ static void decide_without_default(struct dt_session *session)
 }
 
 /* The challenger was compared in enough sets, or is excluded after its failures. */
-static bool compared_enough(const struct dt_session *session, const struct dt_entrant *challenger)
+static bool compared_enough(const struct dt_entrant *challenger)
 {
-    if (session->finals.sets.count == 0)
-        return dt_session_enough(session);
     if (challenger->out)
         return !dt_compare_may_pass(challenger->result.outcome) ||
                challenger->failures >= DT_ATTEMPTS;
@@ -211,7 +208,7 @@ static const struct dt_entrant *judged_challenger(const struct dt_session *sessi
     const struct dt_entrant *challenger = &session->finals.entrants[1];
     bool stands = session->finals.entrant_count > 1 && dt_session_against_default(session) &&
                   challenger->role == DT_ENTRANT_CANDIDATE && dt_session_enough(session) &&
-                  !challenger->out && compared_enough(session, challenger) &&
+                  !challenger->out && compared_enough(challenger) &&
                   dt_session_eligible(session, &challenger->result);
     return stands ? challenger : NULL;
 }
@@ -247,7 +244,7 @@ static void decide_against_default(struct dt_session *session, bool challenged)
     bool stands =
         challenged && !challenger->out && dt_session_eligible(session, &challenger->result);
     session->finals.best = 0;
-    if (!dt_session_enough(session) || (challenged && !compared_enough(session, challenger)))
+    if (!dt_session_enough(session) || (challenged && !compared_enough(challenger)))
         session->verdict = DT_VERDICT_INCONCLUSIVE;
     else if (stands && dt_judge_beats(&challenger->ratio, margin)) {
         session->finals.best = 1;

@@ -217,8 +217,8 @@ static const struct {
     {"check", verb_check},      {"journal", verb_journal},  {"dump", verb_dump},
     {"records", verb_records},  {"hold", actor_hold},       {"fork", actor_fork},
     {"appends", actor_appends}, {"watch", actor_watch},     {"result", actor_result},
-    {"results", actor_results}, {"rebuild", actor_rebuild}, {"migrate", actor_migrate},
-    {"gc", actor_gc},           {"take", actor_take},
+    {"results", actor_results}, {"rebuild", actor_rebuild}, {"gc", actor_gc},
+    {"take", actor_take},
 };
 
 /* ---- the child and its parent ---- */

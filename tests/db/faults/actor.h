@@ -35,7 +35,6 @@ dt_status actor_result(const char *arguments);
 dt_status actor_results(const char *arguments);
 /* rebuild [salvage] */
 dt_status actor_rebuild(const char *arguments);
-dt_status actor_migrate(const char *arguments);
 /* gc: whatever may go, goes */
 dt_status actor_gc(const char *arguments);
 /* take: is offered the entries d and e of another store */

@@ -74,13 +74,6 @@ dt_status actor_rebuild(const char *arguments)
     return done(dt_upkeep_rebuild(actor_folder, strcmp(arguments, "salvage") == 0, &upkeep));
 }
 
-dt_status actor_migrate(const char *arguments)
-{
-    struct dt_upkeep upkeep = {.tell = tell};
-    (void)arguments;
-    return done(dt_upkeep_migrate(actor_folder, &upkeep));
-}
-
 dt_status actor_gc(const char *arguments)
 {
     struct dt_upkeep upkeep = {.tell = tell};

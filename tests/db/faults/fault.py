@@ -176,15 +176,9 @@ def break_both(store):
     damage(os.path.join(store, "best.json.1"))
 
 
-def version_1(store):
-    os.makedirs(store)
-    shutil.copy(os.path.join(os.path.dirname(__file__), "../stores/version-1.json"), os.path.join(store, "best.json"))
-
-
 BASE = ("session a 1", "put b 2 300", "put c 3")
 SEEN = {"a": 1, "b": 2, "c": 3}
 RESULTS = ("result a 1 10", "result b 2 300", "result c 3 10")
-OLD = {"a": 1, "b": 2}
 SCENARIOS = (
     Scenario("create", "session a 1", (), [{}, {"a": 1}]),
     Scenario("commit", "put b 7 500", BASE, [SEEN, {**SEEN, "b": 7}]),
@@ -197,7 +191,6 @@ SCENARIOS = (
     Scenario("again", "rebuild", RESULTS, [SEEN, SEEN], repair="rebuild"),
     Scenario("salvage", "rebuild salvage", (*BASE, break_best), [{"a": 1, "b": 2}, SEEN], broken=True,
              repair="rebuild salvage"),
-    Scenario("migrate", "migrate", (version_1,), [OLD, OLD], repair="migrate"),
     Scenario("take", "take", BASE, [SEEN, {**SEEN, "d": 4, "e": 5}], repair="take"),
     Scenario("gc", "gc", (*RESULTS, "journal 2 30", "journal 1 10"), [SEEN, SEEN], repair="gc", keeps=False),
 )

@@ -9,7 +9,7 @@ import subprocess
 import fault
 
 COMMANDS = (("lookup", "--require", "none"), ("lookup", "--require", "none", "--format", "json"), ("db", "show"), ("db", "verify"),
-            ("db", "show", "--json"), ("db", "rebuild", "--salvage"), ("db", "gc", "--yes", "--keep", "0"), ("db", "migrate"))
+            ("db", "show", "--json"), ("db", "rebuild", "--salvage"), ("db", "gc", "--yes", "--keep", "0"))
 MOST = 10 ** 9 if fault.FULL else 6  # runs of a command and kind of fault
 ERRORS = ("EIO", "ENOSPC", "EINTR")
 

@@ -43,8 +43,7 @@ struct planted {
     double residency; /* deviation of a plan's time from one residency to the next */
     double modes;     /* or it is slower by this share in every second one, by chance */
     int rivals, against;
-    bool blocks;     /* control: the visits of a plan one after the other */
-    bool one_by_one; /* control: FAIL of the gate of a single comparison is LOSES */
+    bool blocks; /* control: the visits of a plan one after the other */
 };
 
 struct said {
@@ -123,17 +122,6 @@ static void fill_blocks(int n, struct noise *noise)
             values[i][k] = next_factor(noise);
 }
 
-/* The result of dt_stats_gate for the first rival, as if it were the only comparison of the run, with all rounds of one
- * start. */
-static bool fails_alone(void)
-{
-    double logs[ALL];
-    struct dt_ratio ratio;
-    for (int k = 0; k < ALL; k++)
-        logs[k] = log(values[0][k] / values[1][k]);
-    return dt_stats_gate(logs, ALL, 0.03, &ratio) == DT_GATE_FAIL;
-}
-
 static void check_entry(const struct planted *planted, struct noise *noise, uint64_t seed,
                         struct said *said)
 {
@@ -142,9 +130,7 @@ static void check_entry(const struct planted *planted, struct noise *noise, uint
     bool decided = false;
     if (planted->blocks)
         fill_blocks(planted->rivals + 2, noise);
-    while (sets.count < DT_SETS_USUAL && (!decided || planted->one_by_one)) {
-        if (planted->one_by_one)
-            judge.rivals[0].verdict = DT_CHECK_INCONCLUSIVE; /* it is never skipped */
+    while (sets.count < DT_SETS_USUAL && !decided) {
         if (planted->blocks)
             sets.rounds[sets.count++] = ROUNDS;
         else
@@ -155,8 +141,6 @@ static void check_entry(const struct planted *planted, struct noise *noise, uint
     said->sets += sets.count;
     said->first_sets += judge.rivals[0].ratio.sets;
     enum dt_check_verdict verdict = dt_check_verdict(&judge);
-    if (planted->one_by_one)
-        verdict = fails_alone() ? DT_CHECK_LOSES : DT_CHECK_TIES;
     said->entries[verdict]++;
     said->first[judge.rivals[0].verdict]++;
 }
@@ -306,8 +290,8 @@ static void test_wins_are_cheap(void **state)
     }
 }
 
-/* Controls: what must go wrong. Blocks of visits under drift; and 80 comparisons each judged as if it were the only one. */
-static void test_controls_fail(void **state)
+/* What must go wrong: blocks of visits under drift. */
+static void test_control_fails(void **state)
 {
     (void)state;
     for (int i = 0; i < QUIET; i++) {
@@ -315,10 +299,6 @@ static void test_controls_fail(void **state)
         struct said said = simulate("control: blocks", &blocks);
         assert_false(at_most(said.runs_losing, said.runs, DT_CHECK_RUN_ALPHA));
     }
-    struct planted alone = {.cv = 0.03, .rivals = 1, .one_by_one = true};
-    struct said said = simulate("control: one by one", &alone);
-    if (dose(0, 1))
-        assert_false(at_most(said.runs_losing, said.runs, DT_CHECK_RUN_ALPHA));
 }
 
 /* ---- the budget, on a simulated clock */
@@ -394,7 +374,7 @@ int main(void)
         cmocka_unit_test(test_losses_are_seen),
         cmocka_unit_test(test_a_little_slower_never_wins),
         cmocka_unit_test(test_wins_are_cheap),
-        cmocka_unit_test(test_controls_fail),
+        cmocka_unit_test(test_control_fails),
         cmocka_unit_test(test_twenty_entries_in_ten_minutes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

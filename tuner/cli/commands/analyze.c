@@ -72,10 +72,8 @@ static dt_status analyze_trial(const json_t *record, const char *what, struct an
 
 /* A recorded comparison: room for its entrants. */
 struct rounds {
-    int n, looks;
-    int recorded, rounds; /* rounds in the file, and those until the decision */
-    struct dt_sets sets;  /* of fresh processes; count 0: rounds of one start */
-    double threshold;     /* NAN: no gate */
+    int n;
+    struct dt_sets sets; /* of fresh processes, until the decision */
     const char **roles;
     double (*values)[DT_ROUNDS_MOST];
     struct dt_judged *judged;
@@ -102,50 +100,31 @@ static dt_status read_entrant(const json_t *entrant, const char *what, int i, st
 {
     struct dt_judged *judged = &rounds->judged[i];
     const char *outcome = "ok";
-    int count = 0;
     DT_TRY(dt_json_string(entrant, what, "role", &rounds->roles[i]));
     if (dt_json_has(entrant, "decisive"))
         DT_TRY(dt_json_bool(entrant, what, "decisive", &judged->decisive));
     if (dt_json_has(entrant, "outcome"))
         DT_TRY(dt_json_string(entrant, what, "outcome", &outcome));
-    DT_TRY(dt_raw_read_visits(entrant, what, rounds->values[i], &count));
+    DT_TRY(dt_raw_read_visits(entrant, what, rounds->values[i]));
     judged->out = strcmp(outcome, "ok") != 0;
     judged->twin = strcmp(rounds->roles[i], dt_entrant_role_text(DT_ENTRANT_TWIN)) == 0;
     judged->values = rounds->values[i];
-    rounds->recorded = count > rounds->recorded ? count : rounds->recorded;
     return DT_OK;
 }
 
 static dt_status read_rounds(const json_t *record, const char *what, struct rounds *rounds)
 {
     json_t *entrants;
-    int64_t looks = DT_LOOKS;
     DT_TRY(dt_json_array(record, what, "entrants", &entrants));
     rounds->n = (int)json_array_size(entrants);
     if (rounds->n < 2)
         return dt_fail(DT_EUSAGE, "%s: a comparison needs two 'entrants', here are %d", what,
                        rounds->n);
-    if (dt_json_has(record, "looks"))
-        DT_TRY(dt_json_int(record, what, "looks", 1, DT_LOOKS, &looks));
-    if (dt_json_has(record, "threshold"))
-        DT_TRY(dt_json_real(record, what, "threshold", &rounds->threshold));
-    rounds->looks = (int)looks;
     DT_TRY(dt_raw_read_sets(record, what, &rounds->sets));
     DT_TRY(make_room(rounds));
     for (int i = 0; i < rounds->n; i++)
         DT_TRY(read_entrant(json_array_get(entrants, (size_t)i), what, i, rounds));
     return DT_OK;
-}
-
-/* The gate has its own looks, independent of the comparison's end: it uses all pairs of entrant i. */
-static enum dt_gate gate_of(const struct rounds *rounds, int i, struct dt_ratio *ratio)
-{
-    double logs[DT_ROUNDS_MOST];
-    int pairs = 0;
-    for (int k = 0; k < rounds->recorded; k++)
-        if (isfinite(rounds->values[0][k]) && isfinite(rounds->values[i][k]))
-            logs[pairs++] = log(rounds->values[i][k] / rounds->values[0][k]);
-    return dt_stats_gate(logs, pairs, rounds->threshold, ratio);
 }
 
 /* The rule of sessions: faster by less than the noise of entrant 0's twin is a tie. */
@@ -162,24 +141,10 @@ static const char *verdict_of(const struct rounds *rounds, int i)
 static json_t *entrant_json(const struct rounds *rounds, int i)
 {
     const struct dt_ratio *ratio = &rounds->judged[i].ratio;
-    json_t *object =
-        json_pack("{s:s, s:o, s:[o,o], s:i, s:i, s:s}", "role", rounds->roles[i], "ratio",
-                  dt_json_number(ratio->ratio), "interval", dt_json_number(ratio->interval.low),
-                  dt_json_number(ratio->interval.high), "pairs", ratio->pairs, "sets", ratio->sets,
-                  "verdict", verdict_of(rounds, i));
-    if (isnan(rounds->threshold))
-        return object;
-    struct dt_ratio gated;
-    enum dt_gate gate = gate_of(rounds, i, &gated);
-    json_object_set_new(object, "gate", json_string(dt_gate_text(gate)));
-    json_object_set_new(object, "gate_pairs", json_integer(gated.pairs));
-    return object;
-}
-
-static double level_of(const struct rounds *rounds)
-{
-    return rounds->sets.count > 0 ? dt_stats_set_level(rounds->sets.count)
-                                  : dt_judge_level(rounds->rounds);
+    return json_pack("{s:s, s:o, s:[o,o], s:i, s:i, s:s}", "role", rounds->roles[i], "ratio",
+                     dt_json_number(ratio->ratio), "interval", dt_json_number(ratio->interval.low),
+                     dt_json_number(ratio->interval.high), "pairs", ratio->pairs, "sets",
+                     ratio->sets, "verdict", verdict_of(rounds, i));
 }
 
 static json_t *rounds_json(const struct rounds *rounds)
@@ -187,37 +152,28 @@ static json_t *rounds_json(const struct rounds *rounds)
     json_t *entrants = json_array();
     for (int i = 0; i < rounds->n; i++)
         json_array_append_new(entrants, entrant_json(rounds, i));
-    return json_pack("{s:i, s:f, s:o}", "rounds", rounds->rounds, "interval_level",
-                     level_of(rounds), "entrants", entrants);
+    return json_pack("{s:i, s:f, s:o}", "rounds", dt_sets_rounds(&rounds->sets), "interval_level",
+                     dt_stats_set_level(rounds->sets.count), "entrants", entrants);
 }
 
 static void rounds_text(const struct rounds *rounds, int number_of_it, struct dt_text *out)
 {
     dt_text_add(out, "comparison %d: %d rounds, %.1f %% intervals of the time against %s\n",
-                number_of_it, rounds->rounds, 100 * level_of(rounds), rounds->roles[0]);
+                number_of_it, dt_sets_rounds(&rounds->sets),
+                100 * dt_stats_set_level(rounds->sets.count), rounds->roles[0]);
     for (int i = 1; i < rounds->n; i++) {
         const struct dt_ratio *ratio = &rounds->judged[i].ratio;
-        struct dt_ratio gated;
         dt_text_add(out, "  %s: ", rounds->roles[i]);
         if (isfinite(ratio->interval.high))
             dt_text_add(out, "%.4f [%.4f, %.4f], %d pairs: ", ratio->ratio, ratio->interval.low,
                         ratio->interval.high, ratio->pairs);
-        dt_text_add(out, "%s", verdict_of(rounds, i));
-        if (isfinite(rounds->threshold))
-            dt_text_add(out, "; gate at %.3g %%: %s", 100 * rounds->threshold,
-                        dt_gate_text(gate_of(rounds, i, &gated)));
-        dt_text_add(out, "\n");
+        dt_text_add(out, "%s\n", verdict_of(rounds, i));
     }
 }
 
 static dt_status judge(struct rounds *rounds, struct analysis *analysis)
 {
-    if (rounds->sets.count > 0) {
-        rounds->sets.count = dt_judge_sets(rounds->judged, rounds->n, &rounds->sets);
-        rounds->rounds = dt_sets_rounds(&rounds->sets);
-    } else
-        rounds->rounds =
-            dt_judge_rounds(rounds->judged, rounds->n, rounds->recorded, rounds->looks);
+    rounds->sets.count = dt_judge_sets(rounds->judged, rounds->n, &rounds->sets);
     if (analysis->options->print.json)
         return add_json(rounds_json(rounds), &analysis->comparisons);
     rounds_text(rounds, analysis->comparison_count, &analysis->comparisons);
@@ -227,7 +183,7 @@ static dt_status judge(struct rounds *rounds, struct analysis *analysis)
 static dt_status analyze_comparison(const json_t *record, const char *what,
                                     struct analysis *analysis)
 {
-    struct rounds rounds = {.threshold = NAN};
+    struct rounds rounds = {0};
     dt_status status = read_rounds(record, what, &rounds);
     analysis->comparison_count++;
     if (status == DT_OK && rounds.roles != NULL)

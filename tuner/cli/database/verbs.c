@@ -209,16 +209,6 @@ static dt_status rm(const struct dt_options *options, const char *directory,
     return end(&report, status);
 }
 
-static dt_status migrate(const struct dt_options *options, const char *directory,
-                         const char *const *words, int count)
-{
-    struct report report;
-    (void)words;
-    (void)count;
-    begin(&report, options);
-    return end(&report, dt_upkeep_migrate(directory, &report.upkeep));
-}
-
 const struct dt_verb dt_verbs[] = {
     {"show", "[ID..]", 0, 63, true, "the entries, or those whose id begins so", dt_verb_show},
     {"rm", "[ID..]", 0, 63, true, "remove entries; their journals stay", rm},
@@ -228,6 +218,5 @@ const struct dt_verb dt_verbs[] = {
     {"import", "FILE", 1, 1, false, "take the entries of such a file", import},
     {"rebuild", "", 0, 0, false, "make best.json anew from the journals", rebuild},
     {"gc", "", 0, 0, false, "remove old journals that no entry came from", gc},
-    {"migrate", "", 0, 0, false, "bring best.json to this version of the format", migrate},
 };
 const int dt_verb_count = sizeof dt_verbs / sizeof dt_verbs[0];

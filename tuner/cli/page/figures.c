@@ -401,7 +401,7 @@ void dt_page_draw_pairs(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
     const struct dt_session_finals *finals = &session->finals;
-    int rounds = finals->rounds < DT_ROUNDS_MOST ? finals->rounds : DT_ROUNDS_MOST, drawn = 0;
+    int rounds = dt_sets_rounds(&finals->sets), drawn = 0;
     double margin = dt_session_noise(session).margin;
     struct page_figure figure;
     for (int i = 1; i < finals->entrant_count; i++)

@@ -91,8 +91,7 @@ const char *dt_page_role(const struct page_view *view, int entrant)
 
 double dt_page_level(const struct dt_session *session)
 {
-    int sets = session->finals.sets.count;
-    return sets > 0 ? dt_stats_set_level(sets) : dt_judge_level(session->finals.rounds);
+    return dt_stats_set_level(session->finals.sets.count);
 }
 
 const struct dt_entrant *dt_page_winner(const struct dt_session *session)

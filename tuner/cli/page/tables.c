@@ -301,7 +301,7 @@ void dt_page_pairs(const struct page_view *view, struct page_pen *pen)
     const struct dt_session_finals *finals = &view->session->finals;
     struct dt_text columns = {0};
     char caption[192];
-    if (finals->entrant_count < 2 || finals->rounds == 0)
+    if (finals->entrant_count < 2 || finals->sets.count == 0)
         return;
     dt_text_add(&columns, ">round");
     for (int i = 0; i < finals->entrant_count; i++)
@@ -309,7 +309,7 @@ void dt_page_pairs(const struct page_view *view, struct page_pen *pen)
     snprintf(caption, sizeof caption, "Each plan in each round of the final comparison: %s",
              view->axis);
     dt_pen_table(pen, "", caption, dt_text_at(&columns));
-    for (int k = 0; k < finals->rounds && k < DT_ROUNDS_MOST; k++) {
+    for (int k = 0; k < dt_sets_rounds(&finals->sets); k++) {
         dt_pen_cell(pen, "%d", k + 1);
         for (int i = 0; i < finals->entrant_count; i++)
             dt_pen_figure(pen, dt_page_visit(view, i, k) / view->time.size);

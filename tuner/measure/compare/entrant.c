@@ -151,17 +151,3 @@ dt_status dt_entrants_rejudge(const struct dt_target *target, struct dt_entrant 
         DT_TRY(dt_entrant_finish(&entrants[i], sets));
     return DT_OK;
 }
-
-dt_status dt_entrants_rejudge_rounds(const struct dt_target *target, struct dt_entrant entrants[],
-                                     int n, int looks, int *rounds)
-{
-    double values[DT_ENTRANTS][DT_ROUNDS_MOST];
-    struct dt_judged judged[DT_ENTRANTS];
-    look_at(target, entrants, n, values, judged);
-    *rounds = dt_judge_rounds(judged, n, *rounds, looks);
-    for (int i = 0; i < n; i++) {
-        entrants[i].ratio = judged[i].ratio;
-        DT_TRY(take_visits(&entrants[i], *rounds, dt_judge_level(*rounds)));
-    }
-    return DT_OK;
-}

@@ -53,8 +53,4 @@ dt_status dt_entrant_finish(struct dt_entrant *entrant, const struct dt_sets *se
  * sets made; set to those at which it stops, if earlier. */
 dt_status dt_entrants_rejudge(const struct dt_target *target, struct dt_entrant entrants[], int n,
                               struct dt_sets *sets) DT_MUST_CHECK;
-/* The same for rounds of one start, as in older versions. */
-dt_status dt_entrants_rejudge_rounds(const struct dt_target *target, struct dt_entrant entrants[],
-                                     int n, int looks, int *rounds) DT_MUST_CHECK;
-
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Drift hits all entrants of a round alike, so a round's ratio is free of it. Several sets of fresh processes give
- * the mean of their median log ratios with Student's t (stats/paired/sets.c); rounds of one start the median of all
- * log ratios with the interval of the sign test (stats/paired/ratio.c). Both have several looks, with alphas that
- * add up. */
+/* Drift hits all entrants of a round alike, so a round's ratio is free of it. Sets of fresh processes give the mean of
+ * their median log ratios with Student's t (stats/paired/sets.c), at several looks with alphas that add up. */
 #include "tuner/measure/compare/judge_entrants.h"
 
 #include <math.h>
@@ -81,10 +79,10 @@ bool dt_sets_load_changes(const double values[], const struct dt_sets *sets)
     return dt_sets_levels(values, sets, DT_SETS_LEAST) > DT_LEVELS_MOST;
 }
 
-/* There are enough sets for a conclusion about the next start, or the data are of one start. */
+/* There are enough sets for a conclusion about the next start. */
 static bool says(const struct dt_ratio *ratio)
 {
-    return ratio->pairs > 0 && (ratio->sets == 0 || ratio->sets >= DT_SETS_LEAST);
+    return ratio->sets >= DT_SETS_LEAST;
 }
 
 bool dt_judge_faster(const struct dt_ratio *ratio)
@@ -256,48 +254,4 @@ int dt_judge_sets(struct dt_judged judged[], int n, const struct dt_sets *sets)
     }
     dt_judge_set_end(judged, n, &made);
     return made.count;
-}
-
-double dt_judge_level(int rounds)
-{
-    int look = dt_stats_look(rounds);
-    if (look >= 0 && rounds > dt_look_samples[look] && look + 1 < DT_LOOKS)
-        look++;
-    return look >= 0 ? 1 - dt_look_alpha[look] : 0.95;
-}
-
-/* Sets every ratio from the first `rounds` values of one start. */
-static void judge_rounds(struct dt_judged judged[], int n, int rounds)
-{
-    for (int i = 0; i < n; i++) {
-        double logs[DT_ROUNDS_MOST];
-        int pairs = 0;
-        for (int k = 0; k < rounds && k < DT_ROUNDS_MOST; k++) {
-            double a = judged[0].values[k], b = judged[i].values[k];
-            if (isfinite(a) && isfinite(b))
-                logs[pairs++] = log(b / a);
-        }
-        judged[i].ratio = unknown;
-        if (pairs >= dt_look_samples[0] && !judged[i].out && !judged[0].out)
-            judged[i].ratio = dt_stats_ratio(logs, pairs, dt_judge_level(rounds));
-    }
-}
-
-int dt_judge_rounds(struct dt_judged judged[], int n, int rounds, int looks)
-{
-    int most = dt_look_samples[looks - 1], made = 0;
-    for (int i = 0; i < n; i++)
-        judged[i].ratio = unknown;
-    for (int look = 0; look < looks && rounds >= dt_look_samples[look]; look++) {
-        made = dt_look_samples[look];
-        judge_rounds(judged, n, made);
-        if (decided(judged, n))
-            return made;
-    }
-    if (rounds > made && made < most) {
-        made = rounds < most ? rounds : most;
-        if (made > dt_look_samples[0])
-            judge_rounds(judged, n, made);
-    }
-    return made;
 }

@@ -11,9 +11,6 @@
  *             break;                             -- decided at a look
  *     }
  *     dt_judge_set_end(judged, n, &sets);        -- sets since the last look
- *
- * Rounds of one start (records of other programs, journals of older versions) are judged by dt_judge_rounds: the result
- * then holds for that start only.
  */
 #ifndef DT_TUNER_MEASURE_COMPARE_JUDGE_ENTRANTS_H
 #define DT_TUNER_MEASURE_COMPARE_JUDGE_ENTRANTS_H
@@ -22,9 +19,8 @@
 
 #include <stdint.h>
 
-#define DT_SET_ROUNDS       8 /* most rounds of a set */
-#define DT_ROUNDS_MOST      (DT_SETS_MOST * DT_SET_ROUNDS)
-#define DT_ROUNDS_ONE_START 64 /* the last look at rounds of one start */
+#define DT_SET_ROUNDS  8 /* most rounds of a set */
+#define DT_ROUNDS_MOST (DT_SETS_MOST * DT_SET_ROUNDS)
 
 /* Which entrants are resident at the same time: all; each beside entrant 0, in rounds of these two; one. */
 enum dt_company { DT_ALL_TOGETHER, DT_IN_PAIRS, DT_ONE_ALONE };
@@ -103,14 +99,5 @@ bool dt_judge_set_look(struct dt_judged judged[], int n, const struct dt_sets *s
 void dt_judge_set_end(struct dt_judged judged[], int n, const struct dt_sets *sets);
 /* Both, over recorded sets: returns the number of sets at which the comparison stops, and sets the ratios. */
 int dt_judge_sets(struct dt_judged judged[], int n, const struct dt_sets *sets);
-
-/* ---- rounds of one start, looked at when there are 8, 16, 32 and 64 */
-
-/* The level of the intervals after so many rounds: between two looks, the unspent alpha of the next one. */
-double dt_judge_level(int rounds);
-
-/* Returns where a comparison of at most dt_look_samples[looks - 1] rounds stops, and sets the ratios. Fewer than 8
- * pairs decide nothing. */
-int dt_judge_rounds(struct dt_judged judged[], int n, int rounds, int looks);
 
 #endif

@@ -65,12 +65,11 @@ struct dt_compared {
     const char *name; /* "shoot-out", "final comparison" */
     struct dt_entrant *entrants;
     int count;
-    struct dt_sets sets;      /* of fresh processes; count 0: a record of rounds of one start */
-    int rounds, looks;        /* rounds: of all sets; looks: at rounds of one start */
+    struct dt_sets sets;      /* of fresh processes */
     bool complete;            /* not ended by a signal */
     struct dt_clocks *clocks; /* of the session, borrowed */
 };
-/* "sets": rounds of each set of fresh processes; count 0 where the record has none. */
+/* "sets": rounds of each set of fresh processes, which must be there. */
 dt_status dt_raw_read_sets(const json_t *record, const char *what,
                            struct dt_sets *sets) DT_MUST_CHECK;
 json_t *dt_raw_comparison(const struct dt_compared *compared, const struct dt_target *target);
@@ -89,9 +88,8 @@ dt_status dt_raw_read_samples(const json_t *record, const char *what,
 dt_status dt_raw_finish_trial(const json_t *record, const char *what,
                               struct dt_result *result) DT_MUST_CHECK;
 
-/* Reads seconds of an entrant's visits from "ns" and "requests", or "visits_ns": NAN where there is none. *rounds:
- * their number, at most DT_ROUNDS_MOST. */
-dt_status dt_raw_read_visits(const json_t *entrant, const char *what, double visits[DT_ROUNDS_MOST],
-                             int *rounds) DT_MUST_CHECK;
+/* Reads seconds of an entrant's visits from "ns" and "requests", or "visits_ns": NAN where there is none. */
+dt_status dt_raw_read_visits(const json_t *entrant, const char *what,
+                             double visits[DT_ROUNDS_MOST]) DT_MUST_CHECK;
 
 #endif

@@ -239,7 +239,6 @@ static dt_status read_entrant(const json_t *record, const char *what,
                               const struct dt_target *target, struct dt_entrant *entrant)
 {
     const char *role;
-    int rounds;
     int64_t out_set = -1, failures = 0;
     DT_TRY(dt_json_string(record, what, "role", &role));
     DT_TRY(dt_entrant_role_find(what, role, &entrant->role));
@@ -257,7 +256,7 @@ static dt_status read_entrant(const json_t *record, const char *what,
     if (!entrant->out) /* it failed in the last set, and has another attempt */
         entrant->result.outcome = DT_TRIAL_OK;
     entrant->out_set = (int)out_set;
-    return dt_raw_read_visits(record, what, entrant->visits, &rounds);
+    return dt_raw_read_visits(record, what, entrant->visits);
 }
 
 static int64_t longest_of(const json_t *record, size_t i)
@@ -290,8 +289,6 @@ dt_status dt_raw_read_sets(const json_t *record, const char *what, struct dt_set
 {
     json_t *list;
     *sets = (struct dt_sets){0};
-    if (!dt_json_has(record, "sets"))
-        return DT_OK;
     DT_TRY(dt_json_array(record, what, "sets", &list));
     if (json_array_size(list) > DT_SETS_MOST)
         return dt_fail(DT_EUSAGE, "%s: %zu 'sets', expected at most %d", what,
@@ -309,29 +306,12 @@ dt_status dt_raw_read_sets(const json_t *record, const char *what, struct dt_set
     return read_company(record, what, sets);
 }
 
-/* Journals of older versions have rounds of one start. */
-static dt_status judge_again(const json_t *record, const char *what, const struct dt_target *target,
-                             struct dt_compared *compared)
-{
-    int64_t looks;
-    if (dt_json_has(record, "sets")) {
-        DT_TRY(dt_entrants_rejudge(target, compared->entrants, compared->count, &compared->sets));
-        compared->rounds = dt_sets_rounds(&compared->sets);
-        return DT_OK;
-    }
-    DT_TRY(dt_json_int(record, what, "looks", 1, DT_LOOKS, &looks));
-    return dt_entrants_rejudge_rounds(target, compared->entrants, compared->count, (int)looks,
-                                      &compared->rounds);
-}
-
 dt_status dt_raw_read_comparison(const json_t *record, const char *what,
                                  const struct dt_target *target, struct dt_compared *compared)
 {
     json_t *list;
-    int64_t rounds;
     compared->count = 0;
     DT_TRY(dt_json_string(record, what, "name", &compared->name));
-    DT_TRY(dt_json_int(record, what, "rounds", 0, DT_ROUNDS_MOST, &rounds));
     DT_TRY(dt_raw_read_sets(record, what, &compared->sets));
     DT_TRY(dt_json_bool(record, what, "complete", &compared->complete));
     DT_TRY(dt_json_array(record, what, "entrants", &list));
@@ -344,6 +324,5 @@ dt_status dt_raw_read_comparison(const json_t *record, const char *what,
         DT_TRY(read_entrant(json_array_get(list, i), what, target, &compared->entrants[i]));
         compared->entrants[i].result.throttling.clocks = compared->clocks;
     }
-    compared->rounds = (int)rounds;
-    return judge_again(record, what, target, compared);
+    return dt_entrants_rejudge(target, compared->entrants, compared->count, &compared->sets);
 }

@@ -151,8 +151,7 @@ static dt_status finish(struct dt_result *result, bool looks, double level)
         return replay_looks(result);
     if (looks) {
         DT_TRY(dt_result_look(result));
-        level = result->samples.n < dt_look_samples[0] ? 1 - dt_look_alpha[0]
-                                                       : dt_judge_level(result->samples.n);
+        level = dt_stats_look_level(result->samples.n);
     }
     return dt_result_finish(result, level, dt_result_detects(result), result->report.warm_up_steps);
 }
@@ -234,8 +233,7 @@ dt_status dt_raw_finish_trial(const json_t *record, const char *what, struct dt_
     return n > 1 ? finish_processes(result, steps, n, looks, level) : finish(result, looks, level);
 }
 
-static dt_status read_visits_ns(const json_t *entrant, const char *what, double visits[],
-                                int *rounds)
+static dt_status read_visits_ns(const json_t *entrant, const char *what, double visits[])
 {
     json_t *list;
     DT_TRY(dt_json_array(entrant, what, "visits_ns", &list));
@@ -249,8 +247,6 @@ static dt_status read_visits_ns(const json_t *entrant, const char *what, double 
         if (i < DT_ROUNDS_MOST)
             visits[i] = ns * 1e-9;
     }
-    size_t n = json_array_size(list);
-    *rounds = n < DT_ROUNDS_MOST ? (int)n : DT_ROUNDS_MOST;
     return DT_OK;
 }
 
@@ -269,7 +265,7 @@ static bool missed(const json_t *entrant, int round)
 
 /* Requests are the visits of the rounds, in order, except missed rounds. */
 static dt_status visits_of(const json_t *entrant, const struct dt_result *result, const char *what,
-                           double visits[], int *rounds)
+                           double visits[])
 {
     int from = result->report.warm_up_steps, round = 0;
     for (int i = 0; i < result->report.request_count && round < DT_ROUNDS_MOST; round++) {
@@ -281,21 +277,19 @@ static dt_status visits_of(const json_t *entrant, const struct dt_result *result
         visits[round] = dt_visit_seconds(result, from, result->report.requests[i]);
         from += result->report.requests[i++];
     }
-    *rounds = round;
     return DT_OK;
 }
 
-dt_status dt_raw_read_visits(const json_t *entrant, const char *what, double visits[DT_ROUNDS_MOST],
-                             int *rounds)
+dt_status dt_raw_read_visits(const json_t *entrant, const char *what, double visits[DT_ROUNDS_MOST])
 {
     for (int i = 0; i < DT_ROUNDS_MOST; i++)
         visits[i] = NAN;
     if (!dt_json_has(entrant, "ns"))
-        return read_visits_ns(entrant, what, visits, rounds);
+        return read_visits_ns(entrant, what, visits);
     struct dt_result result = {0};
     dt_status status = dt_raw_read_samples(entrant, what, &result);
     if (status == DT_OK)
-        status = visits_of(entrant, &result, what, visits, rounds);
+        status = visits_of(entrant, &result, what, visits);
     dt_result_fini(&result);
     return status;
 }

@@ -80,7 +80,6 @@ static dt_status read_comparison(struct dt_replay *replay, const json_t *record,
     memcpy(session->finals.entrants, entrants, (size_t)compared.count * sizeof entrants[0]);
     session->finals.entrant_count = compared.count;
     session->finals.sets = compared.sets;
-    session->finals.rounds = compared.rounds;
     dt_verdict_decide(session);
     dt_verdict_settle(session);
     return DT_OK;
