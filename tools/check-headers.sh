@@ -3,8 +3,11 @@
 # Fails on a module's header that does not compile by itself, as C11 and as C++17. Private ones (*_int.h) need only be C11;
 # a *_body.h is no header but text that is compiled once for each instruction set.
 #
-#     tools/check-headers.sh [ROOT]        CC and CXX choose the compilers; without a C++ one, only C11 is checked
+#     tools/check-headers.sh [--sample] [ROOT]   CC and CXX choose the compilers; without a C++ one, only C11 is checked;
+#                                                --sample: one header in four, always the same, and the library's
 set -euo pipefail
+sample=
+[ "${1:-}" != --sample ] || { sample=1; shift; }
 cd "${1:-$(dirname "${BASH_SOURCE[0]}")/..}"
 cc=${CC:-gcc} cxx=${CXX:-g++}
 # Include paths of what our public headers include (jansson.h only).
@@ -13,6 +16,14 @@ read -ra flags <<<"-I. -D_GNU_SOURCE -Wall -Wextra -Werror -fsyntax-only $(pkg-c
 mapfile -t headers < <(find . \( -path './build*' -o -path './.*' -o -path './tests/*' \) -prune -o -type f \
     -name '*.h' ! -name '*_body.h' -print | sed 's|^\./||' | sort)
 [ ${#headers[@]} -gt 0 ] || { echo "check-headers: no headers under $PWD" >&2; exit 2; }
+if [ -n "$sample" ]; then
+    some=()
+    for header in "${headers[@]}"; do
+        hash=$(cksum <<<"$header")
+        (( ${hash%% *} % 4 != 0 )) && [[ $header != db/api/* ]] || some+=("$header")
+    done
+    headers=("${some[@]}")
+fi
 bad=0 without=()
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
