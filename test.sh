@@ -111,13 +111,13 @@ packages=test
 [ "$dose" != full ] || packages=full
 tools/setup.sh $packages || exit
 case $dose in
-quick) preset dev -E '^tools_' ;;
+quick) DITTUNE_DOSE=thin preset dev -E '^tools_' ;;
 plain)
+    export DITTUNE_DOSE=thin # fewer cases of a kind in a few tests
     step cuda build_cuda
     preset dev
     step tidy tidy
-    # Fewer cases of a kind in a few tests, and without the slowest tests, as the GCC build has run all of them.
-    DITTUNE_DOSE=thin sanitizers -LE '^slow$'
+    sanitizers -LE '^slow$' # the GCC build has run these
     ;;
 full)
     step cuda build_cuda

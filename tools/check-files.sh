@@ -13,9 +13,12 @@ mapfile -t files < <(find . \( -path './build*' -o -path './.*' \) -prune -o -ty
 bad=0
 complain() { echo "$1: $2"; bad=1; }
 
-for file in "${files[@]}"; do
-    head -n 3 "$file" | grep -q 'SPDX-License-Identifier: MIT' || complain "$file" "no SPDX line in the first three"
-done
+while read -r file; do
+    complain "$file" "no SPDX line in the first three"
+done < <(printf '%s\n' "${files[@]}" | xargs -d '\n' awk '
+    FNR == 1 { if (file != "" && !found) print file; file = FILENAME; found = 0 }
+    FNR <= 3 && /SPDX-License-Identifier: MIT/ { found = 1 }
+    END { if (file != "" && !found) print file }')
 while read -r hit; do
     complain "$hit" "say it in an issue, not in the code"
 done < <(printf '%s\n' "${files[@]}" | grep -v 'check-files\.sh$\|^tests/tools/' |

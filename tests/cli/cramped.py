@@ -15,7 +15,7 @@ if str(PLACE).startswith("/dev/shm"):  # it is mounted over below
     PLACE = BUILD / "cramped"
     PLACE.mkdir(exist_ok=True)
 t.environment.update(TMPDIR="/tmp", DITTUNE_DB=str(PLACE / "db"), XDG_CACHE_HOME=str(PLACE / "cache"), HOME=str(PLACE))
-RUN = [t.program(), "run", "--model", SOURCE / "tests/cli/small.json", "--plan", "ranks=2 ring=2 threads=1", "--json"]
+RUN = [t.program(), "run", "--model", SOURCE / "tests/cli/small.json", "--plan", "ranks=2 ring=2 threads=1", "--quick", "--json"]
 
 
 def within(mounts, *command, **env):

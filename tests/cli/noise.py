@@ -12,7 +12,8 @@ SMALL = SOURCE / "tests/cli/small.json"
 
 
 def check_visits(t):
-    done = t.tool("noise", "--model", SMALL, "--json", "--budget", "10h")
+    t.scenario(ns=[1_000_000, 900_000], cv=0.02)
+    done = t.tool("noise", "--worker", t.worker, "--json", "--budget", "10h")
     o, copies = done.json, done.json["copies"]
     t.check("all rounds of the default plan", done.code == 0 and o["rounds"] == o["pairs"] >= 64 and
             o["sets"] == 16 and o["plan"] == copies[0]["plan"] == copies[1]["plan"], done)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dose - what differs between the plain run of a test and the one with DITTUNE_DOSE=full (the word "dose" in its ctest line),
- * or DITTUNE_DOSE=thin (test.sh's plain run of the presets clang and tsan)
+/* dose - what differs between the full run of a test (DITTUNE_DOSE=full, the word "dose" in its ctest line) and that of
+ * test.sh without --full (DITTUNE_DOSE=thin); a test by hand, and on a GPU, is between the two
  *
  * A test whose claim holds for all that it draws takes its seeds from dose_seed: fixed in the plain run, so that it repeats;
  * drawn and printed in the full one. DITTUNE_SEED=N repeats that. */
@@ -20,7 +20,7 @@ static inline bool dose_full(void)
     return dose != NULL && strcmp(dose, "full") == 0;
 }
 
-/* Under a sanitizer in the plain run: each kind of case once, as the GCC build runs all of them. */
+/* Each kind of case once. */
 static inline bool dose_thin(void)
 {
     const char *dose = getenv("DITTUNE_DOSE");
