@@ -52,7 +52,7 @@ def same_output():
 
 
 def session():
-    done = timed("tune", "20s", "--hosts", TWO)
+    done = timed("tune", "20s" if FULL else "12s", "--hosts", TWO)
     plans = [trial["plan"] for trial in (done.json or {"trials": []})["trials"]]
     t.check("a session over two hosts", done.code in (0, 6) and {1, 2} <= {plan["hosts"] for plan in plans}
             and not [trial for trial in done.json["trials"] if trial["outcome"] in ("crashed", "hung", "wrong")], done)
