@@ -91,9 +91,26 @@ def killed():
 def example():
     """The server of examples/server keeps the promises of the protocol as a plan."""
     folder = SOURCE / "examples/server"
-    done = t.tool("worker-test", BUILD / "dittune-worker-command", "--", "--server", f"{sys.executable} {folder}/engine.py --port {{port}} --threads {{threads}} --tile {{tile}}",
+    done = t.tool("worker-test", BUILD / "dittune-worker-command", "--", "--server", f"{sys.executable} {shlex.quote(str(folder / 'engine.py'))} --port {{port}} --threads {{threads}} --tile {{tile}}",
                   "--space", folder / "space.json", "--request", folder / "ask.http")
     t.check("the example is a server, and the worker keeps its promises", done.code == 0 and "FAILED" not in done.out and "one plan at a time" in done.out, done)
+
+
+def private_in_a_shell():
+    """sh starts the server, and nothing that is stored or printed has the text of its command or of its request."""
+    secret, db = "s3cr3t-T0KEN", t.path / "private"
+    ask = t.write("private.http", f'POST /v1/images\n\n{{"prompt": "{secret}"}}')
+    words = ["--shell", "--server", f"KEY={secret} exec {sys.executable} {shlex.quote(str(PROGRAM))} port={{port}} ranks={{ranks}} ms=60", *options(request=ask)[2:],
+             "--devices", "2", "--db", db]
+    done = t.tool("tune", *words, "--private", "--budget", "60s", "--json")
+    t.check("a private server in a shell", done.code == 0 and done.json["best"]["plan"] == {"ranks": 2} and secret not in done.out + done.err, done)
+    holding = [path for path in db.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+    t.check("its text is stored nowhere", not holding and (db / "best.json").exists(), holding)
+    looked = t.tool("lookup", *words, "--json")
+    t.check("who knows it finds its plan", looked.code == 0 and looked.json["tier"] == "exact" and looked.json["plan"] == {"ranks": 2}, looked)
+    words[2] = words[2].replace(secret, "another")
+    t.check("who does not, does not", t.tool("lookup", *words).code == 10)
+    t.check("nothing is left", not servers(), servers())
 
 
 def refused():
@@ -105,8 +122,7 @@ def refused():
         t.exits(name, t.tool("tune", *words, "--budget", "60s"), 2, err=part)
 
 
-
-for part in (round_trip, equal_and_bad, killed, example, refused):
+for part in (round_trip, private_in_a_shell, equal_and_bad, killed, example, refused):
     part()
 t.none_left()
 t.finish()
