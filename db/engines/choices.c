@@ -137,23 +137,31 @@ dt_status dt_choices_put(const struct dt_engine *engine, const json_t *plan,
     return DT_OK;
 }
 
+/* The words of the choices from i on. */
+static bool settle(const struct dt_engine *engine, int i, struct dt_values *values,
+                   dt_status (*check)(const struct dt_engine *engine,
+                                      const struct dt_values *values))
+{
+    if (i == engine->choice_count)
+        return check(engine, values) == DT_OK;
+    const struct dt_engine_choice *choice = &engine->choices[i];
+    int64_t own = values->at[choice->name];
+    for (int at = 0; at < (values->open[i] ? choice->count : 1); at++) {
+        if (at > 0 && json_object_get(choice->lossy, choice->labels[at]) != NULL)
+            continue;
+        values->at[choice->name] = values->open[i] ? at : own;
+        if (settle(engine, i + 1, values, check))
+            return true;
+    }
+    values->at[choice->name] = own;
+    return false;
+}
+
 bool dt_choices_settle(const struct dt_engine *engine, struct dt_values *values,
                        dt_status (*check)(const struct dt_engine *engine,
                                           const struct dt_values *values))
 {
-    for (int i = 0; i < engine->choice_count; i++) {
-        const struct dt_engine_choice *choice = &engine->choices[i];
-        struct dt_values tried = *values;
-        for (int at = 1; values->open[i] && at < choice->count; at++) {
-            tried.at[choice->name] = at;
-            if (json_object_get(choice->lossy, choice->labels[at]) == NULL &&
-                check(engine, &tried) == DT_OK) {
-                *values = tried;
-                return true;
-            }
-        }
-    }
-    return false;
+    return settle(engine, 0, values, check);
 }
 
 dt_status dt_choices_add(const struct dt_engine *engine, const struct dt_values *values,
@@ -177,6 +185,10 @@ dt_status dt_choices_note(const struct dt_engine *engine, const struct dt_values
         const char *name = engine->names[choice->name],
                    *word = choice->labels[values->at[choice->name]];
         const char *why = json_string_value(json_object_get(choice->lossy, word));
+        if (values->open[i] && values->at[choice->name] > 0 &&
+            json_array_append_new(notes, json_sprintf("%s=%s is added, as %s=%s would break a rule",
+                                                      name, word, name, choice->labels[0])) != 0)
+            return dt_fail(DT_ENOMEM, "out of memory");
         if (why != NULL && json_array_append_new(notes, json_sprintf("%s=%s changes the output: %s",
                                                                      name, word, why)) != 0)
             return dt_fail(DT_ENOMEM, "out of memory");

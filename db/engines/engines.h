@@ -44,13 +44,15 @@ struct dt_export_request {
     /* names for the engine's rules, {"heads": 24}; override the key's model */
     const json_t *constants;
     const char *program, *checkpoint; /* the user's values of {program} and {checkpoint} */
+    int hosts, slots; /* that ranks may be on, and how many each takes; 0: one host */
 };
 
 struct dt_export {
     struct dt_text text; /* ends in a line feed */
     json_t *json;        /* the JSON form, for every requested form; it owns the lists below */
     json_t *unexpressed; /* [{"name", "value", "why"}]: parameters the engine cannot express */
-    json_t *notes;       /* [sentence]: "not measured on xdit 0.4.5", rules not checked */
+    json_t *notes;   /* [sentence]: "not measured on xdit 0.4.5", the remarks, what else to do */
+    json_t *remarks; /* [sentence]: rules that were not checked, words that were added; owned */
     int64_t processes, replicas; /* processes of one start, and number of starts */
     bool measured;               /* the plan was measured on this engine */
 };

@@ -13,6 +13,8 @@ enum { DT_ENGINE_CHOICES = 6, DT_ENGINE_LABELS = 24 };
 struct dt_engine_rule {
     struct dt_expr *expr;
     const char *sentence; /* of the root */
+    const json_t
+        *classes; /* of the root: transformers that it was seen with, and counts for; NULL: all */
 };
 
 /* A parameter whose values are words; the first is what the engine does by itself. */
@@ -45,6 +47,7 @@ struct dt_values {
     bool open[DT_ENGINE_CHOICES]; /* the plan does not name it */
     struct dt_card card;          /* of the model; without a name: none */
     const char *program, *checkpoint;
+    int hosts, slots; /* of the request */
     bool placeholder; /* a placeholder for the user's value was used */
 };
 
@@ -76,21 +79,24 @@ bool dt_choices_take(const struct dt_engine *engine, const char *name, const jso
 /* The plan's words; DT_EINFEASIBLE: no value of the choice. */
 dt_status dt_choices_put(const struct dt_engine *engine, const json_t *plan,
                          struct dt_values *values) DT_MUST_CHECK;
-/* Sets one open choice so that the check passes; false: no word does. */
+/* Sets open choices so that the check passes, the last ones first; false: no words do, and nothing is changed. */
 bool dt_choices_settle(const struct dt_engine *engine, struct dt_values *values,
                        dt_status (*check)(const struct dt_engine *engine,
                                           const struct dt_values *values));
 /* Adds the words that are not the engine's own. */
 dt_status dt_choices_add(const struct dt_engine *engine, const struct dt_values *values,
                          json_t *plan) DT_MUST_CHECK;
-/* Notes the words that change the output. */
+/* Notes the words that were added, and those that change the output. */
 dt_status dt_choices_note(const struct dt_engine *engine, const struct dt_values *values,
                           json_t *notes) DT_MUST_CHECK;
 
 /* values.c: from the request; then the rules. */
 dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_request *request,
                          struct dt_values *values) DT_MUST_CHECK;
-/* A choice that the plan leaves open gets the first word that changes no output and breaks no rule. */
+/* No rule forbids the plan. A choice that it leaves open gets the first word that changes no output and breaks no rule. Sets no
+ * sentence. */
+bool dt_values_legal(const struct dt_engine *engine, struct dt_values *values);
+/* The same, with the sentence of what forbids it, and notes of rules that do not decide. */
 dt_status dt_values_check(const struct dt_engine *engine, struct dt_values *values,
                           json_t *notes) DT_MUST_CHECK;
 /* The value of an expression; DT_EUSAGE when it needs an unknown name. */

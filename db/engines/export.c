@@ -106,6 +106,30 @@ static dt_status note_row(const struct dt_engine *engine, const json_t *row,
     return status;
 }
 
+/* The line is of each host; where the file does not know how, of one alone. */
+static dt_status note_hosts(const struct dt_engine *engine, const struct dt_values *values,
+                            json_t *notes)
+{
+    const json_t *rows = json_object_get(engine->root, "words"), *row;
+    int64_t hosts;
+    bool known = false;
+    size_t i;
+    DT_TRY(dt_values_eval(engine, "hosts", values, &hosts));
+    json_array_foreach(rows, i, row)
+    {
+        known |= strcmp(dt_json_text_at(row, "when"), "hosts > 1") == 0;
+    }
+    if (hosts == 1)
+        return DT_OK;
+    if (!known)
+        return add_note(notes, json_sprintf("its processes are on %lld hosts, and how %s %s starts "
+                                            "there is not known here",
+                                            (long long)hosts, engine->name, engine->version));
+    return add_note(notes, json_sprintf("run the line on each of %lld hosts: NODE_RANK is 0 on "
+                                        "FIRST_HOST, then 1, and so on",
+                                        (long long)hosts));
+}
+
 static dt_status note_rest(const struct dt_engine *engine, struct dt_values *values, json_t *notes)
 {
     const json_t *rows = json_object_get(engine->root, "notes"), *row = NULL;
@@ -116,6 +140,7 @@ static dt_status note_rest(const struct dt_engine *engine, struct dt_values *val
                                             "with its share of the batch",
                                             (long long)replicas)));
     json_array_foreach(rows, i, row) DT_TRY(note_row(engine, row, values, notes));
+    DT_TRY(note_hosts(engine, values, notes));
     if (values->placeholder)
         DT_TRY(add_note(notes, json_string("words in capitals stand for your own program and "
                                            "model")));
@@ -124,7 +149,7 @@ static dt_status note_rest(const struct dt_engine *engine, struct dt_values *val
 
 /* The parts of the JSON form; owned until moved into it. */
 struct parts {
-    json_t *argv, *environment, *kwargs, *unexpressed, *notes;
+    json_t *argv, *environment, *kwargs, *unexpressed, *notes, *remarks;
 };
 
 static dt_status fill_parts(const struct dt_engine *engine, const struct dt_export_request *request,
@@ -133,12 +158,14 @@ static dt_status fill_parts(const struct dt_engine *engine, const struct dt_expo
     bool measured = is_measured(engine, request->hard);
     DT_TRY(dt_values_read(engine, request, values));
     DT_TRY(note_evidence(engine, request->hard, measured, parts->notes));
-    DT_TRY(dt_values_check(engine, values, parts->notes));
+    DT_TRY(dt_values_check(engine, values, parts->remarks));
     DT_TRY(dt_words_argv(engine, values, parts->argv));
     DT_TRY(dt_words_environment(engine, values, parts->environment));
     DT_TRY(dt_words_kwargs(engine, values, parts->kwargs));
     DT_TRY(list_unexpressed(engine, request->plan, parts->unexpressed));
-    DT_TRY(dt_choices_note(engine, values, parts->notes));
+    DT_TRY(dt_choices_note(engine, values, parts->remarks));
+    if (json_array_extend(parts->notes, parts->remarks) != 0)
+        return dt_fail(DT_ENOMEM, "out of memory");
     return note_rest(engine, values, parts->notes);
 }
 
@@ -167,6 +194,7 @@ static dt_status assemble(const struct dt_engine *engine, const struct dt_export
     made.json = whole;
     made.unexpressed = parts->unexpressed;
     made.notes = parts->notes;
+    made.remarks = json_incref(parts->remarks);
     *out = made;
     return DT_OK;
 }
@@ -175,10 +203,11 @@ static dt_status export_by(const struct dt_engine *engine, const struct dt_expor
                            struct dt_export *out)
 {
     struct dt_values values;
-    struct parts parts = {json_array(), json_object(), json_object(), json_array(), json_array()};
+    struct parts parts = {json_array(), json_object(), json_object(),
+                          json_array(), json_array(),  json_array()};
     dt_status status = DT_OK;
     if (parts.argv == NULL || parts.environment == NULL || parts.kwargs == NULL ||
-        parts.unexpressed == NULL || parts.notes == NULL)
+        parts.unexpressed == NULL || parts.notes == NULL || parts.remarks == NULL)
         status = dt_fail(DT_ENOMEM, "out of memory");
     if (status == DT_OK)
         status = fill_parts(engine, request, &values, &parts);
@@ -189,6 +218,7 @@ static dt_status export_by(const struct dt_engine *engine, const struct dt_expor
     json_decref(parts.kwargs);
     json_decref(parts.unexpressed);
     json_decref(parts.notes);
+    json_decref(parts.remarks);
     return status;
 }
 
@@ -207,5 +237,6 @@ void dt_export_fini(struct dt_export *out)
 {
     dt_text_fini(&out->text);
     json_decref(out->json);
-    out->json = out->unexpressed = out->notes = NULL;
+    json_decref(out->remarks);
+    out->json = out->unexpressed = out->notes = out->remarks = NULL;
 }

@@ -9,21 +9,17 @@ struct walk {
     const struct dt_engine *engine;
     struct dt_export_request request;
     const json_t *barred; /* degrees that stay at 1 */
-    json_t *plan, *plans, *notes;
+    json_t *plan, *plans;
 };
 
-/* The rules' verdict; what they refuse is no error. */
 static dt_status keep_legal(struct walk *walk)
 {
     struct dt_values values;
     DT_TRY(dt_values_read(walk->engine, &walk->request, &values));
-    dt_status status = dt_values_check(walk->engine, &values, walk->notes);
-    json_array_clear(walk->notes);
-    if (status == DT_EINFEASIBLE)
+    if (!dt_values_legal(walk->engine, &values))
         return DT_OK;
     json_t *plan = json_deep_copy(walk->plan);
-    if (status == DT_OK)
-        status = dt_choices_add(walk->engine, &values, plan);
+    dt_status status = dt_choices_add(walk->engine, &values, plan);
     if (status != DT_OK)
         json_decref(plan);
     else if (json_array_append_new(walk->plans, plan) != 0)
@@ -61,15 +57,13 @@ dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans
     struct walk walk = {.engine = read,
                         .barred = wanted.lossy ? NULL : json_object_get(read->root, "lossy"),
                         .plan = json_object(),
-                        .plans = json_array(),
-                        .notes = json_array()};
+                        .plans = json_array()};
     walk.request = (struct dt_export_request){
         .engine = engine, .plan = walk.plan, .key = key, .card = wanted.card};
-    dt_status status = walk.plan != NULL && walk.plans != NULL && walk.notes != NULL
+    dt_status status = walk.plan != NULL && walk.plans != NULL
                            ? walk_degree(&walk, 0, wanted.devices)
                            : dt_fail(DT_ENOMEM, "out of memory");
     json_decref(walk.plan);
-    json_decref(walk.notes);
     dt_engine_free(read);
     if (status == DT_OK)
         *plans = walk.plans;

@@ -10,8 +10,8 @@
  * both are one sequence, else 0; guidance (two halves) and bfloat16 are 1 or 0. To add one, add it here and the line in
  * values.c that sets it. */
 static const char *const workload_names[] = {
-    "heads",        "depth",  "hidden", "tokens",   "joint_text_tokens", "latent_height",
-    "latent_width", "height", "width",  "guidance", "bfloat16",          "devices"};
+    "heads",  "depth", "hidden",   "tokens",   "joint_text_tokens", "latent_height", "latent_width",
+    "height", "width", "guidance", "bfloat16", "devices",           "hosts"};
 enum { FACTS = sizeof workload_names / sizeof workload_names[0] };
 
 static dt_status read_names(struct dt_engine *engine, const char *what)
@@ -130,13 +130,14 @@ static dt_status read_rules(struct dt_engine *engine, const char *what)
         return dt_fail(DT_EUSAGE, "%s: more than %d rules", what, DT_ENGINE_RULES);
     json_array_foreach(rules, i, row)
     {
-        static const char *const known[] = {"rule", "sentence", "source", NULL};
+        static const char *const known[] = {"rule", "sentence", "source", "classes", NULL};
         struct dt_engine_rule *rule = &engine->rules[i];
         const char *text;
         DT_TRY(dt_json_only(row, what, known));
         DT_TRY(dt_json_string(row, what, "rule", &text));
         DT_TRY(dt_json_string(row, what, "sentence", &rule->sentence));
         DT_TRY(dt_engine_compile(engine, text, &rule->expr));
+        rule->classes = json_object_get(row, "classes");
         engine->rule_count++;
     }
     return DT_OK;

@@ -172,12 +172,37 @@ static dt_status put_parameter(const struct dt_engine *engine, const json_t *pla
     return DT_OK;
 }
 
+/* The fewest hosts that take the processes, as many on each. */
+static int64_t hosts_of(const struct dt_values *values, int64_t processes)
+{
+    int64_t hosts = 1;
+    while (hosts < values->hosts && (processes > hosts * values->slots || processes % hosts != 0))
+        hosts++;
+    return hosts;
+}
+
+static dt_status put_counts(const struct dt_engine *engine, struct dt_values *values)
+{
+    static const char *const counts[] = {"processes", "replicas"};
+    for (int i = 0; i < 2; i++) {
+        int64_t count;
+        const char *text = json_string_value(json_object_get(engine->root, counts[i]));
+        DT_TRY(dt_values_eval(engine, text, values, &count));
+        put(engine, values, counts[i], count);
+    }
+    put(engine, values, "hosts", hosts_of(values, values->at[engine->count - 2]));
+    return DT_OK;
+}
+
 dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_request *request,
                          struct dt_values *values)
 {
     const char *name;
     json_t *value;
-    *values = (struct dt_values){.program = request->program, .checkpoint = request->checkpoint};
+    *values = (struct dt_values){.program = request->program,
+                                 .checkpoint = request->checkpoint,
+                                 .hosts = request->hosts,
+                                 .slots = request->slots};
     put_key(engine, values, request->key, request->card);
     json_object_foreach((json_t *)request->constants, name, value)
     {
@@ -188,18 +213,125 @@ dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_
     for (int i = engine->first; i < engine->first + engine->parameters; i++)
         DT_TRY(put_parameter(engine, request->plan, i, values));
     DT_TRY(dt_choices_put(engine, request->plan, values));
-    static const char *const counts[] = {"processes", "replicas"};
-    for (int i = 0; i < 2; i++) {
-        int64_t count;
-        const char *text = json_string_value(json_object_get(engine->root, counts[i]));
-        DT_TRY(dt_values_eval(engine, text, values, &count));
-        put(engine, values, counts[i], count);
-    }
-    return DT_OK;
+    return put_counts(engine, values);
 }
 
-/* The values of one parameter, nearest to its own, with which the rule holds: " (ulysses=4 or ulysses=8 would do)".
- * Nothing when there is none. */
+/* The rule counts for the model's class. */
+static bool counts(const struct dt_engine_rule *rule, const struct dt_values *values)
+{
+    const json_t *class;
+    size_t i;
+    json_array_foreach(rule->classes, i, class)
+    {
+        if (strcmp(json_string_value(class), values->card.transformer) == 0)
+            return true;
+    }
+    return rule->classes == NULL;
+}
+
+static bool holds(const struct dt_engine_rule *rule, const struct dt_values *values)
+{
+    int64_t result = 0;
+    return dt_expr_eval(rule->expr, values->at, &result) == DT_OK && result != 0;
+}
+
+static bool breaks(const struct dt_engine_rule *rule, const struct dt_values *values)
+{
+    int unknown;
+    return counts(rule, values) && decidable(rule->expr, values, &unknown) && !holds(rule, values);
+}
+
+static bool breaks_any(const struct dt_engine *engine, const struct dt_values *values)
+{
+    for (int i = 0; i < engine->rule_count; i++)
+        if (breaks(&engine->rules[i], values))
+            return true;
+    return false;
+}
+
+/* A degree above 1 that the engine does not take for the model, as an index; -1: there is none. An engine that the card does not
+ * list takes all. */
+static int foreign_degree(const struct dt_engine *engine, const struct dt_values *values)
+{
+    const struct dt_card_engine *row = dt_card_engine(&values->card, engine->name, engine->version);
+    for (int i = 0; row != NULL && i < engine->degree_count; i++) {
+        const char *degree = engine->names[engine->degrees[i]];
+        if (values->at[engine->degrees[i]] > 1 && strcmp(degree, "dp") != 0 &&
+            !dt_card_takes(row, degree))
+            return engine->degrees[i];
+    }
+    return -1;
+}
+
+/* Without hosts that were named there is one, which takes all. */
+static bool splits(const struct dt_engine *engine, const struct dt_values *values)
+{
+    int64_t processes = values->at[engine->count - 2];
+    int64_t hosts = values->at[index_of(engine, "hosts")];
+    return values->hosts == 0 || (processes % hosts == 0 && processes <= hosts * values->slots);
+}
+
+/* The processes are as many as the ranks. */
+static bool adds_up(const struct dt_engine *engine, const struct dt_values *values)
+{
+    enum { MOST = 1 << 20 };
+    int64_t processes = values->at[engine->count - 2], replicas = values->at[engine->count - 1];
+    return processes >= 1 && processes <= MOST && replicas >= 1 && replicas <= MOST &&
+           processes * replicas == values->at[index_of(engine, "ranks")];
+}
+
+/* Sets no sentence. */
+static dt_status check_quietly(const struct dt_engine *engine, const struct dt_values *values)
+{
+    bool legal = !breaks_any(engine, values) && foreign_degree(engine, values) < 0 &&
+                 adds_up(engine, values) && splits(engine, values);
+    return legal ? DT_OK : DT_EINFEASIBLE;
+}
+
+/* Each rule that the plan breaks names a choice that is open. */
+static bool may_settle(const struct dt_engine *engine, const struct dt_values *values)
+{
+    for (int r = 0; r < engine->rule_count; r++) {
+        struct dt_names names = dt_expr_names(engine->rules[r].expr);
+        bool open = false;
+        for (int i = 0; i < engine->choice_count; i++) {
+            int name = engine->choices[i].name;
+            open |= values->open[i] && (names.bits[name / 64] >> (name % 64) & 1) != 0;
+        }
+        if (!open && breaks(&engine->rules[r], values))
+            return false;
+    }
+    return true;
+}
+
+bool dt_values_legal(const struct dt_engine *engine, struct dt_values *values)
+{
+    return check_quietly(engine, values) == DT_OK ||
+           (may_settle(engine, values) && dt_choices_settle(engine, values, check_quietly));
+}
+
+/* With another value of one parameter, and as many ranks as then follow: no more than there are devices. */
+static bool would_do(const struct dt_engine *engine, const struct dt_values *values, int parameter,
+                     int64_t value, int64_t *ranks)
+{
+    struct dt_values tried = *values;
+    int at = index_of(engine, "ranks");
+    const json_t *parameters = json_object_get(engine->root, "parameters");
+    tried.at[parameter] = value;
+    if (parameter != at &&
+        dt_values_eval(engine, json_string_value(json_object_get(parameters, "ranks")), &tried,
+                       &tried.at[at]) != DT_OK)
+        return false;
+    *ranks = tried.at[at];
+    int devices = index_of(engine, "devices");
+    if ((values->known[devices] && *ranks > values->at[devices] && *ranks > values->at[at]) ||
+        put_counts(engine, &tried) != DT_OK)
+        return false;
+    return dt_values_legal(engine, &tried);
+}
+
+/* The values of one parameter, nearest to its own, with which the whole plan is legal: "; ulysses=4 ranks=4 or ulysses=2 ranks=2
+ * would do". Nothing when there is none. */
 static void add_nearest(const struct dt_engine *engine, const struct dt_expr *expr,
                         const struct dt_values *values, struct dt_text *out)
 {
@@ -208,18 +340,19 @@ static void add_nearest(const struct dt_engine *engine, const struct dt_expr *ex
     for (int i = engine->first; i < engine->first + engine->parameters; i++) {
         if ((names.bits[i / 64] >> (i % 64) & 1) == 0)
             continue;
-        struct dt_values tried = *values;
         int found = 0;
         for (int sign = -1; sign <= 1; sign += 2)
-            for (int64_t step = 1; step <= REACH; step++) {
-                int64_t holds = 0;
-                tried.at[i] = values->at[i] + sign * step;
-                if (tried.at[i] < 0 || (tried.at[i] == 0 && values->at[i] > 0))
+            for (int64_t step = 1, ranks; step <= REACH; step++) {
+                int64_t value = values->at[i] + sign * step;
+                if (value < 0 || (value == 0 && values->at[i] > 0))
                     break;
-                if (dt_expr_eval(expr, tried.at, &holds) != DT_OK || holds == 0)
+                if (!would_do(engine, values, i, value, &ranks))
                     continue;
                 dt_text_add(out, "%s%s=%lld", found++ > 0 ? " or " : "; ", engine->names[i],
-                            (long long)tried.at[i]);
+                            (long long)value);
+                if (strcmp(engine->names[i], "ranks") != 0 &&
+                    ranks != values->at[index_of(engine, "ranks")])
+                    dt_text_add(out, " ranks=%lld", (long long)ranks);
                 break;
             }
         if (found > 0) {
@@ -229,84 +362,89 @@ static void add_nearest(const struct dt_engine *engine, const struct dt_expr *ex
     }
 }
 
-static dt_status refuse(const struct dt_engine *engine, const struct dt_engine_rule *rule,
-                        const struct dt_values *values)
+/* The sentence has every rule that the plan breaks. */
+static dt_status refuse(const struct dt_engine *engine, const struct dt_values *values)
 {
-    struct dt_text why = {0}, near = {0};
-    dt_expr_explain(rule->expr, values->at, &why);
-    add_nearest(engine, rule->expr, values, &near);
+    const struct dt_engine_rule *first = NULL;
+    struct dt_text why = {0};
+    for (int i = 0; i < engine->rule_count; i++) {
+        const struct dt_engine_rule *rule = &engine->rules[i];
+        if (!breaks(rule, values))
+            continue;
+        dt_text_add(&why, "%s%s (", first != NULL ? "; " : "", rule->sentence);
+        dt_expr_explain(rule->expr, values->at, &why);
+        dt_text_add(&why, ")");
+        first = first != NULL ? first : rule;
+    }
+    add_nearest(engine, first->expr, values, &why);
     dt_status status = dt_text_status(&why);
     if (status == DT_OK)
-        status = dt_fail(DT_EINFEASIBLE, "%s %s does not take this plan: %s (%s)%s", engine->name,
-                         engine->version, rule->sentence, dt_text_at(&why), dt_text_at(&near));
+        status = dt_fail(DT_EINFEASIBLE, "%s %s does not take this plan: %s", engine->name,
+                         engine->version, dt_text_at(&why));
     dt_text_fini(&why);
-    dt_text_fini(&near);
     return status;
 }
 
-/* Every degree above 1 is one that the engine takes for the model; an engine that the card does not list takes all. */
-static dt_status check_degrees(const struct dt_engine *engine, const struct dt_values *values)
+static dt_status note(json_t *notes, json_t *sentence)
 {
-    const struct dt_card_engine *row = dt_card_engine(&values->card, engine->name, engine->version);
-    for (int i = 0; row != NULL && i < engine->degree_count; i++) {
-        const char *degree = engine->names[engine->degrees[i]];
-        int64_t value = values->at[engine->degrees[i]];
-        if (value > 1 && strcmp(degree, "dp") != 0 && !dt_card_takes(row, degree))
-            return dt_fail(DT_EINFEASIBLE,
-                           "%s %s does not take this plan: it runs %s without the degree '%s' "
-                           "(%s=%lld); %s=1 would do",
-                           engine->name, engine->version, values->card.name, degree, degree,
-                           (long long)value, degree);
+    if (notes == NULL) {
+        json_decref(sentence);
+        return DT_OK;
     }
-    return DT_OK;
+    return json_array_append_new(notes, sentence) == 0 ? DT_OK
+                                                       : dt_fail(DT_ENOMEM, "out of memory");
 }
 
-static dt_status note_unchecked(const struct dt_engine_rule *rule, const char *unknown,
-                                json_t *notes)
+/* Of a rule that does not decide: something is not known, or it was seen with other models only, and this plan would break it. */
+static dt_status note_unchecked(const struct dt_engine *engine, const struct dt_engine_rule *rule,
+                                const struct dt_values *values, json_t *notes)
 {
-    if (notes != NULL &&
-        json_array_append_new(notes, json_sprintf("not checked, as '%s' is not known: %s", unknown,
-                                                  rule->sentence)) != 0)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    return DT_OK;
+    int unknown;
+    if (!decidable(rule->expr, values, &unknown))
+        return counts(rule, values)
+                   ? note(notes, json_sprintf("not checked, as '%s' is not known: %s",
+                                              engine->names[unknown], rule->sentence))
+                   : DT_OK;
+    if (counts(rule, values) || holds(rule, values))
+        return DT_OK;
+    return note(notes, json_sprintf("not seen with %s, so not forbidden: %s",
+                                    values->card.transformer[0] != '\0' ? values->card.transformer
+                                                                        : "this model",
+                                    rule->sentence));
 }
 
-/* Rules, degrees and counts; notes: of rules that cannot be decided, or NULL. */
+/* Rules, degrees and counts; notes: of rules that do not decide, or NULL. */
 static dt_status check(const struct dt_engine *engine, const struct dt_values *values,
                        json_t *notes)
 {
-    for (int i = 0; i < engine->rule_count; i++) {
-        const struct dt_engine_rule *rule = &engine->rules[i];
-        int unknown;
-        int64_t holds = 0;
-        if (!decidable(rule->expr, values, &unknown))
-            DT_TRY(note_unchecked(rule, engine->names[unknown], notes));
-        else if (dt_expr_eval(rule->expr, values->at, &holds) != DT_OK || holds == 0)
-            return refuse(engine, rule, values);
-    }
-    DT_TRY(check_degrees(engine, values));
-    int64_t ranks = values->at[index_of(engine, "ranks")];
-    int64_t processes = values->at[engine->count - 2], replicas = values->at[engine->count - 1];
-    enum { MOST = 1 << 20 };
-    if (processes < 1 || processes > MOST || replicas < 1 || replicas > MOST ||
-        processes * replicas != ranks)
+    int degree = foreign_degree(engine, values);
+    if (breaks_any(engine, values))
+        return refuse(engine, values);
+    for (int i = 0; i < engine->rule_count; i++)
+        DT_TRY(note_unchecked(engine, &engine->rules[i], values, notes));
+    if (degree >= 0)
         return dt_fail(DT_EINFEASIBLE,
-                       "%s %s does not take this plan: its degrees make %lld x %lld processes, and "
-                       "it has %lld "
-                       "ranks",
-                       engine->name, engine->version, (long long)processes, (long long)replicas,
-                       (long long)ranks);
+                       "%s %s does not take this plan: it runs %s without the degree '%s' "
+                       "(%s=%lld); %s=1 would do",
+                       engine->name, engine->version, values->card.name, engine->names[degree],
+                       engine->names[degree], (long long)values->at[degree], engine->names[degree]);
+    if (!adds_up(engine, values))
+        return dt_fail(
+            DT_EINFEASIBLE,
+            "%s %s does not take this plan: its degrees make %lld x %lld processes, and it has "
+            "%lld ranks",
+            engine->name, engine->version, (long long)values->at[engine->count - 2],
+            (long long)values->at[engine->count - 1],
+            (long long)values->at[index_of(engine, "ranks")]);
+    if (!splits(engine, values))
+        return dt_fail(DT_EINFEASIBLE,
+                       "%lld processes cannot be as many on each of at most %d hosts with %d slots",
+                       (long long)values->at[engine->count - 2], values->hosts, values->slots);
     return DT_OK;
-}
-
-static dt_status check_quietly(const struct dt_engine *engine, const struct dt_values *values)
-{
-    return check(engine, values, NULL);
 }
 
 dt_status dt_values_check(const struct dt_engine *engine, struct dt_values *values, json_t *notes)
 {
-    if (check_quietly(engine, values) == DT_EINFEASIBLE)
-        dt_choices_settle(engine, values, check_quietly);
+    dt_values_legal(engine, values);
     return check(engine, values, notes);
 }

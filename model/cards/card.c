@@ -157,6 +157,16 @@ static dt_status read_shape(const json_t *root, const char *what, struct dt_card
     return DT_OK;
 }
 
+/* Optional. */
+static dt_status read_class(const json_t *root, const char *what, struct dt_card *card)
+{
+    json_t *diffusers = NULL;
+    if (!dt_json_has(root, "diffusers"))
+        return DT_OK;
+    DT_TRY(dt_json_object(root, what, "diffusers", &diffusers));
+    return read_word(diffusers, what, "class", sizeof card->transformer, card->transformer);
+}
+
 static dt_status read_card(const json_t *root, const char *what, struct dt_card *card)
 {
     static const char *const known[] = {
@@ -171,6 +181,7 @@ static dt_status read_card(const json_t *root, const char *what, struct dt_card 
     DT_TRY(read_word(root, what, "doc", sizeof read.doc, read.doc));
     DT_TRY(read_words(root, what, "aliases", DT_CARD_ALIASES, DT_CARD_NAME, read.aliases[0],
                       &aliases));
+    DT_TRY(read_class(root, what, &read));
     DT_TRY(read_shape(root, what, &read));
     DT_TRY(read_usual(root, what, &read.usual));
     DT_TRY(read_parameters(root, what, "transformer", &read.parameters.transformer));

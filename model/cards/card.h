@@ -2,8 +2,8 @@
 /* card - what is known of a published model: shape, tokens, guidance, parameters, the degrees that engines take
  *
  * A card is one file, model/cards/<short name>.json, compiled in; a user's own file of the same fields does as well.
- * Unlike a network (model/network.h) a card is never computed here: engines' rules, look-up and exports read it. Its
- * field "diffusers" (class and configuration of the transformer) is for the worker of that engine alone.
+ * Unlike a network (model/network.h) a card is never computed here: engines' rules, look-up and exports read it. The
+ * configuration in its field "diffusers" is for the worker of that engine alone.
  *
  *     struct dt_card card;
  *     DT_TRY(dt_card_load("flux.1-dev", &card));
@@ -50,7 +50,8 @@ struct dt_card {
     char name[DT_CARD_NAME];
     char aliases[DT_CARD_ALIASES][DT_CARD_NAME];
     char doc[DT_CARD_NAME];
-    int heads, head_size, depth; /* depth: blocks of every kind */
+    char transformer[DT_CARD_NAME]; /* its class in diffusers; "": not known */
+    int heads, head_size, depth;    /* depth: blocks of every kind */
     int text_tokens;
     bool joint; /* image and text tokens are one sequence, not text by cross attention */
     enum dt_guidance guidance;

@@ -35,21 +35,35 @@ def xdit_flux(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
     return kv_gather == 1 and cfg == 1 and tensor == 1 and 24 % ulysses == 0 and 128 % sp == 0 and 512 % sp == 0
 
 
-def diffusers_flux(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
+def padded(heads, ulysses):
+    """ulysses_anything pads the heads, by fewer than a rank then has."""
+    more = -heads % ulysses
+    return more < (heads + more) // ulysses
+
+
+def uneven(heads, lengths, ulysses, ring):
+    """Parts of unequal length: ulysses_anything or ring_anything."""
     sp = ulysses * ring
-    return (kv_gather == 1 and cfg == 1 and pipe == 1 and (tensor == 1 or sp == 1) and 24 % ulysses == 0 and 24 % tensor == 0
-            and 4096 % sp == 0 and 512 % sp == 0)
+    return heads % ulysses != 0 or any(length % sp for length in lengths)
 
 
-def diffusers_wan(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
-    """Wan2.1 1.3B, 832x480 and 81 frames: 32760 tokens, 12 heads, text by cross attention."""
-    return kv_gather == 1 and cfg == 1 and pipe == 1 and tensor == 1 and 12 % ulysses == 0 and 32760 % (ulysses * ring) == 0
+def diffusers(heads, lengths, dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
+    return (kv_gather == 1 and cfg == 1 and pipe == 1 and (tensor == 1 or ulysses * ring == 1) and heads % tensor == 0
+            and (not uneven(heads, lengths, ulysses, ring) or (ulysses == 1) != (ring == 1) and padded(heads, ulysses)))
+
+
+def diffusers_flux(**plan):
+    return diffusers(24, (4096, 512), **plan)
+
+
+def diffusers_wan(**plan):
+    """Wan2.1 1.3B, 832x480 and 81 frames: 32760 tokens, 12 heads, text by cross attention; the card has no tensor degree."""
+    return plan["tensor"] == 1 and diffusers(12, (32760,), **plan)
 
 
 def xdit_sd3(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
-    """SD3.5 large, 38 heads, guided by two halves; its 333 text tokens are in the sequence."""
-    sp = ulysses * ring
-    return kv_gather == 1 and cfg <= 2 and tensor == 1 and 38 % ulysses == 0 and 128 % sp == 0 and 333 % sp == 0
+    """SD3.5 large, 38 heads, guided by two halves. Rules that were seen with other networks do not count."""
+    return kv_gather == 1 and cfg <= 2 and tensor == 1 and 38 % ulysses == 0 and 128 % (ulysses * ring) == 0
 
 
 def sglang_flux(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
@@ -78,6 +92,10 @@ def counted():
             want = legal(devices, lambda **plan: holds(**plan) and (lossy or plan["pipe"] == 1))
             full = [{**dict.fromkeys(DEGREES, 1), **plan} for plan in done.json["plans"]]
             settled = [plan.pop("attention", None) for plan in full]
+            modes = [plan.pop("uneven", None) for plan in full]
+            lengths = {FLUX: (24, (4096, 512)), WAN: (12, (32760,))}
+            t.check(f"{model} on {devices} devices by {engine}: what does not divide is uneven, and nothing else", modes == [
+                "anything" if "diffusers" in engine and uneven(*lengths[model], plan["ulysses"], plan["ring"]) else None for plan in full], modes)
             t.check(f"{model} on {devices} devices by {engine}: ring of diffusers, and only that, needs another attention back end",
                     settled == ["_native_flash" if "diffusers" in engine and plan["ring"] > 1 else None for plan in full], settled)
             t.check(f"{model} on {devices} devices by {engine}: the plans that the rules leave",
@@ -147,7 +165,7 @@ def explained():
     row = explain("ring=5", "--json", "--devices", 4).json
     plans = t.tool("models", FLUX, "--engine", "xdit:0.7.0", "--devices", 4, "--json").json["plans"]
     t.check("the nearest are plans of the engine", not row["feasible"] and row["file"] == "xdit:0.7.0"
-            and "ring=4 or ring=8 would do" in row["violations"][0]["sentence"] and len(row["nearest"]) == 3
+            and "ring=4 ranks=4 would do" in row["violations"][0]["sentence"] and len(row["nearest"]) == 3
             and all(plan in plans for plan in row["nearest"]), row)
     t.exits("more ranks than devices", explain("ulysses=4", "--devices", 2), 3, out="4 ranks, more than --devices 2")
     t.exits("what the engine has no word for", explain("ulysses=2 tile_q=64"), 0, out="cannot express tile_q: ")
@@ -192,8 +210,19 @@ def refused():
             err="without classifier-free guidance has no halves")
     t.exits("a degree that the engine has not for this model", t.tool(*own, "ranks=2 tensor=2"), 3,
             err=f"runs {FLUX} without the degree 'tensor'")
-    t.exits("text that is not divided", t.tool("lookup", "--engine", "xdit", "--model", SD3, "--plan", "ranks=2 ulysses=2"), 3,
-            err="the tokens of the text")
+    t.exits("text that is not divided", t.tool(*own, "ranks=3 ulysses=3"), 3, err="the tokens of the text")
+    done = t.tool("lookup", "--engine", "xdit", "--model", SD3, "--plan", "ranks=2 ulysses=2")
+    t.exits("a rule that was seen with another network", done, 0, out="not seen with SD3Transformer2DModel, so not forbidden: ")
+    for engine, model, plan, err in (("cache-dit", FLUX, "ranks=5 tensor=5", "tensor must divide"), ("cache-dit", WAN, "ranks=8 ulysses=8", "the heads are padded"),
+                                     ("sglang", "qwen-image", "ranks=4 cfg=4", "two halves"), ("xdit", FLUX, "ranks=6 ulysses=6", "ulysses=4 ranks=4 or ulysses=8 ranks=8 would do")):
+        t.exits(f"{engine} does not take {plan}", t.tool("lookup", "--engine", engine, "--model", model, "--plan", plan), 3, err=err)
+    for engine, words in (("xdit", "torchrun --nnodes=2 --node_rank=NODE_RANK --master_addr=FIRST_HOST --master_port=29500 --nproc_per_node=8 "),
+                          ("sglang", " --num-gpus 16 --nnodes 2 --node-rank NODE_RANK --dist-init-addr FIRST_HOST:29500 "), ("trtllm-visualgen", "starts there is not known here")):
+        t.exits(f"a line of two hosts: {engine}", t.tool("lookup", "--engine", engine, "--model", FLUX, "--plan", "ranks=16 ulysses=8 ring=2", "--hosts", "a:8,b:8"), 0, out=words)
+    t.exits("one host is enough", t.tool(*own, "ranks=8 ulysses=8", "--hosts", "a:8,b:8"), 0, out="torchrun --nproc_per_node=8 ")
+    t.exits("hosts that cannot take as many each", t.tool(*own, "ranks=8 ulysses=8", "--hosts", "a:3,b:3"), 3, err="8 processes cannot be as many on each of at most 2 hosts")
+    done = t.tool("lookup", "--engine", "diffusers:0.42.1", "--model", "qwen-image", "--size", "1328x1328", "--plan", "ranks=2 ulysses=2")
+    t.check("what does not divide is uneven, and says so", done.code == 0 and '"ulysses_anything":true' in done.out and "uneven=anything is added" in done.out, done)
     t.exits("what it takes", t.tool(*own, "ranks=4 ulysses=2 ring=2", "--size", "1280x768"), 0, out="--height 768 --width 1280")
     t.exits("no network of dittune's own", t.tool("space", "--model", FLUX), 2, err="name its engine")
 

@@ -139,7 +139,8 @@ static void settles_choices(void **state)
             assert_json(fill(engine, &values, dt_words_argv, json_array()), cases[i].words);
             assert_json(fill(engine, &values, dt_words_kwargs, json_object()), cases[i].kwargs);
             assert_int_equal(dt_choices_note(engine, &values, notes), DT_OK);
-            assert_int_equal(json_array_size(notes), strstr(cases[i].words, "rough") != NULL);
+            /* what was added, or rounds */
+            assert_int_equal(json_array_size(notes), strcmp(cases[i].words, "[]") != 0);
         }
         json_decref(plan);
         json_decref(notes);
@@ -153,7 +154,7 @@ static void refuses_values_the_engine_forbids(void **state)
         const char *plan, *say;
         dt_status status;
     } cases[] = {
-        {"{\"cfg\": 3}", "two (cfg=3 <= 2); cfg=2 would do", DT_EINFEASIBLE},
+        {"{\"cfg\": 3}", "two (cfg=3 <= 2); cfg=2 ranks=12 would do", DT_EINFEASIBLE},
         {"{\"cfg\": 2, \"ranks\": 3}", "make 8 x 1 processes, and it has 3 ranks", DT_EINFEASIBLE},
         {"{\"cfg\": 0, \"ulysses\": 0}", "make 0 x 1 processes", DT_EINFEASIBLE},
         {"{\"ulysses\": 5000000000000000000, \"cfg\": 2}", "does not fit 64 bits", DT_EUSAGE},

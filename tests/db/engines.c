@@ -282,8 +282,11 @@ static void refusals_name_the_rule(void **state)
     struct dt_export_request request = {.engine = "xdit:0.4.5", .plan = plan, .constants = facts};
     assert_int_equal(dt_export(&request, &out), DT_EINFEASIBLE);
     assert_string_equal(
-        dt_message(), "xdit 0.4.5 does not take this plan: ulysses must divide the number of heads "
-                      "(heads=24 % (ulysses=5) == 0); ulysses=4 or ulysses=6 would do");
+        dt_message(),
+        "xdit 0.4.5 does not take this plan: ulysses must divide the number of heads "
+        "(heads=24 % (ulysses=5) == 0); ulysses x ring must divide the rows of the latent "
+        "(latent_height=288 % ((ulysses=5) * (ring=1)) == 0); ulysses=4 ranks=4 or "
+        "ulysses=6 ranks=6 would do");
     request.engine = "xdti";
     assert_int_equal(dt_export(&request, &out), DT_EUSAGE);
     request.engine = "xdit:9";

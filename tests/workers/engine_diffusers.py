@@ -78,12 +78,36 @@ def rules_and_engine():
         worker.end()
 
 
+# Both sides of each boundary: what divides is never uneven, what does not is, by ulysses alone or ring alone. 23 x 21 tokens of the
+# image, 46 x 42 of Wan; 8 heads, 64 tokens of text.
+UNEVEN = [("tiny-qwen-image", dict(ranks=2, ulysses=2), True), ("tiny-qwen-image", dict(ranks=2, ring=2), True), ("tiny-qwen-image", dict(ranks=3, ulysses=3), True),
+          ("tiny-qwen-image", dict(ranks=4, ulysses=2, ring=2), False), ("tiny-flux", dict(ranks=2, ulysses=2), True), ("tiny-flux", dict(ranks=3, ring=3), True),
+          ("tiny-wan", dict(ranks=2, ulysses=2), False), ("tiny-wan", dict(ranks=3, ulysses=3), True), ("tiny-wan", dict(ranks=3, ring=3), False)]
+
+
+def uneven():
+    """ulysses_anything and ring_anything give the output of one rank; without them the engine refuses what does not divide."""
+    for model in dict.fromkeys(model for model, _, _ in UNEVEN):
+        worker = Worker(t, [WORKER], model, job=dict(width=368, height=336))
+        one = worker.prepare(ranks=1)
+        for plan, legal in ((plan, legal) for name, plan, legal in UNEVEN if name == model):
+            answer = worker.prepare(**plan, uneven="anything")
+            said = answer.get("say") or error(answer, one)
+            t.check(f"{model}: {plan} uneven: {said}", answer["op"] == "prepared" and said < worker.hello["tolerance"] if legal
+                    else answer["op"] == "failed" and answer["kind"] == "infeasible", answer)
+            if legal:
+                answer = worker.prepare(**plan)
+                t.check(f"{model}: {plan} even: refused", answer["op"] == "failed" and "unless uneven=anything" in answer["say"], answer)
+        worker.end()
+
+
 for name in ("tiny-flux", "tiny-wan", "tiny-qwen-image"):
     worker = Worker(t, [WORKER, "--cfg"], name)
     equal_plans(t, worker, name, 5)
     worker.end()
     done = t.tool("worker-test", WORKER, "--model", name)
     t.check(f"{name}: worker-test", done.code == 0, done)
+uneven()
 planted_faults()
 faults_of_ranks()
 stuck()

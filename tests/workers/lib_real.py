@@ -47,7 +47,7 @@ class Worker:
                                         text=True, env={**t.environment, **how})
         self.hello = self.ask(op="hello", protocol=2, ranks=1, devices=devices, job=dict(job or {}, model=str(model)))
         self.ready = self.hear()
-        self.plain = {axis["name"]: 1 for axis in self.hello["parameters"]}
+        self.plain = {axis["name"]: axis["default"] if isinstance(axis["default"], str) else 1 for axis in self.hello["parameters"]}
 
     def hear(self):
         while (message := json.loads(self.process.stdout.readline() or '{"op": "failed", "say": "it ended"}'))["op"] == "heartbeat":
@@ -69,9 +69,13 @@ class Worker:
 
 
 def error(one, other):
-    """The relative error as the controller estimates it."""
-    p, r = one["verify"]["projections"][0], other["verify"]["projections"][0]
-    return (sum((a - b) ** 2 for a, b in zip(p, r)) / len(r)) ** 0.5 / other["verify"]["norm"][0]
+    """The relative error as the controller estimates it: of each image of each rank, the worst; `other` is of one rank."""
+    worst, reference = 0, other["verify"][0]
+    for rank in one["verify"]:
+        for image, p in enumerate(rank["projections"]):
+            r = reference["projections"][image]
+            worst = max(worst, (sum((a - b) ** 2 for a, b in zip(p, r)) / len(r)) ** 0.5 / reference["norm"][image])
+    return worst
 
 
 def equal_plans(t, worker, model, least):

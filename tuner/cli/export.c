@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/export.h"
-#include "base/quote.h"
 
+#include "base/quote.h"
 #include "db/engines/engines.h"
 #include "model/cards/card.h"
 #include "model/network.h"
+#include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"
 
 #include <ctype.h>
@@ -127,15 +128,20 @@ static dt_status print_engine(enum dt_form form, const struct dt_options *option
                               const struct dt_exported *what)
 {
     struct dt_export export;
-    const struct dt_export_request request = {.engine = options->lookup.engine,
-                                              .form = form,
-                                              .plan = what->plan,
-                                              .key = what->key,
-                                              .hard = what->hard,
-                                              .card = what->card,
-                                              .constants = what->constants,
-                                              .program = options->lookup.program,
-                                              .checkpoint = options->lookup.checkpoint};
+    struct dt_more more = {.hosts = NULL};
+    DT_TRY(dt_options_hosts(options, &more));
+    const struct dt_export_request request = {
+        .engine = options->lookup.engine,
+        .form = form,
+        .hosts = more.hosts != NULL ? more.hosts->count : 0,
+        .slots = more.hosts != NULL ? dt_hosts_least_slots(more.hosts) : 0,
+        .plan = what->plan,
+        .key = what->key,
+        .hard = what->hard,
+        .card = what->card,
+        .constants = what->constants,
+        .program = options->lookup.program,
+        .checkpoint = options->lookup.checkpoint};
     DT_TRY(dt_export(&request, &export));
     dt_status status;
     if (form == DT_FORM_JSON) {
@@ -223,6 +229,8 @@ static dt_status card_key(const struct dt_options *options, const struct dt_card
     *key = json_pack("{s:{s:s, s:I, s:I, s:I}}", "job", "model", card->name, "width",
                      (json_int_t)size.width, "height", (json_int_t)size.height, "frames",
                      (json_int_t)size.frames);
+    if (options->job.devices > 0)
+        json_object_set_new(*key, "devices", json_integer(options->job.devices));
     return *key != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 

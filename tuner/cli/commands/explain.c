@@ -9,9 +9,10 @@
 #include "tuner/cli/print.h"
 #include "tuner/measure/measure.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum { USUAL_DEVICES = 8, NEAREST = 3, FARTHEST = 16 };
+enum { USUAL_DEVICES = 8, NEAREST = 3 };
 
 /* It sets a variable of the built-in network's library: only a group of processes of its own can run it. */
 static bool sets_variables(const struct dt_target *target, const struct dt_point *point)
@@ -104,12 +105,30 @@ static int degrees_beside(const json_t *plan, const json_t *other, bool unnamed)
     return n;
 }
 
-static int changes(const json_t *plan, const json_t *other)
+static int64_t ranks_of(const json_t *plan)
 {
-    return degrees_beside(plan, other, false) + degrees_beside(other, plan, true);
+    const char *name;
+    json_t *value;
+    int64_t ranks = 1;
+    if (json_is_integer(json_object_get(plan, "ranks")))
+        return json_integer_value(json_object_get(plan, "ranks"));
+    json_object_foreach((json_t *)plan, name, value)
+    {
+        ranks *=
+            json_is_integer(value) && json_integer_value(value) > 0 ? json_integer_value(value) : 1;
+    }
+    return ranks;
 }
 
-/* The engine's plans with the fewest changes, in the order of its file. */
+/* As many ranks first, then as few changes as can be. */
+static int64_t distance(const json_t *plan, const json_t *other)
+{
+    enum { RANK = 64 };
+    return RANK * llabs(ranks_of(plan) - ranks_of(other)) + degrees_beside(plan, other, false) +
+           degrees_beside(other, plan, true);
+}
+
+/* The engine's plans that are nearest, of equal ones in the order of its file. */
 static dt_status find_nearest(const struct dt_options *options, const struct dt_export_own *own,
                               json_t **nearest)
 {
@@ -121,12 +140,18 @@ static dt_status find_nearest(const struct dt_options *options, const struct dt_
     size_t i;
     DT_TRY(dt_engine_plans(options->worker.engine, own->key, wanted, &plans));
     *nearest = json_array();
-    for (int far = 1; far < FARTHEST && json_array_size(*nearest) < NEAREST; far++)
+    while (json_array_size(*nearest) < NEAREST && json_array_size(plans) > 0) {
+        size_t best = 0;
+        int64_t least = INT64_MAX;
         json_array_foreach(plans, i, plan)
         {
-            if (changes(own->plan, plan) == far && json_array_size(*nearest) < NEAREST)
-                json_array_append(*nearest, plan);
+            int64_t far = distance(own->plan, plan);
+            best = far < least ? i : best;
+            least = far < least ? far : least;
         }
+        json_array_append(*nearest, json_array_get(plans, best));
+        json_array_remove(plans, best);
+    }
     json_decref(plans);
     return DT_OK;
 }
@@ -179,11 +204,12 @@ static dt_status add_stored(const struct dt_options *options, const struct dt_ex
 /* The answer of an engine's file. */
 struct by_file {
     const struct dt_export_own *own;
-    const char *words;   /* the plan as it was given */
-    const char *why;     /* sentence that refuses the plan; NULL: it is feasible */
-    const json_t *notes; /* what the engine cannot express; NULL: nothing */
-    json_t *nearest;     /* owned: feasible plans beside one that is not */
-    json_t *fields;      /* owned: what was measured of a feasible one */
+    const char *words;         /* the plan as it was given */
+    const char *why;           /* sentence that refuses the plan; NULL: it is feasible */
+    const json_t *remarks;     /* of a feasible plan; NULL: none */
+    const json_t *unexpressed; /* what the engine cannot express; NULL: nothing */
+    json_t *nearest;           /* owned: feasible plans beside one that is not */
+    json_t *fields;            /* owned: what was measured of a feasible one */
     struct dt_text evidence;
 };
 
@@ -220,7 +246,8 @@ static void by_file_text(const struct dt_options *options, const struct by_file 
     add_plan(answer->own->plan, out);
     dt_text_add(out, "  is %sfeasible%s%s\n", answer->why != NULL ? "not " : "",
                 answer->why != NULL ? ": " : "", answer->why != NULL ? answer->why : "");
-    json_array_foreach(answer->notes, i, row)
+    json_array_foreach(answer->remarks, i, row) dt_text_add(out, "  %s\n", json_string_value(row));
+    json_array_foreach(answer->unexpressed, i, row)
         dt_text_add(out, "  but the engine cannot express %s: %s\n",
                     json_string_value(json_object_get(row, "name")),
                     json_string_value(json_object_get(row, "why")));
@@ -249,7 +276,7 @@ static dt_status print_by_file(const struct dt_options *options, struct by_file 
 static dt_status judge_by_file(const struct dt_options *options, const struct dt_export_own *own,
                                const char *words)
 {
-    struct dt_export export = {.unexpressed = NULL};
+    struct dt_export export = {.unexpressed = NULL, .remarks = NULL};
     struct dt_text many = {0};
     const struct dt_export_request request = {.engine = options->worker.engine,
                                               .form = DT_FORM_ARGV,
@@ -267,7 +294,11 @@ static dt_status judge_by_file(const struct dt_options *options, const struct dt
                     (long long)options->job.devices);
         why = dt_text_at(&many);
     }
-    struct by_file answer = {.own = own, .words = words, .why = why, .notes = export.unexpressed};
+    struct by_file answer = {.own = own,
+                             .words = words,
+                             .why = why,
+                             .remarks = export.remarks,
+                             .unexpressed = export.unexpressed};
     dt_status printed = print_by_file(options, &answer);
     if (status == DT_OK)
         dt_export_fini(&export);

@@ -2,6 +2,7 @@
 """What diffusers 0.42 lacks to run on processor cores. Each function is replaced in this process only, and only when
 the device is the CPU; on GPUs nothing is replaced."""
 import torch
+import torch.distributed as dist
 
 
 def count_one_device():
@@ -30,6 +31,24 @@ def give_log_sum_exp():
     attention_dispatch._native_attention_forward_op = _native_attention_forward_op
 
 
+def gather_unequal():
+    """gloo gathers tensors of one size only: parts of unequal length are padded to the longest, and cut again."""
+    from diffusers.hooks import context_parallel
+
+    def _all_gather_anything(tensor, dim, group):
+        lengths = context_parallel.gather_size_by_comm(tensor.shape[dim], group)
+        longest = list(tensor.shape)
+        longest[dim] = max(lengths)
+        padded = tensor.new_zeros(longest)
+        padded.narrow(dim, 0, tensor.shape[dim]).copy_(tensor)
+        parts = [torch.empty_like(padded) for _ in lengths]
+        dist.all_gather(parts, padded, group=group)
+        return torch.cat([part.narrow(dim, 0, length) for part, length in zip(parts, lengths)], dim=dim)
+
+    context_parallel._all_gather_anything = _all_gather_anything
+
+
 def prepare():
     count_one_device()
     give_log_sum_exp()
+    gather_unequal()

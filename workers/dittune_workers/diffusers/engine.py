@@ -46,8 +46,10 @@ class Plan(rank.Plan):
             self.model.set_attention_backend(values["attention"])
         if ring * ulysses > 1:
             from diffusers import ContextParallelConfig
-            self.model.enable_parallelism(config=ContextParallelConfig(ring_degree=ring, ulysses_degree=ulysses,
-                                                                       mesh=self.mesh))
+            anything = values.get("uneven", "off") != "off"
+            self.model.enable_parallelism(config=ContextParallelConfig(
+                ring_degree=ring, ulysses_degree=ulysses, mesh=self.mesh,
+                ulysses_anything=anything and ulysses > 1, ring_anything=anything and ring > 1))
         if values.get("compile") == "blocks":
             self.model.compile_repeated_blocks()
 
