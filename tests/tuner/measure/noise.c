@@ -19,7 +19,8 @@ static struct dt_noise noise_of(double low, double ratio, double high, double sp
     first.result.samples.n = twin.result.samples.n = 64;
     first.result.summary = (struct dt_summary){.median = 2, .mad = 0.01};
     twin.result.summary = (struct dt_summary){.median = 2, .mad = 2 * spread};
-    twin.ratio = (struct dt_ratio){.pairs = 64, .ratio = ratio, .interval = {low, high}};
+    twin.ratio =
+        (struct dt_ratio){.pairs = 64, .sets = 16, .ratio = ratio, .interval = {low, high}};
     return dt_noise_of(&first, &twin);
 }
 
