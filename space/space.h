@@ -160,7 +160,7 @@ dt_status dt_space_tuples(const struct dt_space *space, uint32_t axes, struct dt
                           int *count) DT_MUST_CHECK;
 
 /* A sealed space of those points that agree with one of points[n] in these axes. It has the same axes, so that a point is the
- * same in both; space must outlive it. Errors of dt_space_seal; DT_EUSAGE: so many points that their rule is too long. */
+ * same in both; space must outlive it. Errors of dt_space_seal. */
 dt_status dt_space_restrict(const struct dt_space *space, uint32_t axes,
                             const struct dt_point points[], int n,
                             struct dt_space **part) DT_MUST_CHECK;
@@ -174,6 +174,10 @@ struct dt_rule_info {
 int dt_space_rules(const struct dt_space *space);
 /* Counts again on each call. */
 struct dt_rule_info dt_space_rule(const struct dt_space *space, int rule);
+
+/* The cases of a rule that is a list of them (0: it is an expression), and one of them: "a=2 b=4". */
+int dt_space_cases(const struct dt_space *space, int rule);
+void dt_space_case(const struct dt_space *space, int rule, int i, struct dt_text *out);
 
 /* What the space means, as text, of a compiled space: two spaces have one text if they have the same parameters (names, roles,
  * variables, values in order, defaults) and rules (names, operations, values of constants). Spelling, documentation, sentences

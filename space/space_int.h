@@ -26,12 +26,19 @@ struct dt_derived {
     const void *context;
 };
 
+/* The plans of a list of cases: the values that some axes have together. */
+struct dt_cases {
+    int width, count, axes[DT_AXES_MAX]; /* ascending */
+    struct dt_point *rows;               /* of each case: the indices in those axes; ascending */
+};
+
 struct dt_rule {
     char *text, *sentence; /* sentence NULL: only prunes */
     bool python;           /* the language of text */
     struct dt_expr *expr;
-    uint32_t axes;    /* bit i: depends on axis i, also through derived names */
-    uint32_t derived; /* bit i: the text names derived name i */
+    struct dt_cases *cases; /* in place of an expression; NULL: none */
+    uint32_t axes;          /* bit i: depends on axis i, also through derived names */
+    uint32_t derived;       /* bit i: the text names derived name i */
 };
 
 struct dt_diagram;
@@ -86,7 +93,24 @@ void dt_space_scope(const struct dt_space *space, const int64_t values[], int64_
 /* Only those derived names whose bit is set. */
 void dt_space_derive(const struct dt_space *space, uint32_t derived, int64_t scope[]);
 /* A rule that cannot be computed is violated. */
-bool dt_rule_holds(const struct dt_rule *rule, const int64_t scope[]);
+bool dt_rule_holds(const struct dt_space *space, const struct dt_rule *rule, const int64_t scope[]);
+
+/* Sorts points and drops those that are there twice; returns how many are left. */
+int64_t dt_points_sort(struct dt_point points[], int64_t n);
+
+/* Adds the rule that the axes (ascending) have the values of one of the rows, of which it takes copies. Rows may be there twice
+ * and in any order; all combinations are no rule. */
+dt_status dt_space_add_cases(struct dt_space *space, const struct dt_cases *table) DT_MUST_CHECK;
+struct dt_cases *dt_cases_copy(const struct dt_cases *table);
+void dt_cases_free(struct dt_cases *table);
+bool dt_cases_has(const struct dt_space *space, const struct dt_cases *table,
+                  const int64_t values[]);
+/* Sets the point's case to the one that has the value `index` of an axis, agrees with the point in the table's axes before it, and
+ * differs in the fewest behind it; false: there is none. */
+bool dt_cases_move(const struct dt_cases *table, int axis, int index, struct dt_point *point);
+/* "a=2 b=4" */
+void dt_cases_text(const struct dt_space *space, const struct dt_cases *table,
+                   const int64_t values[], struct dt_text *out);
 
 /* Index of value in the axis, or -1. */
 int dt_axis_find(const struct dt_axis *axis, int64_t value);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Compares the space in which a plan was tuned with that of a question: the plan is carried over where its parameters are the same
  * ones, and stays unless it breaks a rule (check.c). */
+#include "base/json.h"
 #include "db/lookup/lookup_int.h"
 
 #include <string.h>
@@ -131,17 +132,41 @@ static bool has_rule(const struct dt_space *space, const char *code)
     return found;
 }
 
-/* Rules of `space` that `other` has not. */
+/* The cases of all lists of a space, by their texts. */
+static json_t *cases_of(const struct dt_space *space)
+{
+    json_t *cases = json_object();
+    for (int rule = 0; rule < dt_space_rules(space); rule++)
+        for (int i = 0; i < dt_space_cases(space, rule); i++) {
+            struct dt_text text = {0};
+            dt_space_case(space, rule, i, &text);
+            json_object_set_new(cases, dt_text_at(&text), json_true());
+            dt_text_fini(&text);
+        }
+    return cases;
+}
+
+/* Rules of `space` that `other` has not; of lists of cases, the cases. */
 static void add_rules(const struct dt_space *space, const struct dt_space *other, const char *word,
                       struct changes *changes)
 {
-    for (int i = 0; i < dt_space_rules(space); i++) {
-        struct dt_text code = {0};
-        dt_space_rule_code(space, i, &code);
-        if (!has_rule(other, dt_text_at(&code)) && begin_change(changes, word))
-            dt_text_add(changes->out, "%.80s", dt_space_rule_text(space, i));
-        dt_text_fini(&code);
+    json_t *cases = cases_of(other);
+    for (int rule = 0; rule < dt_space_rules(space); rule++) {
+        struct dt_text text = {0};
+        dt_space_rule_code(space, rule, &text);
+        bool known = has_rule(other, dt_text_at(&text));
+        int count = json_object_size(cases) > 0 ? dt_space_cases(space, rule) : 0;
+        if (!known && count == 0 && begin_change(changes, word))
+            dt_text_add(changes->out, "the rule %.80s", dt_space_rule_text(space, rule));
+        for (int i = 0; !known && i < count; i++) {
+            dt_text_clear(&text);
+            dt_space_case(space, rule, i, &text);
+            if (json_object_get(cases, dt_text_at(&text)) == NULL && begin_change(changes, word))
+                dt_text_add(changes->out, "the case %s", dt_text_at(&text));
+        }
+        dt_text_fini(&text);
     }
+    json_decref(cases);
 }
 
 void dt_space_changes(const struct dt_space *was, const struct dt_space *now, struct dt_text *out)
@@ -156,8 +181,8 @@ void dt_space_changes(const struct dt_space *was, const struct dt_space *now, st
         add_values(axis, dt_space_axis(now, at), "with", &changes);
         add_order(axis, dt_space_axis(now, at), &changes);
     }
-    add_rules(now, was, "without the rule", &changes);
-    add_rules(was, now, "with the rule", &changes);
+    add_rules(now, was, "without", &changes);
+    add_rules(was, now, "with", &changes);
     if (changes.count > CHANGES_MOST)
         dt_text_add(out, " and %d more", changes.count - CHANGES_MOST);
 }

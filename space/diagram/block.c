@@ -90,6 +90,12 @@ static const int64_t *values_at(struct dt_block *block, int term, int level)
     const struct dt_term *right = row->right >= 0 ? &block->terms->rows[row->right] : left;
     const int64_t *a = values_at(block, row->left, level);
     const int64_t *b = row->right >= 0 ? values_at(block, row->right, level + 1) : a;
+    if (row->code == DT_OP_STEP) {
+        for (int i = 0; i < block->n; i++)
+            out[i] = dt_case_step_next(&block->terms->steps[row->number], a[i], b[i]);
+        block->work += 16 * (int64_t)block->n;
+        return out;
+    }
     dt_vector_apply(row->code, is_small(left) && is_small(right), a, b, out, block->n);
     return out;
 }

@@ -73,14 +73,17 @@ struct dt_task {
     int64_t work;
 };
 
-/* Index of the axis' values by a term that must equal number `slot` of the node; slot -1: no such rule. */
+/* Index of the axis' values by a term that must equal number `slot` of the node, which may be the state of a list of cases; slot -1:
+ * no such rule. */
 struct dt_layer_match {
     int64_t key;
     uint16_t pick;
 };
 struct dt_join {
     int slot, n;
-    struct dt_layer_match *matches; /* ascending */
+    struct dt_layer_match *matches;  /* ascending */
+    const struct dt_case_step *step; /* of the cases; NULL: matches are used */
+    bool *allowed;                   /* by value */
 };
 /* Builds the index for the block's elements, whose values are picks[]. */
 dt_status dt_join_init(struct dt_join *join, const struct dt_task *task, struct dt_block *block,

@@ -10,6 +10,11 @@
 
 static const double SUM_MOST = 4611686018427387904.0; /* 2^62: sums in any order fit 64 bits */
 
+static dt_status no_memory(void)
+{
+    return dt_fail(DT_ENOMEM, "out of memory while compiling the rules of a space");
+}
+
 struct operand {
     int term;
     bool negative;
@@ -296,8 +301,79 @@ static dt_status split(struct reading *reading, int op, bool negated)
     return dt_terms_imply(reading->terms, term);
 }
 
+/* ---- lists of cases: each axis, in the order in which they are bound, rules out what no case begins with */
+
+/* The axes of a table in that order, and its rows likewise. */
+static struct dt_cases *ordered(const struct dt_terms *terms, const struct dt_cases *table)
+{
+    struct dt_cases *made = dt_cases_copy(table);
+    int from[DT_AXES_MAX];
+    for (int i = 0; made != NULL && i < made->width; i++) {
+        int at = i;
+        for (; at > 0 && terms->position[made->axes[at - 1]] > terms->position[table->axes[i]];
+             at--) {
+            made->axes[at] = made->axes[at - 1];
+            from[at] = from[at - 1];
+        }
+        made->axes[at] = table->axes[i];
+        from[at] = i;
+    }
+    for (int row = 0; made != NULL && row < made->count; row++)
+        for (int i = 0; i < made->width; i++)
+            made->rows[row].index[i] = table->rows[row].index[from[i]];
+    if (made != NULL)
+        (void)dt_points_sort(made->rows, made->count);
+    return made;
+}
+
+static dt_status add_table(struct dt_terms *terms, const struct dt_cases *table)
+{
+    const struct dt_axis *axes = terms->space->axes;
+    int state = dt_terms_leaf(terms, DT_OP_NUMBER, 1);
+    DT_TRY(DT_GROW(terms->tries, terms->trie_count, 1));
+    struct dt_diagram **trie = &terms->tries[terms->trie_count];
+    DT_TRY(dt_diagram_of(table->width, table->rows, table->count, trie));
+    terms->trie_count++;
+    for (int i = 0; i < table->width; i++) {
+        const struct dt_layer *layer = &(*trie)->layers[i];
+        DT_TRY(DT_GROW(terms->steps, terms->step_count, 1));
+        terms->steps[terms->step_count] = (struct dt_case_step){
+            layer, &axes[table->axes[i]], i + 1 < table->width ? layer->edges : 1};
+        state = dt_terms_step(terms, state, terms->axis_terms[table->axes[i]], terms->step_count++);
+        DT_TRY(dt_terms_root(terms, state));
+    }
+    return DT_OK;
+}
+
+int64_t dt_case_step_next(const struct dt_case_step *step, int64_t state, int64_t value)
+{
+    int index = state > 0 ? dt_axis_find(step->axis, value) : -1;
+    if (index < 0)
+        return 0;
+    uint32_t low = step->layer->begin[state - 1], end = step->layer->begin[state], high = end;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (step->layer->values[middle] < index)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < end && step->layer->values[low] == index ? (int64_t)step->layer->children[low] + 1
+                                                          : 0;
+}
+
+static dt_status add_cases(struct dt_terms *terms, const struct dt_rule *rule)
+{
+    struct dt_cases *table = ordered(terms, rule->cases);
+    dt_status status = table != NULL ? add_table(terms, table) : DT_ENOMEM;
+    dt_cases_free(table);
+    return status;
+}
+
 dt_status dt_terms_add(struct dt_terms *terms, const struct dt_rule *rule)
 {
+    if (rule->cases != NULL)
+        return add_cases(terms, rule) == DT_OK && !terms->failed ? DT_OK : no_memory();
     struct reading *reading = calloc(1, sizeof *reading);
     dt_status status = reading != NULL ? DT_OK : DT_ENOMEM;
     if (status == DT_OK) {
@@ -309,7 +385,7 @@ dt_status dt_terms_add(struct dt_terms *terms, const struct dt_rule *rule)
         status = split(reading, root, false);
     }
     if (status == DT_ENOMEM || terms->failed)
-        status = dt_fail(DT_ENOMEM, "out of memory while compiling the rules of a space");
+        status = no_memory();
     free(reading);
     return status;
 }

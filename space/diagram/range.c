@@ -90,7 +90,9 @@ void dt_term_range(const struct dt_terms *terms, struct dt_term *term)
         whole(term);
         return;
     }
-    if (a == NULL)
+    if (term->code == DT_OP_STEP)
+        term->high = terms->steps[term->number].states;
+    else if (a == NULL)
         leaf(terms, term);
     else if (b == NULL && term->code == DT_OP_NEGATE)
         negated(term, a);

@@ -89,6 +89,11 @@ int dt_terms_leaf(struct dt_terms *terms, enum dt_expr_code code, int64_t number
     return intern(terms, code, -1, -1, number);
 }
 
+int dt_terms_step(struct dt_terms *terms, int state, int axis, int step)
+{
+    return intern(terms, DT_OP_STEP, state, axis, step);
+}
+
 /* The comparison has the same result for all values in the ranges. */
 static bool decided(enum dt_expr_code code, const struct dt_term *a, const struct dt_term *b,
                     int64_t *value)
@@ -166,5 +171,9 @@ void dt_terms_fini(struct dt_terms *terms)
     free(terms->slots);
     free(terms->roots);
     free(terms->parts);
+    free(terms->steps);
+    for (int i = 0; i < terms->trie_count; i++)
+        dt_diagram_free(terms->tries[i]);
+    free(terms->tries);
     *terms = (struct dt_terms){0};
 }

@@ -8,8 +8,8 @@
 #ifndef DT_SPACE_DIAGRAM_TERMS_H
 #define DT_SPACE_DIAGRAM_TERMS_H
 
+#include "space/diagram/diagram.h"
 #include "space/expr/expr_int.h"
-#include "space/space_int.h"
 
 struct dt_term {
     enum dt_expr_code
@@ -31,6 +31,15 @@ struct dt_rule_part {
     uint32_t axes;
 };
 
+/* One axis of a list of cases. The state before it is a node of the layer, plus one; the state behind it is the child that the
+ * value leads to, plus one; 0: there is no such case. */
+struct dt_case_step {
+    const struct dt_layer *layer; /* its values ascend */
+    const struct dt_axis *axis;
+    int64_t states; /* behind it */
+};
+int64_t dt_case_step_next(const struct dt_case_step *step, int64_t state, int64_t value);
+
 struct dt_terms {
     const struct dt_space *space;
     int position[DT_AXES_MAX];   /* of each axis in the order */
@@ -39,6 +48,10 @@ struct dt_terms {
     int count, room;
     struct dt_rule_part *parts;
     int part_count;
+    struct dt_case_step *steps;
+    int step_count;
+    struct dt_diagram **tries; /* of the lists of cases, in the order of the axes */
+    int trie_count;
     int *slots; /* a hash table of rows, plus one */
     uint32_t mask;
     int *roots;
@@ -54,6 +67,9 @@ void dt_terms_fini(struct dt_terms *terms);
 /* Returns the term of an operation on two terms; folds numbers and shares equal terms. */
 int dt_terms_make(struct dt_terms *terms, enum dt_expr_code code, int left, int right);
 int dt_terms_leaf(struct dt_terms *terms, enum dt_expr_code code, int64_t number);
+
+/* The state behind a step (terms->steps[step]). */
+int dt_terms_step(struct dt_terms *terms, int state, int axis, int step);
 
 /* Adds the roots of a rule. */
 dt_status dt_terms_add(struct dt_terms *terms, const struct dt_rule *rule) DT_MUST_CHECK;

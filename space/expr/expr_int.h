@@ -37,9 +37,11 @@ enum dt_expr_code {
     DT_OP_AND,  /* top is 0: leave 0 and go on at op `argument`; else drop it */
     DT_OP_OR,   /* top is not 0: leave 1 and go on at op `argument`; else drop it */
     DT_OP_IN,   /* `argument` items above the tested value; leaves 0 or 1 */
-    /* never in a rule's code, for further compilation (space/diagram): a derived name, a part of a rule */
+    /* never in a rule's code, for further compilation (space/diagram): a derived name, a part of a rule, the state of a list of
+     * cases (left operand) after one more axis (right) */
     DT_OP_CALL,
-    DT_OP_PART
+    DT_OP_PART,
+    DT_OP_STEP
 };
 
 struct dt_expr_op {

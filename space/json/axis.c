@@ -13,7 +13,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool decimal_of(const json_t *value, struct dt_decimal *decimal)
+bool dt_decimal_json(const json_t *value, struct dt_decimal *decimal)
 {
     *decimal = (struct dt_decimal){.value = json_integer_value(value)};
     return json_is_integer(value) ||
@@ -38,13 +38,13 @@ static dt_status read_numbers(struct dt_reading *reading, const json_t *list)
     struct dt_decimal decimal;
     for (int i = 0; i < axis->count; i++) {
         const json_t *value = json_array_get(list, (size_t)i);
-        if (!decimal_of(value, &decimal))
+        if (!dt_decimal_json(value, &decimal))
             return no_number(reading, i, value);
         axis->digits = decimal.digits > axis->digits ? decimal.digits : axis->digits;
     }
     for (int i = 0; i < axis->count; i++) {
         const json_t *value = json_array_get(list, (size_t)i);
-        if (!decimal_of(value, &decimal) ||
+        if (!dt_decimal_json(value, &decimal) ||
             !dt_decimal_widen(decimal, axis->digits, &reading->values[i]))
             return no_number(reading, i, value);
     }
@@ -107,7 +107,7 @@ static dt_status read_end(const json_t *range, const char *what, const char *nam
     const json_t *field = json_object_get(range, name);
     if (field == NULL)
         return dt_fail(DT_EUSAGE, "%s: '%s' is missing", what, name);
-    if (!decimal_of(field, &decimal) || !dt_decimal_widen(decimal, digits, value))
+    if (!dt_decimal_json(field, &decimal) || !dt_decimal_widen(decimal, digits, value))
         return dt_fail(DT_EUSAGE, "%s: '%s' is not a number of at most %d digits after the point",
                        what, name, DT_DIGITS_MAX);
     return *value >= least ? DT_OK : dt_fail(DT_EUSAGE, "%s: '%s' is too small", what, name);
@@ -120,7 +120,7 @@ static int digits_of(const json_t *range)
     for (int i = 0; i < 3; i++) {
         struct dt_decimal decimal;
         const json_t *field = json_object_get(range, names[i]);
-        if (field != NULL && decimal_of(field, &decimal) && decimal.digits > digits)
+        if (field != NULL && dt_decimal_json(field, &decimal) && decimal.digits > digits)
             digits = decimal.digits;
     }
     return digits;
@@ -191,6 +191,21 @@ static dt_status read_values(struct dt_reading *reading, const json_t *list)
                    reading->what, axis->name);
 }
 
+int dt_axis_index(const struct dt_axis *axis, const json_t *value)
+{
+    int64_t number = 0;
+    struct dt_decimal decimal;
+    for (int i = 0; axis->labels != NULL && json_is_string(value) && i < axis->count; i++)
+        if (strcmp(axis->labels[i], json_string_value(value)) == 0)
+            return i;
+    if (axis->truth && json_is_boolean(value))
+        return dt_axis_find(axis, json_is_true(value));
+    if (axis->labels == NULL && !axis->truth && dt_decimal_json(value, &decimal) &&
+        decimal.digits <= axis->digits && dt_decimal_widen(decimal, axis->digits, &number))
+        return dt_axis_find(axis, number);
+    return -1;
+}
+
 /* Without "default" the first value as written is the default. */
 static dt_status read_default(struct dt_reading *reading, const json_t *value, const json_t *values)
 {
@@ -199,17 +214,7 @@ static dt_status read_default(struct dt_reading *reading, const json_t *value, c
         value = json_object_get(values, "from");
     else if (value == NULL)
         value = json_array_get(values, 0);
-    int64_t number = 0;
-    struct dt_decimal decimal;
-    axis->fallback = -1;
-    if (axis->truth && json_is_boolean(value))
-        axis->fallback = dt_axis_find(axis, json_is_true(value));
-    else if (axis->labels == NULL && !axis->truth && decimal_of(value, &decimal) &&
-             decimal.digits <= axis->digits && dt_decimal_widen(decimal, axis->digits, &number))
-        axis->fallback = dt_axis_find(axis, number);
-    for (int i = 0; axis->labels != NULL && json_is_string(value) && i < axis->count; i++)
-        if (strcmp(axis->labels[i], json_string_value(value)) == 0)
-            axis->fallback = i;
+    axis->fallback = dt_axis_index(axis, value);
     if (axis->fallback < 0)
         return dt_fail(DT_EUSAGE, "%s: parameter '%s': its 'default' is none of its values",
                        reading->what, axis->name);

@@ -78,13 +78,19 @@ static dt_status check_rule(const json_t *rule, size_t i, const char *what)
 
 static dt_status check_fields(const json_t *root, const char *what)
 {
-    static const char *const known[] = {"parameters", "rules",     "constants", "name", "source",
-                                        "doc",        "cartesian", "valid",     NULL};
+    static const char *const known[] = {"parameters", "cases",   "rules", "constants",
+                                        "name",       "source",  "doc",   "cartesian",
+                                        "valid",      "default", NULL};
     const json_t *parameters = json_object_get(root, "parameters");
     const char *name;
     json_t *item;
     size_t i;
     DT_TRY(dt_fields_check(root, what, known));
+    if (dt_json_has(root, "default") && !dt_json_has(root, "cases"))
+        return dt_fail(DT_EUSAGE,
+                       "%s: 'default' is one of the cases, and there are no 'cases'; a "
+                       "parameter has a 'default' of its own",
+                       what);
     json_object_foreach((json_t *)parameters, name, item) DT_TRY(check_parameter(item, name, what));
     json_array_foreach(parameters, i, item) DT_TRY(check_parameter(item, NULL, what));
     json_array_foreach(json_object_get(root, "rules"), i, item) DT_TRY(check_rule(item, i, what));
@@ -100,7 +106,9 @@ dt_status dt_space_file(const char *path, const char *what, json_t **root)
         status = dt_fail(DT_EUSAGE, "%s is not a JSON object", what);
     else if (dt_json_has(file, "ConfigurationSpace"))
         status = dt_t1_read(file, what, &made);
-    else if ((status = check_fields(file, what)) == DT_OK)
+    else if ((status = check_fields(file, what)) == DT_OK && dt_json_has(file, "cases"))
+        status = dt_cases_expand(file, what, &made);
+    else
         made = json_incref(file);
     json_decref(file);
     if (status == DT_OK)

@@ -58,6 +58,10 @@ static dt_status read_rules(struct dt_space *space, const json_t *root, const ch
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *row = json_array_get(list, i);
         const char *expr = json_string_value(row), *sentence = NULL;
+        if (dt_json_has(row, "cases")) {
+            DT_TRY(dt_cases_read(space, json_object_get(row, "cases"), what));
+            continue;
+        }
         bool python = dt_json_has(row, "python");
         if (expr == NULL && !json_is_object(row))
             return dt_fail(DT_EUSAGE, "%s: rule %zu is neither a string nor {\"if\", \"say\"}",

@@ -46,6 +46,7 @@ void dt_space_free(struct dt_space *space)
     for (int i = 0; i < space->rule_count; i++) {
         free(space->rules[i].text);
         free(space->rules[i].sentence);
+        dt_cases_free(space->rules[i].cases);
         dt_expr_free(space->rules[i].expr);
     }
     for (int i = 0; i < space->owned_count; i++)
@@ -241,6 +242,37 @@ dt_status dt_space_add_python(struct dt_space *space, const char *expr, const ch
 dt_status dt_space_add_prune(struct dt_space *space, const char *expr)
 {
     return add_rule(space, expr, NULL, false);
+}
+
+dt_status dt_space_add_cases(struct dt_space *space, const struct dt_cases *table)
+{
+    struct dt_cases *copy = dt_cases_copy(table);
+    struct dt_text text = {0}, sentence = {0};
+    double all = 1;
+    uint32_t axes = 0;
+    if (copy == NULL)
+        return no_memory();
+    copy->count = (int)dt_points_sort(copy->rows, copy->count);
+    for (int i = 0; i < copy->width; i++) {
+        all *= space->axes[copy->axes[i]].count;
+        axes |= UINT32_C(1) << copy->axes[i];
+        dt_text_add(&text, "%s%s", i > 0 ? ", " : "", space->axes[copy->axes[i]].name);
+    }
+    dt_text_add(&sentence, "%s must be as in one of the cases", dt_text_at(&text));
+    dt_text_add(&text, " in %d cases", copy->count);
+    bool rules_out = copy->count < all;
+    dt_status status = DT_OK;
+    if (rules_out)
+        status = add_listed(space, dt_text_at(&text), dt_text_at(&sentence), false);
+    dt_text_fini(&text);
+    dt_text_fini(&sentence);
+    if (status != DT_OK || !rules_out) {
+        dt_cases_free(copy);
+        return status;
+    }
+    space->rules[space->listed - 1].cases = copy;
+    space->rules[space->listed - 1].axes = axes;
+    return DT_OK;
 }
 
 dt_status dt_space_add_derived(struct dt_space *space, const char *name, const char *const uses[],

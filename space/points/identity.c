@@ -49,9 +49,65 @@ static void add_name(const struct dt_space *space, int64_t at, struct dt_text *o
         dt_text_add(out, "%s", space->derived[derived].name);
 }
 
-void dt_space_rule_code(const struct dt_space *space, int rule, struct dt_text *out)
+static void add_value(const struct dt_axis *axis, int index, struct dt_text *out)
 {
-    const struct dt_expr *expr = space->rules[rule].expr;
+    dt_text_add(out, " ");
+    if (axis->labels != NULL)
+        add_sized(axis->labels[index], out);
+    else
+        dt_text_add(out, "%lld", (long long)axis->values[index]);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Appends the lines sorted, each once, and frees them. */
+static void add_sorted(char *lines[], int count, struct dt_text *out)
+{
+    qsort(lines, (size_t)count, sizeof *lines, by_bytes);
+    for (int i = 0; i < count; i++)
+        if (i == 0 || strcmp(lines[i], lines[i - 1]) != 0)
+            dt_text_add(out, "%s\n", lines[i]);
+    for (int i = 0; i < count; i++)
+        free(lines[i]);
+}
+
+/* Cases in any order, the axes by their names. */
+static void add_table(const struct dt_space *space, const struct dt_cases *table,
+                      struct dt_text *out)
+{
+    int order[DT_AXES_MAX], made = 0;
+    char **lines = calloc((size_t)table->count + 1, sizeof *lines);
+    for (int i = 0; i < table->width; i++) {
+        int at = i;
+        const char *name = space->axes[table->axes[i]].name;
+        for (; at > 0 && strcmp(space->axes[table->axes[order[at - 1]]].name, name) > 0; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    dt_text_add(out, "cases %d", table->count);
+    for (int i = 0; i < table->width; i++) {
+        dt_text_add(out, " ");
+        add_sized(space->axes[table->axes[order[i]]].name, out);
+    }
+    dt_text_add(out, "\n");
+    for (int row = 0; lines != NULL && row < table->count; row++) {
+        struct dt_text line = {0};
+        for (int i = 0; i < table->width; i++)
+            add_value(&space->axes[table->axes[order[i]]], table->rows[row].index[order[i]], &line);
+        lines[made] = dt_text_take(&line);
+        made += lines[made] != NULL;
+    }
+    out->failed = out->failed || made < table->count;
+    if (lines != NULL)
+        add_sorted(lines, made, out);
+    free((void *)lines);
+}
+
+static void add_expr(const struct dt_space *space, const struct dt_expr *expr, struct dt_text *out)
+{
     if (expr->python && expr->real)
         dt_text_add(out, "python "); /* decimals are equal or not by another measure */
     for (int i = 0; i < expr->count; i++) {
@@ -70,6 +126,14 @@ void dt_space_rule_code(const struct dt_space *space, int rule, struct dt_text *
     }
 }
 
+void dt_space_rule_code(const struct dt_space *space, int rule, struct dt_text *out)
+{
+    if (space->rules[rule].cases != NULL)
+        add_table(space, space->rules[rule].cases, out);
+    else
+        add_expr(space, space->rules[rule].expr, out);
+}
+
 const char *dt_space_rule_text(const struct dt_space *space, int rule)
 {
     return space->rules[rule].text;
@@ -84,29 +148,8 @@ static void add_axis(const struct dt_axis *axis, struct dt_text *out)
     dt_text_add(out, " %d/%d", axis->fallback, axis->unit);
     if (axis->truth || axis->digits > 0)
         dt_text_add(out, " %s/%d", axis->truth ? "truth" : "digits", axis->digits);
-    for (int i = 0; i < axis->count; i++) {
-        dt_text_add(out, " ");
-        if (axis->labels != NULL)
-            add_sized(axis->labels[i], out);
-        else
-            dt_text_add(out, "%lld", (long long)axis->values[i]);
-    }
-}
-
-static int by_bytes(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Appends the lines sorted, each once, and frees them. */
-static void add_sorted(char *lines[], int count, struct dt_text *out)
-{
-    qsort(lines, (size_t)count, sizeof *lines, by_bytes);
-    for (int i = 0; i < count; i++)
-        if (i == 0 || strcmp(lines[i], lines[i - 1]) != 0)
-            dt_text_add(out, "%s\n", lines[i]);
-    for (int i = 0; i < count; i++)
-        free(lines[i]);
+    for (int i = 0; i < axis->count; i++)
+        add_value(axis, i, out);
 }
 
 /* The axes or the rules, in any order. */

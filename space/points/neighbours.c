@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Points that differ on one axis. */
+/* Points that differ on one axis, and where values belong together, in what follows from it: a neighbour by an axis differs in no
+ * axis before it, so none is found twice. */
 #include "space/space_int.h"
 
 struct found {
@@ -17,26 +18,36 @@ static bool keep(const struct dt_space *space, const struct dt_point *point, str
     return true;
 }
 
+/* The point with another value of an axis, and what goes with it: in a list of cases, another case. false: there is none. */
+static bool move_to(const struct dt_space *space, const struct dt_point *point, int axis, int index,
+                    struct dt_point *moved)
+{
+    bool exists = true;
+    *moved = *point;
+    moved->index[axis] = index;
+    for (int i = 0; exists && i < space->rule_count; i++)
+        if (space->rules[i].cases != NULL && (space->rules[i].axes >> axis & 1) != 0)
+            exists = dt_cases_move(space->rules[i].cases, axis, index, moved);
+    return exists;
+}
+
 static void step(const struct dt_space *space, const struct dt_point *point, int axis,
                  struct found *found)
 {
-    struct dt_point moved = *point;
-    do
-        moved.index[axis]--;
-    while (moved.index[axis] >= 0 && !keep(space, &moved, found));
-    moved = *point;
-    do
-        moved.index[axis]++;
-    while (moved.index[axis] < space->axes[axis].count && !keep(space, &moved, found));
+    for (int by = -1; by <= 1; by += 2)
+        for (int i = point->index[axis] + by; i >= 0 && i < space->axes[axis].count; i += by) {
+            struct dt_point moved;
+            if (move_to(space, point, axis, i, &moved) && keep(space, &moved, found))
+                break;
+        }
 }
 
 static void exchange(const struct dt_space *space, const struct dt_point *point, int axis,
                      struct found *found)
 {
-    struct dt_point moved = *point;
     for (int i = 0; i < space->axes[axis].count; i++) {
-        moved.index[axis] = i;
-        if (i != point->index[axis])
+        struct dt_point moved;
+        if (i != point->index[axis] && move_to(space, point, axis, i, &moved))
             keep(space, &moved, found);
     }
 }

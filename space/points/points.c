@@ -31,9 +31,18 @@ static void copy(const struct dt_space *space, const struct dt_point *from, stru
         to->index[i] = from->index[i];
 }
 
-dt_status dt_space_seal_points(struct dt_space *space, const struct dt_point points[], int64_t n)
+int64_t dt_points_sort(struct dt_point points[], int64_t n)
 {
     int64_t kept = 0;
+    qsort(points, (size_t)n, sizeof *points, compare);
+    for (int64_t k = 0; k < n; k++)
+        if (k == 0 || compare(&points[kept - 1], &points[k]) != 0)
+            points[kept++] = points[k];
+    return kept;
+}
+
+dt_status dt_space_seal_points(struct dt_space *space, const struct dt_point points[], int64_t n)
+{
     for (int64_t k = 0; k < n; k++)
         DT_TRY(check(space, &points[k]));
     struct dt_point *sorted = calloc((size_t)n + 1, sizeof *sorted);
@@ -41,10 +50,7 @@ dt_status dt_space_seal_points(struct dt_space *space, const struct dt_point poi
         return dt_fail(DT_ENOMEM, "out of memory for a space of %lld plans", (long long)n);
     for (int64_t k = 0; k < n; k++)
         copy(space, &points[k], &sorted[k]);
-    qsort(sorted, (size_t)n, sizeof *sorted, compare);
-    for (int64_t k = 0; k < n; k++)
-        if (k == 0 || compare(&sorted[kept - 1], &sorted[k]) != 0)
-            sorted[kept++] = sorted[k];
+    int64_t kept = dt_points_sort(sorted, n);
     dt_status status = dt_diagram_of(space->axis_count, sorted, kept, &space->diagram);
     free(sorted);
     DT_TRY(status);

@@ -48,51 +48,21 @@ static dt_status keep_rows(const struct dt_space *space, uint32_t axes,
     return status;
 }
 
-static void add_value(const struct dt_axis *axis, int index, struct dt_text *out)
+/* The points as a list of cases of those axes. */
+static dt_status add_points(const struct dt_space *space, uint32_t axes,
+                            const struct dt_point points[], int n, struct dt_space *part)
 {
-    const char *label = axis->labels != NULL ? axis->labels[index] : NULL;
-    if (label != NULL)
-        dt_text_add(out, strchr(label, '\'') == NULL ? "'%s'" : "\"%s\"", label);
-    else
-        dt_axis_plain(axis, axis->values[index], out);
-}
-
-/* "(ranks == 8 && ulysses == 4) || (ranks == 8 && ring == 8)" */
-static dt_status add_points_rule(const struct dt_space *space, uint32_t axes,
-                                 const struct dt_point points[], int n, struct dt_space *part)
-{
-    struct dt_text text = {0};
-    for (int i = 0; i < n; i++) {
-        const char *before = i > 0 ? " || (" : "(";
-        for (int a = 0; a < space->axis_count; a++)
-            if (has(axes, a)) {
-                dt_text_add(&text, "%s%s == ", before, space->axes[a].name);
-                add_value(&space->axes[a], points[i].index[a], &text);
-                before = " && ";
-            }
-        dt_text_add(&text, ")");
+    struct dt_cases table = {.count = n, .rows = calloc((size_t)n + 1, sizeof *table.rows)};
+    if (table.rows == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for a part of a space");
+    for (int a = 0; a < space->axis_count; a++) {
+        for (int i = 0; has(axes, a) && i < n; i++)
+            table.rows[i].index[table.width] = points[i].index[a];
+        table.axes[table.width] = a;
+        table.width += has(axes, a);
     }
-    dt_status status = dt_space_add_rule(part, dt_text_at(&text), "it is not in this part");
-    dt_text_fini(&text);
-    return status;
-}
-
-/* Values that no point has end a partial plan at once, where the rule has to wait for all its axes. */
-static dt_status add_value_prunes(const struct dt_space *space, uint32_t axes,
-                                  const struct dt_point points[], int n, struct dt_space *part)
-{
-    dt_status status = DT_OK;
-    for (int a = 0; status == DT_OK && a < space->axis_count; a++) {
-        struct dt_text text = {0};
-        if (!has(axes, a))
-            continue;
-        for (int i = 0; i < n; i++) {
-            dt_text_add(&text, "%s%s == ", i > 0 ? " || " : "", space->axes[a].name);
-            add_value(&space->axes[a], points[i].index[a], &text);
-        }
-        status = dt_space_add_prune(part, dt_text_at(&text));
-        dt_text_fini(&text);
-    }
+    dt_status status = dt_space_add_cases(part, &table);
+    free(table.rows);
     return status;
 }
 
@@ -112,9 +82,10 @@ static dt_status copy_rules(const struct dt_space *space, struct dt_space *part)
     }
     for (int i = 0; i < space->rule_count; i++) {
         const struct dt_rule *rule = &space->rules[i];
-        DT_TRY(rule->sentence == NULL ? dt_space_add_prune(part, rule->text)
-               : rule->python         ? dt_space_add_python(part, rule->text, rule->sentence)
-                                      : dt_space_add_rule(part, rule->text, rule->sentence));
+        DT_TRY(rule->cases != NULL      ? dt_space_add_cases(part, rule->cases)
+               : rule->sentence == NULL ? dt_space_add_prune(part, rule->text)
+               : rule->python           ? dt_space_add_python(part, rule->text, rule->sentence)
+                                        : dt_space_add_rule(part, rule->text, rule->sentence));
     }
     return DT_OK;
 }
@@ -124,11 +95,13 @@ static dt_status fill(const struct dt_space *space, uint32_t axes, const struct 
 {
     for (int i = 0; i < space->axis_count; i++)
         DT_TRY(dt_space_add_axis(part, &space->axes[i]));
+    for (int i = 0; space->rows != NULL && i < space->rule_count; i++) /* for neighbours */
+        if (space->rules[i].cases != NULL)
+            DT_TRY(dt_space_add_cases(part, space->rules[i].cases));
     if (space->rows != NULL)
         return keep_rows(space, axes, points, n, part);
     DT_TRY(copy_rules(space, part));
-    DT_TRY(add_points_rule(space, axes, points, n, part));
-    DT_TRY(add_value_prunes(space, axes, points, n, part));
+    DT_TRY(add_points(space, axes, points, n, part));
     return dt_space_seal(part);
 }
 
@@ -183,7 +156,7 @@ static bool hopeless(const struct dt_space *space, uint32_t axes, const int64_t 
     int64_t scope[DT_SCOPE_MAX];
     dt_space_scope(space, values, scope);
     for (int i = 0; i < space->rule_count; i++)
-        if ((space->rules[i].axes & ~axes) == 0 && !dt_rule_holds(&space->rules[i], scope))
+        if ((space->rules[i].axes & ~axes) == 0 && !dt_rule_holds(space, &space->rules[i], scope))
             return true;
     return false;
 }

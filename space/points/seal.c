@@ -74,9 +74,12 @@ static dt_status compile(struct dt_space *space)
         if (space->axis_count < DT_AXES_MAX)
             space->derived[i].axes &= (UINT32_C(1) << space->axis_count) - 1;
     for (int i = 0; i < space->rule_count; i++) {
-        words.vocabulary.python = space->rules[i].python;
-        DT_TRY(dt_expr_new_of(space->rules[i].text, &words.vocabulary, &space->rules[i].expr));
-        analyse(space, &space->rules[i]);
+        struct dt_rule *rule = &space->rules[i];
+        words.vocabulary.python = rule->python;
+        if (rule->cases != NULL)
+            continue;
+        DT_TRY(dt_expr_new_of(rule->text, &words.vocabulary, &rule->expr));
+        analyse(space, rule);
     }
     return DT_OK;
 }
@@ -110,12 +113,13 @@ static double combinations(const struct dt_space *space, uint32_t axes)
     return product;
 }
 
-static bool is_of_one_axis(uint32_t axes)
+/* Rules of one axis, and cases, cost little. */
+static bool is_light(const struct dt_rule *rule)
 {
-    return (axes & (axes - 1)) == 0;
+    return rule->cases != NULL || (rule->axes & (rule->axes - 1)) == 0;
 }
 
-/* Builds the diagram of the rules with at most `most` combinations, or with one axis only. */
+/* Builds the diagram of the light rules and those with at most `most` combinations. */
 static dt_status build(struct dt_space *space, double most, const struct dt_bound *bound)
 {
     uint32_t *axes = calloc((size_t)space->rule_count + 1, sizeof *axes);
@@ -123,8 +127,8 @@ static dt_status build(struct dt_space *space, double most, const struct dt_boun
     if (axes == NULL)
         return no_memory();
     for (int i = 0; i < space->rule_count; i++) {
-        space->relaxation.kept[i] = is_of_one_axis(space->rules[i].axes) ||
-                                    combinations(space, space->rules[i].axes) <= most;
+        space->relaxation.kept[i] =
+            is_light(&space->rules[i]) || combinations(space, space->rules[i].axes) <= most;
         if (space->relaxation.kept[i])
             axes[n++] = space->rules[i].axes;
     }
@@ -133,7 +137,7 @@ static dt_status build(struct dt_space *space, double most, const struct dt_boun
     return dt_diagram_new(space, order, space->relaxation.kept, bound, &space->diagram);
 }
 
-/* Tries fewer and fewer rules; rules of one axis can always be kept. */
+/* Tries fewer and fewer rules; the light ones can always be kept. */
 static dt_status relax(struct dt_space *space)
 {
     dt_status status = DT_EUNSUP;

@@ -94,7 +94,7 @@ bool dt_space_passes(const struct dt_space *space, const struct dt_point *point)
     dt_point_values(space, point, values);
     dt_space_scope(space, values, scope);
     for (int i = 0; i < space->rule_count; i++)
-        if (!space->relaxation.kept[i] && !dt_rule_holds(&space->rules[i], scope))
+        if (!space->relaxation.kept[i] && !dt_rule_holds(space, &space->rules[i], scope))
             return false;
     return true;
 }
@@ -106,7 +106,7 @@ static bool keeps_rules(const struct dt_space *space, const struct dt_point *poi
     dt_point_values(space, point, values);
     dt_space_scope(space, values, scope);
     for (int i = 0; i < space->rule_count; i++)
-        if (!dt_rule_holds(&space->rules[i], scope))
+        if (!dt_rule_holds(space, &space->rules[i], scope))
             return false;
     return true;
 }
@@ -140,9 +140,11 @@ void dt_space_scope(const struct dt_space *space, const int64_t values[], int64_
     dt_space_derive(space, (UINT32_C(1) << space->derived_count) - 1, scope);
 }
 
-bool dt_rule_holds(const struct dt_rule *rule, const int64_t scope[])
+bool dt_rule_holds(const struct dt_space *space, const struct dt_rule *rule, const int64_t scope[])
 {
     int64_t value;
+    if (rule->cases != NULL)
+        return dt_cases_has(space, rule->cases, scope);
     return dt_expr_eval(rule->expr, scope, &value) == DT_OK && value != 0;
 }
 

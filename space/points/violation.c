@@ -33,10 +33,11 @@ static bool cures(const struct broken *broken, int axis, int64_t value)
     memcpy(changed, scope, (size_t)space->axis_count * sizeof changed[0]);
     changed[axis] = value;
     dt_space_scope(space, changed, after);
-    if (!dt_rule_holds(rule, after))
+    if (!dt_rule_holds(space, rule, after))
         return false;
     for (int i = 0; (rule->derived != 0 || broken->strict) && i < space->listed; i++)
-        if (dt_rule_holds(&space->rules[i], scope) && !dt_rule_holds(&space->rules[i], after))
+        if (dt_rule_holds(space, &space->rules[i], scope) &&
+            !dt_rule_holds(space, &space->rules[i], after))
             return false;
     return true;
 }
@@ -107,7 +108,10 @@ static json_t *rule_row(const struct dt_space *space, const struct dt_rule *rule
     struct dt_text numbers = {0};
     json_t *near = json_object();
     dt_space_scope(space, values, scope);
-    dt_expr_explain(rule->expr, scope, &numbers);
+    if (rule->cases != NULL)
+        dt_cases_text(space, rule->cases, scope, &numbers);
+    else
+        dt_expr_explain(rule->expr, scope, &numbers);
     bool ok = near != NULL && add_nearest(space, rule, rule->axes, scope, near);
     json_t *row = NULL;
     if (ok && dt_text_status(&numbers) == DT_OK)
@@ -175,7 +179,7 @@ dt_status dt_space_violations(const struct dt_space *space, const int64_t values
         if (dt_axis_find(&space->axes[i], values[i]) < 0)
             outside |= UINT32_C(1) << i;
     for (int i = 0; i < space->listed; i++)
-        if (!dt_rule_holds(&space->rules[i], scope))
+        if (!dt_rule_holds(space, &space->rules[i], scope))
             spoken |= space->rules[i].axes;
     /* The first value outside its axis is probably the one given, later ones were completed from it. */
     uint32_t first = outside & -outside, unspoken = outside & ~spoken;
@@ -183,7 +187,7 @@ dt_status dt_space_violations(const struct dt_space *space, const int64_t values
     failed |= rules_first ? 0 : add_axes(space, values, unspoken, made);
     for (int pass = 0; pass < 2; pass++) /* first the rules that use that axis */
         for (int i = 0; i < space->listed; i++)
-            if (!dt_rule_holds(&space->rules[i], scope) &&
+            if (!dt_rule_holds(space, &space->rules[i], scope) &&
                 (pass == 0) == ((space->rules[i].axes & first) != 0))
                 failed |= json_array_append_new(made, rule_row(space, &space->rules[i], values));
     failed |= add_axes(space, values, rules_first ? outside : outside & spoken, made);

@@ -53,6 +53,11 @@ static const struct row {
     {WITH(GPUS "," TP ",{'name':'kernel','values':['fused','plain'],'default':'plain'}",
           DIVIDES "," SMALL),
      DT_TIER_NEAR, "in a space with another order of kernel"},
+    {WITH(GPUS "," TP "," KERNEL,
+          DIVIDES "," SMALL ",{'cases':[{'tp':1,'gpus':2},{'tp':4,'gpus':4}]}"),
+     DT_TIER_NEAR, "in a space without the rule gpus, tp in 2 cases"},
+    {WITH(GPUS "," TP "," KERNEL, DIVIDES "," SMALL ",{'cases':[{'tp':1,'gpus':2}]}"), DT_TIER_NONE,
+     "gpus, tp must be as in one of the cases"},
     {WITH(GPUS "," TP "," KERNEL, DIVIDES "," SMALL ",'tp >= gpus'"), DT_TIER_NEAR,
      "in a space without the rule tp >= gpus"},
     {WITH(GPUS "," TP "," KERNEL, DIVIDES), DT_TIER_NEAR,
@@ -144,6 +149,31 @@ static void a_space_is_what_it_means(void **state)
         look(entry_with(id, ""), rows[i].now, "", rows[i].tier, rows[i].says);
 }
 
+/* A list of cases that grew by one keeps its plan; one without the plan's does not. */
+static void cases_are_compared(void **state)
+{
+#define AS(cases)                                                                                  \
+    "{'parameters':[" GPUS "," TP "," KERNEL "],'rules':[{'cases':[{'gpus':1,'tp':1}," cases "]}]" \
+                                                                                             "}"
+    static const struct row list[] = {
+        {AS("{'tp':4,'gpus':4},{'tp':2,'gpus':4}"), DT_TIER_EXACT, ""},
+        {AS("{'tp':2,'gpus':4},{'gpus':4,'tp':4}"), DT_TIER_EXACT, ""},
+        {AS("{'tp':2,'gpus':4},{'gpus':4,'tp':4},{'gpus':2,'tp':8}"), DT_TIER_NEAR,
+         "in a space without the case gpus=2 tp=8"},
+        {AS("{'gpus':4,'tp':4}"), DT_TIER_NEAR, "in a space with the case gpus=4 tp=2"},
+        {AS("{'gpus':4,'tp':2}"), DT_TIER_NONE, "gpus, tp must be as in one of the cases"},
+    };
+    (void)state;
+    char id[DT_KEY_ID_SIZE];
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        json_t *was = json_of(list[0].now), *entry;
+        assert_int_equal(dt_key_space(was, id), DT_OK);
+        entry = entry_with(id, "");
+        json_object_set_new(entry, "space", was);
+        look(entry, list[i].now, "", list[i].tier, list[i].says);
+    }
+}
+
 /* Entries of older versions have a hash of the text. */
 static void a_text_of_older_versions_is_known(void **state)
 {
@@ -204,6 +234,7 @@ static void a_job_is_what_was_measured(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_space_is_what_it_means),
+                                       cmocka_unit_test(cases_are_compared),
                                        cmocka_unit_test(a_text_of_older_versions_is_known),
                                        cmocka_unit_test(a_job_is_what_was_measured)};
     return cmocka_run_group_tests(tests, NULL, NULL);

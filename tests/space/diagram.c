@@ -94,7 +94,7 @@ static bool holds(const struct dt_space *space, const struct dt_point *point, co
     walk_values(space, point, values);
     dt_space_scope(space, values, scope);
     for (int i = 0; i < space->rule_count; i++)
-        if ((rules == NULL || rules[i]) && !dt_rule_holds(&space->rules[i], scope))
+        if ((rules == NULL || rules[i]) && !dt_rule_holds(space, &space->rules[i], scope))
             return false;
     return true;
 }
