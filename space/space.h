@@ -36,6 +36,8 @@ struct dt_axis {
         variable; /* the variable to set when a group starts; NULL: none, or of role environment its own name */
     /* if not 0: `variable` is a comma-separated list, each set to value * unit, and unset for value 0 */
     int unit;
+    /* an expression of the axes before it: where it does not hold, the axis does not exist and has its default; NULL: it exists */
+    const char *when;
 };
 
 /* Its value is chosen when a group of processes starts, not for a plan of a running one. */
@@ -75,7 +77,7 @@ dt_status dt_space_add_derived(struct dt_space *space, const char *name, const c
                                dt_derive *function, const void *context) DT_MUST_CHECK;
 
 /* Whether an expression of rules holds for a point (NULL: it is only read); adds bit i to *axes for each axis it names.
- * DT_EUSAGE: it cannot be read. One that cannot be computed does not hold. */
+ * DT_EUSAGE: it cannot be read. One that cannot be computed, or names an axis that does not exist, does not hold. */
 dt_status dt_space_test(const struct dt_space *space, const char *condition,
                         const struct dt_point *point, bool *holds, uint32_t *axes) DT_MUST_CHECK;
 
@@ -87,7 +89,9 @@ void dt_space_set_complete(struct dt_space *space, dt_complete *function, const 
 /* Frees context together with the space. */
 void dt_space_own(struct dt_space *space, void *context, void (*free_context)(void *));
 
-/* Compiles the rules and enumerates, by merging partial plans with equal completions (space/diagram/diagram.h): the
+/* A rule that names an axis with a `when` does not apply where the axis does not exist.
+ *
+ * Compiles the rules and enumerates, by merging partial plans with equal completions (space/diagram/diagram.h): the
  * points are counted even when there are far too many to list. Must be called once, after which the space is immutable.
  * A space without a feasible point is sealed, too (count is 0). When its rules connect too many axes even for that, it
  * is not listed, and points are drawn from a larger set and tested. It takes at most about two seconds and a few
@@ -198,6 +202,8 @@ dt_status dt_axis_read_text(const struct dt_axis *axis, const char *text,
 bool dt_space_constant(const struct dt_space *space, const char *name,
                        int64_t *value); /* false: no such constant */
 int64_t dt_point_value(const struct dt_space *space, const struct dt_point *point, int axis);
+/* The axis exists in the plan (its `when` holds): else texts, JSON and commands have no value of it. */
+bool dt_point_has(const struct dt_space *space, const struct dt_point *point, int axis);
 bool dt_point_equal(const struct dt_space *space, const struct dt_point *a,
                     const struct dt_point *b);
 void dt_point_text(const struct dt_space *space, const struct dt_point *point,

@@ -35,6 +35,7 @@ struct dt_cases {
 struct dt_rule {
     char *text, *sentence; /* sentence NULL: only prunes */
     bool python;           /* the language of text */
+    bool of_when;          /* says the default of an axis that does not exist */
     struct dt_expr *expr;
     struct dt_cases *cases; /* in place of an expression; NULL: none */
     uint32_t axes;          /* bit i: depends on axis i, also through derived names */
@@ -50,6 +51,8 @@ struct dt_owned {
 
 struct dt_space {
     struct dt_axis axes[DT_AXES_MAX];
+    struct dt_expr *when
+        [DT_AXES_MAX]; /* under which each exists, those of the axes it names included; NULL: always */
     int axis_count;
     struct {
         char *names[DT_CONSTANTS_MAX];
@@ -94,6 +97,21 @@ void dt_space_scope(const struct dt_space *space, const int64_t values[], int64_
 void dt_space_derive(const struct dt_space *space, uint32_t derived, int64_t scope[]);
 /* A rule that cannot be computed is violated. */
 bool dt_rule_holds(const struct dt_space *space, const struct dt_rule *rule, const int64_t scope[]);
+
+/* Compiles an expression of the space's names. */
+dt_status dt_space_expr(const struct dt_space *space, const char *text, bool python,
+                        struct dt_expr **expr) DT_MUST_CHECK;
+
+/* Compiles the `when` of an axis that is added next. */
+dt_status dt_when_compile(const struct dt_space *space, const char *when,
+                          struct dt_expr **expr) DT_MUST_CHECK;
+/* Adds the rules that an axis has its default where it does not exist. */
+dt_status dt_when_rules(struct dt_space *space) DT_MUST_CHECK;
+/* Lets a compiled rule hold where an axis that it names does not exist. */
+dt_status dt_when_guard(const struct dt_space *space, struct dt_rule *rule) DT_MUST_CHECK;
+bool dt_axis_exists(const struct dt_space *space, int axis, const int64_t values[]);
+/* It exists, or has another value than its default all the same. */
+bool dt_value_shown(const struct dt_space *space, int axis, const int64_t values[]);
 
 /* Sorts points and drops those that are there twice; returns how many are left. */
 int64_t dt_points_sort(struct dt_point points[], int64_t n);

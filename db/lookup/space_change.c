@@ -59,6 +59,10 @@ static dt_status check_axis(const struct dt_axis *was, const struct dt_axis *now
                        was->variable != NULL ? was->variable : "", dt_role_text(now->role),
                        now->variable != NULL ? " of " : "",
                        now->variable != NULL ? now->variable : "");
+    if (!same_text(was->when, now->when))
+        return dt_fail(DT_EINFEASIBLE, "%s existed %s%s, and exists %s%s", was->name,
+                       was->when != NULL ? "when " : "always", was->when != NULL ? was->when : "",
+                       now->when != NULL ? "when " : "always", now->when != NULL ? now->when : "");
     int same = find_value(was, was->fallback, now);
     return same == now->fallback ? DT_OK : other_default(was, now);
 }

@@ -365,6 +365,8 @@ dt_status dt_axis_read(struct dt_space *space, struct dt_reading *reading, const
         DT_TRY(read_role(reading, object));
         if (dt_json_has(object, "doc"))
             DT_TRY(dt_json_string(object, reading->what, "doc", &axis->doc));
+        if (dt_json_has(object, "when"))
+            DT_TRY(dt_json_string(object, reading->what, "when", &axis->when));
     }
     DT_TRY(check_counts(reading));
     return dt_space_add_axis(space, axis);

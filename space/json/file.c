@@ -58,7 +58,7 @@ dt_status dt_fields_check(const json_t *object, const char *what, const char *co
 static dt_status check_parameter(const json_t *object, const char *name, const char *what)
 {
     static const char *const known[] = {"name",     "values", "default", "role",
-                                        "variable", "doc",    NULL};
+                                        "variable", "doc",    "when",    NULL};
     char where[600];
     if (!json_is_object(object) || dt_json_has(object, "from") || dt_json_has(object, "to"))
         return DT_OK;

@@ -160,6 +160,8 @@ static json_t *axis_json(const struct dt_axis *axis)
                   "values", values, "default", dt_value_json(axis, axis->values[axis->fallback]));
     if (axis->variable != NULL)
         json_object_set_new(object, "variable", json_string(axis->variable));
+    if (axis->when != NULL)
+        json_object_set_new(object, "when", json_string(axis->when));
     return object;
 }
 

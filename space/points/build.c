@@ -5,6 +5,7 @@
 #include "space/space_int.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,14 +32,17 @@ static void free_axis(struct dt_axis *axis)
     free((char *)axis->name);
     free((char *)axis->doc);
     free((char *)axis->variable);
+    free((char *)axis->when);
 }
 
 void dt_space_free(struct dt_space *space)
 {
     if (space == NULL)
         return;
-    for (int i = 0; i < space->axis_count; i++)
+    for (int i = 0; i < space->axis_count; i++) {
         free_axis(&space->axes[i]);
+        dt_expr_free(space->when[i]);
+    }
     for (int i = 0; i < space->constants.count; i++)
         free(space->constants.names[i]);
     for (int i = 0; i < space->derived_count; i++)
@@ -163,7 +167,22 @@ static bool copy_axis(const struct dt_axis *from, struct dt_axis *to)
     }
     return copy_text(from->name, &to->name) &&
            copy_text(from->doc != NULL ? from->doc : "", &to->doc) &&
-           copy_text(from->variable, &to->variable);
+           copy_text(from->variable, &to->variable) && copy_text(from->when, &to->when);
+}
+
+static dt_status read_when(const struct dt_space *space, const struct dt_axis *axis,
+                           struct dt_expr **when)
+{
+    char why[600];
+    dt_status status = dt_when_compile(space, axis->when, when);
+    snprintf(why, sizeof why, "%s", dt_message());
+    if (status != DT_EUSAGE)
+        return status;
+    return dt_fail(
+        DT_EUSAGE,
+        "parameter '%s': its 'when' cannot be read: %s; it may name the parameters before "
+        "this one, so that none depends on itself",
+        axis->name, why);
 }
 
 dt_status dt_space_add_axis(struct dt_space *space, const struct dt_axis *axis)
@@ -174,10 +193,15 @@ dt_status dt_space_add_axis(struct dt_space *space, const struct dt_axis *axis)
         return dt_fail(DT_EUSAGE, "parameter '%s' is one more than the %d allowed", axis->name,
                        DT_AXES_MAX);
     struct dt_axis copy;
+    struct dt_expr *when = NULL;
+    if (axis->when != NULL)
+        DT_TRY(read_when(space, axis, &when));
     if (!copy_axis(axis, &copy)) {
         free_axis(&copy);
+        dt_expr_free(when);
         return no_memory();
     }
+    space->when[space->axis_count] = when;
     space->axes[space->axis_count++] = copy;
     return DT_OK;
 }

@@ -139,8 +139,9 @@ const char *dt_space_rule_text(const struct dt_space *space, int rule)
     return space->rules[rule].text;
 }
 
-static void add_axis(const struct dt_axis *axis, struct dt_text *out)
+static void add_axis(const struct dt_space *space, int at, struct dt_text *out)
 {
+    const struct dt_axis *axis = &space->axes[at];
     add_sized(axis->name, out);
     dt_text_add(out, " %s ", dt_role_text(axis->role));
     if (axis->variable != NULL)
@@ -150,6 +151,10 @@ static void add_axis(const struct dt_axis *axis, struct dt_text *out)
         dt_text_add(out, " %s/%d", axis->truth ? "truth" : "digits", axis->digits);
     for (int i = 0; i < axis->count; i++)
         add_value(axis, i, out);
+    if (space->when[at] != NULL) {
+        dt_text_add(out, " when ");
+        add_expr(space, space->when[at], out);
+    }
 }
 
 /* The axes or the rules, in any order. */
@@ -162,7 +167,7 @@ static void add_lines(const struct dt_space *space, bool rules, struct dt_text *
         if (rules)
             dt_space_rule_code(space, i, &line);
         else
-            add_axis(&space->axes[i], &line);
+            add_axis(space, i, &line);
         lines[made] = dt_text_take(&line);
         out->failed = out->failed || lines[made] == NULL;
         made += lines[made] != NULL;

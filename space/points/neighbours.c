@@ -18,7 +18,8 @@ static bool keep(const struct dt_space *space, const struct dt_point *point, str
     return true;
 }
 
-/* The point with another value of an axis, and what goes with it: in a list of cases, another case. false: there is none. */
+/* The point with another value of an axis, and what goes with it: in a list of cases, another case; where axes do not exist any
+ * more, their defaults. false: there is none. */
 static bool move_to(const struct dt_space *space, const struct dt_point *point, int axis, int index,
                     struct dt_point *moved)
 {
@@ -28,6 +29,9 @@ static bool move_to(const struct dt_space *space, const struct dt_point *point, 
     for (int i = 0; exists && i < space->rule_count; i++)
         if (space->rules[i].cases != NULL && (space->rules[i].axes >> axis & 1) != 0)
             exists = dt_cases_move(space->rules[i].cases, axis, index, moved);
+    for (int i = axis + 1; i < space->axis_count; i++)
+        if (!dt_point_has(space, moved, i))
+            moved->index[i] = space->axes[i].fallback;
     return exists;
 }
 

@@ -198,6 +198,9 @@ dt_status dt_point_read(const struct dt_space *space, const json_t *plan, struct
         const struct dt_axis *axis = &space->axes[i];
         const json_t *item = json_object_get(plan, axis->name);
         int64_t value = 0;
+        read.index[i] = axis->fallback;
+        if (item == NULL && space->when[i] != NULL && !dt_point_has(space, &read, i))
+            continue;
         if (item == NULL)
             return dt_fail(DT_EUSAGE, "the plan does not name '%s'", axis->name);
         DT_TRY(read_json(space, axis->name, item, &value));

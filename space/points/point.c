@@ -73,6 +73,8 @@ static void add_value(const struct dt_space *space, int axis, int64_t value, str
 void dt_values_text(const struct dt_space *space, const int64_t values[], struct dt_text *out)
 {
     for (int i = 0; i < space->axis_count; i++) {
+        if (!dt_value_shown(space, i, values))
+            continue;
         if (i > 0)
             dt_text_add(out, " ");
         add_value(space, i, values[i], out);
@@ -102,7 +104,8 @@ static int choose_named(const struct dt_space *space, const struct dt_point *poi
     int before, count = 0;
     dt_point_values(space, point, own);
     for (int i = 0; i < space->axis_count; i++) {
-        named[i] = point->index[i] != space->axes[i].fallback || always_named(space, point, i);
+        named[i] = dt_point_has(space, point, i) &&
+                   (point->index[i] != space->axes[i].fallback || always_named(space, point, i));
         count += named[i];
     }
     do {
@@ -147,7 +150,8 @@ json_t *dt_values_json(const struct dt_space *space, const int64_t values[])
 {
     json_t *plan = json_object();
     for (int i = 0; i < space->axis_count; i++) {
-        if (json_object_set_new(plan, space->axes[i].name,
+        if (dt_value_shown(space, i, values) &&
+            json_object_set_new(plan, space->axes[i].name,
                                 dt_value_json(&space->axes[i], values[i])) != 0) {
             json_decref(plan);
             return NULL;

@@ -82,6 +82,8 @@ static dt_status copy_rules(const struct dt_space *space, struct dt_space *part)
     }
     for (int i = 0; i < space->rule_count; i++) {
         const struct dt_rule *rule = &space->rules[i];
+        if (rule->of_when)
+            continue;
         DT_TRY(rule->cases != NULL      ? dt_space_add_cases(part, rule->cases)
                : rule->sentence == NULL ? dt_space_add_prune(part, rule->text)
                : rule->python           ? dt_space_add_python(part, rule->text, rule->sentence)

@@ -66,19 +66,27 @@ static void collect(const struct dt_space *space, struct words *words)
                                                .count = n};
 }
 
-static dt_status compile(struct dt_space *space)
+dt_status dt_space_expr(const struct dt_space *space, const char *text, bool python,
+                        struct dt_expr **expr)
 {
     struct words words;
     collect(space, &words);
+    words.vocabulary.python = python;
+    return dt_expr_new_of(text, &words.vocabulary, expr);
+}
+
+static dt_status compile(struct dt_space *space)
+{
+    DT_TRY(dt_when_rules(space));
     for (int i = 0; i < space->derived_count; i++)
         if (space->axis_count < DT_AXES_MAX)
             space->derived[i].axes &= (UINT32_C(1) << space->axis_count) - 1;
     for (int i = 0; i < space->rule_count; i++) {
         struct dt_rule *rule = &space->rules[i];
-        words.vocabulary.python = rule->python;
         if (rule->cases != NULL)
             continue;
-        DT_TRY(dt_expr_new_of(rule->text, &words.vocabulary, &rule->expr));
+        DT_TRY(dt_space_expr(space, rule->text, rule->python, &rule->expr));
+        DT_TRY(dt_when_guard(space, rule));
         analyse(space, rule);
     }
     return DT_OK;
@@ -87,18 +95,19 @@ static dt_status compile(struct dt_space *space)
 dt_status dt_space_test(const struct dt_space *space, const char *condition,
                         const struct dt_point *point, bool *holds, uint32_t *axes)
 {
-    struct words words;
     struct dt_expr *expr = NULL;
     int64_t values[DT_AXES_MAX], scope[DT_SCOPE_MAX], result = 0;
-    collect(space, &words);
-    DT_TRY(dt_expr_new_of(condition, &words.vocabulary, &expr));
+    bool exist = true;
+    DT_TRY(dt_space_expr(space, condition, false, &expr));
     for (int i = 0; i < space->axis_count; i++)
-        if (has(dt_expr_names(expr), i))
+        if (has(dt_expr_names(expr), i)) {
             *axes |= UINT32_C(1) << i;
+            exist = exist && (point == NULL || dt_point_has(space, point, i));
+        }
     if (point != NULL) {
         dt_point_values(space, point, values);
         dt_space_scope(space, values, scope);
-        *holds = dt_expr_eval(expr, scope, &result) == DT_OK && result != 0;
+        *holds = exist && dt_expr_eval(expr, scope, &result) == DT_OK && result != 0;
     }
     dt_expr_free(expr);
     return DT_OK;
@@ -175,11 +184,49 @@ dt_status dt_space_compile(struct dt_space *space)
     return compile(space);
 }
 
-dt_status dt_space_seal(struct dt_space *space)
+static dt_status seal(struct dt_space *space)
 {
     DT_TRY(compile(space));
     space->relaxation.kept = calloc((size_t)space->rule_count + 1, sizeof *space->relaxation.kept);
     return space->relaxation.kept != NULL ? enumerate(space) : no_memory();
+}
+
+/* *never: the condition of an axis holds for no values of those before it. One that cannot be enumerated may hold. */
+static dt_status holds_never(const struct dt_space *space, int axis, bool *never)
+{
+    struct dt_space *before = NULL;
+    DT_TRY(dt_space_new(&before));
+    dt_status status = DT_OK;
+    for (int i = 0; status == DT_OK && i < axis; i++)
+        status = dt_space_add_axis(before, &space->axes[i]);
+    for (int i = 0; status == DT_OK && i < space->rule_count; i++)
+        if (space->rules[i].cases != NULL && space->rules[i].axes >> axis == 0)
+            status = dt_space_add_cases(before, space->rules[i].cases);
+    if (status == DT_OK)
+        status = dt_space_add_rule(before, dt_expr_text(space->when[axis]), NULL);
+    if (status == DT_OK) {
+        before->rules[before->listed - 1].of_when = true;
+        status = seal(before);
+    }
+    *never = status == DT_OK && before->count == 0;
+    dt_space_free(before);
+    return status == DT_EUNSUP ? DT_OK : status;
+}
+
+dt_status dt_space_seal(struct dt_space *space)
+{
+    bool never = false;
+    DT_TRY(seal(space));
+    for (int i = 0; i < space->axis_count; i++) {
+        if (space->when[i] != NULL)
+            DT_TRY(holds_never(space, i, &never));
+        if (never)
+            return dt_fail(DT_EUSAGE,
+                           "parameter '%s' never exists: its 'when' holds for no values of the "
+                           "parameters before it: %s",
+                           space->axes[i].name, space->axes[i].when);
+    }
+    return DT_OK;
 }
 
 bool dt_space_listed(const struct dt_space *space)

@@ -154,7 +154,7 @@ static void cases_are_compared(void **state)
 {
 #define AS(cases)                                                                                  \
     "{'parameters':[" GPUS "," TP "," KERNEL "],'rules':[{'cases':[{'gpus':1,'tp':1}," cases "]}]" \
-                                                                                             "}"
+    "}"
     static const struct row list[] = {
         {AS("{'tp':4,'gpus':4},{'tp':2,'gpus':4}"), DT_TIER_EXACT, ""},
         {AS("{'tp':2,'gpus':4},{'gpus':4,'tp':4}"), DT_TIER_EXACT, ""},

@@ -110,14 +110,12 @@ static struct dt_space *space_of(const char *text)
 
 /* Every neighbour is a plan that differs first in the axis that was moved, none is there twice, and moves lead from any plan to
  * all others. */
-static void neighbours_are_other_cases(void **state)
+static void walk_through(struct dt_space *space, int n)
 {
-    (void)state;
-    struct dt_space *space = space_of(TEXT(CASES, ",\"c <= a\""));
-    int n = (int)dt_space_count(space), at = 0, known = 1;
+    int at = 0, known = 1;
     bool *seen = calloc((size_t)n, sizeof *seen);
     struct dt_point *queue = calloc((size_t)n, sizeof *queue), near[64];
-    assert_int_equal(n, 1 + 2 + 3 + 1 + 3);
+    assert_int_equal(dt_space_count(space), n);
     dt_space_at(space, 0, &queue[0]);
     seen[0] = true;
     while (at < known) {
@@ -140,6 +138,23 @@ static void neighbours_are_other_cases(void **state)
     free(seen);
     free(queue);
     dt_space_free(space);
+}
+
+static void neighbours_are_other_cases(void **state)
+{
+    (void)state;
+    walk_through(space_of(TEXT(CASES, ",\"c <= a\"")), 1 + 2 + 3 + 1 + 3);
+}
+
+/* p exists with m = f, and q where p is 2: three plans of f and p = 2, one of p = 1, one each of g and h. */
+static void neighbours_lose_what_does_not_exist(void **state)
+{
+    (void)state;
+    walk_through(space_of("{\"parameters\":[{\"name\":\"m\",\"values\":[\"f\",\"g\",\"h\"]},"
+                          "{\"name\":\"p\",\"values\":[1,2],\"default\":2,\"when\":\"m == 'f'\"},"
+                          "{\"name\":\"q\",\"values\":[1,2,3],\"when\":\"p == 2\"}],"
+                          "\"rules\":[\"q < 4 && p != 1 || q == 1\"]}"),
+                 6);
 }
 
 static void draws_are_uniform(void **state)
@@ -190,12 +205,18 @@ static void the_key_is_the_set_of_cases(void **state)
     same(two, AB("{\"a\":1,\"b\":0.5},{\"a\":2,\"b\":1},{\"a\":1,\"b\":1}", ""), false);
     same(AB("{\"a\":1,\"b\":0.5},{\"a\":2,\"b\":1},{\"a\":1,\"b\":1},{\"a\":2,\"b\":0.5}", ""),
          "{\"parameters\":{\"a\":[1,2],\"b\":[0.5,1]}}", true);
+#define WHEN(more, rules)                                                                          \
+    "{\"parameters\":{\"a\":[1,2],\"b\":{\"values\":[1,2]" more "}},\"rules\":[" rules "]}"
+    same(WHEN(",\"when\":\"a == 1\"", ""), WHEN(",\"when\":\"(a)==1\"", ""), true);
+    same(WHEN(",\"when\":\"a == 1\"", ""), WHEN("", "\"a == 1 || b == 1\""), false);
+    same(WHEN(",\"when\":\"a == 1\"", ""), WHEN("", ""), false);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_list_is_counted), cmocka_unit_test(neighbours_are_other_cases),
-        cmocka_unit_test(draws_are_uniform), cmocka_unit_test(the_key_is_the_set_of_cases)};
+        cmocka_unit_test(neighbours_lose_what_does_not_exist), cmocka_unit_test(draws_are_uniform),
+        cmocka_unit_test(the_key_is_the_set_of_cases)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

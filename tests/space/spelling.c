@@ -43,6 +43,12 @@ static void spelt(const struct dt_space *space, const struct dt_space *axes,
     read_back(space, dt_text_at(&text), point);
     dt_point_short(axes, point, &again);
     assert_string_equal(dt_text_at(&again), dt_text_at(&text));
+    json_t *json = dt_point_json(space, point);
+    struct dt_point found;
+    if (dt_point_read(axes, json, &found) != DT_OK || !dt_point_equal(space, point, &found) ||
+        dt_point_from_json(space, json, &found) != DT_OK || !dt_point_equal(space, point, &found))
+        fail_msg("the JSON of '%s' is not read back: %s", dt_text_at(&text), dt_message());
+    json_decref(json);
     dt_text_fini(&text);
     dt_text_fini(&again);
 }
@@ -192,6 +198,13 @@ static const char *const announced[] = {
     "{\"name\": \"mode\", \"values\": [\"eager\", \"max-autotune\"], \"default\": "
     "\"max-autotune\"}]}",
     "{\"parameters\": {\"p\": [3, 1, 2]}}",
+    "{\"parameters\": [{\"name\": \"mode\", \"values\": [\"fused\", \"plain\"]},"
+    "{\"name\": \"tile\", \"values\": [8, 16], \"default\": 16, \"when\": \"mode == 'fused'\"},"
+    "{\"name\": \"threads\", \"values\": [1, 2], \"when\": \"tile < 16\"},"
+    "{\"name\": \"a\", \"values\": [1, 2, 3]}, {\"name\": \"b\", \"values\": [1, 2, 3]}],"
+    "\"rules\": [{\"cases\": [{\"b\": 1, \"a\": 1}, {\"b\": 3, \"a\": 1}, {\"b\": 1, \"a\": "
+    "3}]},"
+    "\"tile + a <= 16\"]}",
 };
 
 static void short_texts_of_workers_are_read_back(void **state)

@@ -237,7 +237,34 @@ def kinds():
         t.check(f"kinds: {want}", seen.read_text() == want, seen.read_text())
 
 
-for part in (words, switches, kinds, times, refused, fails, ends, session):
+def conditional():
+    """A parameter that exists under a value of another: elsewhere its words are left out, and nothing shows a value of it."""
+    seen = t.path / "conditional"
+    t.environment["DITTUNE_DB"] = str(t.path / "db of conditional")
+    engine = program("conditional.sh", f"#!/bin/sh\necho $TILES: \"$@\" >>{seen}\n[ $1 = plain ] && echo took 0.01 s || echo took 0.0$((${{2#--tile=}} / 2)) s\n")
+    parameters = [{"name": "mode", "values": ["fused", "plain"]}, {"name": "tile", "values": [40, 60, 80], "when": "mode == 'fused'"},
+                  {"name": "tiles", "role": "environment", "variable": "TILES", "values": [1, 2], "when": "mode == 'fused'"}]
+    options = ("--command", f"{engine} {{mode}} --tile={{tile}} {{tile < 60?--few}} {{!(tile < 60)?--many}} end", "--time", "regex:took ([0-9.]+) s")
+    asked = (*options, "--space", t.write("conditional.json", {"parameters": parameters}))
+    done = t.tool("tune", *asked, "--devices", "1", "--budget", "120s", "--search", "exhaustive", "--json")
+    t.check("the plan without the parameter is found", done.code == 0 and done.json["best"]["plan"] == {"mode": "plain"}, str(done.json)[:3000])
+    ran = set(seen.read_text().splitlines())
+    t.check("seven plans, their words and variables", ran == {": plain end"} | {f"{n}: fused --tile={tile} --{'few' if tile < 60 else 'many'} end" for n in (1, 2) for tile in (40, 60, 80)}, ran)
+    t.check("look-up has no value of it", t.tool("lookup", *asked).out.startswith("mode=plain\n") and t.tool("lookup", *asked, "--format", "argv").out == f"{engine} plain end\n")
+    shown = t.tool("db", "show").out
+    t.check("nor has the store", "mode=plain" in shown and "mode=plain tile" not in shown and "mode=plain --tile" not in shown, shown)
+    journal = "".join(path.read_text() for path in (t.path / "db of conditional").glob("**/runs/*.jsonl"))
+    t.check("nor has the journal", '{"mode":"plain"}' in journal and '{"mode":"plain","tile' not in journal, journal[:500])
+    t.check("check runs it again", t.tool("check", *asked, "--budget", "60s", "--json").json["counts"]["not checked"] == 0)
+    worker = Worker(f"{engine} {{mode}} {{tile}}x {{tile<0?--y}}", *asked[2:], "--shell")
+    worker.ask(op="prepare", plan={"mode": "plain"}, seed=1, verify=None)
+    worker.end()
+    t.check("in a shell it is nothing", seen.read_text().splitlines()[-1] == ": plain x", seen.read_text())
+    done = t.tool("lookup", *options, "--space", t.write("always.json", {"parameters": [parameters[0], {"name": "tile", "values": [40, 60, 80]}, parameters[2]]}))
+    t.check("where it always exists, it is another question", done.code == 10 and "tile existed when mode == 'fused', and exists always" in done.out + done.err, done)
+
+
+for part in (words, switches, kinds, times, refused, fails, ends, session, conditional):
     part()
 t.none_left()
 t.finish()

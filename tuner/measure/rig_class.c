@@ -23,7 +23,7 @@ void dt_rig_environment(const struct dt_space *space, const struct dt_point *poi
 {
     for (int a = 0; a < dt_space_axes(space); a++) {
         const struct dt_axis *axis = dt_space_axis(space, a);
-        if (!dt_axis_starts(axis))
+        if (!dt_axis_starts(axis) || !dt_point_has(space, point, a))
             continue;
         const char *name = axis->variable != NULL ? axis->variable : axis->name;
         if (axis->unit > 0 && axis->variable != NULL)

@@ -300,6 +300,10 @@ static void set_environment(const struct dt_space *space, const struct dt_point 
         int64_t value = dt_point_value(space, point, i);
         if (axis->role != DT_ROLE_ENVIRONMENT)
             continue;
+        if (!dt_point_has(space, point, i)) {
+            unsetenv(axis->variable != NULL ? axis->variable : axis->name);
+            continue;
+        }
         snprintf(number, sizeof number, "%lld", (long long)value);
         setenv(axis->variable != NULL ? axis->variable : axis->name,
                axis->labels != NULL ? axis->labels[value] : number, 1);

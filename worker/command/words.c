@@ -257,8 +257,15 @@ struct filling {
     const struct dt_point *plan;
     char **words; /* so far, NULL-ended */
     int count;
-    int values; /* of them those that are parameters of sh, from words[4] on */
+    int values;  /* of them those that are parameters of sh, from words[4] on */
+    bool absent; /* the last text named a parameter that does not exist in the plan */
 };
+
+static bool is_absent(const struct filling *filling, const char *name)
+{
+    int axis = dt_space_find(filling->space, name);
+    return axis >= 0 && !dt_point_has(filling->space, filling->plan, axis);
+}
 
 static dt_status add_word_of(struct filling *filling, struct dt_text *word)
 {
@@ -308,6 +315,8 @@ static dt_status add_text(struct filling *filling, const char *at, const char *s
             dt_text_add_bytes(out, &piece.literal, 1);
         else if (is_port(filling->command, piece.name))
             add_port(filling->command, out);
+        else if (is_absent(filling, piece.name))
+            filling->absent = true;
         else if (filling->command->shell && labels_of(piece.name, filling->space) != NULL)
             DT_TRY(add_parameter(filling, piece.name, out));
         else
@@ -336,7 +345,7 @@ static dt_status fill_switch(struct filling *filling, const struct dt_piece *pie
     return status;
 }
 
-/* A word that the plan makes empty is left out. */
+/* A word that the plan makes empty is left out, and one with a parameter that does not exist in it. */
 static dt_status fill_word(struct filling *filling, const char *word)
 {
     struct dt_text text = {0};
@@ -347,8 +356,9 @@ static dt_status fill_word(struct filling *filling, const char *word)
     if (piece.condition[0] != 0 && piece.size == size)
         return fill_switch(filling, &piece);
     dt_text_add(&text, "%s", "");
+    filling->absent = false;
     dt_status status = add_text(filling, word, word + size, false, &text);
-    if (status == DT_OK && (text.size > 0 || size == 0))
+    if (status == DT_OK && !filling->absent && (text.size > 0 || size == 0))
         status = add_word_of(filling, &text);
     dt_text_fini(&text);
     return status;

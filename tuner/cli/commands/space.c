@@ -16,9 +16,10 @@ static json_t *parameters_json(const struct dt_space *space)
         json_t *values = json_array();
         for (int i = 0; i < axis->count; i++)
             json_array_append_new(values, dt_value_json(axis, axis->values[i]));
-        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:o, s:s?}", "name", axis->name,
-                                              "role", dt_role_text(axis->role), "size", axis->count,
-                                              "values", values, "doc", axis->doc));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:i, s:o, s:s?, s:s*}", "name", axis->name,
+                                        "role", dt_role_text(axis->role), "size", axis->count,
+                                        "values", values, "doc", axis->doc, "when", axis->when));
     }
     return list;
 }
@@ -82,7 +83,8 @@ static void describe(const char *title, const struct dt_space *space, struct dt_
         const struct dt_axis *axis = dt_space_axis(space, a);
         dt_text_add(out, "  %-10s %3d:", axis->name, axis->count);
         add_values(axis, out);
-        dt_text_add(out, "\n");
+        dt_text_add(out, "%s%s\n", axis->when != NULL ? "  when " : "",
+                    axis->when != NULL ? axis->when : "");
     }
     dt_text_add(out, "\nrules (plans each removes alone):\n");
     for (int i = 0; i < dt_space_rules(space); i++) {

@@ -75,7 +75,8 @@ static void add_values(const struct dt_space *space, const struct dt_point *mine
     json_t *plan = dt_point_json(space, shown);
     const char *before = "";
     for (int i = 0; i < dt_space_axes(space); i++) {
-        if (dt_point_value(space, mine, i) == dt_point_value(space, shown, i))
+        if (dt_point_value(space, mine, i) == dt_point_value(space, shown, i) ||
+            !dt_point_has(space, shown, i))
             continue;
         const char *name = dt_space_axis(space, i)->name;
         dt_text_add(out, "%s%s=", before, name);

@@ -38,7 +38,7 @@ static dt_status fill(const struct dt_command_line *command, const struct dt_spa
     DT_TRY(dt_line_names(command, space));
     DT_TRY(dt_line_fill(command, space, &point, &argv));
     for (int i = 0; i < dt_space_axes(space); i++)
-        if (dt_space_axis(space, i)->role == DT_ROLE_ENVIRONMENT)
+        if (dt_space_axis(space, i)->role == DT_ROLE_ENVIRONMENT && dt_point_has(space, &point, i))
             add_variable(space, &point, i, out);
     for (int i = 0; argv[i] != NULL; i++) {
         dt_text_add(out, "%s", i > 0 ? " " : "");

@@ -33,6 +33,8 @@ static void add_trial(const struct dt_page *page, const struct dt_result *result
     for (int axis = 0; axis < dt_space_axes(space); axis++) {
         const struct dt_axis *of = dt_space_axis(space, axis);
         dt_text_add(out, ",");
+        if (!dt_point_has(space, &result->point, axis))
+            continue;
         if (of->labels != NULL)
             dt_quote_csv(of->labels[result->point.index[axis]], out);
         else
