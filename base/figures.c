@@ -2,6 +2,7 @@
 #include "base/figures.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static const struct dt_unit times[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}};
 static const struct dt_unit sizes[] = {
@@ -43,6 +44,16 @@ void dt_figure_time(double seconds, struct dt_text *out)
     dt_figure_add(seconds / unit.size, out);
     if (isfinite(seconds))
         dt_text_add(out, " %s", unit.name);
+}
+
+struct dt_figure dt_figure_of(double seconds)
+{
+    struct dt_figure figure;
+    struct dt_text text = {0};
+    dt_figure_time(seconds, &text);
+    snprintf(figure.text, sizeof figure.text, "%s", dt_text_at(&text));
+    dt_text_fini(&text);
+    return figure;
 }
 
 void dt_figure_estimate(double seconds, double low, double high, struct dt_text *out)

@@ -18,6 +18,11 @@ struct dt_unit dt_figure_bytes_unit(double bytes);
 
 void dt_figure_add(double value, struct dt_text *out);    /* "141", "0.0323", "23730" */
 void dt_figure_time(double seconds, struct dt_text *out); /* "83.1 ms" */
+/* The same within a sentence: dt_fail(code, "it took %s", dt_figure_of(seconds).text). */
+struct dt_figure {
+    char text[32];
+};
+struct dt_figure dt_figure_of(double seconds);
 /* "83.1 ms [82.9, 83.6]" with one unit for all three numbers; no interval when it is unknown. */
 void dt_figure_estimate(double seconds, double low, double high, struct dt_text *out);
 void dt_figure_bytes(int64_t bytes, struct dt_text *out); /* "130 MiB", "1.3 GiB" */

@@ -3,6 +3,7 @@
  * machine, or of a foreign worker as stored in the query or the entry. */
 #include "db/lookup/lookup_int.h"
 
+#include "base/figures.h"
 #include "space/json/json.h"
 
 #include <math.h>
@@ -130,9 +131,9 @@ static dt_status check_limits(const struct dt_query *query, const struct dt_spac
                                        "no median_ns");
     double expected = (double)median * longer(query, rules, entry, values);
     if (expected > (double)asked->max_latency_ns)
-        return dt_fail(DT_EINFEASIBLE,
-                       "a step takes about %.4g ms, longer than max_latency, %.4g ms",
-                       expected / 1e6, (double)asked->max_latency_ns / 1e6);
+        return dt_fail(DT_EINFEASIBLE, "a step takes about %s, longer than max_latency, %s",
+                       dt_figure_of(expected * 1e-9).text,
+                       dt_figure_of((double)asked->max_latency_ns * 1e-9).text);
     return DT_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Bayesian optimisation over a finite set: docs/search.md describes the model and its reasons. */
 #include "base/array.h"
+#include "base/figures.h"
 #include "search/bayes/bayes_int.h"
 #include "search/bayes/points/design.h"
 #include "search/seen.h"
@@ -253,8 +254,8 @@ static void note(const void *state, struct dt_text *out)
         between = "; ";
     }
     if (bayes->refits.count > 0) {
-        dt_text_add(out, "%s%d fits of the model took %.3g s", between, bayes->refits.count,
-                    bayes->refits.seconds);
+        dt_text_add(out, "%s%d fits of the model took %s", between, bayes->refits.count,
+                    dt_figure_of(bayes->refits.seconds).text);
         between = ", ";
     }
     if (dt_bayes_models(bayes) > 1)

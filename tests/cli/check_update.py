@@ -171,7 +171,7 @@ def a_limit():
     t.tuned("limit", "--max-latency", "850us")
     t.plant([1300000, 1250000, 1000000, 1250000])
     t.stored("limit")
-    entry = t.verdict("faster than all, and too slow", t.again("--update"), 4, "loses", "allows 0.85 ms")
+    entry = t.verdict("faster than all, and too slow", t.again("--update"), 4, "loses", "allows 850 us")
     t.check("nothing takes its place", entry["updated"] == "marked", entry)
 
 

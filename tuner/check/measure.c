@@ -4,6 +4,7 @@
 #include "tuner/check/check.h"
 
 #include "base/clock.h"
+#include "base/figures.h"
 #include "search/search.h"
 
 #include <math.h>
@@ -204,9 +205,8 @@ static void judge_limit(struct dt_check_entry *entry)
     if (limit > 0 && dt_sets_quiet(&entry->sets) >= DT_SETS_LEAST &&
         result->summary.interval.low > limit * (1 + entry->judge.threshold)) {
         entry->verdict = DT_CHECK_LOSES;
-        snprintf(entry->reason, sizeof entry->reason,
-                 "it takes %.4g ms, and the entry allows %.4g ms", 1e3 * result->summary.median,
-                 1e3 * limit);
+        snprintf(entry->reason, sizeof entry->reason, "it takes %s, and the entry allows %s",
+                 dt_figure_of(result->summary.median).text, dt_figure_of(limit).text);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "tuner/check/check.h"
 
 #include "base/array.h"
+#include "base/figures.h"
 #include "db/lookup/key.h"
 #include "db/store.h"
 #include "tuner/machine/machine.h"
@@ -65,7 +66,8 @@ void dt_check_title(const json_t *key, char title[], size_t room)
     if (integer_of(key, "max_bytes") > 0)
         dt_text_add(&text, ", at most %lld bytes", (long long)integer_of(key, "max_bytes"));
     if (integer_of(key, "max_latency_ns") > 0)
-        dt_text_add(&text, ", at most %.6g ms", (double)integer_of(key, "max_latency_ns") * 1e-6);
+        dt_text_add(&text, ", at most %s",
+                    dt_figure_of((double)integer_of(key, "max_latency_ns") * 1e-9).text);
     snprintf(title, room, "%.*s", (int)room - 1, dt_text_at(&text));
     dt_text_clean(title);
     dt_text_fini(&text);

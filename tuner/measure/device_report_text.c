@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The device report for people. */
 #include "tuner/measure/device_report.h"
+
+#include "base/figures.h"
 #include "tuner/measure/result.h"
 #include "tuner/runner/runner.h"
 
@@ -39,13 +41,13 @@ void dt_device_report_text(const struct dt_result *result, struct dt_text *out)
     double before = bytes_at(report->memory, "before_bytes"),
            taken = bytes_at(report->memory, "taken_bytes");
     if (clocks.steps > 0 && clocks.judged)
-        dt_text_add(
-            out, "            times are the devices'; the host's clock has %.3g us more a step\n",
-            clocks.excess_seconds * 1e6);
-    else if (clocks.steps > 0)
         dt_text_add(out,
-                    "device step %.4g ms by the devices' own clocks, the host's has %.3g us more\n",
-                    clocks.device_seconds * 1e3, clocks.excess_seconds * 1e6);
+                    "            times are the devices'; the host's clock has %s more a step\n",
+                    dt_figure_of(clocks.excess_seconds).text);
+    else if (clocks.steps > 0)
+        dt_text_add(out, "device step %s by the devices' own clocks, the host's has %s more\n",
+                    dt_figure_of(clocks.device_seconds).text,
+                    dt_figure_of(clocks.excess_seconds).text);
     if (report->telemetry != NULL) {
         dt_text_add(out, "devices     while it ran");
         add_range(report->telemetry, "sm_mhz", 1, "MHz", out);
@@ -80,9 +82,9 @@ void dt_device_report_warnings(const struct dt_result *result, struct dt_text *o
     json_decref(reasons);
     if (clocks.disagree)
         dt_text_add(out,
-                    "warning: the clocks of host and device disagree: a step takes %.3g us more "
+                    "warning: the clocks of host and device disagree: a step takes %s more "
                     "by the host's (%.2g %%)\n",
-                    clocks.excess_seconds * 1e6,
+                    dt_figure_of(clocks.excess_seconds).text,
                     100 * clocks.excess_seconds / clocks.device_seconds);
     if (memory.full)
         dt_text_add(out, "warning: %.3g %% of a device's memory were in use: little is left\n",

@@ -2,6 +2,7 @@
 #include "tuner/session/session.h"
 
 #include "base/clock.h"
+#include "base/figures.h"
 #include "tuner/session/doubts.h"
 #include "tuner/session/explore.h"
 #include "tuner/session/finals.h"
@@ -95,8 +96,9 @@ static dt_status verdict_status(struct dt_session *session)
     if (!any)
         return time_status(session, failed, any);
     if (session->limit_broken)
-        return dt_fail(DT_EINFEASIBLE, "none of the %d plans tried keeps --max-latency %.4g ms",
-                       session->count, (double)session->job->max_latency_ns * 1e-6);
+        return dt_fail(DT_EINFEASIBLE, "none of the %d plans tried keeps --max-latency, %s",
+                       session->count,
+                       dt_figure_of((double)session->job->max_latency_ns * 1e-9).text);
     DT_TRY(doubt_status(session));
     return dt_session_provisional(session) ? time_status(session, failed, any) : DT_OK;
 }

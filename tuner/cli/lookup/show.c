@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/lookup/show.h"
 
+#include "base/figures.h"
 #include "db/engines/engines.h"
 #include "tuner/cli/print.h"
 #include "tuner/cli/words.h"
@@ -50,14 +51,6 @@ static const char *where(const struct dt_answer *answer)
     return answer->tier == DT_TIER_EXACT ? "" : ", where it was measured";
 }
 
-static void add_milliseconds(double ns, struct dt_text *out)
-{
-    if (ns >= 1e9)
-        dt_text_add(out, "%.4g s", ns * 1e-9);
-    else
-        dt_text_add(out, "%.4g ms", ns * 1e-6);
-}
-
 static bool is_whole(const struct dt_answer *answer)
 {
     const struct dt_image_time *image = &answer->measured.image;
@@ -70,7 +63,7 @@ static void add_time(const struct dt_answer *answer, struct dt_text *out)
     if (median_ns <= 0)
         return;
     dt_text_add(out, "  %-9s ", "time");
-    add_milliseconds((double)median_ns, out);
+    dt_figure_time((double)median_ns * 1e-9, out);
     if (is_whole(answer))
         dt_text_add(out, " an image of %d steps, with text encoder and VAE%s\n",
                     answer->measured.image.steps, where(answer));
@@ -86,11 +79,11 @@ static void add_image(const struct dt_answer *answer, struct dt_text *out)
     if (!image->known || step_ns <= 0 || is_whole(answer))
         return;
     dt_text_add(out, "  %-9s ", "image");
-    add_milliseconds((double)dt_image_ns(image, step_ns, batch), out);
+    dt_figure_time((double)dt_image_ns(image, step_ns, batch) * 1e-9, out);
     dt_text_add(out, ": %d steps", image->steps);
     if (image->text_and_vae_ns > 0) {
         dt_text_add(out, " and ");
-        add_milliseconds((double)image->text_and_vae_ns, out);
+        dt_figure_time((double)image->text_and_vae_ns * 1e-9, out);
         dt_text_add(out, " of text encoder and VAE");
         if (image->source != NULL)
             dt_text_add(out, " (%s)", image->source);

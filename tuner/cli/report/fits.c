@@ -198,8 +198,8 @@ static void add_exchange(const json_t *fit, struct dt_text *out)
     dt_text_add(out, "%s%s: ", where != NULL ? ", with " : "", where != NULL ? where : "");
     if (add_reason(fit, out))
         return;
-    dt_text_add(out, "latency %.3g us (+- %.2g), bandwidth %.3g GB/s (+- %.2g)", alpha * 1e6,
-                at(fit, "alpha_error") * 1e6, at(fit, "bytes_per_second") * 1e-9,
+    dt_text_add(out, "latency %s (+- %s), bandwidth %.3g GB/s (+- %.2g)", dt_figure_of(alpha).text,
+                dt_figure_of(at(fit, "alpha_error")).text, at(fit, "bytes_per_second") * 1e-9,
                 at(fit, "bytes_per_second_error") * 1e-9);
     begin_words(fit, "sizes", out);
     dt_text_add(out, "an empty exchange takes ");
@@ -219,8 +219,8 @@ static void add_ranks(const json_t *fit, struct dt_text *out)
     dt_text_add(out, "scaling     ");
     if (add_reason(fit, out))
         return;
-    dt_text_add(out, "%.4g ms x (s + (1 - s) / ranks), serial part s = %.3g (+- %.2g)",
-                at(fit, "one_rank_seconds") * 1e3, serial, at(fit, "serial_error"));
+    dt_text_add(out, "%s x (s + (1 - s) / ranks), serial part s = %.3g (+- %.2g)",
+                dt_figure_of(at(fit, "one_rank_seconds")).text, serial, at(fit, "serial_error"));
     begin_words(fit, "rank counts", out);
     dt_text_add(out, "Amdahl: %.3g %% of the step does not get faster with more ranks",
                 100 * serial);
@@ -236,9 +236,10 @@ static void add_batch(const json_t *fit, struct dt_text *out)
     dt_text_add(out, "batch       ");
     if (add_reason(fit, out))
         return;
-    dt_text_add(out, "%.4g ms (+- %.2g) + %.4g ms (+- %.2g) an image", fixed * 1e3,
-                at(fit, "seconds_error") * 1e3, at(fit, "seconds_per_image") * 1e3,
-                at(fit, "seconds_per_image_error") * 1e3);
+    dt_text_add(out, "%s (+- %s) + %s (+- %s) an image", dt_figure_of(fixed).text,
+                dt_figure_of(at(fit, "seconds_error")).text,
+                dt_figure_of(at(fit, "seconds_per_image")).text,
+                dt_figure_of(at(fit, "seconds_per_image_error")).text);
     begin_words(fit, "batches", out);
     dt_text_add(out, "each image adds ");
     dt_figure_time(at(fit, "seconds_per_image"), out);

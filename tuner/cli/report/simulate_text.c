@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/report/simulate.h"
 
+#include "base/figures.h"
+
 static double real(const json_t *object, const char *key)
 {
     return json_number_value(json_object_get(object, key));
@@ -29,7 +31,8 @@ static void add_head(const json_t *object, struct dt_text *out)
     if (dt_json_text_at(object, "prior")[0] != '\0')
         dt_text_add(out, ", with %s as prior", dt_json_text_at(object, "prior"));
     const json_t *seconds = json_object_get(object, "seconds");
-    dt_text_add(out, "; they took %.4g s where they were recorded\n\n", real(seconds, "mean"));
+    dt_text_add(out, "; they took %s where they were recorded\n\n",
+                dt_figure_of(real(seconds, "mean")).text);
 }
 
 void dt_report_simulation_text(const json_t *object, struct dt_text *out)
@@ -55,9 +58,11 @@ void dt_report_simulation_text(const json_t *object, struct dt_text *out)
             dt_text_add(out, ", half of them by evaluation %.4g", real(row, "median_evals"));
         dt_text_add(out, "\n");
     }
-    dt_text_add(out, "ask + tell         %.3g ms median, %.3g ms at most, of processor time\n",
-                real(times, "median"), real(times, "max"));
+    dt_text_add(out, "ask + tell         %s median, %s at most, of processor time\n",
+                dt_figure_of(1e-3 * real(times, "median")).text,
+                dt_figure_of(1e-3 * real(times, "max")).text);
     if (real(times, "refits") > 0)
-        dt_text_add(out, "refits             %.0f, %.3g ms median, %.3g ms at most\n",
-                    real(times, "refits"), real(times, "refit_median"), real(times, "refit_max"));
+        dt_text_add(out, "refits             %.0f, %s median, %s at most\n", real(times, "refits"),
+                    dt_figure_of(1e-3 * real(times, "refit_median")).text,
+                    dt_figure_of(1e-3 * real(times, "refit_max")).text);
 }

@@ -164,8 +164,9 @@ void dt_roofline_text(const json_t *roofline, struct dt_text *out)
     }
     if (!json_is_true(json_object_get(roofline, "identity")))
         dt_text_add(out,
-                    "warning: the phases add up to %.4g ms, %.3g %% off the %.4g ms of the same "
-                    "steps by the host's clock\n",
-                    at(roofline, "sum_seconds") * 1e3, 100 * at(roofline, "identity_error"),
-                    at(roofline, "host_seconds") * 1e3);
+                    "warning: the phases add up to %s, %.3g %% off the %s of the same steps by the "
+                    "host's clock\n",
+                    dt_figure_of(at(roofline, "sum_seconds")).text,
+                    100 * at(roofline, "identity_error"),
+                    dt_figure_of(at(roofline, "host_seconds")).text);
 }
