@@ -2,17 +2,15 @@
 /* Depth and NUL are checked by a scan of the bytes before they are parsed: a deep tree would hurt whoever walks it
  * later. */
 #include "base/json_int.h"
+#include "base/read.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static dt_status check_shape(const char *text, size_t size, size_t values, const char *what)
 {
@@ -63,42 +61,15 @@ dt_status dt_json_parse(const char *text, size_t size, const char *what, json_t 
     return dt_json_parse_within(text, size, limits, what, root);
 }
 
-static dt_status read_all(int fd, size_t most, const char *name, struct dt_text *text)
-{
-    char block[65536];
-    for (;;) {
-        ssize_t got = read(fd, block, sizeof block);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return dt_fail(DT_EIO, "cannot read %s: %s", name, strerror(errno));
-        if (got == 0)
-            return dt_text_status(text);
-        dt_text_add_bytes(text, block, (size_t)got);
-        if (text->size > most)
-            return dt_fail(DT_EUSAGE, "%s is larger than the %zu bytes allowed", name, most);
-    }
-}
-
 dt_status dt_json_read_within(const char *path, struct dt_json_limits limits, const char *what,
                               json_t **root)
 {
     struct dt_text name = {0}, text = {0};
-    struct stat info;
-    dt_status status = DT_OK;
     dt_text_add(&name, "%s %s", what, path);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &info) != 0)
-        status = dt_fail(DT_EIO, "cannot read %s: %s", dt_text_at(&name), strerror(errno));
-    else if (!S_ISREG(info.st_mode))
-        status = dt_fail(DT_EIO, "cannot read %s: it is not a regular file", dt_text_at(&name));
-    else
-        status = read_all(fd, limits.bytes, dt_text_at(&name), &text);
+    dt_status status = dt_read_text(path, dt_text_at(&name), limits.bytes, &text);
     if (status == DT_OK)
         status =
             dt_json_parse_within(dt_text_at(&text), text.size, limits, dt_text_at(&name), root);
-    if (fd >= 0)
-        close(fd);
     dt_text_fini(&name);
     dt_text_fini(&text);
     return status;
@@ -153,34 +124,50 @@ dt_status dt_json_bool(const json_t *object, const char *what, const char *key, 
     return DT_OK;
 }
 
-dt_status dt_json_string(const json_t *object, const char *what, const char *key, const char **out)
+/* A field of a type of Jansson's. */
+static dt_status typed(const json_t *object, const char *what, const char *key, json_type type,
+                       const char *a_type, json_t **out)
 {
     json_t *value;
     DT_TRY(field(object, what, key, &value));
-    if (!json_is_string(value))
-        return dt_fail(DT_EUSAGE, "%s: '%s' is not a string", what, key);
+    if (json_typeof(value) != type)
+        return dt_fail(DT_EUSAGE, "%s: '%s' is not %s", what, key, a_type);
+    *out = value;
+    return DT_OK;
+}
+
+dt_status dt_json_string(const json_t *object, const char *what, const char *key, const char **out)
+{
+    json_t *value = NULL;
+    DT_TRY(typed(object, what, key, JSON_STRING, "a string", &value));
     *out = json_string_value(value);
     return DT_OK;
 }
 
 dt_status dt_json_array(const json_t *object, const char *what, const char *key, json_t **out)
 {
-    json_t *value;
-    DT_TRY(field(object, what, key, &value));
-    if (!json_is_array(value))
-        return dt_fail(DT_EUSAGE, "%s: '%s' is not an array", what, key);
-    *out = value;
-    return DT_OK;
+    return typed(object, what, key, JSON_ARRAY, "an array", out);
 }
 
 dt_status dt_json_object(const json_t *object, const char *what, const char *key, json_t **out)
 {
-    json_t *value;
-    DT_TRY(field(object, what, key, &value));
-    if (!json_is_object(value))
-        return dt_fail(DT_EUSAGE, "%s: '%s' is not an object", what, key);
-    *out = value;
-    return DT_OK;
+    return typed(object, what, key, JSON_OBJECT, "an object", out);
+}
+
+bool dt_json_contains(const json_t *list, const json_t *value)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_equal(json_array_get(list, i), value))
+            return true;
+    return false;
+}
+
+json_t *dt_json_named(const json_t *list, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(dt_json_text_at(json_array_get(list, i), "name"), name) == 0)
+            return json_array_get(list, i);
+    return NULL;
 }
 
 bool dt_json_has(const json_t *object, const char *key)

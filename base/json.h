@@ -56,6 +56,10 @@ bool dt_json_has(const json_t *object, const char *key);
 /* The text of a field, borrowed; "" where there is none. */
 const char *dt_json_text_at(const json_t *object, const char *key);
 
+/* The list has an equal value; the object of a list whose "name" it is, borrowed, or NULL. */
+bool dt_json_contains(const json_t *list, const json_t *value);
+json_t *dt_json_named(const json_t *list, const char *name);
+
 /* DT_EUSAGE when the object has a key that is not in the NULL-ended list; names it and the nearest known key. */
 dt_status dt_json_only(const json_t *object, const char *what,
                        const char *const known[]) DT_MUST_CHECK;

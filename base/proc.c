@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/proc.h"
 
+#include "base/read.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -38,11 +40,7 @@ bool dt_proc_read(pid_t pid, struct dt_proc *proc)
 {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    size_t size = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file != NULL)
-        fclose(file);
-    text[size] = '\0';
+    (void)dt_read_head(path, text, sizeof text);
     proc->pid = pid;
     return parse(text, proc);
 }

@@ -20,6 +20,8 @@ import sys
 import tempfile
 import time
 
+from worker import Worker
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 QUICK = "--quick" in sys.argv[1:]
 BUILD = os.path.abspath(next((word for word in sys.argv[1:] if not word.startswith("-") and ":" not in word), ROOT + "/build/release"))
@@ -115,7 +117,7 @@ def preset(name):
         return json.load(file)
 
 
-class Group:
+class Group(Worker):
     """One running worker group, started with the words docs/protocol.md names; the program itself is dittune-worker."""
 
     def __init__(self, ranks, network, size, dtype="float32"):
@@ -124,27 +126,10 @@ class Group:
             words = ["mpirun", "-np", str(ranks), "--bind-to", "none", "--oversubscribe"] + words
         environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", TMPDIR=FOLDER,
                            HWLOC_HIDE_ERRORS="2")
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                        env=environment)
+        super().__init__(words, env=environment)
         workload = dict(network=network, height=size // 8, width=size // 8, guidance=True, dtype=dtype, seed=1, sampler_steps=50)
         self.ask(op="hello", protocol=1, ranks=ranks, workload=workload)
         self.ready = self.hear()
-
-    def hear(self):
-        while True:
-            line = self.process.stdout.readline()
-            if not line:
-                raise RuntimeError("the worker ended")
-            message = json.loads(line)
-            if message["op"] == "failed":
-                raise RuntimeError(message["say"])
-            if message["op"] != "heartbeat":
-                return message
-
-    def ask(self, **message):
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        self.process.stdin.flush()
-        return self.hear()
 
     def prepare(self, plan):
         return self.ask(op="prepare", plan=plan, seed=1)["handle"]

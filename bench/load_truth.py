@@ -20,6 +20,8 @@ import sys
 import tempfile
 import threading
 
+from worker import Worker
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 T95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 11: 2.201, 15: 2.131}
 
@@ -45,30 +47,15 @@ class Busy(threading.Thread):
         self.join()
 
 
-class Start:
+class Start(Worker):
     """A fresh worker with one plan resident."""
 
     def __init__(self, words, hello, plan):
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        super().__init__(words)
         self.ask(op="hello", **{**hello, "ranks": plan.get("ranks", 1)})
         self.hear()  # ready
         self.handle = self.ask(op="prepare", plan=plan, seed=1, verify={"projections": 16, "seed": 7})["handle"]
         self.run(3)
-
-    def hear(self):
-        while True:
-            line = self.process.stdout.readline()
-            if not line:
-                raise RuntimeError("the worker ended")
-            message = json.loads(line)
-            if message["op"] == "failed":
-                raise RuntimeError(message["say"])
-            if message["op"] != "heartbeat":
-                return message
-
-    def ask(self, **message):
-        print(json.dumps(message), file=self.process.stdin, flush=True)
-        return self.hear()
 
     def run(self, n):
         return [max(step) * 1e-9 for step in self.ask(op="run", handle=self.handle, n=n, mode="measure")["ns"]]

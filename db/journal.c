@@ -2,6 +2,7 @@
 #include "db/journal.h"
 
 #include "base/clock.h"
+#include "base/read.h"
 #include "base/replace.h"
 #include "base/rng.h"
 #include "db/file_int.h"
@@ -309,36 +310,32 @@ static dt_status feed(struct reader *reader, const char *bytes, size_t size)
     return DT_OK;
 }
 
-static dt_status read_lines(int fd, const char *path, struct reader *reader)
+static dt_status read_lines(int fd, const char *name, struct reader *reader)
 {
     char block[65536];
+    size_t size;
     for (;;) {
-        ssize_t got = read(fd, block, sizeof block);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return dt_fail(DT_EIO, "cannot read the journal %s: %s", path, strerror(errno));
-        if (got == 0) {
+        DT_TRY(dt_read_block(fd, name, block, sizeof block, &size));
+        if (size == 0) {
             reader->last = true;
             return end_line(reader);
         }
-        DT_TRY(feed(reader, block, (size_t)got));
+        DT_TRY(feed(reader, block, size));
     }
 }
 
 static dt_status read_file(const char *path, struct reader *reader)
 {
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    dt_status status = DT_OK;
-    if (fd < 0 || fstat(fd, &info) != 0)
-        status = dt_fail(DT_EIO, "cannot read the journal %s: %s", path, strerror(errno));
-    else if (!S_ISREG(info.st_mode))
-        status = dt_fail(DT_EIO, "cannot read the journal %s: it is not a regular file", path);
-    else
-        status = read_lines(fd, path, reader);
-    if (fd >= 0)
+    struct dt_text name = {0};
+    int fd;
+    size_t bytes;
+    dt_text_add(&name, "the journal %s", path);
+    dt_status status = dt_read_open(path, dt_text_at(&name), &fd, &bytes);
+    if (status == DT_OK) {
+        status = read_lines(fd, dt_text_at(&name), reader);
         close(fd);
+    }
+    dt_text_fini(&name);
     dt_text_fini(&reader->line);
     return status;
 }

@@ -33,11 +33,6 @@ dt_status dt_tier_find(const char *what, const char *name, enum dt_tier *tier)
                    what, name);
 }
 
-static dt_status no_memory(void)
-{
-    return dt_fail(DT_ENOMEM, "out of memory while looking up a plan");
-}
-
 void dt_found_free(struct dt_found *found)
 {
     if (found == NULL)
@@ -147,13 +142,13 @@ dt_status dt_answer_of_entry(const struct dt_query *query, const struct dt_match
     if (made == NULL) {
         json_decref(fitted->plan);
         dt_text_fini(&reason);
-        return no_memory();
+        return dt_lookup_no_memory();
     }
     made->plan = fitted->plan;
     made->stale_reasons = dt_stale_reasons(query, json_object_get(entry, "fingerprint"));
     if (!take_reason(&reason, refusals, made) || made->stale_reasons == NULL) {
         dt_found_free(made);
-        return no_memory();
+        return dt_lookup_no_memory();
     }
     made->stored_ns = match->stored_ns;
     describe(match, entry, fitted->refit, &made->answer);
@@ -171,7 +166,7 @@ dt_status dt_answer_without(const struct dt_query *query, json_t *plan, json_t *
     if (made == NULL) {
         json_decref(plan);
         json_decref(hint);
-        return no_memory();
+        return dt_lookup_no_memory();
     }
     dt_text_add(&reason, "nothing that fits was measured on this hardware");
     for (int i = 0; plan != NULL && i < DT_DEGREES; i++)
@@ -184,7 +179,7 @@ dt_status dt_answer_without(const struct dt_query *query, json_t *plan, json_t *
     made->stale_reasons = json_array();
     if (!take_reason(&reason, refusals, made) || made->stale_reasons == NULL) {
         dt_found_free(made);
-        return no_memory();
+        return dt_lookup_no_memory();
     }
     made->answer.tier = tier;
     made->answer.evidence = tiers[tier].evidence;

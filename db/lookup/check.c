@@ -158,7 +158,7 @@ static dt_status to_json(const struct dt_space *rules, const int64_t values[],
     DT_TRY(dt_space_locate(rules, values, &point));
     fitted->plan = dt_point_json(rules, &point);
     if (fitted->plan == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory while looking up a plan");
+        return dt_lookup_no_memory();
     return DT_OK;
 }
 
@@ -191,8 +191,7 @@ static dt_status fit(const struct dt_query *query, const struct dt_space *rules,
     DT_TRY(check_limits(query, rules, entry, values));
     if (is_measured_default(match, entry)) {
         fitted->plan = json_deep_copy(json_object_get(entry, "plan"));
-        return fitted->plan != NULL ? DT_OK
-                                    : dt_fail(DT_ENOMEM, "out of memory while looking up a plan");
+        return fitted->plan != NULL ? DT_OK : dt_lookup_no_memory();
     }
     return to_json(rules, values, fitted);
 }

@@ -43,7 +43,7 @@ static void free_note(struct dt_snapshot_note *base)
     free(note);
 }
 
-static dt_status no_memory(void)
+dt_status dt_lookup_no_memory(void)
 {
     return dt_fail(DT_ENOMEM, "out of memory while looking up a plan");
 }
@@ -57,7 +57,7 @@ static dt_status note_of(const struct dt_snapshot *snapshot, long line, struct n
         const char *text = dt_snapshot_line(snapshot, line, &size);
         struct note *made = calloc(1, sizeof *made);
         if (made == NULL)
-            return no_memory();
+            return dt_lookup_no_memory();
         made->base.free = free_note;
         dt_status status = dt_head_read(text, size, &made->head);
         if (status == DT_ENOMEM) {
@@ -159,7 +159,7 @@ static dt_status answer_kept(const struct dt_snapshot *snapshot, const struct dt
         const struct dt_found *kept = note != NULL ? find_kept(note, asked) : NULL;
         if (kept != NULL && dt_stale_by_age(query, kept->stored_ns) == kept->aged) {
             *found = dt_answer_lend(kept, query);
-            return *found != NULL ? DT_OK : no_memory();
+            return *found != NULL ? DT_OK : dt_lookup_no_memory();
         }
     }
     return DT_OK;
@@ -195,7 +195,7 @@ static dt_status keep_and_lend(const struct dt_snapshot *snapshot, const struct 
     if (find_kept(note, &query->asked) != NULL || !keep(note, &query->asked, made))
         return DT_OK;
     *found = dt_answer_lend(made, query);
-    return *found != NULL ? DT_OK : no_memory();
+    return *found != NULL ? DT_OK : dt_lookup_no_memory();
 }
 
 /* The entry with the query's id. *found stays NULL when it is missing or refused. */
@@ -265,7 +265,7 @@ static dt_status by_rule(const struct dt_query *query, json_t **plan)
         return DT_OK;
     DT_TRY(status);
     *plan = dt_point_json(query->asked.rules, &point);
-    return *plan != NULL ? DT_OK : no_memory();
+    return *plan != NULL ? DT_OK : dt_lookup_no_memory();
 }
 
 /* The best plan of other hardware, as a hint if it is feasible here; matches of tier none come last, nearest first. */
@@ -291,7 +291,7 @@ static dt_status hint_of(const struct dt_snapshot *snapshot, const struct dt_que
                           json_object_get(json_object_get(entry, "fingerprint"), "hard"), "device"),
                       "reason", dt_text_at(&reason));
         dt_text_fini(&reason);
-        return *hint != NULL ? DT_OK : no_memory();
+        return *hint != NULL ? DT_OK : dt_lookup_no_memory();
     }
     return DT_OK;
 }

@@ -21,6 +21,8 @@
     "unknown"              /* of "devices" in a hard fingerprint, as tuner/machine writes it */
 #define DT_PIXELS_A_CELL 8 /* image pixels of a latent pixel, along a side */
 
+dt_status dt_lookup_no_memory(void);
+
 /* What a question about a foreign worker's plan leaves open. */
 struct dt_any {
     bool worker; /* its name, its workload, and the parts of the job that were not asked for */

@@ -35,11 +35,6 @@ struct candidates {
     size_t count;
 };
 
-static dt_status no_memory(void)
-{
-    return dt_fail(DT_ENOMEM, "out of memory while looking up a plan");
-}
-
 static void add_value(const json_t *value, struct dt_text *out)
 {
     if (json_is_string(value))
@@ -102,7 +97,7 @@ static dt_status list_values(const struct trait *trait, const struct candidates 
     bool failed = value.failed || other.failed || out->failed;
     dt_text_fini(&value);
     dt_text_fini(&other);
-    return failed ? no_memory() : DT_OK;
+    return failed ? dt_lookup_no_memory() : DT_OK;
 }
 
 /* Tuned with settings that change the output: an answer only to who asks for such. */
@@ -118,7 +113,7 @@ static dt_status gather(const struct dt_snapshot *snapshot, const struct dt_aske
     size_t lines = dt_snapshot_count(snapshot);
     candidates->at = calloc(lines + 1, sizeof *candidates->at);
     if (candidates->at == NULL)
-        return no_memory();
+        return dt_lookup_no_memory();
     for (size_t i = 0; i < lines; i++) {
         const struct dt_head *head = NULL;
         DT_TRY(dt_lookup_head(snapshot, asked, (long)i, &head));

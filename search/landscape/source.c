@@ -2,10 +2,10 @@
 /* The only user of zlib, whose reader also reads plain files. */
 #include "search/landscape/table.h"
 
+#include "base/read.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -40,21 +40,15 @@ static dt_status read_all(gzFile file, const char *path, size_t most, struct dt_
 
 dt_status dt_source_bytes(const char *path, struct dt_text *bytes)
 {
-    struct stat info;
-    gzFile file = NULL;
-    dt_status status = DT_OK;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &info) != 0)
-        status = dt_fail(DT_EIO, "cannot read %s: %s", path, strerror(errno));
-    else if (!S_ISREG(info.st_mode))
-        status = dt_fail(DT_EIO, "cannot read %s: it is not a regular file", path);
-    else if ((file = gzdopen(fd, "rb")) == NULL)
-        status = dt_fail(DT_ENOMEM, "out of memory while reading %s", path);
-    else
-        status = read_all(file, path, TIMES_MOST * (size_t)info.st_size + SMALL, bytes);
-    if (file != NULL)
-        gzclose(file);
-    else if (fd >= 0)
+    int fd;
+    size_t packed;
+    DT_TRY(dt_read_open(path, path, &fd, &packed));
+    gzFile file = gzdopen(fd, "rb");
+    if (file == NULL) {
         close(fd);
+        return dt_fail(DT_ENOMEM, "out of memory while reading %s", path);
+    }
+    dt_status status = read_all(file, path, TIMES_MOST * packed + SMALL, bytes);
+    gzclose(file);
     return status;
 }

@@ -21,7 +21,7 @@ dt_status dt_block_init(struct dt_block *block, const struct dt_terms *terms, in
     if (made)
         return DT_OK;
     dt_block_fini(block);
-    return dt_fail(DT_ENOMEM, "out of memory while enumerating a space of plans");
+    return dt_diagram_no_memory();
 }
 
 void dt_block_fini(struct dt_block *block)

@@ -82,7 +82,7 @@ dt_status dt_diagram_finish(struct dt_diagram *diagram)
     bool exact = true;
     for (int depth = diagram->layer_count - 1; depth >= 0; depth--)
         if (!weigh(diagram, depth, &exact))
-            return dt_fail(DT_ENOMEM, "out of memory while enumerating a space of plans");
+            return dt_diagram_no_memory();
     diagram->weight = weight_of(diagram, 0, 0);
     diagram->count = exact ? (int64_t)diagram->layers[0].counts[0] : -1;
     return DT_OK;

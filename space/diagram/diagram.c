@@ -13,7 +13,7 @@ struct builder {
     struct dt_diagram *diagram;
 };
 
-static dt_status no_memory(void)
+dt_status dt_diagram_no_memory(void)
 {
     return dt_fail(DT_ENOMEM, "out of memory while enumerating a space of plans");
 }
@@ -157,7 +157,7 @@ static dt_status build(struct builder *builder, const int order[], const bool ru
     builder->roots = calloc((size_t)builder->terms.root_count + 1, sizeof *builder->roots);
     builder->diagram = calloc(1, sizeof *builder->diagram);
     if (builder->stamps == NULL || builder->roots == NULL || builder->diagram == NULL)
-        return no_memory();
+        return dt_diagram_no_memory();
     DT_TRY(decide_constants(builder, &hold));
     if (!hold || space->axis_count == 0)
         return DT_OK;

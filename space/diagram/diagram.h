@@ -33,6 +33,8 @@ struct dt_diagram {
     int64_t count;                       /* -1: exceeds 62 bits */
 };
 
+dt_status dt_diagram_no_memory(void);
+
 /* Limits of building a diagram; one operation on one value is one unit of work. */
 struct dt_bound {
     int64_t work, edges;

@@ -52,7 +52,7 @@ static dt_status init_step(struct dt_join *join, int count, int n, const uint16_
 {
     join->allowed = calloc((size_t)count, sizeof *join->allowed);
     if (join->allowed == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory while enumerating a space of plans");
+        return dt_diagram_no_memory();
     for (int i = 0; i < n; i++)
         join->allowed[picks[i]] = true;
     return DT_OK;
@@ -75,7 +75,7 @@ dt_status dt_join_init(struct dt_join *join, const struct dt_task *task, struct 
     join->n = block->n;
     join->matches = malloc((size_t)block->n * sizeof *join->matches + 1);
     if (join->matches == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory while enumerating a space of plans");
+        return dt_diagram_no_memory();
     const int64_t *keys = dt_block_values(block, term);
     for (int i = 0; i < block->n; i++)
         join->matches[i] = (struct dt_layer_match){.key = keys[i], .pick = picks[i]};

@@ -29,11 +29,6 @@ struct run {
     bool for_keys[DT_SLOTS_MAX];  /* numbers used for those of the next node */
 };
 
-static dt_status no_memory(void)
-{
-    return dt_fail(DT_ENOMEM, "out of memory while enumerating a space of plans");
-}
-
 /* The caller tries another order, or reports the error. */
 static dt_status too_much(void)
 {
@@ -84,7 +79,7 @@ static dt_status init(struct run *run)
     for (int i = 0; made && i < task->to->slots; i++)
         made = (run->keys[i] = malloc(room * sizeof *run->keys[i])) != NULL;
     if (!made)
-        return no_memory();
+        return dt_diagram_no_memory();
     DT_TRY(dt_block_init(&run->block, task->terms, (int)room));
     run->block.sources[task->terms->axis_terms[task->axis]] = run->values;
     for (int i = 0; i < task->from->slots; i++)
@@ -203,7 +198,7 @@ static dt_status share(struct run *run)
     layer->values = malloc((size_t)run->allowed_count * sizeof *layer->values + 1);
     layer->children = malloc((size_t)from->count * sizeof *layer->children + 1);
     if (layer->values == NULL || layer->children == NULL)
-        return no_memory();
+        return dt_diagram_no_memory();
     memcpy(layer->values, run->allowed, (size_t)run->allowed_count * sizeof *layer->values);
     for (int k = 0; k < run->task->to->slots; k++)
         columns[k] = from->values[run->from_slot[k]];
@@ -288,7 +283,7 @@ static dt_status run_blocks(struct run *run)
     DT_TRY(dt_join_init(&run->join, task, &run->block, run->allowed));
     layer->begin = calloc((size_t)layer->nodes + 1, sizeof *layer->begin);
     if (layer->begin == NULL)
-        return no_memory();
+        return dt_diagram_no_memory();
     for (uint32_t node = 0; node < layer->nodes; node++) {
         n = append(run, node, n);
         run->block.work += 4;

@@ -10,11 +10,6 @@
 enum { FIRST = 1024 };
 static const uint64_t BYTES_MAX = 128 << 20; /* limit for the numbers of a layer's nodes */
 
-static dt_status no_memory(void)
-{
-    return dt_fail(DT_ENOMEM, "out of memory while enumerating a space of plans");
-}
-
 void dt_nodes_fini(struct dt_nodes *nodes)
 {
     for (int i = 0; i < nodes->slots; i++)
@@ -46,7 +41,7 @@ dt_status dt_merge_init(struct dt_layer_merge *merge, const struct dt_terms *ter
     merge->direct = merge->packed && size <= 4 * (uint64_t)pairs + FIRST && size <= 1 << 24;
     merge->size = merge->direct ? size : FIRST;
     merge->table = calloc(merge->size, sizeof *merge->table);
-    return merge->table != NULL ? DT_OK : no_memory();
+    return merge->table != NULL ? DT_OK : dt_diagram_no_memory();
 }
 
 void dt_merge_fini(struct dt_layer_merge *merge)
@@ -137,7 +132,7 @@ dt_status dt_merge_find(struct dt_layer_merge *merge, const int64_t *const colum
     for (int i = 0; i < n; i++) {
         uint64_t word = word_of(merge, columns, i);
         if (!merge->direct && 2 * (uint64_t)merge->nodes->count >= merge->size && !rehash(merge))
-            return no_memory();
+            return dt_diagram_no_memory();
         uint64_t at = merge->direct ? word : mix(word) & (merge->size - 1);
         while (merge->table[at] != 0 && !merge->direct &&
                !same(merge, merge->table[at] - 1, word, columns, i))

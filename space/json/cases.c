@@ -186,14 +186,6 @@ static dt_status add_parameter(const json_t *cases, const char *name, json_t *fa
     return status;
 }
 
-static bool holds(const json_t *cases, const json_t *one)
-{
-    for (size_t i = 0; i < json_array_size(cases); i++)
-        if (json_equal(json_array_get(cases, i), one))
-            return true;
-    return false;
-}
-
 dt_status dt_cases_expand(const json_t *file, const char *what, json_t **root)
 {
     json_t *cases = json_object_get(file, "cases"), *theirs = json_object_get(file, "rules");
@@ -202,7 +194,7 @@ dt_status dt_cases_expand(const json_t *file, const char *what, json_t **root)
     DT_TRY(check_cases(cases, what));
     if (dt_json_has(file, "rules"))
         DT_TRY(dt_json_array(file, what, "rules", &theirs));
-    if (fallback != NULL && !holds(cases, fallback))
+    if (fallback != NULL && !dt_json_contains(cases, fallback))
         return dt_fail(DT_EUSAGE, "%s: 'default' is none of the cases", what);
     if (fallback == NULL)
         fallback = json_array_get(cases, 0);

@@ -4,14 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool holds(const json_t *list, const json_t *value)
-{
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (json_equal(json_array_get(list, i), value))
-            return true;
-    return false;
-}
-
 /* A default that is none of the values is not one: Kernel Tuner does not read it. */
 static dt_status read_parameter(const json_t *row, const char *what, json_t *parameters)
 {
@@ -29,7 +21,7 @@ static dt_status read_parameter(const json_t *row, const char *what, json_t *par
     json_t *parameter = json_pack("{s:s, s:o}", "name", name, "values", values);
     if (parameter == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while reading %s", what);
-    if (holds(values, fallback))
+    if (dt_json_contains(values, fallback))
         json_object_set(parameter, "default", fallback);
     return json_array_append_new(parameters, parameter) == 0
                ? DT_OK

@@ -242,10 +242,7 @@ static json_t *distinct(const json_t *values)
     json_t *made = json_array();
     for (size_t i = 0; i < json_array_size(values); i++) {
         json_t *value = json_array_get(values, i);
-        bool found = false;
-        for (size_t k = 0; k < json_array_size(made) && !found; k++)
-            found = json_equal(json_array_get(made, k), value);
-        if (!found)
+        if (!dt_json_contains(made, value))
             json_array_append(made, value);
     }
     return made;

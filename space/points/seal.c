@@ -12,11 +12,6 @@
 static const struct dt_bound quick = {.work = 60000000, .edges = 4000000},
                              patient = {.work = 600000000, .edges = 16000000};
 
-static dt_status no_memory(void)
-{
-    return dt_fail(DT_ENOMEM, "out of memory while enumerating a space of plans");
-}
-
 static bool has(struct dt_names names, int i)
 {
     return (names.bits[i / 64] >> (i % 64) & 1) != 0;
@@ -134,7 +129,7 @@ static dt_status build(struct dt_space *space, double most, const struct dt_boun
     uint32_t *axes = calloc((size_t)space->rule_count + 1, sizeof *axes);
     int order[DT_AXES_MAX], n = 0;
     if (axes == NULL)
-        return no_memory();
+        return dt_diagram_no_memory();
     for (int i = 0; i < space->rule_count; i++) {
         space->relaxation.kept[i] =
             is_light(&space->rules[i]) || combinations(space, space->rules[i].axes) <= most;
@@ -188,7 +183,7 @@ static dt_status seal(struct dt_space *space)
 {
     DT_TRY(compile(space));
     space->relaxation.kept = calloc((size_t)space->rule_count + 1, sizeof *space->relaxation.kept);
-    return space->relaxation.kept != NULL ? enumerate(space) : no_memory();
+    return space->relaxation.kept != NULL ? enumerate(space) : dt_diagram_no_memory();
 }
 
 /* *never: the condition of an axis holds for no values of those before it. One that cannot be enumerated may hold. */

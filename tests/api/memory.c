@@ -11,14 +11,7 @@
 
 #include "tests/api/session.h"
 #include "tests/lib/dose.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
+#include "tests/lib/sanitized.h"
 
 static long left = -1; /* allocations until one fails; below zero: none fails */
 static bool for_ever;  /* and every one after it */

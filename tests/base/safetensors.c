@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "base/safetensors.h"
+#include "tests/lib/path.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -17,21 +18,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static char path[] = "/tmp/dt-safetensors-XXXXXX";
-
-static int make_path(void **state)
-{
-    (void)state;
-    int fd = mkstemp(path);
-    return fd < 0 ? -1 : close(fd);
-}
-
-static int remove_path(void **state)
-{
-    (void)state;
-    return unlink(path);
-}
 
 static void put(const void *bytes, size_t size)
 {

@@ -18,7 +18,7 @@ static int64_t launches(const struct dt_workload *workload, const struct dt_plan
     struct network_run run = {.workload = workload, .plan = plan, .steps = steps, .out = out};
     dt_fake_cuda_set("devices=4:memory=450m:delay=0:poison=64k:lt=one");
     if (network_run(&run) != DT_OK)
-        fail_msg("%s: %s", network_text(plan, text), run.message);
+        fail_msg("%s: %s", plan_text(plan, text), run.message);
     free(out);
     return dt_fake_cuda_launches(0);
 }

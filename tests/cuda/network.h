@@ -11,6 +11,7 @@
 #include "kernels/staged.h"
 #include "model/family.h"
 #include "tests/kernels/fake_ranks/fake.h"
+#include "tests/kernels/images.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -171,31 +172,6 @@ static inline float *network_baseline(const struct dt_workload *workload, int ba
         abort();
     }
     return out;
-}
-
-/* ||a - b|| / ||b|| of the worst image. */
-static inline double network_error(const float *a, const float *b, int images, int64_t size)
-{
-    double worst = 0.0;
-    for (int i = 0; i < images; i++) {
-        double apart = 0.0, norm = 0.0;
-        for (int64_t e = i * size; e < (i + 1) * size; e++) {
-            apart += ((double)a[e] - (double)b[e]) * ((double)a[e] - (double)b[e]);
-            norm += (double)b[e] * (double)b[e];
-        }
-        double error = sqrt(apart / norm);
-        worst = error > worst || isnan(error) ? error : worst;
-    }
-    return worst;
-}
-
-static inline const char *network_text(const struct dt_plan *plan, char text[512])
-{
-    size_t used = 0;
-    for (int i = 0; i < dt_param_count && used < 512; i++)
-        used += (size_t)snprintf(text + used, 512 - used, "%s=%d ", dt_params[i].name,
-                                 dt_plan_get(plan, i));
-    return text;
 }
 
 #endif

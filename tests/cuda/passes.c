@@ -28,10 +28,10 @@ static void agree(const struct dt_workload *workload, const struct dt_plan *plan
                   const float *baseline)
 {
     char text[512];
-    double error = network_error(out, baseline, plan->batch, network_image(workload));
+    double error = image_error(out, baseline, plan->batch, network_image(workload));
     if (!(error < allowed(workload->dtype)))
         fail_msg("%s %s: relative error %.2e", dt_dtype_text(workload->dtype),
-                 network_text(plan, text), error);
+                 plan_text(plan, text), error);
 }
 
 /* How many of `all` are tried in a data type. */
@@ -47,7 +47,7 @@ static void run(const struct dt_workload *workload, const struct dt_plan *plan, 
     struct network_run run = {
         .workload = workload, .plan = plan, .steps = STEPS, .nccl = nccl, .out = out};
     if (network_run(&run) != DT_OK)
-        fail_msg("%s: %s", network_text(plan, text), run.message);
+        fail_msg("%s: %s", plan_text(plan, text), run.message);
 }
 
 static float *images(const struct dt_workload *workload, int batch)
@@ -133,11 +133,11 @@ static void a_residual_in_bfloat16_adds_its_roundings(void **state)
         for (plan.residual = DT_PLAN_WIDE; plan.residual <= DT_PLAN_NARROW; plan.residual++)
             if (network_run(&runs[plan.residual]) != DT_OK)
                 fail_msg("residual=%d: %s", plan.residual, runs[plan.residual].message);
-        double off = network_error(wide, baseline, 2, size);
-        double error = network_error(narrow, baseline, 2, size);
+        double off = image_error(wide, baseline, 2, size);
+        double error = image_error(narrow, baseline, 2, size);
         print_message("a step is off by %.2e, with a residual in bfloat16 by %.2e\n", off, error);
         assert_true(error < off + most);
-        assert_true(network_error(narrow, wide, 2, size) > 0);
+        assert_true(image_error(narrow, wide, 2, size) > 0);
     }
     free(baseline);
     free(wide);
@@ -194,7 +194,7 @@ static void a_replayed_step_equals_the_step(void **state)
                 if (network_run(&runs[plan.graph]) != DT_OK)
                     fail_msg("graph=%d: %s", plan.graph, runs[plan.graph].message);
             }
-            double error = network_error(replayed, eager, 1, size);
+            double error = image_error(replayed, eager, 1, size);
             if (!(error < allowed((enum dt_dtype)dtype)))
                 fail_msg("replayed: relative error %.2e", error);
         }

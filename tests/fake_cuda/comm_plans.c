@@ -102,14 +102,14 @@ static void run_on(struct sweep *sweep, const struct ranks *kind, struct run *ru
     char text[256];
     memset(sweep->out, 0, WAYS * sweep->bytes);
     if (ranks_run(kind, run->plans[0].ranks, body, run, NULL) != DT_OK)
-        fail_msg("%s: %s and others like it", kind->name, case_text(&run->plans[0], text));
+        fail_msg("%s: %s and others like it", kind->name, plan_text(&run->plans[0], text));
     for (int i = 0; i < run->count; i++)
         if (first != NULL &&
             memcmp((char *)sweep->out + (size_t)i * sweep->bytes, first, sweep->bytes) != 0 &&
-            !(case_error((float *)(void *)((char *)sweep->out + (size_t)i * sweep->bytes), first,
-                         run->plans[i].batch, case_image(&sweep->workload)) < EDGE_ERROR))
+            !(image_error((float *)(void *)((char *)sweep->out + (size_t)i * sweep->bytes), first,
+                          run->plans[i].batch, case_image(&sweep->workload)) < EDGE_ERROR))
             fail_msg("%s: not what it is through the host's memory: %s", kind->name,
-                     case_text(&run->plans[i], text));
+                     plan_text(&run->plans[i], text));
     sweep->plans += run->count;
 }
 
@@ -122,9 +122,9 @@ static void try_degrees(struct sweep *sweep, struct dt_plan plan)
     struct run run = {&sweep->workload, {plan}, 1, sweep->out};
     run_on(sweep, on_one_gpu, &run, NULL);
     memcpy(first, sweep->out, sweep->bytes);
-    double error = case_error(first, sweep->baseline, plan.batch, case_image(&sweep->workload));
+    double error = image_error(first, sweep->baseline, plan.batch, case_image(&sweep->workload));
     if (!(error < 5e-6))
-        fail_msg("%s: relative error %.2e", case_text(&plan, text), error);
+        fail_msg("%s: relative error %.2e", plan_text(&plan, text), error);
     for (int way = 0; way < WAYS; way++) {
         plan.graph = way & 1;
         plan.windows = way >> 1 & 1;

@@ -24,13 +24,13 @@ static void try_plan(struct dt_workload workload, struct dt_plan plan)
     assert_non_null(out);
     struct network_run run = {.workload = &workload, .plan = &plan, .steps = STEPS, .out = out};
     if (network_run(&run) != DT_OK)
-        fail_msg("%s: %s", network_text(&plan, text), run.message);
-    double error = network_error(out, baseline, plan.batch, size);
-    print_message("%s, exponentials off by %d: relative error %.2e\n", network_text(&plan, text),
+        fail_msg("%s: %s", plan_text(&plan, text), run.message);
+    double error = image_error(out, baseline, plan.batch, size);
+    print_message("%s, exponentials off by %d: relative error %.2e\n", plan_text(&plan, text),
                   emu_exponentials, error);
     /* Tolerance of the data type (model/dtype.c); in float32 of the order of sums. */
     if (!(error < (workload.dtype == DT_FLOAT32 ? 5e-6 : dt_dtype_tolerance(workload.dtype))))
-        fail_msg("%s: relative error %.2e", network_text(&plan, text), error);
+        fail_msg("%s: relative error %.2e", plan_text(&plan, text), error);
     free(baseline);
     free(out);
 }

@@ -6,6 +6,7 @@
 #include "kernels/forward.h"
 #include "model/family.h"
 #include "tests/kernels/fake_ranks/fake.h"
+#include "tests/kernels/images.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -99,31 +100,6 @@ static inline dt_status case_run_plan(struct case_run *run, const struct dt_fake
     dt_status status = dt_fake_run(fake, case_body, run, NULL);
     dt_fake_free(fake);
     return status;
-}
-
-/* ||a - b|| / ||b|| of the worst image. */
-static inline double case_error(const float *a, const float *b, int images, int64_t size)
-{
-    double worst = 0.0;
-    for (int i = 0; i < images; i++) {
-        double apart = 0.0, norm = 0.0;
-        for (int64_t e = i * size; e < (i + 1) * size; e++) {
-            apart += ((double)a[e] - (double)b[e]) * ((double)a[e] - (double)b[e]);
-            norm += (double)b[e] * (double)b[e];
-        }
-        double error = sqrt(apart / norm);
-        worst = error > worst || isnan(error) ? error : worst;
-    }
-    return worst;
-}
-
-static inline const char *case_text(const struct dt_plan *plan, char text[256])
-{
-    size_t used = 0;
-    for (int i = 0; i < dt_param_count && used < 256; i++)
-        used += (size_t)snprintf(text + used, 256 - used, "%s=%d ", dt_params[i].name,
-                                 dt_plan_get(plan, i));
-    return text;
 }
 
 #endif

@@ -232,14 +232,14 @@ static void plans_match_float64(void **state)
     network(&ref, image, 980, want);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct dt_plan plan = case_plan(1, rows[i].cfg, rows[i].ulysses, rows[i].ring);
-        char text[256];
+        char text[512];
         plan.chunks = rows[i].chunks;
         plan.overlap = rows[i].overlap;
         struct case_run run = {
             .workload = &workload, .plan = &plan, .weights = weights, .steps = 1, .out = got};
         assert_int_equal(case_run_plan(&run, &(struct dt_fake_options){0}), DT_OK);
         double error = apart(got, want, 2 * PIXELS);
-        print_message("%s: relative error %.2e\n", case_text(&plan, text), error);
+        print_message("%s: relative error %.2e\n", plan_text(&plan, text), error);
         assert_true(error < 1e-5);
         assert_int_equal(run.bytes[0], dt_layout_bytes(&workload, &plan));
     }

@@ -65,10 +65,10 @@ struct sweep {
 
 static void compare(struct sweep *sweep, const struct dt_plan *plan, struct posted ranks[])
 {
-    char text[256];
+    char text[512];
     for (int a = 0; a < plan->ranks; a++) {
         if (strcmp(dt_text_at(&ranks[a].all), dt_text_at(&ranks[0].all)) != 0)
-            fail_msg("%s: rank %d posts %s where rank 0 posts %s", case_text(plan, text), a,
+            fail_msg("%s: rank %d posts %s where rank 0 posts %s", plan_text(plan, text), a,
                      dt_text_at(&ranks[a].all), dt_text_at(&ranks[0].all));
         for (int b = 0; b < a; b++)
             for (int i = 0; i < ranks[a].comms; i++)
@@ -78,7 +78,7 @@ static void compare(struct sweep *sweep, const struct dt_plan *plan, struct post
                     sweep->shared++;
                     if (strcmp(dt_text_at(&ranks[a].of[i]), dt_text_at(&ranks[b].of[j])) != 0)
                         fail_msg("%s: on a comm of both, rank %d posts %s where rank %d posts %s",
-                                 case_text(plan, text), a, dt_text_at(&ranks[a].of[i]), b,
+                                 plan_text(plan, text), a, dt_text_at(&ranks[a].of[i]), b,
                                  dt_text_at(&ranks[b].of[j]));
                 }
     }
@@ -144,14 +144,14 @@ enum { DIRECT = 0, TRIED_RANKS = MOST_RANKS };
 
 static void try_plan(struct sweep *sweep, const struct dt_plan *plan)
 {
-    char text[256];
+    char text[512];
     struct dt_fake *fake = NULL;
     sweep->run = (struct case_run){
         .workload = &sweep->workload, .plan = plan, .steps = 1, .out = sweep->out};
     struct posted ranks[MOST_RANKS];
     assert_int_equal(dt_fake_new(plan->ranks, &(struct dt_fake_options){0}, &fake), DT_OK);
     if (dt_fake_run(fake, body, sweep, NULL) != DT_OK)
-        fail_msg("%s: it does not run", case_text(plan, text));
+        fail_msg("%s: it does not run", plan_text(plan, text));
     for (int i = 0; i < plan->ranks; i++)
         read_order(dt_fake_order(fake, i), &ranks[i]);
     compare(sweep, plan, ranks);

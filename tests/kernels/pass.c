@@ -10,18 +10,11 @@
 
 #include "base/safetensors.h"
 #include "tests/kernels/case.h"
+#include "tests/lib/sanitized.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
 
 #ifndef SANITIZED
 /* The C library calls these for every allocation of the program and its libraries. */

@@ -61,7 +61,7 @@ static void end(struct sweep *sweep)
 
 static void try_plan(struct sweep *sweep, const struct dt_plan *plan)
 {
-    char text[256];
+    char text[512];
     struct case_run run = {.workload = &sweep->workload,
                            .plan = plan,
                            .weights = sweep->weights,
@@ -69,16 +69,16 @@ static void try_plan(struct sweep *sweep, const struct dt_plan *plan)
                            .out = sweep->out};
     dt_status status = case_run_plan(&run, &(struct dt_fake_options){0});
     if (status != DT_OK)
-        fail_msg("%s: %s", case_text(plan, text), dt_message());
-    double error = case_error(sweep->out, sweep->baseline[plan->batch], plan->batch,
-                              case_image(&sweep->workload));
+        fail_msg("%s: %s", plan_text(plan, text), dt_message());
+    double error = image_error(sweep->out, sweep->baseline[plan->batch], plan->batch,
+                               case_image(&sweep->workload));
     if (!(error < (sweep->workload.dtype == DT_FLOAT32 ? 5e-6 : 2e-2)))
-        fail_msg("%s: relative error %.2e", case_text(plan, text), error);
+        fail_msg("%s: relative error %.2e", plan_text(plan, text), error);
     int64_t most = 0;
     for (int i = 0; i < plan->ranks; i++)
         most = run.bytes[i] > most ? run.bytes[i] : most;
     if (most != dt_layout_bytes(&sweep->workload, plan))
-        fail_msg("%s: %lld bytes allocated, %lld predicted", case_text(plan, text), (long long)most,
+        fail_msg("%s: %lld bytes allocated, %lld predicted", plan_text(plan, text), (long long)most,
                  (long long)dt_layout_bytes(&sweep->workload, plan));
     sweep->worst = error > sweep->worst ? error : sweep->worst;
     sweep->plans++;
@@ -217,9 +217,9 @@ static void images_do_not_depend_on_the_batch(void **state)
     struct sweep sweep;
     start(&sweep, case_workload(3, 8, 8, 8));
     int64_t size = case_image(&sweep.workload);
-    assert_true(case_error(sweep.baseline[4], sweep.baseline[1], 1, size) < 5e-6);
-    assert_true(case_error(sweep.baseline[4], sweep.baseline[3], 3, size) < 5e-6);
-    assert_true(case_error(sweep.baseline[4] + size, sweep.baseline[1], 1, size) > 0.1);
+    assert_true(image_error(sweep.baseline[4], sweep.baseline[1], 1, size) < 5e-6);
+    assert_true(image_error(sweep.baseline[4], sweep.baseline[3], 3, size) < 5e-6);
+    assert_true(image_error(sweep.baseline[4] + size, sweep.baseline[1], 1, size) > 0.1);
     sweep.plans = 1;
     end(&sweep);
 }

@@ -42,10 +42,10 @@ static dt_status body(struct dt_comm *comm, void *arg)
 static void run_on(const struct ranks *kind, struct case_run *run)
 {
     struct ranks apart = *kind;
-    char text[256];
+    char text[512];
     apart.gpu = true;
     if (ranks_run(&apart, run->plan->ranks, body, run, NULL) != DT_OK)
-        fail_msg("%s: %s", kind->name, case_text(run->plan, text));
+        fail_msg("%s: %s", kind->name, plan_text(run->plan, text));
 }
 
 static void expect_one_answer(const struct dt_plan *plan)
@@ -54,22 +54,22 @@ static void expect_one_answer(const struct dt_plan *plan)
     size_t size = (size_t)(plan->batch * case_image(&workload)), bytes = size * sizeof(float);
     float *out = ranks_common(3 * bytes), *first = out + size, *baseline = first + size;
     struct dt_plan single = case_plan(1, 1, 1, 1);
-    char text[256];
+    char text[512];
     single.batch = plan->batch;
     struct case_run run = reference(&workload, &single, baseline);
     run_on(&ranks_rows[0], &run);
     run = reference(&workload, plan, first);
     run_on(&ranks_rows[0], &run);
-    double error = case_error(first, baseline, plan->batch, case_image(&workload));
+    double error = image_error(first, baseline, plan->batch, case_image(&workload));
     if (!(error < 5e-6))
-        fail_msg("%s: relative error %.2e", case_text(plan, text), error);
+        fail_msg("%s: relative error %.2e", plan_text(plan, text), error);
     for (int row = 1; row < RANKS_ROWS; row++) {
         memset(out, 0, bytes);
         run = reference(&workload, plan, out);
         run_on(&ranks_rows[row], &run);
         if (memcmp(out, first, bytes) != 0)
             fail_msg("%s: other bits than by %s: %s", ranks_rows[row].name, ranks_rows[0].name,
-                     case_text(plan, text));
+                     plan_text(plan, text));
     }
     munmap(out, 3 * bytes);
 }

@@ -9,25 +9,11 @@
 #include "base/safetensors.h"
 #include "kernels/weights_int.h"
 #include "tests/kernels/case.h"
+#include "tests/lib/path.h"
 
 #include <unistd.h>
 
 enum { MOST = 64 };
-
-static char path[] = "/tmp/dt-weights-XXXXXX";
-
-static int make_path(void **state)
-{
-    (void)state;
-    int fd = mkstemp(path);
-    return fd < 0 ? -1 : close(fd);
-}
-
-static int remove_path(void **state)
-{
-    (void)state;
-    return unlink(path);
-}
 
 /* The seeded tensors of a workload under their names. */
 struct made {

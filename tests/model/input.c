@@ -10,6 +10,7 @@
 #include "model/family.h"
 #include "model/input.h"
 #include "model/tensors.h"
+#include "tests/lib/path.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,21 +30,7 @@ static const struct dt_network network = {.name = "tiny",
                                           .own = {5},
                                           .mlp_ratio = 4.0,
                                           .learn_sigma = true};
-static char path[] = "/tmp/dt-input-XXXXXX";
 static float zeros[FLOATS];
-
-static int make_path(void **state)
-{
-    (void)state;
-    int fd = mkstemp(path);
-    return fd < 0 ? -1 : close(fd);
-}
-
-static int remove_path(void **state)
-{
-    (void)state;
-    return unlink(path);
-}
 
 static void says(const char *sentence)
 {

@@ -11,6 +11,7 @@
 #include "search/bayes/hint.h"
 #include "search/bayes/memory.h"
 #include "search/bayes/vote.h"
+#include "tests/lib/close.h"
 #include "tests/search/cloud.h"
 #include "tests/search/line.h"
 
@@ -19,12 +20,6 @@
 #include <gsl/gsl_randist.h>
 #include <math.h>
 #include <string.h>
-
-#define assert_close(a, b, tolerance)                                                              \
-    do {                                                                                           \
-        if (!(fabs((a) - (b)) <= (tolerance)))                                                     \
-            fail_msg("%s = %.12g, not %.12g", #a, (double)(a), (double)(b));                       \
-    } while (0)
 
 static const struct dt_process_priors priors = {
     .length = {0.7, 1},

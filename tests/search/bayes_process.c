@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "search/bayes/process_int.h"
+#include "tests/lib/close.h"
 #include "tests/search/cloud.h"
 
 #include <gsl/gsl_errno.h>
@@ -16,12 +17,6 @@
 #include <string.h>
 
 enum { DIMS = 4, COUNT = 150, MOST = 100 };
-
-#define assert_close(a, b, tolerance)                                                              \
-    do {                                                                                           \
-        if (!(fabs((a) - (b)) <= (tolerance)))                                                     \
-            fail_msg("%s = %.12g, not %.12g", #a, (double)(a), (double)(b));                       \
-    } while (0)
 
 static const struct dt_process_priors priors = {
     .length = {0.7, 0.8},

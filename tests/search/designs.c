@@ -14,16 +14,7 @@ enum { AXES = 3, VALUES = 32 };
 
 static struct dt_space *make_box(void)
 {
-    struct dt_space *space = NULL;
-    int64_t values[VALUES];
-    for (int i = 0; i < VALUES; i++)
-        values[i] = i;
-    assert_int_equal(dt_space_new(&space), DT_OK);
-    for (int i = 0; i < AXES; i++) {
-        const struct dt_axis axis = {
-            .name = (const char *[]){"a", "b", "c"}[i], .count = VALUES, .values = values};
-        assert_int_equal(dt_space_add_axis(space, &axis), DT_OK);
-    }
+    struct dt_space *space = open_box(AXES, VALUES);
     assert_int_equal(dt_space_seal(space), DT_OK);
     return space;
 }

@@ -11,17 +11,12 @@
 
 #include "base/rng.h"
 #include "search/bayes/importance.h"
+#include "tests/lib/close.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum { AXES = 4, VALUES = 6 };
-
-#define assert_close(a, b, tolerance)                                                              \
-    do {                                                                                           \
-        if (!(fabs((a) - (b)) <= (tolerance)))                                                     \
-            fail_msg("%s = %.12g, not %.12g", #a, (double)(a), (double)(b));                       \
-    } while (0)
 
 static struct dt_space *make_box(int values)
 {

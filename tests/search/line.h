@@ -33,6 +33,22 @@ static inline struct dt_space *make_line(int n)
     return space;
 }
 
+/* Axes a, b, .. of so many values each; not sealed. */
+static inline struct dt_space *open_box(int axes, int n)
+{
+    static const char *const names[] = {"a", "b", "c", "d"};
+    static int64_t values[LINE_MOST];
+    struct dt_space *space = NULL;
+    for (int i = 0; i < n; i++)
+        values[i] = i;
+    assert_int_equal(dt_space_new(&space), DT_OK);
+    for (int i = 0; i < axes; i++) {
+        const struct dt_axis axis = {.name = names[i], .count = n, .values = values};
+        assert_int_equal(dt_space_add_axis(space, &axis), DT_OK);
+    }
+    return space;
+}
+
 static inline struct dt_search *start(const char *name, const struct dt_space *space, uint64_t seed)
 {
     struct dt_search *search = NULL;

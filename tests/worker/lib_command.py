@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
 """dittune-worker-command, asked as the controller asks, for the tests of this folder."""
-import json
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from asked import Asked
 from dittune_test import BUILD, Dittune
 
 t = Dittune(clock="real")
@@ -19,31 +18,16 @@ PLAN = {"ranks": 1, "mode": "$HOME;a", "flag": 0}
 USUAL = ("--space", SPACE, "--time", "regex:took ([0-9.e+-]+) s")
 
 
-class Worker:
+class Worker(Asked):
     """The worker of a command, asked as the controller asks."""
 
     def __init__(self, command, *options, option="--command"):
-        self.process = subprocess.Popen(list(map(str, [WORKER, option, command, *(options or USUAL)])), stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=t.environment, text=True)
+        super().__init__([WORKER, option, command, *(options or USUAL)], t.environment)
         self.hello = self.ask(op="hello", protocol=1, ranks=1, workload=None)
         self.ready = self.hear() if self.hello["op"] == "hello" else None
 
-    def hear(self):
-        while (message := json.loads(self.process.stdout.readline()))["op"] == "heartbeat":
-            pass
-        return message
-
-    def ask(self, **request):
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        return self.hear()
-
     def prepare(self, **plan):
         return self.ask(op="prepare", plan={**PLAN, **plan}, seed=1, verify={"projections": 2, "seed": 1})
-
-    def end(self):
-        self.process.stdin.close()
-        return self.process.wait(60)
 
 
 def prepared(command, *options, **plan):

@@ -2,13 +2,13 @@
 """Real engines in the full dose: where they are installed, a worker asked as the controller asks, and its plans compared."""
 import fcntl
 import itertools
-import json
 import os
 import pathlib
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from asked import Asked
 from dittune_test import BUILD, SOURCE, skip
 
 
@@ -39,33 +39,18 @@ def program(t, name, python, run):
     return path
 
 
-class Worker:
+class Worker(Asked):
     """A worker asked as the controller asks."""
 
     def __init__(self, t, words, model, devices=4, job=None, **how):
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                        text=True, env={**t.environment, **how})
+        super().__init__(words, {**t.environment, **how})
         self.hello = self.ask(op="hello", protocol=2, ranks=1, devices=devices, job=dict(job or {}, model=str(model)))
         self.ready = self.hear()
         self.plain = {axis["name"]: axis["default"] if isinstance(axis["default"], str) else 1 for axis in self.hello["parameters"]}
 
-    def hear(self):
-        while (message := json.loads(self.process.stdout.readline() or '{"op": "failed", "say": "it ended"}'))["op"] == "heartbeat":
-            pass
-        return message
-
-    def ask(self, **request):
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        return self.hear()
-
     def prepare(self, **plan):
         return self.ask(op="prepare", plan={**self.plain, **plan}, seed=1,
                         verify=dict(projections=16, seed=7))
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.wait(60)
 
 
 def error(one, other):

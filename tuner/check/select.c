@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/figures.h"
+#include "base/read.h"
 #include "db/lookup/key.h"
 #include "db/store.h"
 #include "tuner/machine/machine.h"
@@ -153,11 +154,7 @@ static void note_check(const json_t *record, void *context)
 static bool written_by_check(const char *path)
 {
     char head[512] = "";
-    FILE *file = fopen(path, "re");
-    size_t size = file != NULL ? fread(head, 1, sizeof head - 1, file) : 0;
-    if (file != NULL)
-        fclose(file);
-    return size > 0 && strstr(head, "\"kind\":\"check\"") != NULL;
+    return dt_read_head(path, head, sizeof head) > 0 && strstr(head, "\"kind\":\"check\"") != NULL;
 }
 
 /* Unreadable journals are skipped. */

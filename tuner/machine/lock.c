@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/figures.h"
 #include "base/json.h"
+#include "base/read.h"
 #include "base/text.h"
 #include "tuner/runner/runner.h"
 
@@ -99,10 +100,7 @@ static void describe(int pid, struct dt_text *out)
 {
     char path[64], words[WORDS_READ + 1] = "";
     snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
-    FILE *file = pid > 0 ? fopen(path, "re") : NULL;
-    size_t size = file != NULL ? fread(words, 1, WORDS_READ, file) : 0;
-    if (file != NULL)
-        fclose(file);
+    size_t size = pid > 0 ? dt_read_head(path, words, sizeof words) : 0;
     hide_command(words, size);
     size = size < WORDS_MOST ? size : WORDS_MOST;
     if (pid == 0) {
@@ -135,11 +133,7 @@ static bool is_strange(int pid)
     if (pid == 0 || stat(path, &info) != 0 || info.st_uid == geteuid())
         return false;
     snprintf(path, sizeof path, "/proc/%d/comm", pid);
-    FILE *file = fopen(path, "re");
-    bool read = file != NULL && fgets(name, sizeof name, file) != NULL;
-    if (file != NULL)
-        fclose(file);
-    return read && strncmp(name, "dittune", 7) != 0;
+    return dt_read_head(path, name, sizeof name) > 0 && strncmp(name, "dittune", 7) != 0;
 }
 
 /* "pid 4711 (dittune --budget 2h) is measuring" */
@@ -265,13 +259,9 @@ static dt_status name_devices(char names[][NAME_ROOM], int *count)
             snprintf(names[(*count)++], NAME_ROOM, "%s", uuid);
     }
     dt_backend_fini(&gpus);
-    FILE *file = *count == 0 ? fopen("/proc/sys/kernel/random/boot_id", "re") : NULL;
-    if (*count == 0)
-        snprintf(names[(*count)++], NAME_ROOM, "machine");
-    if (file != NULL && fgets(names[0], NAME_ROOM, file) == NULL)
+    if (*count == 0 &&
+        dt_read_head("/proc/sys/kernel/random/boot_id", names[(*count)++], NAME_ROOM) == 0)
         snprintf(names[0], NAME_ROOM, "machine");
-    if (file != NULL)
-        fclose(file);
     for (int i = 0; i < *count; i++)
         for (char *at = names[i]; *at != '\0'; at++)
             if (!isalnum((unsigned char)*at) && *at != '-')

@@ -40,10 +40,7 @@ static void add_names(json_t *to, const json_t *names)
 {
     for (size_t i = 0; i < json_array_size(names); i++) {
         json_t *name = json_array_get(names, i);
-        bool there = false;
-        for (size_t k = 0; k < json_array_size(to); k++)
-            there = there || json_equal(json_array_get(to, k), name);
-        if (!there)
+        if (!dt_json_contains(to, name))
             json_array_append(to, name);
     }
 }

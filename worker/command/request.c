@@ -3,20 +3,18 @@
 #include "worker/command/http.h"
 
 #include "base/json.h"
+#include "base/read.h"
 #include "base/rng.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#define FILE_MOST ((off_t)64 << 20)
+#define FILE_MOST ((size_t)64 << 20)
 
 /* ---- URL */
 
@@ -99,30 +97,6 @@ dt_status dt_url_read(const char *text, const char *option, struct dt_url *url)
 }
 
 /* ---- the file */
-
-static dt_status read_file(const char *path, struct dt_text *text)
-{
-    struct stat info;
-    char block[65536];
-    ssize_t got = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &info) != 0) {
-        int error = errno;
-        if (fd >= 0)
-            close(fd);
-        return dt_fail(DT_EIO, "cannot read the request's file %s: %s", path, strerror(error));
-    }
-    bool good = S_ISREG(info.st_mode) && info.st_size <= FILE_MOST;
-    while (good && (got = read(fd, block, sizeof block)) > 0)
-        dt_text_add_bytes(text, block, (size_t)got);
-    close(fd);
-    if (!good || got < 0)
-        return dt_fail(DT_EIO, "cannot read the request's file %s: %s", path,
-                       !S_ISREG(info.st_mode)     ? "it is not a file"
-                       : info.st_size > FILE_MOST ? "it has more than 64 MiB"
-                                                  : strerror(errno));
-    return dt_text_status(text);
-}
 
 /* The next line, without its end; NULL: none is left. *at moves behind it. The line is cut in place. */
 static char *next_line(char **at)
@@ -224,8 +198,10 @@ dt_status dt_request_read(const char *path, const struct dt_url *ready,
                           struct dt_http_request *request)
 {
     struct dt_text text = {0};
+    char name[256];
     *request = (struct dt_http_request){.method = ""};
-    dt_status status = read_file(path, &text);
+    snprintf(name, sizeof name, "the request's file %.200s", path);
+    dt_status status = dt_read_text(path, name, FILE_MOST, &text);
     if (status == DT_OK)
         status = parse_file(path, &text, ready, request);
     dt_text_fini(&text);

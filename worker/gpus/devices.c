@@ -2,6 +2,7 @@
 #include "worker/gpus/devices.h"
 
 #include "base/json.h"
+#include "base/read.h"
 
 #ifdef DT_HAVE_CUDA
 #include "kernels/cuda/devices.h"
@@ -46,11 +47,8 @@ static bool is_active(const char *device)
     char path[512], state[64] = "";
     for (int port = 1; port <= 4 && strstr(state, "ACTIVE") == NULL; port++) {
         snprintf(path, sizeof path, INFINIBAND "/%.200s/ports/%d/state", device, port);
-        FILE *file = fopen(path, "r");
-        if (file == NULL)
+        if (dt_read_head(path, state, sizeof state) == 0)
             break;
-        state[fread(state, 1, sizeof state - 1, file)] = '\0';
-        fclose(file);
     }
     return strstr(state, "ACTIVE") != NULL;
 }

@@ -60,19 +60,6 @@ static json_t *roofline_of(const struct page_view *view, const struct dt_result 
     return dt_roofline(&with, view->session->target);
 }
 
-/* The object of the array with that name; NULL: none. */
-static const json_t *named(const json_t *kinds, const char *name)
-{
-    const json_t *kind;
-    size_t i;
-    json_array_foreach((json_t *)kinds, i, kind)
-    {
-        if (strcmp(dt_json_text_at(kind, "name"), name) == 0)
-            return kind;
-    }
-    return NULL;
-}
-
 static double number_at(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
@@ -99,7 +86,7 @@ static int add_bars(struct page_figure *figure, const struct work *work, const j
     json_array_foreach((json_t *)order, i, kind)
     {
         const char *name = dt_json_text_at(kind, "name");
-        const json_t *mine = named(json_object_get(roofline, "kinds"), name);
+        const json_t *mine = dt_json_named(json_object_get(roofline, "kinds"), name);
         if (mine == NULL)
             continue;
         double fraction = number_at(mine, "fraction"),

@@ -3,6 +3,7 @@
 
 #include "base/cgroup.h"
 #include "base/host.h"
+#include "base/read.h"
 #include "tuner/machine/devices.h"
 
 #include <dirent.h>
@@ -18,13 +19,7 @@
 /* The first line of a small file of the system; "" when it cannot be read. */
 static void first_line(const char *path, char line[], size_t room)
 {
-    FILE *file = fopen(path, "r");
-    line[0] = '\0';
-    if (file == NULL)
-        return;
-    if (fgets(line, (int)room, file) == NULL)
-        line[0] = '\0';
-    fclose(file);
+    (void)dt_read_head(path, line, room);
     line[strcspn(line, "\n")] = '\0';
     dt_text_mend(line);
 }

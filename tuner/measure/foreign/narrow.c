@@ -8,30 +8,6 @@
 
 static const char what[] = "the space file";
 
-static json_t *find(const json_t *parameters, const char *name)
-{
-    json_t *parameter;
-    size_t i;
-    json_array_foreach(parameters, i, parameter)
-    {
-        if (strcmp(dt_json_text_at(parameter, "name"), name) == 0)
-            return parameter;
-    }
-    return NULL;
-}
-
-static bool holds(const json_t *list, const json_t *value)
-{
-    const json_t *other;
-    size_t i;
-    json_array_foreach(list, i, other)
-    {
-        if (json_equal(other, value))
-            return true;
-    }
-    return false;
-}
-
 /* DT_EUSAGE with `why` and the value behind it. */
 static dt_status refuse(const char *name, const json_t *value, const char *why, const json_t *has)
 {
@@ -56,18 +32,18 @@ static dt_status narrow_one(json_t *parameter, const char *name, const json_t *w
     dt_status status = dt_json_array(parameter, "the worker's hello", "values", &all);
     json_array_foreach(wanted, i, value)
     {
-        if (status == DT_OK && !holds(all, value))
+        if (status == DT_OK && !dt_json_contains(all, value))
             status = refuse(name, value, "has no value", all);
     }
     json_array_foreach(all, i, value)
     {
-        if (status == DT_OK && holds(wanted, value) &&
+        if (status == DT_OK && dt_json_contains(wanted, value) &&
             json_array_append(kept, (json_t *)value) != 0)
             status = dt_fail(DT_ENOMEM, "out of memory");
     }
     if (fallback == NULL)
         fallback = json_array_get(all, 0);
-    if (status == DT_OK && !holds(kept, fallback))
+    if (status == DT_OK && !dt_json_contains(kept, fallback))
         status = refuse(name, fallback,
                         "must keep the worker's default, which plans are compared "
                         "with:",
@@ -92,7 +68,7 @@ static dt_status narrow_all(const json_t *file, json_t *announced)
         DT_TRY(dt_json_only(parameter, what, fields));
         DT_TRY(dt_json_string(parameter, what, "name", &name));
         DT_TRY(dt_json_array(parameter, what, "values", &values));
-        json_t *own = find(json_object_get(announced, "parameters"), name);
+        json_t *own = dt_json_named(json_object_get(announced, "parameters"), name);
         if (own == NULL)
             return dt_fail(DT_EUSAGE, "%s: the worker has no parameter '%s'", what, name);
         DT_TRY(narrow_one(own, name, values));

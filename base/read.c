@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+dt_status dt_read_open(const char *path, const char *name, int *fd, size_t *bytes)
+{
+    struct stat info;
+    int opened = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    dt_status status = DT_OK;
+    if (opened < 0 || fstat(opened, &info) != 0)
+        status = dt_fail(DT_EIO, "cannot read %s: %s", name, strerror(errno));
+    else if (!S_ISREG(info.st_mode))
+        status = dt_fail(DT_EIO, "cannot read %s: it is not a regular file", name);
+    if (status == DT_OK) {
+        *fd = opened;
+        *bytes = (size_t)info.st_size;
+    } else if (opened >= 0) {
+        close(opened);
+    }
+    return status;
+}
+
+dt_status dt_read_block(int fd, const char *name, char block[], size_t room, size_t *size)
+{
+    ssize_t got;
+    do
+        got = read(fd, block, room);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return dt_fail(DT_EIO, "cannot read %s: %s", name, strerror(errno));
+    *size = (size_t)got;
+    return DT_OK;
+}
+
+dt_status dt_read_text(const char *path, const char *name, size_t most, struct dt_text *text)
+{
+    char block[65536];
+    int fd;
+    size_t size = 1, bytes;
+    DT_TRY(dt_read_open(path, name, &fd, &bytes));
+    dt_status status = DT_OK;
+    while (status == DT_OK && size > 0) {
+        status = dt_read_block(fd, name, block, sizeof block, &size);
+        if (status == DT_OK)
+            dt_text_add_bytes(text, block, size);
+        if (status == DT_OK && text->size > most)
+            status = dt_fail(DT_EUSAGE, "%s is larger than the %zu bytes allowed", name, most);
+    }
+    close(fd);
+    return status == DT_OK ? dt_text_status(text) : status;
+}
+
+size_t dt_read_head(const char *path, char text[], size_t room)
+{
+    FILE *file = fopen(path, "re");
+    size_t size = file != NULL ? fread(text, 1, room - 1, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    text[size] = '\0';
+    return size;
+}
