@@ -7,6 +7,8 @@
 #include "tuner/session/verdict.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #define ALIKE          2.0 /* errors that differ by at most this factor have one cause */
 #define SETS_SHARE     (1 - DT_TRIALS_SHARE) /* of the budget, for the final comparison */
@@ -62,6 +64,45 @@ static void add_errors(const struct dt_session *session, const struct errors *er
                 errors->count, errors->most);
     if (session->target->foreign && most <= 1)
         dt_text_add(out, "; --max-error %.2g accepts them", most);
+}
+
+/* Bytes of what went wrong in a cause, without the run's number and the output's end: "the command exited with 2". */
+static size_t clause_of(const char **cause)
+{
+    int run = 0, number;
+    if (sscanf(*cause, "run %d: %n", &number, &run) == 1)
+        *cause += run;
+    return strcspn(*cause, ";");
+}
+
+static bool failed_alike(const struct dt_result *a, const struct dt_result *b)
+{
+    const char *one = a->cause, *other = b->cause;
+    size_t size = clause_of(&one);
+    return a->outcome == b->outcome &&
+           (a->outcome == DT_TRIAL_WRONG ||
+            (size == clause_of(&other) && strncmp(one, other, size) == 0));
+}
+
+/* Two other plans than the default at least were tried, and all failed in the same way: the first of them. NULL: not so. A plan that does not fit
+ * into memory, or breaks a limit, is no mistake. */
+static const struct dt_result *others_failed(const struct dt_session *session, int *count)
+{
+    const struct dt_result *first = NULL;
+    *count = 0;
+    for (int i = 0; i < session->count; i++) {
+        const struct dt_result *trial = &session->trials[i];
+        if (!dt_session_counts(session, i) || trial->outcome == DT_TRIAL_INTERRUPTED ||
+            dt_point_equal(session->target->space, &trial->point, &session->target->fallback))
+            continue;
+        first = first != NULL ? first : trial;
+        if (trial->outcome == DT_TRIAL_OK || trial->outcome == DT_TRIAL_SLOW ||
+            trial->outcome == DT_TRIAL_MEMORY || trial->outcome == DT_TRIAL_LIMIT ||
+            !failed_alike(first, trial))
+            return NULL;
+        ++*count;
+    }
+    return *count > 1 ? first : NULL;
 }
 
 static bool compares(const struct dt_session *session, int batch)
@@ -151,8 +192,15 @@ void dt_session_doubt(const struct dt_session *session, struct dt_text *out)
 {
     struct errors errors;
     const struct dt_reference *reference = missing(session);
+    int failed;
+    const struct dt_result *failure = others_failed(session, &failed);
     if (collect(session, &errors))
         add_errors(session, &errors, out);
+    else if (failure != NULL)
+        dt_text_add(out,
+                    "all %d plans that were tried beside the default failed in the same way (%s: "
+                    "%s)",
+                    failed, dt_outcome_text(failure->outcome), failure->cause);
     else if (reference != NULL)
         dt_text_add(out, "the plans were not verified, as their reference failed: %s",
                     reference->cause);

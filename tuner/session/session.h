@@ -216,6 +216,7 @@ bool dt_session_provisional(const struct dt_session *session);
 /* Appends the reason, without a stop at its end, for which the result is provisional whatever the final comparison shows:
  *   - all plans of several ranks, two at least, differ from the 1-rank plan by the same error (within a factor of two), so
  *     that the reference may be the one that is wrong;
+ *   - all plans but the default, two at least, failed in the same way, and not for memory;
  *   - plans of the final comparison were not verified, since their reference could not be run;
  *   - no plan was tried but those that a session must try, and there are others;
  *   - the first entrant's time differs between sets as only load explains that cannot be seen;
