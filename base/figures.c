@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const struct dt_unit times[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}};
 static const struct dt_unit sizes[] = {
@@ -66,6 +67,29 @@ void dt_figure_estimate(double seconds, double low, double high, struct dt_text 
     dt_figure_add(low / unit.size, out);
     dt_text_add(out, ", ");
     dt_figure_add(high / unit.size, out);
+    dt_text_add(out, "]");
+}
+
+const char *dt_figure_metric(const char *objective)
+{
+    return objective != NULL && strncmp(objective, "max:", 4) == 0 ? objective + 4 : NULL;
+}
+
+void dt_figure_value(const char *metric, double seconds, double low, double high,
+                     struct dt_text *out)
+{
+    if (metric == NULL) {
+        dt_figure_estimate(seconds, low, high, out);
+        return;
+    }
+    dt_figure_add(1 / seconds, out);
+    dt_text_add(out, " %s", metric);
+    if (!isfinite(low) || !isfinite(high))
+        return;
+    dt_text_add(out, " [");
+    dt_figure_add(1 / high, out);
+    dt_text_add(out, ", ");
+    dt_figure_add(1 / low, out);
     dt_text_add(out, "]");
 }
 

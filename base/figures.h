@@ -25,6 +25,11 @@ struct dt_figure {
 struct dt_figure dt_figure_of(double seconds);
 /* "83.1 ms [82.9, 83.6]" with one unit for all three numbers; no interval when it is unknown. */
 void dt_figure_estimate(double seconds, double low, double high, struct dt_text *out);
+/* The name of a metric that is maximised, of an objective "max:NAME"; NULL: the objective is another one, or NULL. */
+const char *dt_figure_metric(const char *objective);
+/* The same estimate where the time is the inverse of a metric: "250 tokens/s [245, 255]". metric NULL: a time. */
+void dt_figure_value(const char *metric, double seconds, double low, double high,
+                     struct dt_text *out);
 void dt_figure_bytes(int64_t bytes, struct dt_text *out); /* "130 MiB", "1.3 GiB" */
 
 /* Whole seconds, for budgets: "45 s", "4 min", "2 h 05 min". */

@@ -107,6 +107,7 @@ static void read_figures(const struct dt_stored_entry *entry, struct dt_answer *
     answer->measured.tried = entry->tried;
     answer->measured.plans = entry->plans;
     answer->measured.skipped = entry->skipped;
+    answer->measured.warnings = entry->figures.warnings;
     answer->measured.load = entry->load;
     answer->measured.fallback = entry->fallback;
 }

@@ -107,6 +107,7 @@ struct dt_answer {
         int64_t plans;       /* of its space; 0: too many to count, or not known */
         const char *skipped; /* what the session left out for want of time; NULL: nothing */
         struct dt_stored_load load;
+        const json_t *warnings;      /* sentences on the runs of a program; NULL: none */
         struct dt_measured fallback; /* of the default plan */
         struct dt_image_time image;
     } measured;

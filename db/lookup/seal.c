@@ -180,7 +180,10 @@ static dt_status check_objective(const char *name, const char *value)
     for (int i = 0; known[i] != NULL; i++)
         if (strcmp(known[i], value) == 0)
             return DT_OK;
-    return dt_fail(DT_EUSAGE, "%s is '%.40s', expected latency, throughput or cost", name, value);
+    if (strncmp(value, "max:", 4) == 0 && value[4] != '\0')
+        return DT_OK;
+    return dt_fail(DT_EUSAGE, "%s is '%.40s', expected latency, throughput, cost or max:METRIC",
+                   name, value);
 }
 
 dt_status dt_query_check(int ask, const char *value)

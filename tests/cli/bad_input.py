@@ -86,7 +86,7 @@ WORDS = [
     Case("unknown-dtype", "run --dtype float16", 2, "--dtype 'float16' is unknown, expected float32, bfloat16 or tf32"),
     Case("unknown-model", "run --model dit-s/3", 2, "unknown model 'dit-s/3', did you mean 'dit-s/2'? known: dit-b/2, "
          "dit-l/2, dit-s/2, dit-xl/2, or a .json file"),
-    Case("unknown-objective", "--objective speed", 2, "unknown objective 'speed': latency, throughput or cost"),
+    Case("unknown-objective", "--objective speed", 2, "unknown objective 'speed': latency, throughput, cost or max:METRIC"),
     Case("unknown-option", "--budgett 2m", 2, "unknown option --budgett, did you mean --budget?"),
     Case("misspelt-search", "--search bayse", 2, "unknown search 'bayse', did you mean 'bayes'? choose one of auto, *"),
     Case("option-of-others", "--trials 20", 2,
@@ -212,7 +212,8 @@ WORKERS = [
     Case("worker-command-line", "run --worker 'python3 w.py'", 2,
          "the worker 'python3 w.py' is not a program that can be run: its arguments follow --, as in --worker python3 -- w.py"),
     Case("command-alone", "--command 'x {{a}}'", 2, "--command needs --space FILE: its parameters and their values"),
-    Case("command-without-time", "--command 'x {{a}}' --space {T}/s.json", 2, "--command needs --time: regex:EXPRESSION, json:PATH or wall"),
+    Case("command-without-time", "--command 'x {{a}}' --space {T}/s.json", 2,
+         "--command needs --time: regex:EXPRESSION, json:PATH or wall; or --objective max:METRIC"),
     Case("command-is-missing", "--time wall", 2, "--time belongs to --command, which is not given"),
     Case("command-and-model", "--command 'x {{a}}' --space {T}/s.json --time wall --model dit-s/2", 2,
          "--model has no effect beside --command: the worker decides by itself what it runs"),

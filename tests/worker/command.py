@@ -81,6 +81,8 @@ def times():
     """The times that --time finds, in each unit."""
     def time(text, how, *more):
         path = t.write("text", text)
+        if "--unit" not in more:
+            more = (*more, "--unit", "s")  # planted times are longer than the run: see too_long
         answer = prepared(f"sh -c 'cat {path} # {{ranks}} {{mode}}'", "--space", SPACE, "--time", how, *more)
         return answer["steps"] if answer["op"] == "prepared" else answer["say"]
 
@@ -116,6 +118,10 @@ def times():
              ("thousands", "1,234.5 ms", ("regex:([0-9.]+) ms", "--unit", "ms"), "the number '1,234.5' has a comma"),
              ("a comma in the group", "0,25", ("regex:([0-9,]+)$",), "matched '0,25', which is no number"),
              ("a greedy expression", "took 12.5 s", ("regex:took.*([0-9.]+) s",), "the number '12.5' begins before the group"),
+             ("a comma behind the group", "took 1,5 s", ("regex:took ([0-9.]+)",), "the number '1,5' has a comma"),
+             ("a power of ten behind the group", "took 4e-05 s", ("regex:took ([0-9.]+)",), "the number '4e-05' goes on behind the group"),
+             ("a power of ten in the group", "took 4e-05 s", ("regex:took ([0-9.e+-]+)",), 4e4),
+             ("a sentence's comma and point", "took 3 s, 4, then 5.", ("regex:(4|5)",), [4e9, 5e9]),
              ("a first group that is no number", "took 3 s", ("regex:(took|used) ([0-9.]+)",), "matched 'took', which is no number"),
              ("JSON behind a log line, pretty", 'warming up\n{\n  "t": [\n    0.5\n  ]\n}\nbye\n', ("json:t",), 5e8),
              ("a list behind a log line", '[INFO] x\n[\n 1,\n 3\n]\n', ("json:[1]",), 3e9),
@@ -132,13 +138,149 @@ def times():
     t.check("time: of very many steps a share, from begin to end", len(many) == 512 and many[:2] == [1e9, 3e9] and many[-1] == 1023e9, many)
 
 
+def too_long():
+    """Times that are together longer than the run: refused where nothing names their unit, else told; and what was read first."""
+    for name, text, options, want in [
+            ("a bare number of milliseconds", "t: 410.000", ("regex:t: ([0-9.]+)",), "a time of 410 s, but the whole run took"),
+            ("of JSON", '{"t": 410}', ("json:t",), "read from 't: 410': is --unit right? Give --unit ms"),
+            ("steps, each shorter", '{"t": [0.004, 0.004, 900]}', ("json:t",), "a time of 900 s"),
+            ("many that are so together", "x 0.0009\n" * 3000, ("regex:x ([0-9.]+)",), "the output has 3000 times, together 2.7 s"),
+            ("a unit in the output", "took 410 s", ("regex:took ([0-9.]+)",), None),
+            ("a unit in a second group", "410 s", ("regex:([0-9.]+) (s)",), None),
+            ("a unit in the path", '{"step": {"seconds": [410]}}', ("json:step.seconds[0]",), None),
+            ("a unit that is given", "t: 410", ("regex:t: ([0-9.]+)", "--unit", "s"), None)]:
+        path = t.write("text", text)
+        answer = prepared(f"sh -c 'cat {path} # {{ranks}} {{mode}}'", "--space", SPACE, "--time", *options)
+        said = answer.get("say") or json.dumps(answer.get("warnings"))
+        t.check(f"too long: {name}", (want or "reported more time than the run took") in said, answer)
+    answer = prepared("sh -c 'sleep 0.2; echo took 0.15 s; echo took 0.15 s # {ranks} {mode}'", ranks=2, mode="plain")
+    t.check("two ranks may print theirs side by side", "warnings" not in answer, answer)
+    for name, text, options, want in [
+            ("an expression", "step: 410.000 ms", ("regex:step: ([0-9.]+) ms", "--unit", "ms"), "time read: 410 ms from '410.000 ms'"),
+            ("the unit behind it", "step 2.5 s", ("regex:step ([0-9.]+)",), "time read: 2.5 s from '2.5 s'"),
+            ("a list", '{"t": [1, 2]}', ("json:t", "--unit", "s"), "time read: 1 s from 't: 1', the first of 2"), ("wall", "", ("wall",), None)]:
+        path = t.write("text", text)
+        answer = prepared(f"sh -c 'cat {path} # {{ranks}} {{mode}}'", "--space", SPACE, "--time", *options)
+        t.check(f"read: {name}", answer.get("read") == want, answer)
+
+
+def drawn(times, total=None, name="", closed=True, begin=True, rest=""):
+    """What tqdm draws for steps of these times, of which the rate in the middle is a smoothed mean: planted as nonsense."""
+    def line(n, elapsed, mean):
+        clock = f"{int(elapsed) // 60 % 60:02d}:{int(elapsed) % 60:02d}"
+        clock = f"{int(elapsed) // 3600}:{clock}" if elapsed >= 3600 else clock
+        rate = "?it/s" if mean is None else f"{1 / mean:5.2f}it/s" if mean < 1 else f"{mean:5.2f}s/it"
+        share = f"{100 * n // total:3d}%|{'#' * n:10}|"
+        return f"\r{name}{': ' if name else ''}{share} {n}/{total} [{clock}<00:00, {rate}{rest}]"
+    total = total or len(times)
+    text = line(0, 0, None) if begin else ""
+    for n in range(1, len(times) + 1):
+        text += line(n, sum(times[:n]), times[0] if n == 1 else 7.77)
+    return text + (line(len(times), sum(times), sum(times) / len(times)) + "\n" if closed else "")
+
+
+def bars():
+    """--time tqdm: the elapsed time over the steps, without the first step."""
+    def time(text, how="tqdm"):
+        path = t.write("text", text)
+        answer = prepared(f"sh -c 'cat {path} >&2 # {{ranks}} {{mode}}'", "--space", SPACE, "--time", how)
+        return answer["steps"][0] * 1e-9 if answer["op"] == "prepared" else answer["say"]
+
+    slow, fast, long = [30] + [1.5] * 27, [0.5] + [0.04] * 99, [60.5] + [31.25] * 400
+    for name, text, how, want in [
+            ("a slow first step", drawn(slow), "tqdm", 1.5), ("rates above one a second", drawn(fast), "tqdm", 0.04),
+            ("hours", drawn(long), "tqdm", 31.25), ("a bar that was not closed, but lasts", drawn(slow, closed=False), "tqdm", 1.5),
+            ("a description, and words behind the rate", drawn(slow, name="Denoise 1/2", rest=", loss=[0.1]"), "tqdm", 1.5),
+            ("the last one that came to its end", drawn([9] * 9) + drawn(slow) + drawn([5] * 9, total=10, closed=False), "tqdm", 1.5),
+            ("the same bar again: a warm-up before", drawn([60] + [4] * 27) + "loading\n" + drawn(slow), "tqdm", 1.5),
+            ("one that is named", drawn(slow, name="denoise") + drawn([3] * 9, name="decode"), "tqdm:denoise", 1.5),
+            ("without its first line", drawn(slow, begin=False), "tqdm", 1.5),
+            ("another program's lines between", drawn(slow).replace("\r", "warning: x\n\r", 5), "tqdm", 1.5),
+            ("too coarse", drawn([0.5] * 5, closed=False), "tqdm", "shows its time too coarsely: 2 s without the first step, give or take 1 s"),
+            ("drawn once", "\r100%|##| 4/4 [00:00<00:00, 60.00it/s]\n", "tqdm", "was drawn only at its end"),
+            ("not at its end", drawn([5] * 9, total=10, closed=False), "tqdm", "no progress bar of tqdm that came to its end"),
+            ("none of that name", drawn(slow), "tqdm:vae", "no progress bar of tqdm named vae"),
+            ("a rate of thousands", "\r| 400/999 [00:00<00:00, 2.50kit/s]\r| 999/999 [00:00<00:00, 2.50kit/s]\n", "tqdm", "too coarsely")]:
+        got = time(text, how)
+        t.check(f"tqdm: {name}", want in str(got) if isinstance(want, str) else isinstance(got, float) and abs(got / want - 1) < (0.05 if "not closed" in name else 0.01), got)
+
+
+def files():
+    """json:FILE:PATH: the file that this run has written, and no other."""
+    out = t.path / "out-1.json"
+
+    def time(script, how=f"json:{t.path}/out-{{ranks}}.json:t"):
+        path = program("writer", f"#!/bin/sh\n{script}\n")
+        answer = prepared(f"{path} {{ranks}} {{mode}}", "--space", SPACE, "--time", how, "--unit", "ms")
+        return answer["steps"][0] if answer["op"] == "prepared" else answer["say"]
+
+    for name, script, want in [
+            ("written", f"echo '{{\"t\": 3}}' >{out}", 3e6), ("appended to", f"echo '{{\"t\": 5}}' >>{out}", 5e6),
+            ("that of the run before", "true", "out-1.json (--time): it is as it was"), ("removed", f"rm {out}", f"the command did not write {out} (--time)"),
+            ("broken", f"echo '{{' >{out}", "the file of --time has no number at"), ("empty", f": >{out}", "the file of --time has no number at"),
+            ("without the path", f"echo '{{}}' >{out}", "the file of --time has no number at"),
+            ("NaN", f"echo '{{\"t\": NaN}}' >{out}", "has NaN or Infinity")]:
+        got = time(script)
+        t.check(f"file: {name}", want in str(got) if isinstance(want, str) else got == want, got)
+    got = time("echo '{\"a:b\": 2}'", 'json:"a:b"')
+    t.check("a colon in quotes is of the path", got == 2e6, got)
+
+
+def metrics():
+    """A number to be maximised is sent as its inverse; one with a limit fails the plan by the median of its runs."""
+    values = t.path / "values"
+    script = program("printer", f"#!/bin/sh\nread -r a <{values}; sed -i 1d {values}; echo $a\n")
+
+    def ask(lines, *options, n=3):
+        values.write_text("".join(f"tput: {a} tokens/s; p99 {b} ms\n" for a, b in lines))
+        worker = Worker(f"{script} {{ranks}} {{mode}}", "--space", SPACE, *options)
+        answers = [worker.hello] if not worker.ready else [worker.hello, worker.prepare(), worker.ask(op="run", handle=1, n=n, mode="measure")]
+        worker.end()
+        return answers
+
+    tput, p99 = ("--metric", "tput=regex:tput: ([0-9.,e+-]+)"), ("--metric", "p99=regex:p99 ([0-9.]+)")
+    hello, first, run = ask([(250, 1), (500, 2), (125, 3)], *tput, "--objective", "max:tput")
+    t.check("the inverse of each number", run["ns"] == [[4_000_000], [2_000_000], [8_000_000]], run)
+    t.check("told as itself", first["read"] == "tput read: 250 from '250 tokens/s'" and "warnings" not in first, first)
+    t.check("the hello says what it is", hello["objective"] == "max:tput" and hello["job"]["time"] == "regex:tput: ([0-9.,e+-]+)"
+            and "unit" not in hello["job"] and "limits" not in hello["job"], hello)
+    for value, part in ((0, "a number to be maximised is from 2e-05 to 1e+06"), ("3e11", "print it in another unit"), ("1,234", "no number")):
+        answer = ask([(value, 1)], *tput, "--objective", "max:tput")[1]
+        t.check(f"maximised: {value}", answer["op"] == "failed" and part in answer["say"], answer)
+    both = [(250, 1), (250, 3), (250, 4)]
+    for limit, kind in (("p99 <= 3", None), ("p99<=2.5", "p99 = 3 breaks the limit 'p99 <= 2.5' (median of 3 runs)"), ("p99 >= 3", None),
+                        ("  p99 >= 3.5 ", "p99 = 3 breaks the limit 'p99 >= 3.5'"), ("tput >= 251", "tput = 250 breaks the limit 'tput >= 251'")):
+        hello, first, run = ask(both, *tput, *(p99 if "p99" in limit else ()), "--objective", "max:tput", "--limit", limit)
+        t.check(f"limit: {limit}", run["op"] == "samples" if kind is None else run["op"] == "failed" and run["kind"] == "limit" and kind in run["say"], run)
+    t.check("limits are part of the job", hello["job"]["limits"] == "tput >= 251 (regex:tput: ([0-9.,e+-]+))", hello)
+    run = ask(both, "--time", "regex:p99 ([0-9.]+) ms", "--unit", "ms", *tput, "--limit", "tput <= 100")[2]
+    t.check("a limit beside a time", run.get("kind") == "limit", run)
+    answer = ask([(250, "1,5")], *tput, *p99, "--objective", "max:tput", "--limit", "p99 <= 2")[1]
+    t.check("a metric with a decimal comma", "the group of --metric p99 has '1', but the number '1,5' has a comma" in answer.get("say", ""), answer)
+    answer = prepared("sh -c 'echo tput: 3 # {ranks} {mode}'", "--space", SPACE, *tput, *p99, "--objective", "max:tput", "--limit", "p99 <= 2")
+    t.check("a metric that is not printed", "the output has no number where --metric p99 says" in answer["say"], answer)
+
+
 def refused():
     """Faults of the options are reported to the controller in answer to hello."""
     cases = [("sh {rank} {mode} {ranks}", USUAL, "placeholder '{rank}' is no parameter of the space; it has ranks, mode, flag"),
              ("sh {mode}", USUAL, "the command has no {ranks}"), ("", USUAL, "the command is empty"),
              ("sh 'a {ranks} {mode}", USUAL, "the command's ' has no end"), ("sh {ranks} {mode", USUAL, "single '{'"),
              ("sh {ranks} {mode} {}", USUAL, "no name of a parameter"),
-             ("sh {ranks} {mode}", ("--space", SPACE, "--time", "step"), "is not wall, regex:EXPRESSION or json:PATH"),
+             ("sh {ranks} {mode}", ("--space", SPACE, "--time", "step"), "is not wall, tqdm, regex:EXPRESSION, json:PATH or json:FILE:PATH"),
+             ("sh {ranks} {mode}", ("--space", SPACE, "--time", "tqdm", "--unit", "s"), "--time tqdm has no --unit"),
+             ("sh {ranks} {mode}", ("--space", SPACE, "--time", "json::t"), "is not json:FILE:PATH"),
+             ("sh {ranks} {mode}", ("--space", SPACE, "--time", "json:runs[*].step_ms"), "names ms, but --unit is s: give --unit ms"),
+             ("sh {ranks} {mode}", ("--space", SPACE, "--time", "json:tokens_per_s"), "names it/s, but --unit is s: give --unit it/s"),
+             ("sh {ranks} {mode}", (*USUAL, "--metric", "p99"), "--metric 'p99' is not NAME=HOW"),
+             ("sh {ranks} {mode}", (*USUAL, "--metric", "a=wall", "--limit", "a<=1"), "--metric a 'wall' is not regex:EXPRESSION, json:PATH"),
+             ("sh {ranks} {mode}", (*USUAL, "--metric", "a=json:a"), "--metric a has no use: give --objective max:a or --limit"),
+             ("sh {ranks} {mode}", (*USUAL, "--limit", "p99 <= 2"), "--limit 'p99 <= 2' needs --metric p99=HOW"),
+             ("sh {ranks} {mode}", (*USUAL, "--metric", "a=json:a", "--limit", "a < 2"), "--limit 'a < 2' is not 'METRIC <= VALUE'"),
+             ("sh {ranks} {mode}", (*USUAL, "--metric", "a=json:a", "--limit", "a <= two"), "is not 'METRIC <= VALUE'"),
+             ("sh {ranks} {mode}", (*USUAL, "--metric", "a=json:a", "--objective", "max:a"), "--time has no meaning with --objective max:a"),
+             ("sh {ranks} {mode}", ("--space", SPACE, "--objective", "max:a"), "--objective max:a needs --metric a=HOW"),
+             ("sh {ranks} {mode}", ("--space", SPACE, "--metric", "a=json:a", "--metric", "a=json:b", "--objective", "max:a"), "--metric a is given twice"),
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", "regex:([0-9"), "cannot be read"),
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", "regex:[0-9]+"), "has no group"),
              ("sh {ranks} {mode}", (*USUAL, "--unit", "m"), "the unit 'm' is not s, ms, us or ns, or a rate such as it/s"),
@@ -213,6 +355,7 @@ def session():
     t.check("the printed look-up finds the best plan", found.out == "ranks=2 mode=plain\n", found)
     done = t.tool("lookup", *options, "--devices", "2", "--json")
     t.check("with its time", done.json["median_ns"] == 10_000_000, done)
+    t.check("and that its times are longer than the runs", "more time than the run took" in str(done.json["entry"]["figures"]["warnings"]), done)
     done = t.tool("check", *options, "--budget", "60s", "--json")
     t.check("check finds the entry again", done.code == 0 and done.json["counts"]["not checked"] == 0, done)
     long = ["--command", f"{engine} {{ranks}} {{mode}} --model={'m' * 200}a", *options[2:], "--devices", "2"]
@@ -222,6 +365,44 @@ def session():
     t.check("one that differs in its last byte is another", done.code == 10, done)
     other = t.tool("machine", "--worker", WORKER, "--json", "--", *options[:3], t.path / "none.json", *options[4:])
     t.check("other arguments are another worker", other.code == 1 and "none.json" in other.err, other)
+
+
+def largest():
+    """dittune maximises a metric within a limit, and shows it as itself; other limits are another question."""
+    engine = program("rates", "#!/bin/sh\necho tput: $((100 * $1)) tokens/s\necho p99: $1.5 ms\n")
+    space = t.write("rates.json", {"parameters": {"a": [1, 2, 4]}})
+    options = ["--command", f"{engine} {{a}}", "--space", space, "--metric", "tput=regex:tput: ([0-9]+)", "--objective", "max:tput",
+               "--metric", "p99=regex:p99: ([0-9.]+)"]
+    limit = ["--limit", "p99 <= 3", "--devices", "2"]
+    done = t.tool("tune", *options, *limit, "--budget", "60s", "--json")
+    t.check("the largest that keeps the limit", done.code == 0 and done.json["best"]["plan"] == {"a": 2} and done.json["verdict"] == "faster", done)
+    t.check("values are the program's", done.json["best"]["value"] == 200 and done.json["default"]["value"] == 100, done)
+    trials = {trial["plan"]["a"]: trial for trial in done.json["trials"]}
+    t.check("the plan that breaks it", trials[4]["outcome"] == "limit" and "p99 = 4.5 breaks the limit 'p99 <= 3'" in trials[4]["cause"], done)
+    for name, code, words in (("lookup", 0, (*options, *limit)), ("history", 0, ()), ("report", 0, ("--format", "md")),
+                              ("check", 0, (*options, *limit[:2], "--budget", "60s", "--filter", "max:tput"))):
+        done = t.tool(name, *words)
+        t.check(f"{name} shows the metric", done.code == code and ("100 tput" if name == "check" else "200") in done.out and "tput" in done.out, done)
+    done = t.tool("db", "show")
+    t.check("db show names it", "max:tput" in done.out and "--metric 'tput=regex:tput: ([0-9]+)'  limited to p99 <= 3 (" in done.out, done)
+    other = t.tool("lookup", *options, "--limit", "p99 <= 9", "--devices", "2")
+    t.check("another limit is another question", other.code == 10 and "limits" in other.err, other)
+    for words, part in ((("--objective", "latency"), "or --objective max:METRIC"), (("--max-latency", "1s"), "give --limit")):
+        done = t.tool("lookup", *options, *limit, *words)
+        t.check(f"refused: {words[0]} {words[1]}", done.code == 2 and part in done.err, done)
+    done = t.tool("run", "--objective", "cost", "--plan", "a=1", *options[:4], "--time", "wall")
+    t.check("refused: another objective of run", done.code == 2 and "only max:METRIC has" in done.err, done)
+
+
+def alike():
+    """All plans but the default fail in the same way: the session says so."""
+    engine = program("picky", "#!/bin/sh\n[ $1 = 1 ] || { echo no such option: $1 >&2; exit 3; }\necho took 0.01 s\n")
+    options = ["--command", f"{engine} {{a}}", "--space", t.write("picky.json", {"parameters": {"a": [1, 2, 4]}}), "--time", "regex:took ([0-9.]+)"]
+    done = t.tool("tune", *options, "--devices", "2", "--budget", "60s")
+    say = "all 2 plans that were tried beside the default failed in the same way (failed: run 2: the command exited with 3"
+    t.check("all but the default failed alike", done.code == 6 and say in " ".join((done.out + done.err).split()), done)
+    done = t.tool("lookup", *options, "--devices", "2", "--require", "decided")
+    t.check("and the default is no decided answer", done.code == 10, done)
 
 
 def kinds():
@@ -264,7 +445,7 @@ def conditional():
     t.check("where it always exists, it is another question", done.code == 10 and "tile existed when mode == 'fused', and exists always" in done.out + done.err, done)
 
 
-for part in (words, switches, kinds, times, refused, fails, ends, session, conditional):
+for part in (words, switches, kinds, times, too_long, bars, files, metrics, refused, fails, ends, session, largest, alike, conditional):
     part()
 t.none_left()
 t.finish()

@@ -7,7 +7,7 @@ import shutil
 import signal
 import time
 
-from lib_command import PLAN, USUAL, Worker, prepared, program, t
+from lib_command import PLAN, USUAL, Worker, prepared, program, t, warnings
 
 MARK = "dittune-left-4713"
 
@@ -69,12 +69,12 @@ def every_kind():
 def tells():
     """A run that left something is told with its names; one that listened, or kept a core busy, fails."""
     answer = prepared(f"{START} session well {{ranks}} {{mode}}")
-    told = answer.get("warnings")
+    told = warnings(answer)
     t.check("the names are told", told == [{"say": "left processes behind, which were ended: python3", "runs": 1}] and answer["runs"] == 1, answer)
     answer = prepared(f"{START} session well {{ranks}} {{mode}}", *USUAL, "--leftovers", "fail")
     t.check("--leftovers fail", answer["op"] == "failed" and "left process" in answer["say"] and "(python3)" in answer["say"], answer)
     answer = prepared("sh -c 'echo took 1 s # {ranks} {mode}'", *USUAL, "--leftovers", "fail")
-    t.check("a program that leaves nothing is well", answer["op"] == "prepared" and "warnings" not in answer, answer)
+    t.check("a program that leaves nothing is well", answer["op"] == "prepared" and not warnings(answer), answer)
     answer = prepared("sh -c 'echo took 1 s # {ranks} {mode}'", *USUAL, "--leftovers", "some")
     t.check("another word", answer["op"] == "failed" and "--leftovers 'some' is neither kill nor fail" in answer["say"], answer)
     for family, address in (("AF_INET", "127.0.0.1"), ("AF_INET6", "::1")):
@@ -99,7 +99,7 @@ echo took 0.5 s
     answer = prepared(f"sh -c 'setsid sh -c \"while :; do :; done\" {MARK} & echo took 1 s # {{ranks}} {{mode}}'")
     t.check("one that computes fails the run", answer["op"] == "failed" and "of a core busy" in answer["say"], answer)
     answer = prepared("sh -c 'setsid sleep 0.02 & echo took 1 s # {ranks} {mode}'")
-    t.check("what ends by itself a moment later is none", answer["op"] == "prepared" and "warnings" not in answer, answer)
+    t.check("what ends by itself a moment later is none", answer["op"] == "prepared" and not warnings(answer), answer)
 
 
 def time_is_the_runs():

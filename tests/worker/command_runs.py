@@ -2,7 +2,7 @@
 # ctest: ranks
 """Runs of dittune-worker-command that fail, are repeated, run out of memory, print much, or have commands before and after them; and
 values that a shell must not read."""
-from lib_command import SPACE, USUAL, Worker, prepared, program, t
+from lib_command import SPACE, USUAL, Worker, prepared, program, t, warnings
 
 COUNT = t.path / "count"
 
@@ -22,7 +22,7 @@ def flaky():
     worker = Worker(f"{counted('[ $((n % 4)) = 0 ] && exit 1; echo took 0.$n s')} {{ranks}} {{mode}}")
     answers = [worker.prepare(), ask(worker, 8)]
     t.check("a failed run is repeated: every sample is there", len(answers[1].get("ns", [])) == 8, answers)
-    t.check("it is told", answers[1]["warnings"] == [{"say": "failed and were repeated", "runs": 2}] and answers[1]["runs"] == 9, answers)
+    t.check("it is told", warnings(answers[1]) == [{"say": "failed and were repeated", "runs": 2}] and answers[1]["runs"] == 9, answers)
     t.check("each run is one start", answers[1]["starts"] == [1] * 8, answers)
     worker.end()
     worker = Worker(f"{counted('[ $n -ge 4 ] && exit 9; echo took 0.$n s')} {{ranks}} {{mode}}", *USUAL, "--retries", "0")
@@ -69,7 +69,7 @@ def before_and_after():
     stop = f"sh -c 'kill $(cat {t.path}/pid)'"
     server = program("server", f"#!/bin/sh\nsetsid sleep 600 >/dev/null 2>&1 &\necho $! >{t.path}/pid\necho took 1 s\n")
     answer = prepared(f"{server} {{ranks}} {{mode}}", *USUAL, "--cleanup", stop, "--leftovers", "fail")
-    t.check("what the cleanup ends is not left", answer["op"] == "prepared" and "warnings" not in answer, answer)
+    t.check("what the cleanup ends is not left", answer["op"] == "prepared" and not warnings(answer), answer)
 
 
 def memory():

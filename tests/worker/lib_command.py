@@ -39,6 +39,11 @@ def prepared(command, *options, **plan):
     return answer
 
 
+def warnings(answer):
+    """Without the one of planted times, which are longer than their runs."""
+    return [w for w in answer.get("warnings", []) if "more time than the run took" not in w["say"]]
+
+
 def program(name, text):
     """An executable script of the test's folder."""
     path = t.write(name, text)

@@ -41,6 +41,8 @@ static void add_work(const json_t *key, struct dt_text *out)
                     dt_json_text_at(job, "time"));
         if (json_object_get(job, "unit") != NULL)
             dt_text_add(out, " in %s", dt_json_text_at(job, "unit"));
+        if (json_object_get(job, "limits") != NULL)
+            dt_text_add(out, ", %s", dt_json_text_at(job, "limits"));
         return;
     }
     dt_key_add_job(job, out);

@@ -31,6 +31,14 @@ static dt_status parse_text(const char *option, const char *text, void *field)
     return DT_OK;
 }
 
+static dt_status parse_texts(const char *option, const char *text, void *field)
+{
+    struct dt_texts *texts = field;
+    if (texts->count == DT_TEXTS_MOST)
+        return dt_fail(DT_EUSAGE, "--%s is given more than %d times", option, DT_TEXTS_MOST);
+    return parse_text(option, text, &texts->at[texts->count++]);
+}
+
 static dt_status parse_server(const char *option, const char *text, void *field)
 {
     struct dt_command_options *command = field;
@@ -284,9 +292,11 @@ const struct dt_option_row dt_option_rows[] = {
     {"dtype", "float32|bfloat16|tf32|float16", JOBS, "float32", parse_text, AT(job.dtype),
      "data type: float32, bfloat16 (weights and activations between layers; the default on GPUs) "
      "or tf32 (GPUs); engines and workers also float16"},
-    {"objective", "latency|throughput|cost", "tune lookup", "latency", parse_text,
-     AT(job.objective),
-     "latency (seconds a step), throughput (images/s) or cost (device-seconds an image)"},
+    {"objective", "latency|throughput|cost", COMMANDED, "latency", parse_text, AT(job.objective),
+     "latency (seconds a step), throughput (images/s), cost (device-seconds an image), or "
+     "max:METRIC, the largest value of a --metric of --command; other commands than tune and "
+     "lookup "
+     "have only that"},
     {"max-bytes", "SIZE", "tune run noise space explain lookup", NULL, parse_bytes,
      AT(job.max_bytes), "limit of a rank's memory: 2GiB"},
     {"max-bytes", "SIZE", "models", NULL, parse_bytes, AT(job.max_bytes),
@@ -344,9 +354,14 @@ const struct dt_option_row dt_option_rows[] = {
      "values to try"},
     {"time", "HOW", COMMANDED, NULL, parse_text, AT(command.time),
      "where the output of --command, or the answer of --server, has the time of a step: "
-     "regex:EXPRESSION, json:PATH or wall (default of --server)"},
+     "regex:EXPRESSION, json:PATH, json:FILE:PATH, tqdm or wall (default of --server)"},
     {"unit", "s|ms|us|ns", COMMANDED, NULL, parse_text, AT(command.unit),
-     "of that time (default: s)"},
+     "of that time, or a rate, as in it/s (default: s)"},
+    {"metric", "NAME=HOW", COMMANDED, NULL, parse_texts, AT(command.metrics),
+     "another number of --command, read as --time is: p99=regex:p99 ([0-9.]+); for --objective "
+     "max:NAME and --limit; may be given several times"},
+    {"limit", "'METRIC <= VALUE'", COMMANDED, NULL, parse_texts, AT(command.limits),
+     "or >=: a plan that breaks it fails; may be given several times"},
     {"shell", NULL, COMMANDED, NULL, parse_switch, AT(command.shell),
      "run --command or --server by sh -c"},
     {"private", NULL, COMMANDED, NULL, parse_switch, AT(command.is_private),

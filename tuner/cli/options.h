@@ -68,11 +68,19 @@ struct dt_run_options {
     const char *output, *raw, *trace;
 };
 
+/* An option that may be given several times. */
+#define DT_TEXTS_MOST 8
+struct dt_texts {
+    int count;
+    const char *at[DT_TEXTS_MOST];
+};
+
 /* A command line to tune: it becomes a worker and its arguments (options_command.c). */
 struct dt_command_options {
     const char *text, *space, *time, *unit;
     const char *prepare, *cleanup, *timeout, *retries, *accept, *leftovers;
     const char *output, *compare, *tolerance; /* of verification */
+    struct dt_texts metrics, limits;
     bool shell, is_private;
     bool served;                                    /* the text is that of --server */
     const char *ready, *request, *requests, *start; /* of --server; start: --start-timeout */

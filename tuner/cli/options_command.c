@@ -2,6 +2,7 @@
 /* --command and what belongs to it, as a worker and its arguments, and --engine as the worker of that engine. */
 #include "tuner/cli/options_int.h"
 
+#include "base/figures.h"
 #include "db/engines/engines.h"
 #include "tuner/machine/machine.h"
 
@@ -48,7 +49,11 @@ static const char *stray(const struct dt_command_options *command)
     for (int i = FIRST_STRAY; i < ROWS; i++)
         if (value_of(command, i) != NULL)
             return rows[i].option;
-    return command->shell ? "shell" : command->is_private ? "private" : NULL;
+    return command->metrics.count > 0  ? "metric"
+           : command->limits.count > 0 ? "limit"
+           : command->shell            ? "shell"
+           : command->is_private       ? "private"
+                                       : NULL;
 }
 
 static bool is_servers(const char *name)
@@ -67,10 +72,10 @@ static const char *misplaced(const struct dt_command_options *command)
         if (!both && server != command->served && value_of(command, i) != NULL)
             return name;
     }
-    return NULL;
+    return command->served && command->limits.count > 0 ? "limit" : NULL;
 }
 
-static dt_status check_command(const struct dt_command_options *command)
+static dt_status check_command(const struct dt_command_options *command, const char *metric)
 {
     const char *name = command->served ? "server" : "command", *wrong = misplaced(command);
     if (wrong != NULL)
@@ -80,19 +85,26 @@ static dt_status check_command(const struct dt_command_options *command)
         return dt_fail(DT_EUSAGE, "--%s needs --space FILE: its parameters and their values", name);
     if (command->served && command->request == NULL)
         return dt_fail(DT_EUSAGE, "--server needs --request FILE: the HTTP request that is timed");
-    if (!command->served && command->time == NULL)
-        return dt_fail(DT_EUSAGE, "--command needs --time: regex:EXPRESSION, json:PATH or wall");
+    if (!command->served && command->time == NULL && metric == NULL)
+        return dt_fail(DT_EUSAGE, "--command needs --time: regex:EXPRESSION, json:PATH or wall; or "
+                                  "--objective max:METRIC");
     if (command->output == NULL && (command->compare != NULL || command->tolerance != NULL))
         return dt_fail(DT_EUSAGE, "--%s needs --verify-output FILE",
                        command->compare != NULL ? "compare" : "tolerance");
     return DT_OK;
 }
 
+static void add_word(const char *name, const char *value, const char *words[], int *count)
+{
+    words[(*count)++] = name;
+    words[(*count)++] = value;
+}
+
 dt_status dt_options_command(struct dt_options *options)
 {
     static char start[24];
     static char names[ROWS][24]; /* a process has one command line */
-    static const char *words[2 * ROWS + 2];
+    static const char *words[2 * (ROWS + 1 + 2 * DT_TEXTS_MOST) + 2];
     const struct dt_command_options *command = &options->command;
     int count = 0;
     if (command->text == NULL && command->space != NULL && options->worker.program.path == NULL &&
@@ -103,7 +115,8 @@ dt_status dt_options_command(struct dt_options *options)
                    ? DT_OK
                    : dt_fail(DT_EUSAGE, "--%s belongs to --%s, which is not given", stray(command),
                              is_servers(stray(command)) ? "server" : "command");
-    DT_TRY(check_command(command));
+    const char *metric = dt_figure_metric(options->job.objective);
+    DT_TRY(check_command(command, metric));
     if (command->served && dt_option_given(options, "start-timeout")) {
         snprintf(start, sizeof start, "%.9g", (double)options->worker.start_ns * 1e-9);
         options->command.start = start;
@@ -113,9 +126,14 @@ dt_status dt_options_command(struct dt_options *options)
             continue;
         snprintf(names[i], sizeof names[i], "--%s",
                  i == 0 && command->served ? "server" : rows[i].option);
-        words[count++] = names[i];
-        words[count++] = value_of(command, i);
+        add_word(names[i], value_of(command, i), words, &count);
     }
+    if (metric != NULL)
+        add_word("--objective", options->job.objective, words, &count);
+    for (int i = 0; i < command->metrics.count; i++)
+        add_word("--metric", command->metrics.at[i], words, &count);
+    for (int i = 0; i < command->limits.count; i++)
+        add_word("--limit", command->limits.at[i], words, &count);
     if (command->shell)
         words[count++] = "--shell";
     words[count] = NULL;

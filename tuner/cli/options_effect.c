@@ -2,6 +2,8 @@
 /* Rows of options without effect beside another one, which are refused so that they are not silently ignored. */
 #include "tuner/cli/options_int.h"
 
+#include "base/figures.h"
+
 #include <string.h>
 
 #define STARTED "tune run noise space explain machine check" /* --engine names a worker */
@@ -41,6 +43,8 @@ static const struct effect {
     {COMMANDED, "worker", "requests", "it belongs to --server"},
     {COMMANDED, "worker", "time", "it belongs to --command"},
     {COMMANDED, "worker", "unit", "it belongs to --command"},
+    {COMMANDED, "worker", "metric", "it belongs to --command"},
+    {COMMANDED, "worker", "limit", "it belongs to --command"},
     {COMMANDED, "worker", "shell", "it belongs to --command"},
     {COMMANDED, "worker", "private", "it belongs to --command"},
     {COMMANDED, "worker", "prepare", "it belongs to --command"},
@@ -154,6 +158,13 @@ dt_status dt_options_effect(const struct dt_command *command, const struct dt_op
                            row->why);
     }
     DT_TRY(check_assigned(command, options));
+    bool max = dt_figure_metric(options->job.objective) != NULL;
+    if (dt_option_given(options, "objective") && !max && !dt_has_word("tune lookup", command->name))
+        return dt_fail(DT_EUSAGE, "--objective %s has no effect on '%s': only max:METRIC has",
+                       options->job.objective, command->name);
+    if (max && options->job.max_latency_ns > 0)
+        return dt_fail(DT_EUSAGE, "--max-latency has no effect beside --objective %s: give --limit",
+                       options->job.objective);
     if (dt_option_given(options, "sweep") && !options->run.sweep.ranks &&
         dt_option_given(options, "batch"))
         return dt_fail(DT_EUSAGE, "--batch has no effect beside --sweep batch=..: the sweep names "

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* objective - what "better" means: one row each in objective.c; smaller values are better inside the program */
+/* objective - what "better" means: one row each in objective.c; smaller values are better inside the program
+ *
+ * "max:NAME" maximises a number that a command prints: its worker reports the inverse as a time.
+ */
 #ifndef DT_TUNER_MEASURE_OBJECTIVE_H
 #define DT_TUNER_MEASURE_OBJECTIVE_H
 
@@ -12,10 +15,11 @@ struct dt_objective {
     double (*value)(double step, int batch, int devices);
     /* The figure people read. steps: denoising steps of an image. */
     double (*shown)(double step, int batch, int devices, int steps);
-    int one_batch; /* 1: only plans of equal batch compare */
+    int one_batch;      /* 1: only plans of equal batch compare */
+    const char *metric; /* whose inverse is the time; NULL: times are times */
 };
 
-/* DT_EUSAGE for an unknown name: lists the known ones. */
+/* DT_EUSAGE for an unknown name: lists the known ones. One of "max:NAME" lives as long as the process. */
 dt_status dt_objective_find(const char *name, const struct dt_objective **objective) DT_MUST_CHECK;
 
 #endif

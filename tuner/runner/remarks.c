@@ -31,28 +31,37 @@ static void add_runs(json_t *object, json_int_t more)
     json_object_set_new(object, "runs", json_integer(sum < RUNS_MOST ? sum : RUNS_MOST));
 }
 
+static void keep_text(json_t *object, const char *name, const char *text)
+{
+    char kept[256];
+    snprintf(kept, sizeof kept, "%s", text);
+    dt_text_mend(kept);
+    dt_text_clean(kept);
+    json_object_set_new(object, name, json_string(kept));
+}
+
 bool dt_remarks_read(const json_t *answer, json_t **remarks)
 {
     const json_t *runs = json_object_get(answer, "runs"),
                  *warnings = json_object_get(answer, "warnings");
     *remarks = NULL;
+    const char *read = dt_json_text_at(answer, "read");
     if (runs == NULL && warnings == NULL)
         return true;
     if ((runs != NULL && !is_runs(runs)) || (warnings != NULL && !json_is_array(warnings)))
         return false;
     json_t *made = json_pack("{s:I, s:[]}", "runs", json_integer_value(runs), "warnings");
     bool well = made != NULL;
+    if (read[0] != '\0')
+        keep_text(made, "read", read);
     for (size_t i = 0; i < json_array_size(warnings) && well; i++) {
         const json_t *one = json_array_get(warnings, i), *of = json_object_get(one, "runs");
-        char say[256];
-        snprintf(say, sizeof say, "%s", dt_json_text_at(one, "say"));
-        dt_text_mend(say);
-        dt_text_clean(say);
-        well = say[0] != '\0' && is_runs(of) && i < REMARKS_MOST;
-        if (well)
-            json_array_append_new(
-                json_object_get(made, "warnings"),
-                json_pack("{s:s, s:I}", "say", say, "runs", json_integer_value(of)));
+        well = dt_json_text_at(one, "say")[0] != '\0' && is_runs(of) && i < REMARKS_MOST;
+        if (!well)
+            break;
+        json_t *kept = json_pack("{s:I}", "runs", json_integer_value(of));
+        keep_text(kept, "say", dt_json_text_at(one, "say"));
+        json_array_append_new(json_object_get(made, "warnings"), kept);
     }
     if (!well) {
         json_decref(made);
@@ -72,6 +81,8 @@ dt_status dt_remarks_add(json_t **sum, const json_t *more)
     if (*sum == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     add_runs(*sum, json_integer_value(json_object_get(more, "runs")));
+    if (json_object_get(*sum, "read") == NULL && json_object_get(more, "read") != NULL)
+        json_object_set(*sum, "read", json_object_get(more, "read"));
     for (size_t i = 0; i < json_array_size(warnings); i++) {
         json_t *one = json_array_get(warnings, i), *list = json_object_get(*sum, "warnings");
         json_t *known = find_warning(*sum, dt_json_text_at(one, "say"));
@@ -97,4 +108,16 @@ void dt_remarks_text(const json_t *remarks, int i, struct dt_text *out)
         dt_text_add(out, "%lld of %lld runs %s", runs, all, dt_json_text_at(one, "say"));
     else
         dt_text_add(out, "%lld runs %s", runs, dt_json_text_at(one, "say"));
+}
+
+json_t *dt_remarks_sentences(const json_t *remarks)
+{
+    json_t *list = dt_remarks_count(remarks) > 0 ? json_array() : NULL;
+    for (int i = 0; i < dt_remarks_count(remarks); i++) {
+        struct dt_text text = {0};
+        dt_remarks_text(remarks, i, &text);
+        json_array_append_new(list, json_string(dt_text_at(&text)));
+        dt_text_fini(&text);
+    }
+    return list;
 }

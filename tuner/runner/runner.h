@@ -110,7 +110,7 @@ struct dt_outputs {
 void dt_outputs_fini(struct dt_outputs *output);
 
 /* What a worker remarks on the runs of a program (docs/protocol.md): {"runs": how many there were, "warnings": [{"say": what some
- * of them did, "runs": how many}, ..]}. */
+ * of them did, "runs": how many}, ..], "read": where the first number was read, if the worker says so}. */
 /* Of an answer: a new reference, NULL where it has none. False: it has another shape. */
 bool dt_remarks_read(const json_t *answer, json_t **remarks);
 /* Adds the counts; *sum is NULL before the first; more may be NULL. */
@@ -118,6 +118,7 @@ dt_status dt_remarks_add(json_t **sum, const json_t *more) DT_MUST_CHECK;
 /* Number of warnings, and warning i: "2 of 13 runs failed and were repeated". */
 int dt_remarks_count(const json_t *remarks);
 void dt_remarks_text(const json_t *remarks, int i, struct dt_text *out);
+json_t *dt_remarks_sentences(const json_t *remarks); /* all of them, new; NULL: none */
 
 struct dt_prepared {
     int handle;

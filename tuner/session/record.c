@@ -35,7 +35,8 @@ struct dt_measured dt_measured_of(const struct dt_result *result, const struct d
         .samples = result->samples.n,
         .batch = result->batch,
         .error = result->verified_error,
-        .rule = dt_target_breaks(target, &result->point) ? target->broken : NULL};
+        .rule = dt_target_breaks(target, &result->point) ? target->broken : NULL,
+        .warnings = dt_remarks_sentences(result->report.remarks)};
 }
 
 struct dt_measured dt_front_figures(const struct dt_result *result, const struct dt_target *target)

@@ -415,10 +415,11 @@ dt_status dt_resume_trials(struct dt_session *session)
     return status;
 }
 
-static void add_estimate(const struct dt_result *result, struct dt_text *out)
+static void add_estimate(const struct dt_session *session, const struct dt_result *result,
+                         struct dt_text *out)
 {
-    dt_figure_estimate(result->summary.median, result->summary.interval.low,
-                       result->summary.interval.high, out);
+    dt_figure_value(session->target->objective->metric, result->summary.median,
+                    result->summary.interval.low, result->summary.interval.high, out);
 }
 
 /* By more than the margin, and by more than the intervals explain. */
@@ -439,9 +440,9 @@ static void note_recheck(const struct dt_session *session, const struct dt_resul
         return;
     }
     dt_text_add(&text, "resumed: a step of the default plan takes ");
-    add_estimate(now, &text);
+    add_estimate(session, now, &text);
     dt_text_add(&text, " now, and took ");
-    add_estimate(before, &text);
+    add_estimate(session, before, &text);
     dt_text_add(&text, " before");
     if (differs(&before->summary, &now->summary))
         dt_text_add(&text,

@@ -88,9 +88,21 @@ static dt_status settle(struct dt_session *session, const struct dt_result *resu
                              dt_clock_ns() + SETTLE_SECONDS * DT_NS_PER_SECOND);
 }
 
+/* Once a session, what the worker read as the first time: a wrong unit shows. */
+static void note_read(const struct dt_session *session, const struct dt_result *result)
+{
+    const char *read = dt_json_text_at(result->report.remarks, "read");
+    for (int i = 0; i < session->count; i++)
+        if (dt_json_text_at(session->trials[i].report.remarks, "read")[0] != '\0')
+            return;
+    if (read[0] != '\0')
+        dt_session_note(session, "%s", read);
+}
+
 static dt_status keep_trial(struct dt_session *session, const struct dt_result *result)
 {
     int64_t paused_ns = dt_clock_skipped_ns() - session->clock.paused_ns;
+    note_read(session, result);
     DT_TRY(dt_session_keep(session, result));
     if (dt_session_leader(session) == &session->trials[session->count - 1] &&
         session->store.unstored_ns == 0)

@@ -139,13 +139,15 @@ static dt_status add_folder(const struct dt_command_line *command, json_t *job)
 
 dt_status dt_definition_job(const struct dt_definition *definition, json_t **job)
 {
-    bool wall = strcmp(definition->time, "wall") == 0;
     DT_TRY(check_text("--time", definition->time));
+    DT_TRY(check_text("the list of limits", definition->limits));
     json_t *made = json_object();
     dt_status status = add_command(definition, made);
     bool failed = json_object_set_new(made, "time", json_string(definition->time)) != 0;
-    if (!wall)
+    if (definition->unit != NULL)
         failed |= json_object_set_new(made, "unit", json_string(definition->unit)) != 0;
+    if (definition->limits[0] != 0)
+        failed |= json_object_set_new(made, "limits", json_string(definition->limits)) != 0;
     if (definition->command->shell)
         failed |= json_object_set_new(made, "shell", json_integer(1)) != 0;
     if (definition->prepare != NULL)

@@ -13,11 +13,12 @@
 struct dt_definition {
     const struct dt_command_line *command;
     const struct dt_space *space;
-    const char *time, *unit; /* of --time and --unit */
+    const char *time, *unit; /* of --time and --unit; unit NULL: none */
+    const char *limits;      /* "": none */
     const char *prepare;     /* of --prepare; NULL: none */
 };
 
-/* *job: {"command", "time", "unit", "shell", "prepare", "folder"}, new; "unit" only where the output has a number, "prepare" where it is given, "folder" unless the command
+/* *job: {"command", "time", "unit", "limits", "shell", "prepare", "folder"}, new; "unit" only where the number is a time that the output has, "prepare" where it is given, "folder" unless the command
  * names files by absolute paths alone. DT_EUSAGE: a text that is too long or not UTF-8. */
 dt_status dt_definition_job(const struct dt_definition *definition, json_t **job) DT_MUST_CHECK;
 

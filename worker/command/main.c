@@ -25,7 +25,6 @@
 
 struct plan {
     struct dt_run_plan run; /* without words: released */
-    int ranks;
     struct dt_times
         first; /* of the run that made it resident, for the next samples; count 0: used, or none */
     struct dt_error
@@ -52,12 +51,13 @@ static dt_status configure(struct worker *worker)
     if (worker->server != NULL) {
         options->lines[DT_RUN_COMMAND] = worker->server;
         options->served = true;
-        options->time = options->time != NULL ? options->time : "wall";
+        if (options->time == NULL && options->objective == NULL)
+            options->time = "wall";
         if (worker->serve_options.request == NULL)
             return dt_fail(DT_EUSAGE, "a server needs --server, --space and --request");
     }
     if (options->lines[DT_RUN_COMMAND] == NULL || worker->space_path == NULL ||
-        options->time == NULL)
+        (options->time == NULL && options->objective == NULL))
         return dt_fail(DT_EUSAGE, "a command needs --command, --space and --time");
     DT_TRY(dt_space_file(worker->space_path, worker->space_path, &worker->file));
     DT_TRY(dt_space_from_json(worker->file, worker->space_path, &worker->space));
@@ -66,6 +66,8 @@ static dt_status configure(struct worker *worker)
                                       .space = worker->space,
                                       .timing = &worker->runs.timing,
                                       .wire = &worker->wire};
+    if (options->served && worker->runs.limit_count > 0)
+        return dt_fail(DT_EUSAGE, "--limit belongs to --command");
     return options->served
                ? dt_serve_init(&worker->serve, &worker->serve_options, worker->runs.timeout_ns)
                : DT_OK;
@@ -84,6 +86,7 @@ static dt_status refuse(struct worker *worker, dt_status why)
     bool refused = why == DT_EUSAGE || why == DT_EINFEASIBLE || why == DT_EUNSUP;
     const char *kind = why == DT_ENOMEM ? "memory"
                        : why == DT_DONE ? "wrong"
+                       : why == DT_WAIT ? "limit"
                        : refused        ? "infeasible"
                                         : "error";
     if (dt_serve_kind(&worker->serve, why) != NULL)
@@ -108,20 +111,30 @@ static dt_status hello(struct worker *worker)
     char host[256] = "";
     const json_t *file = worker->file;
     const struct dt_command_line *command = &worker->runs.lines[DT_RUN_COMMAND];
-    const struct dt_definition definition = {command, worker->space, worker->options.time,
-                                             worker->options.unit,
+    const struct dt_run_setup *runs = &worker->runs;
+    bool has_unit = strchr("rj", runs->timing.kind) != NULL && runs->timing.metric == NULL;
+    struct dt_text limits = {0};
+    dt_runs_limits_text(runs, &limits);
+    const struct dt_definition definition = {command,
+                                             worker->space,
+                                             runs->time,
+                                             has_unit ? runs->timing.unit_text : NULL,
+                                             dt_text_at(&limits),
                                              worker->options.lines[DT_RUN_PREPARE]};
     json_t *job = NULL;
-    dt_status status = dt_definition_job(&definition, &job);
+    dt_status status = dt_text_status(&limits);
+    if (status == DT_OK)
+        status = dt_definition_job(&definition, &job);
+    dt_text_fini(&limits);
     if (status < 0)
         return refuse(worker, status);
     gethostname(host, sizeof host - 1);
-    json_t *message =
-        json_pack("{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:O,s:o,s:O,s:O*,s:O*}", "op", "hello", "protocol",
-                  2, "name", "command", "version", DT_VERSION, "engine", "command", "launch",
-                  "self", "unit", "run", "workload", json_object_get(job, "command"), "job", job,
-                  "parameters", json_object_get(file, "parameters"), "constants",
-                  json_object_get(file, "constants"), "rules", json_object_get(file, "rules"));
+    json_t *message = json_pack(
+        "{s:s,s:i,s:s*,s:s,s:s,s:s,s:s,s:s,s:O,s:o,s:O,s:O*,s:O*}", "op", "hello", "protocol", 2,
+        "objective", worker->options.objective, "name", "command", "version", DT_VERSION, "engine",
+        "command", "launch", "self", "unit", "run", "workload", json_object_get(job, "command"),
+        "job", job, "parameters", json_object_get(file, "parameters"), "constants",
+        json_object_get(file, "constants"), "rules", json_object_get(file, "rules"));
     if (worker->options.served && (status = dt_serve_describe(&worker->serve, message, job)) < 0) {
         json_decref(message);
         return status;
@@ -150,10 +163,9 @@ static dt_status prepare(struct worker *worker, const json_t *request, json_t **
 {
     json_t *values;
     struct dt_point point;
-    struct plan plan = {.ranks = 1};
+    struct plan plan = {.failed.status = DT_OK};
     struct dt_tally tally = {.runs = 0};
     double error;
-    int ranks = dt_space_role(worker->space, DT_ROLE_RANKS);
     DT_TRY(dt_json_object(request, "the request", "plan", &values));
     DT_TRY(dt_point_from_json(worker->space, values, &point));
     DT_TRY(DT_GROW(worker->plans, worker->plan_count, 1));
@@ -164,13 +176,13 @@ static dt_status prepare(struct worker *worker, const json_t *request, json_t **
         dt_run_plan_fini(&plan.run);
         return status;
     }
-    if (ranks >= 0)
-        plan.ranks = (int)dt_point_value(worker->space, &point, ranks);
     /* The limits of later requests follow from the cold step: each of their steps is a whole start, too. */
     *answer =
         json_pack("{s:s,s:i,s:o,s:i,s:o}", "op", "prepared", "handle", worker->plan_count + 1,
-                  "peak_bytes", dt_each_rank(plan.first.peak_bytes, plan.ranks), "resident_bytes",
-                  0, "cold_ns", dt_each_rank(plan.first.wall_ns, plan.ranks));
+                  "peak_bytes", dt_each_rank(plan.first.peak_bytes, plan.run.ranks),
+                  "resident_bytes", 0, "cold_ns", dt_each_rank(plan.first.wall_ns, plan.run.ranks));
+    if (plan.first.read[0] != 0)
+        json_object_set_new(*answer, "read", json_string(plan.first.read));
     tell(*answer, &tally);
     if (isfinite(error))
         json_object_set_new(*answer, "error", json_real(error));
@@ -197,7 +209,7 @@ static dt_status add_run(struct worker *worker, struct plan *plan, json_t *rows,
     if (times.count == 0)
         DT_TRY(dt_runs_make(&worker->runs, &plan->run, &worker->wire, tally, &times));
     for (int i = 0; i < times.count; i++)
-        json_array_append_new(rows, dt_each_rank(times.ns[i], plan->ranks));
+        json_array_append_new(rows, dt_each_rank(times.ns[i], plan->run.ranks));
     json_array_append_new(starts, json_integer(times.count));
     dt_times_fini(&times);
     return DT_OK;
@@ -225,7 +237,7 @@ static dt_status run(struct worker *worker, const json_t *request, json_t **answ
     *answer = json_pack("{s:s,s:I,s:o,s:o}", "op", "samples", "handle", (json_int_t)handle, "ns",
                         rows, "starts", starts);
     tell(*answer, &tally);
-    return status;
+    return status == DT_OK ? dt_runs_limits(&worker->runs, &plan->run) : status;
 }
 
 static void free_plan(struct plan *plan)
@@ -297,6 +309,16 @@ static dt_status work(struct worker *worker)
     return status == DT_EDEAD ? DT_DONE : status;
 }
 
+/* One more of an option that may be given several times; false: too many. */
+static bool add_option(const char *list[], const char *value)
+{
+    int count = 0;
+    while (list[count] != NULL)
+        count++;
+    list[count] = count < DT_METRICS_MOST ? value : NULL;
+    return count < DT_METRICS_MOST;
+}
+
 static bool read_options(int argc, char **argv, struct worker *worker)
 {
     struct dt_run_given *options = &worker->options;
@@ -321,6 +343,9 @@ static bool read_options(int argc, char **argv, struct worker *worker)
                 {"verify-output", &options->output},
                 {"compare", &options->compare},
                 {"tolerance", &options->tolerance},
+                {"objective", &options->objective},
+                {"metric", options->metrics},
+                {"limit", options->limits},
                 {"shell", NULL}};
     enum { ROWS = sizeof rows / sizeof rows[0] };
     struct option list[ROWS + 1] = {{NULL, 0, NULL, 0}};
@@ -329,9 +354,13 @@ static bool read_options(int argc, char **argv, struct worker *worker)
     for (int option; (option = getopt_long(argc, argv, "", list, NULL)) != -1;) {
         if (option < 0 || option >= ROWS)
             return false;
-        if (rows[option].value != NULL)
-            *rows[option].value = optarg;
-        else
+        const char **value = rows[option].value;
+        bool several = value == options->metrics || value == options->limits;
+        if (several && !add_option(value, optarg))
+            return false;
+        if (value != NULL && !several)
+            *value = optarg;
+        else if (value == NULL)
             options->shell = true;
     }
     return optind == argc;
@@ -339,7 +368,7 @@ static bool read_options(int argc, char **argv, struct worker *worker)
 
 int main(int argc, char **argv)
 {
-    struct worker worker = {.options = {.unit = "s"}, .serve.server.log = -1};
+    struct worker worker = {.serve.server.log = -1};
     if (!read_options(argc, argv, &worker)) {
         fprintf(stderr, "usage: dittune-worker-command --command TEXT --space FILE --time "
                         "wall|regex:EXPRESSION|json:PATH [OPTIONS]: the options that dittune has "

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/command/run.h"
 
+#include "base/array.h"
 #include "worker/command/held.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RETRIES 1 /* when --retries is not given */
+#define FILE_MOST    ((size_t)64 << 20) /* bytes of one that a number is read from */
+#define JUDGED_LEAST 2                  /* runs before a limit is */
+#define RETRIES      1                  /* when --retries is not given */
 
 static const char *const line_names[DT_RUN_LINES] = {"--prepare", "the command", "--cleanup"};
 
@@ -93,6 +98,105 @@ static dt_status read_verification(struct dt_run_setup *runs, const struct dt_ru
                                          : dt_fail(DT_ENOMEM, "out of memory");
 }
 
+static const struct dt_metric *find_metric(const struct dt_run_setup *runs, const char *name,
+                                           size_t size)
+{
+    for (int i = 0; i < DT_METRICS_MOST && runs->metrics[i].name[0] != '\0'; i++)
+        if (strlen(runs->metrics[i].name) == size && memcmp(runs->metrics[i].name, name, size) == 0)
+            return &runs->metrics[i];
+    return NULL;
+}
+
+/* "p99=regex:p99 ([0-9.]+)" */
+static dt_status read_metric(struct dt_run_setup *runs, const char *text, struct dt_metric *out)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-%";
+    size_t size = strspn(text, letters);
+    if (size == 0 || text[size] != '=' || size >= sizeof out->name)
+        return dt_fail(DT_EUSAGE,
+                       "--metric '%s' is not NAME=HOW, as in p99=regex:p99 ([0-9.]+): a name has "
+                       "up to %zu letters, digits and _ . / - %%",
+                       text, sizeof out->name - 1);
+    if (find_metric(runs, text, size) != NULL)
+        return dt_fail(DT_EUSAGE, "--metric %.*s is given twice", (int)size, text);
+    snprintf(out->name, sizeof out->name, "%.*s", (int)size, text);
+    out->how = text + size + 1;
+    return dt_timing_init(&out->timing, out->how, NULL, out->name);
+}
+
+/* "p99 <= 2" */
+static dt_status read_limit(struct dt_run_setup *runs, const char *text, struct dt_limit *out)
+{
+    const char *name = text + strspn(text, " "), *sign = strpbrk(name, "<> ");
+    size_t size = sign != NULL ? (size_t)(sign - name) : strlen(name);
+    char *end = NULL;
+    sign = sign != NULL ? sign + strspn(sign, " ") : "";
+    bool right = (sign[0] == '<' || sign[0] == '>') && sign[1] == '=';
+    if (right) {
+        *out = (struct dt_limit){.least = sign[0] == '>', .value = strtod(sign + 2, &end)};
+        right = end != sign + 2 && end[strspn(end, " ")] == '\0' && isfinite(out->value);
+    }
+    if (!right)
+        return dt_fail(DT_EUSAGE,
+                       "--limit '%s' is not 'METRIC <= VALUE' or 'METRIC >= VALUE', with a number",
+                       text);
+    out->metric = find_metric(runs, name, size);
+    return out->metric != NULL
+               ? DT_OK
+               : dt_fail(DT_EUSAGE, "--limit '%s' needs --metric %.*s=HOW", text, (int)size, name);
+}
+
+/* Each metric is maximised, or has a limit. */
+static dt_status check_used(const struct dt_run_setup *runs, const struct dt_metric *maximised)
+{
+    for (int i = 0; i < DT_METRICS_MOST && runs->metrics[i].name[0] != '\0'; i++) {
+        bool used = &runs->metrics[i] == maximised;
+        for (int k = 0; k < runs->limit_count; k++)
+            used = used || runs->limits[k].metric == &runs->metrics[i];
+        if (!used)
+            return dt_fail(DT_EUSAGE,
+                           "--metric %s has no use: give --objective max:%s or --limit '%s <= ..'",
+                           runs->metrics[i].name, runs->metrics[i].name, runs->metrics[i].name);
+    }
+    return DT_OK;
+}
+
+static dt_status read_measures(struct dt_run_setup *runs, const struct dt_run_given *options)
+{
+    const char *name = options->objective;
+    for (int i = 0; options->metrics[i] != NULL; i++)
+        DT_TRY(read_metric(runs, options->metrics[i], &runs->metrics[i]));
+    for (; options->limits[runs->limit_count] != NULL; runs->limit_count++)
+        DT_TRY(
+            read_limit(runs, options->limits[runs->limit_count], &runs->limits[runs->limit_count]));
+    if (name == NULL) {
+        DT_TRY(check_used(runs, NULL));
+        runs->time = options->time;
+        return dt_timing_init(&runs->timing, options->time, options->unit, NULL);
+    }
+    if (strncmp(name, "max:", 4) != 0)
+        return dt_fail(DT_EUSAGE, "--objective '%s' is not max:METRIC", name);
+    const struct dt_metric *metric = find_metric(runs, name + 4, strlen(name + 4));
+    if (metric == NULL)
+        return dt_fail(DT_EUSAGE, "--objective %s needs --metric %s=HOW", name, name + 4);
+    if (options->time != NULL || options->unit != NULL)
+        return dt_fail(DT_EUSAGE, "--%s has no meaning with --objective %s, which is measured",
+                       options->time != NULL ? "time" : "unit", name);
+    DT_TRY(check_used(runs, metric));
+    runs->time = metric->how;
+    return dt_timing_init(&runs->timing, metric->how, NULL, metric->name);
+}
+
+void dt_runs_limits_text(const struct dt_run_setup *runs, struct dt_text *out)
+{
+    for (int i = 0; i < runs->limit_count; i++) {
+        const struct dt_limit *limit = &runs->limits[i];
+        dt_text_add(out, "%s%s %s %.12g (%s)", i > 0 ? "; " : "", limit->metric->name,
+                    limit->least ? ">=" : "<=", limit->value, limit->metric->how);
+    }
+}
+
 dt_status dt_runs_init(struct dt_run_setup *runs, const struct dt_run_given *options,
                        const struct dt_space *space)
 {
@@ -106,7 +210,7 @@ dt_status dt_runs_init(struct dt_run_setup *runs, const struct dt_run_given *opt
     runs->leave_nothing = strcmp(left, "fail") == 0;
     if (!runs->leave_nothing && strcmp(left, "kill") != 0)
         return dt_fail(DT_EUSAGE, "--leftovers '%s' is neither kill nor fail", left);
-    DT_TRY(dt_timing_init(&runs->timing, options->time, options->unit));
+    DT_TRY(read_measures(runs, options));
     for (int i = 0; i < DT_RUN_LINES; i++) {
         if (options->lines[i] == NULL)
             continue;
@@ -125,6 +229,8 @@ void dt_runs_fini(struct dt_run_setup *runs)
     dt_line_fini(&runs->output);
     dt_line_fini(&runs->verify.command);
     dt_timing_fini(&runs->timing);
+    for (int i = 0; i < DT_METRICS_MOST; i++)
+        dt_timing_fini(&runs->metrics[i].timing);
     for (int i = 0; i < DT_RUN_LINES; i++)
         dt_line_fini(&runs->lines[i]);
 }
@@ -150,6 +256,8 @@ dt_status dt_runs_fill(const struct dt_run_setup *runs, const struct dt_space *s
     const struct dt_point fallback = default_point(space);
     plan->is_default = dt_point_equal(space, point, &fallback);
     plan->point = *point;
+    int role = dt_space_role(space, DT_ROLE_RANKS);
+    plan->ranks = role >= 0 ? (int)dt_point_value(space, point, role) : 1;
     if (status < 0)
         dt_run_plan_fini(plan);
     return status;
@@ -160,6 +268,8 @@ void dt_run_plan_fini(struct dt_run_plan *plan)
     for (int i = 0; i < DT_RUN_LINES; i++)
         dt_line_free(plan->argv[i]);
     dt_line_free(plan->output);
+    for (int i = 0; i < DT_METRICS_MOST; i++)
+        free(plan->values[i]);
     *plan = (struct dt_run_plan){.made = 0};
 }
 
@@ -196,6 +306,130 @@ static dt_status run_line(const struct dt_run_setup *runs, const struct dt_run_p
     return dt_child_run(plan->argv[line], &rules, wire, output);
 }
 
+/* What tells whether a run wrote a file: its time of change is set back, so that a run that is over at once shows, too. */
+static struct stat look_at_file(const char *path)
+{
+    struct stat info;
+    struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = 0}};
+    if (stat(path, &info) != 0)
+        return (struct stat){.st_size = -1};
+    times[1].tv_sec = info.st_mtim.tv_sec - 1;
+    if (utimensat(AT_FDCWD, path, times, 0) == 0)
+        info.st_mtim = times[1];
+    return info;
+}
+
+static dt_status check_written(const char *path, const struct stat *before, const char *option)
+{
+    struct stat now;
+    if (stat(path, &now) != 0)
+        return dt_fail(DT_FAILED, "the command did not write %s (%s)", path, option);
+    if (now.st_ino == before->st_ino && now.st_size == before->st_size &&
+        now.st_mtim.tv_sec == before->st_mtim.tv_sec &&
+        now.st_mtim.tv_nsec == before->st_mtim.tv_nsec)
+        return dt_fail(DT_FAILED, "the command did not write %s (%s): it is as it was", path,
+                       option);
+    return DT_OK;
+}
+
+/* A file that a number is read from, as it was before the run. */
+struct source {
+    const struct dt_timing *timing;
+    char **path; /* one word, owned; NULL: the number is in the output */
+    struct stat before;
+};
+
+/* The first is that of the time, then one of each limit. */
+#define SOURCES_MOST (1 + DT_METRICS_MOST)
+
+static dt_status open_sources(const struct dt_run_setup *runs, const struct dt_run_plan *plan,
+                              struct source sources[SOURCES_MOST])
+{
+    for (int i = 0; i <= runs->limit_count; i++) {
+        struct dt_command_line line = {.shell = false};
+        sources[i].timing = i == 0 ? &runs->timing : &runs->limits[i - 1].metric->timing;
+        line.words[0] = sources[i].timing->file;
+        if (line.words[0] == NULL)
+            continue;
+        DT_TRY(dt_line_fill(&line, runs->space, &plan->point, &sources[i].path));
+        sources[i].before = look_at_file(sources[i].path[0]);
+    }
+    return DT_OK;
+}
+
+static dt_status load(const struct source *source, struct dt_text *text)
+{
+    const char *path = source->path[0];
+    static char block[65536]; /* a worker has one thread */
+    DT_TRY(check_written(path, &source->before, source->timing->option));
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? 1 : -1;
+    while (got > 0 && text->size < FILE_MOST && (got = read(fd, block, sizeof block)) > 0)
+        dt_text_add_bytes(text, block, (size_t)got);
+    int error = errno;
+    if (fd >= 0)
+        close(fd);
+    if (got < 0)
+        return dt_fail(DT_FAILED, "cannot read %s (%s): %s", path, source->timing->option,
+                       strerror(error));
+    if (text->size >= FILE_MOST)
+        return dt_fail(DT_FAILED, "%s (%s) has more than %d MiB", path, source->timing->option,
+                       (int)(FILE_MOST >> 20));
+    return dt_text_status(text);
+}
+
+/* The time, and what has limits. */
+static dt_status read_sources(const struct dt_run_setup *runs, struct dt_run_plan *plan,
+                              const struct source sources[SOURCES_MOST],
+                              struct dt_child_output *output, struct dt_wire *wire,
+                              struct dt_times *times)
+{
+    dt_status status = DT_OK;
+    for (int i = 0; i <= runs->limit_count && status == DT_OK; i++) {
+        struct dt_text text = {0};
+        output->file = &text;
+        if (sources[i].path != NULL)
+            status = load(&sources[i], &text);
+        if (i == 0 && status == DT_OK) {
+            status = dt_timing_take(sources[i].timing, output, dt_child_beat, wire, times);
+        } else if (status == DT_OK) {
+            status = DT_GROW(plan->values[i - 1], plan->value_count, 1);
+            if (status == DT_OK)
+                status = dt_timing_median(sources[i].timing, output, dt_child_beat, wire,
+                                          &plan->values[i - 1][plan->value_count]);
+        }
+        dt_text_fini(&text);
+    }
+    plan->value_count += status == DT_OK;
+    return status;
+}
+
+static dt_status take_numbers(const struct dt_run_setup *runs, struct dt_run_plan *plan,
+                              const struct source sources[SOURCES_MOST],
+                              struct dt_child_output *output, struct dt_wire *wire,
+                              struct dt_tally *tally, struct dt_times *times)
+{
+    output->ranks = plan->ranks;
+    DT_TRY(read_sources(runs, plan, sources, output, wire, times));
+    if (times->too_long)
+        dt_tally_add(tally, "reported more time than the run took: is --unit right, or are the "
+                            "times simulated?");
+    return DT_OK;
+}
+
+dt_status dt_runs_limits(const struct dt_run_setup *runs, struct dt_run_plan *plan)
+{
+    for (int i = 0; i < runs->limit_count && plan->value_count >= JUDGED_LEAST; i++) {
+        const struct dt_limit *limit = &runs->limits[i];
+        double median = dt_timing_middle(plan->values[i], (size_t)plan->value_count);
+        if (limit->least ? median < limit->value : median > limit->value)
+            return dt_fail(DT_WAIT, "%s = %.6g breaks the limit '%s %s %.6g' (median of %d runs)",
+                           limit->metric->name, median, limit->metric->name,
+                           limit->least ? ">=" : "<=", limit->value, plan->value_count);
+    }
+    return DT_OK;
+}
+
 /* --cleanup also after a failure, but not without a controller. *again: it may go better the next time. */
 static dt_status run_once(const struct dt_run_setup *runs, struct dt_run_plan *plan,
                           struct dt_wire *wire, struct dt_tally *tally, struct dt_times *times,
@@ -204,17 +438,19 @@ static dt_status run_once(const struct dt_run_setup *runs, struct dt_run_plan *p
     struct dt_child_output outputs[DT_RUN_LINES] = {
         {.from = {-1, -1}}, {.from = {-1, -1}}, {.from = {-1, -1}}};
     struct dt_error error = {DT_OK, ""};
+    struct source sources[SOURCES_MOST] = {{.path = NULL}};
     struct dt_held held;
     plan->made++;
     tally->runs++;
     dt_held_note(&held);
+    dt_error_keep(&error, open_sources(runs, plan, sources));
     for (int i = 0; i < DT_RUN_LINES; i++) {
         bool wanted = i == DT_RUN_CLEANUP ? error.status != DT_EDEAD : error.status == DT_OK;
         if (plan->argv[i] == NULL || !wanted)
             continue;
         dt_status status = run_line(runs, plan, (enum dt_run_line)i, wire, &outputs[i]);
         if (status == DT_OK && i == DT_RUN_COMMAND)
-            status = dt_timing_take(&runs->timing, &outputs[i], dt_child_beat, wire, times);
+            status = take_numbers(runs, plan, sources, &outputs[i], wire, tally, times);
         dt_error_keep(&error, status);
     }
     dt_error_keep(&error, clear_away(runs, &outputs[DT_RUN_COMMAND], wire, &held, tally));
@@ -223,6 +459,8 @@ static dt_status run_once(const struct dt_run_setup *runs, struct dt_run_plan *p
         *again = *again || outputs[i].exited_badly;
         dt_child_output_fini(&outputs[i]);
     }
+    for (int i = 0; i < SOURCES_MOST; i++)
+        dt_line_free(sources[i].path);
     *again = *again && error.status == DT_FAILED;
     if (error.status < 0)
         dt_times_fini(times);
@@ -246,34 +484,12 @@ dt_status dt_runs_make(const struct dt_run_setup *runs, struct dt_run_plan *plan
 
 /* ---- verification */
 
-/* What tells whether a run wrote a file. */
-static struct stat look_at_file(const char *path)
-{
-    struct stat info;
-    if (stat(path, &info) != 0)
-        info = (struct stat){.st_size = -1};
-    return info;
-}
-
-static dt_status check_written(const char *path, const struct stat *before)
-{
-    struct stat now = look_at_file(path);
-    if (now.st_size < 0)
-        return dt_fail(DT_FAILED, "the command did not write %s (--verify-output)", path);
-    if (now.st_ino == before->st_ino && now.st_size == before->st_size &&
-        now.st_mtim.tv_sec == before->st_mtim.tv_sec &&
-        now.st_mtim.tv_nsec == before->st_mtim.tv_nsec)
-        return dt_fail(DT_FAILED, "the command did not write %s (--verify-output): it is as it was",
-                       path);
-    return DT_OK;
-}
-
 static dt_status run_and_look(const struct dt_run_setup *runs, struct dt_run_plan *plan,
                               struct dt_wire *wire, struct dt_tally *tally, struct dt_times *times)
 {
     struct stat before = look_at_file(plan->output[0]);
     DT_TRY(dt_runs_make(runs, plan, wire, tally, times));
-    dt_status status = check_written(plan->output[0], &before);
+    dt_status status = check_written(plan->output[0], &before, "--verify-output");
     if (status < 0)
         dt_times_fini(times);
     return status;

@@ -17,19 +17,42 @@
 /* In the order in which they run; the last compares the output of two runs. */
 enum dt_run_line { DT_RUN_PREPARE, DT_RUN_COMMAND, DT_RUN_CLEANUP, DT_RUN_LINES };
 
+#define DT_METRICS_MOST 8
+
 /* Options as they are given; NULL: not given. */
 struct dt_run_given {
     const char *lines[DT_RUN_LINES]; /* --prepare, --command, --cleanup */
     const char *time, *unit, *timeout, *retries, *accept, *leftovers;
     const char *output, *compare, *tolerance; /* --verify-output .. */
+    const char *objective;                    /* "max:NAME" */
+    const char *metrics[DT_METRICS_MOST + 1]; /* "NAME=HOW", .., NULL-ended like the next */
+    const char *limits[DT_METRICS_MOST + 1];  /* "NAME <= VALUE" */
     bool shell;
     bool served; /* the command is that of --server */
+};
+
+/* A number that a run prints or writes. */
+struct dt_metric {
+    char name[40];
+    const char *how; /* borrowed */
+    struct dt_timing timing;
+};
+
+/* The median over a plan's runs is at most, or at least, the value. */
+struct dt_limit {
+    const struct dt_metric *metric;
+    bool least;
+    double value;
 };
 
 struct dt_run_setup {
     const struct dt_space *space;
     struct dt_command_line lines[DT_RUN_LINES]; /* without words: not given */
-    struct dt_timing timing;
+    struct dt_timing timing;                    /* of --time, or of the metric to be maximised */
+    const char *time;                           /* what it was made of; borrowed */
+    struct dt_metric metrics[DT_METRICS_MOST];  /* without a name: none */
+    struct dt_limit limits[DT_METRICS_MOST];    /* limit_count of them */
+    int limit_count;
     int64_t timeout_ns;
     int retries;        /* of a run whose command exits with a code that is not accepted */
     bool leave_nothing; /* any process that is left behind fails the run */
@@ -44,7 +67,10 @@ struct dt_run_plan {
     char **output;             /* one word; NULL: nothing is verified */
     struct dt_point point;
     bool is_default;
-    int made; /* runs so far */
+    int ranks;                       /* of the parameter of that role; 1 where there is none */
+    int made;                        /* runs so far */
+    double *values[DT_METRICS_MOST]; /* of each limit: one a run, value_count of them, owned */
+    int value_count;
 };
 
 /* What is to be told of several runs. */
@@ -66,6 +92,12 @@ void dt_runs_fini(struct dt_run_setup *runs);
 dt_status dt_runs_fill(const struct dt_run_setup *runs, const struct dt_space *space,
                        const struct dt_point *point, struct dt_run_plan *plan) DT_MUST_CHECK;
 void dt_run_plan_fini(struct dt_run_plan *plan);
+
+/* The limits in one spelling, as in "p99 <= 2 (regex:p99 ([0-9.]+))"; nothing: there are none. */
+void dt_runs_limits_text(const struct dt_run_setup *runs, struct dt_text *out);
+
+/* DT_WAIT: the plan's runs so far break a limit, with the sentence. */
+dt_status dt_runs_limits(const struct dt_run_setup *runs, struct dt_run_plan *plan) DT_MUST_CHECK;
 
 /* A run that fails is repeated as often as asked; *times: of the one that did not, owned by the caller, empty after a failure. When this
  * returns nothing of the run is there: no process, and no memory of a GPU, unless *tally says so. Failures as those of child.h; the

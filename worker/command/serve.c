@@ -52,6 +52,10 @@ dt_status dt_serve_init(struct dt_serve *serve, const struct dt_serve_options *o
 {
     struct dt_server_job *job = &serve->job;
     serve->server.log = -1;
+    if (serve->timing->kind == 't' || serve->timing->file != NULL)
+        return dt_fail(DT_EUSAGE,
+                       "a server's time is read from its answer: --time wall, regex:EXPRESSION or "
+                       "json:PATH");
     DT_TRY(read_samples(options->requests, &serve->samples));
     DT_TRY(dt_server_job_read(options->ready != NULL ? options->ready : DT_SERVE_READY,
                               options->request, job));

@@ -2,19 +2,26 @@
 #include "worker/command/timing.h"
 
 #include "base/array.h"
+#include "base/figures.h"
 #include "base/json.h"
+#include "worker/command/bars.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TICK_LINES 4096
+#define TICK_LINES   4096
+#define METRIC_LEAST 2e-5 /* its inverse is a time of less than a day, */
+#define METRIC_MOST  1e6  /* and of nanoseconds that can tell a thousandth */
+#define WALL_TIMES   1.05 /* printed times are rounded: so much longer than the run is none */
 
 struct values {
     double *at; /* owned, in ns */
     size_t count;
     char other[64]; /* a first group that is no number; "": none */
+    char first[80]; /* what the first value was read from */
+    bool unnamed;   /* the output says nothing of the unit of one of them */
 };
 
 /* s, ms, seconds, us/step: a time; it/s, tokens/s, 1/ms: a rate, how many in that time. */
@@ -82,21 +89,76 @@ static dt_status check_expression(const char *text)
     return DT_OK;
 }
 
-dt_status dt_timing_init(struct dt_timing *timing, const char *how, const char *unit)
+/* The last name of a path may name the unit: seconds, ms, latency_ms, tokens_per_s. */
+static dt_status read_path_unit(struct dt_timing *timing)
 {
-    *timing = (struct dt_timing){.kind = how[0]};
-    if (!read_unit(unit, &timing->unit))
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    char word[40] = "", text[48];
+    struct dt_timing_unit unit;
+    for (const char *at = timing->path; (at = strpbrk(at, letters)) != NULL;) {
+        size_t size = strspn(at, letters);
+        snprintf(word, sizeof word, "%.*s", size < sizeof word ? (int)size : 0, at);
+        at += size;
+    }
+    const char *rate = strstr(word, "_per_"), *end = strrchr(word, '_');
+    snprintf(text, sizeof text, "%s%s", rate != NULL ? "it/" : "", end != NULL ? end + 1 : word);
+    if (timing->metric != NULL || timing->unit_given || !read_unit(text, &unit))
+        return DT_OK;
+    timing->unit_named = unit.ns == timing->unit.ns && unit.rate == timing->unit.rate;
+    return timing->unit_named
+               ? DT_OK
+               : dt_fail(DT_EUSAGE, "the path '%s' names %s, but --unit is %s: give --unit %s",
+                         timing->path, text, timing->unit_text, text);
+}
+
+/* "PATH" or "FILE:PATH", after "json:". */
+static dt_status read_path(struct dt_timing *timing, const char *text)
+{
+    const char *colon = text;
+    for (char quote = 0; *colon != 0 && (*colon != ':' || quote != 0); colon++)
+        if (*colon == '"')
+            quote = quote == 0 ? *colon : 0;
+    if (*colon != 0 && (colon == text || colon[1] == 0))
+        return dt_fail(DT_EUSAGE, "%s 'json:%s' is not json:FILE:PATH", timing->option, text);
+    if (*colon != 0 && (timing->file = strndup(text, (size_t)(colon - text))) == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    timing->path = strdup(*colon != 0 ? colon + 1 : text);
+    return timing->path != NULL ? read_path_unit(timing) : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+/* "tqdm", "tqdm:NAME" */
+static dt_status read_bar(struct dt_timing *timing, const char *text)
+{
+    if (timing->unit_given)
+        return dt_fail(DT_EUSAGE, "--time tqdm has no --unit: the bar shows its own");
+    timing->path = *text != 0 ? strdup(text + 1) : NULL;
+    return *text == 0 || timing->path != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+dt_status dt_timing_init(struct dt_timing *timing, const char *how, const char *unit,
+                         const char *metric)
+{
+    *timing = (struct dt_timing){.kind = how[0], .metric = metric, .unit_given = unit != NULL};
+    snprintf(timing->option, sizeof timing->option, "--%s%.40s",
+             metric != NULL ? "metric " : "time", metric != NULL ? metric : "");
+    unit = unit != NULL ? unit : "s";
+    if (metric != NULL)
+        timing->unit = (struct dt_timing_unit){.ns = 1};
+    else if (!read_unit(unit, &timing->unit))
         return dt_fail(DT_EUSAGE, "the unit '%s' is not s, ms, us or ns, or a rate such as it/s",
                        unit);
     timing->unit_text = unit;
-    if (strcmp(how, "wall") == 0)
+    if (metric == NULL && strcmp(how, "wall") == 0)
         return DT_OK;
-    if (strncmp(how, "json:", 5) == 0 && how[5] != 0) {
-        timing->path = strdup(how + 5);
-        return timing->path != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    if (metric == NULL && strncmp(how, "tqdm", 4) == 0 && (how[4] == 0 || how[4] == ':'))
+        return read_bar(timing, how + 4);
+    if (strncmp(how, "json:", 5) == 0 && how[5] != 0)
+        return read_path(timing, how + 5);
+    if (strncmp(how, "regex:", 6) != 0 || how[6] == 0) {
+        timing->kind = 0;
+        return dt_fail(DT_EUSAGE, "%s '%s' is not %sregex:EXPRESSION, json:PATH or json:FILE:PATH",
+                       timing->option, how, metric == NULL ? "wall, tqdm, " : "");
     }
-    if (strncmp(how, "regex:", 6) != 0 || how[6] == 0)
-        return dt_fail(DT_EUSAGE, "--time '%s' is not wall, regex:EXPRESSION or json:PATH", how);
     DT_TRY(check_expression(how + 6));
     char why[200];
     int error = regcomp(&timing->regex, how + 6, REG_EXTENDED | REG_NEWLINE);
@@ -117,6 +179,7 @@ void dt_timing_fini(struct dt_timing *timing)
     if (timing->kind == 'r')
         regfree(&timing->regex);
     free(timing->path);
+    free(timing->file);
     *timing = (struct dt_timing){0};
 }
 
@@ -138,37 +201,58 @@ static bool take_group(const char *text, const regmatch_t *group, char out[64])
     return true;
 }
 
-/* The number is a part of another one: 410 of "0,410", 5 of "12.5". */
-static dt_status check_before(const char *begin, const char *number, size_t size)
+/* Bytes of a number that go on behind a part of it: ",5", ".25", "e-05". */
+static size_t rest_of(const char *at)
+{
+    size_t size = strspn(at, "0123456789.,");
+    while (size > 0 && strchr(".,", at[size - 1]) != NULL)
+        size--;
+    size_t sign = at[size] == 'e' || at[size] == 'E' ? 1 + strspn(at + size + 1, "+-") : 0;
+    size_t digits = sign > 0 ? strspn(at + size + sign, "0123456789") : 0;
+    return digits > 0 ? size + sign + digits : size;
+}
+
+/* The number is a part of another one: 410 of "0,410", 5 of "12.5", 4 of "4e-05". */
+static dt_status check_whole(const struct dt_timing *timing, const char *begin, const char *number,
+                             size_t size)
 {
     const char *from = number;
     while (from > begin && (strchr(".,", from[-1]) != NULL || (from[-1] >= '0' && from[-1] <= '9')))
         from--;
     while (from < number && (*from == '.' || *from == ','))
         from++;
-    if (from == number || number - from > 30)
+    size_t whole = (size_t)(number - from) + size + rest_of(number + size);
+    if (whole == size || whole > 60)
         return DT_OK;
-    const char *hint =
-        memchr(from, ',', (size_t)(number - from)) != NULL
-            ? "has a comma: let the program print it with a point and without "
-              "thousands (LC_ALL=C)"
-            : "begins before the group: put all of it into the group, and no .* before";
-    return dt_fail(DT_FAILED, "the group of --time has '%.*s', but the number '%.*s' %s", (int)size,
-                   number, (int)(number - from) + (int)size, from, hint);
+    const char *hint = memchr(from, ',', whole) != NULL
+                           ? "has a comma: let the program print it with a point and without "
+                             "thousands (LC_ALL=C)"
+                       : from < number
+                           ? "begins before the group: put all of it into the group, and no .* "
+                             "before"
+                           : "goes on behind the group: put all of it into the group, as in "
+                             "([0-9.e+-]+)";
+    return dt_fail(DT_FAILED, "the group of %s has '%.*s', but the number '%.*s' %s",
+                   timing->option, (int)size, number, (int)whole, from, hint);
 }
 
-/* The word behind a number names another unit than is read. */
-static dt_status check_behind(const struct dt_timing *timing, const char *number, size_t size)
+/* The word behind a number: a unit, perhaps. */
+static void take_word(const char *behind, char word[40])
+{
+    const char *at = behind + strspn(behind, " \t");
+    size_t n = strcspn(at, " \t\r\n,;:)]|}\"'.<>=");
+    snprintf(word, 40, "%.*s", n < 40 ? (int)n : 0, at);
+}
+
+/* The word behind a number names the unit that is read (*named), or another one. */
+static dt_status check_behind(const struct dt_timing *timing, const char *number, size_t size,
+                              bool *named)
 {
     char word[40];
     struct dt_timing_unit unit;
-    const char *at = number + size;
-    at += strspn(at, " \t");
-    size_t n = strcspn(at, " \t\r\n,;:)]|}\"'.<>=");
-    if (n == 0 || n >= sizeof word)
-        return DT_OK;
-    snprintf(word, sizeof word, "%.*s", (int)n, at);
-    if (!read_unit(word, &unit) || (unit.ns == timing->unit.ns && unit.rate == timing->unit.rate))
+    take_word(number + size, word);
+    *named = read_unit(word, &unit);
+    if (!*named || (unit.ns == timing->unit.ns && unit.rate == timing->unit.rate))
         return DT_OK;
     return dt_fail(
         DT_FAILED,
@@ -192,12 +276,22 @@ static dt_status add_group(const struct dt_timing *timing, const char *begin, co
     }
     const char *at = text + groups[1].rm_so;
     if (!isfinite(value))
-        return dt_fail(DT_FAILED, "the output has the time '%s'", number);
-    DT_TRY(check_before(begin, at, strlen(number)));
-    bool named = timing->regex.re_nsub > 1 && take_group(text, &groups[2], second) &&
-                 read_unit(second, &unit);
+        return dt_fail(DT_FAILED, "the output has the %s '%s'",
+                       timing->metric != NULL ? "number" : "time", number);
+    DT_TRY(check_whole(timing, begin, at, strlen(number)));
+    bool named = timing->metric != NULL ||
+                 (timing->regex.re_nsub > 1 && take_group(text, &groups[2], second) &&
+                  read_unit(second, &unit));
     if (!named)
-        DT_TRY(check_behind(timing, at, strlen(number)));
+        DT_TRY(check_behind(timing, at, strlen(number), &named));
+    values->unnamed = values->unnamed || !named;
+    if (values->count == 0) {
+        const char *stop = text + groups[0].rm_eo;
+        take_word(at + strlen(number), second);
+        if (stop == at + strlen(number) && second[0] != 0)
+            stop += strspn(stop, " \t") + strlen(second);
+        snprintf(values->first, sizeof values->first, "%.*s", (int)(stop - at), at);
+    }
     return add(values, ns_of(value, &unit));
 }
 
@@ -250,7 +344,7 @@ static size_t extent(const char *begin)
 
 /* The last object or list that begins a line, on one line or many, or the whole text. New reference; *root NULL: none. An
  * object with NaN, which Python writes and JSON does not have, is not passed over for an older one. */
-static dt_status find_json(struct dt_text *text, json_t **root)
+static dt_status find_json(const struct dt_text *text, json_t **root)
 {
     enum { TRIES = 1000 };
     const char *whole = dt_text_at(text), *end = whole + text->size;
@@ -283,6 +377,10 @@ static dt_status add_number(const struct dt_timing *timing, const json_t *value,
 {
     if (!json_is_number(value))
         return dt_fail(DT_FAILED, "at '%s' is something else than numbers", timing->path);
+    if (values->count == 0)
+        snprintf(values->first, sizeof values->first, "%.40s: %.9g", timing->path,
+                 json_number_value(value));
+    values->unnamed = !timing->unit_named;
     return add(values, ns_of(json_number_value(value), &timing->unit));
 }
 
@@ -341,7 +439,7 @@ static dt_status collect(const struct dt_timing *timing, json_t *value, const ch
     return DT_OK;
 }
 
-static dt_status read_json(const struct dt_timing *timing, struct dt_text *text,
+static dt_status read_json(const struct dt_timing *timing, const struct dt_text *text,
                            struct values *values)
 {
     json_t *root = NULL;
@@ -366,61 +464,189 @@ void dt_timing_tail(struct dt_child_output *output, char out[], size_t room)
     dt_text_clean(out);
 }
 
+static int by_value(const void *a, const void *b)
+{
+    const double *p = a, *q = b;
+    return (*p > *q) - (*p < *q);
+}
+
+double dt_timing_middle(double values[], size_t count)
+{
+    qsort(values, count, sizeof values[0], by_value);
+    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
 void dt_times_fini(struct dt_times *times)
 {
     free(times->ns);
     *times = (struct dt_times){.ns = NULL};
 }
 
-/* Every one, or every second, third.. of them. */
-static dt_status take_all(const struct values *values, struct dt_child_output *output,
-                          struct dt_times *times)
+/* A step is no longer than its run, and steps one after the other are not either: another unit was meant, or the times are simulated,
+ * which a unit that is given, or named by the output, allows. */
+static dt_status check_wall(const struct dt_timing *timing, const struct values *values,
+                            const struct dt_child_output *output, struct dt_times *times)
 {
-    size_t every = (values->count + DT_TIMES_MOST - 1) / DT_TIMES_MOST;
+    double most = 0, sum = 0, wall = (double)output->wall_ns;
+    struct dt_text say = {0};
+    for (size_t i = 0; i < values->count; i++) {
+        sum += values->at[i];
+        most = fmax(most, values->at[i]);
+    }
+    bool one = most > WALL_TIMES * wall;
+    times->too_long = one || sum > WALL_TIMES * wall * (output->ranks > 1 ? output->ranks : 1);
+    if (!times->too_long || timing->unit_given || !values->unnamed)
+        return DT_OK;
+    if (one)
+        dt_text_add(&say, "the output has a time of ");
+    else
+        dt_text_add(&say, "the output has %zu times, together ", values->count);
+    dt_figure_time((one ? most : sum) * 1e-9, &say);
+    dt_text_add(&say, ", but the whole run took ");
+    dt_figure_time(wall * 1e-9, &say);
+    dt_status status = dt_fail(
+        DT_FAILED,
+        "%s, read from '%s': is --unit right? Give --unit ms, us or ns, or --unit %s where the "
+        "time is simulated%s",
+        dt_text_at(&say), values->first, timing->unit_text,
+        one ? "" : " or several processes print theirs");
+    dt_text_fini(&say);
+    return status;
+}
+
+static void say_read(const struct dt_timing *timing, const struct values *values,
+                     struct dt_times *times)
+{
+    struct dt_text say = {0};
+    dt_text_add(&say, "%s read: ", timing->metric != NULL ? timing->metric : "time");
+    if (timing->metric != NULL)
+        dt_text_add(&say, "%.6g", values->at[0]);
+    else
+        dt_figure_time(values->at[0] * 1e-9, &say);
+    dt_text_add(&say, " from '%s'", values->first);
+    if (values->count > 1)
+        dt_text_add(&say, ", the first of %zu", values->count);
+    snprintf(times->read, sizeof times->read, "%s", dt_text_at(&say));
+    dt_text_mend(times->read);
+    dt_text_fini(&say);
+}
+
+static dt_status refuse_nothing(const struct dt_timing *timing, const struct values *values,
+                                struct dt_child_output *output)
+{
     char tail[300];
     dt_timing_tail(output, tail, sizeof tail);
-    if (values->count == 0 && values->other[0] != 0)
+    if (values->other[0] != 0)
         return dt_fail(DT_FAILED,
-                       "the first group of --time matched '%s', which is no number: put the number "
+                       "the first group of %s matched '%s', which is no number: put the number "
                        "alone into the first group, with a point and without thousands",
-                       values->other);
-    if (values->count == 0)
-        return dt_fail(DT_FAILED, "the output has no time where --time says%s; %s%s",
-                       output->cut ? " (it was above 64 MiB, and only its end was read)" : "",
+                       timing->option, values->other);
+    if (timing->file != NULL)
+        return dt_fail(DT_FAILED, "the file of %s has no number at '%s'", timing->option,
+                       timing->path);
+    if (timing->kind == 't')
+        return dt_fail(DT_FAILED,
+                       "the output has no progress bar of tqdm%s%s that came to its end, as in "
+                       "'28/28 [00:31<00:00, 1.10s/it]'; %s%s",
+                       timing->path != NULL ? " named " : "",
+                       timing->path != NULL ? timing->path : "",
                        tail[0] != 0 ? "it ends with: " : "the command printed nothing", tail);
+    return dt_fail(DT_FAILED, "the output has no %s where %s says%s; %s%s",
+                   timing->metric != NULL ? "number" : "time", timing->option,
+                   output->cut ? " (it was above 64 MiB, and only its end was read)" : "",
+                   tail[0] != 0 ? "it ends with: " : "the command printed nothing", tail);
+}
+
+static dt_status read_tqdm(const struct dt_timing *timing, const struct dt_text *text,
+                           dt_status (*tick)(void *context), void *context, struct values *values)
+{
+    struct dt_bar_time bar;
+    DT_TRY(dt_bars_read(text, timing->path, tick, context, &bar));
+    if (isnan(bar.seconds))
+        return DT_OK;
+    snprintf(values->first, sizeof values->first, "%s", bar.from);
+    return add(values, bar.seconds * 1e9);
+}
+
+/* The numbers, one at least; times in ns. The caller frees values->at in any case. */
+static dt_status read_values(const struct dt_timing *timing, struct dt_child_output *output,
+                             dt_status (*tick)(void *context), void *context, struct values *values)
+{
+    const struct dt_text *texts[] = {&output->out, &output->err};
+    dt_status status = DT_OK;
+    if (timing->file != NULL)
+        status = read_json(timing, output->file, values);
+    for (int i = 0; i < 2 && status == DT_OK && timing->file == NULL; i++) {
+        if (timing->kind == 'r')
+            status = match(timing, texts[i], tick, context, values);
+        else if (timing->kind == 'j' && values->count == 0)
+            status = read_json(timing, texts[i], values);
+        else if (timing->kind == 't' && values->count == 0)
+            status = read_tqdm(timing, texts[1 - i], tick, context, values);
+    }
+    return status == DT_OK && values->count == 0 ? refuse_nothing(timing, values, output) : status;
+}
+
+/* A time, or the inverse of a metric to be maximised, as a time. */
+static dt_status time_of(const struct dt_timing *timing, double value,
+                         struct dt_child_output *output, int64_t *ns)
+{
+    char tail[300] = "";
+    if (timing->metric != NULL && !(value >= METRIC_LEAST && value <= METRIC_MOST))
+        return dt_fail(DT_FAILED,
+                       "%s is %g: a number to be maximised is from %g to %g: print it in another "
+                       "unit",
+                       timing->option, value, METRIC_LEAST, METRIC_MOST);
+    double time = timing->metric != NULL ? 1e9 / value : value;
+    if (time >= 1 && time < 1e18) {
+        *ns = (int64_t)time;
+        return DT_OK;
+    }
+    dt_timing_tail(output, tail, sizeof tail);
+    return dt_fail(DT_FAILED, "the time %g s is not above zero; the output ends with: %s",
+                   time * 1e-9, tail);
+}
+
+/* Every one, or every second, third.. of them. */
+static dt_status take_all(const struct dt_timing *timing, const struct values *values,
+                          struct dt_child_output *output, struct dt_times *times)
+{
+    size_t every = (values->count + DT_TIMES_MOST - 1) / DT_TIMES_MOST;
     DT_TRY(DT_RESIZE(times->ns, values->count));
     for (size_t i = 0; i < values->count; i++) {
-        double time = values->at[i];
-        if (!(time >= 1 && time < 1e18))
-            return dt_fail(DT_FAILED, "the time %g s is not above zero; the output ends with: %s",
-                           time * 1e-9, tail);
+        int64_t ns = 0;
+        DT_TRY(time_of(timing, values->at[i], output, &ns));
         if (i % every == 0)
-            times->ns[times->count++] = (int64_t)time;
+            times->ns[times->count++] = ns;
     }
-    return DT_OK;
+    say_read(timing, values, times);
+    return timing->metric == NULL ? check_wall(timing, values, output, times) : DT_OK;
 }
 
 dt_status dt_timing_take(const struct dt_timing *timing, struct dt_child_output *output,
                          dt_status (*tick)(void *context), void *context, struct dt_times *times)
 {
     struct values values = {0};
-    dt_status status = DT_OK;
     *times = (struct dt_times){.wall_ns = output->wall_ns, .peak_bytes = output->peak_bytes};
     if (timing->kind == 'w') {
         DT_TRY(DT_RESIZE(times->ns, 1));
         times->ns[times->count++] = output->wall_ns;
         return DT_OK;
     }
-    if (timing->kind == 'j')
-        status = read_json(timing, &output->out, &values);
-    if (timing->kind == 'j' && status == DT_OK && values.count == 0)
-        status = read_json(timing, &output->err, &values);
-    if (timing->kind == 'r')
-        status = match(timing, &output->out, tick, context, &values);
-    if (timing->kind == 'r' && status == DT_OK)
-        status = match(timing, &output->err, tick, context, &values);
+    dt_status status = read_values(timing, output, tick, context, &values);
     if (status == DT_OK)
-        status = take_all(&values, output, times);
+        status = take_all(timing, &values, output, times);
+    free(values.at);
+    return status;
+}
+
+dt_status dt_timing_median(const struct dt_timing *timing, struct dt_child_output *output,
+                           dt_status (*tick)(void *context), void *context, double *median)
+{
+    struct values values = {0};
+    dt_status status = read_values(timing, output, tick, context, &values);
+    if (status == DT_OK)
+        *median = dt_timing_middle(values.at, values.count);
     free(values.at);
     return status;
 }

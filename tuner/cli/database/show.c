@@ -3,6 +3,7 @@
 #include "tuner/cli/database/verbs.h"
 
 #include "base/clock.h"
+#include "base/figures.h"
 #include "base/quote.h"
 #include "db/snapshot.h"
 #include "db/stored.h"
@@ -209,6 +210,7 @@ static void add_cell(const char *cell, size_t size, size_t width, bool last, str
 static void add_command(const struct dt_stored_entry *entry, struct dt_text *out)
 {
     static const char *const options[] = {"command", "time", "unit"};
+    const char *metric = dt_figure_metric(json_string_value(key_of(entry, "objective")));
     const json_t *job = dt_command_job(entry->key);
     if (job == NULL)
         return;
@@ -218,9 +220,15 @@ static void add_command(const struct dt_stored_entry *entry, struct dt_text *out
         if (text[0] == '\0')
             continue;
         bool served = i == 0 && json_object_get(job, "request") != NULL;
-        dt_text_add(out, " --%s ", served ? "server" : options[i]);
-        dt_quote(text, out);
+        bool maximised = i == 1 && metric != NULL;
+        struct dt_text value = {0};
+        dt_text_add(&value, maximised ? "%s=%s" : "%s%s", maximised ? metric : "", text);
+        dt_text_add(out, " --%s ", served ? "server" : maximised ? "metric" : options[i]);
+        dt_quote(dt_text_at(&value), out);
+        dt_text_fini(&value);
     }
+    if (json_object_get(job, "limits") != NULL)
+        dt_text_add(out, "  limited to %s", dt_json_text_at(job, "limits"));
     if (json_object_get(job, "shell") != NULL)
         dt_text_add(out, " --shell");
     if (json_object_get(job, "folder") != NULL) {

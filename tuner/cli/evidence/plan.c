@@ -115,7 +115,8 @@ static json_t *add_neighbour(const struct dt_session *session, const struct dt_r
     if (isnan(other->value))
         dt_text_add(out, "%s\n", effect);
     else {
-        dt_figure_time(other->result->summary.median, out);
+        dt_figure_value(session->target->objective->metric, other->result->summary.median, NAN, NAN,
+                        out);
         if (strcmp(effect, "equal") == 0)
             dt_text_add(out, ", not told apart from %s\n", dt_text_at(&own));
         else if (strcmp(effect, "unsure") == 0)
@@ -183,7 +184,7 @@ static json_t *add_predicted(const struct dt_evidence *evidence, const struct dt
         dt_text_add(out, "predicted: %.3g times the default plan's time by %s", ratio, belief.name);
         if (isfinite(seconds)) {
             dt_text_add(out, ", or ");
-            dt_figure_time(seconds, out);
+            dt_figure_value(target->objective->metric, seconds, NAN, NAN, out);
         }
         dt_text_add(out, "\n");
         object = json_pack("{s:s, s:f, s:o}", "by", belief.name, "over_default", ratio, "seconds",
@@ -230,8 +231,8 @@ static json_t *add_measured(const struct dt_evidence *evidence, const struct dt_
     struct dt_text versus = {0};
     dt_text_add(out, "measured: ");
     if (trial->samples.n > 0)
-        dt_figure_estimate(trial->summary.median, trial->summary.interval.low,
-                           trial->summary.interval.high, out);
+        dt_figure_value(session->target->objective->metric, trial->summary.median,
+                        trial->summary.interval.low, trial->summary.interval.high, out);
     else
         dt_text_add(out, "%s: %s", dt_outcome_text(trial->outcome), trial->cause);
     dt_text_add(out, ", in a trial of session %s\n", evidence->run);

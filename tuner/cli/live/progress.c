@@ -138,14 +138,14 @@ void dt_progress_now(struct dt_progress *progress, const struct dt_point *point,
     dt_text_fini(&text);
 }
 
-static void describe(const struct dt_result *result, struct dt_text *out)
+static void describe(const struct dt_result *result, const char *metric, struct dt_text *out)
 {
     const struct dt_interval *interval = &result->summary.interval;
     if (result->outcome != DT_TRIAL_OK && result->outcome != DT_TRIAL_SLOW) {
         dt_text_add(out, "%s: %s", dt_outcome_text(result->outcome), result->cause);
         return;
     }
-    dt_figure_estimate(result->summary.median, interval->low, interval->high, out);
+    dt_figure_value(metric, result->summary.median, interval->low, interval->high, out);
     dt_text_add(out, ", %d sample%s%s%s", result->samples.n, result->samples.n == 1 ? "" : "s",
                 result->outcome == DT_TRIAL_SLOW ? ", dropped: slow" : "",
                 result->samples.steady ? "" : ", not steady");
@@ -175,7 +175,7 @@ void dt_progress_trial(struct dt_progress *progress, const struct dt_result *res
     dt_text_add(&text, "trial %-3d ", number);
     dt_point_short(progress->target->space, &result->point, &text);
     dt_text_add(&text, ": ");
-    describe(result, &text);
+    describe(result, progress->target->objective->metric, &text);
     print_lines("", dt_text_at(&text));
     dt_text_fini(&text);
 }

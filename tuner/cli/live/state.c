@@ -62,8 +62,8 @@ static void add_best(const struct dt_progress *progress, struct dt_text *out)
     if (best == NULL)
         return;
     dt_text_add(out, "\nbest ");
-    dt_figure_estimate(best->summary.median, best->summary.interval.low,
-                       best->summary.interval.high, out);
+    dt_figure_value(progress->target->objective->metric, best->summary.median,
+                    best->summary.interval.low, best->summary.interval.high, out);
     if (fallback == best) {
         dt_text_add(out, ", the default");
     } else if (fallback != NULL) {

@@ -6,6 +6,7 @@
 #include "tuner/cli/print.h"
 #include "tuner/cli/words.h"
 
+#include <math.h>
 #include <string.h>
 
 static void add_plan(const json_t *plan, struct dt_text *out)
@@ -59,9 +60,19 @@ static bool is_whole(const struct dt_answer *answer)
 
 static void add_time(const struct dt_answer *answer, struct dt_text *out)
 {
+    const char *metric =
+        dt_figure_metric(dt_json_text_at(json_object_get(answer->entry, "key"), "objective"));
     int64_t median_ns = answer->measured.median_ns;
     if (median_ns <= 0)
         return;
+    if (metric != NULL) {
+        struct dt_text value = {0};
+        dt_figure_value(metric, (double)median_ns * 1e-9, NAN, NAN, &value);
+        dt_text_add(&value, "%s", where(answer));
+        add_row("value", dt_text_at(&value), out);
+        dt_text_fini(&value);
+        return;
+    }
     dt_text_add(out, "  %-9s ", "time");
     dt_figure_time((double)median_ns * 1e-9, out);
     if (is_whole(answer))
@@ -145,6 +156,10 @@ static void add_done(const struct dt_answer *answer, struct dt_text *out)
     if (text.size > 0)
         add_row("default", dt_text_at(&text), out);
     dt_text_clear(&text);
+    for (size_t i = 0; i < json_array_size(answer->measured.warnings); i++) {
+        const json_t *sentence = json_array_get(answer->measured.warnings, i);
+        add_row("warning", json_is_string(sentence) ? json_string_value(sentence) : "", out);
+    }
     if (answer->measured.load.known) {
         dt_words_load(&answer->measured.load, &text);
         add_row("load", dt_text_at(&text), out);

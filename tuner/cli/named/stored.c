@@ -76,12 +76,15 @@ static void add_sure(const struct dt_named_stored *stored, struct dt_text *out)
                 gain->interval.low, gain->interval.high);
 }
 
-static void add_time(const struct dt_measured *measured, struct dt_text *out)
+/* The time of a plan, or its metric that is maximised. */
+static void add_time(const struct dt_named_stored *stored, const struct dt_measured *measured,
+                     bool interval, struct dt_text *out)
 {
-    const struct dt_span_ns *interval = &measured->interval_ns;
-    dt_figure_estimate(dt_seconds_of(measured->median_ns),
-                       interval->known ? dt_seconds_of(interval->low) : NAN,
-                       interval->known ? dt_seconds_of(interval->high) : NAN, out);
+    const struct dt_span_ns *span = &measured->interval_ns;
+    interval = interval && span->known;
+    dt_figure_value(dt_figure_metric(dt_json_text_at(fields_of(stored)->key, "objective")),
+                    dt_seconds_of(measured->median_ns), interval ? dt_seconds_of(span->low) : NAN,
+                    interval ? dt_seconds_of(span->high) : NAN, out);
 }
 
 static void add_times(const struct dt_named_stored *stored, struct dt_text *out)
@@ -92,11 +95,12 @@ static void add_times(const struct dt_named_stored *stored, struct dt_text *out)
         dt_text_add(out, "Not known.");
         return;
     }
-    add_time(&entry->figures, out);
-    dt_text_add(out, " a%s %s", strcmp(unit, "image") == 0 ? "n" : "", unit);
+    add_time(stored, &entry->figures, true, out);
+    if (dt_figure_metric(dt_json_text_at(entry->key, "objective")) == NULL)
+        dt_text_add(out, " a%s %s", strcmp(unit, "image") == 0 ? "n" : "", unit);
     if (entry->fallback.known) {
-        dt_text_add(out, "; the default plan takes ");
-        add_time(&entry->fallback, out);
+        dt_text_add(out, "; the default plan has ");
+        add_time(stored, &entry->fallback, true, out);
     }
     dt_text_add(out, ".");
 }
@@ -115,7 +119,7 @@ static void add_smaller(const struct dt_named_stored *stored, struct dt_text *ou
         dt_text_add(out, " with ");
         dt_figure_bytes(plan->peak_bytes, out);
         dt_text_add(out, ", ");
-        dt_figure_time(dt_seconds_of(plan->median_ns), out);
+        add_time(stored, plan, false, out);
     }
     dt_text_add(out, n > 0 ? "." : "");
 }
@@ -170,7 +174,7 @@ static void add_rivals(const struct dt_named_stored *stored, struct dt_text *out
         dt_text_add(out, "%s", n++ == 0 ? "" : "; ");
         add_other_plan(stored, plan->plan, out);
         dt_text_add(out, ", ");
-        dt_figure_time(dt_seconds_of(plan->median_ns), out);
+        add_time(stored, plan, false, out);
         if (plan->from != NULL)
             dt_text_add(out, " (%s)", plan->from);
     }

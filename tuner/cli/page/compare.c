@@ -38,10 +38,12 @@ static void add_verdict(const struct page_view *view, struct dt_text *out)
     dt_text_add(out, "%s", dt_verdict_text(view->session->verdict));
 }
 
-static void add_estimate(struct estimate estimate, struct dt_text *out)
+static void add_estimate(const struct page_view *view, struct estimate estimate,
+                         struct dt_text *out)
 {
     if (isfinite(estimate.value))
-        dt_figure_estimate(estimate.value, estimate.low, estimate.high, out);
+        dt_figure_value(view->session->target->objective->metric, estimate.value, estimate.low,
+                        estimate.high, out);
 }
 
 /* By the objective: of a step, or per image and step. */
@@ -74,12 +76,12 @@ static struct estimate speed(const struct page_view *view)
 
 static void add_best_time(const struct page_view *view, struct dt_text *out)
 {
-    add_estimate(best_value(view), out);
+    add_estimate(view, best_value(view), out);
 }
 
 static void add_default_time(const struct page_view *view, struct dt_text *out)
 {
-    add_estimate(default_value(view), out);
+    add_estimate(view, default_value(view), out);
 }
 
 static void add_speed(const struct page_view *view, struct dt_text *out)

@@ -22,7 +22,8 @@ static struct dt_measured default_of(const struct dt_session *session)
     const struct dt_result *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
     struct dt_measured figures = dt_measured_of(known, session->target);
     json_decref(figures.plan);
-    figures.plan = NULL;
+    json_decref(figures.warnings);
+    figures.plan = figures.warnings = NULL;
     return figures;
 }
 
@@ -335,11 +336,11 @@ static void add_matters(const struct page_view *view, struct dt_text *out)
                 dt_space_axis(view->session->target->space, first->axis)->name, 100 * first->share,
                 view->session->search.weighed ? "all plans, by the search's model"
                                               : "the measured plans");
-    dt_figure_time(first->median[low], out);
+    dt_figure_value(view->session->target->objective->metric, first->median[low], NAN, NAN, out);
     dt_text_add(out, " with ");
     dt_page_axis_value(view, first->axis, first->used[low], out);
     dt_text_add(out, " and ");
-    dt_figure_time(first->median[high], out);
+    dt_figure_value(view->session->target->objective->metric, first->median[high], NAN, NAN, out);
     dt_text_add(out, " with ");
     dt_page_axis_value(view, first->axis, first->used[high], out);
     dt_text_add(out, ".");

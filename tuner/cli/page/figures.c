@@ -36,15 +36,15 @@ static double add_trials(struct page_figure *figure, bool slow)
             continue;
         struct dt_trial trial = dt_result_trial(row->result, view->session->target);
         dt_text_add(&figure->script, "%d", row->number);
-        dt_page_figure_number(row->value / view->time.size, &figure->script);
-        dt_page_figure_number((isfinite(trial.low) ? trial.low : row->value) / view->time.size,
+        dt_page_figure_number(dt_page_shown(view, row->value), &figure->script);
+        dt_page_figure_number(dt_page_shown(view, isfinite(trial.low) ? trial.low : row->value),
                               &figure->script);
-        dt_page_figure_number((isfinite(trial.high) ? trial.high : row->value) / view->time.size,
+        dt_page_figure_number(dt_page_shown(view, isfinite(trial.high) ? trial.high : row->value),
                               &figure->script);
         dt_text_add(&figure->script, "\n");
         dt_page_figure_title(figure, row);
     }
-    return top / view->time.size;
+    return dt_page_shown(view, top);
 }
 
 static void add_best_so_far(struct page_figure *figure)
@@ -57,13 +57,13 @@ static void add_best_so_far(struct page_figure *figure)
             dt_session_eligible(view->session, row->result)) {
             best = row->value;
             dt_text_add(&figure->script, "%d", row->number);
-            dt_page_figure_number(best / view->time.size, &figure->script);
+            dt_page_figure_number(dt_page_shown(view, best), &figure->script);
             dt_text_add(&figure->script, "\n");
         }
     }
     if (isfinite(best)) {
         dt_text_add(&figure->script, "%d", view->rows[view->count - 1].number);
-        dt_page_figure_number(best / view->time.size, &figure->script);
+        dt_page_figure_number(dt_page_shown(view, best), &figure->script);
         dt_text_add(&figure->script, "\n");
     }
 }
@@ -145,7 +145,7 @@ void dt_page_draw_memory(const struct page_view *view, struct dt_text *out)
         if (isfinite(view->rows[i].value) && is_drawn(view, i)) {
             dt_page_figure_number((double)view->rows[i].result->peak_bytes / view->memory.size,
                                   script);
-            dt_page_figure_number(view->rows[i].value / view->time.size, script);
+            dt_page_figure_number(dt_page_shown(view, view->rows[i].value), script);
             dt_text_add(script, "\n");
             dt_page_figure_title(&figure, &view->rows[i]);
         }
@@ -153,7 +153,7 @@ void dt_page_draw_memory(const struct page_view *view, struct dt_text *out)
     for (int i = 0; i < n; i++) {
         dt_page_figure_number((double)view->rows[front[i]].result->peak_bytes / view->memory.size,
                               script);
-        dt_page_figure_number(view->rows[front[i]].value / view->time.size, script);
+        dt_page_figure_number(dt_page_shown(view, view->rows[front[i]].value), script);
         dt_text_add(script, "\n");
     }
     dt_text_add(script, "EOD\n$u << EOD\n");
@@ -164,7 +164,7 @@ void dt_page_draw_memory(const struct page_view *view, struct dt_text *out)
                            &best->point)) {
             dt_page_figure_number((double)view->rows[k].result->peak_bytes / view->memory.size,
                                   script);
-            dt_page_figure_number(view->rows[k].value / view->time.size, script);
+            dt_page_figure_number(dt_page_shown(view, view->rows[k].value), script);
             dt_text_add(script, "\n");
         }
     dt_text_add(
@@ -176,7 +176,11 @@ void dt_page_draw_memory(const struct page_view *view, struct dt_text *out)
         "$u using 1:2 with points pt 6 ps 1.4 lw 2 lc rgb '%s' title 'plan to use'\n",
         dt_page_colour(PAGE_MAIN), dt_page_colour(PAGE_SECOND), dt_page_colour(PAGE_SECOND),
         dt_page_colour(PAGE_THIRD));
-    dt_page_figure_finish(&figure, "Time against memory. Below and to the left is better.", out);
+    bool more = view->session->target->objective->metric != NULL;
+    dt_page_figure_finish(&figure,
+                          more ? "Value against memory. Above and to the left is better."
+                               : "Time against memory. Below and to the left is better.",
+                          out);
 }
 
 /* ---- prediction */
@@ -205,7 +209,7 @@ void dt_page_draw_predicted(const struct page_view *view, struct dt_text *out)
     dt_page_figure_axis(&figure, 'y', axis);
     double low = INFINITY, high = 0;
     for (int i = 0; i < view->count; i++) {
-        double predicted = predicted_of(&view->rows[i], known) / view->time.size;
+        double predicted = dt_page_shown(view, predicted_of(&view->rows[i], known));
         low = isfinite(predicted) ? fmin(low, predicted) : low;
         high = isfinite(predicted) ? fmax(high, predicted) : high;
     }
@@ -213,9 +217,9 @@ void dt_page_draw_predicted(const struct page_view *view, struct dt_text *out)
     dt_text_add(&figure.script, "set nokey\n$m << EOD\n");
     for (int i = 0; i < view->count; i++)
         if (isfinite(predicted_of(&view->rows[i], known)) && is_drawn(view, i)) {
-            dt_page_figure_number(predicted_of(&view->rows[i], known) / view->time.size,
+            dt_page_figure_number(dt_page_shown(view, predicted_of(&view->rows[i], known)),
                                   &figure.script);
-            dt_page_figure_number(view->rows[i].value / view->time.size, &figure.script);
+            dt_page_figure_number(dt_page_shown(view, view->rows[i].value), &figure.script);
             dt_text_add(&figure.script, "\n");
             dt_page_figure_title(&figure, &view->rows[i]);
         }
@@ -263,14 +267,14 @@ static void draw_effect(const struct page_view *view, const struct page_effect *
             continue;
         /* beside each other by the golden ratio, so that equal times do not lie on one place */
         dt_text_add(script, "%.3f", k + 0.3 * (fmod(i * 0.618034, 1) - 0.5));
-        dt_page_figure_number(view->rows[i].value / view->time.size, script);
+        dt_page_figure_number(dt_page_shown(view, view->rows[i].value), script);
         dt_text_add(script, "\n");
         dt_page_figure_title(&figure, &view->rows[i]);
     }
     dt_text_add(script, "EOD\n$c << EOD\n");
     for (int k = 0; k < effect->count; k++) {
         dt_text_add(script, "%.2f", k - 0.3);
-        dt_page_figure_number(effect->median[k] / view->time.size, script);
+        dt_page_figure_number(dt_page_shown(view, effect->median[k]), script);
         dt_text_add(script, "\n");
     }
     dt_text_add(script,

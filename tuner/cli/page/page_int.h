@@ -29,6 +29,8 @@ bool dt_page_view(const struct dt_page *page, const char *prefix,
                   struct page_view *view); /* false: no memory */
 void dt_page_view_fini(struct page_view *view);
 
+/* A value of the objective as figures and tables show it: in the view's unit, or the metric itself, whose larger values are better. */
+double dt_page_shown(const struct page_view *view, double seconds);
 int dt_page_by_value(
     const void *a,
     const void *b); /* of rows, for qsort: the fastest first, not measured ones last */

@@ -26,9 +26,20 @@ static void choose_units(struct page_view *view)
     const struct dt_objective *objective = view->session->target->objective;
     view->time = dt_figure_time_unit(isfinite(seconds) ? seconds : 1);
     view->memory = dt_figure_bytes_unit(isfinite(bytes) ? fmax(bytes, 1024) : 1024);
+    if (objective->metric != NULL) {
+        view->time = (struct dt_unit){objective->metric, 1};
+        snprintf(view->axis, sizeof view->axis, "%s", objective->metric);
+        return;
+    }
     const char *what = objective->one_batch ? "time of a step" : objective->spent;
     snprintf(view->axis, sizeof view->axis, "%s%s, %s", what,
              objective->one_batch ? "" : " per image and step", view->time.name);
+}
+
+double dt_page_shown(const struct page_view *view, double seconds)
+{
+    return view->session->target->objective->metric != NULL ? 1 / seconds
+                                                            : seconds / view->time.size;
 }
 
 bool dt_page_view(const struct dt_page *page, const char *prefix, struct page_view *view)

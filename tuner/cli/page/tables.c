@@ -72,18 +72,18 @@ static void add_plan(const struct page_view *view, struct page_pen *pen, const c
     struct dt_trial trial = dt_result_trial(result, view->session->target);
     const struct dt_result *first = dt_session_trial(view->session, &result->point);
     bool final = result != first;
-    double unit = view->time.size;
     dt_page_plan(view, &result->point, &plan);
     dt_pen_cell(pen, "%s", role);
     dt_pen_cell(pen, "%s", dt_text_at(&plan));
-    dt_pen_figure(pen, final ? trial.value / unit : NAN);
-    dt_pen_range(pen, final ? trial.low / unit : NAN, trial.high / unit);
+    dt_pen_figure(pen, final ? dt_page_shown(view, trial.value) : NAN);
+    double low = dt_page_shown(view, trial.low), high = dt_page_shown(view, trial.high);
+    dt_pen_range(pen, final ? fmin(low, high) : NAN, fmax(low, high));
     add_speed(pen, speed);
     dt_pen_figure(pen, first != NULL && first->samples.n > 0
-                           ? dt_session_value(view->session, first) / unit
+                           ? dt_page_shown(view, dt_session_value(view->session, first))
                            : NAN);
     if (!view->session->target->objective->one_batch)
-        dt_pen_figure(pen, result->summary.median / unit);
+        dt_pen_figure(pen, result->summary.median / view->time.size);
     dt_pen_figure(pen,
                   result->peak_bytes > 0 ? (double)result->peak_bytes / view->memory.size : NAN);
     dt_pen_cell(pen, "%d", result->devices);
@@ -153,16 +153,16 @@ static void add_trial(const struct page_view *view, struct page_pen *pen,
 {
     const struct dt_result *result = row->result;
     struct dt_text plan = {0};
-    double unit = view->time.size;
     struct dt_trial trial = dt_result_trial(result, view->session->target);
+    double low = dt_page_shown(view, trial.low), high = dt_page_shown(view, trial.high);
     dt_page_plan(view, &result->point, &plan);
     dt_pen_cell(pen, "%d", row->number);
     dt_pen_cell(pen, "%s", dt_text_at(&plan));
     dt_pen_cell(pen, "%s%s", result->outcome == DT_TRIAL_SLOW ? "dropped: " : "",
                 dt_outcome_text(result->outcome));
-    dt_pen_figure(pen, row->value / unit);
-    dt_pen_figure(pen, isfinite(row->value) ? trial.low / unit : NAN);
-    dt_pen_figure(pen, isfinite(row->value) ? trial.high / unit : NAN);
+    dt_pen_figure(pen, dt_page_shown(view, row->value));
+    dt_pen_figure(pen, isfinite(row->value) ? fmin(low, high) : NAN);
+    dt_pen_figure(pen, isfinite(row->value) ? fmax(low, high) : NAN);
     dt_pen_figure(pen,
                   result->peak_bytes > 0 ? (double)result->peak_bytes / view->memory.size : NAN);
     dt_pen_figure(pen, result->cost_seconds);
@@ -216,7 +216,7 @@ void dt_page_front(const struct page_view *view, struct page_pen *pen)
         dt_page_plan(view, &row->result->point, &plan);
         dt_pen_cell(pen, "%d", row->number);
         dt_pen_cell(pen, "%s", dt_text_at(&plan));
-        dt_pen_figure(pen, row->value / view->time.size);
+        dt_pen_figure(pen, dt_page_shown(view, row->value));
         dt_pen_figure(pen, (double)row->result->peak_bytes / view->memory.size);
         dt_text_fini(&plan);
     }
@@ -248,8 +248,8 @@ void dt_page_predicted(const struct page_view *view, struct page_pen *pen)
         dt_page_plan(view, &rows[i].result->point, &plan);
         dt_pen_cell(pen, "%d", rows[i].number);
         dt_pen_cell(pen, "%s", dt_text_at(&plan));
-        dt_pen_figure(pen, predicted / view->time.size);
-        dt_pen_figure(pen, rows[i].value / view->time.size);
+        dt_pen_figure(pen, dt_page_shown(view, predicted));
+        dt_pen_figure(pen, dt_page_shown(view, rows[i].value));
         dt_pen_number(pen, rows[i].value / predicted, "%.3f");
         dt_text_fini(&plan);
         shown++;
@@ -288,7 +288,7 @@ void dt_page_importance(const struct page_view *view, struct page_pen *pen)
             dt_pen_number(pen, few ? NAN : 100 * effects[i].seen, "%.0f");
             dt_pen_cell(pen, "%s", dt_text_at(&value));
             dt_pen_cell(pen, "%d", effects[i].trials[k]);
-            dt_pen_figure(pen, effects[i].median[k] / view->time.size);
+            dt_pen_figure(pen, dt_page_shown(view, effects[i].median[k]));
             dt_text_fini(&value);
         }
     dt_pen_end(pen);
@@ -312,7 +312,7 @@ void dt_page_pairs(const struct page_view *view, struct page_pen *pen)
     for (int k = 0; k < dt_sets_rounds(&finals->sets); k++) {
         dt_pen_cell(pen, "%d", k + 1);
         for (int i = 0; i < finals->entrant_count; i++)
-            dt_pen_figure(pen, dt_page_visit(view, i, k) / view->time.size);
+            dt_pen_figure(pen, dt_page_shown(view, dt_page_visit(view, i, k)));
     }
     dt_pen_end(pen);
     dt_text_fini(&columns);

@@ -36,7 +36,7 @@ void dt_page_draw_ranks(const struct page_view *view, struct dt_text *out)
                 "0.7\n$m << EOD\n",
                 best->ranks - 1, 1 + best->ranks / 16);
     for (int i = 0; i < best->ranks; i++) {
-        double median = best->samples.rank_seconds[i] / view->time.size;
+        double median = dt_page_shown(view, best->samples.rank_seconds[i]);
         dt_text_add(&figure.script, "%d %.7g\n", i, median);
         if (median > 0) /* gnuplot draws no box of no height */
             dt_page_figure_say(&figure, "rank %d: median step %.4g %s", i, median, view->time.name);
@@ -220,7 +220,7 @@ void dt_page_ranks(const struct page_view *view, struct page_pen *pen)
     dt_pen_table(pen, "", caption, columns);
     for (int i = 0; i < best->ranks; i++) {
         dt_pen_cell(pen, "%d", i);
-        dt_pen_figure(pen, best->samples.rank_seconds[i] / view->time.size);
+        dt_pen_figure(pen, dt_page_shown(view, best->samples.rank_seconds[i]));
         dt_pen_cell(pen, "%d", best->samples.last != NULL ? best->samples.last[i] : 0);
     }
     dt_pen_end(pen);

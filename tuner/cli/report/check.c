@@ -102,12 +102,12 @@ static void add_gain(const char *when, const struct dt_gain *gain, struct dt_tex
                     gain->interval.high);
 }
 
-static void add_default(int64_t then_ns, int64_t now_ns, struct dt_text *out)
+static void add_default(const char *metric, int64_t then_ns, int64_t now_ns, struct dt_text *out)
 {
     dt_text_add(out, "  default     then ");
-    dt_figure_time((double)then_ns * 1e-9, out);
+    dt_figure_value(metric, (double)then_ns * 1e-9, NAN, NAN, out);
     dt_text_add(out, ", now ");
-    dt_figure_time((double)now_ns * 1e-9, out);
+    dt_figure_value(metric, (double)now_ns * 1e-9, NAN, NAN, out);
     dt_text_add(out, " (unpaired: not evidence)\n");
 }
 
@@ -118,7 +118,8 @@ static void add_gains(const struct dt_check_record *record, struct dt_text *out)
     add_gain(", today", &record->now.gain, out);
     dt_text_add(out, "%s\n", record->gain_lost ? ": lost too much of it" : "");
     if (record->then.default_ns > 0 && record->now.default_ns > 0)
-        add_default(record->then.default_ns, record->now.default_ns, out);
+        add_default(dt_figure_metric(dt_json_text_at(record->subject.key, "objective")),
+                    record->then.default_ns, record->now.default_ns, out);
 }
 
 static void add_company(const struct dt_check_record *record, struct dt_text *out)

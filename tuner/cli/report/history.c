@@ -85,11 +85,11 @@ static char arrow(const struct dt_entry_timeline *line, int moment)
     return ' ';
 }
 
-static void add_time(double seconds, struct dt_text *out)
+static void add_time(const char *metric, double seconds, struct dt_text *out)
 {
     size_t before = out->size;
     if (isfinite(seconds))
-        dt_figure_time(seconds, out);
+        dt_figure_value(metric, seconds, NAN, NAN, out);
     else
         dt_text_add(out, "-");
     dt_text_add(out, "%*s", before + 11 > out->size ? (int)(before + 11 - out->size) : 1, "");
@@ -124,8 +124,9 @@ static void add_row(const struct dt_entry_timeline *line, int i, struct dt_text 
     if (isfinite(moment->gain))
         snprintf(gain, sizeof gain, "%.3f [%.3f, %.3f]", moment->gain, moment->low, moment->high);
     dt_text_add(out, "  %-16s  %-7s  %-13s  ", minute, dt_moment_text(moment->kind), verdict);
-    add_time(moment->tuned, out);
-    add_time(moment->fallback, out);
+    const char *metric = dt_figure_metric(dt_json_text_at(line->key, "objective"));
+    add_time(metric, moment->tuned, out);
+    add_time(metric, moment->fallback, out);
     dt_text_add(out, "%-22s ", gain);
     add_plot(line, moment, out);
     dt_text_add(out, " %c\n", arrow(line, i));

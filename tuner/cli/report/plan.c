@@ -127,6 +127,8 @@ void dt_report_warnings(const struct dt_result *result, struct dt_text *out)
                     result->throttling.count,
                     result->throttling.all ? "there were no others" : "they are left out");
     dt_device_report_warnings(result, out);
+    if (dt_json_text_at(result->report.remarks, "read")[0] != '\0')
+        dt_text_add(out, "note: %s\n", dt_json_text_at(result->report.remarks, "read"));
     for (int i = 0; i < dt_remarks_count(result->report.remarks); i++) {
         dt_text_add(out, "warning: ");
         dt_remarks_text(result->report.remarks, i, out);
@@ -193,7 +195,8 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
     dt_text_add(out, "cold step   ");
     dt_figure_time(result->cold_seconds, out);
     dt_text_add(out, "\nwarm step   ");
-    dt_figure_estimate(summary->median, summary->interval.low, summary->interval.high, out);
+    dt_figure_value(target->objective->metric, summary->median, summary->interval.low,
+                    summary->interval.high, out);
     dt_text_add(out, " (%.1f %% interval), %d samples after %d warm-up steps", 100 * summary->level,
                 result->samples.n, result->samples.start);
     add_processes(result, out);

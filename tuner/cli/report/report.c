@@ -320,6 +320,7 @@ static void add_broken(const struct dt_session *session, struct dt_text *out)
     if (text.size > 0)
         dt_text_add(out, "%s\n", dt_text_at(&text));
     json_decref(figures.plan);
+    json_decref(figures.warnings);
     dt_text_fini(&text);
 }
 
@@ -363,9 +364,10 @@ static void add_counts(const struct dt_session *session, struct dt_text *out)
     const char *step = session->target->image.step;
     dt_text_add(out, "\n%s; objective: %s%s%s%s\n%d of ", session->target->identity.title,
                 session->target->objective->doc,
-                !session->target->objective->one_batch ? ""
-                : step != NULL                         ? step
-                                                       : "denoising step",
+                !session->target->objective->one_batch       ? ""
+                : session->target->objective->metric != NULL ? ", the more the better"
+                : step != NULL                               ? step
+                                                             : "denoising step",
                 hardware != NULL ? "; on " : "", hardware != NULL ? hardware : "", tried);
     dt_target_plans(session->target, out);
     dt_text_add(out, " tried, %d failed, %.1f s\n", failed, session->clock.elapsed_seconds);

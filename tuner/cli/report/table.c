@@ -35,7 +35,9 @@ static void choose_units(struct table *table, const struct dt_table_row rows[], 
     double seconds = INFINITY, bytes = INFINITY;
     for (int i = 0; i < n; i++)
         if (measured(&rows[i])) {
-            seconds = fmin(seconds, rows[i].result->summary.median);
+            seconds = fmin(seconds, table->target->objective->metric != NULL
+                                        ? rows[i].result->cold_seconds
+                                        : rows[i].result->summary.median);
             bytes = fmin(bytes, (double)rows[i].result->peak_bytes);
         }
     table->time = dt_figure_time_unit(seconds);
@@ -83,8 +85,12 @@ static bool shows_objective(const struct table *table)
 
 static void add_header(const struct table *table)
 {
-    char step[24], cold[24], memory[24];
-    snprintf(step, sizeof step, "step, %s", table->time.name);
+    char step[40], cold[24], memory[24];
+    const char *metric = table->target->objective->metric;
+    if (metric != NULL)
+        snprintf(step, sizeof step, "%s", metric);
+    else
+        snprintf(step, sizeof step, "step, %s", table->time.name);
     snprintf(cold, sizeof cold, "cold, %s", table->time.name);
     snprintf(memory, sizeof memory, "memory, %s", table->memory.name);
     if (shows_objective(table))
@@ -111,9 +117,12 @@ static void add_figures(const struct table *table, const struct dt_table_row *ro
         add_right(step / unit, 9, out);
         add_right(result->cold_seconds / unit, 9, out);
     } else {
-        add_right(step / unit, 8, out);
+        struct dt_interval interval = result->summary.interval;
+        if (objective->metric != NULL)
+            interval = (struct dt_interval){1 / interval.high, 1 / interval.low};
+        add_right(objective->metric != NULL ? 1 / step : step / unit, 8, out);
         dt_text_add(out, "  ");
-        add_interval(&result->summary.interval, unit, 16, out);
+        add_interval(&interval, objective->metric != NULL ? 1 : unit, 16, out);
         dt_text_add(out, " ");
         add_speed(row->entrant, out);
         add_right(result->cold_seconds / unit, 8, out);

@@ -376,6 +376,19 @@ static dt_status check_hosts(const struct dt_target *target)
                    target->worker.program);
 }
 
+/* A worker that sends the inverse of a metric as times says so. */
+static dt_status check_objective(const struct dt_objective *wanted, const json_t *hello)
+{
+    const char *told = dt_json_text_at(hello, "objective");
+    if (wanted == NULL || strcmp(told, wanted->metric != NULL ? wanted->name : "") == 0)
+        return DT_OK;
+    if (told[0] != '\0')
+        return dt_fail(DT_EUSAGE, "the worker measures '%.60s', and not %s (--objective)", told,
+                       wanted->name);
+    return dt_fail(DT_EUSAGE, "--objective %s belongs to --command: the worker measures times",
+                   wanted->name);
+}
+
 static dt_status read_launch(const json_t *hello, struct dt_target *target)
 {
     const json_t *by = json_object_get(hello, "launch");
@@ -471,6 +484,7 @@ static dt_status read_hello(const struct dt_job *job, const json_t *hello, struc
     copy_field(hello, "mode", "eager", target->identity.mode, sizeof target->identity.mode);
     copy_field(hello, "name", "worker", name, sizeof name);
     copy_workload(hello, workload, sizeof workload);
+    DT_TRY(check_objective(job->objective, hello));
     DT_TRY(read_launch(hello, target));
     DT_TRY(read_switch(hello, target));
     DT_TRY(read_limits(hello, target));

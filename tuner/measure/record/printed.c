@@ -119,37 +119,26 @@ json_t *dt_result_samples_json(const struct dt_result *result)
     return dt_record_json(&dt_record_printed_samples, &samples);
 }
 
-static json_t *sentences_of(const json_t *remarks)
-{
-    json_t *list = dt_remarks_count(remarks) > 0 ? json_array() : NULL;
-    for (int i = 0; i < dt_remarks_count(remarks); i++) {
-        struct dt_text text = {0};
-        dt_remarks_text(remarks, i, &text);
-        json_array_append_new(list, json_string(dt_text_at(&text)));
-        dt_text_fini(&text);
-    }
-    return list;
-}
-
 /* Owns its JSON values. */
 static struct dt_printed_plan plan_of(const struct dt_result *result,
                                       const struct dt_target *target)
 {
-    return (struct dt_printed_plan){.known = true,
-                                    .plan = dt_point_json(target->space, &result->point),
-                                    .outcome = dt_outcome_text(result->outcome),
-                                    .cause = result->cause[0] != '\0' ? result->cause : NULL,
-                                    .cold_seconds = result->cold_seconds,
-                                    .peak_bytes = result->peak_bytes,
-                                    .verified_error = result->verified_error,
-                                    .ranks = result->ranks,
-                                    .batch = result->batch,
-                                    .oversubscribed =
-                                        dt_target_oversubscribed(target, &result->point),
-                                    .warnings = sentences_of(result->report.remarks),
-                                    .samples = samples_of(result),
-                                    .rates = rates_of(result, target),
-                                    .device = device_of(result)};
+    return (struct dt_printed_plan){
+        .known = true,
+        .plan = dt_point_json(target->space, &result->point),
+        .outcome = dt_outcome_text(result->outcome),
+        .cause = result->cause[0] != '\0' ? result->cause : NULL,
+        .value = target->objective->metric != NULL ? 1 / result->summary.median : NAN,
+        .cold_seconds = result->cold_seconds,
+        .peak_bytes = result->peak_bytes,
+        .verified_error = result->verified_error,
+        .ranks = result->ranks,
+        .batch = result->batch,
+        .oversubscribed = dt_target_oversubscribed(target, &result->point),
+        .warnings = dt_remarks_sentences(result->report.remarks),
+        .samples = samples_of(result),
+        .rates = rates_of(result, target),
+        .device = device_of(result)};
 }
 
 json_t *dt_trial_json(const struct dt_result *result, const struct dt_target *target)

@@ -55,12 +55,13 @@ static json_t *noise_json(const struct dt_entrant copies[2], const struct dt_noi
     return object;
 }
 
-static void add_copy(const char *name, const struct dt_entrant *copy, struct dt_text *out)
+static void add_copy(const char *name, const char *metric, const struct dt_entrant *copy,
+                     struct dt_text *out)
 {
     const struct dt_summary *summary = &copy->result.summary;
     const struct dt_series *series = &summary->series;
     dt_text_add(out, "copy %s      ", name);
-    dt_figure_estimate(summary->median, summary->interval.low, summary->interval.high, out);
+    dt_figure_value(metric, summary->median, summary->interval.low, summary->interval.high, out);
     dt_text_add(out, ", %d visits%s%s%s%s\n", copy->result.samples.n,
                 series->drifting ? ", drifting" : "", series->stepped ? ", stepped" : "",
                 series->bimodal ? ", two modes" : "",
@@ -74,8 +75,8 @@ static void add_text(const struct dt_entrant copies[2], const struct dt_noise *n
     dt_text_add(out, "%s\nplan        ", target->identity.title);
     dt_point_text(target->space, &copies[0].point, out);
     dt_text_add(out, "\n");
-    add_copy("A", &copies[0], out);
-    add_copy("B", &copies[1], out);
+    add_copy("A", target->objective->metric, &copies[0], out);
+    add_copy("B", target->objective->metric, &copies[1], out);
     dt_text_add(out,
                 "B against A %.4f times as long, %.1f %% interval [%.4f, %.4f], %d interleaved "
                 "pairs of %d sets\n",

@@ -66,8 +66,8 @@ static void show_made(struct run *run, const struct dt_result *result)
         dt_text_add(&line, "%s=%d, ", run->options->run.sweep.ranks ? "ranks" : "batch",
                     run->value);
     dt_text_add(&line, "process %d of %d: ", run->made, all);
-    dt_figure_estimate(result->summary.median, result->summary.interval.low,
-                       result->summary.interval.high, &line);
+    dt_figure_value(run->target->objective->metric, result->summary.median,
+                    result->summary.interval.low, result->summary.interval.high, &line);
     dt_progress_note(&run->progress, "%s", dt_text_at(&line));
     dt_text_fini(&line);
 }
