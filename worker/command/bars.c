@@ -98,7 +98,7 @@ static dt_status judge(const struct bar *bar, struct dt_bar_time *out)
     double seconds = exact ? last->mean - first->mean : last->elapsed - first->elapsed;
     double error = exact ? last->error + first->error : 1;
     long steps = last->done - first->done;
-    snprintf(out->from, sizeof out->from, "steps %ld to %ld of '%ld/%ld [%02.0f:%02.0f<00:00'",
+    snprintf(out->from, sizeof out->from, "steps %ld to %ld of %ld/%ld [%02.0f:%02.0f<00:00]",
              first->done + 1, last->done, last->done, bar->total, floor(last->elapsed / 60),
              fmod(last->elapsed, 60));
     if (steps < 1)

@@ -7,7 +7,7 @@
 
 struct dt_bar_time {
     double seconds; /* of a step, without the first steps; NAN: the text has no complete bar */
-    char from[80];  /* "steps 2 to 28 of '28/28 [00:31<00:00'" */
+    char from[80];  /* "steps 2 to 28 of 28/28 [00:31<00:00]" */
 };
 
 /* Of the last complete bar, or of the last whose description begins with name (NULL: any). tick is called a few times a second.
