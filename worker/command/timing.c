@@ -506,8 +506,8 @@ static dt_status check_wall(const struct dt_timing *timing, const struct values 
     dt_figure_time(wall * 1e-9, &say);
     dt_status status = dt_fail(
         DT_FAILED,
-        "%s, read from '%s': is --unit right? Give --unit ms, us or ns, or --unit %s where the "
-        "time is simulated%s",
+        "%s, read from '%s': is --unit right? Give --unit ms, us, ns or a rate such as it/s, or "
+        "--unit %s where the time is simulated%s",
         dt_text_at(&say), values->first, timing->unit_text,
         one ? "" : " or several processes print theirs");
     dt_text_fini(&say);

@@ -208,8 +208,9 @@ static void add_others(const struct dt_session *session, struct dt_text *out)
             dt_point_equal(session->target->space, &trial->point, &session->target->fallback))
             continue;
         slower += trial->outcome == DT_TRIAL_SLOW;
-        limited += trial->outcome == DT_TRIAL_OK && !dt_session_eligible(session, trial);
-        failed += trial->outcome != DT_TRIAL_OK && trial->outcome != DT_TRIAL_SLOW;
+        bool limit = trial->outcome == DT_TRIAL_LIMIT;
+        limited += limit || (trial->outcome == DT_TRIAL_OK && !dt_session_eligible(session, trial));
+        failed += !limit && trial->outcome != DT_TRIAL_OK && trial->outcome != DT_TRIAL_SLOW;
     }
     dt_text_add(out, "How sure: no other plan came into question: of the others that were tried %d",
                 slower);
