@@ -387,6 +387,9 @@ def largest():
     t.check("db show names it", "max:tput" in done.out and "--metric 'tput=regex:tput: ([0-9]+)'  limited to p99 <= 3 (" in done.out, done)
     other = t.tool("lookup", *options, "--limit", "p99 <= 9", "--devices", "2")
     t.check("another limit is another question", other.code == 10 and "limits" in other.err, other)
+    done = t.tool("tune", *options, "--limit", "p99 <= 1", "--devices", "2", "--budget", "60s")
+    t.check("no plan keeps the limit", done.code == 3 and "none of the 3 plans tried keeps each --limit; the first: p99 = 1.5 breaks" in done.err
+            and "Stored" not in done.out and t.tool("lookup", *options, "--limit", "p99 <= 1", "--devices", "2").code == 10, done)
     for words, part in ((("--objective", "latency"), "or --objective max:METRIC"), (("--max-latency", "1s"), "give --limit")):
         done = t.tool("lookup", *options, *limit, *words)
         t.check(f"refused: {words[0]} {words[1]}", done.code == 2 and part in done.err, done)

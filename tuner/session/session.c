@@ -85,14 +85,20 @@ static dt_status doubt_status(const struct dt_session *session)
 
 static dt_status verdict_status(struct dt_session *session)
 {
-    const struct dt_result *failed = NULL;
+    const struct dt_result *failed = NULL, *limited = NULL;
     bool any = false;
     for (int i = 0; i < session->count; i++) {
         const struct dt_result *trial = &session->trials[i];
         any = any || trial->outcome == DT_TRIAL_OK || trial->outcome == DT_TRIAL_SLOW;
+        if (limited == NULL && trial->outcome == DT_TRIAL_LIMIT)
+            limited = trial;
         if (failed == NULL && trial->outcome != DT_TRIAL_INTERRUPTED)
             failed = trial;
     }
+    if (session->limit_broken && limited != NULL)
+        return dt_fail(DT_EINFEASIBLE,
+                       "none of the %d plans tried keeps each --limit; the first: %s",
+                       session->count, limited->cause);
     if (!any)
         return time_status(session, failed, any);
     if (session->limit_broken)
@@ -138,7 +144,10 @@ static dt_status run(struct dt_session *session)
     } else {
         dt_record_now(session, INT64_MAX);
     }
-    session->limit_broken = session->job->max_latency_ns > 0 && dt_session_leader(session) == NULL;
+    bool limited = session->job->max_latency_ns > 0;
+    for (int i = 0; i < session->count; i++)
+        limited = limited || session->trials[i].outcome == DT_TRIAL_LIMIT;
+    session->limit_broken = limited && dt_session_leader(session) == NULL;
     if (dt_session_leader(session) == NULL)
         return DT_OK;
     DT_TRY(dt_finals_run(session, NULL));

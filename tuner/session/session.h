@@ -158,7 +158,7 @@ struct dt_session {
     struct dt_fingerprint
         fingerprint; /* of the machine, owned; all zero before the session is recorded */
     enum dt_verdict verdict;
-    bool limit_broken; /* no plan keeps --max-latency */
+    bool limit_broken; /* no plan keeps --max-latency, or a --limit */
 };
 
 /* Runs it. The session is initialised with job, target, watch, strategy, journal and deadline_ns. DT_OK (also with

@@ -214,7 +214,8 @@ static void add_against_default(const struct dt_session *session, const struct d
                             1 / ratio->ratio, 1 / ratio->interval.high, 1 / ratio->interval.low,
                             ratio->pairs, ratio->sets);
         }
-        if (!paired && known != NULL && known->samples.n > 0 && mine->samples.n > 0)
+        if (!paired && known != NULL && isfinite(dt_session_value(session, known)) &&
+            mine->samples.n > 0)
             dt_text_add(out,
                         "against the default: %.3f times its time in one trial each (unpaired: "
                         "not evidence; dittune --against compares); ",
