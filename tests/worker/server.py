@@ -65,6 +65,11 @@ def once_a_plan():
     ports = {words[2] for words in starts()}
     t.check("quit: nothing is left", worker.end() == 0 and not servers(), servers())
     t.check("each on a port of its own", len(ports) == 2, ports)
+    most = Worker("", "--metric", "s=json:seconds", "--objective", "max:s")
+    first, run = most.prepare(ranks=3), most.run(n=2)
+    most.end()
+    t.check("a metric of the answer is sent as its inverse", run["ns"] == [[50_000_000_000] * 3] * 2 and first["cold_ns"][0] < 20_000_000_000
+            and most.hello["objective"] == "max:s", (first, run))
 
 
 def wall():
@@ -290,6 +295,9 @@ def refused():
     for name, text in (("an empty file", ""), ("only comments", "# none\n\n"), ("JSON alone", '{"prompt": "a cat"}'), ("a path alone", "/v1/images\n\n{}"),
                        ("small letters", "post /v1/images\n\n{}"), ("too many words", "POST /v1 /images\n\n{}"), ("no header", "POST /v1\nprompt\n\n{}"), ("a fragment", "POST /v1#x\n\n{}")):
         hello(name, "bad.http", text=text)
+    for name, part, more in (("a limit", "--limit belongs to --command", ("--metric", "s=json:seconds", "--limit", "s <= 1")),
+                             ("a bar", "a server's time is read from its answer", ("--time", "tqdm")), ("a result's file", "is read from its answer", ("--time", "json:x.json:t"))):
+        hello(name, part, None, None, COMMAND, *more)
     hello("no such file", "cannot read the request's file", None, None, COMMAND, "--request", t.path / "none.http")
     hello("no {port}", "the server has no {port}", command=COMMAND.replace("{port}", "8000"))
     hello("no {ranks}", "the command has no {ranks}", command=COMMAND.replace("{ranks}", "1"))

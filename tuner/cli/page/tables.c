@@ -47,6 +47,8 @@ static double device_seconds(const struct page_view *view, const struct dt_resul
 {
     const struct dt_objective *objective = view->session->target->objective;
     double images = objective->one_batch ? 1 : result->batch;
+    if (objective->metric != NULL)
+        return NAN;
     return shown * result->devices / images /
            objective->value(1, objective->one_batch ? 1 : result->batch, result->devices);
 }

@@ -140,7 +140,7 @@ void dt_report_warnings(const struct dt_result *result, struct dt_text *out)
 }
 
 /* Which intervals hold for the next process, too. */
-static void add_processes(const struct dt_result *result, struct dt_text *out)
+static void add_processes(const struct dt_result *result, const char *metric, struct dt_text *out)
 {
     if (result->samples.process_seconds == NULL) {
         dt_text_add(out, " of one process\n");
@@ -151,9 +151,10 @@ static void add_processes(const struct dt_result *result, struct dt_text *out)
                 result->samples.processes.n);
     for (int i = 0; i < result->samples.processes.n; i++) {
         dt_text_add(out, " ");
-        dt_figure_add(result->samples.process_seconds[i] / unit.size, out);
+        double seconds = result->samples.process_seconds[i];
+        dt_figure_add(metric != NULL ? 1 / seconds : seconds / unit.size, out);
     }
-    dt_text_add(out, " %s\n", unit.name);
+    dt_text_add(out, " %s\n", metric != NULL ? metric : unit.name);
 }
 
 void dt_report_image(const struct dt_target *target, const struct dt_result *result,
@@ -194,12 +195,19 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
         dt_text_add(out, "hardware    %s\n", dt_target_hardware(target));
     dt_text_add(out, "cold step   ");
     dt_figure_time(result->cold_seconds, out);
-    dt_text_add(out, "\nwarm step   ");
+    dt_text_add(out, target->objective->metric != NULL ? "\nvalue       " : "\nwarm step   ");
     dt_figure_value(target->objective->metric, summary->median, summary->interval.low,
                     summary->interval.high, out);
     dt_text_add(out, " (%.1f %% interval), %d samples after %d warm-up steps", 100 * summary->level,
                 result->samples.n, result->samples.start);
-    add_processes(result, out);
+    add_processes(result, target->objective->metric, out);
+    if (target->objective->metric != NULL) {
+        dt_text_add(out, "memory      ");
+        dt_figure_bytes(result->peak_bytes, out);
+        dt_text_add(out, " in its largest process\n");
+        dt_report_warnings(result, out);
+        return;
+    }
     dt_text_add(out, "ranks       ");
     for (int r = 0; r < result->ranks; r++) {
         dt_text_add(out, r > 0 ? ", " : "");

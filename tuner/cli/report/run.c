@@ -164,11 +164,11 @@ static json_t *report_list(const struct dt_sweep *sweep, json_t *list)
 }
 
 /* The two were measured one after the other: what happened meanwhile is in the ratio. */
-static void add_one(const struct dt_result *result, const struct dt_result *one,
+static void add_one(const struct dt_result *result, const struct dt_result *one, const char *metric,
                     struct dt_text *out)
 {
     dt_text_add(out, "1 rank      ");
-    dt_figure_time(one->summary.median, out);
+    dt_figure_value(metric, one->summary.median, NAN, NAN, out);
     dt_text_add(out, " warm, ");
     dt_figure_time(one->cold_seconds, out);
     dt_text_add(out,
@@ -193,7 +193,7 @@ void dt_report_run(const struct dt_result *result, const struct dt_result *one,
     dt_fits_text(fits, &text);
     json_decref(fits);
     if (one->samples.n > 0) {
-        add_one(result, one, &text);
+        add_one(result, one, target->objective->metric, &text);
         dt_report_cold(result, one, target, &text);
     }
     dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, LABEL, out);
