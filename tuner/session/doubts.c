@@ -11,10 +11,10 @@
 #include <string.h>
 
 #define ALIKE          2.0 /* errors that differ by at most this factor have one cause */
-#define SETS_SHARE     (1 - DT_TRIALS_SHARE) /* of the budget, for the final comparison */
-#define UNSEEN_LEVELS  1.5                   /* between sets without other programs */
-#define UNSEEN_PLANS   3                     /* default, challenger, 1 rank */
+#define UNSEEN_LEVELS  1.5 /* between sets without other programs */
+#define UNSEEN_PLANS   3   /* default, challenger, 1 rank */
 #define UNSEEN_MARGIN  1.3
+#define ROUGH          1.1 /* safety factor for estimates from few trials */
 #define ROUND_SECONDS  10
 #define SECONDS_MOST   60 /* longer budgets are whole minutes */
 #define MINUTE_SECONDS 60
@@ -218,34 +218,69 @@ void dt_session_doubt(const struct dt_session *session, struct dt_text *out)
         dt_verdict_unresolved(session, out);
 }
 
-double dt_doubts_budget(const struct dt_session *session)
+/* Seconds of a session that tries the plans it must and a further one, and whose final comparison has the sets to decide. Where no plan
+ * ran it is a lower bound, with a comparison of plans that take as long. */
+static double estimate(const struct dt_session *session)
 {
     double known = 0, longest = 0;
     bool ran = false;
     for (int i = 0; i < session->count; i++) {
         const struct dt_result *trial = &session->trials[i];
+        bool must = dt_trials_is_known(session, &trial->point);
         ran = ran || trial->samples.n > 0;
-        longest = fmax(longest, trial->cost_seconds);
-        known += dt_trials_is_known(session, &trial->point) ? trial->cost_seconds : 0;
+        longest = fmax(longest, must || !ran ? trial->cost_seconds : 0);
+        known += must ? trial->cost_seconds : 0;
     }
-    double sets = ran ? dt_finals_seconds(session, 1)
+    double sets = ran ? dt_finals_seconds(session, 2)
                       : UNSEEN_MARGIN * DT_SETS_LEAST * UNSEEN_PLANS * longest;
-    return fmax(sets / SETS_SHARE, known / DT_TRIALS_SHARE);
+    double trials = known + longest;
+    return ROUGH *
+           fmax(trials + sets, fmax(trials / DT_TRIALS_SHARE, sets / (1 - DT_SEARCH_LEAST)));
 }
 
-void dt_doubts_need(const struct dt_session *session, struct dt_text *out)
+bool dt_doubts_time_left(const struct dt_session *session)
+{
+    int64_t all = session->clock.deadline_ns - session->clock.began_ns;
+    int64_t set_ns = session->finals.sets.set_ns;
+    return session->finals.sets.count > 0 &&
+           (int64_t)(session->clock.elapsed_seconds * 1e9) + 2 * set_ns < all;
+}
+
+/* The session ended, and more time would have decided: not where plans failed, or others were busy. */
+static bool lacks_time(const struct dt_session *session)
+{
+    struct errors errors;
+    const struct dt_result *fallback = dt_session_role(session, DT_ENTRANT_DEFAULT);
+    bool failed = fallback != NULL && fallback->samples.n == 0 &&
+                  fallback->outcome != DT_TRIAL_INTERRUPTED && fallback->outcome != DT_TRIAL_HUNG;
+    if (failed || collect(session, &errors) || missing(session) != NULL || disturbed(session) ||
+        dt_doubts_time_left(session))
+        return false;
+    return !dt_session_enough(session) || !searched(session) ||
+           isnan(dt_session_resolution(session));
+}
+
+void dt_doubts_budget(struct dt_session *session)
 {
     double budget = (double)(session->clock.deadline_ns - session->clock.began_ns) * 1e-9;
-    double need = dt_doubts_budget(session);
-    if (!(need > budget))
+    double need = estimate(session);
+    bool ended = session->clock.elapsed_seconds > 0;
+    if (session->clock.need_seconds > 0 || (ended ? !lacks_time(session) : need <= budget))
         return;
-    dt_text_add(out, ": a decided answer needs about ");
-    dt_figure_span(need, out);
-    if (need > SECONDS_MOST)
-        dt_text_add(out, " at this pace: give it --budget %.0fm", ceil(need / MINUTE_SECONDS));
-    else
-        dt_text_add(out, " at this pace: give it --budget %.0fs",
-                    ROUND_SECONDS * ceil(need / ROUND_SECONDS));
+    need = need > budget ? need : 2 * budget;
+    if (session->list.works > 1) /* --budget is for all of them */
+        need *= (double)session->job->budget_ns * 1e-9 / budget;
+    double unit = need > SECONDS_MOST ? MINUTE_SECONDS : ROUND_SECONDS;
+    session->clock.need_seconds = unit * ceil(need / unit);
+}
+
+void dt_session_need(const struct dt_session *session, const char *before, struct dt_text *out)
+{
+    double need = session->clock.need_seconds;
+    bool minutes = need > SECONDS_MOST;
+    if (need > 0)
+        dt_text_add(out, "%sa decided answer needs about --budget %.0f%s", before,
+                    minutes ? need / MINUTE_SECONDS : need, minutes ? "m" : "s");
 }
 
 void dt_session_unusable(const struct dt_session *session, struct dt_text *out)

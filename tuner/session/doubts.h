@@ -8,11 +8,11 @@
 
 #include "tuner/session/session.h"
 
-/* Estimated seconds of a session whose final comparison has the sets to decide, from what trials, starts and preparations
- * took; 0: unknown. Where no plan ran it is a lower bound. */
-double dt_doubts_budget(const struct dt_session *session);
+/* Sets clock.need_seconds once, from what trials, starts and preparations took so far: where a decided answer needs more than this session
+ * has, or, when it has ended, where it lacked time. */
+void dt_doubts_budget(struct dt_session *session);
 
-/* Appends ": a decided answer needs about 12 min at this pace: give it --budget 12m"; nothing when the budget is longer. */
-void dt_doubts_need(const struct dt_session *session, struct dt_text *out);
+/* A further set would have fitted into the budget: something else than time ended the final comparison. */
+bool dt_doubts_time_left(const struct dt_session *session);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/figures.h"
-#include "tuner/session/doubts.h"
 #include "tuner/session/finals.h"
 #include "tuner/session/history.h"
 #include "tuner/session/record.h"
@@ -31,7 +30,7 @@ static void leave_time_for_finals(struct dt_session *session)
 {
     int64_t all = session->clock.deadline_ns - session->clock.began_ns;
     int64_t latest = session->clock.deadline_ns - (int64_t)(dt_finals_seconds(session, 2) * 1e9);
-    int64_t least = session->clock.began_ns + (int64_t)(DT_TRIALS_SHARE / 3 * (double)all);
+    int64_t least = session->clock.began_ns + (int64_t)(DT_SEARCH_LEAST * (double)all);
     latest = latest > least ? latest : least;
     if (latest < session->clock.search_deadline_ns)
         session->clock.search_deadline_ns = latest;
@@ -128,15 +127,6 @@ static void copy_words(void (*say)(const struct dt_search *, struct dt_text *),
     dt_text_fini(&words);
 }
 
-/* Seconds that a session of this target needs for a complete final comparison: the time so far, a trial, and the
- * comparison, for which the search gives up at most two thirds of its share. */
-static double seconds_to_decide(const struct dt_session *session, const struct room *room)
-{
-    double used = (double)(dt_clock_ns() - session->clock.began_ns) * 1e-9;
-    double finals = dt_finals_seconds(session, 2);
-    return fmax(used + room->trial + finals, finals / (1 - DT_TRIALS_SHARE / 3)) * ROUGH;
-}
-
 /* Seconds of the whole session: the time so far, the trials that fit (*every: of all plans), the shoot-out and the final
  * comparison. */
 static double seconds_of_session(const struct dt_session *session, const struct room *room,
@@ -156,13 +146,10 @@ static double seconds_of_session(const struct dt_session *session, const struct 
     return fmin(all, all - left + finals + gaps);
 }
 
-/* Notes the search, the number of trials that fit, and when the answer is there; if the budget is too short for a decided one, a
- * sufficient budget. */
+/* Notes the search, the number of trials that fit, and when the answer is there, if the budget is not too short for a decided one. */
 static void note_search(struct dt_session *session, const struct room *room)
 {
     struct dt_text text = {0};
-    double all = (double)(session->clock.deadline_ns - session->clock.began_ns) * 1e-9;
-    double need = seconds_to_decide(session, room);
     dt_text_add(&text, "search: %s (%s), ", session->search.name, session->search.why);
     dt_figure_time(room->trial, &text);
     dt_text_add(&text, " a trial");
@@ -171,11 +158,7 @@ static void note_search(struct dt_session *session, const struct room *room)
         dt_figure_time(room->load, &text);
         dt_text_add(&text, " a load");
     }
-    if (need > all && need < 60)
-        dt_text_add(&text, "; a decided answer needs about --budget %.0fs", ceil(need));
-    else if (need > all)
-        dt_text_add(&text, "; a decided answer needs about --budget %.0fm", ceil(need / 60));
-    else if (dt_doubts_budget(session) <= all) { /* else the first trials said what is needed */
+    if (session->clock.need_seconds <= 0) { /* else the first trials said what is needed */
         bool every;
         double seconds = seconds_of_session(session, room, &every);
         dt_text_add(&text, "; a decided answer takes about ");

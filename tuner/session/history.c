@@ -209,10 +209,11 @@ dt_status dt_history_end(const struct dt_session *session)
                                   json_pack("{s:i, s:s}", "batch", rig->references[i].batch,
                                             "cause", rig->references[i].cause));
     return add(session->store.journal, "end",
-               json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:o, s:s, s:o}", "search",
+               json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o, s:s, s:o}", "search",
                          session->search.name, "search_reason", session->search.why, "search_note",
                          session->search.note, "search_stopped", session->search.stopped,
                          "elapsed_ns", (json_int_t)llround(session->clock.elapsed_seconds * 1e9),
+                         "need_ns", (json_int_t)llround(session->clock.need_seconds * 1e9),
                          "compared_ns", (json_int_t)rig->compared_ns, "unverified", unverified,
                          "verdict", dt_verdict_text(session->verdict), "importance",
                          importance_json(session)));

@@ -184,6 +184,10 @@ static void add_done(const struct dt_session *session, json_t *object)
                                                     : json_null());
     json_object_set_new(object, "skipped",
                         skipped.size > 0 ? json_string(dt_text_at(&skipped)) : json_null());
+    json_object_set_new(object, "needs_seconds",
+                        session->clock.need_seconds > 0 && dt_session_provisional(session)
+                            ? json_real(session->clock.need_seconds)
+                            : json_null());
     json_object_set_new(object, "load", dt_record_json(&dt_record_stored_load, &load));
     dt_text_fini(&skipped);
 }

@@ -15,23 +15,14 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-/* A further set would have fitted into the budget: something else than time ended the final comparison. */
-static bool has_time_left(const struct dt_session *session)
-{
-    int64_t all = session->clock.deadline_ns - session->clock.began_ns;
-    int64_t set_ns = session->finals.sets.set_ns;
-    return session->finals.sets.count > 0 &&
-           (int64_t)(session->clock.elapsed_seconds * 1e9) + 2 * set_ns < all;
-}
-
 /* Nothing was measured, or not enough. */
 static dt_status time_status(const struct dt_session *session, const struct dt_result *failed,
                              bool any)
 {
     struct dt_text need = {0};
     dt_status status;
-    dt_doubts_need(session, &need);
-    if (any && has_time_left(session))
+    dt_session_need(session, "; ", &need);
+    if (any && dt_doubts_time_left(session))
         status = dt_fail(DT_EPROVISIONAL,
                          "the final comparison ended with %d sets of fresh processes, of the %d "
                          "that it needs with each plan: the result is provisional",
@@ -45,8 +36,7 @@ static dt_status time_status(const struct dt_session *session, const struct dt_r
         status = dt_fail(DT_EPROVISIONAL,
                          "the time for trials (%.0f %% of the budget) ended before one plan was "
                          "measured%s",
-                         100 * DT_TRIALS_SHARE,
-                         need.size > 0 ? dt_text_at(&need) : ": give it more, as in --budget 2m");
+                         100 * DT_TRIALS_SHARE, dt_text_at(&need));
     else
         status = dt_fail(DT_EALLFAILED, "every trial failed; the first: %s: %s%s",
                          dt_outcome_text(failed->outcome), failed->cause,
@@ -64,7 +54,7 @@ static dt_status doubt_status(const struct dt_session *session)
     dt_status status = DT_OK;
     if (doubt.size > 0) {
         dt_text_add(&doubt, "; the result is provisional");
-        dt_doubts_need(session, &doubt);
+        dt_session_need(session, "; ", &doubt);
         status = dt_fail(DT_EPROVISIONAL, "%s", dt_text_at(&doubt));
     } else if (session->verdict == DT_VERDICT_PROVISIONAL && session->finals.entrant_count > 0 &&
                session->finals.entrants[0].out)
@@ -74,7 +64,7 @@ static dt_status doubt_status(const struct dt_session *session)
                          dt_outcome_text(session->finals.entrants[0].result.outcome),
                          session->finals.entrants[0].result.cause);
     else if (fallback != NULL && fallback->samples.n == 0 && dt_session_provisional(session)) {
-        dt_doubts_need(session, &doubt);
+        dt_session_need(session, "; ", &doubt);
         status = dt_fail(DT_EPROVISIONAL,
                          "the default plan was not measured (%s: %s): the result is provisional%s",
                          dt_outcome_text(fallback->outcome), fallback->cause, dt_text_at(&doubt));
@@ -183,6 +173,8 @@ dt_status dt_session_run(struct dt_session *session)
     dt_rig_fini(&session->rig,
                 left < grace ? (left > DT_NS_PER_SECOND / 5 ? left : DT_NS_PER_SECOND / 5) : grace);
     session->clock.elapsed_seconds = (double)(dt_clock_ns() - session->clock.began_ns) * 1e-9;
+    if (dt_session_provisional(session) || session->verdict == DT_VERDICT_NONE)
+        dt_doubts_budget(session);
     return status < 0 ? status : verdict_status(session);
 }
 

@@ -20,6 +20,7 @@
 /* How the time is shared: trials end at 60 %, the shoot-out at 75 %, the final comparison at the end less the time to
  * stop the last groups. */
 #define DT_TRIALS_SHARE   0.60
+#define DT_SEARCH_LEAST   (DT_TRIALS_SHARE / 3) /* what trials keep where the comparison needs long */
 #define DT_SHOOTOUT_SHARE 0.75
 
 #define DT_TIE_MOST 0.25 /* a tie in which a larger gain may hide decides nothing */
@@ -50,6 +51,7 @@ struct dt_session_clock {
     int64_t search_deadline_ns; /* the budget beyond it is for the final comparison */
     int64_t paused_ns;          /* the part of dt_clock_skipped_ns that was reported */
     double elapsed_seconds;
+    double need_seconds; /* the one --budget that it says would decide; 0: none */
 };
 
 /* The machine's pace, by visits of the incumbent (visits.h). */
@@ -223,6 +225,9 @@ bool dt_session_provisional(const struct dt_session *session);
  *   - the comparison with the challenger has no noise floor, or is a tie so wide that a gain of DT_TIE_MOST may hide in it.
  * Nothing: there is no such reason. */
 void dt_session_doubt(const struct dt_session *session, struct dt_text *out);
+
+/* Appends `before` and "a decided answer needs about --budget 12m"; nothing where the session lacks no time. */
+void dt_session_need(const struct dt_session *session, const char *before, struct dt_text *out);
 
 /* Appends a clause on why the default plan is no choice, "it failed (crashed: ..)"; nothing: it is one. */
 void dt_session_unusable(const struct dt_session *session, struct dt_text *out);

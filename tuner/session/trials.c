@@ -274,9 +274,10 @@ dt_status dt_trials_known(struct dt_session *session)
     }
     DT_TRY(try_again(session, false));
     struct dt_text need = {0};
-    dt_doubts_need(session, &need);
+    dt_doubts_budget(session);
+    dt_session_need(session, "", &need);
     if (need.size > 0)
-        dt_session_note(session, "after the first trials%s", dt_text_at(&need));
+        dt_session_note(session, "%s", dt_text_at(&need));
     dt_text_fini(&need);
     return DT_OK;
 }

@@ -125,9 +125,11 @@ static void add_inconclusive(const struct dt_session *session, const struct dt_e
 {
     dt_text_add(out,
                 "How sure: not yet. The final comparison got %d of the %d sets of fresh processes "
-                "that it needs at least, so the default plan is kept as provisional.",
+                "that it needs at least, so the default plan is kept as provisional",
                 candidate != NULL ? candidate->ratio.sets : session->finals.sets.count,
                 DT_SETS_LEAST);
+    dt_session_need(session, "; ", out);
+    dt_text_add(out, ".");
     if (candidate == NULL || candidate->ratio.sets < 2)
         return;
     const struct dt_ratio *ratio = &candidate->ratio;
@@ -163,8 +165,10 @@ static void add_provisional(const struct dt_session *session, struct dt_text *ou
                     session->finals.sets.count, DT_SETS_LEAST);
     else
         dt_text_add(out, "The session ended before a final comparison");
-    dt_text_add(out, ", so the %s plan is kept as provisional.",
+    dt_text_add(out, ", so the %s plan is kept as provisional",
                 default_runs ? "default" : "fastest measured");
+    dt_session_need(session, "; ", out);
+    dt_text_add(out, ".");
     dt_text_fini(&doubt);
     if (fastest != NULL)
         dt_text_add(out, " The fastest trial was not compared with it.");

@@ -138,6 +138,8 @@ static dt_status read_end(struct dt_replay *replay, const json_t *record, const 
              dt_json_text_at(record, "search_note"));
     session->search.stopped = json_is_true(json_object_get(record, "search_stopped"));
     session->clock.elapsed_seconds = (double)elapsed_ns * 1e-9;
+    session->clock.need_seconds =
+        json_number_value(json_object_get(record, "need_ns")) / 1e9; /* older journals have none */
     read_importance(session, json_object_get(record, "importance"));
     replay->ended = true;
     for (size_t i = 0; i < json_array_size(unverified) && i < DT_RIG_REFERENCES; i++) {
