@@ -53,6 +53,22 @@ def grouped():
     t.check("loads that take no time change little", set(tried) == PLANS and changes > 20, tried)
 
 
+def planned():
+    """Starts of minutes are planned and said: before the first trial where the first start shows them, else after it."""
+    for where in "start_ns", "load_ns":
+        for share, tiles, budget, plan in (
+                (.6, 12, "2h", r"48 plans need 4 \(1[23] min[^)]*\), as those of a group share one and are tried in a row; "
+                               r"the final comparison starts its plans in each of 4 sets \(\d+ min[^)]*\)"),
+                (.6, 12, "30m", r"48 plans need 4, and there is time for 1, the most promising first;")):
+            done, _, _ = session(budget, share=share, **{where: 180 * SECOND})
+            err = " ".join(done.err.split())
+            notes = re.findall(rf"a start takes about 3 min(?: \d+ s)?: {plan}", err)
+            t.check(f"{where} of 180 s in {budget}: it says once how many starts it plans", len(notes) == 1 and err.count("a start takes") == 1, err[:800])
+            t.check(f"{where} of 180 s in {budget}: before the first trial where that is known",
+                    (err.find("a start takes") < err.find("trial 1")) == (where == "start_ns"), done)
+    t.check("starts that take no time are not planned", "a start takes" not in session("15m")[0].err)
+
+
 def durations():
     for budget, load, share, where in (("15m", 20, .45, "start_ns"), ("15m", 20, .45, "load_ns"), ("40m", 90, .45, "load_ns"),
                                        ("40m", 90, .01, "load_ns"), ("30m", 1, .45, "load_ns")):
@@ -77,6 +93,7 @@ def durations():
 
 
 grouped()
+planned()
 durations()
 t.none_left()
 t.finish()

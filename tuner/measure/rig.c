@@ -19,9 +19,11 @@
 
 void dt_rig_init(struct dt_rig *rig, const struct dt_target *target, uint64_t seed)
 {
-    *rig = (struct dt_rig){.target = target,
-                           .verify = {.projections = PROJECTIONS, .seed = seed},
-                           .hosts.left = target->hardware.hosts};
+    *rig = (struct dt_rig){
+        .target = target,
+        .verify = {.projections = PROJECTIONS, .seed = seed},
+        .hosts.left = target->hardware.hosts,
+        .costs = {.start_ns = target->worker.asked_ns, .started = target->worker.asked_ns > 0}};
 }
 
 static void close_slot(struct dt_rig_slot *slot, int64_t grace_ns)
@@ -52,15 +54,26 @@ void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns)
         dt_prepared_fini(&rig->references[i].prepared);
 }
 
-static struct dt_rig_slot *find_slot(struct dt_rig *rig, int ranks, const char *environment)
+/* The slot of a group that is alive; DT_RIG_GROUPS: there is none. */
+static int find_slot(const struct dt_rig *rig, int ranks, const char *environment)
 {
-    for (int i = 0; i < DT_RIG_GROUPS; i++) {
-        struct dt_rig_slot *slot = &rig->slots[i];
+    int i = 0;
+    for (; i < DT_RIG_GROUPS; i++) {
+        const struct dt_rig_slot *slot = &rig->slots[i];
         if (dt_group_alive(slot->group) && slot->ranks == ranks && slot->apart == rig->apart &&
             strcmp(dt_text_at(&slot->environment), environment) == 0)
-            return slot;
+            break;
     }
-    return NULL;
+    return i;
+}
+
+bool dt_rig_is_loaded(const struct dt_rig *rig, const struct dt_point *point)
+{
+    struct dt_text environment = {0};
+    dt_rig_environment(rig->target->space, point, &environment);
+    int at = find_slot(rig, dt_rig_ranks(rig->target, point), dt_text_at(&environment));
+    dt_text_fini(&environment);
+    return at < DT_RIG_GROUPS;
 }
 
 /* The group whose last use is the longest ago; NULL: there is none. */
@@ -183,13 +196,13 @@ static dt_status get_group(struct dt_rig *rig, const struct dt_point *point, int
     struct dt_text environment = {0};
     dt_rig_environment(rig->target->space, point, &environment);
     int ranks = dt_rig_ranks(rig->target, point);
-    struct dt_rig_slot *slot = find_slot(rig, ranks, dt_text_at(&environment));
-    if (slot != NULL) {
+    int at = find_slot(rig, ranks, dt_text_at(&environment));
+    if (at < DT_RIG_GROUPS) {
         dt_text_fini(&environment);
-        *group = slot->group;
+        *group = rig->slots[at].group;
         return DT_OK;
     }
-    slot = free_slot(rig, ranks);
+    struct dt_rig_slot *slot = free_slot(rig, ranks);
     if (slot == NULL) {
         dt_text_fini(&environment);
         *failure = (struct dt_failure){DT_TRIAL_FAILED, "too many groups ended"};

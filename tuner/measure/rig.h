@@ -101,6 +101,9 @@ void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns);
 bool dt_rig_same_group(const struct dt_target *target, const struct dt_point *a,
                        const struct dt_point *b);
 
+/* A group of the point's class is alive. */
+bool dt_rig_is_loaded(const struct dt_rig *rig, const struct dt_point *point);
+
 /* A number of the group of a point; target: a struct dt_target. */
 uint64_t dt_rig_class(const void *target, const struct dt_point *point);
 

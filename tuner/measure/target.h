@@ -35,6 +35,7 @@ struct dt_target_worker {
     int switched; /* plans of up to so many ranks share one group; 0: only plans of equal ranks do */
     struct dt_assignment assigned; /* to a foreign worker */
     int64_t start_ns;              /* time that a group has to get ready */
+    int64_t asked_ns;              /* that a foreign worker's first start took, for its hello */
     json_t *wanted;                /* the job that the user gave */
     json_t *hello, *ready; /* replies of a foreign worker when it was started; NULL for ours */
     json_t *announced;     /* the hello's "parameters", "constants" and "rules" */

@@ -24,6 +24,10 @@
 #define GAPS_SECONDS                                                                               \
     180 /* between the sets of a final comparison (tuner/measure/compare/compare.c) */
 #define LEAST_SECONDS 1e-3 /* least duration of a trial: a few requests */
+#define LONG_START    0.01 /* of the time, and */
+#define LONG_SECONDS  10   /* from there on starts are planned */
+#define GROUPS_MOST   1024
+#define PLANS_MOST    100000
 
 /* The final comparison must have the time for its eight rounds, the search at least a third of its share. */
 static void leave_time_for_finals(struct dt_session *session)
@@ -50,22 +54,40 @@ static double batch_factor(const struct dt_session *session, const struct dt_res
 }
 
 struct room {
-    double
-        trial; /* seconds of a usual trial, with its share of the loads while groups replace each other */
+    double bare;  /* seconds of a usual trial of a plan whose group is loaded */
+    double trial; /* the same with its share of the loads while groups replace each other */
     double load;  /* seconds of loading a group */
     double left;  /* seconds for all trials */
     int in_a_row; /* trials of a group that make up for its load */
 };
+
+/* Groups of plans that share a start. */
+static double count_groups(const struct dt_session *session)
+{
+    const struct dt_space *space = session->target->space;
+    uint64_t groups[GROUPS_MOST];
+    int n = 0, at;
+    if (!dt_space_listed(space) || dt_space_count(space) > PLANS_MOST)
+        return dt_rig_classes(&session->rig).count;
+    for (int64_t k = 0; k < dt_space_count(space) && n < GROUPS_MOST; k++) {
+        struct dt_point point;
+        dt_space_at(space, k, &point);
+        groups[n] = dt_rig_class(session->target, &point);
+        for (at = 0; groups[at] != groups[n];)
+            at++;
+        n += at == n;
+    }
+    return n;
+}
 
 /* Loads that a trial brings while groups replace each other: few where every plan is tried, as order is free then, more in a
  * search that learns (docs/search.md). */
 static double loads_of_trial(const struct dt_session *session, const struct room *room)
 {
     const struct dt_space *space = session->target->space;
-    double together = 1.0 / room->in_a_row;
-    bool every =
-        dt_space_listed(space) &&
-        (double)dt_space_count(space) * (room->trial + together * room->load) <= room->left;
+    double plans = dt_space_listed(space) ? (double)dt_space_count(space) : INFINITY;
+    double together = fmax(1.0 / room->in_a_row, count_groups(session) / plans);
+    bool every = plans * (room->trial + together * room->load) <= room->left;
     return every ? together : fmax(together, LEARNT_LOADS);
 }
 
@@ -92,7 +114,9 @@ static struct room room_for_trials(const struct dt_session *session)
     }
     around = count > 0 ? fmax(0, around / count) : 0;
     struct dt_rig_classes classes = dt_rig_classes(rig);
-    struct room room = {.trial = fmax(around + TRIAL_STEPS * step, LEAST_SECONDS),
+    double bare = fmax(around + TRIAL_STEPS * step, LEAST_SECONDS);
+    struct room room = {.bare = bare,
+                        .trial = bare,
                         .load = dt_rig_load_seconds(rig),
                         .left = (double)(session->clock.search_deadline_ns - dt_clock_ns()) * 1e-9};
     room.in_a_row = (int)fmin(fmax(ceil(room.load / (LOAD_SHARE * room.trial)), 1), IN_A_ROW_MOST);
@@ -176,6 +200,37 @@ size_t dt_explore_clause(const char *note)
     return strcspn(note, ";");
 }
 
+void dt_explore_starts(struct dt_session *session)
+{
+    struct dt_text text = {0};
+    double all = (double)(session->clock.deadline_ns - session->clock.began_ns) * 1e-9;
+    double load = dt_rig_load_seconds(&session->rig), finals = dt_finals_seconds(session, 2);
+    double groups = count_groups(session);
+    double most = fmin(DT_TRIALS_SHARE * all, fmax(all - finals, DT_SEARCH_LEAST * all));
+    if (session->search.planned || load < LONG_START * all || load < LONG_SECONDS)
+        return;
+    session->search.planned = true;
+    dt_text_add(&text, "a start takes about ");
+    dt_figure_span(load, &text);
+    dt_text_add(&text, ": ");
+    dt_target_plans(session->target, &text);
+    dt_text_add(&text, " need %.0f", groups);
+    if (groups * load <= most) {
+        dt_text_add(&text, " (");
+        dt_figure_span(groups * load, &text);
+        dt_text_add(&text, "), as those of a group share one and are tried in a row");
+    } else {
+        dt_text_add(&text, ", and there is time for %.0f, the most promising first",
+                    fmax(floor(most / load), 1));
+    }
+    dt_text_add(&text, "; the final comparison starts its plans in each of %d sets (",
+                DT_SETS_LEAST);
+    dt_figure_span(finals, &text);
+    dt_text_add(&text, ")");
+    dt_session_note(session, "%s", dt_text_at(&text));
+    dt_text_fini(&text);
+}
+
 /* The inputs of the search. */
 static struct dt_search_opts search_opts(struct dt_session *session, const struct room *room)
 {
@@ -229,11 +284,13 @@ static dt_status open_search(struct dt_session *session)
     return status;
 }
 
-/* Seconds that the next trial is expected to take: its group was ended, as a set begins with fresh ones. */
-static double next_seconds(const struct dt_session *session)
+/* The trial of this plan is expected to end in time. */
+static bool fits(const struct dt_session *session, const struct dt_point *point, int64_t end_ns)
 {
     struct room room = room_for_trials(session);
-    return ROUGH * (room.trial + room.load);
+    bool loaded = dt_rig_is_loaded(&session->rig, point);
+    double seconds = ROUGH * (room.bare + (loaded ? 0 : room.load));
+    return dt_clock_ns() + (int64_t)(seconds * 1e9) < end_ns;
 }
 
 /* Visits the incumbent when it is due; the search is told what plans that were tried again did. */
@@ -256,9 +313,11 @@ static dt_status run(struct dt_session *session, bool whole)
     struct dt_session_search *search = &session->search;
     int64_t end = session->clock.search_deadline_ns;
     dt_status status = DT_OK;
-    while (dt_clock_ns() + (whole ? (int64_t)(next_seconds(session) * 1e9) : 0) < end) {
+    while (dt_clock_ns() < end) {
         status = search->asked ? DT_OK : dt_search_ask(search->running, &search->next);
         search->asked = status == DT_OK;
+        if (status == DT_OK && whole && !fits(session, &search->next, end))
+            break;
         if (status == DT_OK)
             status = dt_trials_try(session, &search->next, true, TRIAL_SHARE);
         if (status != DT_OK)
@@ -306,7 +365,7 @@ dt_status dt_explore(struct dt_session *session)
     session->pace.since = session->pace.from = session->count;
     dt_status status = open_search(session);
     if (status == DT_OK)
-        status = run(session, false);
+        status = run(session, session->search.planned);
     if (status == DT_DONE)
         DT_TRY(visit(session));
     if (status >= 0)

@@ -5,6 +5,10 @@
 
 #include "tuner/session/session.h"
 
+/* Where starts take long: notes, once, how many groups of plans trials and the final comparison start. Before the first trial this is known
+ * of a worker that took long to say hello. */
+void dt_explore_starts(struct dt_session *session);
+
 /* Runs trials until the search stops or the time for trials is over. The known trials are done before. */
 dt_status dt_explore(struct dt_session *session) DT_MUST_CHECK;
 

@@ -7,6 +7,7 @@
 #include "tuner/session/explore.h"
 #include "tuner/session/history.h"
 #include "tuner/session/make_entry.h"
+#include "tuner/session/trials.h"
 #include "tuner/session/verdict.h"
 
 #include <math.h>
@@ -21,6 +22,7 @@
 #define WARM_STEPS          2    /* of a plan before the first round of a set */
 #define LOADS               3    /* groups of a set, where plans differ in their groups */
 #define MARGIN              1.3
+#define TWIN_MARGIN         1.05 /* nothing is decided without it */
 #define FAR_BETTER          0.95 /* times the challenger's value */
 #define CEILING_SECONDS     2    /* a large product and a large copy */
 
@@ -58,16 +60,15 @@ static double default_seconds(const struct dt_session *session)
 
 double dt_finals_seconds(const struct dt_session *session, int more)
 {
-    const struct dt_result *known[] = {dt_session_role(session, DT_ENTRANT_DEFAULT),
-                                       dt_session_role(session, DT_ENTRANT_BASELINE),
-                                       dt_session_role(session, DT_ENTRANT_AGAINST)};
+    const struct dt_point *known[DT_FIRST_MOST];
     double steps = more * steps_seconds(default_seconds(session));
-    int plans = more;
-    for (int i = 0; i < 3; i++)
-        if (known[i] != NULL && known[i]->samples.n > 0 && (i == 0 || known[i] != known[0])) {
-            steps += steps_seconds(known[i]->summary.median);
-            plans++;
-        }
+    int plans = more, n = dt_trials_first(session, known);
+    for (int i = 0; i < n; i++) {
+        const struct dt_result *trial = dt_session_trial(session, known[i]);
+        bool runs = trial != NULL && trial->samples.n > 0;
+        steps += runs ? steps_seconds(trial->summary.median) : 0;
+        plans += runs || trial == NULL;
+    }
     return comparison_seconds(session, DT_SETS_LEAST, plans, steps);
 }
 
@@ -278,8 +279,8 @@ static void enter_twin(struct dt_session *session, bool challenged)
     if (session->finals.entrant_count == 0 ||
         !dt_verdict_default(session, &session->finals.entrants[0]))
         return;
-    if (seconds_until(session->clock.deadline_ns) - STOP_SECONDS <
-        dt_finals_seconds(session, challenged ? 2 : 1))
+    double need = dt_finals_seconds(session, challenged ? 2 : 1) * TWIN_MARGIN / MARGIN;
+    if (seconds_until(session->clock.deadline_ns) - STOP_SECONDS < need)
         return;
     session->finals.entrants[session->finals.entrant_count++] =
         (struct dt_entrant){.role = DT_ENTRANT_TWIN,

@@ -126,7 +126,9 @@ static dt_status run(struct dt_session *session)
     DT_TRY(dt_trials_links(session));
     DT_TRY(dt_resume_recheck(session));
     if (!session->resume.searched) {
+        dt_explore_starts(session);
         DT_TRY(dt_trials_known(session));
+        dt_explore_starts(session);
         DT_TRY(dt_explore(session));
         DT_TRY(dt_trials_disturbed(session));
         DT_TRY(dt_trials_last(session));

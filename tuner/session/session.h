@@ -73,6 +73,7 @@ struct dt_session_search {
     char name[160], why[240];
     char note[240];                  /* the strategy's final note; "": none */
     bool stopped;                    /* it ended before the time for trials */
+    bool planned;                    /* its starts were noted (explore.h) */
     struct dt_chance chance;         /* of a further gain */
     struct dt_point known[DT_KNOWN]; /* best plans of other sessions */
     int known_count;

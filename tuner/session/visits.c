@@ -54,8 +54,10 @@ static bool is_due(const struct dt_session *session, const struct dt_result *anc
     double left = (double)(session->clock.search_deadline_ns - dt_clock_ns()) * 1e-9;
     if (anchor == NULL || session->count == pace->since)
         return false;
+    bool stay = dt_rig_classes(&session->rig).stay;
     double cost = pace->cost_seconds > 0 ? pace->cost_seconds
-                                         : dt_session_trial_seconds(anchor->summary.median);
+                                         : dt_session_trial_seconds(anchor->summary.median) +
+                                               (stay ? 0 : dt_rig_load_seconds(&session->rig));
     return left > 2 * cost && passed >= cost / (slow ? SLOW_SHARE : COST_SHARE) &&
            (slow || passed >= fmin(VISIT_SECONDS, VISIT_SHARE * all)) &&
            (slow || any_drop(session) || session->count - pace->since >= VISIT_TRIALS);

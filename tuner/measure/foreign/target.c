@@ -541,6 +541,7 @@ dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
                                .ranks = 1};
     struct dt_failure failure;
     struct dt_group *group = NULL;
+    int64_t began_ns = dt_clock_ns();
     dt_status status =
         dt_group_start(&launch, NULL, dt_clock_ns() + start_ns(job, target), &group, &failure);
     if (status == DT_FAILED && failure.outcome == DT_TRIAL_INFEASIBLE)
@@ -548,6 +549,7 @@ dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
     if (status == DT_FAILED)
         return not_started(job, target, failure.cause);
     DT_TRY(status);
+    target->worker.asked_ns = dt_clock_ns() - began_ns;
     target->worker.hello = json_incref((json_t *)dt_group_hello(group));
     target->worker.ready = json_incref((json_t *)dt_group_ready(group));
     if (job->wanted.secret != NULL)
