@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEEPEST 64
 
@@ -80,4 +81,26 @@ static void walk_below(pid_t pid, const struct walk *walk, int depth)
 void dt_proc_below(pid_t pid, void (*visit)(pid_t pid, void *context), void *context)
 {
     walk_below(pid, &(struct walk){visit, context}, 0);
+}
+
+static void add_storage(pid_t pid, void *context)
+{
+    int64_t *sum = context;
+    char path[64], line[128];
+    long long bytes;
+    snprintf(path, sizeof path, "/proc/%d/io", (int)pid);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "read_bytes: %lld", &bytes) == 1)
+            *sum = (*sum > 0 ? *sum : 0) + bytes;
+    if (file != NULL)
+        fclose(file);
+}
+
+int64_t dt_proc_storage_bytes(void)
+{
+    int64_t sum = -1;
+    add_storage(getpid(), &sum);
+    dt_proc_below(getpid(), add_storage, &sum);
+    return sum;
 }

@@ -4,6 +4,7 @@
 #define DT_BASE_PROC_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct dt_proc {
@@ -17,6 +18,10 @@ struct dt_proc {
 
 /* False when there is no such process. */
 bool dt_proc_read(pid_t pid, struct dt_proc *proc);
+
+/* Bytes that this process and all below it have read from storage so far, ended ones included (proc(5), /proc/PID/io): what the page
+ * cache had is none. -1: the kernel does not tell. */
+int64_t dt_proc_storage_bytes(void);
 
 /* Calls visit for every descendant of pid, children after their own descendants. */
 void dt_proc_below(pid_t pid, void (*visit)(pid_t pid, void *context), void *context);

@@ -13,7 +13,7 @@ import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import BUILD, Dittune
+from dittune_test import BUILD, Dittune, log_of_processes
 
 MS = 1_000_000
 NS = [MS, 1.1 * MS, 0.8 * MS, 1.2 * MS, 0.95 * MS, 1.3 * MS]  # plan 0 is the default, plan 2 the fastest
@@ -106,6 +106,36 @@ if begun == ran:
             and "2 sessions ended while this plan ran" in left[0]["cause"], (second, plans(path, "lost")))
 else:
     t.check("the other that ran then is tried again", is_whole(second) and begun in plans(path, "begin"), second)
+
+def caches():
+    """The first start of a plan in a session finds the caches of compilers and files as others left them: the record says which it
+    was, and no set compares it with a plan that had started before."""
+    all_records = [json.loads(line) for line in bytes_of.splitlines() if line.endswith(b"}")]
+    entrants = [entrant for record in all_records if record["kind"] == "comparison" for entrant in record["entrants"]]
+    trials = [record["loads"] for record in all_records if record["kind"] == "trial"]
+    t.check("each start of a comparison is a later one", entrants and all(entrant["loads"] for entrant in entrants) and
+            not any(load["first"] for entrant in entrants for load in entrant["loads"]), entrants[:1])
+    t.check("each start of a trial is the first, but of the default, which was the reference",
+            [loads[0]["first"] for loads in trials] == [False] + [True] * (len(trials) - 1), trials)
+    t.check("it has the time of start and prepare", all(load["ns"] >= 50 * MS and load["read_bytes"] >= -1 for loads in trials for load in loads), trials)
+    shutil.rmtree(DB)
+    RUNS.mkdir(parents=True)
+    journal.write_bytes(bytes_of[:ends[kinds.index("searched")]])
+    (t.path / "scenario.json.log").unlink()
+    done, _ = resumed()
+    processes = log_of_processes(t.path / "scenario.json.log")
+    compared = {entry["plan"]["plan"] for log in processes for entry in log if entry["op"] == "run" and entry["mode"] == "measure"} - {0}
+    first = {plan: next(log for log in processes if any(entry["op"] == "prepare" and entry["plan"]["plan"] == plan for entry in log))
+             for plan in compared}
+    t.check("a session that goes on with comparisons starts each of their plans once before", is_whole(done) and len(compared) > 1 and not any(
+        entry["op"] == "run" and entry["plan"]["plan"] == plan and entry["mode"] == "measure" for plan, log in first.items() for entry in log),
+        (compared, processes[:2]))
+    shutil.rmtree(DB)
+    RUNS.mkdir(parents=True)
+
+
+caches()
+
 
 def spent(lines):
     """Seconds of the budget that a session with this journal has spent, as the one says that resumes it."""

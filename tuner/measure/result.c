@@ -37,6 +37,7 @@ void dt_result_fini(struct dt_result *result)
     json_decref(report->exchanges);
     json_decref(report->trace);
     json_decref(report->remarks);
+    json_decref(report->loads);
     free(report->starts);
     *report = (struct dt_worker_report){0};
     dt_device_report_fini(&result->device);

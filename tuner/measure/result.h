@@ -27,6 +27,8 @@ struct dt_worker_report {
     int *starts;
     int start_count;
     json_t *remarks; /* as dt_remarks_read, owned; NULL: none */
+    json_t
+        *loads; /* struct dt_rig_load of each time that it was made resident; owned; NULL: none */
     bool
         share_ended; /* the trial's time ended before a request had the time that its steps should take: it did not hang */
     /* the plan's exchanges, timed alone (exchange.h), owned; NULL: not requested */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/measure/rig_int.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/figures.h"
+#include "base/proc.h"
+#include "base/rng.h"
 #include "space/json/json.h"
 
 #include <math.h>
@@ -49,6 +52,9 @@ void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns)
     dt_observer_free(rig->observer);
     rig->observer = NULL;
     dt_clocks_fini(&rig->clocks);
+    free(rig->prepared);
+    rig->prepared = NULL;
+    rig->prepared_count = 0;
     for (int i = 0; i < rig->reference_count; i++)
         /* count and causes are kept for the report */
         dt_prepared_fini(&rig->references[i].prepared);
@@ -245,6 +251,39 @@ static void note_cost(struct dt_rig *rig, bool first, int64_t took_ns)
     *(first ? &costs->loads : &costs->prepared) += 1;
 }
 
+static uint64_t number_of(const struct dt_rig *rig, const struct dt_point *point)
+{
+    struct dt_text text = {0};
+    dt_point_short(rig->target->space, point, &text);
+    uint64_t number = dt_rng_stream(dt_text_at(&text));
+    dt_text_fini(&text);
+    return number;
+}
+
+bool dt_rig_has_prepared(const struct dt_rig *rig, const struct dt_point *point)
+{
+    uint64_t number = number_of(rig, point);
+    for (int i = 0; i < rig->prepared_count; i++)
+        if (rig->prepared[i] == number)
+            return true;
+    return false;
+}
+
+static dt_status note_load(struct dt_rig *rig, const struct dt_point *point, bool fresh,
+                           int64_t took_ns, int64_t read_before)
+{
+    int64_t read = dt_proc_storage_bytes();
+    rig->load = (struct dt_rig_load){.first = !dt_rig_has_prepared(rig, point),
+                                     .fresh = fresh,
+                                     .ns = took_ns,
+                                     .read_bytes = read < read_before ? -1 : read - read_before};
+    if (rig->load.first) {
+        DT_TRY(DT_GROW(rig->prepared, rig->prepared_count, 1));
+        rig->prepared[rig->prepared_count++] = number_of(rig, point);
+    }
+    return DT_OK;
+}
+
 /* Prepares without verification. A plan that does not fit beside the parked groups gets a second attempt alone. */
 dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                              struct dt_group **group, struct dt_prepared *prepared,
@@ -253,7 +292,7 @@ dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, i
     json_t *plan = dt_point_json(rig->target->space, point);
     dt_status status = DT_OK;
     for (int attempt = 0; attempt < 2; attempt++) {
-        int64_t began = dt_clock_ns();
+        int64_t began = dt_clock_ns(), read = dt_proc_storage_bytes();
         int groups = rig->costs.started;
         status = get_group(rig, point, deadline_ns, group, failure);
         if (status == DT_OK)
@@ -265,6 +304,9 @@ dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, i
         if (status == DT_OK) {
             note_cost(rig, groups < rig->costs.started, took);
             take_pause_out(*group, prepared);
+            status = note_load(rig, point, groups < rig->costs.started, took, read);
+        }
+        if (status == DT_OK) {
             status = dt_rig_observe_memory(rig, *group, prepared);
         }
         if (status == DT_OK)
@@ -352,6 +394,7 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     resident->tolerance = dt_verify_tolerance(rig, point);
     resident->verifies_runs = prepared.verifies_runs;
     resident->cold_ns = prepared.cold_ns;
+    resident->load = rig->load;
     resident->peak_bytes = prepared.peak_bytes;
     resident->memory = json_incref(prepared.memory);
     resident->remarks = json_incref(prepared.remarks);
@@ -447,6 +490,14 @@ dt_status dt_rig_verify_again(struct dt_rig *rig, struct dt_resident *resident, 
 
 void dt_rig_describe(struct dt_resident *resident, struct dt_result *result)
 {
+    const struct dt_rig_load *load = &resident->load;
+    if (result->report.loads == NULL)
+        result->report.loads = json_array();
+    if (load->ns > 0)
+        json_array_append_new(result->report.loads,
+                              json_pack("{s:b, s:b, s:I, s:I}", "first", load->first, "fresh",
+                                        load->fresh, "ns", (json_int_t)load->ns, "read_bytes",
+                                        (json_int_t)load->read_bytes));
     json_decref(result->device.memory);
     result->device.memory = resident->memory;
     resident->memory = NULL;

@@ -38,7 +38,14 @@ struct dt_reference {
     struct dt_prepared prepared; /* norms and projections */
 };
 
-/* Time spent in groups so far. */
+/* How a plan was made resident, and how cold the caches of compilers and files were then. */
+struct dt_rig_load {
+    bool first;         /* this session had not prepared the plan before */
+    bool fresh;         /* in processes that were started for it */
+    int64_t ns;         /* of the start, if any, and the prepare */
+    int64_t read_bytes; /* by all workers, from storage; -1: not known */
+};
+
 /* The hosts that are left of the target's. */
 struct dt_rig_hosts {
     struct dt_hosts left;      /* count 0: this machine alone */
@@ -46,6 +53,7 @@ struct dt_rig_hosts {
     bool met;                  /* a group on several of them was ready */
 };
 
+/* Time spent in groups so far. */
 struct dt_rig_costs {
     int64_t start_ns; /* in starting them */
     int started;
@@ -70,6 +78,10 @@ struct dt_rig {
     int64_t end_ns;      /* end of the session: releases do not wait beyond it; 0: none */
     int64_t compared_ns; /* spent in comparisons so far */
     struct dt_rig_costs costs;
+    struct dt_rig_load load; /* the last one */
+    uint64_t
+        *prepared; /* [prepared_count] plans that were prepared so far, by their numbers; owned */
+    int prepared_count;
     struct dt_rig_hosts hosts;
     int64_t
         peak_bytes; /* largest of a rank in any group so far: what a new group is expected to need */
@@ -84,7 +96,8 @@ struct dt_resident {
     int64_t cold_ns, peak_bytes;
     json_t *memory, *remarks; /* as in dt_prepared, owned until dt_rig_describe */
     bool verifies_runs;       /* as in dt_prepared */
-    double verified_error;    /* the largest so far; NAN: not verified */
+    struct dt_rig_load load;
+    double verified_error; /* the largest so far; NAN: not verified */
     double tolerance;
     enum dt_outcome outcome;
     char cause[256];
@@ -103,6 +116,9 @@ bool dt_rig_same_group(const struct dt_target *target, const struct dt_point *a,
 
 /* A group of the point's class is alive. */
 bool dt_rig_is_loaded(const struct dt_rig *rig, const struct dt_point *point);
+
+/* The session has prepared the plan before, so that what it compiles and reads is likely to be in caches. */
+bool dt_rig_has_prepared(const struct dt_rig *rig, const struct dt_point *point);
 
 /* A number of the group of a point; target: a struct dt_target. */
 uint64_t dt_rig_class(const void *target, const struct dt_point *point);

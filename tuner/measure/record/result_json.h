@@ -17,6 +17,7 @@
 #define DT_KIND_times     json_t *
 #define DT_KIND_starts    json_t *
 #define DT_KIND_remarks   json_t *
+#define DT_KIND_loads     json_t *
 #define DT_KIND_phases    json_t *
 #define DT_KIND_exchanges json_t *
 #define DT_KIND_clock     json_t *

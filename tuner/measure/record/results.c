@@ -14,6 +14,7 @@ DT_LIST_KIND(requests);
 DT_LIST_KIND(times);
 DT_LIST_KIND(starts);
 DT_OBJECT_KIND(remarks);
+DT_LIST_KIND(loads);
 DT_OBJECT_KIND(phases);
 DT_LIST_KIND(exchanges);
 DT_LIST_KIND(clock);
@@ -83,6 +84,7 @@ json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *ta
         .ns = matrix(report->ns, result),
         .starts = report->starts != NULL ? dt_json_ints(report->starts, report->start_count) : NULL,
         .remarks = json_incref(report->remarks),
+        .loads = json_incref(report->loads),
         .flop_peak = report->flop_peak > 0 ? report->flop_peak : NAN,
         .copy_peak = report->copy_peak > 0 ? report->copy_peak : NAN,
         .phases = json_incref(report->phases),
@@ -123,6 +125,7 @@ static dt_status read_facts(const struct dt_measurement *measurement, const char
     report->copy_peak = measurement->copy_peak > 0 ? measurement->copy_peak : 0;
     report->phases = json_incref(measurement->phases);
     report->exchanges = json_incref(measurement->exchanges);
+    report->loads = json_incref(measurement->loads);
     if (measurement->remarks != NULL && !dt_remarks_read(measurement->remarks, &report->remarks))
         return dt_fail(DT_EUSAGE, "%s: 'remarks' has not the runs and warnings of a program", what);
     return DT_OK;
