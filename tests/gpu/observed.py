@@ -132,6 +132,46 @@ def check_others():
         t.check(f"an observer that {name} is no failure", "telemetry" not in device, device)
 
 
+def tune(name, code, *options, **how):
+    """A session of two plans on both GPUs, the second faster; the sets of its comparison, and what others did in each."""
+    (t.path / "scenario.json.log").unlink(missing_ok=True)
+    t.scenario(axes={"ranks": [2], "tile": [1, 2]}, weights={"ranks": 0, "tile": .3}, best={"ranks": 2, "tile": 1}, ranks=2, cv=0.01, faults=[
+        {"do": "answer", "at": "ready", "fields": {"ranks": [{"rank": i, "pid": ME, "host": socket.gethostname(), "device": f"cuda:{i}"}
+                                                             for i in range(2)]}}, *how.get("faults", [])])
+    done = t.tool("--worker", t.worker, "--budget", "60s", "--db", t.path / name.replace(" ", "_"), *options,
+                  env={"DITTUNE_LOAD": "", "DITTUNE_CLOCK_LOOK": "1000000", **machine()})
+    lines = [json.loads(line) for path in t.path.glob(f"{name.replace(' ', '_')}/runs/*") for line in path.read_text().splitlines() if line]
+    final = [line for line in lines if line["kind"] == "comparison" and line["name"] == "final comparison"][-1:]
+    t.check(f"{name}: exit code {code}", done.code == code and final, done)
+    return " ".join(done.out.split()), final[0]["gpus"] if final else []
+
+
+def check_watched():
+    """A set in which others use a GPU counts for nothing. Their processes are named where they are seen; those of another container
+    are not, and show where none of ours computes."""
+    values()
+    text, gpus = tune("nobody", 0)
+    t.check("GPUs that nobody uses are watched", set(gpus) == {0} and "Clocks of GPUs were lowered in the final comparison: hw_" in text, text)
+    for name, lines, count in (("a program", [f"process 1 {ME} 1000"], 1), ("a busy GPU", ["utilization 0 92"], 1),
+                               ("two of them", [f"process 0 {ME} 5", "utilization 1 50"], 2),
+                               ("a process of another container", ["process 0 99999999 5"], 1),
+                               ("memory", ["process 1 99999999 2000000000"], 1)):
+        values(*lines)
+        text, gpus = tune(name, 6)
+        program = f" ({pathlib.Path('/proc/self/comm').read_text().strip()[:16]})" if str(ME) in lines[0] else ""
+        t.check(f"{name}: no set counts, and who it is is said", gpus and set(gpus) == {count} and
+                f"other programs{program} used {count} of the GPUs in {len(gpus)} of {len(gpus)} sets of the final comparison" in text
+                and f"Load: {len(gpus)} sets left out, in which" in text and f"used up to {count} of the GPUs." in text, (gpus, text))
+    text, gpus = tune("as it is", 0, "--shared-devices")
+    t.check("--shared-devices measures beside them", set(gpus) == {None}, gpus)
+    values("utilization 0 92")
+    text, gpus = tune("for a while", 0, faults=[{"do": "break", "path": str(t.path / "values"), "at": "prepare", "from": 2, "when": {"tile": 2},
+                                                 "first": 1}])
+    t.check("sets after they ended decide", gpus[0] == 1 and gpus.count(0) >= 4, gpus)
+    (t.path / "values").rmdir()
+    values()
+
+
 def check_requests():
     """What an observer answers to requests that it cannot serve."""
     lines = [{"op": "observed"}, {"op": "hello"}, {"op": "memory", "devices": ["0000:99:00.0"]}, {"op": "observe"}, {"op": "run"},
@@ -155,6 +195,7 @@ values()
 check_telemetry()
 check_memory()
 check_others()
+check_watched()
 check_requests()
 t.none_left()
 t.finish()

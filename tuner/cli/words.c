@@ -76,11 +76,14 @@ void dt_words_tried(int tried, int64_t plans, const char *skipped, struct dt_tex
 static void add_left_out(const struct dt_stored_load *load, const char *what, struct dt_text *out)
 {
     bool one = load->left_out == 1;
-    dt_text_add(out, "%s%d %.*s left out, in which %s%s%s kept up to %.2g cores busy",
-                out->size > 0 ? "; " : "", load->left_out, (int)(strlen(what) - one), what,
+    dt_text_add(out, "%s%d %.*s left out, in which %s%s%s ", out->size > 0 ? "; " : "",
+                load->left_out, (int)(strlen(what) - one), what,
                 load->program != NULL ? "other programs (" : "others",
-                load->program != NULL ? load->program : "", load->program != NULL ? ")" : "",
-                load->left_out_most);
+                load->program != NULL ? load->program : "", load->program != NULL ? ")" : "");
+    if (load->gpus_most > 0)
+        dt_text_add(out, "used up to %.0f of the GPUs", load->gpus_most);
+    else
+        dt_text_add(out, "kept up to %.2g cores busy", load->left_out_most);
 }
 
 void dt_words_load(const struct dt_stored_load *load, struct dt_text *out)

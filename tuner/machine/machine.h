@@ -131,9 +131,6 @@ struct dt_observer;
 struct dt_observer *dt_observer_new(const struct dt_backend *gpus);
 void dt_observer_free(struct dt_observer *observer); /* NULL is fine */
 
-/* For a worker that reads its devices itself: nothing is observed from now on. */
-void dt_observer_stop(struct dt_observer *observer);
-
 dt_status dt_observer_begin(struct dt_observer *observer, const struct dt_group *group,
                             int ranks) DT_MUST_CHECK;
 /* Since begin: as dt_device_answer_telemetry, owned by the caller; NULL: nothing was observed. */
@@ -143,6 +140,19 @@ dt_status dt_observer_end(struct dt_observer *observer, json_t **telemetry) DT_M
  * taken_bytes where the driver knows the ranks' processes; NULL: nothing was observed. */
 dt_status dt_observer_memory(struct dt_observer *observer, const struct dt_group *group, int ranks,
                              json_t **memory) DT_MUST_CHECK;
+
+/* What our own processes do while the GPUs are looked at: they may compute, they wait, or there are none. */
+enum dt_gpu_company { DT_GPUS_COMPUTE, DT_GPUS_WAIT, DT_GPUS_FREE };
+
+struct dt_gpu_use {
+    double count;  /* GPUs that others use; NAN: not watched */
+    char name[17]; /* of a program that does; "": not known */
+};
+
+/* Looks at the GPUs: at processes that are not below this one; where none of ours computes at how busy they are, as other containers'
+ * processes are not listed; and where there are none of ours at memory. *use gets what is more. */
+dt_status dt_observer_others(struct dt_observer *observer, enum dt_gpu_company company,
+                             struct dt_gpu_use *use) DT_MUST_CHECK;
 
 /* ---- lock: one measurement at a time on a machine (lock.c) */
 

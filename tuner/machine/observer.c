@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
+#include "base/proc.h"
 #include "tuner/machine/machine_int.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ASK_SECONDS 20
+#define IDLE_MOST   10 /* per cent that a GPU without work may be busy */
+#define DEEPEST     64
 
 struct dt_observer {
     const struct dt_backend *gpus;
@@ -23,7 +29,7 @@ struct dt_observer *dt_observer_new(const struct dt_backend *gpus)
     return observer;
 }
 
-void dt_observer_stop(struct dt_observer *observer)
+static void stop(struct dt_observer *observer)
 {
     dt_group_stop(observer->group, DT_NS_PER_SECOND);
     observer->group = NULL;
@@ -34,7 +40,7 @@ void dt_observer_stop(struct dt_observer *observer)
 void dt_observer_free(struct dt_observer *observer)
 {
     if (observer != NULL)
-        dt_observer_stop(observer);
+        stop(observer);
     free(observer);
 }
 
@@ -64,7 +70,7 @@ static dt_status ask(struct dt_observer *observer, json_t *request, const char *
                                dt_clock_ns() + ASK_SECONDS * DT_NS_PER_SECOND, answer, &failure);
     json_decref(request);
     if (status == DT_FAILED || status == DT_EUSAGE) {
-        dt_observer_stop(observer);
+        stop(observer);
         return DT_OK;
     }
     return status;
@@ -193,4 +199,64 @@ dt_status dt_observer_memory(struct dt_observer *observer, const struct dt_group
     json_decref(asked);
     json_decref(answer);
     return status;
+}
+
+/* A program that does not descend from this one; false: it does, or its pid is one of another container. */
+static bool is_foreign(pid_t pid, char name[17])
+{
+    struct dt_proc process, above;
+    if (!dt_proc_read(pid, &process))
+        return false;
+    above = process;
+    for (int depth = 0; depth < DEEPEST && above.pid > 1 && above.pid != getpid(); depth++)
+        if (!dt_proc_read(above.parent, &above))
+            return false;
+    if (above.pid != getpid())
+        memcpy(name, process.name, sizeof process.name);
+    return above.pid != getpid();
+}
+
+static json_int_t integer_of(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_integer(value) ? json_integer_value(value) : -1;
+}
+
+/* before: as the GPU was when the command began. */
+static bool others_use(const json_t *card, const json_t *before, enum dt_gpu_company company,
+                       char name[17])
+{
+    const json_t *processes = json_object_get(card, "processes"), *process;
+    json_int_t then = integer_of(before, "free_bytes"), now = integer_of(card, "free_bytes");
+    size_t i;
+    json_array_foreach(processes, i, process)
+    {
+        if (is_foreign((pid_t)integer_of(process, "pid"), name))
+            return true;
+    }
+    if (company == DT_GPUS_FREE && (i > 0 || (now >= 0 && then - now > DT_DIRTY_BYTES)))
+        return true;
+    return company != DT_GPUS_COMPUTE && integer_of(card, "utilization") > IDLE_MOST;
+}
+
+dt_status dt_observer_others(struct dt_observer *observer, enum dt_gpu_company company,
+                             struct dt_gpu_use *use)
+{
+    const json_t *cards = json_object_get(observer->gpus->devices, "devices");
+    json_t *answer = NULL, *list = json_array();
+    char name[17] = "";
+    double count = 0;
+    for (size_t i = 0; i < json_array_size(cards); i++)
+        json_array_append_new(list, json_string(text_of(json_array_get(cards, i), "pci")));
+    DT_TRY(
+        ask(observer, json_pack("{s:s, s:o}", "op", "memory", "devices", list), "memory", &answer));
+    const json_t *now = json_object_get(answer, "devices");
+    for (size_t i = 0; i < json_array_size(now); i++)
+        count += others_use(json_array_get(now, i), json_array_get(cards, i), company, name);
+    if (answer != NULL && !(use->count >= count)) {
+        use->count = count;
+        memcpy(use->name, name, sizeof name);
+    }
+    json_decref(answer);
+    return DT_OK;
 }

@@ -187,6 +187,12 @@ struct dt_device_memory dt_device_memory(const struct dt_result *result)
     return report;
 }
 
+/* Heat, or a fault of the power supply: not a limit that was set, nor an idle device. */
+static bool is_fault(const char *name)
+{
+    return strncmp(name, "hw_", 3) == 0 || strcmp(name, "sw_thermal") == 0;
+}
+
 /* Skips "gpu_idle": a low clock of an idle device is no fault. */
 static void add_causes(json_t *to, const json_t *names)
 {
@@ -202,6 +208,13 @@ json_t *dt_device_report_reasons(const struct dt_result *result)
     const struct dt_throttling *throttling = &result->throttling;
     json_t *names = json_array();
     int step = report->warm_up_steps;
+    if (report->clock == NULL && throttling->count == 0) {
+        for (size_t k = 0; k < json_array_size(result->device.reasons); k++)
+            add_names(names, json_array_get(result->device.reasons, k));
+        for (size_t i = json_array_size(names); i-- > 0;)
+            if (!is_fault(json_string_value(json_array_get(names, i))))
+                json_array_remove(names, i);
+    }
     for (int k = 0; k < report->request_count && throttling->count > 0; k++) {
         bool throttled = throttling->marks == NULL; /* several processes: warned already */
         for (int i = 0; i < report->requests[k] && !throttled && step + i < report->steps; i++)

@@ -44,7 +44,8 @@ struct dt_device_memory {
 };
 struct dt_device_memory dt_device_memory(const struct dt_result *result);
 
-/* Reasons for lowered clocks in the requests with throttled samples; new reference, may be empty. */
+/* Reasons for lowered clocks in the requests with throttled samples, or, without clocks of steps, heat and faults of the power supply in all
+ * of them; new reference, may be empty. */
 json_t *dt_device_report_reasons(const struct dt_result *result);
 
 /* A line about the devices, and warnings. */

@@ -3,10 +3,13 @@
 #include "tuner/machine/machine.h"
 #include "tuner/measure/rig_int.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 /* NULL: cores, or GPUs that the controller does not find. */
 static struct dt_observer *observer_of(struct dt_rig *rig)
 {
-    const struct dt_backend *gpus = rig->target->foreign ? dt_target_gpus(rig->target) : NULL;
+    const struct dt_backend *gpus = dt_target_gpus(rig->target);
     if (rig->observer == NULL && gpus != NULL)
         rig->observer = dt_observer_new(gpus);
     return rig->observer;
@@ -14,19 +17,18 @@ static struct dt_observer *observer_of(struct dt_rig *rig)
 
 dt_status dt_rig_observe_begin(struct dt_rig *rig, const struct dt_group *group, int ranks)
 {
-    struct dt_observer *observer = observer_of(rig);
+    struct dt_observer *observer = rig->target->foreign && !rig->reports ? observer_of(rig) : NULL;
     return observer != NULL ? dt_observer_begin(observer, group, ranks) : DT_OK;
 }
 
 dt_status dt_rig_observe_end(struct dt_rig *rig, struct dt_run *run)
 {
     json_t *telemetry = NULL;
-    if (rig->observer == NULL)
+    if (rig->observer == NULL || !rig->target->foreign)
         return DT_OK;
     DT_TRY(dt_observer_end(rig->observer, &telemetry));
-    if (run->telemetry != NULL)
-        dt_observer_stop(rig->observer);
-    else if (json_array_size(telemetry) == (size_t)run->ranks)
+    rig->reports = run->telemetry != NULL;
+    if (!rig->reports && json_array_size(telemetry) == (size_t)run->ranks)
         run->telemetry = json_incref(telemetry);
     json_decref(telemetry);
     return DT_OK;
@@ -47,7 +49,7 @@ static int64_t largest(const json_t *list)
 dt_status dt_rig_observe_memory(struct dt_rig *rig, const struct dt_group *group,
                                 struct dt_prepared *prepared)
 {
-    struct dt_observer *observer = observer_of(rig);
+    struct dt_observer *observer = rig->target->foreign ? observer_of(rig) : NULL;
     json_t *memory = NULL;
     if (observer == NULL || json_object_get(prepared->memory, "taken_bytes") != NULL)
         return DT_OK;
@@ -65,4 +67,17 @@ dt_status dt_rig_observe_memory(struct dt_rig *rig, const struct dt_group *group
         prepared->memory = memory;
     }
     return DT_OK;
+}
+
+bool dt_rig_watches_gpus(const struct dt_rig *rig)
+{
+    const struct dt_backend *gpus = dt_target_gpus(rig->target);
+    const char *wish = getenv("DITTUNE_LOAD");
+    return gpus != NULL && !gpus->shared && !(wish != NULL && strcmp(wish, "none") == 0);
+}
+
+dt_status dt_rig_watch_gpus(struct dt_rig *rig, enum dt_gpu_company company)
+{
+    struct dt_observer *observer = dt_rig_watches_gpus(rig) ? observer_of(rig) : NULL;
+    return observer != NULL ? dt_observer_others(observer, company, &rig->gpu_use) : DT_OK;
 }

@@ -2,6 +2,7 @@
 #include "tuner/measure/result.h"
 
 #include "base/array.h"
+#include "tuner/runner/load.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +24,13 @@ void dt_result_init(struct dt_result *result, const struct dt_target *target,
                                  .verified_error = NAN,
                                  .busy = NAN,
                                  .others = NAN,
+                                 .gpus = NAN,
                                  .summary = {.median = NAN, .interval = {NAN, NAN}}};
+}
+
+bool dt_result_disturbed(const struct dt_result *result)
+{
+    return result->others > DT_OTHERS_MOST || result->gpus > 0;
 }
 
 void dt_result_fini(struct dt_result *result)

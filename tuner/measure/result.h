@@ -65,6 +65,7 @@ struct dt_result {
     double verified_error; /* relative, worst image; NAN when not verified */
     double busy; /* mean cores that our own processes kept busy during the trial; NAN: not known */
     double others; /* mean cores that others kept busy during the trial; NAN: not known */
+    double gpus;   /* GPUs that others used during the trial; NAN: not watched */
     /* how many times as long plans took then as at the session's begin, by its incumbent (tuner/session/visits.h); 0: not known */
     double slowdown;
     bool undone;         /* the machine was slower then, so the plan is tried again */
@@ -94,6 +95,9 @@ dt_status dt_result_look(struct dt_result *result) DT_MUST_CHECK;
 /* Called before a further request: moves to the next look when this one's samples are complete; false after the
  * last. */
 bool dt_result_next(struct dt_result *result);
+
+/* Others were busy during the trial: on more than DT_OTHERS_MOST cores, or on a GPU. */
+bool dt_result_disturbed(const struct dt_result *result);
 
 /* Total of the slowest rank's times over the last n steps. */
 double dt_result_seconds(const struct dt_result *result, int n);

@@ -72,6 +72,8 @@ struct dt_rig {
     int reference_count;
     struct dt_verify verify;
     struct dt_observer *observer; /* of a foreign worker's GPUs (observe.c); NULL: none so far */
+    bool reports;                 /* a worker that reads its GPUs itself */
+    struct dt_gpu_use gpu_use;    /* by others, since its count was set to NAN */
     struct dt_clocks clocks;      /* the reference to detect throttled samples */
     int64_t longest_prepare_ns;
     int64_t until_ns;    /* heartbeats extend deadlines up to this time; 0: they do not */
@@ -171,5 +173,10 @@ dt_status dt_rig_verify_again(struct dt_rig *rig, struct dt_resident *resident, 
 void dt_rig_describe(struct dt_resident *resident, struct dt_result *result);
 
 void dt_rig_release(struct dt_rig *rig, struct dt_resident *resident);
+
+/* There are GPUs, and neither DITTUNE_LOAD=none nor --shared-devices. */
+bool dt_rig_watches_gpus(const struct dt_rig *rig);
+/* Looks whether others use the plans' GPUs, and keeps the most in gpu_use. Does nothing where they are not watched. */
+dt_status dt_rig_watch_gpus(struct dt_rig *rig, enum dt_gpu_company company) DT_MUST_CHECK;
 
 #endif

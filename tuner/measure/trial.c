@@ -301,12 +301,16 @@ dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
         dt_result_init(result, rig->target, point);
         return dt_fail(DT_ENOMEM, "out of memory");
     }
+    rig->gpu_use = (struct dt_gpu_use){.count = NAN};
     dt_load_read(&readings[0]);
     dt_status status = measure_plan(rig, point, how, result);
     dt_load_read(&readings[1]);
+    if (status == DT_OK)
+        status = dt_rig_watch_gpus(rig, DT_GPUS_COMPUTE);
     struct dt_load load = dt_load_between(&readings[0], &readings[1]);
     result->busy = load.ours;
     result->others = load.others;
+    result->gpus = rig->gpu_use.count;
     free(readings);
     return status == DT_OK && how->keep != NULL ? how->keep(how->context, result) : status;
 }

@@ -26,6 +26,8 @@
 #define DT_LOAD_PROGRAMS                                                                           \
     256 /* of others that a reading remembers: those with the most time so far */
 
+#define DT_OTHERS_MOST 0.2 /* cores of others that disturb what is measured beside them */
+
 struct dt_load_program {
     pid_t pid;
     double seconds; /* of processor time */

@@ -156,17 +156,22 @@ static bool disturbed(const struct dt_session *session)
 static void add_disturbed(const struct dt_session *session, struct dt_text *out)
 {
     const struct dt_sets *sets = &session->finals.sets;
-    double most = 0;
-    for (int s = 0; s < sets->count; s++)
+    double most = 0, gpus = 0;
+    for (int s = 0; s < sets->count; s++) {
         most = fmax(most, dt_sets_disturbed(sets, s) ? sets->others[s] : 0);
+        gpus = fmax(gpus, sets->gpus[s]);
+    }
+    dt_text_add(out, "other programs%s%s%s ", sets->disturber[0] != '\0' ? " (" : "",
+                sets->disturber, sets->disturber[0] != '\0' ? ")" : "");
+    if (gpus > 0)
+        dt_text_add(out, "used %.0f of the GPUs", gpus);
+    else
+        dt_text_add(out, "kept up to %.1f of the cores busy", most);
     dt_text_add(
         out,
-        "other programs%s%s%s kept up to %.1f of the cores busy in %d of %d sets of the final "
-        "comparison, and fewer than %d others decide nothing (DITTUNE_LOAD=none measures beside "
-        "them)",
-        sets->disturber[0] != '\0' ? " (" : "", sets->disturber,
-        sets->disturber[0] != '\0' ? ")" : "", most, sets->count - dt_sets_quiet(sets), sets->count,
-        DT_SETS_LEAST);
+        " in %d of %d sets of the final comparison, and fewer than %d others decide nothing "
+        "(DITTUNE_LOAD=none measures beside them)",
+        sets->count - dt_sets_quiet(sets), sets->count, DT_SETS_LEAST);
 }
 
 /* How many times as long the first entrant took in one set as in another, where no load was seen; 1 where the best plan was faster

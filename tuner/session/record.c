@@ -97,11 +97,14 @@ struct dt_stored_load dt_load_of_sets(const struct dt_sets *sets)
                                   .cores_most = NAN,
                                   .stolen_most = NAN,
                                   .stalled_most = NAN,
-                                  .left_out_most = NAN};
+                                  .left_out_most = NAN,
+                                  .gpus_most = NAN};
     for (int s = 0; s < sets->count; s++) {
         if (dt_sets_disturbed(sets, s)) {
             load.left_out++;
             load.left_out_most = fmax(load.left_out_most, sets->others[s]);
+            load.gpus_most =
+                sets->gpus[s] > 0 ? fmax(load.gpus_most, sets->gpus[s]) : load.gpus_most;
         } else if (!isnan(sets->others[s])) {
             cores[n++] = sets->others[s];
             load.cores_most = fmax(load.cores_most, sets->others[s]);
@@ -124,12 +127,15 @@ static struct dt_stored_load load_of_trials(const struct dt_session *session)
                                   .cores_most = NAN,
                                   .stolen_most = NAN,
                                   .stalled_most = NAN,
-                                  .left_out_most = NAN};
+                                  .left_out_most = NAN,
+                                  .gpus_most = NAN};
     for (int i = 0; cores != NULL && i < session->count; i++) {
         double others = session->trials[i].others;
-        if (others > DT_OTHERS_MOST) {
+        if (dt_result_disturbed(&session->trials[i])) {
             load.left_out++;
             load.left_out_most = fmax(load.left_out_most, others);
+            double gpus = session->trials[i].gpus;
+            load.gpus_most = gpus > 0 ? fmax(load.gpus_most, gpus) : load.gpus_most;
         } else if (!isnan(others)) {
             cores[n++] = others;
             load.cores_most = fmax(load.cores_most, others);

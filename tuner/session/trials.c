@@ -324,7 +324,7 @@ static int most_promising(const struct dt_session *session, bool undone)
     int best = -1;
     for (int i = 0; i < session->count; i++) {
         const struct dt_result *trial = &session->trials[i];
-        bool disturbed = trial->others > DT_OTHERS_MOST && !undone;
+        bool disturbed = dt_result_disturbed(trial) && !undone;
         if (dt_session_counts(session, i) && (disturbed || trial->undone) && trial->samples.n > 0 &&
             (best < 0 || trial->summary.median < session->trials[best].summary.median) &&
             dt_trials_may_try(session, &trial->point))

@@ -99,15 +99,17 @@ static json_t *number(int64_t value)
     return value >= 0 ? json_integer(value) : json_null();
 }
 
-static json_t *use_json(const struct dt_nvml_use *use)
+static json_t *use_json(const struct dt_nvml_facts *facts)
 {
+    const struct dt_nvml_use *use = &facts->use;
     json_t *processes = json_array();
     for (int i = 0; i < use->count; i++)
         json_array_append_new(processes,
                               json_pack("{s:I, s:o}", "pid", (json_int_t)use->processes[i].pid,
                                         "bytes", number(use->processes[i].bytes)));
-    return json_pack("{s:o, s:o, s:o}", "memory_bytes", number(use->memory_bytes), "free_bytes",
-                     number(use->free_bytes), "processes", processes);
+    return json_pack("{s:o, s:o, s:o, s:o}", "memory_bytes", number(use->memory_bytes),
+                     "free_bytes", number(use->free_bytes), "utilization",
+                     number(facts->health.utilization), "processes", processes);
 }
 
 static dt_status memory(struct observer *observer, const json_t *request, json_t **answer)
@@ -119,7 +121,7 @@ static dt_status memory(struct observer *observer, const json_t *request, json_t
     for (int i = 0; i < count; i++) {
         struct dt_nvml_facts facts;
         dt_nvml_read(observer->nvml, devices[i], &facts);
-        json_array_append_new(list, use_json(&facts.use));
+        json_array_append_new(list, use_json(&facts));
     }
     *answer = json_pack("{s:s, s:o}", "op", "memory", "devices", list);
     return DT_OK;

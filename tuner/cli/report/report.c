@@ -340,6 +340,25 @@ static void add_load(const struct dt_session *session, struct dt_text *out)
     dt_text_add(out, ".\n");
 }
 
+/* Once each, of all plans of the final comparison. */
+static void add_lowered_clocks(const struct dt_session *session, struct dt_text *out)
+{
+    struct dt_text names = {0};
+    for (int i = 0; i < session->finals.entrant_count; i++) {
+        json_t *reasons = dt_device_report_reasons(&session->finals.entrants[i].result);
+        for (size_t k = 0; k < json_array_size(reasons); k++) {
+            const char *name = json_string_value(json_array_get(reasons, k));
+            if (strstr(dt_text_at(&names), name) == NULL)
+                dt_text_add(&names, "%s%s", names.size > 0 ? ", " : "", name);
+        }
+        json_decref(reasons);
+    }
+    if (names.size > 0)
+        dt_text_add(out, "Clocks of GPUs were lowered in the final comparison: %s.\n",
+                    dt_text_at(&names));
+    dt_text_fini(&names);
+}
+
 static void add_ties(const struct dt_session *session, struct dt_text *out)
 {
     for (int i = 0; i < session->finals.tie_count && session->verdict == DT_VERDICT_FASTER; i++) {
@@ -430,6 +449,7 @@ static void add_report(const struct dt_session *session, struct dt_text *out)
     add_broken(session, out);
     add_company(session, out);
     add_load(session, out);
+    add_lowered_clocks(session, out);
     add_ties(session, out);
     add_image(session, out);
     add_noise(session, out);

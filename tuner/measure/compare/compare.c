@@ -377,31 +377,50 @@ static dt_status run_set(struct course *course)
     return status;
 }
 
-/* A set, and what others did on the cores meanwhile. */
+/* A GPU tells how busy it was in the last second: until then our own processes wait, or are ended. */
+static dt_status look_at_gpus(struct dt_rig *rig, enum dt_gpu_company company)
+{
+    if (!dt_rig_watches_gpus(rig))
+        return DT_OK;
+    if (company == DT_GPUS_FREE)
+        dt_rig_fresh(rig, DT_NS_PER_SECOND);
+    dt_clock_wait_ns(LOOK_NS);
+    return dt_rig_watch_gpus(rig, company);
+}
+
+/* A set, and what others did on the cores and GPUs meanwhile. */
 static dt_status one_set(struct course *course)
 {
     struct dt_load_reading *readings = malloc(2 * sizeof *readings);
     int set = course->sets->count;
     if (readings == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
+    course->rig->gpu_use = (struct dt_gpu_use){.count = NAN};
+    dt_status status = look_at_gpus(course->rig, DT_GPUS_FREE);
     dt_load_read(&readings[0]);
-    dt_status status = run_set(course);
+    if (status == DT_OK)
+        status = run_set(course);
     dt_load_read(&readings[1]);
+    if (status == DT_OK)
+        status = look_at_gpus(course->rig, DT_GPUS_WAIT);
+    const struct dt_gpu_use *use = &course->rig->gpu_use;
     struct dt_load load = dt_load_between(&readings[0], &readings[1]);
     free(readings);
-    course->disturbed = load.others > DT_OTHERS_MOST;
+    course->disturbed = load.others > DT_OTHERS_MOST || use->count > 0;
     if (course->sets->count > set) {
+        course->sets->gpus[set] = use->count;
         course->sets->others[set] = load.others;
         course->sets->stolen[set] = load.stolen;
         course->sets->stalled[set] = load.stalled;
     }
-    if (course->disturbed && load.name[0] != '\0')
-        memcpy(course->sets->disturber, load.name, sizeof load.name);
+    const char *name = use->count > 0 ? use->name : load.name;
+    if (course->disturbed && name[0] != '\0')
+        memcpy(course->sets->disturber, name, sizeof load.name);
     return status;
 }
 
-/* Others keep the cores busy in the next instants. */
-static bool is_disturbed_now(void)
+/* Others keep the cores busy in the next instants, or use a GPU. */
+static bool is_disturbed_now(struct dt_rig *rig)
 {
     struct dt_load_reading *readings = malloc(2 * sizeof *readings);
     struct dt_load load = {.others = NAN};
@@ -412,7 +431,9 @@ static bool is_disturbed_now(void)
         load = dt_load_between(&readings[0], &readings[1]);
     }
     free(readings);
-    return load.others > DT_OTHERS_MOST;
+    rig->gpu_use = (struct dt_gpu_use){.count = NAN};
+    bool looked = dt_rig_watch_gpus(rig, DT_GPUS_WAIT) == DT_OK;
+    return load.others > DT_OTHERS_MOST || (looked && rig->gpu_use.count > 0);
 }
 
 /* After a disturbed set: waits until the others are done, as long as there is time for the sets that are missing. The load of others
@@ -423,7 +444,7 @@ static void wait_for_quiet(struct course *course)
     int64_t set_ns = course->sets->set_ns + course->sets->set_ns / 5;
     int64_t until = course->how->deadline_ns - (missing > 1 ? missing : 1) * set_ns;
     while (course->disturbed && dt_clock_ns() < until && dt_group_interrupted == 0)
-        course->disturbed = is_disturbed_now();
+        course->disturbed = is_disturbed_now(course->rig);
 }
 
 /* The baseline must not cost the comparison its verdict: it is dropped when the sets needed to decide do not fit with it. The twin

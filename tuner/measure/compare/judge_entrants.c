@@ -3,6 +3,8 @@
  * their median log ratios with Student's t (stats/paired/sets.c), at several looks with alphas that add up. */
 #include "tuner/measure/compare/judge_entrants.h"
 
+#include "tuner/runner/load.h"
+
 #include <math.h>
 #include <stddef.h>
 
@@ -26,7 +28,7 @@ int dt_sets_rounds(const struct dt_sets *sets)
 
 bool dt_sets_disturbed(const struct dt_sets *sets, int set)
 {
-    return sets->others[set] > DT_OTHERS_MOST;
+    return sets->others[set] > DT_OTHERS_MOST || sets->gpus[set] > 0;
 }
 
 int dt_sets_quiet(const struct dt_sets *sets)

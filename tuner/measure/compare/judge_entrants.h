@@ -34,6 +34,7 @@ struct dt_sets {
     double others[DT_SETS_MOST];
     double stolen[DT_SETS_MOST];  /* the part of it that a hypervisor gave to other machines; NAN */
     double stalled[DT_SETS_MOST]; /* share of the time in which threads waited for a core; NAN */
+    double gpus[DT_SETS_MOST];    /* GPUs that other programs used; NAN: not watched */
     char disturber[17];           /* a program that did in a disturbed set; "": not known */
     enum dt_company company;      /* of the set in which the fewest were resident together */
     int loads;                    /* times that a plan was made resident */
@@ -42,9 +43,8 @@ struct dt_sets {
 };
 int dt_sets_rounds(const struct dt_sets *sets); /* of all sets */
 
-/* A set in which others kept more than DT_OTHERS_MOST cores busy is disturbed, and decides nothing: load hits plans unequally, a plan of
+/* A set in which others kept more than DT_OTHERS_MOST cores busy, or used a GPU, is disturbed, and decides nothing: load hits plans unequally, a plan of
  * several threads that wait for each other far more than one of as many processes. */
-#define DT_OTHERS_MOST 0.2
 bool dt_sets_disturbed(const struct dt_sets *sets, int set);
 int dt_sets_quiet(const struct dt_sets *sets); /* how many are not */
 

@@ -76,6 +76,7 @@ json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *ta
         .peak_bytes = result->peak_bytes,
         .verified_error = result->verified_error,
         .others = result->others,
+        .gpus = result->gpus,
         .slowdown = result->slowdown > 0 ? result->slowdown : NAN,
         .predicted = result->predicted > 0 ? result->predicted : NAN,
         .cost_ns = dt_ns_of(result->cost_seconds),
@@ -119,6 +120,7 @@ static dt_status read_facts(const struct dt_measurement *measurement, const char
     result->verified_error = measurement->verified_error;
     result->peak_bytes = measurement->peak_bytes;
     result->others = measurement->others;
+    result->gpus = measurement->gpus;
     result->slowdown = measurement->slowdown > 0 ? measurement->slowdown : 0;
     result->predicted = measurement->predicted > 0 ? measurement->predicted : 0;
     report->flop_peak = measurement->flop_peak > 0 ? measurement->flop_peak : 0;
@@ -216,6 +218,7 @@ static void read_others(const json_t *record, struct dt_sets *sets)
     read_of_sets(record, "others", sets->count, sets->others);
     read_of_sets(record, "stolen", sets->count, sets->stolen);
     read_of_sets(record, "stalled", sets->count, sets->stalled);
+    read_of_sets(record, "gpus", sets->count, sets->gpus);
     snprintf(sets->disturber, sizeof sets->disturber, "%s", dt_json_text_at(record, "disturber"));
     dt_text_clean(sets->disturber);
 }
@@ -228,10 +231,11 @@ json_t *dt_raw_comparison(const struct dt_compared *compared, const struct dt_ta
         json_array_append_new(list, entrant_json(&compared->entrants[i], rounds, target));
     const struct dt_sets *sets = &compared->sets;
     return json_pack(
-        "{s:s, s:i, s:o, s:o, s:o, s:o, s:s*, s:s, s:i, s:[I, I, I], s:b, s:o}", "name",
+        "{s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:s*, s:s, s:i, s:[I, I, I], s:b, s:o}", "name",
         compared->name, "rounds", rounds, "sets", dt_json_ints(sets->rounds, sets->count), "others",
         of_sets_json(sets->others, sets->count), "stolen", of_sets_json(sets->stolen, sets->count),
-        "stalled", of_sets_json(sets->stalled, sets->count), "disturber",
+        "stalled", of_sets_json(sets->stalled, sets->count), "gpus",
+        of_sets_json(sets->gpus, sets->count), "disturber",
         sets->disturber[0] != '\0' ? sets->disturber : NULL, "resident",
         dt_company_text(sets->company), "loads", sets->loads, "longest_ns",
         (json_int_t)sets->setup_ns, (json_int_t)sets->round_ns, (json_int_t)sets->set_ns,
