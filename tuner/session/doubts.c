@@ -255,11 +255,12 @@ bool dt_doubts_time_left(const struct dt_session *session)
 static bool lacks_time(const struct dt_session *session)
 {
     struct errors errors;
+    int others;
     const struct dt_result *fallback = dt_session_role(session, DT_ENTRANT_DEFAULT);
     bool failed = fallback != NULL && fallback->samples.n == 0 &&
                   fallback->outcome != DT_TRIAL_INTERRUPTED && fallback->outcome != DT_TRIAL_HUNG;
-    if (failed || collect(session, &errors) || missing(session) != NULL || disturbed(session) ||
-        dt_doubts_time_left(session))
+    if (failed || collect(session, &errors) || others_failed(session, &others) != NULL ||
+        missing(session) != NULL || disturbed(session) || dt_doubts_time_left(session))
         return false;
     return !dt_session_enough(session) || !searched(session) ||
            isnan(dt_session_resolution(session));
