@@ -3,6 +3,14 @@
 # What pages and schemas repeat of the sources is as the sources are: spoilt, and written anew, it is what the tree has.
 set -euo pipefail
 build=$1 source=$2
+
+python3 - "$source"/schema/*.json <<'END' # each reference within a schema has its definition
+import json, re, sys
+for path in sys.argv[1:]:
+    text = open(path, encoding="utf-8").read()
+    lost = set(re.findall(r'"#/\$defs/(\w+)"', text)) - set(json.loads(text).get("$defs", {}))
+    sys.exit(f"{path}: no definition of {', '.join(sorted(lost))}") if lost else None
+END
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 
