@@ -111,6 +111,16 @@ static double cost(const json_t *times, double seconds)
     return seconds * sum;
 }
 
+/* A result in another unit than the table's. */
+static dt_status check_unit(const json_t *row, const char *what, const struct dt_table *table)
+{
+    const char *unit = json_string_value(json_object_get(objective(row), "unit"));
+    if (unit == NULL || unit[0] == 0 || seconds_of(unit) == table->seconds)
+        return DT_OK;
+    return dt_fail(DT_EUSAGE, "%s is in '%.60s', the ones before it are in %s", what, unit,
+                   table->unit);
+}
+
 static dt_status read_row(const json_t *row, const char *what, struct dt_table *table,
                           double **samples)
 {
@@ -119,6 +129,7 @@ static dt_status read_row(const json_t *row, const char *what, struct dt_table *
     struct dt_entry entry = {.value = json_is_number(measured) ? json_number_value(measured) : NAN};
     json_t *configuration, *times;
     const char *invalidity;
+    DT_TRY(check_unit(row, what, table));
     DT_TRY(dt_json_object(row, what, "configuration", &configuration));
     DT_TRY(dt_json_object(row, what, "times", &times));
     DT_TRY(dt_json_string(row, what, "invalidity", &invalidity));

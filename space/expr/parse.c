@@ -62,7 +62,7 @@ static void result(struct dt_parser *parser, enum dt_kind kind)
 /* An operand whose value is computed with: in Python `a and b` is a or b, not a truth. */
 static dt_status check_value(struct dt_parser *parser, const struct dt_operand *operand)
 {
-    DT_TRY(dt_parse_no_label(parser, operand));
+    DT_TRY(dt_parse_no_text(parser, operand));
     if (operand->kind == DT_KIND_EITHER && parser->expr->python)
         return DT_PARSE_FAIL(parser, parser->at,
                              "the value of 'and' or 'or' is used as a number, which is not read "
@@ -78,7 +78,7 @@ static enum dt_kind kind_of(const struct dt_operand *a, const struct dt_operand 
 static dt_status parse_value(struct dt_parser *parser)
 {
     DT_TRY(parse_binary(parser, OR));
-    return dt_parse_no_label(parser, &parser->last);
+    return dt_parse_no_text(parser, &parser->last);
 }
 
 /* min and max of two or more values. */
@@ -220,10 +220,10 @@ static dt_status parse_lazy(struct dt_parser *parser, const struct infix *op, si
 {
     int jump = parser->expr->count;
     struct dt_operand left = parser->last;
-    DT_TRY(dt_parse_no_label(parser, &left));
+    DT_TRY(dt_parse_no_text(parser, &left));
     DT_TRY(dt_parse_emit(parser, op->code, start, 0));
     DT_TRY(parse_binary(parser, op->rank + 1));
-    DT_TRY(dt_parse_no_label(parser, &parser->last));
+    DT_TRY(dt_parse_no_text(parser, &parser->last));
     DT_TRY(dt_parse_emit(parser, DT_OP_BOOL, start, 0));
     parser->expr->ops[jump].argument = parser->expr->count;
     bool truth = left.kind == DT_KIND_BOOL && parser->last.kind == DT_KIND_BOOL;
@@ -242,7 +242,9 @@ static dt_status parse_comparison(struct dt_parser *parser, const struct infix *
 {
     size_t start = parser->at;
     parser->at += strlen(op->text);
-    if (is_ordering(op->code) || op->code == DT_OP_IN)
+    if (is_ordering(op->code))
+        DT_TRY(dt_parse_no_text(parser, left));
+    if (op->code == DT_OP_IN || op->code == DT_OP_NOT)
         DT_TRY(dt_parse_no_label(parser, left));
     if (left->kind == DT_KIND_EITHER)
         DT_TRY(check_value(parser, left));
@@ -257,7 +259,7 @@ static dt_status parse_comparison(struct dt_parser *parser, const struct infix *
     if (parser->last.kind == DT_KIND_EITHER)
         DT_TRY(check_value(parser, &parser->last));
     if (is_ordering(op->code))
-        DT_TRY(dt_parse_no_label(parser, &parser->last));
+        DT_TRY(dt_parse_no_text(parser, &parser->last));
     else
         DT_TRY(dt_parse_resolve(parser, left, &parser->last));
     return dt_parse_emit(parser, op->code, start, 0);
@@ -326,7 +328,7 @@ static dt_status parse_not(struct dt_parser *parser)
     DT_TRY(enter(parser, start));
     parser->at += 3;
     DT_TRY(parse_binary(parser, NOT));
-    DT_TRY(dt_parse_no_label(parser, &parser->last));
+    DT_TRY(dt_parse_no_text(parser, &parser->last));
     result(parser, DT_KIND_BOOL);
     parser->level--;
     return dt_parse_emit(parser, DT_OP_NOT, start, 0);

@@ -49,7 +49,10 @@ dt_status dt_parse_leaf(struct dt_parser *parser) DT_MUST_CHECK;
 /* Replaces the label by its index among those of the name it is compared with. */
 dt_status dt_parse_resolve(struct dt_parser *parser, const struct dt_operand *a,
                            const struct dt_operand *b) DT_MUST_CHECK;
-/* Fails when the operand of an operation is a label. */
+/* Fails when the operand of an operation is a label, or the name of a parameter whose values are texts. */
+dt_status dt_parse_no_text(struct dt_parser *parser,
+                           const struct dt_operand *operand) DT_MUST_CHECK;
+/* Fails when it is a label. */
 dt_status dt_parse_no_label(struct dt_parser *parser,
                             const struct dt_operand *operand) DT_MUST_CHECK;
 

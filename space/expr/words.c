@@ -207,6 +207,7 @@ static dt_status read_name(struct dt_parser *parser)
     parser->at += strlen(parser->names[name]);
     expr->names.bits[name / 64] |= UINT64_C(1) << (name % 64);
     parser->last.name = name;
+    parser->last.start = start;
     if (expr->categories[name].digits > 0)
         parser->last.kind = DT_KIND_REAL;
     expr->real = expr->real || expr->categories[name].digits > 0;
@@ -259,13 +260,25 @@ dt_status dt_parse_no_label(struct dt_parser *parser, const struct dt_operand *o
         "a text is only compared with the parameter whose value it is, by ==, != or in");
 }
 
+dt_status dt_parse_no_text(struct dt_parser *parser, const struct dt_operand *operand)
+{
+    DT_TRY(dt_parse_no_label(parser, operand));
+    if (operand->name < 0 || parser->expr->categories[operand->name].labels == NULL)
+        return DT_OK;
+    return DT_PARSE_FAIL(parser, operand->start,
+                         "'%s' is a text: it is only compared with its values, such as \"%s\", by "
+                         "==, != or in",
+                         parser->names[operand->name],
+                         parser->expr->categories[operand->name].labels[0]);
+}
+
 /* Two names with words for values: an index means the same word in both. */
 static dt_status check_words(struct dt_parser *parser, const struct dt_operand *a,
                              const struct dt_operand *b)
 {
     bool differ = false;
     if (a->name < 0 || b->name < 0)
-        return DT_OK;
+        return dt_parse_no_text(parser, a->name < 0 ? b : a);
     const char *const *x = parser->expr->categories[a->name].labels;
     const char *const *y = parser->expr->categories[b->name].labels;
     int n = parser->expr->categories[a->name].count;

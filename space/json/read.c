@@ -63,6 +63,9 @@ static dt_status read_rules(struct dt_space *space, const json_t *root, const ch
             continue;
         }
         bool python = dt_json_has(row, "python");
+        if (python && dt_json_has(row, "if"))
+            return dt_fail(DT_EUSAGE, "%s: rule %zu has 'if' and 'python': it is one of the two",
+                           what, i + 1);
         if (expr == NULL && !json_is_object(row))
             return dt_fail(DT_EUSAGE, "%s: rule %zu is neither a string nor {\"if\", \"say\"}",
                            what, i + 1);

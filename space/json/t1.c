@@ -4,11 +4,28 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Other fields may be of other tools; one that is nearly ours is misspelt. */
+static dt_status check_fields(const json_t *object, const char *what, const char *const known[])
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)object, name, value)
+    {
+        const char *near = dt_json_nearest(name, known);
+        if (near != NULL && strcmp(near, name) != 0)
+            return dt_fail(DT_EUSAGE, "%s: unknown field '%.80s', did you mean '%s'?", what, name,
+                           near);
+    }
+    return DT_OK;
+}
+
 /* A default that is none of the values is not one: Kernel Tuner does not read it. */
 static dt_status read_parameter(const json_t *row, const char *what, json_t *parameters)
 {
+    static const char *const known[] = {"Name", "Type", "Values", "Default", NULL};
     const char *name;
     char where[600];
+    DT_TRY(check_fields(row, what, known));
     json_t *values = json_object_get(row, "Values"), *fallback = json_object_get(row, "Default");
     DT_TRY(dt_json_string(row, what, "Name", &name));
     snprintf(where, sizeof where, "%s: parameter '%.80s'", what, name);
@@ -30,7 +47,9 @@ static dt_status read_parameter(const json_t *row, const char *what, json_t *par
 
 static dt_status read_condition(const json_t *row, const char *what, json_t *rules)
 {
+    static const char *const known[] = {"Parameters", "Expression", NULL};
     const char *text = json_string_value(row);
+    DT_TRY(check_fields(row, what, known));
     if (text == NULL)
         DT_TRY(dt_json_string(row, what, "Expression", &text));
     return json_array_append_new(rules, json_pack("{s:s}", "python", text)) == 0
@@ -40,9 +59,12 @@ static dt_status read_condition(const json_t *row, const char *what, json_t *rul
 
 dt_status dt_t1_read(const json_t *file, const char *what, json_t **root)
 {
+    static const char *const known[] = {"TuningParameters", "Conditions", NULL};
     json_t *space, *list, *row, *conditions, *parameters = json_array(), *rules = json_array();
     size_t i;
     dt_status status = dt_json_object(file, what, "ConfigurationSpace", &space);
+    if (status == DT_OK)
+        status = check_fields(space, what, known);
     if (status == DT_OK)
         status = dt_json_array(space, what, "TuningParameters", &list);
     if (status == DT_OK)

@@ -19,10 +19,10 @@ dt_status dt_when_compile(const struct dt_space *space, const char *when, struct
     dt_status status = dt_space_expr(space, when, false, &own);
     if (status != DT_OK)
         return status;
-    dt_text_add(&text, "(%s)", when);
-    for (int i = 0; i < space->axis_count; i++)
+    for (int i = 0; i < space->axis_count; i++) /* before it is computed with what does not exist */
         if (space->when[i] != NULL && names_axis(own, i))
-            dt_text_add(&text, " && %s", dt_expr_text(space->when[i]));
+            dt_text_add(&text, "%s && ", dt_expr_text(space->when[i]));
+    dt_text_add(&text, "(%s)", when);
     dt_expr_free(own);
     status = dt_text_status(&text);
     if (status == DT_OK)
@@ -60,13 +60,15 @@ dt_status dt_when_rules(struct dt_space *space)
         struct dt_text text = {0}, sentence = {0};
         if (space->when[i] == NULL || axis->count == 1)
             continue;
-        dt_text_add(&text, "%s || %s == ", dt_expr_text(space->when[i]), axis->name);
+        dt_text_add(&text, "%s == ", axis->name);
         if (axis->labels != NULL)
             dt_text_add(&text,
                         strchr(axis->labels[axis->fallback], '\'') == NULL ? "'%s'" : "\"%s\"",
                         axis->labels[axis->fallback]);
         else
             dt_axis_plain(axis, axis->values[axis->fallback], &text);
+        /* A condition that cannot be computed does not hold. */
+        dt_text_add(&text, " || (%s)", dt_expr_text(space->when[i]));
         dt_text_add(&sentence, "%s exists only when %s", axis->name, axis->when);
         dt_status status = dt_space_add_rule(space, dt_text_at(&text), dt_text_at(&sentence));
         if (status == DT_OK)

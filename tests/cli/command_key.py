@@ -162,8 +162,8 @@ def shown():
     t.check("db show has what was measured", line_of in done.out, done)
     done = t.tool("lookup", *how(), "--devices", "2", "--format", "argv", cwd=here)
     t.check("the command is filled in", done.out == "./run.sh 4 1\n", done)
-    done = t.tool("check", "--budget", "5s", cwd=here)
-    t.check("check without --command names it", done.code == 5 and "give --command, --space and --time as then" in done.out + done.err, done)
+    done = t.tool("check", "--budget", "60s", "--json", cwd=here)
+    t.check("check runs the command of the session", done.code == 0 and done.json["counts"]["not checked"] == 0 and done.json["entries"][0]["rounds"] > 0, done)
     done = t.tool("check", *how(time=DECODE), "--budget", "5s", cwd=here)
     t.check("check with another time rule measures nothing", done.code == 5 and "it was measured with time 'regex:prefill" in done.out + done.err, done)
     entry = t.tool("db", "show", "--json").json["entries"][0]
@@ -227,7 +227,8 @@ def sessions():
     done = t.tool("db", "show", "--json")
     t.check("there are two entries", len(done.json["entries"]) == 2, done)
     done = t.tool("check", *how(), "--budget", "60s", "--json", cwd=here)
-    t.check("check measures the one that was asked for", done.json["counts"]["wins"] == 1 and done.json["counts"]["not checked"] == 1, done)
+    t.check("check measures the one that was asked for, and no other", done.code == 0 and done.json["counts"]["wins"] == 1 and done.json["counts"]["not checked"] == 0, done)
+    t.exits("what was left out is counted", t.tool("check", *how(), "--budget", "60s", cwd=here), 0, out="1 of other commands left out; 1 checked: 1 wins")
 
 
 script(here / "run.sh")

@@ -119,6 +119,12 @@ def lists():
         t.check(f"T1: the rule {text!r} is refused", done.code == 2 and "column" in done.err and done.err.count("\n") == 1, done)
 
 
+def t1_with(change):
+    file = t1({"p": "[1, 2]"}, ["p > 1"])
+    change(file["ConfigurationSpace"])
+    return file
+
+
 def fields():
     """In our own files a field that is not known is an error, at every level."""
     P = {"parameters": {"a": [1, 2]}}
@@ -130,7 +136,14 @@ def fields():
              ({**P, "rules": [{"if": "a == 1", "message": "x"}]}, "rule 1: unknown field 'message', did you mean 'say'?"),
              ({**P, "rules": [{"expression": "a == 1"}]}, "rule 1: unknown field 'expression', did you mean 'if'?"),
              ({"parameters": {"a": {"from": 1, "to": 4, "stpe": 2}}}, "unknown field 'stpe', did you mean 'step'?"),
-             ({"parameters": {"block": [1]}, "rules": ["blokc == 1"]}, "unknown name 'blokc', did you mean 'block'?")]
+             ({"parameters": {"block": [1]}, "rules": ["blokc == 1"]}, "unknown name 'blokc', did you mean 'block'?"),
+             ({**P, "rules": [{"if": "a > 1", "python": "a < 2"}]}, "rule 1 has 'if' and 'python'"),
+             ({"parameters": {"s": ["16", "32"], "a": [1, 2]}, "rules": ["a * s == 16"]}, "'s' is a text: it is only compared with its values, such as \"16\""),
+             ({"parameters": {"s": ["on", "off"], "a": {"values": [1, 2], "when": "s"}}}, "'s' is a text"),
+             *((t1_with(change), says) for change, says in (
+                 (lambda space: space.update(Condtions=space.pop("Conditions")), "unknown field 'Condtions', did you mean 'Conditions'?"),
+                 (lambda space: space["TuningParameters"][0].update(Vaules="[1]"), "unknown field 'Vaules', did you mean 'Values'?"),
+                 (lambda space: space["Conditions"][0].update(Expresion="p"), "unknown field 'Expresion', did you mean 'Expression'?")))]
     for file, says in cases:
         t.exits(f"an unknown field: {says}", t.tool("space", "--space", t.write("own.json", file)), 2, says)
 

@@ -98,7 +98,15 @@ static void compile_word(const struct dt_engine *engine, const char *word, struc
         if (at[1] == '{') {
             skip = 2;
         } else if (sscanf(at, "{%511[^}]}", inside) == 1) {
-            if (strcmp(inside, "program") != 0 && strcmp(inside, "checkpoint") != 0)
+            bool choice = false;
+            for (int i = 0; i < engine->choice_count; i++) {
+                int name = engine->choices[i].name;
+                if (strcmp(engine->names[name], inside) != 0)
+                    continue;
+                choice = true;
+                used->bits[name / 64] |= UINT64_C(1) << (name % 64);
+            }
+            if (!choice && strcmp(inside, "program") != 0 && strcmp(inside, "checkpoint") != 0)
                 compile(engine, inside + (inside[0] == '?'), used);
         } else {
             fail_msg("%s %s: '%s' has an empty or open brace", engine->name, engine->version, word);

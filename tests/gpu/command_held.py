@@ -14,7 +14,7 @@ GB = 10**9
 NVML = BUILD / "libnvidia-ml-fake-listed.so"
 VALUES = t.write("values", "")
 t.environment |= {"DITTUNE_NVML": str(NVML), "DITTUNE_FAKE_CUDA": f"devices=2:memory={8 * GB}:nvml={VALUES}"}
-RUN = program("run", f"#!/bin/sh\ncat {t.path}/taken >>{VALUES}\necho took 0.5 s\n")
+RUN = program("run", f"#!/bin/sh\ncat {t.path}/taken >>{VALUES}\necho took 0.0001 s\n")
 
 
 def measured(before, taken, later=None):

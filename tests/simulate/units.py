@@ -27,6 +27,9 @@ GOOD = [("Microseconds", "TotalDuration", None, "1250 us"), ("ms", "time", None,
 for unit, name, file, best in GOOD:
     done = replay(unit, name, file)
     t.check(f"{unit!r} of {name}, file {file}: best {best}", done.code == 0 and f"best {best}" in done.out, done)
+mixed = json.loads(table("ms").read_text())
+mixed["results"][1]["measurements"][0]["unit"] = "us"
+t.exits("a result in another unit", t.tool("simulate", "--landscape", t.write("mixed.json", mixed), "--search", "random", "--repeats", "1"), 2, "result 2 is in 'us', the ones before it are in ms")
 for unit, name, says in (("", "GFLOP/s", "'GFLOP/s', which is no unit of time"), ("GFLOP/s", "perf", "no unit of time"), ("J", "energy", "'energy' is in 'J'"),
                          ("Minutes", "time", "'Minutes', which is no unit of time"), ("tokens/s", "throughput", "no unit of time")):
     t.exits(f"not a time: {name} in {unit!r}", replay(unit, name), 2, says)

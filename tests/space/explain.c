@@ -29,9 +29,9 @@ static const struct dt_axis axes[AXES] = {
 static const char *const rules[RULES][2] = {
     {"a * b <= 12", "a x b is at most 12"},
     {"b % a == 0 || c == 0", "a divides b, or c is 0"},
-    {"mode == 0 || c > 0", "only slow goes without c"},
+    {"mode == 'slow' || c > 0", "only slow goes without c"},
     {"c == 0 || 5 / c != 5 || b > 1", "c=1 needs b above 1"},
-    {"mode != 2 || area >= 4", "odd needs room"},
+    {"mode != 'odd' || area >= 4", "odd needs room"},
 };
 
 static int64_t area(const void *context, const int64_t v[])

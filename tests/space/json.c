@@ -24,8 +24,9 @@ static const char user[] =
     "{\"name\": \"bits\", \"values\": [-8, 16, 32], \"role\": \"lossy\", \"default\": 32}],"
     "\"constants\": {\"most\": 6},"
     "\"rules\": [\"images % workers == 0\","
-    "{\"if\": \"codec == 0 || workers * images <= most\", \"say\": \"compression needs memory\"},"
-    "{\"if\": \"bits > 0 || huge == 1\"}]}";
+    "{\"if\": \"codec == 'raw' || workers * images <= most\", \"say\": \"compression needs "
+    "memory\"},"
+    "{\"if\": \"bits > 0 || huge == 'on'\"}]}";
 
 static json_t *parse(const char *text)
 {
@@ -104,7 +105,7 @@ static void reads_rules(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(dt_space_rule(space, i).removes, removed[i]);
     assert_string_equal(dt_space_rule(space, 1).sentence, "compression needs memory");
-    assert_string_equal(dt_space_rule(space, 2).sentence, "bits > 0 || huge == 1");
+    assert_string_equal(dt_space_rule(space, 2).sentence, "bits > 0 || huge == 'on'");
     dt_space_free(space);
 }
 

@@ -98,6 +98,7 @@ struct dt_check_entry {
     struct dt_sets sets; /* sets of fresh processes made so far */
     int64_t seed;        /* of the order of the visits */
     bool fell;           /* the tuned plan failed where others ran */
+    bool other;          /* the command, or the worker, that was named is that of other entries */
     struct dt_check_today today;
     struct dt_check_written written;
 };
@@ -153,6 +154,7 @@ struct dt_check_run {
     struct dt_checked *records; /* owned */
     int count;
     int counts[DT_CHECK_UNSUPPORTED + 1];
+    int others; /* entries of other commands, or workers, than the one that was named: no records */
     int lost_gain; /* entries whose gain fell by more than --max-gain-loss */
     bool interrupted;
     struct dt_error failed; /* error of the store or the journal: the rest is not checked */

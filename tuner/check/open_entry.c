@@ -208,6 +208,9 @@ static dt_status other_key(struct dt_check_entry *entry)
         if (field[0] == '\0' && !json_equal(value, json_object_get(mine, name)))
             field = name;
     }
+    entry->other = entry->opts->job.worker.path != NULL &&
+                   (is_command(mine) ||
+                    !json_equal(json_object_get(key, "worker"), json_object_get(mine, "worker")));
     if (is_command(key) && json_object_get(key, "job") == NULL)
         return leave(entry, DT_CHECK_UNSUPPORTED,
                      "it is of a version that did not store where the time was read, its unit, the "

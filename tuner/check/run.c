@@ -147,7 +147,32 @@ static bool lost_gain(const struct dt_check_run *run, const struct dt_check_reco
            record->now.gain.interval.high < least;
 }
 
-static dt_status keep(struct dt_check_run *run, struct dt_check_entry *entry)
+static dt_status add_record(struct dt_check_run *run, json_t *json)
+{
+    struct dt_checked *checked = &run->records[run->count++];
+    checked->json = json;
+    dt_record_read(&dt_record_check_record, json, &checked->record);
+    run->lost_gain += checked->record.gain_lost;
+    run->counts[dt_check_verdict_of(checked->record.verdict)]++;
+    return dt_journal_add(run->journal, "check", json);
+}
+
+/* Entries of other commands, or workers, than the one that was named are told where no entry is of that. */
+static dt_status add_aside(struct dt_check_run *run, const json_t *records)
+{
+    json_t *record;
+    size_t i;
+    run->others = run->count > 0 ? (int)json_array_size(records) : 0;
+    if (run->others > 0)
+        return DT_OK;
+    json_array_foreach(records, i, record)
+    {
+        DT_TRY(add_record(run, json_incref(record)));
+    }
+    return DT_OK;
+}
+
+static dt_status keep(struct dt_check_run *run, struct dt_check_entry *entry, json_t *aside)
 {
     struct dt_check_record record = dt_check_record(entry);
     struct dt_text retune = {0};
@@ -160,12 +185,10 @@ static dt_status keep(struct dt_check_run *run, struct dt_check_entry *entry)
     dt_text_fini(&retune);
     if (json == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    struct dt_checked *checked = &run->records[run->count++];
-    checked->json = json;
-    dt_record_read(&dt_record_check_record, json, &checked->record);
-    run->lost_gain += checked->record.gain_lost;
-    run->counts[entry->verdict]++;
-    DT_TRY(dt_journal_add(run->journal, "check", json));
+    if (entry->other)
+        return json_array_append_new(aside, json) == 0 ? DT_OK
+                                                       : dt_fail(DT_ENOMEM, "out of memory");
+    DT_TRY(add_record(run, json));
     return entry->written.best != NULL ? dt_journal_add(run->journal, "best", entry->written.best)
                                        : DT_OK;
 }
@@ -181,6 +204,7 @@ dt_status dt_check_run(struct dt_check_run *run)
     if (status == DT_OK && list.count > 0)
         status = dt_journal_open(run->opts->directory, &run->journal);
     struct dt_check_entry *entry = malloc(sizeof *entry);
+    json_t *aside = json_array();
     if (status == DT_OK)
         status = DT_RESIZE(run->records, list.count);
     if (entry == NULL && status == DT_OK)
@@ -192,9 +216,12 @@ dt_status dt_check_run(struct dt_check_run *run)
             run->opts->progress(run->opts->context, entry->item->title, i, list.count);
         status = check_one(run, entry, list.count - i, end_ns);
         if (status == DT_OK)
-            dt_error_keep(&run->failed, keep(run, entry));
+            dt_error_keep(&run->failed, keep(run, entry, aside));
         dt_check_close(entry);
     }
+    if (status == DT_OK)
+        dt_error_keep(&run->failed, add_aside(run, aside));
+    json_decref(aside);
     free(entry);
     dt_check_list_fini(&list);
     return status == DT_OK ? dt_error_raise(&run->failed) : status;

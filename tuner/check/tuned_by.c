@@ -61,12 +61,14 @@ bool dt_tuned_by(const char *directory, const struct dt_stored_entry *entry, str
     by->engine = json_string_value(json_object_get(by->record, "engine"));
     const char *program = json_string_value(json_object_get(by->record, "program"));
     bool found = by->record != NULL && take_arguments(by->record, by);
-    if (found && by->engine != NULL)
-        found = dt_machine_engine(by->engine, by->program) == DT_OK;
+    bool command = program == NULL && strcmp(dt_json_text_at(entry->key, "worker"), "command") == 0;
+    if (found && (by->engine != NULL || command))
+        found =
+            dt_machine_engine(by->engine != NULL ? by->engine : "command", by->program) == DT_OK;
     else if (found)
         found = program != NULL && program[0] == '/' && strlen(program) < sizeof by->program &&
                 access(program, X_OK) == 0;
-    if (found && by->engine == NULL)
+    if (found && by->engine == NULL && !command)
         snprintf(by->program, sizeof by->program, "%s", program);
     if (!found)
         dt_tuned_by_fini(by);

@@ -168,8 +168,11 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
     if (result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= how.deadline_ns &&
         share_ended(session, &result)) {
         result.outcome = DT_TRIAL_INTERRUPTED;
-        snprintf(result.cause, sizeof result.cause,
-                 "the trial's share of the budget, %.0f s, ended", result.cost_seconds);
+        if (result.cost_seconds < 0.5)
+            snprintf(result.cause, sizeof result.cause, "no time was left for it");
+        else
+            snprintf(result.cause, sizeof result.cause,
+                     "the trial's share of the budget, %.0f s, ended", result.cost_seconds);
     }
     if (result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= session->clock.search_deadline_ns) {
         result.outcome = DT_TRIAL_INTERRUPTED;

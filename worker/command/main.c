@@ -124,6 +124,8 @@ static dt_status hello(struct worker *worker)
     json_t *job = NULL;
     dt_status status = dt_text_status(&limits);
     if (status == DT_OK)
+        status = dt_definition_check(command);
+    if (status == DT_OK)
         status = dt_definition_job(&definition, &job);
     dt_text_fini(&limits);
     if (status < 0)
@@ -370,10 +372,11 @@ int main(int argc, char **argv)
 {
     struct worker worker = {.serve.server.log = -1};
     if (!read_options(argc, argv, &worker)) {
-        fprintf(stderr, "usage: dittune-worker-command --command TEXT --space FILE --time "
-                        "wall|regex:EXPRESSION|json:PATH [OPTIONS]: the options that dittune has "
-                        "beside --command (docs/command.md) or --server (docs/server.md); dittune "
-                        "starts it and talks to it\n");
+        fprintf(stderr,
+                "usage: dittune-worker-command --command TEXT --space FILE --time HOW [OPTIONS]: "
+                "the options that dittune has beside --command (docs/command.md) or --server "
+                "(docs/server.md); dittune starts it and talks to it. Options of dittune "
+                "itself, such as --format, stand before the --\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);

@@ -147,7 +147,12 @@ dt_status dt_timing_init(struct dt_timing *timing, const char *how, const char *
     else if (!read_unit(unit, &timing->unit))
         return dt_fail(DT_EUSAGE, "the unit '%s' is not s, ms, us or ns, or a rate such as it/s",
                        unit);
-    timing->unit_text = unit;
+    double ns = timing->unit.ns; /* one spelling, as it is part of a key */
+    timing->unit_text = timing->unit.rate || metric != NULL ? unit
+                        : ns >= 1e9                         ? "s"
+                        : ns >= 1e6                         ? "ms"
+                        : ns >= 1e3                         ? "us"
+                                                            : "ns";
     if (metric == NULL && strcmp(how, "wall") == 0)
         return DT_OK;
     if (metric == NULL && strncmp(how, "tqdm", 4) == 0 && (how[4] == 0 || how[4] == ':'))
