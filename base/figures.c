@@ -93,6 +93,15 @@ void dt_figure_value(const char *metric, double seconds, double low, double high
     dt_text_add(out, "]");
 }
 
+struct dt_figure dt_figure_percent(double share)
+{
+    struct dt_figure figure;
+    double percent = 100 * share;
+    snprintf(figure.text, sizeof figure.text, fabs(percent) < 99.5 ? "%.2g %%" : "%.0f %%",
+             percent);
+    return figure;
+}
+
 void dt_figure_bytes(int64_t bytes, struct dt_text *out)
 {
     struct dt_unit unit = dt_figure_bytes_unit((double)bytes);

@@ -30,6 +30,8 @@ const char *dt_figure_metric(const char *objective);
 /* The same estimate where the time is the inverse of a metric: "250 tokens/s [245, 255]". metric NULL: a time. */
 void dt_figure_value(const char *metric, double seconds, double low, double high,
                      struct dt_text *out);
+/* A share, for a sentence: "0.23 %", "12 %", "230 %". */
+struct dt_figure dt_figure_percent(double share);
 void dt_figure_bytes(int64_t bytes, struct dt_text *out); /* "130 MiB", "1.3 GiB" */
 
 /* Whole seconds, for budgets: "45 s", "4 min", "2 h 05 min". */

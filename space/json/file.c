@@ -108,7 +108,7 @@ dt_status dt_space_file(const char *path, const char *what, json_t **root)
         status = dt_t1_read(file, what, &made);
     else if ((status = check_fields(file, what)) == DT_OK && dt_json_has(file, "cases"))
         status = dt_cases_expand(file, what, &made);
-    else
+    else if (status == DT_OK)
         made = json_incref(file);
     json_decref(file);
     if (status == DT_OK)

@@ -56,6 +56,18 @@ static void formats_times(void **state)
     }
 }
 
+static void formats_shares(void **state)
+{
+    (void)state;
+    static const struct {
+        double share;
+        const char *expected;
+    } cases[] = {{0.00234, "0.23 %"}, {0.0996, "10 %"}, {0.994, "99 %"},
+                 {0.996, "100 %"},    {2.343, "234 %"}, {-1.5, "-150 %"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_string_equal(dt_figure_percent(cases[i].share).text, cases[i].expected);
+}
+
 static void formats_memory(void **state)
 {
     (void)state;
@@ -94,9 +106,8 @@ static void formats_time_spans(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(formats_numbers),
-        cmocka_unit_test(formats_times),
-        cmocka_unit_test(formats_memory),
+        cmocka_unit_test(formats_numbers),    cmocka_unit_test(formats_times),
+        cmocka_unit_test(formats_shares),     cmocka_unit_test(formats_memory),
         cmocka_unit_test(formats_time_spans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

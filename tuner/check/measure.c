@@ -263,8 +263,8 @@ static void judge_rounds(struct dt_check_entry *entry)
                  100 * cv, 100 * DT_CHECK_CV_MOST);
     else if (entry->verdict == DT_CHECK_INCONCLUSIVE)
         snprintf(entry->reason, sizeof entry->reason,
-                 "%d sets of fresh processes do not tell whether it is slower by more than %.2g %%",
-                 entry->sets.count, 100 * entry->judge.threshold);
+                 "%d sets of fresh processes do not tell whether it is slower by more than %s",
+                 entry->sets.count, dt_figure_percent(entry->judge.threshold).text);
 }
 
 /* --require-resolution: what could not be told apart is no result. */

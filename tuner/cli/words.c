@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/words.h"
 
+#include "base/figures.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -102,8 +104,8 @@ void dt_words_load(const struct dt_stored_load *load, struct dt_text *out)
         dt_text_add(&text, ", of which a hypervisor gave up to %.2g to other machines",
                     load->stolen_most);
     if (load->stalled_most > 0)
-        dt_text_add(&text, "; threads waited for a core in up to %.2g %% of the time",
-                    100 * load->stalled_most);
+        dt_text_add(&text, "; threads waited for a core in up to %s of the time",
+                    dt_figure_percent(load->stalled_most).text);
     if (load->left_out > 0)
         add_left_out(load, what, &text);
     dt_text_add(out, "%s", dt_text_at(&text));

@@ -120,10 +120,11 @@ static json_t *add_neighbour(const struct dt_session *session, const struct dt_r
         if (strcmp(effect, "equal") == 0)
             dt_text_add(out, ", not told apart from %s\n", dt_text_at(&own));
         else if (strcmp(effect, "unsure") == 0)
-            dt_text_add(out, ", %s %s %.2g %% by too few samples for an interval\n",
-                        dt_text_at(&own), share < 0 ? "saves" : "costs", 100 * fabs(share));
+            dt_text_add(out, ", %s %s %s by too few samples for an interval\n", dt_text_at(&own),
+                        share < 0 ? "saves" : "costs", dt_figure_percent(fabs(share)).text);
         else
-            dt_text_add(out, ", %s %s %.2g %%\n", dt_text_at(&own), effect, 100 * fabs(share));
+            dt_text_add(out, ", %s %s %s\n", dt_text_at(&own), effect,
+                        dt_figure_percent(fabs(share)).text);
     }
     json_t *row = json_pack(
         "{s:s, s:o, s:s, s:o, s:o}", "parameter",

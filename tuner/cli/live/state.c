@@ -104,8 +104,9 @@ static void add_search(const struct dt_progress *progress, struct dt_text *out)
         dt_text_add(out, " ago");
     }
     if (chance != NULL && chance->known)
-        dt_text_add(out, "\nchance of a gain above %g %%: %s%.2g %%", 100 * DT_GAIN,
-                    chance->least ? "at least " : "", 100 * fmax(chance->share, 1e-4));
+        dt_text_add(out, "\nchance of a gain above %g %%: %s%s", 100 * DT_GAIN,
+                    chance->least ? "at least " : "",
+                    dt_figure_percent(fmax(chance->share, 1e-4)).text);
 }
 
 void dt_progress_text(const struct dt_progress *progress, int columns, struct dt_text *out)

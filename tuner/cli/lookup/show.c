@@ -117,8 +117,8 @@ static void add_noise(const struct dt_answer *answer, struct dt_text *out)
 {
     double margin = answer->measured.noise_margin;
     if (margin > 0)
-        dt_text_add(out, "  %-9s %.2g %%: differences below that count as ties%s\n", "noise",
-                    100 * margin, where(answer));
+        dt_text_add(out, "  %-9s %s: differences below that count as ties%s\n", "noise",
+                    dt_figure_percent(margin).text, where(answer));
 }
 
 static void add_gain(const struct dt_answer *answer, struct dt_text *out)

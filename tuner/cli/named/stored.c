@@ -145,9 +145,9 @@ static void add_noise(const struct dt_named_stored *stored, struct dt_text *out)
         dt_text_add(out, "Not known.");
         return;
     }
-    dt_text_add(out, "%.2g %%: smaller differences count as ties%s.", 100 * noise->margin,
-                stored->origin == DT_NAMED_UPDATE ? "; measured by the session before the check"
-                                                  : "");
+    dt_text_add(
+        out, "%s: smaller differences count as ties%s.", dt_figure_percent(noise->margin).text,
+        stored->origin == DT_NAMED_UPDATE ? "; measured by the session before the check" : "");
 }
 
 static void add_tried(const struct dt_named_stored *stored, struct dt_text *out)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Two sessions side by side: what each found, and what differs between their machines. */
+#include "base/figures.h"
 #include "tuner/cli/page/page_int.h"
 
 #include "base/json.h"
@@ -102,7 +103,7 @@ static void add_noise(const struct page_view *view, struct dt_text *out)
 {
     struct dt_noise noise = dt_session_noise(view->session);
     if (noise.pairs > 0)
-        dt_text_add(out, "%.2g %%", 100 * noise.margin);
+        dt_text_add(out, "%s", dt_figure_percent(noise.margin).text);
 }
 
 static void add_tried(const struct page_view *view, struct dt_text *out)

@@ -2,6 +2,7 @@
 /* The answers that a reader looks for first, each a sentence; to add one, a function and its row. */
 #include "tuner/cli/page/page_int.h"
 
+#include "base/figures.h"
 #include "base/json.h"
 #include "search/bayes/importance.h"
 #include "tuner/cli/report/report.h"
@@ -290,9 +291,9 @@ static void add_noise(const struct page_view *view, struct dt_text *out)
         return;
     }
     dt_text_add(out,
-                "%.2g %%: a second copy of the default plan, measured like any other, seemed to "
+                "%s: a second copy of the default plan, measured like any other, seemed to "
                 "differ from the first by up to that much, so that smaller gains count as ties",
-                100 * noise.margin);
+                dt_figure_percent(noise.margin).text);
     if (view->session->verdict == DT_VERDICT_FASTER && winner != NULL) {
         double low = 1 / winner->ratio.interval.high - 1;
         dt_text_add(out,

@@ -27,13 +27,19 @@ static const struct dt_entrant *candidate_of(const struct dt_session *session)
     return NULL;
 }
 
-/* The fastest trial, when nothing was compared and the default is kept. */
+/* The fastest trial, where the default is kept and no round compared the two. */
 static const struct dt_result *not_compared(const struct dt_session *session)
 {
     const struct dt_result *best = dt_session_best(session), *leader = dt_session_leader(session);
-    bool other = best != NULL && leader != NULL &&
-                 !dt_point_equal(session->target->space, &best->point, &leader->point);
-    return session->finals.best < 0 && other ? leader : NULL;
+    if (session->finals.best >= 0 || best == NULL || leader == NULL ||
+        dt_point_equal(session->target->space, &best->point, &leader->point))
+        return NULL;
+    for (int i = 0; i < session->finals.entrant_count; i++)
+        if (session->finals.entrants[i].ratio.pairs > 0 &&
+            dt_point_equal(session->target->space, &session->finals.entrants[i].result.point,
+                           &leader->point))
+            return NULL;
+    return leader;
 }
 
 static struct dt_table_row known_row(const struct dt_session *session, enum dt_entrant_role role)
@@ -98,8 +104,8 @@ static void add_tie(const struct dt_session *session, const struct dt_entrant *c
     add_pairs(&candidate->ratio, out);
     dt_text_add(out, ", ");
     if (dt_entrant_faster(candidate))
-        dt_text_add(out, "within the noise floor of %.2g %%: the default stays.",
-                    100 * noise.margin);
+        dt_text_add(out, "within the noise floor of %s: the default stays.",
+                    dt_figure_percent(noise.margin).text);
     else
         dt_text_add(out, "which includes 1: the default stays.");
 }
@@ -110,8 +116,8 @@ static void add_noise(const struct dt_session *session, struct dt_text *out)
     struct dt_noise noise = dt_session_noise(session);
     struct dt_text note = {0};
     if (noise.pairs > 0)
-        dt_text_add(out, "Noise floor: %.2g %%. Differences below that count as ties.\n",
-                    100 * noise.margin);
+        dt_text_add(out, "Noise floor: %s. Differences below that count as ties.\n",
+                    dt_figure_percent(noise.margin).text);
     dt_session_noise_note(session, &note);
     if (note.size > 0)
         dt_text_add(out, noise.pairs > 0 ? "warning: %s\n" : "Noise floor: not known, as %s.\n",

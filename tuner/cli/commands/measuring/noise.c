@@ -28,11 +28,11 @@ static void add_levels(const struct dt_entrant copies[2], const struct dt_sets *
                        struct dt_text *out)
 {
     struct dt_levels levels = dt_levels(copies, sets);
-    dt_text_add(
-        out,
-        "spread      %.2g %% from visit to visit, %.2g %% from residency to residency, %.2g "
-        "%% from start to start\n",
-        100 * levels.visit, 100 * levels.residency, 100 * levels.start);
+    dt_text_add(out,
+                "spread      %s from visit to visit, %s from residency to residency, %s from start "
+                "to start\n",
+                dt_figure_percent(levels.visit).text, dt_figure_percent(levels.residency).text,
+                dt_figure_percent(levels.start).text);
 }
 
 static json_t *noise_json(const struct dt_entrant copies[2], const struct dt_noise *noise,
@@ -84,9 +84,9 @@ static void add_text(const struct dt_entrant copies[2], const struct dt_noise *n
                 noise->interval.high, noise->pairs, noise->sets);
     add_levels(copies, sets, out);
     dt_text_add(out,
-                "The smallest difference this machine can resolve now is %.2g %%: a plan that is "
+                "The smallest difference this machine can resolve now is %s: a plan that is "
                 "faster or slower by less cannot be distinguished from the same plan run twice.\n",
-                100 * noise->margin);
+                dt_figure_percent(noise->margin).text);
     struct dt_text note = {0};
     dt_noise_note(noise, &note);
     if (note.size > 0)
