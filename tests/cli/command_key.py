@@ -87,6 +87,9 @@ def folders():
     here.rename(moved)
     is_other("a folder that was moved", lookup(cwd=moved), f"instead of '{moved}'")
     moved.rename(here)
+    (here / "run.sh").rename(here / "away.sh")
+    t.check("a host that only looks up needs no program", tier(lookup()) == "exact")
+    (here / "away.sh").rename(here / "run.sh")
     for command, folder in [(f"{here}/run.sh {{a}} {{b}}", False), (f"sh {here}/run.sh {{a}} {{b}}", False), ("make A={a} B={b}", True),
                             (f"{here}/run.sh {{a}} {{b}} --model org/FLUX.1-dev", True), ("python -m bench.run {a} {b}", True),
                             (f"{here}/run.sh {{a}} {{b}} --dtype 0.5 https://x.org/y", False), (f"{here}/run.sh {{a}} --b={{b}} --c=conf.json", True)]:

@@ -269,8 +269,6 @@ def refused():
              ("sh {ranks} {mode} {}", USUAL, "no name of a parameter"),
              ("sh {ranks} {mode} | cat", USUAL, "the command has '|', which only a shell reads: give --shell"),
              ("sh {ranks} {mode} ; true", USUAL, "the command has ';', which only a shell reads"),
-             ("./porg.py {ranks} {mode}", USUAL, "the program './porg.py' of the command is not found"),
-             ("porg {ranks} {mode}", USUAL, "the program 'porg' of the command is not found in PATH"),
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", "step"), "is not wall, tqdm, regex:EXPRESSION, json:PATH or json:FILE:PATH"),
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", "tqdm", "--unit", "s"), "--time tqdm has no --unit"),
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", "json::t"), "is not json:FILE:PATH"),

@@ -18,7 +18,7 @@ struct dt_definition {
     const char *prepare;     /* of --prepare; NULL: none */
 };
 
-/* DT_EUSAGE: its program is not found, or has a word that only a shell reads, and no shell. */
+/* DT_EUSAGE: it has a word that only a shell reads, and no shell. Its program may be absent, as on a host that only looks up. */
 dt_status dt_definition_check(const struct dt_command_line *command) DT_MUST_CHECK;
 /* *job: {"command", "time", "unit", "limits", "shell", "prepare", "folder"}, new; "unit" only where the number is a time that the output has, "prepare" where it is given, "folder" unless the command
  * names files by absolute paths alone. DT_EUSAGE: a text that is too long or not UTF-8. */
