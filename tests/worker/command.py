@@ -116,6 +116,10 @@ def times():
              ("seconds, spelt out", "3 seconds", ("regex:([0-9.]+)",), 3e9),
              ("a decimal comma", "Zeit: 0,410 s", ("regex:([0-9.]+) s",), "the number '0,410' has a comma"),
              ("thousands", "1,234.5 ms", ("regex:([0-9.]+) ms", "--unit", "ms"), "the number '1,234.5' has a comma"),
+             ("a table with commas", "12,0.410,77", ("regex:^[0-9]+,([0-9.]+),",), 4.1e8),
+             ("a list with commas", "[12.3,45.6]", ("regex:\\[([0-9.]+),",), 1.23e10),
+             ("a part of a number in a table", "12,0.410,77", ("regex:^[0-9]+,0.([0-9]+),",), "the number '0.410' begins before the group"),
+             ("a European number", "1.234,5 ms", ("regex:([0-9.]+)", "--unit", "ms"), "the number '1.234,5' has a comma"),
              ("a comma in the group", "0,25", ("regex:([0-9,]+)$",), "matched '0,25', which is no number"),
              ("a greedy expression", "took 12.5 s", ("regex:took.*([0-9.]+) s",), "the number '12.5' begins before the group"),
              ("a comma behind the group", "took 1,5 s", ("regex:took ([0-9.]+)",), "the number '1,5' has a comma"),
@@ -128,6 +132,10 @@ def times():
              ("an object of numbers", '{"steps":{"0":1,"1":3}}', ("json:steps",), [1e9, 3e9]),
              ("objects in a list", '{"s":[{"ms":1},{"ms":5}]}', ("json:s[*].ms", "--unit", "ms"), [1e6, 5e6]),
              ("quoted names", '{"a.b":{"c d":4}}', ('json:["a.b"]."c d"',), 4e9),
+             ("a quote without an end", '{"abc":4}', ('json:"abc',), "no time where --time says"),
+             ("one in brackets", '{"abc":4}', ('json:["abc',), "no time where --time says"),
+             ("a word as an index", '{"steps":[3,4]}', ("json:steps[last]",), "no time where --time says"),
+             ("a time per something", '{"ms_per_token":800}', ("json:ms_per_token", "--unit", "ms"), 8e8),
              ("JSON with NaN is not passed over", '{"t":0.5}\n{"t":NaN}\n', ("json:t",), "has NaN or Infinity")]
     for name, text, how, want in cases:
         got = time(text, *how)
@@ -274,6 +282,7 @@ def refused():
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", "json::t"), "is not json:FILE:PATH"),
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", "json:runs[*].step_ms"), "names ms, but --unit is s: give --unit ms"),
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", "json:tokens_per_s"), "names it/s, but --unit is s: give --unit it/s"),
+             ("sh {ranks} {mode}", ("--space", SPACE, "--time", "json:ms_per_token"), "names ms, but --unit is s: give --unit ms"),
              ("sh {ranks} {mode}", (*USUAL, "--metric", "p99"), "--metric 'p99' is not NAME=HOW"),
              ("sh {ranks} {mode}", (*USUAL, "--metric", "a=wall", "--limit", "a<=1"), "--metric a 'wall' is not regex:EXPRESSION, json:PATH"),
              ("sh {ranks} {mode}", (*USUAL, "--metric", "a=json:a"), "--metric a has no use: give --objective max:a or --limit"),
@@ -406,6 +415,8 @@ def alike():
     done = t.tool("tune", *options, "--devices", "2", "--budget", "60s")
     say = "all 2 plans that were tried beside the default failed in the same way (failed: run 2: the command exited with 3"
     t.check("all but the default failed alike", done.code == 6 and say in " ".join((done.out + done.err).split()), done)
+    done = t.tool("tune", *options, "--devices", "2", "--budget", "2s", "--json")
+    t.check("nor is a longer budget named where the first was short", done.code == 6 and done.json["needs_seconds"] is None and "a decided answer needs" not in done.err, done)
     done = t.tool("lookup", *options, "--devices", "2", "--require", "decided")
     t.check("and the default is no decided answer", done.code == 10, done)
 

@@ -67,6 +67,16 @@ def text():
     got = answers({1: "x", 2: "x"}, plans=(2,), command=f"sh -c 'echo x >{t.path}/out; echo $FLAG >>{t.path}/flags; echo took 1 s # {{a}}'", flag=1)
     t.check("the default plan ran in its own environment", t.read("flags") == "0\n1\n" and got[0]["op"] == "prepared", t.read("flags"))
     del t.environment["FLAG"]
+    parts = {"parameters": [{"name": "a", "values": [1, 2]}, {"name": "frac", "role": "environment", "variable": "FRAC", "values": [0.5, 0.9], "default": 0.5},
+                            {"name": "on", "role": "environment", "variable": "ON", "values": [False, True], "default": False}]}
+    t.environment.update(FRAC="0.9", ON="true")
+    worker = Worker(f"sh -c 'echo x >{t.path}/out; echo $FRAC $ON >>{t.path}/parts; echo took 1 s # {{a}}'", "--space", t.write("parts.json", parts),
+                    *USUAL[2:], "--verify-output", t.path / "out")
+    answer = worker.ask(op="prepare", plan={"a": 1, "frac": 0.9, "on": True}, seed=1)
+    worker.end()
+    t.check("decimals and truths are written as in the plan", answer["op"] == "prepared" and t.read("parts").split("\n")[:-1] == ["0.5 false", "0.9 true"],
+            (answer, t.read("parts")))
+    del t.environment["FRAC"], t.environment["ON"]
 
 
 def arrays():

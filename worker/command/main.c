@@ -281,7 +281,9 @@ static dt_status serve(struct worker *worker, const json_t *request)
         return DT_DONE;
     if (strcmp(dt_wire_op(request), "hello") == 0) {
         status = configure(worker);
-        return status == DT_OK ? hello(worker) : refuse(worker, status);
+        if (status == DT_OK)
+            return hello(worker);
+        return refuse(worker, status == DT_EIO ? DT_EUSAGE : status); /* a file that was named */
     }
     status = worker->file != NULL ? answer_to(worker, request, &answer)
                                   : dt_fail(DT_EPROTO, "hello comes first");

@@ -188,10 +188,24 @@ static dt_status read_measures(struct dt_run_setup *runs, const struct dt_run_gi
     return dt_timing_init(&runs->timing, metric->how, NULL, metric->name);
 }
 
+/* The order of limits in a key. */
+static bool is_before(const struct dt_limit *limit, const struct dt_limit *other)
+{
+    int order = strcmp(limit->metric->name, other->metric->name);
+    return order < 0 || (order == 0 && limit->least < other->least);
+}
+
 void dt_runs_limits_text(const struct dt_run_setup *runs, struct dt_text *out)
 {
+    const struct dt_limit *order[DT_METRICS_MOST];
     for (int i = 0; i < runs->limit_count; i++) {
-        const struct dt_limit *limit = &runs->limits[i];
+        int at = i;
+        for (; at > 0 && is_before(&runs->limits[i], order[at - 1]); at--)
+            order[at] = order[at - 1];
+        order[at] = &runs->limits[i];
+    }
+    for (int i = 0; i < runs->limit_count; i++) {
+        const struct dt_limit *limit = order[i];
         dt_text_add(out, "%s%s %s %.12g (%s)", i > 0 ? "; " : "", limit->metric->name,
                     limit->least ? ">=" : "<=", limit->value, limit->metric->how);
     }
@@ -440,6 +454,7 @@ static dt_status run_once(const struct dt_run_setup *runs, struct dt_run_plan *p
     struct dt_error error = {DT_OK, ""};
     struct source sources[SOURCES_MOST] = {{.path = NULL}};
     struct dt_held held;
+    int values = plan->value_count;
     plan->made++;
     tally->runs++;
     dt_held_note(&held);
@@ -462,8 +477,10 @@ static dt_status run_once(const struct dt_run_setup *runs, struct dt_run_plan *p
     for (int i = 0; i < SOURCES_MOST; i++)
         dt_line_free(sources[i].path);
     *again = *again && error.status == DT_FAILED;
-    if (error.status < 0)
+    if (error.status < 0) {
         dt_times_fini(times);
+        plan->value_count = values;
+    }
     return dt_error_raise(&error);
 }
 
@@ -512,17 +529,16 @@ static void set_environment(const struct dt_space *space, const struct dt_point 
 {
     for (int i = 0; i < dt_space_axes(space); i++) {
         const struct dt_axis *axis = dt_space_axis(space, i);
-        char number[32];
-        int64_t value = dt_point_value(space, point, i);
+        struct dt_text text = {0};
         if (axis->role != DT_ROLE_ENVIRONMENT)
             continue;
         if (!dt_point_has(space, point, i)) {
             unsetenv(axis->variable != NULL ? axis->variable : axis->name);
             continue;
         }
-        snprintf(number, sizeof number, "%lld", (long long)value);
-        setenv(axis->variable != NULL ? axis->variable : axis->name,
-               axis->labels != NULL ? axis->labels[value] : number, 1);
+        dt_axis_plain(axis, dt_point_value(space, point, i), &text);
+        setenv(axis->variable != NULL ? axis->variable : axis->name, dt_text_at(&text), 1);
+        dt_text_fini(&text);
     }
 }
 

@@ -14,7 +14,7 @@
 #include "worker/command/child.h"
 #include "worker/command/verify.h"
 
-/* In the order in which they run; the last compares the output of two runs. */
+/* In the order in which they run. */
 enum dt_run_line { DT_RUN_PREPARE, DT_RUN_COMMAND, DT_RUN_CLEANUP, DT_RUN_LINES };
 
 #define DT_METRICS_MOST 8

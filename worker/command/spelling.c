@@ -4,6 +4,7 @@
 #include "worker/command/words.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool is_constant(const char *name, const struct dt_space *space, int64_t *value)
@@ -12,18 +13,37 @@ static bool is_constant(const char *name, const struct dt_space *space, int64_t 
            dt_space_constant(space, name, value);
 }
 
+/* Bytes of the longest name that the text begins with: of a constant (*value), a parameter, or else a word. */
+static size_t find_name(const char *text, const struct dt_space *space, bool *constant,
+                        int64_t *value)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    size_t word = strspn(text, letters), size = word;
+    char copy[80] = "";
+    while (strchr("-.", text[size]) != NULL && text[size] != 0)
+        size += 1 + strspn(text + size + 1, letters);
+    for (; size > 0; size--) {
+        snprintf(copy, sizeof copy, "%.*s", size < sizeof copy ? (int)size : 0, text);
+        *constant = is_constant(copy, space, value);
+        if (*constant || (space != NULL && dt_space_find(space, copy) >= 0))
+            return size;
+    }
+    return word;
+}
+
 /* A condition with constants as their values. */
 static void add_condition(const char *condition, const struct dt_space *space, struct dt_text *out)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     for (size_t size; *condition != 0; condition += size) {
-        bool name = isalpha((unsigned char)*condition) || *condition == '_';
-        size = name ? strspn(condition, letters) : 1;
-        char copy[80] = "";
-        int64_t value;
-        if (name && size < sizeof copy)
-            memcpy(copy, condition, size);
-        if (is_constant(copy, space, &value))
+        bool constant = false;
+        int64_t value = 0;
+        size = 1;
+        if (*condition == '"' || *condition == '\'')
+            size += strcspn(condition + 1, (const char[]){*condition, 0}) + 1;
+        else if (isalpha((unsigned char)*condition) || *condition == '_')
+            size = find_name(condition, space, &constant, &value);
+        size = strnlen(condition, size);
+        if (constant)
             dt_text_add(out, "%lld", (long long)value);
         else
             dt_text_add_bytes(out, condition, size);

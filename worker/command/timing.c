@@ -100,8 +100,13 @@ static dt_status read_path_unit(struct dt_timing *timing)
         snprintf(word, sizeof word, "%.*s", size < sizeof word ? (int)size : 0, at);
         at += size;
     }
-    const char *rate = strstr(word, "_per_"), *end = strrchr(word, '_');
+    char *rate = strstr(word, "_per_"), *end = strrchr(word, '_');
     snprintf(text, sizeof text, "%s%s", rate != NULL ? "it/" : "", end != NULL ? end + 1 : word);
+    if (rate != NULL && !read_unit(text, &unit)) { /* ms_per_token */
+        *rate = 0;
+        end = strrchr(word, '_');
+        snprintf(text, sizeof text, "%s", end != NULL ? end + 1 : word);
+    }
     if (timing->metric != NULL || timing->unit_given || !read_unit(text, &unit))
         return DT_OK;
     timing->unit_named = unit.ns == timing->unit.ns && unit.rate == timing->unit.rate;
@@ -116,7 +121,7 @@ static dt_status read_path(struct dt_timing *timing, const char *text)
 {
     const char *colon = text;
     for (char quote = 0; *colon != 0 && (*colon != ':' || quote != 0); colon++)
-        if (*colon == '"')
+        if (quote != 0 ? *colon == quote : *colon == '"' || *colon == '\'')
             quote = quote == 0 ? *colon : 0;
     if (*colon != 0 && (colon == text || colon[1] == 0))
         return dt_fail(DT_EUSAGE, "%s 'json:%s' is not json:FILE:PATH", timing->option, text);
@@ -164,15 +169,19 @@ dt_status dt_timing_init(struct dt_timing *timing, const char *how, const char *
         return dt_fail(DT_EUSAGE, "%s '%s' is not %sregex:EXPRESSION, json:PATH or json:FILE:PATH",
                        timing->option, how, metric == NULL ? "wall, tqdm, " : "");
     }
+    timing->kind = 0;
     DT_TRY(check_expression(how + 6));
+    timing->kind = 'r';
     char why[200];
     int error = regcomp(&timing->regex, how + 6, REG_EXTENDED | REG_NEWLINE);
     if (error != 0) {
+        timing->kind = 0; /* there is nothing to free */
         regerror(error, &timing->regex, why, sizeof why);
         return dt_fail(DT_EUSAGE, "the expression '%s' cannot be read: %s", how + 6, why);
     }
     if (timing->regex.re_nsub == 0) {
         regfree(&timing->regex);
+        timing->kind = 0;
         return dt_fail(DT_EUSAGE, "the expression '%s' has no group: put the number into ( )",
                        how + 6);
     }
@@ -217,6 +226,25 @@ static size_t rest_of(const char *at)
     return digits > 0 ? size + sign + digits : size;
 }
 
+/* One number with a decimal comma or thousands, "0,410", "1,234.5" or "1.234,5", rather than several: "12,0.410,77". */
+static bool is_with_comma(const char *text, size_t size)
+{
+    static const char *const forms[] = {"^[0-9]+,[0-9]+([eE][+-]?[0-9]+)?$",
+                                        "^[0-9]{1,3}(,[0-9]{3})+([.][0-9]*)?$",
+                                        "^[1-9][0-9]{0,2}([.][0-9]{3})+,[0-9]+$"};
+    char copy[64];
+    bool found = false;
+    snprintf(copy, sizeof copy, "%.*s", (int)size, text);
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0] && !found; i++) {
+        regex_t form;
+        if (regcomp(&form, forms[i], REG_EXTENDED | REG_NOSUB) != 0)
+            continue;
+        found = regexec(&form, copy, 0, NULL, 0) == 0;
+        regfree(&form);
+    }
+    return found;
+}
+
 /* The number is a part of another one: 410 of "0,410", 5 of "12.5", 4 of "4e-05". */
 static dt_status check_whole(const struct dt_timing *timing, const char *begin, const char *number,
                              size_t size)
@@ -229,6 +257,16 @@ static dt_status check_whole(const struct dt_timing *timing, const char *begin, 
     size_t whole = (size_t)(number - from) + size + rest_of(number + size);
     if (whole == size || whole > 60)
         return DT_OK;
+    if (memchr(from, ',', whole) != NULL && !is_with_comma(from, whole)) { /* commas separate */
+        const char *stop = memchr(number + size, ',', whole - size - (size_t)(number - from));
+        whole = stop != NULL ? (size_t)(stop - from) : whole;
+        for (const char *at; (at = memchr(from, ',', (size_t)(number - from))) != NULL;) {
+            whole -= (size_t)(at + 1 - from);
+            from = at + 1;
+        }
+        if (whole == size)
+            return DT_OK;
+    }
     const char *hint = memchr(from, ',', whole) != NULL
                            ? "has a comma: let the program print it with a point and without "
                              "thousands (LC_ALL=C)"
@@ -416,11 +454,16 @@ static const char *step(const char *path, json_t **value, bool *all)
     if (size == 0 || size >= sizeof name)
         return NULL;
     snprintf(name, sizeof name, "%.*s", (int)size, at + quoted);
+    if (quoted && at[1 + size] == 0)
+        return NULL;
     at += size + 2 * (size_t)quoted;
     if (bracket && *at++ != ']')
         return NULL;
     *all = bracket && !quoted && strcmp(name, "*") == 0;
-    if (!*all && bracket && !quoted)
+    bool index = bracket && !quoted && !*all;
+    if (index && name[strspn(name, "0123456789")] != 0)
+        return NULL;
+    if (index)
         *value = json_array_get(*value, strtoul(name, NULL, 10));
     else if (!*all)
         *value = json_object_get(*value, name);

@@ -406,8 +406,10 @@ dt_status dt_line_fill(const struct dt_command_line *command, const struct dt_sp
         status = fill_shell(&filling);
     for (int i = 0; !command->shell && status == DT_OK && command->words[i] != NULL; i++)
         status = fill_word(&filling, command->words[i]);
-    if (status < 0) {
-        dt_line_free(filling.words);
+    if (status < 0 && filling.words != NULL) {
+        for (int i = 0; i <= DT_COMMAND_WORDS; i++) /* words before others may be missing */
+            free(filling.words[i]);
+        free((void *)filling.words);
         filling.words = NULL;
     }
     *argv = filling.words;
