@@ -179,7 +179,7 @@ int dt_space_rules(const struct dt_space *space);
 /* Counts again on each call. */
 struct dt_rule_info dt_space_rule(const struct dt_space *space, int rule);
 
-/* The cases of a rule that is a list of them (0: it is an expression), and one of them: "a=2 b=4". */
+/* The cases of a rule that is a list of them (0: it is an expression), and one of them, its axes by name: "a=2 b=4". */
 int dt_space_cases(const struct dt_space *space, int rule);
 void dt_space_case(const struct dt_space *space, int rule, int i, struct dt_text *out);
 

@@ -126,6 +126,8 @@ bool dt_cases_has(const struct dt_space *space, const struct dt_cases *table,
 /* Sets the point's case to the one that has the value `index` of an axis, agrees with the point in the table's axes before it, and
  * differs in the fewest behind it; false: there is none. */
 bool dt_cases_move(const struct dt_cases *table, int axis, int index, struct dt_point *point);
+/* order[k]: the column of the k-th axis by name, as lists that differ in the order of their axes are one. */
+void dt_cases_order(const struct dt_space *space, const struct dt_cases *table, int order[]);
 /* "a=2 b=4" */
 void dt_cases_text(const struct dt_space *space, const struct dt_cases *table,
                    const int64_t values[], struct dt_text *out);

@@ -85,13 +85,27 @@ int dt_space_cases(const struct dt_space *space, int rule)
     return space->rules[rule].cases != NULL ? space->rules[rule].cases->count : 0;
 }
 
+void dt_cases_order(const struct dt_space *space, const struct dt_cases *table, int order[])
+{
+    for (int i = 0; i < table->width; i++) {
+        int at = i;
+        const char *name = space->axes[table->axes[i]].name;
+        for (; at > 0 && strcmp(space->axes[table->axes[order[at - 1]]].name, name) > 0; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+}
+
 void dt_space_case(const struct dt_space *space, int rule, int i, struct dt_text *out)
 {
     const struct dt_cases *table = space->rules[rule].cases;
-    int64_t values[DT_AXES_MAX];
-    for (int k = 0; k < table->width; k++)
-        values[table->axes[k]] = space->axes[table->axes[k]].values[table->rows[i].index[k]];
-    dt_cases_text(space, table, values, out);
+    int order[DT_AXES_MAX];
+    dt_cases_order(space, table, order);
+    for (int k = 0; k < table->width; k++) {
+        const struct dt_axis *axis = &space->axes[table->axes[order[k]]];
+        dt_text_add(out, "%s%s=", k > 0 ? " " : "", axis->name);
+        dt_axis_text(axis, axis->values[table->rows[i].index[order[k]]], out);
+    }
 }
 
 void dt_cases_text(const struct dt_space *space, const struct dt_cases *table,

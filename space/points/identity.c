@@ -80,13 +80,7 @@ static void add_table(const struct dt_space *space, const struct dt_cases *table
 {
     int order[DT_AXES_MAX], made = 0;
     char **lines = calloc((size_t)table->count + 1, sizeof *lines);
-    for (int i = 0; i < table->width; i++) {
-        int at = i;
-        const char *name = space->axes[table->axes[i]].name;
-        for (; at > 0 && strcmp(space->axes[table->axes[order[at - 1]]].name, name) > 0; at--)
-            order[at] = order[at - 1];
-        order[at] = i;
-    }
+    dt_cases_order(space, table, order);
     dt_text_add(out, "cases %d", table->count);
     for (int i = 0; i < table->width; i++) {
         dt_text_add(out, " ");

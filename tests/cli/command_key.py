@@ -129,6 +129,9 @@ def constants():
     t.check("one that is not used is none", key() == first, key())
     space(constants={"rows": 97})
     t.check("another value is another command", key()["job"]["command"] != first["job"]["command"] and key()["space"] == first["space"], key())
+    space(constants={"most.len": 3, "most": 7})
+    spelt = lookup(*how("./run.sh {a} {b} {a > most.len || b == most?--x}")).json["key"]["job"]["command"]
+    t.check("also in a condition, with a point in its name", "{a > 3 || b == 7?--x}" in spelt, spelt)
     variable = lambda name: space({"parameters": [{"name": "a", "values": [1, 2, 4]}, {"name": "b", "values": [1, 2]},
                                                   {"name": "f", "role": "environment", "variable": name, "values": [0, 1]}]})
     variable("X")
@@ -231,7 +234,10 @@ def sessions():
     t.check("there are two entries", len(done.json["entries"]) == 2, done)
     done = t.tool("check", *how(), "--budget", "60s", "--json", cwd=here)
     t.check("check measures the one that was asked for, and no other", done.code == 0 and done.json["counts"]["wins"] == 1 and done.json["counts"]["not checked"] == 0, done)
-    t.exits("what was left out is counted", t.tool("check", *how(), "--budget", "60s", cwd=here), 0, out="1 of other commands left out; 1 checked: 1 wins")
+    t.exits("what was left out is counted", t.tool("check", *how(), "--budget", "60s", cwd=here), 0, out="1 of other commands or workers left out; 1 checked: 1 wins")
+    grown = t.write("grown.json", {"parameters": {**TWO["parameters"], "a": [1, 2, 4, 8]}})
+    done = t.tool("check", "--command", COMMAND, "--space", grown, "--time", PREFILL, "--budget", "60s", cwd=here)
+    t.check("but the same command with another space is no other command", "1 of other commands or workers left out; 1 checked: 1 unsupported" in done.out, done)
 
 
 script(here / "run.sh")

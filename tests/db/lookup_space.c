@@ -161,6 +161,10 @@ static void cases_are_compared(void **state)
         {AS("{'tp':2,'gpus':4},{'gpus':4,'tp':4},{'gpus':2,'tp':8}"), DT_TIER_NEAR,
          "in a space without the case gpus=2 tp=8"},
         {AS("{'gpus':4,'tp':4}"), DT_TIER_NEAR, "in a space with the case gpus=4 tp=2"},
+        {"{'parameters':[" TP "," GPUS "," KERNEL
+         "],'rules':[{'cases':[{'tp':1,'gpus':1},{'tp':4,'gpus':4},"
+         "{'tp':2,'gpus':4},{'tp':8,'gpus':2}]}]}",
+         DT_TIER_NEAR, "in a space without the case gpus=2 tp=8"},
         {AS("{'gpus':4,'tp':2}"), DT_TIER_NONE, "gpus, tp must be as in one of the cases"},
     };
     (void)state;
