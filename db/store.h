@@ -20,7 +20,7 @@ const char *dt_store_default(void);
 
 /* Checks at the start of a session that results can be stored; makes the directory and runs/. DT_EIO with a sentence when it
  * cannot be written; DT_EUSAGE when it is on a network file system; DT_ECORRUPT when best.json was written by a newer dittune,
- * has version 1 of the format, or is broken and so is best.json.1. */
+ * or is broken and so is best.json.1. */
 dt_status dt_store_check(const char *directory) DT_MUST_CHECK;
 
 /* Appends a warning when anyone may write to the directory. */
@@ -28,7 +28,7 @@ dt_status dt_store_warnings(const char *directory, struct dt_text *out) DT_MUST_
 
 /* entry must hold "key" (object), "fingerprint" {"hard","soft","info"} and "plan", and may hold other fields. Replaces the entry of the same key and hard fingerprint; other entries and unknown fields are kept as they are. Blocks for
  * the lock at most 10 s (DT_ELOCK). A broken best.json is renamed to best.json.bad-<time>; the new one is made from best.json.1 when that is good, else from an
- * empty store. DT_ECORRUPT: a newer dittune wrote it, or it must be migrated; unchanged. DT_EUSAGE: not an entry, the store would
+ * empty store. DT_ECORRUPT: a newer dittune wrote it; unchanged. DT_EUSAGE: not an entry, the store would
  * exceed the limits of readers, or it is on a network file system. DT_EIO: best.json is unchanged, or (then the sentence says so)
  * is the new one but may not survive a loss of power. */
 dt_status dt_store_put(const char *directory, json_t *entry) DT_MUST_CHECK;

@@ -117,7 +117,7 @@ static dt_status note_hosts(const struct dt_engine *engine, const struct dt_valu
     DT_TRY(dt_values_eval(engine, "hosts", values, &hosts));
     json_array_foreach(rows, i, row)
     {
-        known |= strcmp(dt_json_text_at(row, "when"), "hosts > 1") == 0;
+        known |= strstr(dt_json_text_at(row, "when"), "hosts") != NULL;
     }
     if (hosts == 1)
         return DT_OK;

@@ -387,10 +387,6 @@ static dt_status refuse(const struct dt_engine *engine, const struct dt_values *
 
 static dt_status note(json_t *notes, json_t *sentence)
 {
-    if (notes == NULL) {
-        json_decref(sentence);
-        return DT_OK;
-    }
     return json_array_append_new(notes, sentence) == 0 ? DT_OK
                                                        : dt_fail(DT_ENOMEM, "out of memory");
 }
@@ -413,7 +409,7 @@ static dt_status note_unchecked(const struct dt_engine *engine, const struct dt_
                                     rule->sentence));
 }
 
-/* Rules, degrees and counts; notes: of rules that do not decide, or NULL. */
+/* Rules, degrees and counts; notes: of rules that do not decide. */
 static dt_status check(const struct dt_engine *engine, const struct dt_values *values,
                        json_t *notes)
 {

@@ -209,8 +209,9 @@ static dt_status other_key(struct dt_check_entry *entry)
             field = name;
     }
     entry->other = entry->opts->job.worker.path != NULL &&
-                   (is_command(mine) ||
-                    !json_equal(json_object_get(key, "worker"), json_object_get(mine, "worker")));
+                   (!json_equal(json_object_get(key, "worker"), json_object_get(mine, "worker")) ||
+                    (is_command(mine) &&
+                     !json_equal(json_object_get(key, "job"), json_object_get(mine, "job"))));
     if (is_command(key) && json_object_get(key, "job") == NULL)
         return leave(entry, DT_CHECK_UNSUPPORTED,
                      "it is of a version that did not store where the time was read, its unit, the "

@@ -251,16 +251,22 @@ bool dt_doubts_time_left(const struct dt_session *session)
            (int64_t)(session->clock.elapsed_seconds * 1e9) + 2 * set_ns < all;
 }
 
-/* The session ended, and more time would have decided: not where plans failed, or others were busy. */
-static bool lacks_time(const struct dt_session *session)
+/* More time would not decide, as plans failed in a way that it does not mend. */
+static bool failed_for_good(const struct dt_session *session)
 {
     struct errors errors;
     int others;
     const struct dt_result *fallback = dt_session_role(session, DT_ENTRANT_DEFAULT);
-    bool failed = fallback != NULL && fallback->samples.n == 0 &&
-                  fallback->outcome != DT_TRIAL_INTERRUPTED && fallback->outcome != DT_TRIAL_HUNG;
-    if (failed || collect(session, &errors) || others_failed(session, &others) != NULL ||
-        missing(session) != NULL || disturbed(session) || dt_doubts_time_left(session))
+    return (fallback != NULL && fallback->samples.n == 0 &&
+            fallback->outcome != DT_TRIAL_INTERRUPTED && fallback->outcome != DT_TRIAL_HUNG) ||
+           collect(session, &errors) || others_failed(session, &others) != NULL;
+}
+
+/* The session ended, and more time would have decided: not where plans failed, or others were busy. */
+static bool lacks_time(const struct dt_session *session)
+{
+    if (failed_for_good(session) || missing(session) != NULL || disturbed(session) ||
+        dt_doubts_time_left(session))
         return false;
     return !dt_session_enough(session) || !searched(session) ||
            isnan(dt_session_resolution(session));
@@ -271,6 +277,8 @@ void dt_doubts_budget(struct dt_session *session)
     double budget = (double)(session->clock.deadline_ns - session->clock.began_ns) * 1e-9;
     double need = estimate(session);
     bool ended = session->clock.elapsed_seconds > 0;
+    if (ended && failed_for_good(session))
+        session->clock.need_seconds = 0; /* what the first trials named would not help */
     if (session->clock.need_seconds > 0 || (ended ? !lacks_time(session) : need <= budget))
         return;
     need = need > budget ? need : 2 * budget;

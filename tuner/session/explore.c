@@ -214,8 +214,8 @@ void dt_explore_starts(struct dt_session *session)
     dt_figure_span(load, &text);
     dt_text_add(&text, ": ");
     dt_target_plans(session->target, &text);
-    dt_text_add(&text, " need %.0f", groups);
-    if (groups * load <= most) {
+    dt_text_add(&text, groups < GROUPS_MOST ? " need %.0f" : " need more than %.0f", groups);
+    if (groups < GROUPS_MOST && groups * load <= most) {
         dt_text_add(&text, " (");
         dt_figure_span(groups * load, &text);
         dt_text_add(&text, "), as those of a group share one and are tried in a row");

@@ -76,15 +76,22 @@ static dt_status doubt_status(const struct dt_session *session)
 static dt_status verdict_status(struct dt_session *session)
 {
     const struct dt_result *failed = NULL, *limited = NULL;
+    int broken = 0;
     bool any = false;
     for (int i = 0; i < session->count; i++) {
         const struct dt_result *trial = &session->trials[i];
         any = any || trial->outcome == DT_TRIAL_OK || trial->outcome == DT_TRIAL_SLOW;
+        broken += trial->outcome == DT_TRIAL_LIMIT;
         if (limited == NULL && trial->outcome == DT_TRIAL_LIMIT)
             limited = trial;
         if (failed == NULL && trial->outcome != DT_TRIAL_INTERRUPTED)
             failed = trial;
     }
+    if (session->limit_broken && broken > 0 && broken < session->count && !any)
+        return dt_fail(DT_EINFEASIBLE,
+                       "%d of the %d plans tried break a --limit, and the others failed; the "
+                       "first: %s",
+                       broken, session->count, limited->cause);
     if (session->limit_broken && limited != NULL)
         return dt_fail(DT_EINFEASIBLE,
                        "none of the %d plans tried keeps each --limit; the first: %s",

@@ -67,13 +67,10 @@ static void add_sure(const struct dt_named_stored *stored, struct dt_text *out)
                     gain->pairs, entry->verdict);
         return;
     }
-    dt_text_add(out, "%d pairs of ", gain->pairs);
-    if (gain->sets > 0)
-        dt_text_add(out, "%d sets of fresh processes", gain->sets);
-    else
-        dt_text_add(out, "one start of the processes");
-    dt_text_add(out, " say the plan is %.3f to %.3f times as fast as the default.",
-                gain->interval.low, gain->interval.high);
+    dt_text_add(out,
+                "%d pairs of %d sets of fresh processes say the plan is %.3f to %.3f times as fast "
+                "as the default.",
+                gain->pairs, gain->sets, gain->interval.low, gain->interval.high);
 }
 
 /* The time of a plan, or its metric that is maximised. */

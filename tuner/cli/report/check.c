@@ -209,7 +209,7 @@ void dt_check_text(const struct dt_check_run *run, struct dt_text *out)
     for (int i = 0; i < run->count; i++)
         add_record(&run->records[i].record, out);
     if (run->others > 0)
-        dt_text_add(out, "%d of other commands left out; ", run->others);
+        dt_text_add(out, "%d of other commands or workers left out; ", run->others);
     dt_text_add(out, "%d checked%s", run->count, run->count > 0 ? ":" : "");
     for (int v = 0; v <= DT_CHECK_UNSUPPORTED; v++)
         if (run->counts[v] > 0)

@@ -85,12 +85,8 @@ static void add_table(const struct dt_session *session, struct dt_text *out)
 /* "28 pairs from 7 fresh starts of the processes" */
 static void add_pairs(const struct dt_ratio *ratio, struct dt_text *out)
 {
-    dt_text_add(out, "%d pair%s from ", ratio->pairs, ratio->pairs == 1 ? "" : "s");
-    if (ratio->sets > 0)
-        dt_text_add(out, "%d fresh start%s of the processes", ratio->sets,
-                    ratio->sets == 1 ? "" : "s");
-    else
-        dt_text_add(out, "one start of the processes");
+    dt_text_add(out, "%d pair%s from %d fresh start%s of the processes", ratio->pairs,
+                ratio->pairs == 1 ? "" : "s", ratio->sets, ratio->sets == 1 ? "" : "s");
 }
 
 static void add_tie(const struct dt_session *session, const struct dt_entrant *candidate,
@@ -384,7 +380,7 @@ static void add_search(const struct dt_session *session, struct dt_text *out)
     if (session->search.note[0] != '\0')
         dt_text_add(out, session->search.stopped ? "\nStopped early: %.*s." : "; at its end: %.*s",
                     (int)dt_explore_clause(session->search.note), session->search.note);
-    dt_text_add(out, "\n\n");
+    dt_text_add(out, session->search.name[0] != '\0' ? "\n\n" : "\n");
 }
 
 static void add_counts(const struct dt_session *session, struct dt_text *out)
@@ -449,8 +445,10 @@ static void add_report(const struct dt_session *session, struct dt_text *out)
     const struct dt_result *best = dt_session_best(session);
     add_counts(session, out);
     add_search(session, out);
+    size_t before = out->size;
     add_table(session, out);
-    dt_text_add(out, "\n");
+    if (out->size > before)
+        dt_text_add(out, "\n");
     dt_report_sureness(session, out);
     add_broken(session, out);
     add_company(session, out);
