@@ -414,10 +414,13 @@ static dt_status check(const struct dt_engine *engine, const struct dt_values *v
                        json_t *notes)
 {
     int degree = foreign_degree(engine, values);
+    if (check_quietly(engine, values) == DT_OK) {
+        for (int i = 0; i < engine->rule_count; i++)
+            DT_TRY(note_unchecked(engine, &engine->rules[i], values, notes));
+        return DT_OK;
+    }
     if (breaks_any(engine, values))
         return refuse(engine, values);
-    for (int i = 0; i < engine->rule_count; i++)
-        DT_TRY(note_unchecked(engine, &engine->rules[i], values, notes));
     if (degree >= 0)
         return dt_fail(DT_EINFEASIBLE,
                        "%s %s does not take this plan: it runs %s without the degree '%s' "
@@ -432,11 +435,9 @@ static dt_status check(const struct dt_engine *engine, const struct dt_values *v
             engine->name, engine->version, (long long)values->at[engine->count - 2],
             (long long)values->at[engine->count - 1],
             (long long)values->at[index_of(engine, "ranks")]);
-    if (!splits(engine, values))
-        return dt_fail(DT_EINFEASIBLE,
-                       "%lld processes cannot be as many on each of at most %d hosts with %d slots",
-                       (long long)values->at[engine->count - 2], values->hosts, values->slots);
-    return DT_OK;
+    return dt_fail(DT_EINFEASIBLE,
+                   "%lld processes cannot be as many on each of at most %d hosts with %d slots",
+                   (long long)values->at[engine->count - 2], values->hosts, values->slots);
 }
 
 dt_status dt_values_check(const struct dt_engine *engine, struct dt_values *values, json_t *notes)

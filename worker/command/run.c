@@ -2,6 +2,7 @@
 #include "worker/command/run.h"
 
 #include "base/array.h"
+#include "base/read.h"
 #include "worker/command/held.h"
 
 #include <errno.h>
@@ -36,8 +37,7 @@ void dt_tally_add(struct dt_tally *tally, const char *say)
 
 /* ---- options */
 
-/* "90" or "90s", "500ms", "10m", "1h". */
-static dt_status read_time(const char *text, int64_t *ns)
+dt_status dt_run_time(const char *option, const char *text, int64_t *ns)
 {
     static const struct {
         const char *name;
@@ -52,9 +52,9 @@ static dt_status read_time(const char *text, int64_t *ns)
         *ns = (int64_t)(seconds * 1e9);
         return DT_OK;
     }
-    return dt_fail(
-        DT_EUSAGE,
-        "--timeout '%s' is not a number of seconds above zero, or a time as 90s, 10m or 1h", text);
+    return dt_fail(DT_EUSAGE,
+                   "%s '%s' is not a number of seconds above zero, or a time as 90s, 10m or 1h",
+                   option, text);
 }
 
 static dt_status read_retries(const char *text, int *retries)
@@ -217,7 +217,8 @@ dt_status dt_runs_init(struct dt_run_setup *runs, const struct dt_run_given *opt
     const struct dt_command_line *lines[DT_RUN_LINES];
     const char *left = options->leftovers != NULL ? options->leftovers : "kill";
     int count = 0;
-    DT_TRY(read_time(options->timeout != NULL ? options->timeout : "600", &runs->timeout_ns));
+    DT_TRY(dt_run_time("--timeout", options->timeout != NULL ? options->timeout : "600",
+                       &runs->timeout_ns));
     DT_TRY(read_retries(options->retries, &runs->retries));
     DT_TRY(read_codes(options->accept, runs->accepted));
     runs->space = space;
@@ -374,22 +375,14 @@ static dt_status open_sources(const struct dt_run_setup *runs, const struct dt_r
 static dt_status load(const struct source *source, struct dt_text *text)
 {
     const char *path = source->path[0];
-    static char block[65536]; /* a worker has one thread */
+    char name[400];
+    struct dt_error error = {DT_OK, ""};
     DT_TRY(check_written(path, &source->before, source->timing->option));
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd >= 0 ? 1 : -1;
-    while (got > 0 && text->size < FILE_MOST && (got = read(fd, block, sizeof block)) > 0)
-        dt_text_add_bytes(text, block, (size_t)got);
-    int error = errno;
-    if (fd >= 0)
-        close(fd);
-    if (got < 0)
-        return dt_fail(DT_FAILED, "cannot read %s (%s): %s", path, source->timing->option,
-                       strerror(error));
-    if (text->size >= FILE_MOST)
-        return dt_fail(DT_FAILED, "%s (%s) has more than %d MiB", path, source->timing->option,
-                       (int)(FILE_MOST >> 20));
-    return dt_text_status(text);
+    snprintf(name, sizeof name, "%.300s (%s)", path, source->timing->option);
+    dt_error_keep(&error, dt_read_text(path, name, FILE_MOST, text));
+    if (error.status == DT_EIO || error.status == DT_EUSAGE)
+        error.status = DT_FAILED; /* of this run */
+    return dt_error_raise(&error);
 }
 
 /* The time, and what has limits. */

@@ -84,6 +84,8 @@ struct dt_tally {
 };
 void dt_tally_add(struct dt_tally *tally, const char *say);
 
+/* "90" or "90s", "500ms", "10m", "1h" of an option, in nanoseconds; DT_EUSAGE: another text, or not above zero. */
+dt_status dt_run_time(const char *option, const char *text, int64_t *ns) DT_MUST_CHECK;
 /* The options' faults: DT_EUSAGE. */
 dt_status dt_runs_init(struct dt_run_setup *runs, const struct dt_run_given *options,
                        const struct dt_space *space) DT_MUST_CHECK;

@@ -3,6 +3,7 @@
 
 #include "space/json/json.h"
 #include "worker/command/child.h"
+#include "worker/command/run.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,17 +25,6 @@ static bool has_port(const struct dt_command_line *command)
         if (strstr(command->words[i], "{port}") != NULL)
             return true;
     return false;
-}
-
-static dt_status read_seconds(const char *text, int64_t *ns)
-{
-    char *end;
-    double seconds = strtod(text, &end);
-    if (*text == 0 || *end != 0 || !(seconds > 0 && seconds < 1e9))
-        return dt_fail(DT_EUSAGE, "--start-timeout '%s' is not a number of seconds above zero",
-                       text);
-    *ns = (int64_t)(seconds * 1e9);
-    return DT_OK;
 }
 
 static dt_status read_samples(const char *text, int64_t *samples)
@@ -59,8 +49,9 @@ dt_status dt_serve_init(struct dt_serve *serve, const struct dt_serve_options *o
     DT_TRY(read_samples(options->requests, &serve->samples));
     DT_TRY(dt_server_job_read(options->ready != NULL ? options->ready : DT_SERVE_READY,
                               options->request, job));
-    DT_TRY(read_seconds(options->start_timeout != NULL ? options->start_timeout : "600",
-                        &job->start_ns));
+    DT_TRY(dt_run_time("--start-timeout",
+                       options->start_timeout != NULL ? options->start_timeout : "600",
+                       &job->start_ns));
     job->timeout_ns = timeout_ns;
     if (!has_port(serve->command) && (job->ready.url.port == 0 || job->request.url.port == 0))
         return dt_fail(DT_EUSAGE,
