@@ -16,7 +16,7 @@
 #define DT_STALE_DAYS  180
 #define DT_FIXED_MAX   16
 #define DT_BATCHES_MAX 64
-#define DT_QUERY_VALUE (1 << 20) /* bytes of a value, a worker's space too */
+#define DT_QUERY_VALUE DT_JSON_MAX_BYTES /* bytes of a value, a worker's space too */
 #define DT_DEVICES_UNKNOWN                                                                         \
     "unknown"              /* of "devices" in a hard fingerprint, as tuner/machine writes it */
 #define DT_PIXELS_A_CELL 8 /* image pixels of a latent pixel, along a side */

@@ -240,10 +240,28 @@ def sessions():
     t.check("but the same command with another space is no other command", "1 of other commands or workers left out; 1 checked: 1 unsupported" in done.out, done)
 
 
+def large():
+    """A space of more than a mebibyte, with three plans, that grows by a value."""
+    first = f"0000-{'x' * 50}"
+    parameters = {f"b{i}": [f"{k:04}-{'x' * 50}" for k in range(4096)] for i in range(5)}
+    rules = [f"{name} == '{first}'" for name in parameters]
+    how_large = how(" ".join(["./large.sh {a}", *(f"{{{name}}}" for name in parameters)]), "regex:took ([0-9.]+)", "--unit", "s")
+    script(here / "large.sh", "#!/bin/sh\necho took 0.0$((5 - $1)) s\n")
+    path = space({"parameters": {"a": [1, 2, 4], **parameters}}, rules=rules)
+    done = t.tool("tune", *how_large, "--devices", "2", "--budget", "60s", "--quiet", cwd=here)
+    t.check("its plan is stored", done.code == 0 and path.stat().st_size > 1 << 20, (done.code, done.err[-500:]))
+    done = lookup(*how_large)
+    t.check("the same question", tier(done) == "exact" and done.json["plan"]["a"] == 4, done.err)
+    space({"parameters": {"a": [1, 2, 4, 8], **parameters}}, rules=rules)
+    done = lookup(*how_large)
+    t.check("one value more", tier(done) == "near" and done.json["plan"]["a"] == 4 and "without a=8" in done.json["reason"], done.err)
+    space()
+
+
 script(here / "run.sh")
 space()
 tuned = t.tool("tune", *how(), "--devices", "2", "--budget", "60s", cwd=here)
 t.check("a session is stored", tuned.code == 0 and "Look it up: " in tuned.out, tuned)
-for part in (measured, folders, spaces, constants, shown, older, many, changed, sessions):
+for part in (measured, folders, spaces, constants, shown, older, many, changed, sessions, large):
     part()
 t.finish()

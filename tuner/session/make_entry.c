@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define WORKER_NS (20 * DT_NS_PER_SECOND)
+#define REST_MOST (1 << 20) /* bytes of an entry beside its space */
 
 /* A worker that has answered is not started again. */
 static json_t *describe_machine(const struct dt_session *session)
@@ -201,14 +202,15 @@ static bool is_preset(const json_t *network)
     return same;
 }
 
-/* A space that is too long stays out: the key has its hash. */
+/* A space that leaves no room for the rest of a line stays out: the key has its hash. */
 void dt_entry_add_work(const struct dt_target *target, json_t *object)
 {
     json_t *network = json_object_get(target->workload, "network");
     if (network != NULL && !is_preset(network))
         json_object_set(object, "network", network);
     if (target->worker.announced != NULL &&
-        json_dumpb(target->worker.announced, NULL, 0, JSON_COMPACT) <= DT_ENTRY_SPACE)
+        json_dumpb(target->worker.announced, NULL, 0, JSON_COMPACT) <=
+            DT_JSON_MAX_BYTES - REST_MOST)
         json_object_set(object, "space", target->worker.announced);
 }
 

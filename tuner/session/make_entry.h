@@ -5,8 +5,6 @@
 
 #include "tuner/session/session.h"
 
-#define DT_ENTRY_SPACE 65536 /* bytes of a foreign worker's space */
-
 /* Sets session->fingerprint, starting the worker when its versions are not cached. A worker that does not start is no error
  * here: the session reports it, and its fingerprint lacks the worker's versions. */
 void dt_entry_machine(struct dt_session *session);
