@@ -2,10 +2,13 @@
 # ctest:
 """--private: nothing that is stored or printed has the text of the command, and the same command finds its entry again. The modes of
 a store's files are what the umask leaves, but for its secret."""
+import contextlib
 import os
 import pathlib
 import stat
+import subprocess
 import sys
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import Dittune
@@ -62,6 +65,65 @@ def printed():
     silent("nor in one of check", done, done.code)
 
 
+class Terminal(threading.Thread):
+    """A terminal, and what was printed to it."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.ours, self.theirs = os.openpty()
+        self.text = ""
+        self.start()
+
+    def run(self):
+        with contextlib.suppress(OSError):  # by which Linux tells the end
+            while chunk := os.read(self.ours, 65536):
+                self.text += chunk.decode(errors="replace")
+
+    def end(self):
+        os.close(self.theirs)
+        self.join(60)
+        os.close(self.ours)
+        return self.text
+
+
+FAILS = """#!/bin/sh
+case $1 in
+1) echo took 0.05 s ;;
+2) echo "unknown key TOKEN" >&2; exit 3 ;;
+3) echo took TOKEN s ;;
+4) echo TOKEN took 0.01 fortnights TOKEN ;;
+5) echo TOKEN ;;
+6) echo TOKEN took -1 s ;;
+7) echo TOKEN; kill -9 $$ ;;
+8) echo '{"TOKEN": NaN}'; echo CUDA out of memory TOKEN >&2; exit 1 ;;
+esac
+"""
+
+
+def failures():
+    """What a failing program prints is shown on a terminal and kept nowhere else; the session goes by what went wrong."""
+    engine = t.write("fails.sh", FAILS.replace("TOKEN", TOKEN))
+    engine.chmod(0o755)
+    how = ("--command", f"{engine} {{a}}", "--space", t.write("fails.json", {"parameters": {"a": list(range(1, 9))}}), "--time", "regex:took ([^ ]+)",
+           "--retries", "0", "--devices", "2", "--budget", "60s", "--search", "exhaustive", "--private", "--db", t.path / "failures")
+    done = silent("a log of failures has none of the output", tool("tune", *how, "--json"))
+    causes = {trial["plan"]["a"]: (trial["outcome"], trial["cause"]) for trial in done.json["trials"]}
+    t.check("but how each run ended", causes[2] == ("failed", "run 1: the command exited with 3 ...") and causes[7][1] == "run 1: the command was killed by signal 9 ..."
+            and causes[8] == ("out of memory", "run 1: the command exited with 1 ..."), causes)
+    t.check("and what could not be read", all(causes[a][1].endswith("...") and causes[a][1].startswith("run 1: the ") for a in range(2, 9)), causes)
+    run = next((t.path / "failures" / "runs").iterdir()).stem
+    for words in (["why", run], ["report", run, "--output", t.path / "fails.html"], ["report", run, "--format", "md"], ["report", run, "--format", "csv"], ["db", "show", "--json"]):
+        silent(f"none in {words[0]} {words[-1]}", tool(*words, "--db", t.path / "failures"))
+    terminal = Terminal()
+    process = subprocess.Popen([t.program(), "run", *how[:10], "--private", "--plan", "a=2", "--raw", t.path / "fails.jsonl", "--quick"], env=t.environment, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=terminal.theirs)
+    process.wait(60)
+    shown = terminal.end()
+    t.check("a terminal shows it", "not stored (--private): run" in shown and f"unknown key {TOKEN}" in shown, shown)
+    engine.unlink()
+    t.check("no file has it", not holding(), holding())
+
+
 def found():
     for more in ((), ("--private",)):
         done = tool("lookup", *HOW, *more, "--json")
@@ -96,6 +158,6 @@ def secrets():
     t.check("a dry run makes none", not (t.path / "third").exists(), done)
 
 
-for part in (stored, printed, found, secrets):
+for part in (stored, printed, failures, found, secrets):
     part()
 t.finish()

@@ -176,7 +176,8 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, bool 
                                .oversubscribed = slot->ranks > target->hardware.cores,
                                .per_host = slot->ranks,
                                .until_ns = rig->until_ns < most ? rig->until_ns : most,
-                               .environment = lines};
+                               .environment = lines,
+                               .is_private = target->worker.is_private};
     if (apart && target->foreign)
         launch.assigned.job = target->reference;
     const json_t *workload = apart && !target->foreign ? target->reference : target->workload;

@@ -31,6 +31,7 @@ struct dt_target_worker {
     const char *const *arguments; /* NULL-ended, borrowed from the job; may be NULL */
     enum dt_launcher launcher;    /* who starts ranks */
     bool alone;                   /* one plan is resident at a time */
+    bool is_private;              /* its command is stored as a hash */
     int samples;                  /* timed steps of a start, at most; 0: not limited */
     int switched; /* plans of up to so many ranks share one group; 0: only plans of equal ranks do */
     struct dt_assignment assigned; /* to a foreign worker */

@@ -198,11 +198,22 @@ static dt_status unexpected(struct dt_group *group, const char *want, json_t *me
     return dt_group_break(group, failure, DT_TRIAL_PROTOCOL, why);
 }
 
+/* Of a private program the sentence without its own output, where there is one; the whole one is for the terminal alone. */
+static const char *recorded_sentence(const struct dt_group *group, const json_t *message)
+{
+    const char *brief = dt_json_text_at(message, "brief"), *say = dt_json_text_at(message, "say");
+    if (!group->is_private || brief[0] == '\0')
+        return say;
+    if (dt_group_watch.confide != NULL)
+        dt_group_watch.confide(dt_group_watch.context, say);
+    return brief;
+}
+
 /* {"op":"failed"}: the worker lives on, unless it says that this is its last answer. */
 static dt_status failed(struct dt_group *group, json_t *message, struct dt_failure *failure)
 {
     const char *kind = json_string_value(json_object_get(message, "kind"));
-    const char *say = json_string_value(json_object_get(message, "say"));
+    const char *say = recorded_sentence(group, message);
     static const struct {
         const char *kind;
         enum dt_outcome outcome;
@@ -214,7 +225,7 @@ static dt_status failed(struct dt_group *group, json_t *message, struct dt_failu
         if (strcmp(kind, kinds[i].kind) == 0)
             failure->outcome = kinds[i].outcome;
     snprintf(failure->cause, sizeof failure->cause, "%s",
-             say != NULL && say[0] != '\0' ? say : "the worker gave no reason");
+             say[0] != '\0' ? say : "the worker gave no reason");
     dt_group_clean(failure->cause);
     if (json_is_true(json_object_get(message, "last")) && group->alive) {
         dt_supervisor_stop(&group->process, DT_NS_PER_SECOND);
@@ -233,6 +244,8 @@ static dt_status expect(struct dt_group *group, const char *want, int64_t deadli
         return failed(group, message, failure);
     if (strcmp(dt_wire_op(message), want) != 0)
         return unexpected(group, want, message, failure);
+    if (group->is_private && json_object_get(message, "read") != NULL) /* what was matched, too */
+        json_object_set(message, "read", json_object_get(message, "brief"));
     *answer = message;
     return DT_OK;
 }
@@ -317,6 +330,7 @@ dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
     group->phase = "starting";
     group->shown = "loading";
     group->until_ns = launch->until_ns;
+    group->is_private = launch->is_private;
     const char *transcript = launch->unrecorded ? NULL : getenv("DITTUNE_TRANSCRIPT");
     group->transcript = transcript != NULL ? fopen(transcript, "ae") : NULL;
     dt_wire_init(&group->wire, group->process.from, group->process.to);

@@ -20,7 +20,7 @@ struct dt_group {
     const char *shown; /* "verifying", for displays */
     char messages[DT_GROUP_KEPT + 1];
     size_t kept;
-    bool alive;
+    bool alive, is_private;
     int processes;     /* that the controller has started */
     int64_t paused_ns; /* during the last request */
     int64_t until_ns;  /* heartbeats extend deadlines up to this time; 0: they do not */

@@ -63,6 +63,7 @@ struct dt_launch {
     int64_t until_ns;    /* as dt_group_extend, also while it starts */
     const char *const *environment; /* NULL-ended "NAME=value"; may be NULL */
     bool unrecorded;                /* $DITTUNE_TRANSCRIPT leaves its messages out */
+    bool is_private; /* what its failures have of the program's own output is not for the record */
 };
 
 struct dt_failure {
@@ -197,6 +198,8 @@ struct dt_group_watch {
     void (*tick)(void *context, const char *phase, const char *said);
     /* A worker's standard error, as it arrives. */
     void (*output)(void *context, const char *bytes, size_t size);
+    /* A sentence of a private program, whose record has a shorter one: for a terminal, and no file. */
+    void (*confide)(void *context, const char *sentence);
     void *context;
 };
 extern struct dt_group_watch dt_group_watch;

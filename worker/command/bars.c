@@ -5,6 +5,8 @@
  * confirm. Otherwise only whole seconds are known. */
 #include "worker/command/bars.h"
 
+#include "worker/command/quote.h"
+
 #include <math.h>
 #include <regex.h>
 #include <stdio.h>
@@ -102,20 +104,20 @@ static dt_status judge(const struct bar *bar, struct dt_bar_time *out)
              first->done + 1, last->done, last->done, bar->total, floor(last->elapsed / 60),
              fmod(last->elapsed, 60));
     if (steps < 1)
-        return dt_fail(
-            DT_FAILED,
-            "the bar '%s%s%ld/%ld' was drawn only at its end, so its first step cannot be "
-            "left out: let it have more steps, or print the time of each and read it by "
-            "regex:",
-            bar->name, bar->name[0] != 0 ? ": " : "", last->done, bar->total);
+        return dt_fail(DT_FAILED,
+                       "the bar " DT_QUOTES
+                       "'%s%s%ld/%ld' was drawn only at its end, so its first step cannot be "
+                       "left out: let it have more steps, or print the time of each and read it by "
+                       "regex:",
+                       bar->name, bar->name[0] != 0 ? ": " : "", last->done, bar->total);
     if (!(seconds > 0 && error <= ERROR_MOST * seconds))
-        return dt_fail(
-            DT_FAILED,
-            "the bar '%s%s%ld/%ld' shows its time too coarsely: %.3g s without the first "
-            "step, give or take %.2g s. Let it have more steps, or print the time of "
-            "each and read it by regex:",
-            bar->name, bar->name[0] != 0 ? ": " : "", last->done, bar->total,
-            seconds > 0 ? seconds : 0, error);
+        return dt_fail(DT_FAILED,
+                       "the bar " DT_QUOTES
+                       "'%s%s%ld/%ld' shows its time too coarsely: %.3g s without the first "
+                       "step, give or take %.2g s. Let it have more steps, or print the time of "
+                       "each and read it by regex:",
+                       bar->name, bar->name[0] != 0 ? ": " : "", last->done, bar->total,
+                       seconds > 0 ? seconds : 0, error);
     out->seconds = seconds / (double)steps;
     return DT_OK;
 }

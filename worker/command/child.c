@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "worker/command/memory.h"
+#include "worker/command/quote.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -201,7 +202,8 @@ static dt_status judge(const struct child *child, const struct dt_child_rules *r
                   dt_memory_phrase(&output->out) != NULL ||
                   dt_memory_killed(wait_status, child->kills);
     return dt_fail(memory ? DT_ENOMEM : DT_FAILED, "%s %s%s%s", rules->name, how,
-                   tail[0] != 0 ? "; its output ends with: " : " and printed nothing", tail);
+                   tail[0] != 0 ? DT_QUOTES "; its output ends with: " : " and printed nothing",
+                   tail);
 }
 
 dt_status dt_child_run(char *const argv[], const struct dt_child_rules *rules, struct dt_wire *wire,

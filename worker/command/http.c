@@ -4,6 +4,8 @@
  * is one connection on loopback. */
 #include "worker/command/http.h"
 
+#include "worker/command/quote.h"
+
 #include "base/clock.h"
 
 #include <arpa/inet.h>
@@ -203,7 +205,8 @@ static dt_status read_chunk_size(const char *line, uint64_t *size)
     size_t digits = strspn(line, "0123456789abcdefABCDEF");
     char after = line[digits];
     if (digits == 0 || digits > 15 || (after != 0 && strchr("; \t", after) == NULL))
-        return dt_fail(DT_EPROTO, "the answer's chunk begins with '%.20s', not with its size",
+        return dt_fail(DT_EPROTO,
+                       "the answer's chunk begins with " DT_QUOTES "'%.20s', not with its size",
                        line);
     *size = strtoull(line, NULL, 16);
     return DT_OK;
@@ -253,7 +256,8 @@ static dt_status read_header(const char *line, struct head *head)
     char *end = NULL;
     if (coding != NULL) {
         if (strncasecmp(coding, "chunked", 7) != 0 || coding[7 + strspn(coding + 7, " \t")] != 0)
-            return dt_fail(DT_EPROTO, "the answer's body is coded as '%.40s'; chunked is known",
+            return dt_fail(DT_EPROTO,
+                           "the answer's body is coded as " DT_QUOTES "'%.40s'; chunked is known",
                            coding);
         head->chunked = true;
     }
@@ -263,7 +267,8 @@ static dt_status read_header(const char *line, struct head *head)
     uint64_t size = strtoull(length, &end, 10);
     if (strspn(length, "0123456789") == 0 || errno != 0 || end[strspn(end, " \t")] != 0 ||
         (head->size != UINT64_MAX && head->size != size))
-        return dt_fail(DT_EPROTO, "the answer's Content-Length '%.40s' is no length", length);
+        return dt_fail(DT_EPROTO, "the answer's Content-Length " DT_QUOTES "'%.40s' is no length",
+                       length);
     head->size = size;
     return DT_OK;
 }
@@ -275,7 +280,8 @@ static dt_status take_head(struct connection *connection, struct dt_text *line, 
     const char *space = strchr(line->bytes, ' ');
     head->status = space != NULL ? atoi(space) : 0;
     if (strncmp(line->bytes, "HTTP/1.", 7) != 0 || head->status < 100 || head->status > 999)
-        return dt_fail(DT_EPROTO, "the answer begins with '%.40s', which is not HTTP/1.1",
+        return dt_fail(DT_EPROTO,
+                       "the answer begins with " DT_QUOTES "'%.40s', which is not HTTP/1.1",
                        line->bytes);
     for (int lines = 0; lines < LINES_MOST; lines++) {
         DT_TRY(take_line(connection, line));

@@ -7,6 +7,7 @@
  * wrong with them reaches the user as an answer. */
 #include "space/json/json.h"
 #include "worker/command/definition.h"
+#include "worker/command/quote.h"
 #include "worker/command/run.h"
 #include "worker/command/serve.h"
 
@@ -81,6 +82,18 @@ static dt_status say(struct worker *worker, json_t *message)
     return status;
 }
 
+/* As `name`, and "brief" where it quotes the program's output. */
+static void add_sentence(const char *name, const char *sentence, json_t *message)
+{
+    struct dt_text whole = {0}, brief = {0};
+    dt_quote_split(sentence, &whole, &brief);
+    json_object_set_new(message, name, json_string(dt_text_at(&whole)));
+    if (brief.size > 0)
+        json_object_set_new(message, "brief", json_string(dt_text_at(&brief)));
+    dt_text_fini(&whole);
+    dt_text_fini(&brief);
+}
+
 static dt_status refuse(struct worker *worker, dt_status why)
 {
     bool refused = why == DT_EUSAGE || why == DT_EINFEASIBLE || why == DT_EUNSUP;
@@ -91,8 +104,9 @@ static dt_status refuse(struct worker *worker, dt_status why)
                                         : "error";
     if (dt_serve_kind(&worker->serve, why) != NULL)
         kind = dt_serve_kind(&worker->serve, why);
-    return say(worker,
-               json_pack("{s:s,s:s,s:s}", "op", "failed", "kind", kind, "say", dt_message()));
+    json_t *message = json_pack("{s:s,s:s}", "op", "failed", "kind", kind);
+    add_sentence("say", dt_message(), message);
+    return say(worker, message);
 }
 
 static json_t *cores(void)
@@ -184,7 +198,7 @@ static dt_status prepare(struct worker *worker, const json_t *request, json_t **
                   "peak_bytes", dt_each_rank(plan.first.peak_bytes, plan.run.ranks),
                   "resident_bytes", 0, "cold_ns", dt_each_rank(plan.first.wall_ns, plan.run.ranks));
     if (plan.first.read[0] != 0)
-        json_object_set_new(*answer, "read", json_string(plan.first.read));
+        add_sentence("read", plan.first.read, *answer);
     tell(*answer, &tally);
     if (isfinite(error))
         json_object_set_new(*answer, "error", json_real(error));

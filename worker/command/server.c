@@ -8,6 +8,7 @@
 #include "worker/command/child.h"
 #include "worker/command/memory.h"
 #include "worker/command/ports.h"
+#include "worker/command/quote.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -249,10 +250,11 @@ static dt_status explain(struct dt_server *server, const char *what, const char 
     if (server->gone) {
         dt_child_how(server->run.wait_status, how);
         return dt_fail(status, "the server %s %s%s%s", how, when,
-                       tail[0] != 0 ? "; its output ends with: " : " and printed nothing", tail);
+                       tail[0] != 0 ? DT_QUOTES "; its output ends with: " : " and printed nothing",
+                       tail);
     }
-    return dt_fail(status, "%s%s%s", what, tail[0] != 0 ? "; the server's output ends with: " : "",
-                   tail);
+    return dt_fail(status, "%s%s%s", what,
+                   tail[0] != 0 ? DT_QUOTES "; the server's output ends with: " : "", tail);
 }
 
 static dt_status await_ready(struct dt_server *server, const struct dt_server_job *job)
@@ -341,7 +343,7 @@ static dt_status explain_answer(struct dt_server *server, dt_status status,
     if (status == DT_OK) {
         dt_timing_tail(output, tail, sizeof tail);
         snprintf(what, sizeof what, "the server answered %d%s%s", answer->status,
-                 tail[0] != 0 ? ": " : "", tail);
+                 tail[0] != 0 ? DT_QUOTES ": " : "", tail);
     }
     if (status == DT_EIO)
         DT_TRY(await_death(server));

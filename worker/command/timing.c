@@ -5,6 +5,7 @@
 #include "base/figures.h"
 #include "base/json.h"
 #include "worker/command/bars.h"
+#include "worker/command/quote.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -275,7 +276,7 @@ static dt_status check_whole(const struct dt_timing *timing, const char *begin, 
                              "before"
                            : "goes on behind the group: put all of it into the group, as in "
                              "([0-9.e+-]+)";
-    return dt_fail(DT_FAILED, "the group of %s has '%.*s', but the number '%.*s' %s",
+    return dt_fail(DT_FAILED, "the group of %s has " DT_QUOTES "'%.*s', but the number '%.*s' %s",
                    timing->option, (int)size, number, (int)whole, from, hint);
 }
 
@@ -297,11 +298,11 @@ static dt_status check_behind(const struct dt_timing *timing, const char *number
     *named = read_unit(word, &unit);
     if (!*named || (unit.ns == timing->unit.ns && unit.rate == timing->unit.rate))
         return DT_OK;
-    return dt_fail(
-        DT_FAILED,
-        "the output has '%.*s %s', but --unit is %s: give --unit %s, or, where it changes, "
-        "put the unit into a second group",
-        (int)size, number, word, timing->unit_text, word);
+    return dt_fail(DT_FAILED,
+                   "the output has " DT_QUOTES
+                   "'%.*s %s', but --unit is %s: give --unit %s, or, where it changes, "
+                   "put the unit into a second group",
+                   (int)size, number, word, timing->unit_text, word);
 }
 
 /* Adds the first group of a match, which is a number, in the unit of the second one, if that is a unit. */
@@ -319,7 +320,7 @@ static dt_status add_group(const struct dt_timing *timing, const char *begin, co
     }
     const char *at = text + groups[1].rm_so;
     if (!isfinite(value))
-        return dt_fail(DT_FAILED, "the output has the %s '%s'",
+        return dt_fail(DT_FAILED, "the output has the %s " DT_QUOTES "'%s'",
                        timing->metric != NULL ? "number" : "time", number);
     DT_TRY(check_whole(timing, begin, at, strlen(number)));
     bool named = timing->metric != NULL ||
@@ -406,7 +407,7 @@ static dt_status find_json(const struct dt_text *text, json_t **root)
             (memmem(begin, size, "NaN", 3) != NULL || memmem(begin, size, "Infinity", 8) != NULL))
             return dt_fail(DT_FAILED,
                            "the last JSON object of the output has NaN or Infinity, so it "
-                           "is no JSON: %.80s",
+                           "is no JSON" DT_QUOTES ": %.80s",
                            begin);
         end = begin > whole ? begin - 1 : whole;
     }
@@ -554,7 +555,8 @@ static dt_status check_wall(const struct dt_timing *timing, const struct values 
     dt_figure_time(wall * 1e-9, &say);
     dt_status status = dt_fail(
         DT_FAILED,
-        "%s, read from '%s': is --unit right? Give --unit ms, us, ns or a rate such as it/s, or "
+        "%s" DT_QUOTES
+        ", read from '%s': is --unit right? Give --unit ms, us, ns or a rate such as it/s, or "
         "--unit %s where the time is simulated%s",
         dt_text_at(&say), values->first, timing->unit_text,
         one ? "" : " or several processes print theirs");
@@ -571,7 +573,7 @@ static void say_read(const struct dt_timing *timing, const struct values *values
         dt_text_add(&say, "%.6g", values->at[0]);
     else
         dt_figure_time(values->at[0] * 1e-9, &say);
-    dt_text_add(&say, " from '%s'", values->first);
+    dt_text_add(&say, DT_QUOTES " from '%s'", values->first);
     if (values->count > 1)
         dt_text_add(&say, ", the first of %zu", values->count);
     snprintf(times->read, sizeof times->read, "%s", dt_text_at(&say));
@@ -586,23 +588,25 @@ static dt_status refuse_nothing(const struct dt_timing *timing, const struct val
     dt_timing_tail(output, tail, sizeof tail);
     if (values->other[0] != 0)
         return dt_fail(DT_FAILED,
-                       "the first group of %s matched '%s', which is no number: put the number "
+                       "the first group of %s matched " DT_QUOTES
+                       "'%s', which is no number: put the number "
                        "alone into the first group, with a point and without thousands",
                        timing->option, values->other);
     if (timing->file != NULL)
         return dt_fail(DT_FAILED, "the file of %s has no number at '%s'", timing->option,
                        timing->path);
     if (timing->kind == 't')
-        return dt_fail(DT_FAILED,
-                       "the output has no progress bar of tqdm%s%s that came to its end, as in "
-                       "'28/28 [00:31<00:00, 1.10s/it]'; %s%s",
-                       timing->path != NULL ? " named " : "",
-                       timing->path != NULL ? timing->path : "",
-                       tail[0] != 0 ? "it ends with: " : "the command printed nothing", tail);
-    return dt_fail(DT_FAILED, "the output has no %s where %s says%s; %s%s",
+        return dt_fail(
+            DT_FAILED,
+            "the output has no progress bar of tqdm%s%s that came to its end, as in "
+            "'28/28 [00:31<00:00, 1.10s/it]'%s%s",
+            timing->path != NULL ? " named " : "", timing->path != NULL ? timing->path : "",
+            tail[0] != 0 ? DT_QUOTES "; it ends with: " : "; the command printed nothing", tail);
+    return dt_fail(DT_FAILED, "the output has no %s where %s says%s%s%s",
                    timing->metric != NULL ? "number" : "time", timing->option,
                    output->cut ? " (it was above 64 MiB, and only its end was read)" : "",
-                   tail[0] != 0 ? "it ends with: " : "the command printed nothing", tail);
+                   tail[0] != 0 ? DT_QUOTES "; it ends with: " : "; the command printed nothing",
+                   tail);
 }
 
 static dt_status read_tqdm(const struct dt_timing *timing, const struct dt_text *text,
@@ -651,7 +655,8 @@ static dt_status time_of(const struct dt_timing *timing, double value,
         return DT_OK;
     }
     dt_timing_tail(output, tail, sizeof tail);
-    return dt_fail(DT_FAILED, "the time %g s is not above zero; the output ends with: %s",
+    return dt_fail(DT_FAILED,
+                   "the time %g s is not above zero" DT_QUOTES "; the output ends with: %s",
                    time * 1e-9, tail);
 }
 

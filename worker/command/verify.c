@@ -2,6 +2,8 @@
 /* numpy's format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
 #include "worker/command/verify.h"
 
+#include "worker/command/quote.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -115,8 +117,8 @@ static dt_status read_shape(const char *text, struct array *array)
         char *end;
         long long count = strtoll(number, &end, 10);
         if (end == number || count < 0 || (*end != ',' && *end != '\0'))
-            return dt_fail(DT_FAILED, "%s is no array of numpy: its shape is '%.40s'", array->path,
-                           array->shape);
+            return dt_fail(DT_FAILED, "%s is no array of numpy: its shape is " DT_QUOTES "'%.40s'",
+                           array->path, array->shape);
         array->items *= (double)count;
         number = end + (*end == ',');
     }

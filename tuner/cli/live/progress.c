@@ -86,6 +86,14 @@ static void output(void *context, const char *bytes, size_t size)
     *words = rest;
 }
 
+/* On a terminal, not in a log. */
+static void confide(void *context, const char *sentence)
+{
+    struct dt_progress *progress = context;
+    if (!progress->quiet && isatty(STDERR_FILENO) == 1)
+        print_lines("not stored (--private): ", sentence);
+}
+
 static void tick(void *context, const char *phase, const char *said)
 {
     struct dt_progress *progress = context;
@@ -113,7 +121,8 @@ void dt_progress_init(struct dt_progress *progress, const struct dt_target *targ
                                      .began_ns = dt_clock_ns(),
                                      .deadline_ns = deadline_ns,
                                      .target = target};
-    dt_group_watch = (struct dt_group_watch){tick, progress->verbose ? output : NULL, progress};
+    dt_group_watch =
+        (struct dt_group_watch){tick, progress->verbose ? output : NULL, confide, progress};
 }
 
 static void show(struct dt_progress *progress, const char *what)
@@ -211,7 +220,7 @@ void dt_progress_end(struct dt_progress *progress)
     if (progress->live)
         dt_screen_close();
     if (dt_group_watch.context == progress)
-        dt_group_watch = (struct dt_group_watch){NULL, NULL, NULL};
+        dt_group_watch = (struct dt_group_watch){NULL};
 }
 
 static void begins(void *context, const struct dt_point *point)

@@ -458,6 +458,7 @@ static dt_status hide_command(const unsigned char *secret, struct dt_target *tar
     }
     json_decref(target->worker.hello);
     target->worker.hello = hello;
+    target->worker.is_private = true;
     return DT_OK;
 }
 

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* quote - which part of a failure's sentence is the program's own output
+ *
+ * It may hold what is not to be stored (docs/command.md, Commands with secrets). So a sentence has DT_QUOTES before the first of it:
+ *
+ *     dt_fail(DT_FAILED, "the command exited with %d" DT_QUOTES "; its output ends with: %s", code, tail);
+ */
+#ifndef DT_WORKER_COMMAND_QUOTE_H
+#define DT_WORKER_COMMAND_QUOTE_H
+
+#include "base/text.h"
+
+#define DT_QUOTES "\xee\x80\x80" /* U+E000, which has no meaning in Unicode */
+
+/* *whole: the sentence without marks; *brief: what is before the first; empty: it has none. The caller frees both. */
+void dt_quote_split(const char *sentence, struct dt_text *whole, struct dt_text *brief);
+
+#endif
