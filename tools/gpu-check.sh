@@ -9,7 +9,7 @@
 #
 #     --only GROUPS       A: attention, passes and linear layers, rates, and the first under compute-sanitizer; B: PyTorch beside us,
 #                         plans of one rank, profiles by ncu; C: ranks staged and by NCCL, a session, killed and hung trials; E: an
-#                         engine, diffusers, in a session of three minutes [A,B,C]
+#                         engine, diffusers, in a session of three minutes, without a GPU on cores [A,B,C]
 #     --prefix FILE|DIR   what tools/gpu-prefix.sh packed, or unpacked, where the machine lacks these packages [build/prefix or
 #                         build/prefix.tar.gz, if one is there]
 #     --cuda-prefix DIR   a folder with NCCL and cuDNN; Python's nvidia folder is found by itself
@@ -234,7 +234,7 @@ if [ -n "$built" ] || [ "$ran" = ok ]; then
     export gpus
     [ "$gpus" -gt 0 ] || step without-gpu 60 without_gpu
     for group in "${groups[@]}"; do
-        if [ "$gpus" -eq 0 ]; then
+        if [ "$gpus" -eq 0 ] && [ "$group" != E ]; then # an engine computes on cores, too
             add_row "group $group" skipped '' 'no GPU'
             continue
         fi

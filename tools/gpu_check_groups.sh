@@ -285,20 +285,25 @@ importlib_metadata:importlib_metadata filelock:filelock regex:regex requests:req
 # The wheels, in a folder of the build; 77 with the packages that neither they nor this machine have.
 engine_python()
 {
-    local row why module lacks=''
+    local lacks
     rm -rf "$build/engine/python" && mkdir -p "$build/engine/python" || return
     if [ -n "$wheels" ]; then
         python3 -m pip install --no-index --no-deps --disable-pip-version-check --root-user-action=ignore --target "$build/engine/python" \
             "$wheels"/*.whl || return
     fi
-    for row in $engine_packages; do
-        why=$(PYTHONPATH=$build/engine/python python3 -c "import ${row%%:*}" 2>&1) && continue
-        echo "$why"
-        module=$(sed -n "s/^ModuleNotFoundError: No module named '\([^'.]*\).*/\1/p" <<<"$why" | tail -n 1)
-        [ "${module:-${row%%:*}}" != "${row%%:*}" ] || module=${row#*:}
-        [[ $lacks == *" '$module'"* ]] || lacks+=" '$module'" # itself, or what it needs
-    done
-    [ -z "$lacks" ] || { echo "python3 lacks, and --wheels DIR has to have:$lacks"; return 77; }
+    # shellcheck disable=SC2086 # rows without spaces
+    lacks=$(PYTHONPATH=$build/engine/python python3 -c '
+import sys
+lacks = {}
+for module, package in (row.split(":") for row in sys.argv[1:]):
+    try:
+        __import__(module)
+    except Exception as error:  # of the package itself, or of one that it needs
+        print(error, file=sys.stderr)
+        missing = (getattr(error, "name", None) or module).split(".")[0]
+        lacks[package if missing == module else missing] = True
+print(*map(repr, lacks))' $engine_packages) || return
+    [ -z "$lacks" ] || { echo "python3 lacks, and --wheels DIR has to have: $lacks"; return 77; }
     echo 'every package is there'
 }
 
