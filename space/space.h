@@ -179,6 +179,9 @@ int dt_space_rules(const struct dt_space *space);
 /* Counts again on each call. */
 struct dt_rule_info dt_space_rule(const struct dt_space *space, int rule);
 
+/* The error DT_EINFEASIBLE of a space without a feasible point: its sentence names a set of rules of which none can be left out. */
+dt_status dt_space_none(const struct dt_space *space) DT_MUST_CHECK;
+
 /* The cases of a rule that is a list of them (0: it is an expression), and one of them, its axes by name: "a=2 b=4". */
 int dt_space_cases(const struct dt_space *space, int rule);
 void dt_space_case(const struct dt_space *space, int rule, int i, struct dt_text *out);
@@ -215,8 +218,8 @@ void dt_point_short(
     struct dt_text *out);
 
 /* "ranks=2 ulysses=2" (separated by spaces or commas): sets named[] and values[] (axis order; a value outside the axis
- * is kept for the explanation) and completes the rest. DT_EUSAGE: unknown parameter (with the nearest name), not a
- * number, named twice. */
+ * is kept for the explanation) and completes the rest. DT_EUSAGE: unknown parameter (with the nearest name), one
+ * that does not exist in the plan, not a number, named twice. */
 dt_status dt_space_parse(const struct dt_space *space, const char *text,
                          int64_t values[]) DT_MUST_CHECK;
 

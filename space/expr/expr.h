@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* expr - the language of rules: numbers, + - * / // % **, comparisons, && || ! (and, or, not), min(a, b) max(a, b), true and
- * false, `name in (1, 2, 4)`, and `kind == "fast"`, with quotes of either sort, where a name's values have labels
+/* expr - the language of rules: numbers, + - * / // % **, comparisons, && || ! (and, or, not), min(a, b) max(a, b) abs(a), true
+ * and false, `name in (1, 2, 4)`, `name in range(8, 65, 8)`, and `kind == "fast"`, with quotes of either sort, where a name's values have labels
  *
  * Compiled once against a list of names, then evaluated on an array of values. Comparisons chain as in mathematics and in
  * Python: `32 <= x * y <= 1024`. Integers are computed as in C, `//` rounds down; decimals are compared to 12 digits. A

@@ -144,16 +144,91 @@ static const char *near_name(const struct dt_parser *parser, const char *name)
     return near;
 }
 
+/* Functions of Python and C that people write in rules. */
+static dt_status unknown_function(struct dt_parser *parser, const char *name)
+{
+    static const struct {
+        const char *name, *instead;
+    } functions[] = {
+        {"pow", "a ** b"},
+        {"sqrt", "a ** 0.5"},
+        {"int", "a // b"},
+        {"floor", "a // b"},
+        {"ceil", "-(-a // b)"},
+        {"divmod", "a // b and a % b"},
+        {"sum", "a + b"},
+        {"all", "a and b"},
+        {"any", "a or b"},
+        {"fabs", "abs(a)"},
+        {"range", "a in range(1, 9)"},
+        {"float", "a / b"},
+        {"len", "a comparison of the text with each value"},
+    };
+    const char *last = strrchr(name, '.') != NULL ? strrchr(name, '.') + 1 : name;
+    const char *instead = NULL;
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
+        if (strcmp(functions[i].name, last) == 0)
+            instead = functions[i].instead;
+    return DT_PARSE_FAIL(
+        parser, parser->at,
+        "'%s' is no function of rules, which have min, max, abs and 'in range'%s%s", name,
+        instead != NULL ? "; write " : "", instead != NULL ? instead : "");
+}
+
+/* The character is of a word or joins words: '-', '.', and blanks beside them if they may be there. */
+static bool is_joint(const char *text, size_t at, bool blanks)
+{
+    static const char joints[] = "-.";
+    size_t before = at, after = at + strspn(text + at, " ");
+    if (text[at] != ' ' || !blanks)
+        return dt_parse_word(text + at) > 0 || (text[at] != '\0' && strchr(joints, text[at]));
+    while (before > 0 && text[before] == ' ')
+        before--;
+    return strchr(joints, text[before]) != NULL ||
+           (text[after] != '\0' && strchr(joints, text[after]) != NULL);
+}
+
+/* The words around *begin that '-' or '.' joins, without blanks, and where they begin. */
+static void joined_words(const char *text, bool blanks, size_t *begin, char name[64])
+{
+    size_t n = 0, at = *begin;
+    while (at > 0 && is_joint(text, at - 1, blanks))
+        at--;
+    *begin = at;
+    for (; n < 63 && is_joint(text, at, blanks); at++)
+        if (text[at] != ' ')
+            name[n++] = text[at];
+    name[n] = '\0';
+}
+
+/* A known name with a '-' or '.' that the word is a part of. */
+static const char *longer_name(const struct dt_parser *parser, const char *name)
+{
+    size_t n = strlen(name);
+    for (int i = 0; i < parser->name_count; i++) {
+        const char *known = parser->names[i], *at = strstr(known, name);
+        if (at != NULL && strlen(known) > n && (at == known || dt_parse_word(at - 1) == 0) &&
+            dt_parse_word(at) == n)
+            return known;
+    }
+    return NULL;
+}
+
+static bool is_joined(const char *name)
+{
+    return strpbrk(name, "-.") != NULL;
+}
+
 static dt_status unknown_name(struct dt_parser *parser, const char *text)
 {
-    char name[64], longer[64];
-    size_t start = parser->at, n = dt_parse_word(text), all = n;
-    while ((text[all] == '-' || text[all] == '.') && dt_parse_word(text + all + 1) > 0)
-        all += 1 + dt_parse_word(text + all + 1);
+    char name[64], longer[64], apart[64];
+    size_t start = parser->at, first = start, n = dt_parse_word(text);
     if (n >= sizeof name)
         return DT_PARSE_FAIL(parser, start, "a name of %zu bytes is too long", n);
     snprintf(name, sizeof name, "%.*s", (int)n, text);
-    snprintf(longer, sizeof longer, "%.*s", (int)(all < 63 ? all : 63), text);
+    joined_words(parser->expr->text, true, &first, apart);
+    first = start;
+    joined_words(parser->expr->text, false, &first, longer);
     for (int i = 0; i < parser->name_count; i++)
         for (int k = 0; k < parser->expr->categories[i].count; k++)
             if (parser->expr->categories[i].labels != NULL &&
@@ -161,13 +236,37 @@ static dt_status unknown_name(struct dt_parser *parser, const char *text)
                 return DT_PARSE_FAIL(parser, start,
                                      "unknown name '%s': a value of '%s' is written \"%s\"", name,
                                      parser->names[i], name);
-    if (text[n] == '(')
-        return DT_PARSE_FAIL(parser, start,
-                             "'%s' is no function of rules, which have min and max only", name);
+    const char *end = text + n;
+    while (*end == '.' && dt_parse_word(end + 1) > 0)
+        end += 1 + dt_parse_word(end + 1);
+    if (*end == '(') {
+        snprintf(name, sizeof name, "%.*s", (int)(end - text < 63 ? end - text : 63), text);
+        return unknown_function(parser, name);
+    }
     const char *near = near_name(parser, longer);
-    if (near != NULL && all > n)
-        return DT_PARSE_FAIL(parser, start, "unknown name '%s', did you mean '%s'?", longer, near);
-    near = near_name(parser, name);
+    if (near == NULL || !is_joined(longer)) {
+        near = near_name(parser, apart);
+        near = near != NULL && is_joined(near) ? near : near_name(parser, name);
+        near = near != NULL ? near : longer_name(parser, name);
+        near = near != NULL && strcmp(near, name) != 0
+                   ? near
+                   : NULL; /* that is known, what follows is not */
+    } else {
+        snprintf(name, sizeof name, "%s", longer);
+        start = first;
+    }
+    if (strstr(text, " for ") != NULL)
+        return DT_PARSE_FAIL(parser, start,
+                             "unknown name '%s': lists with 'for' are not read in rules; list the "
+                             "values, or write range(1, 9)",
+                             name);
+    if (near == NULL && is_joined(longer))
+        return DT_PARSE_FAIL(parser, start, "unknown name '%s', also in '%s'", name, longer);
+    if (near != NULL && is_joined(near))
+        return DT_PARSE_FAIL(parser, start,
+                             "unknown name '%s', did you mean '%s'? It is written so, without "
+                             "quotes; a '-' between blanks is a minus",
+                             name, near);
     if (near != NULL)
         return DT_PARSE_FAIL(parser, start, "unknown name '%s', did you mean '%s'?", name, near);
     return DT_PARSE_FAIL(parser, start, "unknown name '%s'", name);
@@ -199,11 +298,18 @@ static dt_status read_name(struct dt_parser *parser)
     find_names(parser, text, &name, &second);
     if (name < 0)
         return unknown_name(parser, text);
-    if (second >= 0 && text[strlen(parser->names[second])] == '-')
+    const char *rest = second >= 0 ? text + strlen(parser->names[second]) : "";
+    int subtracted = -1, other_name;
+    if (*rest == '-')
+        find_names(parser, rest + 1, &subtracted, &other_name);
+    if (subtracted >= 0 || (*rest == '-' && is_digit(rest[1])))
         return DT_PARSE_FAIL(parser, start,
                              "'%s' is a name and also '%s' less something: for the difference, put "
                              "blanks beside the '-'; the other meaning needs another name",
                              parser->names[name], parser->names[second]);
+    const char *after = text + strlen(parser->names[name]);
+    if (*after == '.' && is_letter(after[1]))
+        return unknown_name(parser, text);
     parser->at += strlen(parser->names[name]);
     expr->names.bits[name / 64] |= UINT64_C(1) << (name % 64);
     parser->last.name = name;

@@ -108,6 +108,17 @@ static void fill_defaults(const struct dt_space *space, int64_t values[])
         values[i] = space->axes[i].values[space->axes[i].fallback];
 }
 
+/* A value of a parameter that does not exist in the plan would be lost; another one than the default breaks a rule. */
+static dt_status check_existence(const struct dt_space *space, const bool named[],
+                                 const int64_t values[])
+{
+    for (int i = 0; i < space->axis_count; i++)
+        if (named[i] && !dt_value_shown(space, i, values))
+            return dt_fail(DT_EUSAGE, "%s does not exist in this plan: it exists only when %s",
+                           space->axes[i].name, space->axes[i].when);
+    return DT_OK;
+}
+
 dt_status dt_space_parse(const struct dt_space *space, const char *text, int64_t values[])
 {
     bool named[DT_AXES_MAX] = {false};
@@ -126,6 +137,7 @@ dt_status dt_space_parse(const struct dt_space *space, const char *text, int64_t
     DT_TRY(status);
     if (space->complete != NULL)
         space->complete(space->complete_context, space, named, read);
+    DT_TRY(check_existence(space, named, read));
     memcpy(values, read, (size_t)space->axis_count * sizeof read[0]);
     return DT_OK;
 }

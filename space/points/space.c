@@ -148,29 +148,83 @@ bool dt_rule_holds(const struct dt_space *space, const struct dt_rule *rule, con
     return dt_expr_eval(rule->expr, scope, &value) == DT_OK && value != 0;
 }
 
-/* Number of points of the full product that the rule alone removes, counted with a diagram of its own. */
-static int64_t removes(const struct dt_space *space, int rule)
+/* Number of points that the rules of the mask leave, counted with a diagram of its own; -1: not counted. */
+static int64_t left_by(const struct dt_space *space, const bool rules[])
 {
     /* One or two tenths of a second for all rules together. */
-    int64_t work = 100000000 / space->rule_count;
+    int64_t work = 100000000 / space->rule_count, left = -1;
     const struct dt_bound bound = {.work = work > 100000 ? work : 100000, .edges = 1000000};
     struct dt_diagram *diagram = NULL;
-    int64_t all = 1, left = -1;
     int order[DT_AXES_MAX];
-    bool *only = calloc((size_t)space->rule_count, sizeof *only);
-    for (int i = 0; i < space->axis_count; i++) {
+    for (int i = 0; i < space->axis_count; i++)
         order[i] = i;
+    if (dt_diagram_new(space, order, rules, &bound, &diagram) == DT_OK)
+        left = diagram->count;
+    dt_diagram_free(diagram);
+    return left;
+}
+
+/* Number of points of the full product that the rule alone removes. */
+static int64_t removes(const struct dt_space *space, int rule)
+{
+    int64_t all = 1, left = -1;
+    bool *only = calloc((size_t)space->rule_count, sizeof *only);
+    for (int i = 0; i < space->axis_count; i++)
         if (__builtin_mul_overflow(all, space->axes[i].count, &all))
             all = -1;
-    }
     if (only != NULL && all > 0) {
         only[rule] = true;
-        if (dt_diagram_new(space, order, only, &bound, &diagram) == DT_OK)
-            left = diagram->count;
+        left = left_by(space, only);
     }
-    dt_diagram_free(diagram);
     free(only);
     return left >= 0 ? all - left : -1;
+}
+
+/* Leaves out one rule after the other as long as no point is left; returns how many stay, 0: unknown. */
+static int find_conflict(const struct dt_space *space, bool rules[])
+{
+    int count = space->listed;
+    for (int i = 0; i < space->listed; i++)
+        rules[i] = true;
+    if (count == 0 || left_by(space, rules) != 0)
+        return 0;
+    for (int i = 0; i < space->listed; i++) {
+        rules[i] = false;
+        rules[i] = left_by(space, rules) != 0;
+        count -= !rules[i];
+    }
+    return count;
+}
+
+dt_status dt_space_none(const struct dt_space *space)
+{
+    struct dt_text text = {0};
+    int64_t values[DT_AXES_MAX];
+    struct dt_point point;
+    bool *rules = calloc((size_t)space->rule_count + 1, sizeof *rules);
+    int count = rules != NULL ? find_conflict(space, rules) : 0;
+    bool numbers = count == 0; /* those of the default plan say more */
+    const char *before = count == 1 ? ": the rule " : ": together these rules remove each: ";
+    for (int i = 0; count > 0 && i < space->listed; i++) {
+        const struct dt_rule *rule = &space->rules[i];
+        if (!rules[i])
+            continue;
+        numbers = numbers || rule->derived != 0;
+        dt_text_add(&text, "%s'%s'", before, rule->text);
+        if (strcmp(rule->text, rule->sentence) != 0)
+            dt_text_add(&text, count == 1 ? " removes each: %s" : " (%s)", rule->sentence);
+        else if (count == 1)
+            dt_text_add(&text, " removes each");
+        before = ", ";
+    }
+    if (numbers && dt_space_parse(space, "", values) == DT_OK &&
+        dt_space_locate(space, values, &point) < 0)
+        dt_text_add(&text, "; the default plan: %s", dt_message());
+    dt_status status = dt_fail(DT_EINFEASIBLE, "no feasible plan among %.0f%s",
+                               dt_space_cartesian(space), dt_text_at(&text));
+    dt_text_fini(&text);
+    free(rules);
+    return status;
 }
 
 struct dt_rule_info dt_space_rule(const struct dt_space *space, int rule)

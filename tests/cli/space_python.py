@@ -13,7 +13,7 @@ from dittune_test import Dittune
 t = Dittune()
 draw = random.Random(42)
 AXES = {"a": [0, 1, 2, 3], "b": [-3, 1, 4, 7], "c": [2, 5, 8], "x": [0.25, 0.1, 1.5, 3.0], "on": [False, True]}
-PLANS = [dict(zip(AXES, values)) for values in itertools.product(*AXES.values())]
+EXACT = {**AXES, "x": [0.25, 0.125, 1.5, 3.0]}  # outside of Python 2.5 // 0.1 is 25
 
 
 def value(depth, python):
@@ -23,7 +23,7 @@ def value(depth, python):
     if draw.random() < 0.1:
         return f"{draw.choice(['min', 'max'])}({value(depth - 1, python)}, {value(depth - 1, python)})"
     if draw.random() < 0.1:
-        return f"-{value(depth - 1, python)}"
+        return f"{draw.choice(['-', 'abs'])}({value(depth - 1, python)})"
     if draw.random() < 0.1:
         return f"({draw.choice('abc')} ** {draw.choice('0123')})"
     ops = ["+", "-", "*", "//"] + (["/", "%", "**"] if python else [])
@@ -41,6 +41,9 @@ def chain(python):
         text += f" {draw.choice(['<', '<=', '>', '>=', '==', '!='])} {value(1, python)}"
     if draw.random() < 0.1:
         text = f"{value(1, python)} {draw.choice(['in', 'not in'])} ({value(0, python)}, {value(0, python)},)"
+    elif draw.random() < 0.1:
+        bounds = draw.choice(["{}", "{}, {}", "{}, {}, 2", "{}, {}, 3"]).format(draw.choice(["4", "b", "a + 1"]), draw.choice(["9", "c", "b * 2"]))
+        text = f"{value(1, python)} {draw.choice(['in', 'not in'])} range({bounds})"
     return text
 
 
@@ -57,7 +60,7 @@ def rule(depth, python):
 def holds(code, plan):
     """As Python says; what cannot be computed does not hold."""
     try:
-        found = eval(code, {"min": min, "max": max}, plan)
+        found = eval(code, {"min": min, "max": max, "abs": abs, "range": range}, plan)
     except (ZeroDivisionError, OverflowError):
         return False
     return not isinstance(found, complex) and bool(found)
@@ -65,23 +68,24 @@ def holds(code, plan):
 
 def compare(python, rounds, rules):
     """Each rule alone removes as many plans as Python says, and all of a pair keep the same plans."""
-    bad = []
+    bad, axes = [], AXES if python else EXACT
+    plans = [dict(zip(axes, values)) for values in itertools.product(*axes.values())]
     for _ in range(rounds):
         texts = [rule(draw.choice([0, 1, 2]), python) for _ in range(rules)]
         codes = [compile(text, "rule", "eval") for text in texts]
-        file = t.write("random.json", {"parameters": AXES, "rules": [{"python": text} if python else text for text in texts]})
+        file = t.write("random.json", {"parameters": axes, "rules": [{"python": text} if python else text for text in texts]})
         done = t.tool("space", "--space", file, "--json")
         if "rules" not in (done.json or {}):
             bad.append((done, texts))
             continue
         for text, code, row in zip(texts, codes, done.json["rules"]):
-            kept = sum(holds(code, plan) for plan in PLANS)
-            if len(PLANS) - row["removes"] != kept:
-                bad.append((text, len(PLANS) - row["removes"], kept))
+            kept = sum(holds(code, plan) for plan in plans)
+            if len(plans) - row["removes"] != kept:
+                bad.append((text, len(plans) - row["removes"], kept))
         some = draw.sample(range(rules), 2)
-        both = t.write("both.json", {"parameters": AXES, "rules": [{"python": texts[i]} if python else texts[i] for i in some]})
+        both = t.write("both.json", {"parameters": axes, "rules": [{"python": texts[i]} if python else texts[i] for i in some]})
         found = t.tool("space", "--space", both, "--json").json["feasible"]
-        kept = sum(all(holds(codes[i], plan) for i in some) for plan in PLANS)
+        kept = sum(all(holds(codes[i], plan) for i in some) for plan in plans)
         if found != kept:
             bad.append(("both", [texts[i] for i in some], found, kept))
     t.check(f"{rounds * rules} random rules, python {python}, agree with Python's eval", not bad, bad[:3])
@@ -98,7 +102,7 @@ def lists():
     parameters = {"p": "[1, 2, 4] + list(range(8, 64+1, 8))", "q": "[2**i for i in range(0, 6)]", "r": "[16*i for i in range(1,9) if i % 2 == 1]",
                   "s": "list(range(9, 0, -2))", "u": "[0.5, 1.0, 1e-2]", "v": "(3, 1)", "w": "[1, 2] + [2, 3]", "n": "['a b', \"c\"]",
                   "o": "[True, False]", "k": "range(3)", "m": "[i//2 for i in [8, 4, 2]]", "l": "[ 7, ]"}
-    conditions = ["32 <= p * q <= 1024", "p % (q / 2) == 0 or s > 3", "not (r == 16 and k == 2)", "u * 2 < s ** 2 / 3", "n == 'c' or v == 3"]
+    conditions = ["32 <= p * q <= 1024", "p % (q / 2) == 0 or s > 3", "not (r == 16 and k == 2)", "u * 2 < s ** 2 / 3", "abs(p - r) in range(0, 200, 8)", "max([q, k]) in {2, 4, 8, 32}", "n == 'c' or v == 3"]
     done = t.tool("space", "--space", t.write("t1.json", t1(parameters, conditions)), "--json").json
     want = {name: sorted(set(eval(text)), key=lambda v: (str(type(v)), v)) for name, text in parameters.items()}
     for row in done["parameters"]:
@@ -114,7 +118,7 @@ def lists():
                  "[1, 2", "range(0, 4, 0)", "list(map(int, '12'))", "[1] * 4", "{1, 2}", "", "[j for i in range(3)]", "[range(3)]", "range(0.5)"):
         done = t.tool("space", "--space", t.write("t1.json", t1({"p": text}, [])))
         t.check(f"T1: {text!r} is refused", done.code == 2 and "parameter 'p'" in done.err and done.err.count("\n") == 1, done)
-    for text in ("p if p else 1", "p & 1 == 0", "len(p) > 1", "p < 2 && p > 0", "(lambda: 1)()", "p.bit_length() == 1", "p == 1; p", "[p] == [1]"):
+    for text in ("p if p else 1", "p & 1 == 0", "len(p) > 1", "sum([p, 1]) > 1", "p in range(0, 9, -1)", "p in range(0, 9, p)", "p in [i for i in range(3)]", "p in range(0.5)", "range(3) == p", "p < 2 && p > 0", "(lambda: 1)()", "p.bit_length() == 1", "p == 1; p", "[p] == [1]"):
         done = t.tool("space", "--space", t.write("t1.json", t1({"p": "[1, 2]"}, [text])))
         t.check(f"T1: the rule {text!r} is refused", done.code == 2 and "column" in done.err and done.err.count("\n") == 1, done)
 

@@ -165,9 +165,9 @@ static void test_mistakes_name_their_column(void **state)
          "rule '9223372036854775808', column 1: 9223372036854775808 is larger "
          "than the largest integer, 9223372036854775807"},
         {"a = 1", "rule 'a = 1', column 3: '=' is not read in rules; they have + - * / // % **, "
-                  "comparisons, in, && || !, min and max"},
+                  "comparisons, in, && || !, min, max, abs and range"},
         {"a & b", "rule 'a & b', column 3: '&' is not read in rules; they have + - * / // % **, "
-                  "comparisons, in, && || !, min and max"},
+                  "comparisons, in, && || !, min, max, abs and range"},
         {"a in ()", "rule 'a in ()', column 7: found ')' where a value is expected"},
         {"a in 1",
          "rule 'a in 1', column 6: found '1' where '(' and the values after 'in' is expected"},

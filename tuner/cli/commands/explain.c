@@ -89,43 +89,30 @@ static dt_status explain(const struct dt_options *options, const struct dt_targe
 
 /* ---- by an engine's file, where no worker can be asked */
 
-/* Degrees of a plan that another has not; those not named are 1. */
-static int degrees_beside(const json_t *plan, const json_t *other, bool unnamed)
+/* The value of a degree in a plan, 1 where it is not named. */
+static int64_t degree(const json_t *plan, const char *name)
 {
-    const char *name;
-    json_t *value;
-    int n = 0;
-    json_object_foreach((json_t *)plan, name, value)
-    {
-        const json_t *there = json_object_get(other, name);
-        if (!json_is_integer(value) || strcmp(name, "ranks") == 0 || (unnamed && there != NULL))
-            continue;
-        n += json_integer_value(value) != (there != NULL ? json_integer_value(there) : 1);
-    }
-    return n;
+    const json_t *value = json_object_get(plan, name);
+    return json_is_integer(value) && json_integer_value(value) > 0 ? json_integer_value(value) : 1;
 }
 
-static int64_t ranks_of(const json_t *plan)
-{
-    const char *name;
-    json_t *value;
-    int64_t ranks = 1;
-    if (json_is_integer(json_object_get(plan, "ranks")))
-        return json_integer_value(json_object_get(plan, "ranks"));
-    json_object_foreach((json_t *)plan, name, value)
-    {
-        ranks *=
-            json_is_integer(value) && json_integer_value(value) > 0 ? json_integer_value(value) : 1;
-    }
-    return ranks;
-}
-
-/* As many ranks first, then as few changes as can be. */
-static int64_t distance(const json_t *plan, const json_t *other)
+/* As many ranks first, then as few changes as can be. The integers of an engine's plan are its degrees. */
+static int64_t distance(const json_t *own, const json_t *plan)
 {
     enum { RANK = 64 };
-    return RANK * llabs(ranks_of(plan) - ranks_of(other)) + degrees_beside(plan, other, false) +
-           degrees_beside(other, plan, true);
+    const char *name;
+    json_t *value;
+    int64_t mine = 1, ranks = 1, changes = 0;
+    json_object_foreach((json_t *)plan, name, value)
+    {
+        if (!json_is_integer(value))
+            continue;
+        mine *= degree(own, name);
+        ranks *= degree(plan, name);
+        changes += degree(own, name) != degree(plan, name);
+    }
+    mine = json_object_get(own, "ranks") != NULL ? degree(own, "ranks") : mine;
+    return RANK * llabs(mine - ranks) + changes;
 }
 
 /* The engine's plans that are nearest, of equal ones in the order of its file. */
@@ -273,6 +260,25 @@ static dt_status print_by_file(const struct dt_options *options, struct by_file 
     return status;
 }
 
+/* A name that neither the engine nor a plan of dittune has is misspelt. */
+static dt_status check_names(const struct dt_options *options, const json_t *unexpressed)
+{
+    const char *known[DT_PARAMS + 1] = {NULL};
+    const json_t *row;
+    size_t i;
+    for (i = 0; i < DT_PARAMS; i++)
+        known[i] = dt_params[i].name;
+    json_array_foreach(unexpressed, i, row)
+    {
+        const char *name = dt_json_text_at(row, "name"), *near = dt_json_nearest(name, known);
+        if (near == NULL || strcmp(near, name) != 0)
+            return dt_fail(DT_EUSAGE, "no plan of %s has a parameter '%.80s'%s%s%s",
+                           options->worker.engine, name, near != NULL ? ", did you mean '" : "",
+                           near != NULL ? near : "", near != NULL ? "'?" : "");
+    }
+    return DT_OK;
+}
+
 static dt_status judge_by_file(const struct dt_options *options, const struct dt_export_own *own,
                                const char *words)
 {
@@ -293,6 +299,11 @@ static dt_status judge_by_file(const struct dt_options *options, const struct dt
         dt_text_add(&many, "it has %lld ranks, more than --devices %lld", (long long)processes,
                     (long long)options->job.devices);
         why = dt_text_at(&many);
+    }
+    if (status == DT_OK && check_names(options, export.unexpressed) < 0) {
+        dt_export_fini(&export);
+        dt_text_fini(&many);
+        return DT_EUSAGE;
     }
     struct by_file answer = {.own = own,
                              .words = words,

@@ -156,7 +156,7 @@ static dt_status print_file(const struct dt_options *options)
     DT_TRY(dt_space_read(options->space, &space));
     dt_status status = print(options, options->space, space);
     if (status == DT_OK && dt_space_count(space) == 0)
-        status = dt_fail(DT_EINFEASIBLE, "no feasible plan among %.0f", dt_space_cartesian(space));
+        status = dt_space_none(space);
     dt_space_free(space);
     return status;
 }
