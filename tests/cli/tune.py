@@ -47,16 +47,13 @@ def check_session(t):
     t.check("measures best, default, baseline and today's plan",
             all(o[k]["median_seconds"] > 0 for k in MEASURED), done)
     t.check("baseline is one rank", o["baseline"]["plan"]["ranks"] == 1, o["baseline"])
-    same, surely_faster = o["best"]["plan"] == o["default"]["plan"], o["gain"] and o["gain"]["interval"][0] > 1
+    same, surely_faster = o["best"]["plan"] == o["default"]["plan"], o["gain"] and (o["gain"]["interval"][0] or 0) > 1
     t.check("best differs from default only when the interval says faster",
             same or (o["verdict"] == "faster" and surely_faster), done)
-    t.check("final figures have as many visits as rounds", o["rounds"] >= 8 and
-            all(len(o[k]["samples_seconds"]) >= o["rounds"] for k in MEASURED), done)
-    t.check("the noise is that of the default's twin, and no gain is within it", gains_more_than_noise(o), done)
+    if done.code == 0:
+        check_decided(t, done)
     t.check("today's plan is measured and compared", o["against"]["plan"]["tile_q"] == 32 and
             all(o["against"]["samples_seconds"] != trial["samples_seconds"] for trial in o["trials"]), o["against"])
-    low, high = o["best"]["interval_seconds"]
-    t.check("median lies in its interval", low <= o["best"]["median_seconds"] <= high, o["best"])
     t.check("every plan was verified", all(trial["verified_error"] is not None and trial["verified_error"] <= 1e-5
                                            for trial in o["trials"] if trial["outcome"] == "ok"), o["trials"])
     plans = [json.dumps(trial["plan"], sort_keys=True) for trial in o["trials"]]
@@ -64,6 +61,16 @@ def check_session(t):
     t.check("the search says which it was, why, and what it believed", o["search"] == "auto" and o["known"] == [] and
             "plans" in o["search_reason"] and o["prior"] == "operations and bytes of each plan", done)
     return o
+
+
+def check_decided(t, done):
+    """A machine that is too noisy ends the comparison early."""
+    o = done.json
+    t.check("final figures have as many visits as rounds", o["rounds"] >= 8 and
+            all(len(o[k]["samples_seconds"]) >= o["rounds"] for k in MEASURED), done)
+    t.check("the noise is that of the default's twin, and no gain is within it", gains_more_than_noise(o), done)
+    low, high = o["best"]["interval_seconds"]
+    t.check("median lies in its interval", low <= o["best"]["median_seconds"] <= high, o["best"])
 
 
 def is_exact(done, plan, stale=False):
