@@ -31,6 +31,7 @@ static bool refuse(void)
 }
 
 #ifndef SANITIZED
+enum { STRIDE = 29 }; /* of the thin dose */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *memory, size_t size);
@@ -50,6 +51,7 @@ void *realloc(void *memory, size_t size)
     return refuse() ? NULL : __libc_realloc(memory, size);
 }
 #else
+enum { STRIDE = 71 };
 static void *reluctant(size_t size)
 {
     return refuse() ? NULL : malloc(size);
@@ -184,7 +186,7 @@ static void every_allocation(size_t question, int32_t tier)
     for (int ever = 0; ever < 2; ever++) {
         long n = 0;
         while (fail_at(n, ever == 1, question, &wanted))
-            n += dose_thin() ? 29 : n < 3000 ? 1 : 1 + n / 300;
+            n += dose_thin() ? STRIDE : n < 3000 ? 1 : 1 + n / 300;
         print_message("question %zu: %ld allocations\n", question, n);
         assert_true(n > 100);
     }

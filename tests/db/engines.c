@@ -9,6 +9,7 @@
 
 #include "db/engines/engines_int.h"
 #include "model/plan.h"
+#include "tests/lib/dose.h"
 
 #include <glob.h>
 #include <stdio.h>
@@ -207,7 +208,7 @@ static bool knows_degrees(const char *name, const int degrees[6])
     return knows;
 }
 
-/* Every plan of a small space is refused by a rule, or its process counts multiply to the ranks and are in the command. */
+/* A plan is refused by a rule, or its process counts multiply to the ranks and are in the command. */
 static int count_processes(const char *engine, const int degrees[6])
 {
     json_t *plan = make_plan(degrees), *facts = make_facts();
@@ -234,8 +235,10 @@ static int count_processes(const char *engine, const int degrees[6])
     return status == DT_OK;
 }
 
+/* Every plan of a small space; in the thin dose one in five, which has every value of each degree. */
 static void process_counts_multiply_to_the_ranks(void **state)
 {
+    const int step = dose_thin() ? 5 : 1;
     (void)state;
     EACH_FILE(file)
     {
@@ -243,12 +246,12 @@ static void process_counts_multiply_to_the_ranks(void **state)
         char name[128];
         int taken = 0;
         snprintf(name, sizeof name, "%s:%s", engine->name, engine->version);
-        for (int i = 0; i < 2 * 2 * 3 * 3 * 2 * 2; i++) {
+        for (int i = 0; i < 2 * 2 * 3 * 3 * 2 * 2; i += step) {
             const int degrees[6] = {1 + i % 2,      1 + i / 2 % 2,  1 + i / 4 % 3,
                                     1 + i / 12 % 3, 1 + i / 36 % 2, 1 + i / 72 % 2};
             taken += count_processes(name, degrees);
         }
-        assert_true(taken >= 3);
+        assert_true(taken >= (step == 1 ? 3 : 1));
         dt_engine_free(engine);
     }
 }

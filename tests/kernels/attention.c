@@ -111,7 +111,7 @@ static double attention_error(const struct dt_simd *simd, const struct shape *s)
             simd->attention(&op, unit / s->heads, unit % s->heads, first, scratch);
     for (int n = 0; n < s->sequences; n++)
         for (int h = 0; h < s->heads; h++)
-            for (int i = 0; i < s->queries; i++) {
+            for (int i = 0; i < s->queries; i += dose_thin() && s->queries > 40 ? 3 : 1) {
                 double error = row_error(simd->dtype, &op, n, h, i);
                 worst = error > worst || isnan(error) ? error : worst;
             }
@@ -160,7 +160,7 @@ static void attention_matches_float64(void **state)
             continue;
         print_message("%s\n", simd->name);
         check_tiles(simd);
-        for (int n = 1; n <= 70; n += 3) /* ragged ends of both sides */
+        for (int n = 1; n <= 70; n += dose_thin() ? 9 : 3) /* ragged ends of both sides */
             check_shape(simd, (struct shape){2, 2, 16, n, 71 - n, 32, 64});
         check_shape(simd, (struct shape){1, 1, 64, 1, 1, 32, 64});
     }

@@ -12,6 +12,7 @@
 #include "search/bayes/memory.h"
 #include "search/bayes/vote.h"
 #include "tests/lib/close.h"
+#include "tests/lib/dose.h"
 #include "tests/search/cloud.h"
 #include "tests/search/line.h"
 
@@ -260,19 +261,20 @@ static void a_bad_prior_loses_its_weight(void **state)
 {
     (void)state;
     struct dt_space *space = make_square();
+    const int seeds = dose_thin() ? 2 : 5;
     double cold = 0, good = 0, half = 0, bad = 0, random = 0;
-    for (uint64_t seed = 0; seed < 5; seed++) {
+    for (int seed = 0; seed < seeds; seed++) {
         struct table table = {.space = space};
         const struct dt_prior prior = {"table", believed, &table};
-        struct dt_search_opts opts = {.space = space, .seed = seed};
-        cold += regret("bayes", &opts) / 5;
-        random += regret("random", &opts) / 5;
+        struct dt_search_opts opts = {.space = space, .seed = (uint64_t)seed};
+        cold += regret("bayes", &opts) / seeds;
+        random += regret("random", &opts) / seeds;
         opts.prior = &prior;
-        half += regret("bayes", &opts) / 5;
+        half += regret("bayes", &opts) / seeds;
         table.kind = 1;
-        good += regret("bayes", &opts) / 5;
+        good += regret("bayes", &opts) / seeds;
         table.kind = -1;
-        bad += regret("bayes", &opts) / 5;
+        bad += regret("bayes", &opts) / seeds;
     }
     if (!(good < 1.05 && good < cold && half < cold && bad < random && cold < random))
         fail_msg("good %g, half %g, cold %g, bad %g, random %g", good, half, cold, bad, random);
@@ -315,7 +317,7 @@ static void expensive_trials_wait(void **state)
 {
     (void)state;
     int cheap = 0, dear = 0;
-    for (uint64_t seed = 1; seed <= 6; seed++) {
+    for (uint64_t seed = 1; seed <= (dose_thin() ? 3 : 6); seed++) {
         cheap += changes_of_ranks(0, seed);
         dear += changes_of_ranks(100000, seed);
     }

@@ -11,10 +11,9 @@
 #include "base/rng.h"
 #include "model/family.h"
 #include "space/dit/dit.h"
+#include "tests/lib/dose.h"
 
 #include <string.h>
-
-enum { PLANS = 3000 };
 
 static struct dt_workload network(bool guidance, enum dt_dtype dtype)
 {
@@ -78,6 +77,7 @@ static void change(const struct dt_space *space, enum dt_on on, const struct dt_
 
 static void compare(struct dt_workload workload, const struct dt_gpus *on)
 {
+    const int plans = dose_thin() ? 1000 : 3000;
     struct dt_limits here = limits;
     struct dt_space *space = NULL;
     struct dt_rng rng = dt_rng_at(7, "check");
@@ -87,7 +87,7 @@ static void compare(struct dt_workload workload, const struct dt_gpus *on)
     assert_int_equal(dt_dit_rules(&workload, &here, &space), DT_OK);
     assert_int_equal(dt_dit_baseline(space, &start), DT_OK);
     base = start;
-    for (int i = 0; i < PLANS; i++) {
+    for (int i = 0; i < plans; i++) {
         point = start;
         change(space, on != NULL ? DT_ON_GPU : DT_ON_CPU, &base, &rng, &point);
         struct dt_plan plan = dt_dit_plan(space, &point);
@@ -102,8 +102,8 @@ static void compare(struct dt_workload workload, const struct dt_gpus *on)
         answers[feasible]++;
         start = feasible ? point : start;
     }
-    assert_true(answers[0] > PLANS / 20);
-    assert_true(answers[1] > PLANS / 20);
+    assert_true(answers[0] > plans / 20);
+    assert_true(answers[1] > plans / 20);
     dt_space_free(space);
 }
 

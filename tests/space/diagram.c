@@ -18,10 +18,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AXES = 5, RULES = 4, SPACES = 1500 };
+enum { AXES = 5, RULES = 4 };
 
 static const char *const names[AXES] = {"a", "b", "c", "d", "e"};
 static const struct dt_bound plenty = {.work = 100000000, .edges = 1000000};
+
+/* This number of spaces, a sixth of it in the thin dose. */
+static int doses(int spaces)
+{
+    return dose_thin() ? spaces / 6 : spaces;
+}
 
 static int below(struct dt_rng *rng, int n)
 {
@@ -136,9 +142,10 @@ static int64_t check(const struct dt_space *space, const struct dt_diagram *diag
 static void random_rules_match_enumeration(void **state)
 {
     struct dt_rng rng = dt_rng_at(dose_seed("diagrams", 17), "diagrams");
+    const int spaces = doses(1500);
     int empty = 0, whole = 0;
     (void)state;
-    for (int i = 0; i < SPACES; i++) {
+    for (int i = 0; i < spaces; i++) {
         struct dt_space *space = draw(&rng);
         struct dt_diagram *diagram = NULL;
         bool rules[RULES];
@@ -166,8 +173,8 @@ static void random_rules_match_enumeration(void **state)
         }
         dt_space_free(space);
     }
-    assert_in_range(empty, SPACES / 20, SPACES * 3 / 4);
-    assert_in_range(whole, SPACES / 100, SPACES / 2);
+    assert_in_range(empty, spaces / 20, spaces * 3 / 4);
+    assert_in_range(whole, spaces / 100, spaces / 2);
 }
 
 /* Comparisons of sums and products with each other and with numbers, whose parts are bounded before they are known. */
@@ -175,9 +182,10 @@ static void bounded_parts_match_enumeration(void **state)
 {
     static const char *const compare[] = {"<", "<=", ">", ">=", "=="};
     struct dt_rng rng = dt_rng_at(dose_seed("parts", 19), "parts");
+    const int spaces = doses(1500);
     int empty = 0;
     (void)state;
-    for (int i = 0; i < 1500; i++) {
+    for (int i = 0; i < spaces; i++) {
         struct dt_space *space = NULL;
         struct dt_text text = {0};
         assert_int_equal(dt_space_new(&space), DT_OK);
@@ -200,7 +208,7 @@ static void bounded_parts_match_enumeration(void **state)
         dt_text_fini(&text);
         dt_space_free(space);
     }
-    assert_in_range(empty, 10, 700);
+    assert_in_range(empty, spaces / 150, spaces / 2);
 }
 
 struct set {
@@ -224,7 +232,7 @@ static void nearest_points_match_enumeration(void **state)
 {
     struct dt_rng rng = dt_rng_at(3, "near");
     (void)state;
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < doses(200); i++) {
         struct dt_space *space = draw(&rng);
         struct dt_point from = {{0}}, point = {{0}};
         struct set set = {.space = space, .from = &from};
@@ -257,7 +265,7 @@ static void exceeding_the_bound_is_an_error(void **state)
     struct dt_rng rng = dt_rng_at(5, "bounds");
     int given_up = 0;
     (void)state;
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < doses(200); i++) {
         struct dt_space *space = draw(&rng);
         int order[DT_AXES_MAX] = {0, 1, 2, 3, 4};
         assert_int_equal(dt_space_seal(space), DT_OK);
@@ -272,7 +280,7 @@ static void exceeding_the_bound_is_an_error(void **state)
         }
         dt_space_free(space);
     }
-    assert_in_range(given_up, 10, 300);
+    assert_in_range(given_up, doses(200) / 20, doses(200) * 3 / 2);
 }
 
 /* The beginning of points that no rule lets differ is one node, so 16 free axes cost 16 layers of one node each. */
