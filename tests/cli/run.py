@@ -96,7 +96,7 @@ def check_faults(t):
 
 def tune(t, fault):
     """The budget ends after so many looks at the clock, however long steps take here."""
-    return t.tool("--budget", "150s", "--devices", 2, "--model", SMALL, "--json",
+    return t.tool("--budget", "60s", "--devices", 2, "--model", SMALL, "--json",
                   env={"DITTUNE_FAULT": fault, "DITTUNE_CLOCK_LOOK": "100000000"})
 
 

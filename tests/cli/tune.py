@@ -11,12 +11,12 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import SOURCE, Dittune
 
-SMALL = SOURCE / "tests/cli/small.json"
+BUDGET = 120  # seconds
 MEASURED = ("best", "default", "baseline", "against")
 
 
 def small(t, command, *args):
-    return t.tool(*command.split(), "--model", SMALL, *args, "--json")
+    return t.tool(*command.split(), "--model", t.small, *args, "--json")
 
 
 def words(plan):
@@ -38,12 +38,12 @@ def gains_more_than_noise(o):
 
 
 def check_session(t):
-    done = small(t, "--budget 120s --seed 3 --devices 2", "--against", "ranks=1 tile_q=32 tile_kv=64")
+    done = small(t, f"--budget {BUDGET}s --seed 3 --devices 2", "--against", "ranks=1 tile_q=32 tile_kv=64")
     o = done.json
     if not t.check("a session decides, or says that the machine is too noisy", done.code == 0 or done.code == 6
                    and ("may hide in the noise" in done.err or "times as long in one set" in done.err), done):
         t.finish()
-    t.check("keeps its budget", within(120, o), o["elapsed_seconds"])
+    t.check("keeps its budget", within(BUDGET, o), o["elapsed_seconds"])
     t.check("measures best, default, baseline and today's plan",
             all(o[k]["median_seconds"] > 0 for k in MEASURED), done)
     t.check("baseline is one rank", o["baseline"]["plan"]["ranks"] == 1, o["baseline"])
@@ -89,7 +89,7 @@ def check_entry(t, tuned):
     check_front(t, entry, tuned)
     check_machines(t, machine, tuned["best"]["plan"])
     t.exits("lookup of another objective finds nothing", small(t, "lookup --objective cost"), 10)
-    done = small(t, "run", "--plan", words(tuned["best"]["plan"]))
+    done = small(t, "run", "--quick", "--plan", words(tuned["best"]["plan"]))
     t.check("the stored plan runs", done.code == 0 and done.json["plan"] == tuned["best"]["plan"], done)
 
 
@@ -133,7 +133,7 @@ def check_ways(t):
     done = small(t, "--budget 20s --devices 1 --size 64,128")
     t.check("several sizes share the budget", done.code in (0, 6) and len(done.json["results"]) == 2 and
             within(20, *done.json["results"]), done)
-    done = t.tool("--budget", "10s", "--devices", "1", "--model", SMALL)
+    done = t.tool("--budget", "10s", "--devices", "1", "--model", t.small)
     t.check("the table has best, default, baseline and the look-up", all("\n" + word in done.out for word in (
         "best ", "default ", "baseline ", "How sure", "Stored. Look it up: dittune lookup")), done)
     before = t.read("db/best.json")
@@ -145,7 +145,7 @@ def check_ways(t):
 def check_signal(t):
     """Many plans, and no end of the time: what ends this session is the signal."""
     t.environment["DITTUNE_CLOCK_LOOK"] = "1000"
-    session = t.start("--budget", "3h", "--model", SMALL, "--json", "--objective", "throughput",
+    session = t.start("--budget", "3h", "--model", t.small, "--json", "--objective", "throughput",
                       "--batch", "1,2,3,4,5,6,7,8")
     t.until(lambda: session.poll() is not None or "\ntrial 2" in t.read("err"))
     session.send_signal(signal.SIGINT)
@@ -155,6 +155,7 @@ def check_signal(t):
 
 
 test = Dittune(DITTUNE_CLOCK_LOOK="20000000")
+test.small = test.write("small.json", {**json.loads((SOURCE / "tests/cli/small.json").read_text(encoding="utf-8")), "depth": 1})
 check_entry(test, check_session(test))
 check_ways(test)
 check_signal(test)

@@ -16,6 +16,7 @@ MINIMAL = SOURCE / "examples" / "workers" / "minimal.py"
 SMALL_WORKER = f"""#!/usr/bin/env python3
 import json, os, subprocess, sys, threading
 network = json.load(open("{SOURCE}/examples/networks/tiny.json"))
+network.update(hidden=48, depth=1)
 small = dict(network=network, height=32, width=32, guidance=True, dtype="float32", seed=1, sampler_steps=50)
 worker = subprocess.Popen(["{BUILD}/dittune-worker"], stdin=subprocess.PIPE)
 def pass_on():

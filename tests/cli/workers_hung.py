@@ -36,7 +36,7 @@ def computes(t):
     assert text.count("ROWS = 64") == 1
     worker = t.write("long.py", text.replace("ROWS = 64", "ROWS = 640"))
     worker.chmod(0o755)
-    done = t.tool("tune", "--worker", worker, "--budget", "12s", "--json")
+    done = t.tool("tune", "--worker", worker, "--budget", "6s", "--json")
     trials = (done.json or {}).get("trials", [])
     t.check("plans that compute when their time ends do not hang", done.code == 6 and trials
             and {trial["outcome"] for trial in trials} == {"interrupted"}, done)

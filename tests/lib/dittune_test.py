@@ -27,6 +27,7 @@ import time
 BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/dev").resolve()
 SOURCE = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else pathlib.Path(__file__).parents[2]).resolve()
 FULL = os.environ.get("DITTUNE_DOSE", "short") == "full"
+THIN = os.environ.get("DITTUNE_DOSE", "short") == "thin"  # of test.sh: each kind of case once
 SKIPPED = 77
 MEMORY = "/dev/shm"  # stores and journals wait for their disk at every record
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 1 << 30:

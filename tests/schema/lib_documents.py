@@ -6,7 +6,7 @@ import copy
 import json
 import warnings
 
-from dittune_test import SOURCE, skip
+from dittune_test import SOURCE, THIN, skip
 
 warnings.simplefilter("ignore")
 try:
@@ -129,10 +129,10 @@ class Documents:
     def __init__(self, test, kind):
         self.test, self.kind, self.validator = test, kind, validator(kind)
         self.ways = [(path, value) for of, path, value in SPOILT if of == kind]
-        self.used = set()
+        self.used = {}  # number of a way: documents that were spoilt in it
 
     def conform(self, name, documents):
-        """All of them are accepted, each alone, and all of their spoilt copies refused."""
+        """All of them are accepted, each alone, and all of their spoilt copies refused; in the thin dose three of each way to spoil them."""
         wrong = [] if documents else ["there is no document"]
         for document in documents:
             errors = [f"{error.message[:200]} at {error.json_path}" for error in self.validator.iter_errors(document)]
@@ -142,9 +142,11 @@ class Documents:
     def spoilt(self, document):
         wrong = []
         for number, (path, value) in enumerate(self.ways):
+            if THIN and self.used.get(number, 0) >= 3:
+                continue
             copy_of_it = spoil(document, path, value)
             if copy_of_it is not None:
-                self.used.add(number)
+                self.used[number] = self.used.get(number, 0) + 1
                 if self.validator.is_valid(copy_of_it):
                     wrong.append(f"accepted with {path} = {json.dumps(value)}")
         return wrong

@@ -56,7 +56,7 @@ def sessions():
                              ("a session of a foreign worker", [*foreign, "--budget", "6s"], {})):
         done = t.tool("tune", *words, "--quiet", env=env)
         t.check(f"{name} finds a plan", done.code in (0, 6), done)
-    t.exits("a run", t.tool("run", *SMALL, "--raw", t.path / "raw.jsonl", "--quiet"), 0)
+    t.exits("a run", t.tool("run", *SMALL, "--quick", "--raw", t.path / "raw.jsonl", "--quiet"), 0)
     of["trial"].conform("journals of sessions", records(t.path.glob("db/runs/*.jsonl")))
     of["trial"].conform("samples of a run", records([t.path / "raw.jsonl"]))
     of["best"].conform("a store", stores())

@@ -18,7 +18,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import Dittune, FULL, log_of_processes
+from dittune_test import Dittune, FULL, THIN, log_of_processes
 
 USUAL_SEED = 1
 SEED = int(os.environ.get("TRUTH_SEED") or (random.SystemRandom().randrange(1, 1 << 31) if FULL else USUAL_SEED))
@@ -29,9 +29,9 @@ failed = 0
 known_short = 0
 
 
-def dose(short, full):
-    """Replicates: few in every run of the tests, those of field practice with DITTUNE_DOSE=full."""
-    return REPLICATES or (full if FULL else short)
+def dose(short, full, thin=None):
+    """Replicates: few in every run of the tests, `thin` or half of them in the thin one, those of field practice with DITTUNE_DOSE=full."""
+    return REPLICATES or (full if FULL else (thin or (short + 1) // 2) if THIN else short)
 
 
 def stream(name):

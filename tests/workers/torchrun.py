@@ -4,10 +4,11 @@
 wrong the outcome of the trial tells. No process stays."""
 import json
 import pathlib
+import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import SOURCE, Dittune
+from dittune_test import Done, SOURCE, Dittune
 
 EXAMPLE, PLANTED = SOURCE / "examples/workers/torchrun.py", SOURCE / "tests/workers/lib_torchrun.py"
 t = Dittune(clock="real")
@@ -22,7 +23,12 @@ def conforms():
 
 
 def tuned():
-    done = t.tool("tune", "--worker", PLANTED, "--devices", 2, "--budget", "40s", "--search", "exhaustive", "--json", env={"SEEN": SEEN})
+    """A session whose trials are all it is for: it is interrupted when each plan has had its own."""
+    t.environment["SEEN"] = str(SEEN)
+    session = t.start("tune", "--worker", PLANTED, "--devices", 2, "--budget", "40s", "--search", "exhaustive", "--json")
+    t.until(lambda: session.poll() is not None or "shoot-out" in t.read("err") or "final comparison" in t.read("err"))
+    session.send_signal(signal.SIGINT)
+    done = Done(session.args, session.wait(), t.read("out"), t.read("err"))
     trials = {(trial["plan"]["ranks"], trial["plan"]["messages"]): trial for trial in (done.json or {"trials": []})["trials"]
               if trial["outcome"] != "interrupted"}  # a second attempt of a plan that failed may come too late
 
