@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/replace.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,30 +16,45 @@ static dt_status cannot_write(const struct dt_replace *file)
     return dt_fail(DT_EIO, "cannot write %.300s: %s", file->path, strerror(errno));
 }
 
-static bool is_below(const char *path, const char *folder)
+/* The descriptor that a path names, whose place and whose end (>>) are its own; -1: none. */
+static int descriptor_of(const char *path)
 {
-    return strncmp(path, folder, strlen(folder)) == 0;
+    static const char *const named[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(path, named[i]) == 0)
+            return i;
+    for (int i = 0; i < 2; i++) {
+        size_t size = strlen(folders[i]);
+        if (strncmp(path, folders[i], size) == 0 && isdigit((unsigned char)path[size]))
+            return atoi(path + size);
+    }
+    return -1;
 }
 
-/* What cannot be replaced: a device, a pipe, a folder (which then cannot be opened). The links followed are those to descriptors. */
+/* What cannot be replaced: a device, a pipe, a folder (which then cannot be opened). */
 static bool is_written_to(const char *path)
 {
     struct stat info;
-    if (lstat(path, &info) != 0 || S_ISREG(info.st_mode))
-        return false;
-    return !S_ISLNK(info.st_mode) || is_below(path, "/dev/std") || is_below(path, "/dev/fd/") ||
-           is_below(path, "/proc/self/fd/");
+    return lstat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode);
+}
+
+/* O_NONBLOCK: a pipe that nobody reads. */
+static dt_status open_in_place(struct dt_replace *file)
+{
+    int descriptor = descriptor_of(file->path);
+    file->fd = descriptor >= 0 ? fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+                               : open(file->path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (file->fd < 0 || (descriptor < 0 && fcntl(file->fd, F_SETFL, 0) != 0))
+        return cannot_write(file);
+    return DT_OK;
 }
 
 dt_status dt_replace_open(const char *path, struct dt_replace *file)
 {
     *file = (struct dt_replace){.fd = -1, .path = path};
-    if (is_written_to(path)) { /* O_NONBLOCK: a pipe that nobody reads */
-        file->fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        if (file->fd < 0 || fcntl(file->fd, F_SETFL, 0) != 0)
-            return cannot_write(file);
-        return DT_OK;
-    }
+    if (descriptor_of(path) >= 0 || is_written_to(path))
+        return open_in_place(file);
     dt_text_add(&file->beside, "%s.tmp-%ld", path, (long)getpid());
     dt_status status = dt_text_status(&file->beside);
     if (status != DT_OK)

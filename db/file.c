@@ -245,10 +245,15 @@ dt_status dt_file_sync_directory(int fd, const char *path)
 
 dt_status dt_file_lock(int directory, const char *path, int64_t wait_ns, int *fd)
 {
-    /* flock needs no right to write, which another user's umask may have kept back */
-    int lock = dt_file_open(directory, "lock", O_RDONLY | O_CREAT, DT_FILE_MODE);
+    /* flock needs no right to write, which another user's umask may have kept back; O_NONBLOCK: a pipe */
+    int lock = dt_file_open(directory, "lock", O_RDONLY | O_CREAT | O_NONBLOCK, DT_FILE_MODE);
+    struct stat info;
     if (lock < 0)
         return dt_fail(DT_EIO, "cannot open %s/lock: %s", path, strerror(errno));
+    if (fstat(lock, &info) != 0 || !S_ISREG(info.st_mode)) {
+        close(lock);
+        return dt_fail(DT_EIO, "cannot lock %s/lock: it is not a regular file; remove it", path);
+    }
     int64_t end = dt_clock_ns() + wait_ns, pause = 500000;
     while (flock(lock, LOCK_EX | LOCK_NB) != 0) {
         dt_status status = DT_OK;

@@ -129,6 +129,16 @@ static dt_status check_best(int fd, const char *directory)
     return status;
 }
 
+/* That it can be locked at all; who holds it now will be done by the end of a session. */
+static dt_status check_lock(int fd, const char *directory)
+{
+    int lock = -1;
+    dt_status status = dt_file_lock(fd, directory, 0, &lock);
+    if (lock >= 0)
+        dt_file_unlock(lock);
+    return status == DT_ELOCK ? DT_OK : status;
+}
+
 dt_status dt_store_check(const char *directory)
 {
     struct dt_text text = {0};
@@ -139,6 +149,8 @@ dt_status dt_store_check(const char *directory)
     dt_status status = dt_file_write_temp(fd, directory, &text, temp);
     if (status == DT_OK)
         unlinkat(fd, temp, 0);
+    if (status == DT_OK)
+        status = check_lock(fd, directory);
     if (status == DT_OK)
         status = check_best(fd, directory);
     close(fd);

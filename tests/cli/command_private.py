@@ -5,6 +5,7 @@ a store's files are what the umask leaves, but for its secret."""
 import contextlib
 import os
 import pathlib
+import signal
 import stat
 import subprocess
 import sys
@@ -124,6 +125,19 @@ def failures():
     t.check("no file has it", not holding(), holding())
 
 
+def interrupted():
+    """After Ctrl-C the line to go on with has no text of the commands, however they were given."""
+    slow = t.write("slow.sh", f"#!/bin/sh\nsleep 0.1; echo took 0.1 s\necho >>{t.path}/ran\n")
+    slow.chmod(0o755)
+    running = t.start("tune", "--command", f"{slow} {{a}} {{b}} {TOKEN}", "--prepare", f"true {TOKEN}", f"--cleanup=true {TOKEN}", *HOW[2:], "--private", "--budget", "10m", "--db", t.path / "slow")
+    t.until(lambda: "trial 2" in t.read("err") or running.poll() is not None)
+    running.send_signal(signal.SIGINT)
+    code, text = running.wait(60), t.read("out") + t.read("err")
+    t.check("the line to go on with", code == 130 and "go on with: " in text and "--command ... " in text and "--cleanup=... " in text and TOKEN not in text, (code, text))
+    slow.unlink()
+    t.check("no file has it", not holding(), holding())
+
+
 def found():
     for more in ((), ("--private",)):
         done = tool("lookup", *HOW, *more, "--json")
@@ -158,6 +172,6 @@ def secrets():
     t.check("a dry run makes none", not (t.path / "third").exists(), done)
 
 
-for part in (stored, printed, failures, found, secrets):
+for part in (stored, printed, failures, interrupted, found, secrets):
     part()
 t.finish()

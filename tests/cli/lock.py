@@ -168,7 +168,30 @@ def folder_of_locks():
         t.exits("a pod with others goes on", t.tune(*BUDGET, "--no-wait", env=pods[1]), 0)
 
 
+def private_commands():
+    """Of a private session the commands are not shown to who waits for it."""
+    for words in (("--command", "srv TOKEN"), ("--server=srv TOKEN",), ("--prepare", "TOKEN"), ("--cleanup=TOKEN",)):
+        other = holder("tune", *words, "--private")
+        t.exits(f"not shown: {words[0]}", done := t.tune(*BUDGET, "--no-wait"), BUSY, f"dittune: pid {other.pid} (")
+        t.check("nor a part of it", "TOKEN" not in done.err and "srv" not in done.err, done.err)
+        end(other)
+
+
 def not_a_lock():
+    """What is no file, or a link, is not opened, waited for or written."""
+    os.mkfifo(t.path / "pipe")
+    (t.path / "link").symlink_to(t.path / "elsewhere")
+    for path in (t.path / "pipe", t.path / "link", "/dev/full"):
+        done = t.tune(*BUDGET, env={"DITTUNE_LOCK": path}, timeout=120)
+        t.check(f"{path} is warned of", done.code in (0, 6) and f"warning: cannot open the measuring lock {path} (" in done.err, done)
+    t.check("nothing was made through the link", not (t.path / "elsewhere").exists())
+    for kind, make in (("a pipe", os.mkfifo), ("a folder", os.mkdir), ("a link", lambda path: path.symlink_to(t.path / "elsewhere"))):
+        store = t.path / f"store of {kind}"
+        store.mkdir()
+        make(store / "lock")
+        done = t.tune(*BUDGET, "--db", store, timeout=120)
+        t.exits(f"a store whose lock is {kind} is refused before anything is measured", done, 74, err=f"{store}/lock")
+        t.check("and no trial was made", "trial 1" not in done.err and not list(store.glob("runs/*")), done.err)
     done = t.tune(*BUDGET, env={"DITTUNE_LOCK": t.path / "none" / "lock"})
     t.exits("a lock that cannot be opened is a warning", done, 0, err="warning: cannot open the measuring lock")
 
@@ -184,7 +207,7 @@ def busy_machine():
     t.check("an idle machine gives no warning", "want to run" not in t.tune(*BUDGET).err)
 
 
-for part in (made_for_everyone, no_wait, waits, wait_has_a_limit, strangers, folder_of_locks, interrupted, ends_with_the_controller, not_a_lock, busy_machine):
+for part in (made_for_everyone, no_wait, waits, wait_has_a_limit, strangers, folder_of_locks, private_commands, interrupted, ends_with_the_controller, not_a_lock, busy_machine):
     part()
 t.none_left()
 t.finish()

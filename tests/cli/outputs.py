@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import resource
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
@@ -53,6 +54,10 @@ for name, (words, how) in COMMANDS.items():
     path.unlink()
 t.exits("standard output by its name", done := t.tool("report", "--format", "md", "-o", "/dev/stdout"), 0)
 t.check("is written to", done.out.startswith("# "), done.out[:100])
+log = t.write("log", "the first line\n")
+with open(log, "ab") as appended:
+    subprocess.run([t.program(), "report", "--format", "md", "-o", "/dev/stdout"], env=t.environment, stdout=appended, stderr=subprocess.DEVNULL, check=True)
+t.check("behind what is there already (>>)", t.read("log").startswith("the first line\n# "), t.read("log")[:100])
 export = out / "export.json"
 export.write_text(OLD, encoding="ascii")
 t.exits("an export does not overwrite", t.tool("db", "export", export), 74, err="File exists")

@@ -84,15 +84,20 @@ static int holder(int fd)
     return found > 0 ? found : 0;
 }
 
-/* Empties the word that follows --command where --private is among the words, each of which ends with NUL. */
-static void hide_command(char words[], size_t size)
+/* Empties the commands among the words, each of which ends with NUL, where --private is there, or may be behind what was read. */
+static void hide_commands(char words[], size_t size)
 {
-    bool hidden = memmem(words, size, "\0--private", sizeof "\0--private") != NULL;
-    static const char option[] = "\0--command"; /* a word or = follows */
-    char *at = hidden ? memmem(words, size, option, sizeof option - 1) : NULL;
-    if (at != NULL)
-        for (at += sizeof option; at < words + size && *at != '\0'; at++)
-            *at = '.';
+    static const char *const options[] = {"--command", "--server", "--prepare", "--cleanup"};
+    if (size < WORDS_READ && memmem(words, size, "\0--private", sizeof "\0--private") == NULL)
+        return;
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        for (char *at = words; at < words + size; at += strlen(at) + 1) {
+            size_t name = strlen(options[i]);
+            if (strncmp(at, options[i], name) != 0 || (at[name] != '\0' && at[name] != '='))
+                continue;
+            for (at += name + 1; at < words + size && *at != '\0'; at++)
+                *at = '.';
+        }
 }
 
 /* "pid 4711 (dittune --budget 2h)" */
@@ -101,7 +106,7 @@ static void describe(int pid, struct dt_text *out)
     char path[64], words[WORDS_READ + 1] = "";
     snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
     size_t size = pid > 0 ? dt_read_head(path, words, sizeof words) : 0;
-    hide_command(words, size);
+    hide_commands(words, size);
     size = size < WORDS_MOST ? size : WORDS_MOST;
     if (pid == 0) {
         dt_text_add(out, "another process");

@@ -55,13 +55,17 @@ static dt_status report(const struct dt_options *options, const struct dt_sessio
     return dt_print_text(&text);
 }
 
-/* A word of the command line, without the text of a private command. */
-static const char *shown_word(const struct dt_options *options, const char *word)
+/* A word of the command line, without the text of a private command, which may follow "--command=". */
+static void add_word(const struct dt_options *options, const char *word, struct dt_text *out)
 {
-    const char *text = options->command.text;
-    if (!options->command.is_private || text < word || text > word + strlen(word))
-        return word;
-    return text == word ? "..." : "--command=...";
+    const struct dt_command_options *given = &options->command;
+    const char *const texts[] = {given->text, given->prepare, given->cleanup};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0] && given->is_private; i++)
+        if (texts[i] >= word && texts[i] <= word + strlen(word)) {
+            dt_text_add(out, "%.*s...", (int)(texts[i] - word), word);
+            return;
+        }
+    dt_quote(word, out);
 }
 
 /* The command as it was typed, with --resume. */
@@ -72,7 +76,7 @@ static void say_resume(const struct dt_options *options)
     int i = 0;
     for (; line[i] != NULL && strcmp(line[i], "--") != 0; i++) {
         dt_text_add(&text, i > 0 ? " " : "");
-        dt_quote(shown_word(options, line[i]), &text);
+        add_word(options, line[i], &text);
     }
     dt_text_add(&text, options->search.resume ? "" : " --resume");
     if (line[i] != NULL)
