@@ -95,6 +95,12 @@ def folders():
                             (f"{here}/run.sh {{a}} {{b}} --dtype 0.5 https://x.org/y", False), (f"{here}/run.sh {{a}} --b={{b}} --c=conf.json", True)]:
         job = lookup(*how(command)).json["key"]["job"]
         t.check(f"the folder counts in {command}: {folder}", ("folder" in job) == folder, job)
+    for prepare, folder in [("sync", False), (f"{here}/clear.sh", False), ("./clear.sh", True), ("sh -x clear.sh {a}", True)]:
+        job = lookup(*how(f"{here}/run.sh {{a}} {{b}}"), "--prepare", prepare).json["key"]["job"]
+        t.check(f"the folder counts in --prepare {prepare}: {folder}", ("folder" in job) == folder, job)
+    for command, folder in [(f"cd bench && {here}/run.sh {{a}} {{b}}", True), (f"cd {here} && {here}/run.sh {{a}} {{b}}", False), (f"/usr/bin/make -C bench A={{a}} {{b}}", True)]:
+        job = lookup(*how(command), "--shell").json["key"]["job"]
+        t.check(f"the folder counts in {command}: {folder}", ("folder" in job) == folder, job)
 
 
 def spaces():

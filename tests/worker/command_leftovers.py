@@ -2,9 +2,11 @@
 # ctest: ranks
 """Nothing of a command's run is there when the next one starts: ranks in process groups and sessions of their own, double forks,
 servers, what ignores SIGTERM; after a run that ends well, one that fails, and one that takes too long."""
+import contextlib
 import os
 import shutil
 import signal
+import subprocess
 import time
 
 from lib_command import PLAN, USUAL, Worker, prepared, program, t, warnings
@@ -28,6 +30,8 @@ def marked():
 # A process that runs until it is ended, and says when it is there.
 CODE = f'import time; open("{t.path}/there", "w"); time.sleep(600)'
 SLEEPER = program("sleeper", f"#!/bin/sh\nexec python3 -c '{CODE}' {MARK}\n")
+os.chmod(t.path, 0o777)  # another user's process writes there, too
+CGROUP = f"/sys/fs/cgroup/dittune-test-{os.getpid()}"
 # Starts it as an argument says, waits until it is there, and goes on as the second says.
 START = program("starts", f"""#!/bin/sh
 rm -f {t.path}/there
@@ -40,6 +44,26 @@ deaf) python3 -c 'import signal
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 {CODE}' {MARK} & ;;
 stopped) {SLEEPER} & stop=$! ;;
+closed) python3 -c 'import os
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.chdir("/")
+        os.closerange(0, 64)
+        os.execv("{SLEEPER}", ["{SLEEPER}"])
+os._exit(0)' ;;
+namespace) unshare --fork --pid --kill-child {SLEEPER} & ;;
+stranger) setsid setpriv --reuid 65534 --clear-groups python3 -c '{CODE}' {MARK} >/dev/null 2>&1 & ;;
+cgroup) {SLEEPER} & mkdir {CGROUP} && echo $! >{CGROUP}/cgroup.procs ;;
+hopping) python3 -c 'import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    open("{t.path}/there", "w")
+    end = time.monotonic() + 600
+    while time.monotonic() < end and os.fork() == 0:
+        time.sleep(0.0005)
+os._exit(0)' {MARK} ;;
 esac
 until [ -e {t.path}/there ]; do sleep 0.01; done
 [ -z "$stop" ] || kill -STOP $stop
@@ -64,6 +88,77 @@ def every_kind():
             t.check(f"{how}, ends {ends}: nothing is left when the answer comes", left == [], (left, answer))
             t.check(f"{how}, ends {ends}: the answer is that of the run", answer["op"] == ("prepared" if ends == "well" else "failed"), answer)
             worker.end()
+
+
+def daemons():
+    """What daemons, containers and launchers of other users do: all descriptors closed, a pid namespace, another uid, another control
+    group, a process whose pid changes each half millisecond."""
+    kinds = ["closed", "hopping"]
+    if os.geteuid() == 0 and shutil.which("setpriv"):
+        kinds.append("stranger")
+    if shutil.which("unshare") and subprocess.run(["unshare", "--fork", "--pid", "true"], stderr=subprocess.DEVNULL).returncode == 0:
+        kinds.append("namespace")
+    with contextlib.suppress(OSError):
+        os.mkdir(CGROUP)
+        os.rmdir(CGROUP)
+        kinds.append("cgroup")
+    for how in kinds:
+        answer = prepared(f"{START} {how} well {{ranks}} {{mode}}")
+        left = marked()
+        t.check(f"{how}: nothing is left, and it is told", left == [] and answer["op"] == "prepared" and "left processes behind" in str(warnings(answer)), (left, answer))
+    with contextlib.suppress(OSError):
+        os.rmdir(CGROUP)
+    many = program("many", f"""#!/usr/bin/env python3
+import os, socket, sys, time
+ours, theirs = socket.socketpair()
+for i in range(20):
+    if os.fork() == 0:
+        os.setsid()
+        if i == 19:
+            server = socket.create_server(("127.0.0.1", 0))
+        theirs.send(b"x")
+        time.sleep(600)
+for i in range(20):
+    ours.recv(1)
+print("took 0.5 s", flush=True)
+""")
+    answer = prepared(f"{many} {{ranks}} {{mode}} {MARK}")
+    t.check("the twentieth of those left listens", answer["op"] == "failed" and "listened on port" in answer["say"] and not marked(), answer)
+
+
+TORCHRUN = program("torchrun", f"""#!/usr/bin/env python3
+# As PyTorch's subprocess_handler: each rank is a session of its own, SIGTERM ends all and waits for them.
+import os, signal, subprocess, sys, time
+def end(*_):
+    for rank in ranks:
+        rank.terminate()
+    time.sleep(30)
+signal.signal(signal.SIGTERM, end)
+ranks = [subprocess.Popen([sys.executable, *sys.argv[3:]], env=dict(os.environ, RANK=str(i)), start_new_session=True) for i in range(int(sys.argv[2]))]
+for rank in ranks:
+    rank.wait()
+""")
+
+
+def torchrun():
+    """Its ranks, one of which ignores SIGTERM, hang: they end at --timeout, and are not there beside the runs of the next plan. A real
+    one where PyTorch is, and in any case one that starts its ranks as PyTorch does."""
+    rank = t.write("rank.py", f"""import os, signal, sys, time
+if os.environ["RANK"] == "1":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+open("{t.path}/rank" + os.environ["RANK"], "w")
+if sys.argv[1] == "2":
+    time.sleep(600)
+print("took 0.5 s", flush=True)
+""")
+    for launcher in (TORCHRUN, *filter(None, [shutil.which("torchrun")])):
+        worker = Worker(f"{launcher} --nproc-per-node 2 {rank} {{ranks}} {MARK} {{mode}}", *USUAL, "--timeout", "60" if launcher != TORCHRUN else "3")
+        answer = worker.prepare(ranks=2, mode="plain")
+        t.check(f"ranks that hang end at the time-out: {launcher}", answer["op"] == "failed" and "did not end within" in answer["say"] and not marked()
+                and all((t.path / f"rank{i}").exists() for i in (0, 1)), (marked(), answer))
+        answer = worker.prepare(ranks=1)
+        t.check(f"and the next plan has no company: {launcher}", answer["op"] == "prepared" and not marked() and not warnings(answer), (marked(), answer))
+        worker.end()
 
 
 def tells():
@@ -153,7 +248,7 @@ def a_signal():
     t.check("SIGTERM during a run", code == 143 and took < 6 and not marked(), (code, took, marked()))
 
 
-for part in (every_kind, tells, time_is_the_runs, says_goodbye, mpirun, the_controller_goes, a_signal):
+for part in (every_kind, daemons, torchrun, tells, time_is_the_runs, says_goodbye, mpirun, the_controller_goes, a_signal):
     part()
 for pid in marked():
     os.kill(pid, signal.SIGKILL)

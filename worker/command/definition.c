@@ -65,16 +65,26 @@ static bool is_relative(const char *path)
     return path[0] == '.' || strchr(path, '/') != NULL || has_suffix(path);
 }
 
-/* A command that names files by absolute paths alone means the same in every folder. */
-static bool needs_folder(const struct words *words)
+/* "cd WORD" and "-C WORD", as make and git have it. */
+static bool names_folder(const char *word)
 {
-    bool absolute = false, relative = false;
-    for (int i = 0; words->at[i] != NULL; i++) {
-        const char *path = path_of(words->at[i]);
-        absolute = absolute || path[0] == '/';
-        relative = relative || is_relative(path);
+    return strcmp(word, "cd") == 0 || strcmp(word, "-C") == 0;
+}
+
+/* A command that names files by absolute paths alone means the same in every folder. */
+static dt_status find_paths(const struct dt_command_line *command, bool *absolute, bool *relative)
+{
+    struct words words;
+    if (!read_words(command, &words))
+        return dt_fail(DT_ENOMEM, "out of memory");
+    for (int i = 0; words.at[i] != NULL; i++) {
+        const char *path = path_of(words.at[i]);
+        bool plain = i > 0 && names_folder(words.at[i - 1]) && strchr("/~-$", path[0]) == NULL;
+        *absolute = *absolute || path[0] == '/';
+        *relative = *relative || is_relative(path) || plain;
     }
-    return relative || !absolute;
+    free(words.text);
+    return DT_OK;
 }
 
 /* ---- the job */
@@ -119,15 +129,14 @@ static json_t *hash_of(const char *text)
     return json_string(hash);
 }
 
-static dt_status add_folder(const struct dt_command_line *command, json_t *job)
+static dt_status add_folder(const struct dt_definition *definition, json_t *job)
 {
-    struct words words;
     char folder[PATH_ROOM];
-    bool read = read_words(command, &words), needed = read && needs_folder(&words);
-    free(words.text);
-    if (!read)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    if (!needed)
+    bool absolute = false, relative = false, any = false;
+    DT_TRY(find_paths(definition->command, &absolute, &relative));
+    if (definition->prepare != NULL)
+        DT_TRY(find_paths(definition->prepare_line, &any, &relative));
+    if (absolute && !relative)
         return DT_OK;
     if (getcwd(folder, sizeof folder) == NULL)
         return dt_fail(DT_EIO, "cannot tell the current folder: %s", strerror(errno));
@@ -155,7 +164,7 @@ dt_status dt_definition_job(const struct dt_definition *definition, json_t **job
     if (status == DT_OK && failed)
         status = dt_fail(DT_ENOMEM, "out of memory");
     if (status == DT_OK)
-        status = add_folder(definition->command, made);
+        status = add_folder(definition, made);
     if (status == DT_OK)
         *job = made;
     else

@@ -16,6 +16,7 @@ struct dt_definition {
     const char *time, *unit; /* of --time and --unit; unit NULL: none */
     const char *limits;      /* "": none */
     const char *prepare;     /* of --prepare; NULL: none */
+    const struct dt_command_line *prepare_line;
 };
 
 /* DT_EUSAGE: it has a word that only a shell reads, and no shell. Its program may be absent, as on a host that only looks up. */

@@ -23,7 +23,7 @@
 #define TICK_NS     (2 * DT_NS_PER_SECOND / 1000)
 #define KILL_NS     (20 * DT_NS_PER_SECOND / 1000) /* between two KILLs of all */
 #define PATIENCE_NS (10 * DT_NS_PER_SECOND)
-#define WATCHED     64
+#define WATCHED     1024
 #define LONG_NS     (10 * DT_NS_PER_SECOND) /* a life so long that its start says little */
 
 void dt_leftovers_adopt(void)
@@ -147,15 +147,19 @@ dt_status dt_leftovers_find(const struct dt_leftovers_wait *wait, struct dt_prog
     }
     look(&watch);
     found->count = watch.below;
-    for (int i = 0, n = 0; i < watch.count && n < DT_LEFTOVERS_NAMED; i++) {
+    for (int i = 0, n = 0; i < watch.count; i++) {
         const struct watched *watched = &watch.at[i];
         if (!watched->there)
             continue;
-        struct dt_leftover *one = &found->named[n++];
-        *one = (struct dt_leftover){.pid = watched->proc.pid,
-                                    .port = dt_sockets_port(watched->proc.pid),
-                                    .cores = busy_cores(watched, now - began)};
-        memcpy(one->name, watched->proc.name, sizeof one->name);
+        struct dt_leftover one = {.pid = watched->proc.pid,
+                                  .port = dt_sockets_port(watched->proc.pid),
+                                  .cores = busy_cores(watched, now - began)};
+        memcpy(one.name, watched->proc.name, sizeof one.name);
+        bool harmful = one.port > 0 || one.cores > DT_LEFTOVERS_CORES;
+        if (n < DT_LEFTOVERS_NAMED)
+            found->named[n++] = one;
+        else if (harmful) /* the last name gives way */
+            found->named[n - 1] = one;
     }
     return DT_OK;
 }

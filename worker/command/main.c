@@ -134,7 +134,8 @@ static dt_status hello(struct worker *worker)
                                              runs->time,
                                              has_unit ? runs->timing.unit_text : NULL,
                                              dt_text_at(&limits),
-                                             worker->options.lines[DT_RUN_PREPARE]};
+                                             worker->options.lines[DT_RUN_PREPARE],
+                                             &runs->lines[DT_RUN_PREPARE]};
     json_t *job = NULL;
     dt_status status = dt_text_status(&limits);
     if (status == DT_OK)
