@@ -51,6 +51,8 @@ bare_root_make()
     debootstrap --variant=minbase "${options[@]}" "$suite" "$folder" "$mirror" "$script" || return
     bare_root_sources "$suite" >"$folder/etc/apt/sources.list"
     rm -f "$folder"/etc/apt/sources.list.d/*.sources
+    # A mirror's copy of a suite that changes daily may be weeks old.
+    echo 'Acquire::Check-Valid-Until "false";' >"$folder/etc/apt/apt.conf.d/00dated"
     [ ! -s /etc/resolv.conf ] || cp /etc/resolv.conf "$folder/etc/resolv.conf"
     [ ! -d /etc/apt/apt.conf.d ] || cp -n /etc/apt/apt.conf.d/*proxy* "$folder/etc/apt/apt.conf.d/" 2>/dev/null
     [ ! -s "${PIP_CERT:-}" ] || cp "$PIP_CERT" "$folder/etc/pip-certificates"

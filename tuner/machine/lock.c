@@ -279,9 +279,9 @@ static dt_status lock_devices(const char *folder, int64_t patience_ns,
                               void (*note)(const char *sentence), bool *waited)
 {
     char names[LOCKS_MOST][NAME_ROOM];
-    int count;
+    int count = 0;
     dt_status status = name_devices(names, &count);
-    for (int i = 0; i < count && status == DT_OK; i++) {
+    for (int i = 0; status == DT_OK && i < count; i++) {
         struct dt_text path = {0};
         dt_text_add(&path, "%s/dittune-%s.lock", folder, names[i]);
         status = take_lock(dt_text_at(&path), patience_ns, note, waited);
