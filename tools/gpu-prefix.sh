@@ -78,7 +78,8 @@ tar -czf "$prefix.tar.gz" --owner=0 --group=0 -C "$prefix" .
 
 kib() { du -sck --apparent-size --files0-from=- | tail -n 1 | cut -f1; }
 size=$(printf '%s\0' "$prefix.tar.gz" | kib)
-tree=$(git ls-files -co --exclude-standard -z 2>/dev/null | kib)
+listed() { git ls-files -co --exclude-standard -z 2>/dev/null || find . -path ./build -prune -o -path ./.git -prune -o -type f -print0; }
+tree=$(listed | kib)
 brought=0
 [ -z "$wheels" ] || brought=$(printf '%s\0' "$wheels" | kib)
 sum=$((size + tree + brought))

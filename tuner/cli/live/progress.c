@@ -220,7 +220,7 @@ void dt_progress_end(struct dt_progress *progress)
     if (progress->live)
         dt_screen_close();
     if (dt_group_watch.context == progress)
-        dt_group_watch = (struct dt_group_watch){NULL};
+        dt_group_watch = (struct dt_group_watch){.tick = NULL};
 }
 
 static void begins(void *context, const struct dt_point *point)
