@@ -48,7 +48,7 @@ bool dt_decimal_read(const char *text, struct dt_decimal *decimal, size_t *size)
     for (; digits > 0 && value % 10 == 0; digits--)
         value /= 10;
     *size = (size_t)(at - text);
-    *decimal = (struct dt_decimal){.value = *text == '-' ? -value : value,
+    *decimal = (struct dt_decimal){.value = fits && *text == '-' ? -value : value,
                                    .digits = value == 0 ? 0 : digits};
     return fits && digits <= DT_DIGITS_MAX;
 }

@@ -197,6 +197,13 @@ static void decimals_are_exact(void **state)
         assert_string_equal(dt_text_at(&text), numbers[i].written);
         dt_text_fini(&text);
     }
+    static const char *const too_large[] = {"9223372036854775808", "-9223372036854775808",
+                                            "-922337203685477580.8e1", "0.0000000000001"};
+    for (size_t i = 0; i < sizeof too_large / sizeof too_large[0]; i++) {
+        struct dt_decimal decimal;
+        size_t size;
+        assert_false(dt_decimal_read(too_large[i], &decimal, &size));
+    }
 }
 
 int main(void)
