@@ -2,6 +2,8 @@
 # ctest:
 """dittune-worker-command: words and placeholders, the time by each --time, what a command does wrong, and a whole session."""
 import json
+import re
+import shlex
 
 from lib_command import PLAN, SPACE, USUAL, WORKER, Worker, prepared, program, t
 
@@ -421,6 +423,28 @@ def alike():
     t.check("and the default is no decided answer", done.code == 10, done)
 
 
+def hostile():
+    """A program whose name and output have what a terminal obeys, in a folder of such a name: nothing that is printed has it, and the
+    line of the look-up, pasted, runs that very program."""
+    evil = "x\x1b[2J\u202e\u2066y"
+    hidden = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+    folder = t.path / f"{evil}\n z"
+    folder.mkdir()
+    engine = program(f"{folder.name}/{evil}", "#!/bin/sh\n[ $1 = 4 ] && { printf '\\033[2Jdead\\342\\200\\256' >&2; exit 3; }\necho took 0.0$1 s\n")
+    space = t.write(f"{folder.name}/{evil}.json", {"parameters": {"a": [2, 1, 4]}})
+    asked = ("--command", f"{shlex.quote(str(engine))} {{a}}", "--space", space, "--time", "regex:took ([0-9.]+)")
+    db = ("--db", folder / "db")
+    for words in (("tune", *asked, "--devices", "1", "--budget", "60s"), ("lookup", *asked), ("lookup", *asked, "--json"), ("lookup", *asked, "--format", "argv"), ("db", "show"),
+                  ("db", "verify"), ("history",), ("why",), ("report", "--format", "md"), ("report", "-o", folder / "page.html"), ("check", *asked, "--dry-run")):
+        done = t.tool(*words, *db, cwd=folder)
+        found = hidden.search(done.out + done.err)
+        t.check(f"{words[0]} {words[-1] if words[-1] in ('--json', 'argv', 'show') else ''}: nothing that a terminal obeys", done.code == 0 and not found, (found, done))
+    line = t.tool("lookup", *asked, "--format", "argv", *db, cwd=folder).out
+    t.check("the command, pasted, is the program", t.run("sh", "-c", line).out == "took 0.01 s\n", line)
+    done = t.tool("tune", "--command", f"./{evil} {{a}}", *asked[2:], "--budget", "1s", "--db", folder / "db2")
+    t.check("nor has the sentence of a program that is not there", done.code != 0 and not hidden.search(done.out + done.err) and "cannot be run" in done.err, done)
+
+
 def kinds():
     """Decimals and truths are written as such, and an empty text is no word."""
     seen = t.path / "kinds"
@@ -461,7 +485,7 @@ def conditional():
     t.check("where it always exists, it is another question", done.code == 10 and "tile existed when mode == 'fused', and exists always" in done.out + done.err, done)
 
 
-for part in (words, switches, kinds, times, too_long, bars, files, metrics, refused, fails, ends, session, largest, alike, conditional):
+for part in (words, switches, kinds, times, too_long, bars, files, metrics, refused, fails, ends, session, largest, alike, conditional, hostile):
     part()
 t.none_left()
 t.finish()

@@ -2,6 +2,7 @@
 # ctest: ranks
 """--server: started once a plan on a free port, asked request by request, ended with all its ranks; how a start, a request and an answer
 go wrong; files and addresses that are refused."""
+import contextlib
 import json
 import os
 import pathlib
@@ -233,6 +234,43 @@ with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as server:
     t.check("and the server serves on", worker.end() == 0 and not servers())
 
 
+def endless():
+    """Answers without an end: drop by drop, in a flood, before the answer and behind its head. Each ends at --timeout, and the server
+    with it; and a server that listens on IPv6 alone."""
+    ok = "HTTP/1.1 200 OK\\r\\n"
+    bodies = {"one byte now and then": (f"{ok}\\r\\n", "x", 0.02), "a head, byte by byte": ("", "x", 0.02), "a body without end": (f"{ok}\\r\\n", "x" * 65536, 0),
+              "chunks without end": (f"{ok}Transfer-Encoding: chunked\\r\\n\\r\\n", "1\\r\\nx\\r\\n" * 1000, 0), "interim answers": ("", "HTTP/1.1 100 Continue\\r\\n\\r\\n" * 1000, 0),
+              "another protocol": ("HTTP/1.1 101 Switching Protocols\\r\\n\\r\\n", "", 0.02)}
+    text = """import contextlib, socket, sys, time
+address = sys.argv[2]
+with socket.create_server((address, int(sys.argv[1])), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as server:
+    while True:
+        connection = server.accept()[0]
+        health = connection.recv(65536).startswith(b"GET /health ")
+        with contextlib.suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\\r\\n\\r\\n" if health or PAUSE is None else b"HEAD")
+            while not health and PAUSE is not None:
+                connection.sendall(b"PART")
+                time.sleep(PAUSE)
+        connection.close()
+"""
+    for name, (head, part, pause) in bodies.items():
+        program = t.write("endless.py", text.replace("HEAD", head).replace("PART", part).replace("PAUSE", str(pause)))
+        worker = Worker("", "--timeout", "0.5", command=f"{sys.executable} {program} {{port}} 127.0.0.1 {{ranks}}")
+        answer = worker.prepare()
+        t.check(f"an answer that does not end: {name}", answer["op"] == "failed" and answer["kind"] == "hung" and "within 0.5 s (--timeout)" in answer["say"], answer)
+        left = [line for _, line in t.processes() if "endless.py" in line and not line.startswith(str(WORKER))]
+        t.check("and nothing is left", worker.end() == 0 and not left, left)
+    with contextlib.suppress(OSError):
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        program = t.write("six.py", text.replace("PAUSE", "None"))
+        ask = t.write("six.http", "POST http://[::1]:{port}/x\n\n{}")
+        worker = Worker("", "--ready", "http://[::1]:{port}/health", "--request", ask, command=f"{sys.executable} {program} {{port}} ::1 {{ranks}}")
+        answer = worker.prepare()
+        t.check("a server on IPv6 alone", answer["op"] == "prepared" and worker.run()["op"] == "samples", answer)
+        worker.end()
+
+
 def echo(text, *more):
     """The request that the server gets of a file, and the hash of the file."""
     path = t.path / "echo.http"
@@ -311,7 +349,7 @@ def refused():
 
 
 only = sys.argv[3:]
-for part in [part for part in (once_a_plan, wall, ends, fails, ports, shapes, requests, refused) if not only or part.__name__ in only]:
+for part in [part for part in (once_a_plan, wall, ends, fails, ports, shapes, endless, requests, refused) if not only or part.__name__ in only]:
     began = time.monotonic()
     part()
     print(f"-- {part.__name__}: {time.monotonic() - began:.1f} s", flush=True)
