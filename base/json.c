@@ -175,6 +175,11 @@ bool dt_json_has(const json_t *object, const char *key)
     return json_object_get(object, key) != NULL;
 }
 
+json_int_t dt_json_integer_at(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
 const char *dt_json_text_at(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));

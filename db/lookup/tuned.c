@@ -19,10 +19,11 @@ static const struct trait {
     const char *name;
     enum place place;
 } traits[] = {
-    {"model", OF_JOB}, {"revision", OF_JOB},  {"size", OF_JOB},    {"frames", OF_JOB},
-    {"steps", OF_JOB}, {"guidance", OF_JOB},  {"batch", OF_JOB},   {"dtype", OF_HARD},
-    {"mode", OF_HARD}, {"objective", OF_KEY}, {"command", OF_JOB}, {"time", OF_JOB},
-    {"unit", OF_JOB},  {"limits", OF_JOB},    {"shell", OF_JOB},   {"folder", OF_JOB},
+    {"model", OF_JOB},  {"revision", OF_JOB},  {"size", OF_JOB},    {"frames", OF_JOB},
+    {"steps", OF_JOB},  {"guidance", OF_JOB},  {"batch", OF_JOB},   {"dtype", OF_HARD},
+    {"mode", OF_HARD},  {"objective", OF_KEY}, {"command", OF_JOB}, {"time", OF_JOB},
+    {"unit", OF_JOB},   {"limits", OF_JOB},    {"shell", OF_JOB},   {"prepare", OF_JOB},
+    {"folder", OF_JOB},
 };
 enum { TRAITS = sizeof traits / sizeof traits[0] };
 

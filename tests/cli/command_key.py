@@ -64,6 +64,7 @@ def measured():
     is_other("an expression that is spelt otherwise, as no one can tell that it means the same",
              lookup(*how(time="regex:prefill ([.0-9]+) s")), "time '")
     is_other("another unit", lookup(*how(COMMAND, PREFILL, "--unit", "ms")), "unit 's' instead of 'ms'")
+    is_other("something before each run", lookup(*how(COMMAND, PREFILL, "--prepare", "echo  {a}")), "prepare none instead of 'echo  {a}'")
     is_other("in a shell", lookup(*how(COMMAND, PREFILL, "--shell")), "shell none instead of 1")
     is_other("another word", lookup(*how("./run.sh {a} {b} more")), "no plan is stored in")
     is_other("another order of the words", lookup(*how("./run.sh {b} {a}")), "no plan is stored in")
@@ -188,8 +189,11 @@ def shown():
         odd["key"]["job"].pop("shell", None)
         odd["space"]["parameters"][1]["values"] = ["y", "z"]
         if shell:
-            odd["key"]["job"].update(shell=1, command="printf '%s|' {a} {b}\" it's {{}}\" \"$F\"")
+            odd["key"]["job"].update(prepare="echo $x", shell=1, command="printf '%s|' {a} {b}\" it's {{}}\" \"$F\"")
         put(odd)
+        if shell:
+            found = t.tool("db", "show")
+            t.check("db show has the text of --prepare", " --prepare 'echo $x'" in found.out, found)
         done = t.tool("lookup", "--engine", "command", "--devices", "2", "--format", "argv", cwd=here)
         words = shlex.split(done.out)
         ran = t.run("sh", "-c", done.out, cwd=here)

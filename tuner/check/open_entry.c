@@ -28,11 +28,6 @@ static bool is_command(const json_t *key)
     return strcmp(dt_json_text_at(key, "worker"), "command") == 0;
 }
 
-static json_int_t integer_of(const json_t *object, const char *name)
-{
-    return json_integer_value(json_object_get(object, name));
-}
-
 /* Sets the reason why the entry cannot be measured. */
 static dt_status leave(struct dt_check_entry *entry, enum dt_check_verdict verdict, const char *why)
 {
@@ -83,7 +78,7 @@ static bool kept_network(const struct dt_check_entry *entry, struct dt_network *
 /* A field of a job; 0: not there, or impossible. */
 static int count_of(const json_t *job, const char *name)
 {
-    json_int_t value = integer_of(job, name);
+    json_int_t value = dt_json_integer_at(job, name);
     return value > 0 && value <= INT_MAX ? (int)value : 0;
 }
 
@@ -93,7 +88,7 @@ static dt_status set_network(const struct dt_check_entry *entry, struct dt_job *
     const json_t *key = key_of(entry);
     job->worker = (struct dt_program){NULL, NULL};
     job->has_dtype = true;
-    job->size = pixels(integer_of(key, "height"));
+    job->size = pixels(dt_json_integer_at(key, "height"));
     DT_TRY(dt_dtype_find("the entry's dtype", dt_json_text_at(key, "dtype"), &job->dtype));
     if (!kept_network(entry, &job->network) && preset(dt_json_text_at(key, "model")))
         DT_TRY(dt_network_load(dt_json_text_at(key, "model"), &job->network));
@@ -129,10 +124,10 @@ static bool of_hosts(const struct dt_check_entry *entry)
 static bool oversubscribed(const struct dt_stored_entry *stored)
 {
     const json_t *hard = stored->fingerprint.hard, *gpus = json_object_get(hard, "gpus");
-    json_int_t slots = json_object_get(hard, "hosts") != NULL ? integer_of(hard, "slots")
+    json_int_t slots = json_object_get(hard, "hosts") != NULL ? dt_json_integer_at(hard, "slots")
                        : gpus != NULL                         ? json_integer_value(gpus)
                                                               : dt_host_cores();
-    return integer_of(stored->plan, "ranks") > slots;
+    return dt_json_integer_at(stored->plan, "ranks") > slots;
 }
 
 /* A private entry is compared by the store's secret, whether --private was given or not. */
@@ -151,7 +146,7 @@ static dt_status make_job(struct dt_check_entry *entry)
     const json_t *key = key_of(entry), *batches = json_object_get(key, "batch");
     const struct dt_stored_entry *stored = &entry->item->entry;
     struct dt_job job = entry->opts->job;
-    json_int_t devices = integer_of(key, "devices");
+    json_int_t devices = dt_json_integer_at(key, "devices");
     job.plan = job.weights = job.input = NULL;
     job.seed = 1;
     job.batches = (struct dt_ints){0};
@@ -162,9 +157,9 @@ static dt_status make_job(struct dt_check_entry *entry)
     if (!of_hosts(entry))
         job.more.hosts = NULL;
     job.more.nccl = true; /* for plans that --tune-nccl found */
-    job.more.lossy = integer_of(key, "lossy") != 0;
-    job.max_bytes = integer_of(key, "max_bytes");
-    job.max_latency_ns = integer_of(key, "max_latency_ns");
+    job.more.lossy = dt_json_integer_at(key, "lossy") != 0;
+    job.max_bytes = dt_json_integer_at(key, "max_bytes");
+    job.max_latency_ns = dt_json_integer_at(key, "max_latency_ns");
     for (size_t i = 0; i < json_array_size(batches) && i < DT_LIST_MAX; i++)
         job.batches.values[job.batches.count++] =
             (int)json_integer_value(json_array_get(batches, i));
@@ -273,7 +268,8 @@ static dt_status other_hosts(struct dt_check_entry *entry)
         snprintf(given, sizeof given, "and those named now are %d with %d", hosts->count,
                  dt_hosts_slots(hosts));
     snprintf(why, sizeof why, "it was measured on %lld hosts with %lld slots, %s",
-             (long long)integer_of(hard, "hosts"), (long long)integer_of(hard, "slots"), given);
+             (long long)dt_json_integer_at(hard, "hosts"),
+             (long long)dt_json_integer_at(hard, "slots"), given);
     return leave(entry, DT_CHECK_NOT_CHECKED, why);
 }
 
@@ -281,8 +277,9 @@ static bool same_hosts(const struct dt_check_entry *entry)
 {
     const json_t *hard = entry->item->entry.fingerprint.hard;
     const struct dt_hosts *hosts = entry->opts->job.more.hosts;
-    return !of_hosts(entry) || (hosts != NULL && hosts->count == integer_of(hard, "hosts") &&
-                                dt_hosts_slots(hosts) == integer_of(hard, "slots"));
+    return !of_hosts(entry) ||
+           (hosts != NULL && hosts->count == dt_json_integer_at(hard, "hosts") &&
+            dt_hosts_slots(hosts) == dt_json_integer_at(hard, "slots"));
 }
 
 static dt_status make_target(struct dt_check_entry *entry)
@@ -292,7 +289,7 @@ static dt_status make_target(struct dt_check_entry *entry)
     if (foreign && entry->opts->job.worker.path == NULL &&
         !dt_tuned_by(entry->opts->directory, &entry->item->entry, &entry->tuned_by))
         return no_worker(entry);
-    if (!foreign && integer_of(key, "height") != integer_of(key, "width"))
+    if (!foreign && dt_json_integer_at(key, "height") != dt_json_integer_at(key, "width"))
         return leave(entry, DT_CHECK_NOT_CHECKED, "it is not of a square image");
     if (!same_hosts(entry))
         return other_hosts(entry);
@@ -459,7 +456,7 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
     const json_t *key = key_of(entry);
     bool foreign = json_object_get(key, "worker") != NULL;
     const char *name = foreign ? worker_of(entry) : model_of(entry);
-    bool square = foreign || integer_of(key, "height") == integer_of(key, "width");
+    bool square = foreign || dt_json_integer_at(key, "height") == dt_json_integer_at(key, "width");
     if (name == NULL || !square || make_job(entry) < 0 || entry->job.wanted.secret != NULL)
         return;
     dt_text_add(out, "dittune");

@@ -25,11 +25,6 @@ struct selection {
     bool failed; /* out of memory */
 };
 
-static json_int_t integer_of(const json_t *object, const char *name)
-{
-    return json_integer_value(json_object_get(object, name));
-}
-
 /* The job says more than the worker's workload. */
 static void add_work(const json_t *key, struct dt_text *out)
 {
@@ -58,19 +53,19 @@ void dt_check_title(const json_t *key, char title[], size_t room)
         add_work(key, &text);
     else
         dt_text_add(&text, "%s, %.0f x %.0f px, %s", dt_json_text_at(key, "model"),
-                    (double)integer_of(key, "width") * DT_LATENT_PIXELS,
-                    (double)integer_of(key, "height") * DT_LATENT_PIXELS,
+                    (double)dt_json_integer_at(key, "width") * DT_LATENT_PIXELS,
+                    (double)dt_json_integer_at(key, "height") * DT_LATENT_PIXELS,
                     dt_json_text_at(key, "dtype"));
     for (size_t i = 0; i < json_array_size(batches); i++)
         dt_text_add(&text, "%s%lld", i == 0 ? ", batch " : ",",
                     (long long)json_integer_value(json_array_get(batches, i)));
-    dt_text_add(&text, ", %lld devices, %s", (long long)integer_of(key, "devices"),
+    dt_text_add(&text, ", %lld devices, %s", (long long)dt_json_integer_at(key, "devices"),
                 dt_json_text_at(key, "objective"));
-    if (integer_of(key, "max_bytes") > 0)
-        dt_text_add(&text, ", at most %lld bytes", (long long)integer_of(key, "max_bytes"));
-    if (integer_of(key, "max_latency_ns") > 0)
+    if (dt_json_integer_at(key, "max_bytes") > 0)
+        dt_text_add(&text, ", at most %lld bytes", (long long)dt_json_integer_at(key, "max_bytes"));
+    if (dt_json_integer_at(key, "max_latency_ns") > 0)
         dt_text_add(&text, ", at most %s",
-                    dt_figure_of((double)integer_of(key, "max_latency_ns") * 1e-9).text);
+                    dt_figure_of((double)dt_json_integer_at(key, "max_latency_ns") * 1e-9).text);
     snprintf(title, room, "%.*s", (int)room - 1, dt_text_at(&text));
     dt_text_clean(title);
     dt_text_fini(&text);
@@ -146,7 +141,7 @@ static void note_check(const json_t *record, void *context)
         return;
     for (int i = 0; i < list->count; i++) {
         struct dt_check_item *item = &list->items[i];
-        int64_t at = integer_of(record, "t_wall_ns");
+        int64_t at = dt_json_integer_at(record, "t_wall_ns");
         if (at > item->checked_ns && json_equal(item->entry.key, check.subject.key) &&
             json_equal(item->entry.fingerprint.hard, check.subject.hard))
             item->checked_ns = at;

@@ -216,27 +216,23 @@ static bool is_foreign(pid_t pid, char name[17])
     return above.pid != getpid();
 }
 
-static json_int_t integer_of(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_integer(value) ? json_integer_value(value) : -1;
-}
-
 /* before: as the GPU was when the command began. */
 static bool others_use(const json_t *card, const json_t *before, enum dt_gpu_company company,
                        char name[17])
 {
     const json_t *processes = json_object_get(card, "processes"), *process;
-    json_int_t then = integer_of(before, "free_bytes"), now = integer_of(card, "free_bytes");
+    json_int_t then = dt_json_integer_at(before, "free_bytes"),
+               now = dt_json_integer_at(card, "free_bytes");
     size_t i;
     json_array_foreach(processes, i, process)
     {
-        if (is_foreign((pid_t)integer_of(process, "pid"), name))
+        if (is_foreign((pid_t)dt_json_integer_at(process, "pid"), name))
             return true;
     }
-    if (company == DT_GPUS_FREE && (i > 0 || (now >= 0 && then - now > DT_DIRTY_BYTES)))
+    if (company == DT_GPUS_FREE &&
+        (i > 0 || (dt_json_has(card, "free_bytes") && then - now > DT_DIRTY_BYTES)))
         return true;
-    return company != DT_GPUS_COMPUTE && integer_of(card, "utilization") > IDLE_MOST;
+    return company != DT_GPUS_COMPUTE && dt_json_integer_at(card, "utilization") > IDLE_MOST;
 }
 
 dt_status dt_observer_others(struct dt_observer *observer, enum dt_gpu_company company,

@@ -2,9 +2,7 @@
 /* What the controller reads of a foreign worker's GPUs takes the place of what the worker does not tell itself. */
 #include "tuner/machine/machine.h"
 #include "tuner/measure/rig_int.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "tuner/runner/load.h"
 
 /* NULL: cores, or GPUs that the controller does not find. */
 static struct dt_observer *observer_of(struct dt_rig *rig)
@@ -72,8 +70,7 @@ dt_status dt_rig_observe_memory(struct dt_rig *rig, const struct dt_group *group
 bool dt_rig_watches_gpus(const struct dt_rig *rig)
 {
     const struct dt_backend *gpus = dt_target_gpus(rig->target);
-    const char *wish = getenv("DITTUNE_LOAD");
-    return gpus != NULL && !gpus->shared && !(wish != NULL && strcmp(wish, "none") == 0);
+    return gpus != NULL && !gpus->shared && dt_load_wanted();
 }
 
 dt_status dt_rig_watch_gpus(struct dt_rig *rig, enum dt_gpu_company company)

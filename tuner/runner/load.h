@@ -63,6 +63,7 @@ struct dt_load {
     char name[17];
 };
 
+bool dt_load_wanted(void); /* not DITTUNE_LOAD=none */
 /* DITTUNE_LOAD=none, or a system without /proc/stat: not known. */
 void dt_load_read(struct dt_load_reading *reading);
 

@@ -179,10 +179,9 @@ static void remember(struct dt_load_reading *reading, const struct process *proc
 
 void dt_load_read(struct dt_load_reading *reading)
 {
-    const char *wish = getenv("DITTUNE_LOAD");
     struct table table = {0};
     memset(reading, 0, sizeof *reading);
-    if (wish != NULL && strcmp(wish, "none") == 0)
+    if (!dt_load_wanted())
         return;
     bool listed = read_table(&table);
     if (table.count > 1)

@@ -122,6 +122,10 @@ static void drain(int *from, struct dt_text *text, bool *cut)
 dt_status dt_child_beat(void *context)
 {
     struct dt_wire *wire = context;
+    struct pollfd poller = {.fd = wire->in};
+    poll(&poller, 1, 0);
+    if ((poller.revents & (POLLHUP | POLLERR)) != 0)
+        return dt_fail(DT_EDEAD, "the controller has ended");
     if (dt_clock_ns() - wire->last_write_ns < DT_NS_PER_SECOND)
         return DT_OK;
     json_t *message = json_pack("{s:s}", "op", "heartbeat");
@@ -136,16 +140,13 @@ static dt_status attend(struct dt_child_output *output, int process, struct dt_w
 {
     struct pollfd pollers[] = {{.fd = output->from[0], .events = POLLIN},
                                {.fd = output->from[1], .events = POLLIN},
-                               {.fd = process, .events = POLLIN},
-                               {.fd = wire->in, .events = 0}};
-    poll(pollers, 4, milliseconds);
+                               {.fd = process, .events = POLLIN}};
+    poll(pollers, 3, milliseconds);
     if (pollers[0].revents != 0)
         drain(&output->from[0], &output->out, &output->cut);
     if (pollers[1].revents != 0)
         drain(&output->from[1], &output->err, &output->cut);
     *more = pollers[0].revents != 0 || pollers[1].revents != 0;
-    if ((pollers[3].revents & (POLLHUP | POLLERR)) != 0)
-        return dt_fail(DT_EDEAD, "the controller has ended");
     return dt_child_beat(wire);
 }
 

@@ -29,7 +29,7 @@ dt_status dt_child_clear(struct dt_child_output *output, struct dt_wire *wire,
                          const struct dt_held *held, struct dt_leftovers *left,
                          struct dt_text *say) DT_MUST_CHECK;
 
-/* Sends a heartbeat, if the last message was a second ago. wire: a struct dt_wire. DT_EDEAD. */
+/* Sends a heartbeat, if the last message was a second ago. wire: a struct dt_wire. DT_EDEAD: the controller has ended. */
 dt_status dt_child_beat(void *wire) DT_MUST_CHECK;
 
 /* ---- parts, also of a server (server.h) */

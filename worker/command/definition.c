@@ -100,33 +100,30 @@ static dt_status check_text(const char *what, const char *text)
 }
 
 /* A command may be longer than a string of a key: then a hash of the whole stands for its end. */
-static dt_status add_command(const struct dt_definition *definition, json_t *job)
+static dt_status add_text(const char *name, const char *option, const char *whole, json_t *job)
 {
-    struct dt_text text = {0};
     char cut[TEXT_MOST + 32];
-    dt_line_text(definition->command, definition->space, &text);
-    dt_status status = dt_text_status(&text);
-    const char *whole = dt_text_at(&text);
-    if (text.size > TEXT_MOST) {
-        snprintf(cut, TEXT_MOST, "%s", whole);
+    if (strlen(whole) > TEXT_MOST) {
+        snprintf(cut, sizeof cut, "%.*s", TEXT_MOST - 1, whole);
         dt_text_mend(cut);
         snprintf(cut + strlen(cut), 24, " #%016llx", (unsigned long long)dt_rng_stream(whole));
         whole = cut;
     }
-    if (status == DT_OK)
-        status = check_text("--command", whole);
-    if (status == DT_OK && json_object_set_new(job, "command", json_string(whole)) != 0)
-        status = dt_fail(DT_ENOMEM, "out of memory");
-    dt_text_fini(&text);
-    return status;
+    DT_TRY(check_text(option, whole));
+    return json_object_set_new(job, name, json_string(whole)) == 0
+               ? DT_OK
+               : dt_fail(DT_ENOMEM, "out of memory");
 }
 
-/* Of a text that may hold what is not to be stored (docs/command.md, --private). */
-static json_t *hash_of(const char *text)
+static dt_status add_command(const struct dt_definition *definition, json_t *job)
 {
-    char hash[24];
-    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)dt_rng_stream(text));
-    return json_string(hash);
+    struct dt_text text = {0};
+    dt_line_text(definition->command, definition->space, &text);
+    dt_status status = dt_text_status(&text);
+    if (status == DT_OK)
+        status = add_text("command", "--command", dt_text_at(&text), job);
+    dt_text_fini(&text);
+    return status;
 }
 
 static dt_status add_folder(const struct dt_definition *definition, json_t *job)
@@ -159,10 +156,10 @@ dt_status dt_definition_job(const struct dt_definition *definition, json_t **job
         failed |= json_object_set_new(made, "limits", json_string(definition->limits)) != 0;
     if (definition->command->shell)
         failed |= json_object_set_new(made, "shell", json_integer(1)) != 0;
-    if (definition->prepare != NULL)
-        failed |= json_object_set_new(made, "prepare", hash_of(definition->prepare)) != 0;
     if (status == DT_OK && failed)
         status = dt_fail(DT_ENOMEM, "out of memory");
+    if (status == DT_OK && definition->prepare != NULL)
+        status = add_text("prepare", "--prepare", definition->prepare, made);
     if (status == DT_OK)
         status = add_folder(definition, made);
     if (status == DT_OK)

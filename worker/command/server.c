@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,10 +223,6 @@ void dt_server_tend(struct dt_server *server)
 static dt_status attend(void *context)
 {
     struct dt_server *server = context;
-    struct pollfd poller = {.fd = server->wire->in};
-    poll(&poller, 1, 0);
-    if ((poller.revents & (POLLHUP | POLLERR)) != 0)
-        return dt_fail(DT_EDEAD, "the controller has ended");
     DT_TRY(dt_child_beat(server->wire));
     dt_server_tend(server);
     bool left = dt_leftovers_reap(&server->run);
@@ -397,19 +392,9 @@ int64_t dt_server_peak_bytes(const struct dt_server *server)
     return most;
 }
 
-static dt_status attend_end(void *context)
-{
-    struct dt_server *server = context;
-    struct pollfd poller = {.fd = server->wire->in};
-    poll(&poller, 1, 0);
-    if ((poller.revents & (POLLHUP | POLLERR)) != 0)
-        return dt_fail(DT_EDEAD, "the controller has ended");
-    return dt_child_beat(server->wire);
-}
-
 dt_status dt_server_end(struct dt_server *server)
 {
-    const struct dt_leftovers_wait wait = {attend_end, server, GRACE_NS};
+    const struct dt_leftovers_wait wait = {dt_child_beat, server->wire, GRACE_NS};
     dt_status status = server->run.pid > 0 ? dt_leftovers_end(&wait, &server->run) : DT_OK;
     if (server->log > 0)
         close(server->log);

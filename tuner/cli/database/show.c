@@ -209,15 +209,16 @@ static void add_cell(const char *cell, size_t size, size_t width, bool last, str
 /* Of --command and --server: what was measured, as options, on a line of its own. */
 static void add_command(const struct dt_stored_entry *entry, struct dt_text *out)
 {
-    static const char *const options[] = {"command", "time", "unit"};
+    static const char *const options[] = {"command", "time", "unit", "prepare"};
     const char *metric = dt_figure_metric(json_string_value(key_of(entry, "objective")));
     const json_t *job = dt_command_job(entry->key);
     if (job == NULL)
         return;
-    dt_text_add(out, "         %s", json_object_get(job, "private") != NULL ? " --private" : "");
+    bool hidden = json_object_get(job, "private") != NULL;
+    dt_text_add(out, "         %s", hidden ? " --private" : "");
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         const char *text = dt_json_text_at(job, options[i]);
-        if (text[0] == '\0')
+        if (text[0] == '\0' || (hidden && strcmp(options[i], "prepare") == 0)) /* a hash */
             continue;
         bool served = i == 0 && json_object_get(job, "request") != NULL;
         bool maximised = i == 1 && metric != NULL;
