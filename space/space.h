@@ -21,7 +21,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DT_AXES_MAX 32
+#define DT_AXES_MAX   32
+#define DT_AXES_SHOWN 8 /* a plan of so many parameters is shown whole */
 
 struct dt_axis {
     const char *name, *doc;
@@ -211,11 +212,10 @@ bool dt_point_equal(const struct dt_space *space, const struct dt_point *a,
                     const struct dt_point *b);
 void dt_point_text(const struct dt_space *space, const struct dt_point *point,
                    struct dt_text *out); /* "ranks=2 dp=1 ..." */
-void dt_point_short(
-    const struct dt_space *space, const struct dt_point *point,
-    /* the shortest text that dt_space_parse reads as this point: ranks, threads, batch, and values
-                     * it would complete differently */
-    struct dt_text *out);
+/* For people: the same where the space has few parameters; else the shortest text that dt_space_parse reads as this point: ranks,
+ * threads, batch, and values it would complete differently. */
+void dt_point_short(const struct dt_space *space, const struct dt_point *point,
+                    struct dt_text *out);
 
 /* "ranks=2 ulysses=2" (separated by spaces or commas): sets named[] and values[] (axis order; a value outside the axis
  * is kept for the explanation) and completes the rest. DT_EUSAGE: unknown parameter (with the nearest name), one

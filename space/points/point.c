@@ -125,6 +125,10 @@ void dt_point_short(const struct dt_space *space, const struct dt_point *point, 
 {
     bool named[DT_AXES_MAX];
     const char *before = "";
+    if (space->axis_count <= DT_AXES_SHOWN) {
+        dt_point_text(space, point, out);
+        return;
+    }
     if (space->axis_count > 0 && choose_named(space, point, named) == 0)
         named[0] = true;
     for (int i = 0; i < space->axis_count; i++) {

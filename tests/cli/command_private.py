@@ -21,7 +21,7 @@ space = t.write("space.json", {"parameters": {"a": [1, 2], "b": [1]}})
 program = t.write("run.sh", "#!/bin/sh\necho took 0.0$((5 - $1)) s\n")
 program.chmod(0o755)
 COMMAND = f"{program} {{a}} {{b}} --token {TOKEN}"
-HOW = ("--command", COMMAND, "--space", space, "--time", TIME, "--devices", "2", "--prepare", f"true {TOKEN}")
+HOW = ("--command", COMMAND, "--space", space, "--time", TIME, "--devices", "2")
 STORE = t.path / "db"
 
 
@@ -148,7 +148,7 @@ def found():
     t.check("another command does not", done.code == 10, done)
     done = tool("lookup", *HOW[:4], "--time", "wall", "--devices", "2")
     t.check("nor another time rule", done.code == 10 and "instead of 'wall'" in done.err, done)
-    done = tool("check", *HOW[:6], *HOW[-2:], "--budget", "60s", "--json")
+    done = tool("check", *HOW[:6], "--budget", "60s", "--json")
     t.check("check finds it without --private", done.code == 0 and done.json["counts"]["not checked"] == 0, done)
     done = tool("check", "--budget", "5s")
     t.check("and says what to give where no command is", done.code == 5 and "give --command" in done.out + done.err, done)

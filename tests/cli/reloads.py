@@ -53,6 +53,23 @@ def grouped():
     t.check("loads that take no time change little", set(tried) == PLANS and changes > 20, tried)
 
 
+def short_starts():
+    """Each run of a command is a start of 0.3 s that prints steps of 10 ms: the budget that is named decides, and the time that is said is
+    the session's."""
+    def session(budget):
+        t.scenario(axes={"a": [0, 1, 2, 3]}, weights={"a": .5}, best={"a": 2}, base=10 * MS, cv=.01, protocol=2, launch="self", unit="run",
+                   faults=[{"at": at, "do": "delay", "ns": 300 * MS} for at in ("prepare", "measure")])
+        return t.tool("--worker", t.worker, "--devices", 2, "--budget", budget, "--db", t.path / f"short{next(stores)}", "--json")
+    done = session("10s")
+    named = re.findall(r"a decided answer needs about --budget (\d+)s", " ".join(done.err.split()))
+    t.check("starts of 0.3 s: 10 s are too few, and a budget is named", done.code == 6 and named, done)
+    done = session(f"{named[0]}s")
+    t.check("which decides", done.code == 0 and done.json["verdict"] == "faster", done)
+    done = session("60s")
+    t.check("the time that is said is what it takes", done.code == 0 and said_seconds(done)[1] == 4
+            and .75 < done.json["elapsed_seconds"] / said_seconds(done)[0] < 1.15, (said_seconds(done), done.json["elapsed_seconds"]))
+
+
 def planned():
     """Starts of minutes are planned and said: before the first trial where the first start shows them, else after it."""
     for where in "start_ns", "load_ns":
@@ -93,6 +110,7 @@ def durations():
 
 
 grouped()
+short_starts()
 planned()
 durations()
 t.none_left()

@@ -2,6 +2,7 @@
 # ctest:
 """Sentences are of the session at hand: data type and ranks of the reference, which limit a plan broke, why no other plan came into question,
 what a slower machine means for plans that were dropped, and how long a session took that was killed."""
+import re
 import shutil
 
 from lib_check import CheckTest
@@ -54,6 +55,27 @@ def a_slower_machine():
             and " dropped in the search, beside times that the machine did not reach again." in text, text)
 
 
+def wide():
+    """An interval that does not tell how much is called so; where it does, nothing is said of it."""
+    text = session([8 * MS, MS], process_sd=.5, parameters=[
+        {"name": "plan", "role": "environment", "variable": "PLAN", "values": [0, 1], "default": 0}])
+    found = re.search(r"say the best plan is ([0-9.]+) to ([0-9.]+) times as fast", text)
+    t.check("the starts are noisy", found and float(found[2]) > 2 * float(found[1]), text)
+    t.check("an interval that is too wide is called so, with what narrows it", "That is too wide to tell how much: a quieter machine, and "
+            "more sets (a larger --budget; 16 sets at most), narrow it." in text and "too wide to tell" in why()["How sure"], text)
+    text = session([8 * MS, MS], cv=.01)
+    t.check("one that is not is not", "say the best plan is" in text and "too wide" not in text, text)
+
+
+def words():
+    """One word for each role: what is stored is the best plan, or kept; what is made small is named in the user's unit."""
+    text = session([2 * MS, MS], cv=.01)
+    t.check("the best plan, and no baseline that is the default", re.search(r"MiB best [0-9.]+ ", text) and "MiB kept " not in text and " baseline " not in text
+            and "objective: time of a step" in text and " plan=1 " in text, text)
+    text = session([MS, 2 * MS, 2 * MS], cv=.01)
+    t.check("the default is kept", re.search(r"MiB kept [0-9.]+ ", text) and "plan=0 " in text, text)
+
+
 def killed():
     session([MS, MS // 2])
     journal = next((t.db / "runs").glob("*.jsonl"))
@@ -64,7 +86,7 @@ def killed():
     t.check("and no cause is made up", "The session ended before a final comparison" in t.tool("why", journal, "--json").json["answers"]["How sure"])
 
 
-for part in (reference, no_other, memory, a_slower_machine, killed):
+for part in (reference, no_other, memory, a_slower_machine, wide, words, killed):
     part()
 t.none_left()
 t.finish()

@@ -75,7 +75,7 @@ def requests():
     """A worker whose step is a whole request."""
     plant(unit="image")
     done = tune()
-    t.check("and what is made small", "objective: seconds a whole image" in done.out, done)
+    t.check("and what is made small", "objective: time of a whole image" in done.out, done)
     t.check("the report says what a step is", "What is called a step here is a whole image of 25 denoising steps, with text encoder and VAE."
             in " ".join(done.out.split()) and "A whole image:" not in done.out, done)
     found, text = look()

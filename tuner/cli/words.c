@@ -6,6 +6,21 @@
 #include <math.h>
 #include <string.h>
 
+#define WIDE                                                                                       \
+    2 /* times the lower end: from there on an interval does not tell how much faster a plan is */
+
+const char *dt_words_role(enum dt_verdict verdict)
+{
+    return verdict == DT_VERDICT_FASTER || verdict == DT_VERDICT_UNOPPOSED ? "best" : "kept";
+}
+
+void dt_words_wide(double low, double high, struct dt_text *out)
+{
+    if (low > 0 && !(high <= WIDE * low))
+        dt_text_add(out, " That is too wide to tell how much: a quieter machine, and more sets (a "
+                         "larger --budget; 16 sets at most), narrow it.");
+}
+
 static void add_gain(const struct dt_words_verdict *what, struct dt_text *out)
 {
     const struct dt_gain *gain = &what->gain;
@@ -38,6 +53,8 @@ void dt_words_verdict(const struct dt_words_verdict *what, struct dt_text *out)
         dt_text_add(out, "Use %s", what->plan);
         add_gain(what, out);
         dt_text_add(out, ".");
+        if (what->gain.known)
+            dt_words_wide(what->gain.interval.low, what->gain.interval.high, out);
         break;
     case DT_VERDICT_TIE:
     case DT_VERDICT_DEFAULT:

@@ -19,6 +19,12 @@ struct dt_words_verdict {
 };
 void dt_words_verdict(const struct dt_words_verdict *what, struct dt_text *out);
 
+/* What the plan that is stored is called in tables: "best" where it was shown to be, "kept" where nothing was decided. */
+const char *dt_words_role(enum dt_verdict verdict);
+
+/* Appends that the interval of a speed is too wide to tell, and what narrows it; nothing of another. */
+void dt_words_wide(double low, double high, struct dt_text *out);
+
 /* A sentence on a default plan that breaks a rule of its space, and was measured all the same; nothing on another. */
 void dt_words_default(const struct dt_measured *fallback, struct dt_text *out);
 

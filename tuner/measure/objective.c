@@ -48,7 +48,7 @@ static double show_inverse(double step, int batch, int devices, int steps)
 }
 
 static const struct dt_objective objectives[] = {
-    {"latency", "s/step", "seconds a ", "time", latency, show_latency, 1, NULL},
+    {"latency", "s/step", "time of a ", "time", latency, show_latency, 1, NULL},
     {"throughput", "images/s", "images a second", "time", per_image, show_throughput, 0, NULL},
     {"cost", "device-s/image", "device-seconds an image", "device time", device_seconds, show_cost,
      0, NULL},

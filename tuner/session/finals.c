@@ -42,6 +42,15 @@ static double steps_seconds(double step)
     return (WARM_STEPS + LEAST_ROUNDS * (1 + timed)) * step;
 }
 
+/* The same of a plan that ran. Where a step is a start, its time is the whole run, whatever it printed, and a visit is one run. */
+static double seconds_in_set(const struct dt_session *session, const struct dt_result *trial)
+{
+    if (!session->target->image.starts)
+        return steps_seconds(trial->summary.median);
+    double run = trial->report.wall_seconds > 0 ? trial->report.wall_seconds : trial->cold_seconds;
+    return LEAST_ROUNDS * fmax(isfinite(run) ? run : 0, trial->summary.median);
+}
+
 /* `sets` sets of plans whose steps in a set take `steps` seconds: groups are loaded, and plans are prepared, in each. */
 static double comparison_seconds(const struct dt_session *session, int sets, int plans,
                                  double steps)
@@ -52,21 +61,22 @@ static double comparison_seconds(const struct dt_session *session, int sets, int
     return MARGIN * sets * (loads * load + plans * dt_rig_prepare_seconds(rig) + steps);
 }
 
+/* Of the default in a set. */
 static double default_seconds(const struct dt_session *session)
 {
     const struct dt_result *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
-    return known != NULL && known->samples.n > 0 ? known->summary.median : 0;
+    return known != NULL && known->samples.n > 0 ? seconds_in_set(session, known) : 0;
 }
 
 double dt_finals_seconds(const struct dt_session *session, int more)
 {
     const struct dt_point *known[DT_FIRST_MOST];
-    double steps = more * steps_seconds(default_seconds(session));
+    double steps = more * default_seconds(session);
     int plans = more, n = dt_trials_first(session, known);
     for (int i = 0; i < n; i++) {
         const struct dt_result *trial = dt_session_trial(session, known[i]);
         bool runs = trial != NULL && trial->samples.n > 0;
-        steps += runs ? steps_seconds(trial->summary.median) : 0;
+        steps += runs ? seconds_in_set(session, trial) : 0;
         plans += runs || trial == NULL;
     }
     return comparison_seconds(session, DT_SETS_LEAST, plans, steps);
@@ -75,8 +85,7 @@ double dt_finals_seconds(const struct dt_session *session, int more)
 double dt_finals_shootout_seconds(const struct dt_session *session)
 {
     int plans = DT_CANDIDATES + 1;
-    return comparison_seconds(session, SHOOTOUT_SETS, plans,
-                              plans * steps_seconds(default_seconds(session)));
+    return comparison_seconds(session, SHOOTOUT_SETS, plans, plans * default_seconds(session));
 }
 
 int64_t dt_finals_latest(const struct dt_session *session)

@@ -125,7 +125,9 @@ static void add_gain(const struct dt_answer *answer, struct dt_text *out)
 {
     const struct dt_gain *gain = &answer->measured.gain;
     if (answer->is_default) {
-        dt_text_add(out, "  %-9s none: it is the default plan, nothing beat it%s\n", "gain",
+        dt_text_add(out, "  %-9s none: it is the default plan, %s%s\n", "gain",
+                    answer->why_provisional != NULL ? "kept as nothing was decided"
+                                                    : "nothing beat it",
                     where(answer));
         return;
     }

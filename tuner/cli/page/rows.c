@@ -2,6 +2,8 @@
 /* The trials of a session, and what each parameter explains of their differences. */
 #include "tuner/cli/page/page_int.h"
 
+#include "tuner/cli/words.h"
+
 #include "stats/front.h"
 
 #include <math.h>
@@ -96,7 +98,7 @@ const char *dt_page_role(const struct page_view *view, int entrant)
     const struct dt_session_finals *finals = &view->session->finals;
     const struct dt_entrant *of = &finals->entrants[entrant];
     return dt_entrant_twin(of)       ? "twin (the default again)"
-           : entrant == finals->best ? "best"
+           : entrant == finals->best ? dt_words_role(view->session->verdict)
                                      : dt_entrant_role_text(of->role);
 }
 

@@ -2,6 +2,8 @@
 /* The tables: those of the plans and the machine, and the data behind each figure. */
 #include "tuner/cli/page/page_int.h"
 
+#include "tuner/cli/words.h"
+
 #include "base/json.h"
 #include "search/bayes/importance.h"
 #include "tuner/measure/measure.h"
@@ -104,9 +106,10 @@ static void add_entrants(const struct page_view *view, struct page_pen *pen, str
             (k >= 0 && k == session->finals.best))
             continue;
         char role[48];
-        snprintf(role, sizeof role, "%s%s", dt_entrant_role_text(entrant->role),
-                 k < 0 ? ", best" : "");
-        add_plan(view, pen, k < 0 && entrant->role == DT_ENTRANT_CANDIDATE ? "best" : role,
+        const char *stored = dt_words_role(session->verdict);
+        snprintf(role, sizeof role, "%s%s%s", dt_entrant_role_text(entrant->role),
+                 k < 0 ? ", " : "", k < 0 ? stored : "");
+        add_plan(view, pen, k < 0 && entrant->role == DT_ENTRANT_CANDIDATE ? stored : role,
                  &entrant->result, against ? &entrant->ratio : NULL);
         listed->points[listed->count++] = &entrant->point;
     }
@@ -370,6 +373,8 @@ void dt_page_words(const struct page_view *view, struct page_pen *pen)
         {"default",
          "the plan that a careful user, or the engine itself, would take without measuring"},
         {"baseline", "the plan of one rank"},
+        {"best", "the plan that was shown to be faster than the default"},
+        {"kept", "the plan that is stored while none was shown to be faster"},
         {"candidate", "the plan that was chosen to challenge the default"},
         {"trial", "the first measurement of a plan, in one start of its processes"},
         {"runner-up", "a plan with a fast trial that was not in the final comparison"},

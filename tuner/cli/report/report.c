@@ -3,6 +3,7 @@
 
 #include "base/columns.h"
 #include "base/figures.h"
+#include "tuner/cli/lookup/show.h"
 #include "tuner/cli/report/table.h"
 #include "tuner/cli/words.h"
 #include "tuner/session/session.h"
@@ -48,6 +49,15 @@ static struct dt_table_row known_row(const struct dt_session *session, enum dt_e
                                  judged(session, dt_session_entrant(session, role))};
 }
 
+/* Not where it is the default. */
+static struct dt_table_row baseline_row(const struct dt_session *session)
+{
+    const struct dt_target *target = session->target;
+    return dt_point_equal(target->space, &target->baseline, &target->fallback)
+               ? (struct dt_table_row){dt_entrant_role_text(DT_ENTRANT_BASELINE), NULL, NULL}
+               : known_row(session, DT_ENTRANT_BASELINE);
+}
+
 /* What the worker remarked on the runs of a row's plan, unless a row before has the same result. */
 static void add_remarks(const struct dt_table_row rows[], size_t at, struct dt_text *out)
 {
@@ -69,9 +79,9 @@ static void add_table(const struct dt_session *session, struct dt_text *out)
                                         ? &session->finals.entrants[session->finals.best]
                                         : NULL;
     const struct dt_table_row rows[] = {
-        {"best", dt_session_best(session), judged(session, best)},
+        {dt_words_role(session->verdict), dt_session_best(session), judged(session, best)},
         known_row(session, DT_ENTRANT_DEFAULT),
-        known_row(session, DT_ENTRANT_BASELINE),
+        baseline_row(session),
         known_row(session, DT_ENTRANT_AGAINST),
         {dt_entrant_role_text(DT_ENTRANT_CANDIDATE), candidate != NULL ? &candidate->result : NULL,
          judged(session, candidate)},
@@ -104,6 +114,7 @@ static void add_tie(const struct dt_session *session, const struct dt_entrant *c
                     dt_figure_percent(noise.margin).text);
     else
         dt_text_add(out, "which includes 1: the default stays.");
+    dt_words_wide(candidate->ratio.interval.low, candidate->ratio.interval.high, out);
 }
 
 /* The noise within the rounds. */
@@ -243,6 +254,8 @@ static void add_default(const struct dt_session *session, const struct dt_entran
                     "the default in %d pairs: the default stays.",
                     1 / candidate->ratio.interval.high, 1 / candidate->ratio.interval.low,
                     candidate->ratio.pairs);
+    if (challenger == NULL && compared)
+        dt_words_wide(candidate->ratio.interval.low, candidate->ratio.interval.high, out);
 }
 
 void dt_report_sureness(const struct dt_session *session, struct dt_text *out)
@@ -261,6 +274,7 @@ void dt_report_sureness(const struct dt_session *session, struct dt_text *out)
         dt_text_add(out, " say the best plan is %.3f to %.3f times as fast as the default%s.",
                     1 / best->ratio.interval.high, 1 / best->ratio.interval.low,
                     best->ratio.sets > 0 ? ", also in the next start" : "");
+        dt_words_wide(best->ratio.interval.low, best->ratio.interval.high, out);
         break;
     case DT_VERDICT_TIE:
         add_tie(session, candidate, out);
@@ -383,17 +397,26 @@ static void add_search(const struct dt_session *session, struct dt_text *out)
     dt_text_add(out, session->search.name[0] != '\0' ? "\n\n" : "\n");
 }
 
+/* --time of a command; "" for another worker. */
+static const char *job_time(const struct dt_target *target)
+{
+    return dt_json_text_at(dt_command_job(target->identity.key), "time");
+}
+
 static void add_counts(const struct dt_session *session, struct dt_text *out)
 {
     int failed, tried = dt_session_tried_count(session, &failed);
     const char *hardware = dt_target_hardware(session->target);
-    const char *step = session->target->image.step;
-    dt_text_add(out, "\n%s; objective: %s%s%s%s\n%d of ", session->target->identity.title,
-                session->target->objective->doc,
-                !session->target->objective->one_batch       ? ""
-                : session->target->objective->metric != NULL ? ", the more the better"
-                : step != NULL                               ? step
-                                                             : "denoising step",
+    const struct dt_objective *objective = session->target->objective;
+    const char *step = session->target->image.step, *time = job_time(session->target);
+    bool timed = objective->one_batch && objective->metric == NULL;
+    if (time[0] != '\0' && strcmp(time, "wall") != 0)
+        step = "step"; /* that the command printed */
+    dt_text_add(out, "\n%s; objective: %s%s%s%s%s\n%d of ", session->target->identity.title,
+                objective->metric != NULL ? "max " : "", objective->doc,
+                !timed         ? ""
+                : step != NULL ? step
+                               : "denoising step",
                 hardware != NULL ? "; on " : "", hardware != NULL ? hardware : "", tried);
     dt_target_plans(session->target, out);
     dt_text_add(out, " tried, %d failed, %.1f s\n", failed, session->clock.elapsed_seconds);

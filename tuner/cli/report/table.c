@@ -139,7 +139,10 @@ static void add_row(const struct table *table, const struct dt_table_row *row)
     if (measured(row)) {
         add_figures(table, row);
         dt_text_add(&line, "%*s", INDENT, "");
-        dt_point_short(table->target->space, &row->result->point, &line);
+        if (table->target->foreign) /* whose defaults nobody knows by heart */
+            dt_point_text(table->target->space, &row->result->point, &line);
+        else
+            dt_point_short(table->target->space, &row->result->point, &line);
     } else {
         dt_text_add(&line, "%-*s%s: %s", INDENT, row->role, dt_outcome_text(row->result->outcome),
                     row->result->cause);

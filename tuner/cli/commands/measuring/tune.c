@@ -8,6 +8,7 @@
 #include "tuner/cli/commands/measuring/preview.h"
 #include "tuner/cli/live/progress.h"
 #include "tuner/cli/lookup/ask.h"
+#include "tuner/cli/lookup/show.h"
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"
 #include "tuner/cli/report/mix.h"
@@ -102,6 +103,11 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
                                  .list = {.work = found->count, .works = found->works}};
     snprintf(session.list.id, sizeof session.list.id, "%s", found->list.id);
     dt_status status = dt_target_check(target);
+    if (status == DT_OK && target->broken[0] != '\0' &&
+        dt_command_job(target->identity.key) != NULL)
+        status =
+            dt_fail(DT_EUSAGE, "the default plan breaks a rule of the space, give it another: %s",
+                    target->broken);
     if (status == DT_OK && options->against != NULL) {
         session.has_against = true;
         status = dt_target_plan(target, options->against, &session.against);
