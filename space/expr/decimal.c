@@ -9,7 +9,7 @@
 
 static const double POWERS[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12};
 
-/* Appends a digit, or a zero of an exponent. */
+/* Appends a digit, with the sign of the number, or a zero of an exponent. */
 static bool push(int64_t *value, int digit)
 {
     return !__builtin_mul_overflow(*value, 10, value) &&
@@ -31,6 +31,7 @@ static int read_exponent(const char **text)
 bool dt_decimal_read(const char *text, struct dt_decimal *decimal, size_t *size)
 {
     const char *at = text + (*text == '-');
+    int sign = *text == '-' ? -1 : 1; /* of each digit, so that INT64_MIN fits */
     int64_t value = 0;
     int digits = 0, seen = 0;
     bool fits = true, point = false;
@@ -38,7 +39,7 @@ bool dt_decimal_read(const char *text, struct dt_decimal *decimal, size_t *size)
         point = point || *at == '.';
         seen += *at != '.';
         digits += point && *at != '.';
-        fits = fits && (*at == '.' || push(&value, *at - '0'));
+        fits = fits && (*at == '.' || push(&value, sign * (*at - '0')));
     }
     if (seen == 0)
         return false;
@@ -48,8 +49,7 @@ bool dt_decimal_read(const char *text, struct dt_decimal *decimal, size_t *size)
     for (; digits > 0 && value % 10 == 0; digits--)
         value /= 10;
     *size = (size_t)(at - text);
-    *decimal = (struct dt_decimal){.value = fits && *text == '-' ? -value : value,
-                                   .digits = value == 0 ? 0 : digits};
+    *decimal = (struct dt_decimal){.value = value, .digits = value == 0 ? 0 : digits};
     return fits && digits <= DT_DIGITS_MAX;
 }
 

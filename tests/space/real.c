@@ -183,6 +183,8 @@ static void decimals_are_exact(void **state)
                    {".25", "0.25", 25, 2},
                    {"-0.0", "0", 0, 0},
                    {"100.0", "100", 100, 0},
+                   {"9223372036854775807", "9223372036854775807", INT64_MAX, 0},
+                   {"-9223372036854775808", "-9223372036854775808", INT64_MIN, 0},
                    {"0.000000000001", "0.000000000001", 1, 12}};
     (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
@@ -197,8 +199,8 @@ static void decimals_are_exact(void **state)
         assert_string_equal(dt_text_at(&text), numbers[i].written);
         dt_text_fini(&text);
     }
-    static const char *const too_large[] = {"9223372036854775808", "-9223372036854775808",
-                                            "-922337203685477580.8e1", "0.0000000000001"};
+    static const char *const too_large[] = {"9223372036854775808", "-9223372036854775809",
+                                            "-922337203685477580.9e1", "0.0000000000001"};
     for (size_t i = 0; i < sizeof too_large / sizeof too_large[0]; i++) {
         struct dt_decimal decimal;
         size_t size;
