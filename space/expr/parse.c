@@ -346,7 +346,7 @@ static dt_status parse_range(struct dt_parser *parser, size_t start, int from,
         DT_TRY(end_and(parser, start, jump, DT_OP_EQUAL));
     }
     parser->level--;
-    return expect(parser, ')', "',' or the end of the range");
+    return expect(parser, ')', "the end of the range");
 }
 
 /* What follows `in`; the operations from `from` on compute the tested value. */

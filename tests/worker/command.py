@@ -104,6 +104,7 @@ def times():
              ("no output", "", ("regex:took ([0-9]+) s",), "the command printed nothing"),
              ("no such path", '{"a":1}', ("json:b",), "no time where --time says"),
              ("zero", "took 0 s", ("regex:took ([0-9]+) s",), "not above zero"),
+             ("a rate of zero", "0.0 it/s", ("regex:([0-9.]+) it/s", "--unit", "it/s"), "follows from a rate of 0"),
              ("nan", "took nan s", ("regex:took ([a-z]+) s",), "the time 'nan'"),
              ("nan after a good line", "took 1 s\ntook nan s", ("regex:took ([0-9a-z.]+) s",), "the time 'nan'"),
              ("a rate", "2.00it/s", ("regex:([0-9.]+)it/s", "--unit", "it/s"), 5e8),

@@ -655,9 +655,12 @@ static dt_status time_of(const struct dt_timing *timing, double value,
         return DT_OK;
     }
     dt_timing_tail(output, tail, sizeof tail);
-    return dt_fail(DT_FAILED,
-                   "the time %g s is not above zero" DT_QUOTES "; the output ends with: %s",
-                   time * 1e-9, tail);
+    return dt_fail(DT_FAILED, "the time %g s %s" DT_QUOTES "; the output ends with: %s",
+                   time * 1e-9,
+                   time < 1      ? "is not above zero"
+                   : isinf(time) ? "follows from a rate of 0"
+                                 : "is longer than any run",
+                   tail);
 }
 
 /* Every one, or every second, third.. of them. */
