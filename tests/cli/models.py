@@ -169,7 +169,7 @@ def explained():
             and all(plan in plans for plan in row["nearest"]), row)
     t.exits("more ranks than devices", explain("ulysses=4", "--devices", 2), 3, out="4 ranks, more than --devices 2")
     t.exits("what the engine has no word for", explain("ulysses=2 tile_q=64"), 0, out="cannot express tile_q: ")
-    t.exits("a name that no engine has", explain("ulysses=2 rings=2"), 0, out="cannot express rings: xdit 0.7.0 has no such parameter")
+    t.exits("a name that no engine has", explain("ulysses=2 rings=2"), 2, err="no plan of xdit:0.7.0 has a parameter 'rings', did you mean 'ring'?")
     t.exits("a version without a file", t.tool("explain", "--engine", "xdit:9", "--model", "flux.1-dev", "ranks=2"), 2,
             "unknown engine 'xdit:9': the nearest version")
     t.exits("an engine without a worker", explain("ulysses=4", engine="sglang"), 0, out="by the file of sglang")
