@@ -4,7 +4,7 @@
 
     tools/check-tidy.py --all BUILD            every source: minutes
     tools/check-tidy.py --since COMMIT BUILD   what differs from the commit, and what includes a header that does
-    tools/check-tidy.py --sample BUILD         one source in 48, always the same ones
+    tools/check-tidy.py --sample BUILD         one source in 96, always the same ones
 
 All findings are shown. Exit code 1 when there are any, 77 without clang-tidy."""
 import concurrent.futures
@@ -17,7 +17,7 @@ import sys
 import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-ONE_IN = 48
+ONE_IN = 96
 
 
 def sources(build):
