@@ -37,6 +37,12 @@ def gains_more_than_noise(o):
             (o["verdict"] != "faster" or o["gain"]["ratio"] > 1 + noise["margin"]))
 
 
+def again(tuned):
+    """Plans with several trials."""
+    plans = [json.dumps(trial["plan"], sort_keys=True) for trial in tuned["trials"]]
+    return {plan for plan in plans if plans.count(plan) > 1}
+
+
 def check_session(t):
     done = small(t, f"--budget {BUDGET}s --seed 3 --devices 2", "--against", "ranks=1 tile_q=32 tile_kv=64")
     o = done.json
@@ -56,8 +62,7 @@ def check_session(t):
             all(o["against"]["samples_seconds"] != trial["samples_seconds"] for trial in o["trials"]), o["against"])
     t.check("every plan was verified", all(trial["verified_error"] is not None and trial["verified_error"] <= 1e-5
                                            for trial in o["trials"] if trial["outcome"] == "ok"), o["trials"])
-    plans = [json.dumps(trial["plan"], sort_keys=True) for trial in o["trials"]]
-    t.check("no plan is tried twice", len(set(plans)) == len(plans), plans)
+    t.check("no plan is tried twice, unless the machine became faster or slower", not again(o) or "tried again" in done.err, done)
     t.check("the search says which it was, why, and what it believed", o["search"] == "auto" and o["known"] == [] and
             "plans" in o["search_reason"] and o["prior"] == "operations and bytes of each plan", done)
     return o
@@ -86,7 +91,8 @@ def check_entry(t, tuned):
             len(entries) == 1 and machine["soft"] == entry["fingerprint"]["soft"]
             and set(entry["fingerprint"]["info"]) == {"host", "boot_id", "t_wall_ns", "set_ns", "set_plans"}, entry)
     check_top(t, entry)
-    check_front(t, entry, tuned)
+    if not again(tuned):
+        check_front(t, entry, tuned)
     check_machines(t, machine, tuned["best"]["plan"])
     t.exits("lookup of another objective finds nothing", small(t, "lookup --objective cost"), 10)
     done = small(t, "run", "--quick", "--plan", words(tuned["best"]["plan"]))
