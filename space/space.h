@@ -180,7 +180,8 @@ int dt_space_rules(const struct dt_space *space);
 /* Counts again on each call. */
 struct dt_rule_info dt_space_rule(const struct dt_space *space, int rule);
 
-/* The error DT_EINFEASIBLE of a space without a feasible point: its sentence names a set of rules of which none can be left out. */
+/* The error DT_EINFEASIBLE of a space without a feasible point: its sentence names a set of rules of which none can be left out,
+ * as far as that could be counted. */
 dt_status dt_space_none(const struct dt_space *space) DT_MUST_CHECK;
 
 /* The cases of a rule that is a list of them (0: it is an expression), and one of them, its axes by name: "a=2 b=4". */

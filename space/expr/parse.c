@@ -290,11 +290,13 @@ static dt_status end_and(struct dt_parser *parser, size_t start, int jump, enum 
 
 static dt_status parse_bound(struct dt_parser *parser)
 {
+    (void)dt_parse_here(parser);
+    size_t start = parser->at;
     DT_TRY(parse_value(parser));
     DT_TRY(check_value(parser, &parser->last));
     return parser->last.kind != DT_KIND_REAL
                ? DT_OK
-               : DT_PARSE_FAIL(parser, parser->at, "range has whole numbers only");
+               : DT_PARSE_FAIL(parser, start, "range has whole numbers only");
 }
 
 /* *step: what is written behind a comma, else 1. */

@@ -260,8 +260,13 @@ static dt_status unknown_name(struct dt_parser *parser, const char *text)
                              "unknown name '%s': lists with 'for' are not read in rules; list the "
                              "values, or write range(1, 9)",
                              name);
-    if (near == NULL && is_joined(longer))
-        return DT_PARSE_FAIL(parser, start, "unknown name '%s', also in '%s'", name, longer);
+    if (near == NULL && is_joined(longer)) {
+        bool known = false; /* what follows it is not */
+        for (int i = 0; i < parser->name_count; i++)
+            known = known || strcmp(parser->names[i], name) == 0;
+        return known ? DT_PARSE_FAIL(parser, start, "unknown name '%s'", longer)
+                     : DT_PARSE_FAIL(parser, start, "unknown name '%s' in '%s'", name, longer);
+    }
     if (near != NULL && is_joined(near))
         return DT_PARSE_FAIL(parser, start,
                              "unknown name '%s', did you mean '%s'? It is written so, without "

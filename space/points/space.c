@@ -180,10 +180,17 @@ static int64_t removes(const struct dt_space *space, int rule)
     return left >= 0 ? all - left : -1;
 }
 
-/* Leaves out one rule after the other as long as no point is left; returns how many stay, 0: unknown. */
+/* One rule that leaves no point, else all but those that can be left out one after the other while no point is left; returns how
+ * many they are, 0: unknown. What takes too long to count stays. */
 static int find_conflict(const struct dt_space *space, bool rules[])
 {
     int count = space->listed;
+    for (int i = 0; i < space->listed; i++) {
+        rules[i] = true;
+        if (left_by(space, rules) == 0)
+            return 1;
+        rules[i] = false;
+    }
     for (int i = 0; i < space->listed; i++)
         rules[i] = true;
     if (count == 0 || left_by(space, rules) != 0)
@@ -204,7 +211,7 @@ dt_status dt_space_none(const struct dt_space *space)
     bool *rules = calloc((size_t)space->rule_count + 1, sizeof *rules);
     int count = rules != NULL ? find_conflict(space, rules) : 0;
     bool numbers = count == 0; /* those of the default plan say more */
-    const char *before = count == 1 ? ": the rule " : ": together these rules remove each: ";
+    const char *before = count == 1 ? ": the rule " : ": together these rules remove every plan: ";
     for (int i = 0; count > 0 && i < space->listed; i++) {
         const struct dt_rule *rule = &space->rules[i];
         if (!rules[i])
@@ -212,9 +219,9 @@ dt_status dt_space_none(const struct dt_space *space)
         numbers = numbers || rule->derived != 0;
         dt_text_add(&text, "%s'%s'", before, rule->text);
         if (strcmp(rule->text, rule->sentence) != 0)
-            dt_text_add(&text, count == 1 ? " removes each: %s" : " (%s)", rule->sentence);
+            dt_text_add(&text, count == 1 ? " removes every plan: %s" : " (%s)", rule->sentence);
         else if (count == 1)
-            dt_text_add(&text, " removes each");
+            dt_text_add(&text, " removes every plan");
         before = ", ";
     }
     if (numbers && dt_space_parse(space, "", values) == DT_OK &&

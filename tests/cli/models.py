@@ -170,6 +170,7 @@ def explained():
     t.exits("more ranks than devices", explain("ulysses=4", "--devices", 2), 3, out="4 ranks, more than --devices 2")
     t.exits("what the engine has no word for", explain("ulysses=2 tile_q=64"), 0, out="cannot express tile_q: ")
     t.exits("a name that no engine has", explain("ulysses=2 rings=2"), 2, err="no plan of xdit:0.7.0 has a parameter 'rings', did you mean 'ring'?")
+    t.exits("nor is one in a plan that is not feasible", explain("ulyses=2 ring=5"), 2, err="'ulyses', did you mean 'ulysses'?")
     t.exits("a version without a file", t.tool("explain", "--engine", "xdit:9", "--model", "flux.1-dev", "ranks=2"), 2,
             "unknown engine 'xdit:9': the nearest version")
     t.exits("an engine without a worker", explain("ulysses=4", engine="sglang"), 0, out="by the file of sglang")

@@ -114,10 +114,10 @@ def more_ranks_than_devices():
 def of_a_command():
     t.write("odd.json", SPACE)
     done = t.tool("--devices", 4, "--space", t.path / "odd.json", "--command", "true {ranks} {kv} {tile}", "--time", "wall", "--dry-run", "--budget", "60s")
-    t.check("a command's default that breaks a rule of its own file is a mistake", done.code == 2 and done.err.count("\n") == 1 and "give it another: kv must divide the tokens (tokens=6889 % (kv=2) == 0)" in done.err, done)
+    t.check("a command's default that breaks a rule of its own file is a mistake", done.code == 2 and done.err.count("\n") == 1 and "give the space another default: kv must divide the tokens (tokens=6889 % (kv=2) == 0)" in done.err, done)
     for words in (("--budget", "60s"), ("--budget", "60s", "--worker", "dittune-worker-command", "--")):
         done = t.tool(*words, *(() if "--" in words else ("--devices", 4)), "--space", t.path / "odd.json", "--command", "touch ran {ranks} {kv} {tile}", "--time", "wall")
-        t.check("which is told before anything runs", done.code == 2 and "the default plan breaks a rule of the space" in done.err and not list(t.path.rglob("ran")), done)
+        t.check("which is told before anything runs", done.code == 2 and "the default plan breaks a rule, give the space another default" in done.err and not list(t.path.rglob("ran")), done)
 
 
 for part in (it_stays, it_loses, its_output_is_wrong, it_fails, more_ranks_than_devices, of_a_command):

@@ -61,7 +61,7 @@ def wide():
         {"name": "plan", "role": "environment", "variable": "PLAN", "values": [0, 1], "default": 0}])
     found = re.search(r"say the best plan is ([0-9.]+) to ([0-9.]+) times as fast", text)
     t.check("the starts are noisy", found and float(found[2]) > 2 * float(found[1]), text)
-    t.check("an interval that is too wide is called so, with what narrows it", "That is too wide to tell how much: a quieter machine, and "
+    t.check("an interval that is too wide is called so, with what narrows it", "The interval is too wide to tell how much faster a plan is: a quieter machine, and "
             "more sets (a larger --budget; 16 sets at most), narrow it." in text and "too wide to tell" in why()["How sure"], text)
     text = session([8 * MS, MS], cv=.01)
     t.check("one that is not is not", "say the best plan is" in text and "too wide" not in text, text)

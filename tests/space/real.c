@@ -135,8 +135,8 @@ static void mistakes_name_what_would_work(void **state)
         {"gpu < 1", "unknown name 'gpu', did you mean 'gpu-mem'?"},
         {"a-gpu.mem < 1", "did you mean 'gpu-mem'?"},
         {"fp.9 < 1", "unknown name 'fp.9', did you mean 'fp.8'?"},
-        {"mem.max < 1", "unknown name 'mem', also in 'mem.max'"},
-        {"no-such-name < 1", "unknown name 'no', also in 'no-such-name'"},
+        {"mem.max < 1", "unknown name 'mem.max'"},
+        {"no-such-name < 1", "unknown name 'no' in 'no-such-name'"},
         {"math.ceil(a) == 1",
          "'math.ceil' is no function of rules, which have min, max, abs and 'in range'; "
          "write -(-a // b)"},

@@ -407,6 +407,9 @@ def largest():
     for words, part in ((("--objective", "latency"), "or --objective max:METRIC"), (("--max-latency", "1s"), "give --limit")):
         done = t.tool("lookup", *options, *limit, *words)
         t.check(f"refused: {words[0]} {words[1]}", done.code == 2 and part in done.err, done)
+    small = ["--command", "sh -c 'echo eff=0.00{a}1'", "--space", space, "--metric", "eff=regex:eff=([0-9.]+)", "--objective", "max:eff"]
+    done = t.tool("tune", *small, "--devices", "2", "--budget", "60s", clock="virtual")
+    t.check("what a run takes is not what it prints", done.code == 0 and "needs about" not in done.err, done)
     done = t.tool("run", "--objective", "cost", "--plan", "a=1", *options[:4], "--time", "wall")
     t.check("refused: another objective of run", done.code == 2 and "only max:METRIC has" in done.err, done)
 

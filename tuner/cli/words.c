@@ -17,8 +17,8 @@ const char *dt_words_role(enum dt_verdict verdict)
 void dt_words_wide(double low, double high, struct dt_text *out)
 {
     if (low > 0 && !(high <= WIDE * low))
-        dt_text_add(out, " That is too wide to tell how much: a quieter machine, and more sets (a "
-                         "larger --budget; 16 sets at most), narrow it.");
+        dt_text_add(out, " The interval is too wide to tell how much faster a plan is: a quieter "
+                         "machine, and more sets (a larger --budget; 16 sets at most), narrow it.");
 }
 
 static void add_gain(const struct dt_words_verdict *what, struct dt_text *out)

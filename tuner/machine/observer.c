@@ -221,8 +221,8 @@ static bool others_use(const json_t *card, const json_t *before, enum dt_gpu_com
                        char name[17])
 {
     const json_t *processes = json_object_get(card, "processes"), *process;
-    json_int_t then = dt_json_integer_at(before, "free_bytes"),
-               now = dt_json_integer_at(card, "free_bytes");
+    const json_t *then = json_object_get(before, "free_bytes");
+    const json_t *now = json_object_get(card, "free_bytes"); /* null: the driver does not tell */
     size_t i;
     json_array_foreach(processes, i, process)
     {
@@ -230,7 +230,8 @@ static bool others_use(const json_t *card, const json_t *before, enum dt_gpu_com
             return true;
     }
     if (company == DT_GPUS_FREE &&
-        (i > 0 || (dt_json_has(card, "free_bytes") && then - now > DT_DIRTY_BYTES)))
+        (i > 0 || (json_is_integer(then) && json_is_integer(now) &&
+                   json_integer_value(then) - json_integer_value(now) > DT_DIRTY_BYTES)))
         return true;
     return company != DT_GPUS_COMPUTE && dt_json_integer_at(card, "utilization") > IDLE_MOST;
 }

@@ -42,13 +42,14 @@ static double steps_seconds(double step)
     return (WARM_STEPS + LEAST_ROUNDS * (1 + timed)) * step;
 }
 
-/* The same of a plan that ran. Where a step is a start, its time is the whole run, whatever it printed, and a visit is one run. */
+/* The same of a plan that ran. Where a step is a start, its time is the whole run, whatever it printed, and a visit is one run. The
+ * first run of a trial is that of its preparation, with the cold step. */
 static double seconds_in_set(const struct dt_session *session, const struct dt_result *trial)
 {
     if (!session->target->image.starts)
         return steps_seconds(trial->summary.median);
-    double run = trial->report.wall_seconds > 0 ? trial->report.wall_seconds : trial->cold_seconds;
-    return LEAST_ROUNDS * fmax(isfinite(run) ? run : 0, trial->summary.median);
+    double run = fmax(trial->report.wall_seconds, trial->cold_seconds);
+    return LEAST_ROUNDS * (isfinite(run) && run > 0 ? run : trial->summary.median);
 }
 
 /* `sets` sets of plans whose steps in a set take `steps` seconds: groups are loaded, and plans are prepared, in each. */

@@ -657,9 +657,10 @@ static dt_status time_of(const struct dt_timing *timing, double value,
     dt_timing_tail(output, tail, sizeof tail);
     return dt_fail(DT_FAILED, "the time %g s %s" DT_QUOTES "; the output ends with: %s",
                    time * 1e-9,
-                   time < 1      ? "is not above zero"
-                   : isinf(time) ? "follows from a rate of 0"
-                                 : "is longer than any run",
+                   !(time > 0)                        ? "is not above zero"
+                   : time < 1                         ? "is shorter than a nanosecond"
+                   : isinf(time) && timing->unit.rate ? "follows from a rate of 0"
+                                                      : "is longer than any run",
                    tail);
 }
 

@@ -9,7 +9,7 @@
 #include "tuner/cli/print.h"
 #include "tuner/measure/measure.h"
 
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 enum { USUAL_DEVICES = 8, NEAREST = 3 };
@@ -96,23 +96,39 @@ static int64_t degree(const json_t *plan, const char *name)
     return json_is_integer(value) && json_integer_value(value) > 0 ? json_integer_value(value) : 1;
 }
 
-/* As many ranks first, then as few changes as can be. The integers of an engine's plan are its degrees. */
-static int64_t distance(const json_t *own, const json_t *plan)
+static bool is_parameter(const char *name)
+{
+    for (int i = 0; i < DT_PARAMS; i++)
+        if (strcmp(dt_params[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* As many ranks first, then as few changes as can be. The integers of an engine's plan are its degrees, and those of `own` that
+ * neither it nor dittune has are others'. */
+static double distance(const json_t *own, const json_t *plan)
 {
     enum { RANK = 64 };
     const char *name;
     json_t *value;
-    int64_t mine = 1, ranks = 1, changes = 0;
+    double mine = 1, ranks = 1, changes = 0;
     json_object_foreach((json_t *)plan, name, value)
     {
         if (!json_is_integer(value))
             continue;
-        mine *= degree(own, name);
-        ranks *= degree(plan, name);
+        mine *= (double)degree(own, name);
+        ranks *= (double)degree(plan, name);
         changes += degree(own, name) != degree(plan, name);
     }
-    mine = json_object_get(own, "ranks") != NULL ? degree(own, "ranks") : mine;
-    return RANK * llabs(mine - ranks) + changes;
+    json_object_foreach((json_t *)own, name, value)
+    {
+        if (json_object_get(plan, name) != NULL || is_parameter(name))
+            continue;
+        mine *= (double)degree(own, name);
+        changes += degree(own, name) != 1;
+    }
+    mine = json_object_get(own, "ranks") != NULL ? (double)degree(own, "ranks") : mine;
+    return RANK * fabs(mine - ranks) + changes;
 }
 
 /* The engine's plans that are nearest, of equal ones in the order of its file. */
@@ -129,10 +145,10 @@ static dt_status find_nearest(const struct dt_options *options, const struct dt_
     *nearest = json_array();
     while (json_array_size(*nearest) < NEAREST && json_array_size(plans) > 0) {
         size_t best = 0;
-        int64_t least = INT64_MAX;
+        double least = INFINITY;
         json_array_foreach(plans, i, plan)
         {
-            int64_t far = distance(own->plan, plan);
+            double far = distance(own->plan, plan);
             best = far < least ? i : best;
             least = far < least ? far : least;
         }
@@ -260,8 +276,7 @@ static dt_status print_by_file(const struct dt_options *options, struct by_file 
     return status;
 }
 
-/* A name that neither the engine nor a plan of dittune has is misspelt. */
-static dt_status check_names(const struct dt_options *options, const json_t *unexpressed)
+static dt_status find_misspelt(const struct dt_options *options, const json_t *unexpressed)
 {
     const char *known[DT_PARAMS + 1] = {NULL};
     const json_t *row;
@@ -279,6 +294,28 @@ static dt_status check_names(const struct dt_options *options, const json_t *une
     return DT_OK;
 }
 
+/* A name that neither the engine nor a plan of dittune has is misspelt, whether or not the plan is feasible: the engine's file is
+ * asked about the other names alone. */
+static dt_status check_names(const struct dt_options *options, struct dt_export_request request)
+{
+    struct dt_export export = {.unexpressed = NULL, .remarks = NULL};
+    json_t *others = json_object(), *value;
+    const char *name;
+    json_object_foreach((json_t *)request.plan, name, value)
+    {
+        if (!is_parameter(name))
+            json_object_set(others, name, value);
+    }
+    request.plan = others;
+    dt_status status = dt_export(&request, &export);
+    if (status == DT_OK) {
+        status = find_misspelt(options, export.unexpressed);
+        dt_export_fini(&export);
+    }
+    json_decref(others);
+    return status == DT_EINFEASIBLE ? DT_OK : status; /* by its values */
+}
+
 static dt_status judge_by_file(const struct dt_options *options, const struct dt_export_own *own,
                                const char *words)
 {
@@ -290,6 +327,7 @@ static dt_status judge_by_file(const struct dt_options *options, const struct dt
                                               .key = own->key,
                                               .card = &own->card};
     struct dt_error refused = {DT_OK, ""};
+    DT_TRY(check_names(options, request));
     dt_status status = dt_error_keep(&refused, dt_export(&request, &export));
     if (status < 0 && status != DT_EINFEASIBLE)
         return status;
@@ -299,11 +337,6 @@ static dt_status judge_by_file(const struct dt_options *options, const struct dt
         dt_text_add(&many, "it has %lld ranks, more than --devices %lld", (long long)processes,
                     (long long)options->job.devices);
         why = dt_text_at(&many);
-    }
-    if (status == DT_OK && check_names(options, export.unexpressed) < 0) {
-        dt_export_fini(&export);
-        dt_text_fini(&many);
-        return DT_EUSAGE;
     }
     struct by_file answer = {.own = own,
                              .words = words,

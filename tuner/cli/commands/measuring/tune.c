@@ -106,7 +106,7 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
     if (status == DT_OK && target->broken[0] != '\0' &&
         dt_command_job(target->identity.key) != NULL)
         status =
-            dt_fail(DT_EUSAGE, "the default plan breaks a rule of the space, give it another: %s",
+            dt_fail(DT_EUSAGE, "the default plan breaks a rule, give the space another default: %s",
                     target->broken);
     if (status == DT_OK && options->against != NULL) {
         session.has_against = true;
