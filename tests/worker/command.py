@@ -79,6 +79,16 @@ def switches():
     t.check("a parameter that is in no switch either is missed", "has no {kind}" in answer, answer)
 
 
+def cause_first(name, answer):
+    """What is kept of a failure with --private ("brief") is cause and advice in our words; the output is quoted behind it."""
+    if "brief" not in answer or answer["op"] != "failed":
+        return
+    say, kept = answer["say"], answer["brief"].removesuffix(" ...")
+    ours = say[len(kept):].split("'")[0]
+    t.check(f"kept of a private run: {name}", kept != answer["brief"] and say.startswith(kept) and ours.startswith((";", ":", ","))
+            and not re.search(r"\b(give|put|let|print)\b", ours, re.IGNORECASE), answer)
+
+
 def times():
     """The times that --time finds, in each unit."""
     def time(text, how, *more):
@@ -86,8 +96,10 @@ def times():
         if "--unit" not in more:
             more = (*more, "--unit", "s")  # planted times are longer than the run: see too_long
         answer = prepared(f"sh -c 'cat {path} # {{ranks}} {{mode}}'", "--space", SPACE, "--time", how, *more)
+        answers.append(answer)
         return answer["steps"] if answer["op"] == "prepared" else answer["say"]
 
+    answers = []
     cases = [("several: each is a step", "took 1 s\ntook 9 s\ntook 2 s\n", ("regex:took ([0-9]+) s",), [1e9, 9e9, 2e9]),
              ("a progress bar's line", "took 1 s\rtook 2 s\r\ntook 3 s", ("regex:took ([0-9]+) s$",), [1e9, 2e9, 3e9]),
              ("^ in the middle of a line is none", "1s2s", ("regex:^([0-9])s",), 1e9),
@@ -105,31 +117,31 @@ def times():
              ("no such path", '{"a":1}', ("json:b",), "no time where --time says"),
              ("zero", "took 0 s", ("regex:took ([0-9]+) s",), "not above zero"),
              ("a rate of zero", "0.0 it/s", ("regex:([0-9.]+) it/s", "--unit", "it/s"), "follows from a rate of 0"),
-             ("nan", "took nan s", ("regex:took ([a-z]+) s",), "the time 'nan'"),
-             ("nan after a good line", "took 1 s\ntook nan s", ("regex:took ([0-9a-z.]+) s",), "the time 'nan'"),
+             ("nan", "took nan s", ("regex:took ([a-z]+) s",), "a time that is not finite: 'nan'"),
+             ("nan after a good line", "took 1 s\ntook nan s", ("regex:took ([0-9a-z.]+) s",), "not finite: 'nan'"),
              ("a rate", "2.00it/s", ("regex:([0-9.]+)it/s", "--unit", "it/s"), 5e8),
              ("any rate", "tput: 250 tokens/s", ("regex:tput: ([0-9.]+)", "--unit", "tokens/s"), 4e6),
              ("a rate of a millisecond", "4 img/ms", ("regex:([0-9.]+) img", "--unit", "img/ms"), 2.5e5),
              ("a time of a step", "1.5s/it", ("regex:([0-9.]+)s/it", "--unit", "s/it"), 1.5e9),
              ("a second group is the unit", "1.60s/it\n2.00it/s\n", ("regex:([0-9.]+)(s/it|it/s)",), [1.6e9, 5e8]),
              ("a second group of times", "500 ms\n0.5 s\n500000 us", ("regex:([0-9.]+) (ms|s|us)",), [5e8] * 3),
-             ("a wrong unit", "410.000 ms", ("regex:([0-9.]+) ms",), "has '410.000 ms', but --unit is s: give --unit ms"),
+             ("a wrong unit", "410.000 ms", ("regex:([0-9.]+) ms",), "the output has another unit than s: give it as --unit, or, where it changes, put the unit into a second group; it has '410.000 ms' (--unit ms)"),
              ("two units", "took 1.5 s\ntook 500 ms\n", ("regex:took ([0-9.]+)",), "put the unit into a second group"),
-             ("a rate read as a time", "2.00it/s", ("regex:([0-9.]+)it",), "but --unit is s: give --unit it/s"),
+             ("a rate read as a time", "2.00it/s", ("regex:([0-9.]+)it",), "(--unit it/s)"),
              ("seconds, spelt out", "3 seconds", ("regex:([0-9.]+)",), 3e9),
-             ("a decimal comma", "Zeit: 0,410 s", ("regex:([0-9.]+) s",), "the number '0,410' has a comma"),
-             ("thousands", "1,234.5 ms", ("regex:([0-9.]+) ms", "--unit", "ms"), "the number '1,234.5' has a comma"),
+             ("a decimal comma", "Zeit: 0,410 s", ("regex:([0-9.]+) s",), "has a comma: let the program print it with a point and without thousands (LC_ALL=C); the group has '410' of the number '0,410'"),
+             ("thousands", "1,234.5 ms", ("regex:([0-9.]+) ms", "--unit", "ms"), "of the number '1,234.5'"),
              ("a table with commas", "12,0.410,77", ("regex:^[0-9]+,([0-9.]+),",), 4.1e8),
              ("a list with commas", "[12.3,45.6]", ("regex:\\[([0-9.]+),",), 1.23e10),
-             ("a part of a number in a table", "12,0.410,77", ("regex:^[0-9]+,0.([0-9]+),",), "the number '0.410' begins before the group"),
-             ("a European number", "1.234,5 ms", ("regex:([0-9.]+)", "--unit", "ms"), "the number '1.234,5' has a comma"),
-             ("a comma in the group", "0,25", ("regex:([0-9,]+)$",), "matched '0,25', which is no number"),
-             ("a greedy expression", "took 12.5 s", ("regex:took.*([0-9.]+) s",), "the number '12.5' begins before the group"),
-             ("a comma behind the group", "took 1,5 s", ("regex:took ([0-9.]+)",), "the number '1,5' has a comma"),
-             ("a power of ten behind the group", "took 4e-05 s", ("regex:took ([0-9.]+)",), "the number '4e-05' goes on behind the group"),
+             ("a part of a number in a table", "12,0.410,77", ("regex:^[0-9]+,0.([0-9]+),",), "begins before the group: put all of it into the group, and no .* before; the group has '410' of the number '0.410'"),
+             ("a European number", "1.234,5 ms", ("regex:([0-9.]+)", "--unit", "ms"), "of the number '1.234,5'"),
+             ("a comma in the group", "0,25", ("regex:([0-9,]+)$",), "it matched '0,25'"),
+             ("a greedy expression", "took 12.5 s", ("regex:took.*([0-9.]+) s",), "of the number '12.5'"),
+             ("a comma behind the group", "took 1,5 s", ("regex:took ([0-9.]+)",), "of the number '1,5'"),
+             ("a power of ten behind the group", "took 4e-05 s", ("regex:took ([0-9.]+)",), "goes on behind the group: put all of it into the group, as in ([0-9.e+-]+); the group has '4' of the number '4e-05'"),
              ("a power of ten in the group", "took 4e-05 s", ("regex:took ([0-9.e+-]+)",), 4e4),
              ("a sentence's comma and point", "took 3 s, 4, then 5.", ("regex:(4|5)",), [4e9, 5e9]),
-             ("a first group that is no number", "took 3 s", ("regex:(took|used) ([0-9.]+)",), "matched 'took', which is no number"),
+             ("a first group that is no number", "took 3 s", ("regex:(took|used) ([0-9.]+)",), "matched what is no number: put the number alone into the first group, with a point and without thousands; it matched 'took'"),
              ("JSON behind a log line, pretty", 'warming up\n{\n  "t": [\n    0.5\n  ]\n}\nbye\n', ("json:t",), 5e8),
              ("a list behind a log line", '[INFO] x\n[\n 1,\n 3\n]\n', ("json:[1]",), 3e9),
              ("an object of numbers", '{"steps":{"0":1,"1":3}}', ("json:steps",), [1e9, 3e9]),
@@ -142,6 +154,7 @@ def times():
              ("JSON with NaN is not passed over", '{"t":0.5}\n{"t":NaN}\n', ("json:t",), "has NaN or Infinity")]
     for name, text, how, want in cases:
         got = time(text, *how)
+        cause_first(name, answers[-1])
         t.check(f"time: {name}", want in got if isinstance(want, str) else got == (want if isinstance(want, list) else [want]), got)
     wall = time("", "wall")
     t.check("time: wall is the whole command", len(wall) == 1 and wall[0] > 100_000, wall)
@@ -153,7 +166,7 @@ def too_long():
     """Times that are together longer than the run: refused where nothing names their unit, else told; and what was read first."""
     for name, text, options, want in [
             ("a bare number of milliseconds", "t: 410.000", ("regex:t: ([0-9.]+)",), "a time of 410 s, but the whole run took"),
-            ("of JSON", '{"t": 410}', ("json:t",), "read from 't: 410': is --unit right? Give --unit ms"),
+            ("of JSON", '{"t": 410}', ("json:t",), "is --unit right? Give --unit ms, us, ns or a rate such as it/s, or --unit s where the time is simulated; read from 't: 410'"),
             ("steps, each shorter", '{"t": [0.004, 0.004, 900]}', ("json:t",), "a time of 900 s"),
             ("many that are so together", "x 0.0009\n" * 3000, ("regex:x ([0-9.]+)",), "the output has 3000 times, together 2.7 s"),
             ("a unit in the output", "took 410 s", ("regex:took ([0-9.]+)",), None),
@@ -267,7 +280,7 @@ def metrics():
     run = ask(both, "--time", "regex:p99 ([0-9.]+) ms", "--unit", "ms", *tput, "--limit", "tput <= 100")[2]
     t.check("a limit beside a time", run.get("kind") == "limit", run)
     answer = ask([(250, "1,5")], *tput, *p99, "--objective", "max:tput", "--limit", "p99 <= 2")[1]
-    t.check("a metric with a decimal comma", "the group of --metric p99 has '1', but the number '1,5' has a comma" in answer.get("say", ""), answer)
+    t.check("a metric with a decimal comma", "the number in the group of --metric p99 has a comma" in answer.get("say", ""), answer)
     answer = prepared("sh -c 'echo tput: 3 # {ranks} {mode}'", "--space", SPACE, *tput, *p99, "--objective", "max:tput", "--limit", "p99 <= 2")
     t.check("a metric that is not printed", "the output has no number where --metric p99 says" in answer["say"], answer)
 

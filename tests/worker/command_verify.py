@@ -105,6 +105,7 @@ def arrays():
                              ("a header without end", npy(base)[:30], "header is not whole")):
         got = answers({1: npy(base), 2: data}, "--compare", "npy")
         t.check(f"refused: {name}", got[0]["op"] == "failed" and part in got[0]["say"], got)
+        t.check(f"nothing of the file is kept of a private run: {name}", "O8" not in got[0].get("brief", got[0]["say"]), got)
     got = answers({1: npy([0.0, 0.0]), 2: npy([0.0, 0.0]), 4: npy([0.0, 1.0])}, "--compare", "npy", plans=(2, 4))
     t.check("zeros", got[0]["error"] == 0 and got[1]["kind"] == "wrong", got)
 

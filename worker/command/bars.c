@@ -105,19 +105,17 @@ static dt_status judge(const struct bar *bar, struct dt_bar_time *out)
              fmod(last->elapsed, 60));
     if (steps < 1)
         return dt_fail(DT_FAILED,
-                       "the bar " DT_QUOTES
-                       "'%s%s%ld/%ld' was drawn only at its end, so its first step cannot be "
-                       "left out: let it have more steps, or print the time of each and read it by "
-                       "regex:",
+                       "the bar was drawn only at its end, so its first step cannot be left "
+                       "out: let it have more steps, or print the time of each and read it by "
+                       "regex:" DT_QUOTES "; it is '%s%s%ld/%ld'",
                        bar->name, bar->name[0] != 0 ? ": " : "", last->done, bar->total);
     if (!(seconds > 0 && error <= ERROR_MOST * seconds))
         return dt_fail(DT_FAILED,
-                       "the bar " DT_QUOTES
-                       "'%s%s%ld/%ld' shows its time too coarsely: %.3g s without the first "
-                       "step, give or take %.2g s. Let it have more steps, or print the time of "
-                       "each and read it by regex:",
-                       bar->name, bar->name[0] != 0 ? ": " : "", last->done, bar->total,
-                       seconds > 0 ? seconds : 0, error);
+                       "the bar shows its time too coarsely: %.3g s without the first step, give "
+                       "or take %.2g s. Let it have more steps, or print the time of each and "
+                       "read it by regex:" DT_QUOTES "; it is '%s%s%ld/%ld'",
+                       seconds > 0 ? seconds : 0, error, bar->name, bar->name[0] != 0 ? ": " : "",
+                       last->done, bar->total);
     out->seconds = seconds / (double)steps;
     return DT_OK;
 }

@@ -206,7 +206,7 @@ static dt_status read_chunk_size(const char *line, uint64_t *size)
     char after = line[digits];
     if (digits == 0 || digits > 15 || (after != 0 && strchr("; \t", after) == NULL))
         return dt_fail(DT_EPROTO,
-                       "the answer's chunk begins with " DT_QUOTES "'%.20s', not with its size",
+                       "the answer's chunk does not begin with its size" DT_QUOTES ": '%.20s'",
                        line);
     *size = strtoull(line, NULL, 16);
     return DT_OK;
@@ -257,7 +257,7 @@ static dt_status read_header(const char *line, struct head *head)
     if (coding != NULL) {
         if (strncasecmp(coding, "chunked", 7) != 0 || coding[7 + strspn(coding + 7, " \t")] != 0)
             return dt_fail(DT_EPROTO,
-                           "the answer's body is coded as " DT_QUOTES "'%.40s'; chunked is known",
+                           "the answer's body is not coded as chunked alone" DT_QUOTES ": '%.40s'",
                            coding);
         head->chunked = true;
     }
@@ -267,7 +267,7 @@ static dt_status read_header(const char *line, struct head *head)
     uint64_t size = strtoull(length, &end, 10);
     if (strspn(length, "0123456789") == 0 || errno != 0 || end[strspn(end, " \t")] != 0 ||
         (head->size != UINT64_MAX && head->size != size))
-        return dt_fail(DT_EPROTO, "the answer's Content-Length " DT_QUOTES "'%.40s' is no length",
+        return dt_fail(DT_EPROTO, "the answer's Content-Length is no length" DT_QUOTES ": '%.40s'",
                        length);
     head->size = size;
     return DT_OK;
@@ -281,7 +281,7 @@ static dt_status take_head(struct connection *connection, struct dt_text *line, 
     head->status = space != NULL ? atoi(space) : 0;
     if (strncmp(line->bytes, "HTTP/1.", 7) != 0 || head->status < 100 || head->status > 999)
         return dt_fail(DT_EPROTO,
-                       "the answer begins with " DT_QUOTES "'%.40s', which is not HTTP/1.1",
+                       "the answer does not begin as one of HTTP/1.1" DT_QUOTES ": '%.40s'",
                        line->bytes);
     for (int lines = 0; lines < LINES_MOST; lines++) {
         DT_TRY(take_line(connection, line));

@@ -276,8 +276,10 @@ static dt_status check_whole(const struct dt_timing *timing, const char *begin, 
                              "before"
                            : "goes on behind the group: put all of it into the group, as in "
                              "([0-9.e+-]+)";
-    return dt_fail(DT_FAILED, "the group of %s has " DT_QUOTES "'%.*s', but the number '%.*s' %s",
-                   timing->option, (int)size, number, (int)whole, from, hint);
+    return dt_fail(DT_FAILED,
+                   "the number in the group of %s %s" DT_QUOTES
+                   "; the group has '%.*s' of the number '%.*s'",
+                   timing->option, hint, (int)size, number, (int)whole, from);
 }
 
 /* The word behind a number: a unit, perhaps. */
@@ -299,10 +301,9 @@ static dt_status check_behind(const struct dt_timing *timing, const char *number
     if (!*named || (unit.ns == timing->unit.ns && unit.rate == timing->unit.rate))
         return DT_OK;
     return dt_fail(DT_FAILED,
-                   "the output has " DT_QUOTES
-                   "'%.*s %s', but --unit is %s: give --unit %s, or, where it changes, "
-                   "put the unit into a second group",
-                   (int)size, number, word, timing->unit_text, word);
+                   "the output has another unit than %s: give it as --unit, or, where it changes, "
+                   "put the unit into a second group" DT_QUOTES "; it has '%.*s %s' (--unit %s)",
+                   timing->unit_text, (int)size, number, word, word);
 }
 
 /* Adds the first group of a match, which is a number, in the unit of the second one, if that is a unit. */
@@ -320,7 +321,7 @@ static dt_status add_group(const struct dt_timing *timing, const char *begin, co
     }
     const char *at = text + groups[1].rm_so;
     if (!isfinite(value))
-        return dt_fail(DT_FAILED, "the output has the %s " DT_QUOTES "'%s'",
+        return dt_fail(DT_FAILED, "the output has a %s that is not finite" DT_QUOTES ": '%s'",
                        timing->metric != NULL ? "number" : "time", number);
     DT_TRY(check_whole(timing, begin, at, strlen(number)));
     bool named = timing->metric != NULL ||
@@ -555,11 +556,10 @@ static dt_status check_wall(const struct dt_timing *timing, const struct values 
     dt_figure_time(wall * 1e-9, &say);
     dt_status status = dt_fail(
         DT_FAILED,
-        "%s" DT_QUOTES
-        ", read from '%s': is --unit right? Give --unit ms, us, ns or a rate such as it/s, or "
-        "--unit %s where the time is simulated%s",
-        dt_text_at(&say), values->first, timing->unit_text,
-        one ? "" : " or several processes print theirs");
+        "%s: is --unit right? Give --unit ms, us, ns or a rate such as it/s, or --unit %s where "
+        "the time is simulated%s" DT_QUOTES "; read from '%s'",
+        dt_text_at(&say), timing->unit_text, one ? "" : " or several processes print theirs",
+        values->first);
     dt_text_fini(&say);
     return status;
 }
@@ -588,9 +588,9 @@ static dt_status refuse_nothing(const struct dt_timing *timing, const struct val
     dt_timing_tail(output, tail, sizeof tail);
     if (values->other[0] != 0)
         return dt_fail(DT_FAILED,
-                       "the first group of %s matched " DT_QUOTES
-                       "'%s', which is no number: put the number "
-                       "alone into the first group, with a point and without thousands",
+                       "the first group of %s matched what is no number: put the number alone "
+                       "into the first group, with a point and without thousands" DT_QUOTES
+                       "; it matched '%s'",
                        timing->option, values->other);
     if (timing->file != NULL)
         return dt_fail(DT_FAILED, "the file of %s has no number at '%s'", timing->option,

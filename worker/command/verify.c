@@ -117,7 +117,9 @@ static dt_status read_shape(const char *text, struct array *array)
         char *end;
         long long count = strtoll(number, &end, 10);
         if (end == number || count < 0 || (*end != ',' && *end != '\0'))
-            return dt_fail(DT_FAILED, "%s is no array of numpy: its shape is " DT_QUOTES "'%.40s'",
+            return dt_fail(DT_FAILED,
+                           "%s is no array of numpy: its shape cannot be read" DT_QUOTES
+                           ", it is '%.40s'",
                            array->path, array->shape);
         array->items *= (double)count;
         number = end + (*end == ',');
@@ -145,8 +147,9 @@ static dt_status read_type(const char *text, struct array *array)
                                               : type == 'b' && bytes == 1;
     return known && sized ? DT_OK
                           : dt_fail(DT_FAILED,
-                                    "%s is an array of items of type %.20s, which cannot be "
-                                    "compared: booleans, integers, floats and complex numbers can",
+                                    "%s is an array of items that cannot be compared: booleans, "
+                                    "integers, floats and complex numbers can" DT_QUOTES
+                                    "; their type is %.20s",
                                     array->path, text);
 }
 
