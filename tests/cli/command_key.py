@@ -64,7 +64,7 @@ def measured():
     is_other("an expression that is spelt otherwise, as no one can tell that it means the same",
              lookup(*how(time="regex:prefill ([.0-9]+) s")), "time '")
     is_other("another unit", lookup(*how(COMMAND, PREFILL, "--unit", "ms")), "unit 's' instead of 'ms'")
-    is_other("something before each run", lookup(*how(COMMAND, PREFILL, "--prepare", "echo  {a}")), "prepare none instead of 'echo  {a}'")
+    is_other("something before each run", lookup(*how(COMMAND, PREFILL, "--prepare", "echo  {a}")), "prepare none instead of 'echo {a}'")
     is_other("in a shell", lookup(*how(COMMAND, PREFILL, "--shell")), "shell none instead of 1")
     is_other("another word", lookup(*how("./run.sh {a} {b} more")), "no plan is stored in")
     is_other("another order of the words", lookup(*how("./run.sh {b} {a}")), "no plan is stored in")
@@ -88,6 +88,8 @@ def folders():
     here.rename(moved)
     is_other("a folder that was moved", lookup(cwd=moved), f"instead of '{moved}'")
     moved.rename(here)
+    prepared = [lookup(*how(), "--prepare", text).json["key"]["job"]["prepare"] for text in ("true {a}", " true  '{a}' ", '"true" {a}')]
+    t.check("blanks and needless quotes of --prepare do not count, either", prepared == ["true {a}"] * 3, prepared)
     (here / "run.sh").rename(here / "away.sh")
     t.check("a host that only looks up needs no program", tier(lookup()) == "exact")
     (here / "away.sh").rename(here / "run.sh")

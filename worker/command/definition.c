@@ -115,13 +115,14 @@ static dt_status add_text(const char *name, const char *option, const char *whol
                : dt_fail(DT_ENOMEM, "out of memory");
 }
 
-static dt_status add_command(const struct dt_definition *definition, json_t *job)
+static dt_status add_line(const char *name, const char *option, const struct dt_command_line *line,
+                          const struct dt_space *space, json_t *job)
 {
     struct dt_text text = {0};
-    dt_line_text(definition->command, definition->space, &text);
+    dt_line_text(line, space, &text);
     dt_status status = dt_text_status(&text);
     if (status == DT_OK)
-        status = add_text("command", "--command", dt_text_at(&text), job);
+        status = add_text(name, option, dt_text_at(&text), job);
     dt_text_fini(&text);
     return status;
 }
@@ -132,7 +133,7 @@ static dt_status add_folder(const struct dt_definition *definition, json_t *job)
     bool absolute = false, relative = false, any = false;
     DT_TRY(find_paths(definition->command, &absolute, &relative));
     if (definition->prepare != NULL)
-        DT_TRY(find_paths(definition->prepare_line, &any, &relative));
+        DT_TRY(find_paths(definition->prepare, &any, &relative));
     if (absolute && !relative)
         return DT_OK;
     if (getcwd(folder, sizeof folder) == NULL)
@@ -148,7 +149,8 @@ dt_status dt_definition_job(const struct dt_definition *definition, json_t **job
     DT_TRY(check_text("--time", definition->time));
     DT_TRY(check_text("the list of limits", definition->limits));
     json_t *made = json_object();
-    dt_status status = add_command(definition, made);
+    dt_status status =
+        add_line("command", "--command", definition->command, definition->space, made);
     bool failed = json_object_set_new(made, "time", json_string(definition->time)) != 0;
     if (definition->unit != NULL)
         failed |= json_object_set_new(made, "unit", json_string(definition->unit)) != 0;
@@ -159,7 +161,7 @@ dt_status dt_definition_job(const struct dt_definition *definition, json_t **job
     if (status == DT_OK && failed)
         status = dt_fail(DT_ENOMEM, "out of memory");
     if (status == DT_OK && definition->prepare != NULL)
-        status = add_text("prepare", "--prepare", definition->prepare, made);
+        status = add_line("prepare", "--prepare", definition->prepare, definition->space, made);
     if (status == DT_OK)
         status = add_folder(definition, made);
     if (status == DT_OK)

@@ -129,13 +129,13 @@ static dt_status hello(struct worker *worker)
     bool has_unit = strchr("rj", runs->timing.kind) != NULL && runs->timing.metric == NULL;
     struct dt_text limits = {0};
     dt_runs_limits_text(runs, &limits);
-    const struct dt_definition definition = {command,
-                                             worker->space,
-                                             runs->time,
-                                             has_unit ? runs->timing.unit_text : NULL,
-                                             dt_text_at(&limits),
-                                             worker->options.lines[DT_RUN_PREPARE],
-                                             &runs->lines[DT_RUN_PREPARE]};
+    const struct dt_definition definition = {
+        command,
+        worker->space,
+        runs->time,
+        has_unit ? runs->timing.unit_text : NULL,
+        dt_text_at(&limits),
+        worker->options.lines[DT_RUN_PREPARE] != NULL ? &runs->lines[DT_RUN_PREPARE] : NULL};
     json_t *job = NULL;
     dt_status status = dt_text_status(&limits);
     if (status == DT_OK)
