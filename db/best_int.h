@@ -60,7 +60,8 @@ long dt_best_find(const struct dt_best *best, uint64_t id);
 long dt_best_next(const struct dt_best *best, long i);
 
 /* Appends a file with these entries (checked objects): each replaces the line with its key and hard fingerprint, or is
- * appended. A second line with that identity is removed. The entries must have distinct identities. DT_EUSAGE when the file would exceed the limits of readers; DT_ECORRUPT when a line that may have to be replaced cannot be read. */
+ * appended. A second line with that identity is removed. The entries must have distinct identities. Where the file would be too long,
+ * the largest of them lose their "space". DT_EUSAGE when it would exceed the limits of readers all the same; DT_ECORRUPT when a line that may have to be replaced cannot be read. */
 dt_status dt_best_put(const struct dt_best *best, const json_t *entries,
                       struct dt_text *text) DT_MUST_CHECK;
 

@@ -106,9 +106,44 @@ static dt_status add_file(const struct dt_best *best, const json_t *entries,
     return DT_OK;
 }
 
+struct spaced {
+    json_t *entry; /* borrowed */
+    size_t size;   /* bytes of its space */
+};
+
+static int by_size(const void *a, const void *b)
+{
+    const struct spaced *one = a, *other = b;
+    return (one->size < other->size) - (one->size > other->size);
+}
+
+/* Removes the largest spaces until the text is as many bytes shorter: the key has their hash, and the journal has them. False: there
+ * was none. */
+static bool drop_spaces(const json_t *entries, size_t bytes)
+{
+    struct spaced *spaced = calloc(json_array_size(entries) + 1, sizeof *spaced);
+    size_t i, dropped = 0, gone = 0;
+    json_t *entry;
+    if (spaced == NULL)
+        return false;
+    json_array_foreach(entries, i, entry)
+    {
+        const json_t *space = json_object_get(entry, "space");
+        spaced[i] =
+            (struct spaced){entry, space != NULL ? json_dumpb(space, NULL, 0, JSON_COMPACT) : 0};
+    }
+    qsort(spaced, i, sizeof *spaced, by_size);
+    for (; gone < bytes && dropped < i && spaced[dropped].size > 0; dropped++) {
+        gone += spaced[dropped].size;
+        json_object_del(spaced[dropped].entry, "space");
+    }
+    free(spaced);
+    return dropped > 0;
+}
+
 dt_status dt_best_put(const struct dt_best *best, const json_t *entries, struct dt_text *text)
 {
-    size_t n = json_array_size(entries);
+    size_t n = json_array_size(entries), start = text->size;
     struct plan plan = {.line = calloc(best->count + 1, sizeof *plan.line),
                         .placed = calloc(n + 1, sizeof *plan.placed)};
     dt_status status = DT_OK;
@@ -120,6 +155,11 @@ dt_status dt_best_put(const struct dt_best *best, const json_t *entries, struct 
         status = place(best, json_array_get(entries, i), (long)i, &plan);
     if (status == DT_OK)
         status = add_file(best, entries, &plan, text);
+    while (status == DT_EUSAGE && text->size - start > DT_BEST_MAX_BYTES &&
+           drop_spaces(entries, text->size - start - DT_BEST_MAX_BYTES)) {
+        text->size = start;
+        status = add_file(best, entries, &plan, text);
+    }
     free(plan.line);
     free(plan.placed);
     return status;

@@ -26,7 +26,7 @@ dt_status dt_store_check(const char *directory) DT_MUST_CHECK;
 /* Appends a warning when anyone may write to the directory. */
 dt_status dt_store_warnings(const char *directory, struct dt_text *out) DT_MUST_CHECK;
 
-/* entry must hold "key" (object), "fingerprint" {"hard","soft","info"} and "plan", and may hold other fields. Replaces the entry of the same key and hard fingerprint; other entries and unknown fields are kept as they are. Blocks for
+/* entry must hold "key" (object), "fingerprint" {"hard","soft","info"} and "plan", and may hold other fields. It loses its "space" where the store would be too long with it. Replaces the entry of the same key and hard fingerprint; other entries and unknown fields are kept as they are. Blocks for
  * the lock at most 10 s (DT_ELOCK). A broken best.json is renamed to best.json.bad-<time>; the new one is made from best.json.1 when that is good, else from an
  * empty store. DT_ECORRUPT: a newer dittune wrote it; unchanged. DT_EUSAGE: not an entry, the store would
  * exceed the limits of readers, or it is on a network file system. DT_EIO: best.json is unchanged, or (then the sentence says so)

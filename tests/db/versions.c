@@ -200,6 +200,36 @@ static void too_large_is_refused(void **state)
     json_decref(value);
 }
 
+/* Of entries that would make the file too long the largest lose their spaces, no more than needed; the lines that are there stay. */
+static void spaces_make_room(void **state)
+{
+    static const size_t mebibytes[] = {15, 15, 15, 12, 2, 13, 3}; /* 57 are there, 18 come */
+    (void)state;
+    struct dt_best best = {.state = DT_BEST_ABSENT};
+    struct dt_text next = {0};
+    json_t *old = json_array(), *more = json_array();
+    for (int i = 0; i < 7; i++) {
+        size_t size = mebibytes[i] * 1024 * 1024;
+        char *large = calloc(1, size + 1);
+        assert_non_null(large);
+        memset(large, 'x', size);
+        json_t *entry = make_entry((const char *[]){"a", "b", "c", "d", "e", "f", "g"}[i], i);
+        json_object_set_new(entry, "space", json_pack("{s:s}", "doc", large));
+        json_array_append_new(i < 4 ? old : more, entry);
+        free(large);
+    }
+    assert_int_equal(dt_best_put(&best, old, &best.text), DT_OK);
+    assert_int_equal(dt_best_parse("the file", &best), DT_OK);
+    assert_int_equal(dt_best_put(&best, more, &next), DT_OK);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(dt_json_has(json_array_get(more, i), "space"), mebibytes[4 + i] < 13);
+    assert_in_range(next.size, 62 << 20, (62 << 20) + 8192);
+    dt_text_fini(&next);
+    dt_best_fini(&best);
+    json_decref(old);
+    json_decref(more);
+}
+
 static void too_many_are_refused(void **state)
 {
     (void)state;
@@ -231,10 +261,15 @@ static void too_many_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(unknown_fields_are_kept),     TEST(spelling_matters),
-        TEST(an_older_major_is_damaged),   TEST(newer_minor_is_read_only),
-        TEST(unknown_compat_is_read_only), TEST(newer_major_is_refused),
-        TEST(unknown_incompat_is_refused), TEST(too_large_is_refused),
+        TEST(unknown_fields_are_kept),
+        TEST(spelling_matters),
+        TEST(an_older_major_is_damaged),
+        TEST(newer_minor_is_read_only),
+        TEST(unknown_compat_is_read_only),
+        TEST(newer_major_is_refused),
+        TEST(unknown_incompat_is_refused),
+        TEST(too_large_is_refused),
+        TEST(spaces_make_room),
         TEST(too_many_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

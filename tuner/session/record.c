@@ -257,8 +257,6 @@ static dt_status store(struct dt_session *session, const char *directory, json_t
     if (session->store.kept)
         return DT_OK;
     dt_status status = dt_store_put(directory, entry);
-    if (status == DT_EUSAGE && json_object_del(entry, "space") == 0)
-        status = dt_store_put(directory, entry); /* which is full but for an entry without it */
     session->store.stored = status == DT_OK;
     return status;
 }
