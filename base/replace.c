@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +28,11 @@ static int descriptor_of(const char *path)
             return i;
     for (int i = 0; i < 2; i++) {
         size_t size = strlen(folders[i]);
-        if (strncmp(path, folders[i], size) == 0 && isdigit((unsigned char)path[size]))
-            return atoi(path + size);
+        if (strncmp(path, folders[i], size) != 0 || !isdigit((unsigned char)path[size]))
+            continue;
+        char *end;
+        long number = strtol(path + size, &end, 10);
+        return *end == '\0' && number <= INT_MAX ? (int)number : -1;
     }
     return -1;
 }
@@ -73,6 +78,11 @@ dt_status dt_replace_add(struct dt_replace *file, const void *bytes, size_t size
 {
     for (const char *at = bytes; size > 0;) {
         ssize_t n = write(file->fd, at, size);
+        if (n < 0 &&
+            errno == EAGAIN) { /* a descriptor of ours that another program made O_NONBLOCK */
+            poll(&(struct pollfd){.fd = file->fd, .events = POLLOUT}, 1, -1);
+            continue;
+        }
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)

@@ -175,6 +175,10 @@ def private_commands():
         t.exits(f"not shown: {words[0]}", done := t.tune(*BUDGET, "--no-wait"), BUSY, f"dittune: pid {other.pid} (")
         t.check("nor a part of it", "TOKEN" not in done.err and "srv" not in done.err, done.err)
         end(other)
+    before = len(f"{sys.executable}\0{t.path / 'held'}\0tune\0")
+    other = holder("tune", "x" * (65536 - before - len("\0--command")), "--command", "srv TOKEN", "--private")  # 65536 bytes are read
+    t.exits("what was read ends with the option", t.tune(*BUDGET, "--no-wait"), BUSY, f"dittune: pid {other.pid} (")
+    end(other)
 
 
 def not_a_lock():

@@ -2,12 +2,15 @@
 # ctest:
 """Every file that a user names is replaced whole: a link that somebody planted in its place is not followed, a full disk leaves the old
 file, nothing is left beside it, and no pipe makes a command wait. JSON on standard output has no control characters."""
+import fcntl
 import json
 import os
 import pathlib
 import resource
+import struct
 import subprocess
 import sys
+import termios
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import SOURCE, Dittune
@@ -58,6 +61,20 @@ log = t.write("log", "the first line\n")
 with open(log, "ab") as appended:
     subprocess.run([t.program(), "report", "--format", "md", "-o", "/dev/stdout"], env=t.environment, stdout=appended, stderr=subprocess.DEVNULL, check=True)
 t.check("behind what is there already (>>)", t.read("log").startswith("the first line\n# "), t.read("log")[:100])
+ours, theirs = os.pipe()
+os.set_blocking(theirs, False)
+size = fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
+page = t.tool("report", "-o", "/dev/stdout").out
+with subprocess.Popen([t.program(), "report", "-o", "/dev/stdout"], env=t.environment, stdout=theirs, stderr=subprocess.DEVNULL) as slow:
+    os.close(theirs)
+    waiting = lambda: struct.unpack("i", fcntl.ioctl(ours, termios.FIONREAD, bytes(4)))[0]
+    t.until(lambda: waiting() == size or slow.poll() is not None)
+    with open(ours, "rb") as reader:
+        got = reader.read().decode()
+t.check("a descriptor that does not block is waited for", slow.returncode == 0 and len(page) > 2 * size and got == page, (slow.returncode, size, len(got), len(page)))
+for name in ("/dev/fd/4294967297", "/dev/fd/1x", "/proc/self/fd/99999999999999999999"):
+    done = t.tool("report", "--format", "md", "-o", name)
+    t.check(f"{name} is no descriptor", done.code == 74 and done.out == "" and f"cannot write {name}: " in done.err, done)
 export = out / "export.json"
 export.write_text(OLD, encoding="ascii")
 t.exits("an export does not overwrite", t.tool("db", "export", export), 74, err="File exists")

@@ -97,6 +97,8 @@ static void hide_commands(char words[], size_t size)
                 continue;
             for (at += name + 1; at < words + size && *at != '\0'; at++)
                 *at = '.';
+            if (at >= words + size) /* the command line ends within an option, or was cut there */
+                break;
         }
 }
 
