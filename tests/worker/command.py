@@ -5,7 +5,7 @@ import json
 import re
 import shlex
 
-from lib_command import PLAN, SPACE, USUAL, WORKER, Worker, prepared, program, t
+from lib_command import PLAN, SPACE, USUAL, WORKER, Worker, cause_first, prepared, program, t
 
 
 def words():
@@ -77,16 +77,6 @@ def switches():
         t.check(f"switch: {name}", say in answer, answer)
     answer = ran(f"{script} {{eager?--eager}} {{cfg}} {{mem}}", "on")
     t.check("a parameter that is in no switch either is missed", "has no {kind}" in answer, answer)
-
-
-def cause_first(name, answer):
-    """What is kept of a failure with --private ("brief") is cause and advice in our words; the output is quoted behind it."""
-    if "brief" not in answer or answer["op"] != "failed":
-        return
-    say, kept = answer["say"], answer["brief"].removesuffix(" ...")
-    ours = say[len(kept):].split("'")[0]
-    t.check(f"kept of a private run: {name}", kept != answer["brief"] and say.startswith(kept) and ours.startswith((";", ":", ","))
-            and not re.search(r"\b(give|put|let|print)\b", ours, re.IGNORECASE), answer)
 
 
 def times():
@@ -176,6 +166,7 @@ def too_long():
         path = t.write("text", text)
         answer = prepared(f"sh -c 'cat {path} # {{ranks}} {{mode}}'", "--space", SPACE, "--time", *options)
         said = answer.get("say") or json.dumps(answer.get("warnings"))
+        cause_first(name, answer)
         t.check(f"too long: {name}", (want or "reported more time than the run took") in said, answer)
     answer = prepared("sh -c 'sleep 0.2; echo took 0.15 s; echo took 0.15 s # {ranks} {mode}'", ranks=2, mode="plain")
     t.check("two ranks may print theirs side by side", "warnings" not in answer, answer)
@@ -208,6 +199,7 @@ def bars():
     def time(text, how="tqdm"):
         path = t.write("text", text)
         answer = prepared(f"sh -c 'cat {path} >&2 # {{ranks}} {{mode}}'", "--space", SPACE, "--time", how)
+        cause_first(how, answer)
         return answer["steps"][0] * 1e-9 if answer["op"] == "prepared" else answer["say"]
 
     slow, fast, long = [30] + [1.5] * 27, [0.5] + [0.04] * 99, [60.5] + [31.25] * 400

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """dittune-worker-command, asked as the controller asks, for the tests of this folder."""
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
@@ -49,3 +50,13 @@ def program(name, text):
     path = t.write(name, text)
     path.chmod(0o755)
     return path
+
+
+def cause_first(name, answer):
+    """What is kept of a failure with --private ("brief") is cause and advice in our words; the output is quoted behind it."""
+    if "brief" not in answer or answer["op"] != "failed":
+        return
+    say, kept = answer["say"], answer["brief"].removesuffix(" ...")
+    ours = say[len(kept):].split("'")[0]
+    t.check(f"kept of a private run: {name}", kept != answer["brief"] and say.startswith(kept) and ours.startswith((";", ":", ","))
+            and not re.search(r"\b(give|put|let|print)\b", ours, re.IGNORECASE), answer)

@@ -230,6 +230,7 @@ with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as server:
     for name, (text, part) in bad.items():
         served.write_bytes(text.encode())
         answer = worker.run()
+        lib_command.cause_first(name, answer)
         t.check(f"an answer that has {name}", answer["op"] == "failed" and part in answer["say"] and answer["kind"] == ("memory" if "memory" in part else "error"), answer)
     t.check("and the server serves on", worker.end() == 0 and not servers())
 
