@@ -312,7 +312,8 @@ engine_folder()
 {
     local into=$build/engine
     mkdir -p "$into/bin" "$into/share/dittune" || return
-    cp "$build"/dittune "$build"/dittune-worker "$build"/dittune-worker-cuda "$into/bin" || return
+    # one that is ending may still run
+    cp --remove-destination "$build"/dittune "$build"/dittune-worker "$build"/dittune-worker-cuda "$into/bin" || return
     install -m 755 "$build/workers/dittune-worker-diffusers" "$into/bin" || return
     rm -rf "$into/share/dittune/workers"
     cp -rL workers "$into/share/dittune/workers"
@@ -337,6 +338,6 @@ group_E()
         add_row engine-tune skipped '' "$ran: engine-python"
         return
     fi
-    step engine-test 60 engine worker-test "${network[@]}"
+    step engine-test 150 engine worker-test "${network[@]}"
     step engine-tune 240 engine tune "${network[@]}" --size 512x512 --steps 4 --budget $budget --db "$build/log/db-engine" --quiet
 }
