@@ -339,5 +339,5 @@ group_E()
         return
     fi
     step engine-test 150 engine worker-test "${network[@]}"
-    step engine-tune 240 engine tune "${network[@]}" --size 512x512 --steps 4 --budget $budget --db "$build/log/db-engine" --quiet
+    step engine-tune 260 engine tune "${network[@]}" --size 512x512 --steps 4 --budget $budget --db "$build/log/db-engine" --quiet
 }
