@@ -115,7 +115,9 @@ static void write_text(const struct dt_space *space, const int64_t values[], con
         const json_t *row = json_array_get(rows, i);
         dt_text_add(out, "  - ");
         dt_violation_text(row, out);
-        dt_text_add(out, "\n    rule: %s\n", json_string_value(json_object_get(row, "rule")));
+        dt_text_add(out, "\n    rule: ");
+        dt_text_show(json_string_value(json_object_get(row, "rule")), out);
+        dt_text_add(out, "\n");
     }
 }
 

@@ -246,9 +246,12 @@ void dt_violation_text(const json_t *violation, struct dt_text *out)
 {
     const char *sentence = json_string_value(json_object_get(violation, "sentence"));
     const char *numbers = json_string_value(json_object_get(violation, "numbers"));
-    dt_text_add(out, "%s", sentence);
-    if (strcmp(sentence, numbers) != 0)
-        dt_text_add(out, " (%s)", numbers);
+    dt_text_show(sentence, out);
+    if (strcmp(sentence, numbers) != 0) {
+        dt_text_add(out, " (");
+        dt_text_show(numbers, out);
+        dt_text_add(out, ")");
+    }
     add_nearest(json_object_get(violation, "nearest"), out);
 }
 

@@ -59,6 +59,8 @@ def printed():
                   ["analyze", STORE / "runs" / f"{run}.jsonl", "--json"]):
         silent(f"no text in {' '.join(map(str, words[:2]))}", tool(*words))
     silent("nor in run --raw", tool("run", *HOW, "--private", "--plan", "a=2", "--raw", t.path / "raw.jsonl", "--quick"))
+    done = tool("run", *HOW, "--private", "--plan", "a=2", "--trace", t.path / "trace.json", "--quick")
+    silent("nor in run --trace, which a command has none of", done, done.code)
     t.check("nor in any file of these", not holding(), holding())
     done = tool("run", *HOW, "--private", "--plan", "a=2", "--quick", cwd=t.path, env={"DITTUNE_WORKER": "/nowhere"})
     silent("nor in a message", done, done.code)
@@ -92,7 +94,7 @@ case $1 in
 1) echo took 0.05 s ;;
 2) echo "unknown key TOKEN" >&2; exit 3 ;;
 3) echo took TOKEN s ;;
-4) echo TOKEN took 0.01 fortnights TOKEN ;;
+4) echo TOKEN took 1000 fortnights TOKEN ;;
 5) echo TOKEN ;;
 6) echo TOKEN took -1 s ;;
 7) echo TOKEN; kill -9 $$ ;;

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 # ctest: ranks
-"""Nothing survives the controller: three shapes of what it has started, five ways in which it dies. Processes are known by their
-environment, so that no other program is counted. The full dose dies 20 times in each and says how long the last process took."""
+"""Nothing survives the controller: six shapes of what it has started, five ways in which it dies. Processes are known by their
+environment, so that no other program is counted. What was stored before is there still, and the store is sound. The full dose dies 8
+times in each, at random moments, and says how long the last process took."""
 import os
 import pathlib
+import random
+import shutil
 import signal
 import sys
 import time
@@ -11,7 +14,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import FULL, SOURCE, Dittune
 
-TIMES = 20 if FULL else 1
+TIMES = 8 if FULL else 1
 PATIENCE = 60
 MS = 1_000_000
 t = Dittune(clock="real")
@@ -23,8 +26,20 @@ setsid sleep 1000 &
 exec '{t.worker}' "$@"
 """)
 FAMILY.chmod(0o755)
+RANK = t.write("rank", """#!/bin/sh
+[ "$2" != apart ] || (setsid sleep 1000 &)
+sleep 0.2
+echo "took 0.1 s"
+""")
+RANK.chmod(0o755)
 SHAPES = {"a worker": ["--worker", t.worker], "a worker with children of its own": ["--worker", FAMILY],
+          "ranks of torchrun's kind": ["--worker", SOURCE / "examples/workers/torchrun.py", "--devices", "2"],
+          "a command with ranks": ["--command", f"mpirun --oversubscribe -np 2 {RANK} {{a}}", "--devices", "2", "--time",
+                                   "regex:took ([0-9.]+) s", "--space", t.write("space.json", {"parameters": {"a": list(range(100))}})],
+          "a command with sessions": ["--command", f"{RANK} {{a}} apart", "--time", "regex:took ([0-9.]+) s", "--space", t.path / "space.json"],
           "two ranks under mpirun": ["--model", SOURCE / "tests/cli/small.json", "--devices", "2"]}
+if not shutil.which("mpirun"):
+    del SHAPES["a command with ranks"]
 
 
 def signals(*numbers):
@@ -82,6 +97,7 @@ def dies(shape, death, die):
     t.scenario(ns=[MS] * 4000, sleep=0.002 if death == "no memory" else 0.2)  # allocates soon
     process = t.start("tune", *SHAPES[shape], "--budget", "10m", "--no-wait")
     t.until(lambda: process.poll() is not None or "trial 1" in t.read("err"))
+    time.sleep(random.uniform(0, 2) if FULL else 0)
     die(process)
     process.wait(PATIENCE)
     began = time.monotonic()
@@ -89,6 +105,10 @@ def dies(shape, death, die):
     return time.monotonic() - began if gone else None
 
 
+t.scenario(ns=[2 * MS, MS])
+stored = t.tool("tune", *SHAPES["a worker"], "--budget", "30s", "--search", "exhaustive", clock="virtual")
+found = t.tool("lookup", *SHAPES["a worker"], "--json").json["plan"]
+t.check("an entry is stored before anything dies", stored.code == 0 and found, stored)
 for death, die in DEATHS.items():
     for shape in SHAPES if FULL or death == "KILL" else list(SHAPES)[-1:]:
         if die is None:
@@ -97,5 +117,8 @@ for death, die in DEATHS.items():
         took = [dies(shape, death, die) for _ in range(TIMES)]
         if t.check(f"{death}, {shape}: nothing survives", None not in took, left(death)):
             print(f"     {len(took)} of {len(took)}; the last process ended at most {max(took):.2f} s later")
+t.scenario(ns=[2 * MS, MS])
+t.check("its plan is found afterwards", t.tool("lookup", *SHAPES["a worker"], "--json").json["plan"] == found)
+t.exits("the store is sound", t.tool("db", "verify"), 0)
 t.none_left()
 t.finish()

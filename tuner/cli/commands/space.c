@@ -83,8 +83,9 @@ static void describe(const char *title, const struct dt_space *space, struct dt_
         const struct dt_axis *axis = dt_space_axis(space, a);
         dt_text_add(out, "  %-10s %3d:", axis->name, axis->count);
         add_values(axis, out);
-        dt_text_add(out, "%s%s\n", axis->when != NULL ? "  when " : "",
-                    axis->when != NULL ? axis->when : "");
+        dt_text_add(out, axis->when != NULL ? "  when " : "");
+        dt_text_show(axis->when != NULL ? axis->when : "", out);
+        dt_text_add(out, "\n");
     }
     dt_text_add(out, "\nrules (plans each removes alone):\n");
     for (int i = 0; i < dt_space_rules(space); i++) {
@@ -93,9 +94,13 @@ static void describe(const char *title, const struct dt_space *space, struct dt_
             dt_text_add(out, "  %9lld", (long long)rule.removes);
         else
             dt_text_add(out, "  %9s", "?");
-        dt_text_add(out, "  %s%s%s%s\n", rule.expr,
-                    strcmp(rule.expr, rule.sentence) != 0 ? ": " : "",
-                    strcmp(rule.expr, rule.sentence) != 0 ? rule.sentence : "",
+        dt_text_add(out, "  ");
+        dt_text_show(rule.expr, out);
+        if (strcmp(rule.expr, rule.sentence) != 0) {
+            dt_text_add(out, ": ");
+            dt_text_show(rule.sentence, out);
+        }
+        dt_text_add(out, "%s\n",
                     rule.removes == 0                                   ? "  (removes nothing)"
                     : (double)rule.removes >= dt_space_cartesian(space) ? "  (removes every plan)"
                                                                         : "");
