@@ -89,8 +89,9 @@ static dt_status check_counts(const struct dt_space *space, const json_t *root, 
         return dt_fail(DT_EUSAGE, "%s: 'cartesian' is %.17g, but the values make %.17g plans", what,
                        json_number_value(all), product);
     if (json_is_integer(valid) && space->count >= 0 && json_integer_value(valid) != space->count)
-        return dt_fail(DT_EUSAGE, "%s: 'valid' is %lld, but the rules allow %lld plans", what,
-                       (long long)json_integer_value(valid), (long long)space->count);
+        return dt_fail(DT_EUSAGE, "%s: 'valid' is %lld, but the rules allow %lld plan%s", what,
+                       (long long)json_integer_value(valid), (long long)space->count,
+                       space->count == 1 ? "" : "s");
     return DT_OK;
 }
 

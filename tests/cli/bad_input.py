@@ -148,7 +148,7 @@ SPACES = [
     Case("space-typo", "space --space space.json", 2, "the space space.json: unknown field 'rule', did you mean 'rules'?",
          files=space_file(parameters=A_AND_B, rule=["a > 1"])),
     Case("space-valid", "space --space space.json --json", 2,
-         "the space space.json: 'valid' is 2, but the rules allow 1 plans",
+         "the space space.json: 'valid' is 2, but the rules allow 1 plan",
          files=space_file(parameters=A_AND_B, rules=["a < b"], valid=2)),
 ]
 

@@ -106,7 +106,7 @@ def devices(t):
     t.scenario(axes={"ranks": [1, more]}, weights={"ranks": 0.5}, best={"ranks": 1}, cv=0.001,
                parameters=[{"name": "ranks", "role": "ranks", "values": [1, more], "default": more}])
     done = t.tune("--budget", "20s")
-    t.exits("without --devices the cores are the limit", done, 0, out=[f"plans of more than {cores} rank", "1 plans"])
+    t.exits("without --devices the cores are the limit", done, 0, out=[f"plans of more than {cores} rank", "(1 plan)"])
     found = paste_look_up(t, done)
     t.check("the look-up that is printed finds the plan", found.code == 0 and found.json["tier"] == "exact"
             and found.json["plan"] == {"ranks": 1}, found)

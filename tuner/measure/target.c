@@ -300,7 +300,7 @@ bool dt_target_oversubscribed(const struct dt_target *target, const struct dt_po
 void dt_target_plans(const struct dt_target *target, struct dt_text *out)
 {
     if (target->plans >= 0)
-        dt_text_add(out, "%lld plans", (long long)target->plans);
+        dt_text_add(out, "%lld plan%s", (long long)target->plans, target->plans == 1 ? "" : "s");
     else
         dt_text_add(out, "more plans than can be counted");
 }

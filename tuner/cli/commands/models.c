@@ -288,8 +288,9 @@ static dt_status one_engine(const struct question *question, const char *engine,
     json_object_set_new(answer, "chosen", chosen != NULL ? chosen : json_null());
     DT_TRY(list_plans(question, engine, &plans));
     json_object_set_new(answer, "plans", plans);
-    dt_text_add(out, "\n%zu plans on up to %lld devices by %s; ", json_array_size(plans),
-                (long long)question->wanted.devices, engine);
+    dt_text_add(out, "\n%zu plan%s on up to %lld device%s by %s; ", json_array_size(plans),
+                json_array_size(plans) == 1 ? "" : "s", (long long)question->wanted.devices,
+                question->wanted.devices == 1 ? "" : "s", engine);
     add_choice(chosen, plans, out);
     DT_TRY(add_settings(engine, answer, out));
     json_array_foreach(plans, i, plan) DT_TRY(add_plan(question, engine, plan, out));

@@ -20,10 +20,11 @@ static void add_interval(const json_t *object, const char *key, double scale, st
 
 static void add_head(const json_t *object, struct dt_text *out)
 {
-    dt_text_add(out, "%s%s%s: %lld plans, %lld of them failed, best %.6g %s\n",
+    dt_text_add(out, "%s%s%s: %lld plan%s, %lld of them failed, best %.6g %s\n",
                 dt_json_text_at(object, "title"),
                 dt_json_text_at(object, "device")[0] != '\0' ? " on " : "",
                 dt_json_text_at(object, "device"), (long long)real(object, "feasible"),
+                real(object, "feasible") == 1 ? "" : "s",
                 (long long)real(object, "failed"), real(object, "optimum"),
                 dt_json_text_at(object, "unit"));
     dt_text_add(out, "%s, %d evaluations, %d repeats", dt_json_text_at(object, "search"),
