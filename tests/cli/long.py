@@ -15,6 +15,7 @@ PARTS = {"a": 10, "b": 10, "c": 10, "d": 10} if FULL else {"a": 5, "b": 10, "c":
 PLANS = math.prod(PARTS.values())
 BEST = {"a": 3, "b": 7, "c": 2, "d": 4}
 BYTES_A_TRIAL = 4096
+BUFFERS = 1 << 20  # which grow by doubling, each C library in its own way
 
 
 def session(t, **parts):
@@ -41,7 +42,7 @@ t.check("the best of all plans is found", found["best"]["plan"] == BEST and foun
         and found["search_note"].startswith("every plan was tried"), found["search_note"])
 tried = {tuple(trial["plan"].items()) for trial in found["trials"]}
 t.check("each was tried once", len(tried) == PLANS)
-t.check(f"at most {BYTES_A_TRIAL} bytes of memory a trial", large - small < BYTES_A_TRIAL * (PLANS - PLANS // PARTS["d"]), (small, large))
+t.check(f"at most {BYTES_A_TRIAL} bytes of memory a trial", large - small < BYTES_A_TRIAL * (PLANS - PLANS // PARTS["d"]) + BUFFERS, (small, large))
 t.check("analyze prints the same", t.tool("analyze", journal).out.strip() in out)
 done = t.tool("db", "verify", "--db", journal.parents[1])
 t.exits("its journal is whole", done, 0)

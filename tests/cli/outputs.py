@@ -63,7 +63,7 @@ with open(log, "ab") as appended:
 t.check("behind what is there already (>>)", t.read("log").startswith("the first line\n# "), t.read("log")[:100])
 ours, theirs = os.pipe()
 os.set_blocking(theirs, False)
-size = fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
+size = fcntl.fcntl(theirs, getattr(fcntl, "F_SETPIPE_SZ", 1031), 4096)  # named from Python 3.10 on
 page = t.tool("report", "-o", "/dev/stdout").out
 with subprocess.Popen([t.program(), "report", "-o", "/dev/stdout"], env=t.environment, stdout=theirs, stderr=subprocess.DEVNULL) as slow:
     os.close(theirs)

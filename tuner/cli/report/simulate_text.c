@@ -24,9 +24,8 @@ static void add_head(const json_t *object, struct dt_text *out)
                 dt_json_text_at(object, "title"),
                 dt_json_text_at(object, "device")[0] != '\0' ? " on " : "",
                 dt_json_text_at(object, "device"), (long long)real(object, "feasible"),
-                real(object, "feasible") == 1 ? "" : "s",
-                (long long)real(object, "failed"), real(object, "optimum"),
-                dt_json_text_at(object, "unit"));
+                real(object, "feasible") == 1 ? "" : "s", (long long)real(object, "failed"),
+                real(object, "optimum"), dt_json_text_at(object, "unit"));
     dt_text_add(out, "%s, %d evaluations, %d repeats", dt_json_text_at(object, "search"),
                 (int)real(object, "evals"), (int)real(object, "repeats"));
     if (dt_json_text_at(object, "prior")[0] != '\0')
