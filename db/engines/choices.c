@@ -9,7 +9,7 @@
 static dt_status read_one(const char *what, const char *name, const json_t *row,
                           struct dt_engine_choice *choice)
 {
-    static const char *const known[] = {"values", "lossy", "source", NULL};
+    static const char *const known[] = {"values", "lossy", "does", "source", NULL};
     json_t *values = NULL, *value, *lossy = json_object_get(row, "lossy"), *why;
     const char *source, *word;
     size_t i;
@@ -26,6 +26,15 @@ static dt_status read_one(const char *what, const char *name, const json_t *row,
         choice->labels[choice->count++] = json_string_value(value);
     }
     choice->lossy = lossy;
+    choice->does = json_object_get(row, "does");
+    json_object_foreach(choice->does, word, why)
+    {
+        if (dt_choice_find(choice, word) < 1 || !json_is_string(why))
+            return dt_fail(DT_EUSAGE,
+                           "%s: '%s' of 'does' is no value of the choice '%s' but the first, with "
+                           "what it does",
+                           what, word, name);
+    }
     json_object_foreach(lossy, word, why)
     {
         int at = dt_choice_find(choice, word);
@@ -185,9 +194,13 @@ dt_status dt_choices_note(const struct dt_engine *engine, const struct dt_values
         const char *name = engine->names[choice->name],
                    *word = choice->labels[values->at[choice->name]];
         const char *why = json_string_value(json_object_get(choice->lossy, word));
+        const char *does = json_string_value(json_object_get(choice->does, word));
         if (values->open[i] && values->at[choice->name] > 0 &&
             json_array_append_new(notes, json_sprintf("%s=%s is added, as %s=%s would break a rule",
                                                       name, word, name, choice->labels[0])) != 0)
+            return dt_fail(DT_ENOMEM, "out of memory");
+        if (does != NULL &&
+            json_array_append_new(notes, json_sprintf("%s=%s: %s", name, word, does)) != 0)
             return dt_fail(DT_ENOMEM, "out of memory");
         if (why != NULL && json_array_append_new(notes, json_sprintf("%s=%s changes the output: %s",
                                                                      name, word, why)) != 0)

@@ -22,7 +22,8 @@ struct dt_engine_choice {
     int name, count; /* index of the name; labels */
     const char *labels[DT_ENGINE_LABELS];
     json_t
-        *lossy; /* of the root, may be NULL: words that change the output, each with the reason */
+        *lossy;   /* of the root, may be NULL: words that change the output, each with the reason */
+    json_t *does; /* likewise: words whose plan is marked with what it does */
 };
 
 /* Names in this order: the workload's, the engine's parameters, its choices, processes, replicas. */
@@ -46,6 +47,8 @@ struct dt_values {
     bool known[DT_ENGINE_NAMES];
     bool open[DT_ENGINE_CHOICES]; /* the plan does not name it */
     struct dt_card card;          /* of the model; without a name: none */
+    struct dt_lengths
+        texts; /* that joint_text_tokens stands for; a rule must hold with each; none: its value */
     const char *program, *checkpoint;
     int hosts, slots; /* of the request */
     bool placeholder; /* a placeholder for the user's value was used */

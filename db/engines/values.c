@@ -47,6 +47,20 @@ static int64_t job_number(const json_t *key, const char *name, int64_t otherwise
     return json_is_integer(value) ? json_integer_value(value) : otherwise;
 }
 
+static void put_texts(const struct dt_engine *engine, struct dt_values *values, const json_t *key,
+                      const struct dt_card *card)
+{
+    const char *text =
+        json_string_value(json_object_get(json_object_get(key, "job"), "text_tokens"));
+    struct dt_lengths asked = {.count = 0};
+    put(engine, values, "joint_text_tokens", 0);
+    if (!card->joint ||
+        (text != NULL && dt_lengths_parse("the key's text_tokens", text, &asked) != DT_OK) ||
+        dt_card_lengths(card, &asked, &values->texts) != DT_OK)
+        return;
+    put(engine, values, "joint_text_tokens", values->texts.at[values->texts.count - 1]);
+}
+
 /* A published model: its shape by its card, the size by the job, else the model's usual one. */
 static void put_card(const struct dt_engine *engine, struct dt_values *values, const json_t *key,
                      const struct dt_card *card)
@@ -57,7 +71,7 @@ static void put_card(const struct dt_engine *engine, struct dt_values *values, c
     put(engine, values, "heads", card->heads);
     put(engine, values, "depth", card->depth);
     put(engine, values, "hidden", (int64_t)card->heads * card->head_size);
-    put(engine, values, "joint_text_tokens", card->joint ? card->text_tokens : 0);
+    put_texts(engine, values, key, card);
     put(engine, values, "guidance", card->guidance == DT_GUIDANCE_CFG);
     if (dt_card_check_size(card, size) == DT_OK) {
         put(engine, values, "tokens", dt_card_tokens(card, size));
@@ -229,22 +243,36 @@ static bool counts(const struct dt_engine_rule *rule, const struct dt_values *va
     return rule->classes == NULL;
 }
 
-static bool holds(const struct dt_engine_rule *rule, const struct dt_values *values)
+/* The rule does not hold with one of the texts; at: the numbers with which it does not. */
+static bool fails(const struct dt_engine *engine, const struct dt_engine_rule *rule,
+                  const struct dt_values *values, int64_t at[DT_ENGINE_NAMES])
 {
-    int64_t result = 0;
-    return dt_expr_eval(rule->expr, values->at, &result) == DT_OK && result != 0;
+    int text = index_of(engine, "joint_text_tokens"), i = 0;
+    int64_t result;
+    memcpy(at, values->at, sizeof values->at);
+    do {
+        if (values->texts.count > 0)
+            at[text] = values->texts.at[i];
+        result = 0;
+        if (dt_expr_eval(rule->expr, at, &result) != DT_OK || result == 0)
+            return true;
+    } while (++i < values->texts.count);
+    return false;
 }
 
-static bool breaks(const struct dt_engine_rule *rule, const struct dt_values *values)
+static bool breaks(const struct dt_engine *engine, const struct dt_engine_rule *rule,
+                   const struct dt_values *values, int64_t at[DT_ENGINE_NAMES])
 {
     int unknown;
-    return counts(rule, values) && decidable(rule->expr, values, &unknown) && !holds(rule, values);
+    return counts(rule, values) && decidable(rule->expr, values, &unknown) &&
+           fails(engine, rule, values, at);
 }
 
 static bool breaks_any(const struct dt_engine *engine, const struct dt_values *values)
 {
+    int64_t at[DT_ENGINE_NAMES];
     for (int i = 0; i < engine->rule_count; i++)
-        if (breaks(&engine->rules[i], values))
+        if (breaks(engine, &engine->rules[i], values, at))
             return true;
     return false;
 }
@@ -291,6 +319,7 @@ static dt_status check_quietly(const struct dt_engine *engine, const struct dt_v
 /* Each rule that the plan breaks names a choice that is open. */
 static bool may_settle(const struct dt_engine *engine, const struct dt_values *values)
 {
+    int64_t at[DT_ENGINE_NAMES];
     for (int r = 0; r < engine->rule_count; r++) {
         struct dt_names names = dt_expr_names(engine->rules[r].expr);
         bool open = false;
@@ -298,7 +327,7 @@ static bool may_settle(const struct dt_engine *engine, const struct dt_values *v
             int name = engine->choices[i].name;
             open |= values->open[i] && (names.bits[name / 64] >> (name % 64) & 1) != 0;
         }
-        if (!open && breaks(&engine->rules[r], values))
+        if (!open && breaks(engine, &engine->rules[r], values, at))
             return false;
     }
     return true;
@@ -367,12 +396,13 @@ static dt_status refuse(const struct dt_engine *engine, const struct dt_values *
 {
     const struct dt_engine_rule *first = NULL;
     struct dt_text why = {0};
+    int64_t at[DT_ENGINE_NAMES];
     for (int i = 0; i < engine->rule_count; i++) {
         const struct dt_engine_rule *rule = &engine->rules[i];
-        if (!breaks(rule, values))
+        if (!breaks(engine, rule, values, at))
             continue;
         dt_text_add(&why, "%s%s (", first != NULL ? "; " : "", rule->sentence);
-        dt_expr_explain(rule->expr, values->at, &why);
+        dt_expr_explain(rule->expr, at, &why);
         dt_text_add(&why, ")");
         first = first != NULL ? first : rule;
     }
@@ -395,13 +425,14 @@ static dt_status note(json_t *notes, json_t *sentence)
 static dt_status note_unchecked(const struct dt_engine *engine, const struct dt_engine_rule *rule,
                                 const struct dt_values *values, json_t *notes)
 {
+    int64_t at[DT_ENGINE_NAMES];
     int unknown;
     if (!decidable(rule->expr, values, &unknown))
         return counts(rule, values)
                    ? note(notes, json_sprintf("not checked, as '%s' is not known: %s",
                                               engine->names[unknown], rule->sentence))
                    : DT_OK;
-    if (counts(rule, values) || holds(rule, values))
+    if (counts(rule, values) || !fails(engine, rule, values, at))
         return DT_OK;
     return note(notes, json_sprintf("not seen with %s, so not forbidden: %s",
                                     values->card.transformer[0] != '\0' ? values->card.transformer

@@ -199,6 +199,7 @@ void dt_key_add_job(const json_t *job, struct dt_text *out)
     }
     add_part(json_object_get(job, "frames"), "", " frames", &first, out);
     add_part(json_object_get(job, "steps"), "", " steps", &first, out);
+    add_part(json_object_get(job, "text_tokens"), "", " text tokens", &first, out);
     add_part(json_object_get(job, "guidance"), "guidance ", "", &first, out);
     add_part(json_object_get(job, "batch"), "batch ", "", &first, out);
 }

@@ -4,6 +4,7 @@
 #include "db/canonical_int.h"
 #include "db/lookup/query_int.h"
 #include "db/snapshot.h"
+#include "model/cards/card.h"
 #include "space/dit/dit.h"
 #include "space/json/json.h"
 
@@ -134,6 +135,12 @@ static dt_status check_count(const char *name, const char *value)
 {
     int64_t number;
     return whole(name, value, 1, COUNT_MAX, &number);
+}
+
+static dt_status check_lengths(const char *name, const char *value)
+{
+    struct dt_lengths lengths;
+    return dt_lengths_parse(name, value, &lengths);
 }
 
 /* Of the built-in network: 0 or 1 (seal_builtin). */
@@ -399,7 +406,7 @@ void dt_query_limits(const struct dt_query *query, struct dt_asked *asked)
 /* Names of an engine's job, which the built-in network has not, and a worker says by itself. */
 static dt_status refuse_job(const struct dt_query *query)
 {
-    static const int names[] = {DT_ASK_revision, DT_ASK_frames, DT_ASK_steps};
+    static const int names[] = {DT_ASK_revision, DT_ASK_frames, DT_ASK_steps, DT_ASK_text_tokens};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (query->values[names[i]] != NULL)
             return dt_fail(DT_EUSAGE, "a query names %s only with an engine",

@@ -26,6 +26,7 @@ dt_status dt_query_is_network(const struct dt_query *query, bool *is)
     struct dt_network network;
     enum dt_dtype known;
     *is = !has(query, DT_ASK_revision) && !has(query, DT_ASK_frames) && !has(query, DT_ASK_steps) &&
+          !has(query, DT_ASK_text_tokens) &&
           (guidance == NULL || strcmp(guidance, "0") == 0 || strcmp(guidance, "1") == 0) &&
           (dtype == NULL || dt_dtype_find("dtype", dtype, &known) == DT_OK);
     if (!*is || model == NULL)
@@ -50,6 +51,17 @@ static bool set_scale(json_t *job, const char *name, const char *value)
     return value == NULL || json_object_set_new(job, name, json_real(strtod(value, NULL))) == 0;
 }
 
+/* In the one order that all jobs have. */
+static bool set_lengths(json_t *job, const char *name, const char *value)
+{
+    struct dt_lengths lengths;
+    char text[DT_LENGTHS_TEXT];
+    if (value == NULL || dt_lengths_parse(name, value, &lengths) != DT_OK)
+        return value == NULL;
+    dt_lengths_text(&lengths, text);
+    return set_text(job, name, text);
+}
+
 /* The parts of a job that were asked for, new reference. */
 static dt_status make_job(const struct dt_query *query, json_t **job)
 {
@@ -62,6 +74,7 @@ static dt_status make_job(const struct dt_query *query, json_t **job)
         set_number(made, "width", width) && set_number(made, "height", height) &&
         set_number(made, "frames", dt_query_number(query, DT_ASK_frames, 0)) &&
         set_number(made, "steps", dt_query_number(query, DT_ASK_steps, 0)) &&
+        set_lengths(made, "text_tokens", query->values[DT_ASK_text_tokens]) &&
         set_number(made, "batch", dt_query_number(query, DT_ASK_batch, 0)) &&
         set_number(made, "lossy", dt_query_number(query, DT_ASK_lossy, 0)) &&
         set_scale(made, "guidance", query->values[DT_ASK_guidance]) && made != NULL) {

@@ -19,11 +19,11 @@ static const struct trait {
     const char *name;
     enum place place;
 } traits[] = {
-    {"model", OF_JOB},  {"revision", OF_JOB},  {"size", OF_JOB},    {"frames", OF_JOB},
-    {"steps", OF_JOB},  {"guidance", OF_JOB},  {"batch", OF_JOB},   {"dtype", OF_HARD},
-    {"mode", OF_HARD},  {"objective", OF_KEY}, {"command", OF_JOB}, {"time", OF_JOB},
-    {"unit", OF_JOB},   {"limits", OF_JOB},    {"shell", OF_JOB},   {"prepare", OF_JOB},
-    {"folder", OF_JOB},
+    {"model", OF_JOB},  {"revision", OF_JOB},    {"size", OF_JOB},    {"frames", OF_JOB},
+    {"steps", OF_JOB},  {"guidance", OF_JOB},    {"batch", OF_JOB},   {"dtype", OF_HARD},
+    {"mode", OF_HARD},  {"objective", OF_KEY},   {"command", OF_JOB}, {"time", OF_JOB},
+    {"unit", OF_JOB},   {"limits", OF_JOB},      {"shell", OF_JOB},   {"prepare", OF_JOB},
+    {"folder", OF_JOB}, {"text_tokens", OF_JOB},
 };
 enum { TRAITS = sizeof traits / sizeof traits[0] };
 
@@ -172,10 +172,13 @@ static dt_status check_one_job(const struct dt_asked *asked, const struct candid
         struct dt_text values = {0};
         int count;
         dt_status status = list_values(&traits[i], candidates, &values, &count);
-        if (status == DT_OK && count > 1)
+        if (status == DT_OK && count > 1) {
+            bool text = strcmp(traits[i].name, "text_tokens") == 0;
             status = dt_fail(DT_EUSAGE,
                              "the plans stored for %s were tuned with %s %s: choose one (--%s)",
-                             asked->title, traits[i].name, dt_text_at(&values), traits[i].name);
+                             asked->title, traits[i].name, dt_text_at(&values),
+                             text ? "text-tokens" : traits[i].name);
+        }
         dt_text_fini(&values);
         DT_TRY(status);
     }

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -140,12 +141,15 @@ static dt_status read_engines(const json_t *root, const char *what, struct dt_ca
 static dt_status read_shape(const json_t *root, const char *what, struct dt_card *card)
 {
     static const char *const attentions[] = {"cross", "joint", NULL};
+    static const char *const texts[] = {"padded", "prompt", NULL};
     json_t *vae = NULL;
-    int joint, guidance;
+    int joint, guidance, prompt = 0;
     DT_TRY(read_count(root, what, "heads", 1, &card->heads));
     DT_TRY(read_count(root, what, "head_size", 1, &card->head_size));
     DT_TRY(read_count(root, what, "depth", 1, &card->depth));
     DT_TRY(read_count(root, what, "text_tokens", 0, &card->text_tokens));
+    if (dt_json_has(root, "text"))
+        DT_TRY(read_choice(root, what, "text", texts, &prompt));
     DT_TRY(read_choice(root, what, "attention", attentions, &joint));
     DT_TRY(read_choice(root, what, "guidance", guidance_texts, &guidance));
     DT_TRY(dt_json_object(root, what, "vae", &vae));
@@ -153,6 +157,7 @@ static dt_status read_shape(const json_t *root, const char *what, struct dt_card
     DT_TRY(read_count(vae, what, "space", 1, &card->vae_space));
     DT_TRY(read_count(root, what, "patch", 1, &card->patch));
     card->joint = joint == 1;
+    card->prompt = prompt == 1;
     card->guidance = (enum dt_guidance)guidance;
     return DT_OK;
 }
@@ -172,7 +177,7 @@ static dt_status read_card(const json_t *root, const char *what, struct dt_card 
     static const char *const known[] = {
         "name",        "aliases",   "doc",      "heads",     "head_size", "depth",
         "text_tokens", "attention", "guidance", "vae",       "patch",     "usual",
-        "parameters",  "engines",   "sources",  "diffusers", NULL};
+        "parameters",  "engines",   "sources",  "diffusers", "text",      NULL};
     struct dt_card read = {.engine_count = 0};
     json_t *sources = NULL;
     int aliases;
@@ -341,6 +346,64 @@ int64_t dt_card_tokens(const struct dt_card *card, struct dt_frames size)
 {
     int64_t side = (int64_t)card->vae_space * card->patch;
     return ((size.frames - 1) / card->vae_time + 1) * (size.height / side) * (size.width / side);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+dt_status dt_lengths_parse(const char *what, const char *text, struct dt_lengths *lengths)
+{
+    enum { MOST = 1 << 16 };
+    struct dt_lengths read = {.count = 0};
+    const char *at = text;
+    for (bool more = true; more; at++) {
+        char *end;
+        long value = isdigit((unsigned char)*at) ? strtol(at, &end, 10) : 0;
+        if (value < 1 || value > MOST || (*end != ',' && *end != '\0') ||
+            read.count == DT_LENGTHS_MOST)
+            return dt_fail(DT_EUSAGE,
+                           "%s '%.100s' is not a list of 1 to %d numbers of tokens, each of 1 to "
+                           "%d, such as 17,37",
+                           what, text, DT_LENGTHS_MOST, MOST);
+        read.at[read.count++] = (int)value;
+        more = *end == ',';
+        at = end;
+    }
+    qsort(read.at, (size_t)read.count, sizeof read.at[0], ascending);
+    *lengths = (struct dt_lengths){.count = 0};
+    for (int i = 0; i < read.count; i++)
+        if (i == 0 || read.at[i] != read.at[i - 1])
+            lengths->at[lengths->count++] = read.at[i];
+    return DT_OK;
+}
+
+void dt_lengths_text(const struct dt_lengths *lengths, char out[DT_LENGTHS_TEXT])
+{
+    int size = 0;
+    out[0] = '\0';
+    for (int i = 0; i < lengths->count; i++)
+        size += snprintf(out + size, (size_t)(DT_LENGTHS_TEXT - size), "%s%d", i > 0 ? "," : "",
+                         lengths->at[i]);
+}
+
+dt_status dt_card_lengths(const struct dt_card *card, const struct dt_lengths *asked,
+                          struct dt_lengths *lengths)
+{
+    if (asked->count > 1 && !card->prompt)
+        return dt_fail(
+            DT_EUSAGE,
+            "the pipeline of %s pads every text to one length: %d lengths of text tokens "
+            "are too many",
+            card->name, asked->count);
+    *lengths = *asked;
+    if (asked->count > 0)
+        return DT_OK;
+    if (card->prompt && card->text_tokens > 1)
+        lengths->at[lengths->count++] = card->text_tokens - 1;
+    lengths->at[lengths->count++] = card->text_tokens;
+    return DT_OK;
 }
 
 int64_t dt_card_weight_bytes(const struct dt_card *card, int64_t parts)

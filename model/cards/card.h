@@ -34,6 +34,13 @@ struct dt_frames {
     int64_t width, height, frames;
 };
 
+/* Tokens of the texts that a plan must run, ascending, each once. */
+enum { DT_LENGTHS_MOST = 16, DT_LENGTHS_TEXT = 128 };
+struct dt_lengths {
+    int count; /* 0: not given */
+    int at[DT_LENGTHS_MOST];
+};
+
 /* Parameters of the parts; -1: not known. */
 struct dt_card_parameters {
     int64_t transformer, vae, text_encoder;
@@ -52,7 +59,9 @@ struct dt_card {
     char doc[DT_CARD_NAME];
     char transformer[DT_CARD_NAME]; /* its class in diffusers; "": not known */
     int heads, head_size, depth;    /* depth: blocks of every kind */
-    int text_tokens;
+    int text_tokens;                /* of a prompt, or the most that one may have */
+    bool
+        prompt; /* each text has the prompt's own length; else the pipeline pads it to text_tokens */
     bool joint; /* image and text tokens are one sequence, not text by cross attention */
     enum dt_guidance guidance;
     int vae_time, vae_space; /* frames and pixels of one latent frame and pixel */
@@ -88,6 +97,16 @@ dt_status dt_card_check_size(const struct dt_card *card, struct dt_frames size) 
 /* Tokens of the image or video, without text, of a size that dt_card_check_size takes:
  * ((frames - 1) / vae_time + 1) * (height / side) * (width / side), with side = vae_space * patch. */
 int64_t dt_card_tokens(const struct dt_card *card, struct dt_frames size);
+
+/* "37,17" -> {17, 37}; the sentence of DT_EUSAGE begins with what. And the text of it, "17,37". */
+dt_status dt_lengths_parse(const char *what, const char *text,
+                           struct dt_lengths *lengths) DT_MUST_CHECK;
+void dt_lengths_text(const struct dt_lengths *lengths, char out[DT_LENGTHS_TEXT]);
+
+/* Tokens of the model's texts: those asked for, else as the card has it. Where a prompt may have any length these are the card's
+ * number and one less, since no number above 1 divides both. DT_EUSAGE: several lengths of a model whose texts are padded. */
+dt_status dt_card_lengths(const struct dt_card *card, const struct dt_lengths *asked,
+                          struct dt_lengths *lengths) DT_MUST_CHECK;
 
 /* Bytes of the weights in bfloat16 on one of `parts` devices that split the transformer's blocks or layers between them;
  * VAE and text encoder are whole on each. Memory of a step comes on top. -1: a part's parameters are not known. */

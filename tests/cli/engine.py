@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import Dittune
 
 MS = 1_000_000
-ALL = ["model", "revision", "width", "height", "frames", "steps", "guidance", "dtype", "batch"]
+ALL = ["model", "revision", "width", "height", "frames", "steps", "guidance", "dtype", "batch", "text_tokens"]
 
 t = Dittune()
 BIN = t.path / "bin"

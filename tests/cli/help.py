@@ -54,7 +54,7 @@ WITH_WORKER = {
 # Where its ranks are: tests/clusters.
 HOSTS = "hosts hostfile launcher mixed-hosts".split()
 # What the worker obeys or refuses by itself: job.py.
-JOB = "model revision size frames steps guidance dtype batch lossy max-error start-timeout text-and-vae".split()
+JOB = "model revision size frames steps guidance dtype batch text-tokens lossy max-error start-timeout text-and-vae".split()
 for word, kept in WITH_WORKER.items():
     for option, hint in re.findall(r"^  --([a-z-]+)(?: (\S+))?", t.tool(word, "--help").out, re.M):
         if option in kept.split() + JOB + HOSTS + ["help"]:

@@ -10,11 +10,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import Dittune
 
 MS = 1_000_000
-ALL = ["model", "revision", "width", "height", "frames", "steps", "guidance", "dtype", "batch"]
+ALL = ["model", "revision", "width", "height", "frames", "steps", "guidance", "dtype", "batch", "text_tokens"]
 OPTIONS = {"model": "org/net-1", "revision": "abc", "size": "832x480", "frames": "81", "steps": "28", "guidance": "3.5",
-           "dtype": "bfloat16", "batch": "2"}
+           "dtype": "bfloat16", "batch": "2", "text-tokens": "37,17,37"}
 JOB = {"model": "org/net-1", "revision": "abc", "width": 832, "height": 480, "frames": 81, "steps": 28, "guidance": 3.5,
-       "dtype": "bfloat16", "batch": 2}
+       "dtype": "bfloat16", "batch": 2, "text_tokens": "17,37"}
 
 
 def requests(t, op):
@@ -52,7 +52,7 @@ def asked(t):
 def refused(t):
     """An option that the worker does not obey."""
     for option, field in (("model", "model"), ("revision", "revision"), ("size", "width"), ("frames", "frames"), ("steps", "steps"),
-                          ("guidance", "guidance"), ("dtype", "dtype"), ("batch", "batch")):
+                          ("guidance", "guidance"), ("dtype", "dtype"), ("batch", "batch"), ("text-tokens", "text_tokens")):
         scenario(t, obeys=[name for name in ALL if name != field])
         done = t.tool("run", "--worker", t.worker, f"--{option}", OPTIONS[option])
         t.exits(f"--{option} is refused", done, 2, f"--{option} has no effect: the worker planted decides by itself on {field}; it obeys --")

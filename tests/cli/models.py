@@ -67,15 +67,22 @@ def xdit_sd3(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
 
 
 def sglang_flux(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
-    """Guidance is embedded, keys and values are gathered or sequences split, and heads of a tensor rank are split by ulysses."""
-    return (cfg == 1 and pipe == 1 and (kv_gather == 1 or ulysses * ring == 1) and 24 % (tensor * ulysses) == 0
-            and 4096 % (ulysses * ring * kv_gather) == 0)
+    """Tokens that do not divide are padded. Guidance is embedded, keys and values are gathered or sequences split, and heads of a tensor rank are split by ulysses."""
+    return cfg == 1 and pipe == 1 and (kv_gather == 1 or ulysses * ring == 1) and 24 % (tensor * ulysses) == 0
 
 
 def vllm_wan(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
-    """What is not divided would be padded, and the padding attended to."""
-    return (pipe == 1 and cfg <= 2 and (kv_gather == 1 or ulysses * ring == 1) and 12 % (tensor * ulysses) == 0
-            and 32760 % (ulysses * ring * kv_gather) == 0)
+    """Tokens that are not divided are padded, heads by advanced_uaa, both without a ring."""
+    return (pipe == 1 and cfg <= 2 and (kv_gather == 1 or ulysses * ring == 1) and 12 % tensor == 0
+            and (ring == 1 or 12 % (tensor * ulysses) == 0 and 32760 % (ulysses * ring) == 0))
+
+
+def padding(engine, model, plan):
+    """The word of `uneven` that a plan of a server gets."""
+    heads, tokens = {FLUX: (24, 4096), WAN: (12, 32760), SD3: (38, 4096)}[model]
+    if "vllm" in engine and heads % (plan["tensor"] * plan["ulysses"]):
+        return "advanced_uaa"
+    return "padding" if tokens % (plan["ulysses"] * plan["ring"] * plan["kv_gather"]) else None
 
 
 def vllm_sd3(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
@@ -95,13 +102,56 @@ def counted():
             modes = [plan.pop("uneven", None) for plan in full]
             lengths = {FLUX: (24, (4096, 512)), WAN: (12, (32760,))}
             t.check(f"{model} on {devices} devices by {engine}: what does not divide is uneven, and nothing else", modes == [
-                "anything" if "diffusers" in engine and uneven(*lengths[model], plan["ulysses"], plan["ring"]) else None for plan in full], modes)
+                ("anything" if uneven(*lengths[model], plan["ulysses"], plan["ring"]) else None) if "diffusers" in engine else
+                padding(engine, model, plan) if "xdit" not in engine else None for plan in full], modes)
             t.check(f"{model} on {devices} devices by {engine}: ring of diffusers, and only that, needs another attention back end",
                     settled == ["_native_flash" if "diffusers" in engine and plan["ring"] > 1 else None for plan in full], settled)
             t.check(f"{model} on {devices} devices by {engine}: the plans that the rules leave",
                     sorted(map(str, full)) == sorted(map(str, want)), (len(full), len(want)))
             counts = {row["engine"]: row["plans"] for row in t.tool("models", model, *words).json["engines"]}
             t.check(f"{model} on {devices} devices by {engine}: counted", counts[engine] == len(want), counts)
+
+
+def text():
+    """Tokens of prompts: padded to one number, or the prompt's own, where a plan must run all of them."""
+    for model, say in ((FLUX, "text: padded to 512 tokens"), ("qwen-image", "text: the tokens of the prompt, up to 512; plans take any number of them")):
+        t.check(f"the text of {model}", say in t.tool("models", model).out)
+    t.check("padded to another number", "text: padded to 77 tokens" in t.tool("models", FLUX, "--text-tokens", "77").out)
+    t.check("the prompts that there are", "text: 17,37 tokens of the prompt" in t.tool("models", "qwen-image", "--text-tokens", "37,17").out)
+    t.exits("several of a padded text", t.tool("models", FLUX, "--text-tokens", "17,37"), 2, err="pads every text to one length: 2 lengths")
+    for wrong in ("17,", "0", "a", "70000", ",".join(map(str, range(1, 18)))):
+        t.exits(f"--text-tokens {wrong[:20]}", t.tool("models", "qwen-image", "--text-tokens", wrong), 2, err="is not a list of 1 to 16 numbers of tokens")
+    for given, lengths in (((), (511, 512)), (("--text-tokens", "17,37"), (17, 37)), (("--text-tokens", "64"), (64,)), (("--text-tokens", "36,18"), (18, 36))):
+        row = t.tool("models", "qwen-image", "--engine", "diffusers", "--size", "1024x1024", "--devices", 4, *given, "--json").json
+        for plan in row["plans"]:
+            t.check(f"text of {lengths} tokens: {plan}", plan.get("uneven") == ("anything" if uneven(24, (4096, *lengths), plan["ulysses"], plan["ring"]) else None))
+    done = t.tool("explain", "--engine", "diffusers:0.42.1", "--model", "qwen-image", "--size", "1024x1024", "--text-tokens", "18,37", "ranks=2 ulysses=2 uneven=off")
+    t.exits("the text that is not divided is named", done, 3, out="(joint_text_tokens=37) % ")
+    t.exits("nothing is asked of it elsewhere", t.tool("lookup", "--engine", "sglang", "--model", "qwen-image", "--size", "1024x1024", "--text-tokens", "17",
+                                                       "--plan", "ranks=2 ulysses=2"), 0, out="--ulysses-degree 2")
+
+
+def modes():
+    """What an engine runs by padding or in an uneven mode is legal, marked with what it does, and exported with the mode's flag."""
+    usual = ("--size", "1328x1328", "--plan", "ranks=2 ulysses=2")
+    for engine, says in (("sglang", "uneven=padding: SGLang pads the tokens of the image by itself and attends to the padding: wrong by 2.5e-4"),
+                         ("vllm-omni", "uneven=padding: vLLM-Omni pads the tokens"), ("xdit", "uneven=padding: xDiT pads the tokens"),
+                         ("xdit-runner", "uneven=padding: xDiT pads the tokens"), ("cache-dit", '"ulysses_anything":true'), ("diffusers", '"ulysses_anything":true')):
+        t.exits(f"Qwen-Image at its usual size by {engine}", t.tool("lookup", "--engine", engine, "--model", "qwen-image", *usual), 0, out=says)
+    t.exits("FLUX does not pad in xDiT", t.tool("lookup", "--engine", "xdit", "--model", FLUX, "--size", "1008x1008", "--plan", "ranks=2 ulysses=2"), 3, err="FLUX crashes otherwise")
+    done = t.tool("lookup", "--engine", "vllm-omni", "--model", WAN, "--plan", "ranks=8 ulysses=8", "--format", "json")
+    t.check("heads that do not divide: the flag of advanced_uaa", done.json["argv"][-2:] == ["--ulysses-mode", "advanced_uaa"]
+            and done.json["kwargs"]["ulysses_mode"] == "advanced_uaa", done)
+    done = t.tool("lookup", "--engine", "vllm-omni", "--model", WAN, "--plan", "ranks=6 ulysses=3 ring=2")
+    t.check("no mode without need", done.code == 0 and "uneven" not in done.out and "ulysses-mode" not in done.out, done)
+    t.exits("vLLM-Omni pads beside no ring", t.tool("lookup", "--engine", "vllm-omni", "--model", "qwen-image", "--size", "1328x1328", "--plan", "ranks=2 ring=2"), 3,
+            err="ulysses x ring, or kv_gather, must divide the tokens of the image")
+    for engine, plan, says in (("trtllm-visualgen", "ring=2 attention=FA4", '"attention_config":{"backend":"FA4"}'), ("diffusers", "tensor=2", 'keywords {"tensor_parallel_config":{"tp_degree":2}}'),
+                               ("cache-dit", "ulysses=2", 'keywords {"parallelism_config":{"ulysses_size":2}}')):
+        row = t.tool("models", FLUX, "--engine", engine, "--devices", 2).out
+        t.check(f"the keywords that are the plan: {engine}", f"\n{plan}\n" in row and says in row, row)
+    t.check("none where the command has it", "keywords" not in t.tool("models", WAN, "--engine", "vllm-omni", "--devices", 2).out)
+    t.check("what a mode does is listed", "\n  padding: SGLang pads" in t.tool("models", FLUX, "--engine", "sglang", "--devices", 2).out)
 
 
 def memory():
@@ -128,9 +178,10 @@ def chosen():
                                  (WAN, 8, {"cfg": 2, "ulysses": 4}), (FLUX, 2, {"kv_gather": 2}), (FLUX, 8, {"ulysses": 8})):
         row = t.tool("models", model, "--engine", "sglang", "--devices", devices, "--json").json
         t.check(f"what sglang chooses for {model} on {devices}", {k: v for k, v in row["chosen"].items() if v > 1} == want, row["chosen"])
-    for size, breaks in (("1328x1328", True), ("1024x1024", False)):
-        words = t.tool("models", "qwen-image", "--engine", "sglang", "--devices", 4, "--size", size).out
-        t.check(f"a choice that breaks a rule is none of the plans: {size}", ("which breaks a rule of its plans here" in words) == breaks, words)
+    for heads, breaks in ((25, True), (24, False)):
+        card = json.loads((SOURCE / "model/cards/flux.1-dev.json").read_text())
+        words = t.tool("models", t.write("own.json", {**card, "name": "my/own", "aliases": [], "heads": heads}), "--engine", "sglang", "--devices", 4).out
+        t.check(f"a choice that breaks a rule is none of the plans: {heads} heads", ("which breaks a rule of its plans here" in words) == breaks, words)
     t.check("xdit chooses nothing", t.tool("models", FLUX, "--engine", "xdit", "--json").json["chosen"] is None)
 
 
@@ -251,6 +302,8 @@ facts()
 settings()
 explained()
 counted()
+text()
+modes()
 memory()
 chosen()
 refused()

@@ -218,6 +218,11 @@ static void refuses_a_faulty_file(void **state)
               "\"cannot\": {}, \"choices\": {\"c\": {\"values\": [\"a\", \"b\"], \"source\": "
               "\"s\", \"lossy\": {\"a\": \"w\"}}}}",
          "'a' of 'lossy' is no value"},
+        {HEAD "\"parameters\": {\"ranks\": \"1\"}, \"words\": [], \"environment\": [], \"kwargs\": "
+              "[], \"rules\": [],"
+              "\"cannot\": {}, \"choices\": {\"c\": {\"values\": [\"a\", \"b\"], \"source\": "
+              "\"s\", \"does\": {\"d\": \"w\"}}}}",
+         "'d' of 'does' is no value"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -270,7 +270,8 @@ static void every_rule_refuses_some_plan(void **state)
                 int64_t at[DT_ENGINE_NAMES], holds = 0;
                 for (int i = 0; i < engine->count; i++) {
                     word = word * 6364136223846793005U + 1442695040888963407U;
-                    at[i] = (int64_t)(word >> 60) % (n % 2 == 0 ? 2 : 9) + (i >= engine->first);
+                    bool degree = i >= engine->first && i < engine->first + engine->parameters;
+                    at[i] = (int64_t)(word >> 60) % (n % 2 == 0 ? 2 : 9) + degree;
                 }
                 bool decided = dt_expr_eval(engine->rules[r].expr, at, &holds) == DT_OK;
                 broken += !decided || holds == 0;

@@ -43,6 +43,9 @@ static const struct row rows[] = {
     {FLUX ",'revision':'abc','batch':2,'frames':81", "", NULL, NULL,
      "revision=abc;batch=2;frames=81;mode=eager;dtype=float32", DT_TIER_EXACT, "", 4},
     {"'guidance':4", "", NULL, NULL, "guidance=4.0;model=", DT_TIER_EXACT, "", 4},
+    {FLUX ",'text_tokens':'17,37'", "", NULL, NULL, "text_tokens=37,17,37", DT_TIER_EXACT, "", 4},
+    {FLUX ",'text_tokens':'17,37'", "", NULL, NULL, "text_tokens=17", DT_TIER_NONE,
+     "none was tuned with text_tokens 17, only with 17,37", 0},
     /* parts that were asked for must be right */
     {FLUX, "", NULL, NULL, "model=org/wan", DT_TIER_NONE,
      "none was tuned with model org/wan, only with org/flux", 0},
@@ -176,7 +179,8 @@ static void the_built_in_network_comes_second(void **state)
 static void a_job_needs_an_engine(void **state)
 {
     (void)state;
-    static const char *const names[][2] = {{"revision", "abc"}, {"frames", "2"}, {"steps", "2"}};
+    static const char *const names[][2] = {
+        {"revision", "abc"}, {"frames", "2"}, {"steps", "2"}, {"text_tokens", "17,37"}};
     struct dt_machine *machine = machine_of("");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct dt_query *query = NULL;

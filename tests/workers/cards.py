@@ -43,9 +43,15 @@ refused("a file that is no card is named", "bad.json", of=lambda: cards.find(str
 refused("a card without its fields", "half.json", "lacks heads", of=lambda: cards.find(str(t.write("half.json", {"name": "x"}))))
 refused("a card that is a list", "list.json", "lacks name", of=lambda: cards.find(str(t.write("list.json", []))))
 whole = cards.find("tiny-wan")
-for field, value in dict(heads=0, vae={"time": 4}, usual=[], guidance="much", patch="2", name=7, diffusers=["WanTransformer3DModel"], engines={}).items():
+for field, value in dict(heads=0, vae={"time": 4}, usual=[], guidance="much", text="long", patch="2", name=7, diffusers=["WanTransformer3DModel"], engines={}).items():
     path = t.write("own.json", {**whole, field: value})
     refused(f"a card with a wrong {field}", f"own.json has a wrong {field}: ", of=lambda: cards.find(str(path)))
+qwen = cards.find("qwen-image")
+t.check("tokens of texts", [cards.lengths(qwen, None), cards.lengths(qwen, "37,17,37"), cards.lengths(whole, None), cards.lengths(whole, "77")]
+        == [[511, 512], [17, 37], [64], [77]])
+refused("several lengths of a text that is padded", "pads every text to one length: 2 ", of=lambda: cards.lengths(whole, "17,37"))
+for wrong in ("", "17,", "0", "1.5", "-3", "70000", "١"):
+    refused(f"tokens '{wrong}'", "such as 17,37", of=lambda: cards.lengths(qwen, wrong))
 t.check("a card of one's own that is right", cards.find(str(t.write("own.json", whole))) == whole)
 refused("a name that is too long for a file", "no model card 'aaaa", of=lambda: cards.find("a" * 10000))
 refused("weights that do not fit", "Wan2.1-T2V-14B", "53.2 GiB in float32", "16.0 GiB", of=lambda: worker.check_memory(

@@ -16,12 +16,6 @@ if "DITTUNE_ENGINES" not in os.environ:
 t = Dittune(clock="real")
 PYTHON = environment("sglang", "sglang.multimodal_gen")
 WORKER = program(t, "dittune-worker-sglang", PYTHON, "from dittune_workers.sglang.worker import main\nmain()")
-RULES = program(t, "rules", PYTHON, """
-from dittune_workers.sglang import worker
-limits = worker.Sglang.limits
-worker.Sglang.limits = lambda self, card: [row for row in limits(self, card) if "tokens" not in row[0]]
-worker.main()
-""")
 OWN = """
 import sys
 from sglang.multimodal_gen.runtime.server_args import ServerArgs
@@ -71,10 +65,10 @@ def own_choice():
 
 
 def padding():
-    """507 tokens on 2 ranks: SGLang pads, and attends to the padding."""
-    worker = Worker(t, [RULES], "tiny-wan", devices=2, job=dict(steps=2, width=208, height=208, frames=9))
+    """507 tokens on 2 ranks: SGLang pads, and attends to the padding: a legal plan whose error is above what is right in float32."""
+    worker = Worker(t, [WORKER], "tiny-wan", devices=2, job=dict(steps=2, width=208, height=208, frames=9))
     apart = error(worker.prepare(ranks=2, ulysses=2), worker.prepare(ranks=1))
-    t.check(f"what the rule of tokens forbids is wrong: {apart}", apart > 1e-4)
+    t.check(f"padding is attended to: {apart}", worker.hello["tolerance"] < 1e-4 < apart < 2e-2)
     worker.end()
 
 

@@ -140,14 +140,14 @@ def vllm_omni(root, folder):
     taken |= {"stage_init_timeout", "init_timeout"}
     sampling = fields(root + "/vllm_omni/inputs/data.py", "OmniDiffusionSamplingParams")
     job = {"folder": "MODEL", "dtype": "bfloat16", "height": 1024, "width": 1024, "frames": 1, "steps": 28, "guidance": 3.5}
-    _, request = server.request_words(job, True, 1)
+    _, request = server.request_words(job, True, "a prompt", 1)
     assert set(request) <= sampling, "no such field of OmniDiffusionSamplingParams: %s" % (set(request) - sampling)
 
     def worker(export, attention):
         """The worker's keywords for the plan of an export give the same configuration."""
         names = {word: name for name, word in server.DEGREES.items()}
         values = {names[word]: value for word, value in export["kwargs"].items() if word in names}
-        words = server.start_words(job, dict(values, attention=attention or "auto"))
+        words = server.start_words(job, dict(values, attention=attention or "auto", uneven=export["kwargs"].get("ulysses_mode", "off")))
         assert set(words) <= taken, "no such keyword of Omni: %s" % (set(words) - taken)
         return DiffusionParallelConfig(**words["parallel_config"])
 
@@ -160,6 +160,8 @@ def vllm_omni(root, folder):
                  "pipeline_parallel_size": parsed.pipeline_parallel_size}
         if parsed.allgather_degree is not None:
             flags["allgather_degree"] = parsed.allgather_degree
+        if parsed.ulysses_mode != "strict":
+            flags["ulysses_mode"] = parsed.ulysses_mode
         assert flags == export["kwargs"], "flags and keywords differ"
         made = DiffusionParallelConfig(**export["kwargs"])
         assert made.pipeline_parallel_size > 1 or worker(export, parsed.diffusion_attention_backend) == made, "the worker's differs"

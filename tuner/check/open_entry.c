@@ -99,20 +99,22 @@ static dt_status set_network(const struct dt_check_entry *entry, struct dt_job *
 static void set_wanted(const json_t *job, struct dt_wanted *wanted)
 {
     const struct dt_wanted given = *wanted;
-    *wanted = (struct dt_wanted){.stored = true,
-                                 .engine = given.engine,
-                                 .model = json_string_value(json_object_get(job, "model")),
-                                 .revision = json_string_value(json_object_get(job, "revision")),
-                                 .dtype = json_string_value(json_object_get(job, "dtype")),
-                                 .width = count_of(job, "width"),
-                                 .height = count_of(job, "height"),
-                                 .frames = count_of(job, "frames"),
-                                 .steps = count_of(job, "steps"),
-                                 .batch = count_of(job, "batch"),
-                                 .has_guidance = json_object_get(job, "guidance") != NULL,
-                                 .guidance = json_number_value(json_object_get(job, "guidance")),
-                                 .max_error = given.max_error,
-                                 .lossy = json_object_get(job, "lossy") != NULL};
+    *wanted =
+        (struct dt_wanted){.stored = true,
+                           .engine = given.engine,
+                           .model = json_string_value(json_object_get(job, "model")),
+                           .revision = json_string_value(json_object_get(job, "revision")),
+                           .dtype = json_string_value(json_object_get(job, "dtype")),
+                           .width = count_of(job, "width"),
+                           .height = count_of(job, "height"),
+                           .frames = count_of(job, "frames"),
+                           .steps = count_of(job, "steps"),
+                           .text_tokens = json_string_value(json_object_get(job, "text_tokens")),
+                           .batch = count_of(job, "batch"),
+                           .has_guidance = json_object_get(job, "guidance") != NULL,
+                           .guidance = json_number_value(json_object_get(job, "guidance")),
+                           .max_error = given.max_error,
+                           .lossy = json_object_get(job, "lossy") != NULL};
 }
 
 static bool of_hosts(const struct dt_check_entry *entry)

@@ -89,15 +89,20 @@ static bool any_option(const json_t *keywords, const json_t *argv)
     return false;
 }
 
+const json_t *dt_export_keywords(const struct dt_export *export)
+{
+    const json_t *keywords = json_object_get(export->json, "kwargs");
+    bool held = any_option(keywords, json_object_get(export->json, "argv"));
+    return json_object_size(keywords) > 0 && !held ? keywords : NULL;
+}
+
 /* Warns that a command of an engine configured by keywords does not contain the plan. */
 static void tell_keywords(const struct dt_export *export)
 {
-    const json_t *keywords = json_object_get(export->json, "kwargs");
+    const json_t *keywords = dt_export_keywords(export);
     struct dt_text text = {0};
     dt_text_add(&text, "warning: not in the command: the keywords ");
-    if (json_object_size(keywords) > 0 &&
-        !any_option(keywords, json_object_get(export->json, "argv")) &&
-        dt_json_text(keywords, &text) == DT_OK) {
+    if (keywords != NULL && dt_json_text(keywords, &text) == DT_OK) {
         dt_text_add(&text, ", which your program must set (--format json has them, too)");
         dt_print_note("%s", dt_text_at(&text));
     }
@@ -214,23 +219,27 @@ dt_status dt_export_constants(const struct dt_options *options, json_t **constan
     return *constants != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 
-/* The job of a published model: the engine's rules take the rest from its card. */
-static dt_status card_key(const struct dt_options *options, const struct dt_card *card,
-                          json_t **key)
+dt_status dt_export_card_key(const struct dt_options *options, const struct dt_card *card,
+                             int64_t devices, struct dt_frames *size, json_t **key)
 {
-    struct dt_frames size = card->usual;
+    const char *text = options->worker.text_tokens;
+    struct dt_lengths lengths = {.count = 0};
+    *size = card->usual;
     if (options->job.sizes.count > 0) {
-        size.width = options->job.sizes.widths[0];
-        size.height = options->job.sizes.heights[0];
+        size->width = options->job.sizes.widths[0];
+        size->height = options->job.sizes.heights[0];
     }
     if (options->worker.frames > 0)
-        size.frames = options->worker.frames;
-    DT_TRY(dt_card_check_size(card, size));
-    *key = json_pack("{s:{s:s, s:I, s:I, s:I}}", "job", "model", card->name, "width",
-                     (json_int_t)size.width, "height", (json_int_t)size.height, "frames",
-                     (json_int_t)size.frames);
-    if (options->job.devices > 0)
-        json_object_set_new(*key, "devices", json_integer(options->job.devices));
+        size->frames = options->worker.frames;
+    DT_TRY(dt_card_check_size(card, *size));
+    if (text[0] != '\0')
+        DT_TRY(dt_lengths_parse("--text-tokens", text, &lengths));
+    DT_TRY(dt_card_lengths(card, &lengths, &lengths));
+    *key = json_pack("{s:{s:s, s:I, s:I, s:I, s:s*}}", "job", "model", card->name, "width",
+                     (json_int_t)size->width, "height", (json_int_t)size->height, "frames",
+                     (json_int_t)size->frames, "text_tokens", text[0] != '\0' ? text : NULL);
+    if (devices > 0)
+        json_object_set_new(*key, "devices", json_integer(devices));
     return *key != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 
@@ -249,8 +258,10 @@ dt_status dt_export_own_read(const struct dt_options *options, const char *plan,
     dt_status status = read_own(plan, &read.plan);
     if (status == DT_OK && read.has_card)
         status = dt_card_load(options->job.model, &read.card);
+    struct dt_frames size;
     if (status == DT_OK)
-        status = read.has_card ? card_key(options, &read.card, &read.key)
+        status = read.has_card ? dt_export_card_key(options, &read.card, options->job.devices,
+                                                    &size, &read.key)
                                : dt_export_constants(options, &read.constants);
     if (status == DT_OK)
         *own = read;

@@ -8,6 +8,7 @@
 #define DT_TUNER_CLI_EXPORT_H
 
 #include "base/json.h"
+#include "db/engines/engines.h"
 #include "model/cards/card.h"
 #include "tuner/cli/options.h"
 
@@ -41,6 +42,12 @@ dt_status dt_export_own(const struct dt_options *options) DT_MUST_CHECK;
 /* --engines */
 dt_status dt_export_engines(const struct dt_options *options) DT_MUST_CHECK;
 
+/* The keywords that hold the plan where the command does not, borrowed; NULL: the command does. */
+const json_t *dt_export_keywords(const struct dt_export *export);
+
+/* The key of a published model's job, of which the engine's rules take the rest from its card; devices 0: not known. */
+dt_status dt_export_card_key(const struct dt_options *options, const struct dt_card *card,
+                             int64_t devices, struct dt_frames *size, json_t **key) DT_MUST_CHECK;
 /* The shape of --model as names for an engine's rules, {"heads": ...}: presets need none, files do. New reference. */
 dt_status dt_export_constants(const struct dt_options *options, json_t **constants) DT_MUST_CHECK;
 

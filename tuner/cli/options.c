@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,6 +108,16 @@ static dt_status parse_ints(const char *option, const char *text, void *field)
         list.values[list.count++] = (int)value;
     } while (*at++ == ',');
     *(struct dt_ints *)field = list;
+    return DT_OK;
+}
+
+static dt_status parse_lengths(const char *option, const char *text, void *field)
+{
+    char what[40];
+    struct dt_lengths lengths;
+    snprintf(what, sizeof what, "--%s", option);
+    DT_TRY(dt_lengths_parse(what, text, &lengths));
+    dt_lengths_text(&lengths, field);
     return DT_OK;
 }
 
@@ -279,6 +290,8 @@ const struct dt_option_row dt_option_rows[] = {
      "plans on at most N devices, of whatever machine (default: 8)"},
     {"frames", "N", "models", NULL, parse_natural, AT(worker.frames),
      "frames of the video (default: the model's usual ones)"},
+    {"text-tokens", "N[,N]", "models", NULL, parse_lengths, AT(worker.text_tokens),
+     "tokens of the prompts that plans must run (default: the pipeline's padded length, or any)"},
     {"lossy", NULL, JOBS " models", NULL, parse_switch, AT(lossy),
      "also plans that change the output beyond rounding (caches, fp8, ...); --max-error limits "
      "their error"},
@@ -390,6 +403,9 @@ const struct dt_option_row dt_option_rows[] = {
      "for engines and workers: revision of the model"},
     {"frames", "N", JOBS, NULL, parse_natural, AT(worker.frames),
      "for engines and workers: frames of the video"},
+    {"text-tokens", "N[,N]", JOBS, NULL, parse_lengths, AT(worker.text_tokens),
+     "for engines and workers: tokens of the prompts that plans must run (default: the pipeline's "
+     "padded length, or any)"},
     {"steps", "N", JOBS, NULL, parse_natural, AT(worker.steps),
      "denoising steps; of the built-in network (tune, run) to show the time of a whole image"},
     {"guidance", "X", JOBS, NULL, parse_real, AT(worker.guidance),

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "model/cards/card.h"
 #include "tuner/measure/measure.h"
 
 #include <stdbool.h>
@@ -50,6 +51,7 @@ struct dt_worker_options {
     const char *revision;
     int64_t frames, steps;
     double guidance, max_error;
+    char text_tokens[DT_LENGTHS_TEXT]; /* "": not given */
     int64_t start_ns, text_and_vae_ns;
 };
 

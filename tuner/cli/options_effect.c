@@ -20,6 +20,7 @@ static const struct effect {
     {TARGETS, "command", "size", decides},
     {TARGETS, "command", "frames", decides},
     {TARGETS, "command", "steps", decides},
+    {TARGETS, "command", "text-tokens", decides},
     {TARGETS, "command", "guidance", decides},
     {TARGETS, "command", "batch", decides},
     {TARGETS, "command", "dtype", decides},
@@ -86,9 +87,9 @@ static const struct effect {
 };
 
 /* Options of an engine's or worker's job, and those of the worker while it runs, and when it starts. */
-static const char *const assigned[] = {"revision", "frames",       "steps",
-                                       "guidance", "text-and-vae", NULL};
-static const char *const not_own[] = {"revision", "frames", "guidance", NULL};
+static const char *const assigned[] = {"revision",    "frames",       "steps", "guidance",
+                                       "text-tokens", "text-and-vae", NULL};
+static const char *const not_own[] = {"revision", "frames", "guidance", "text-tokens", NULL};
 static const char *const running[] = {"max-error", "start-timeout", NULL};
 static const char *const starting[] = {"start-timeout", NULL};
 

@@ -66,6 +66,7 @@ static dt_status set_wanted(const struct dt_options *options, struct dt_wanted *
         .height = given->sizes.count > 0 ? given->sizes.heights[0] : 0,
         .frames = (int)options->worker.frames,
         .steps = (int)options->worker.steps,
+        .text_tokens = options->worker.text_tokens[0] != '\0' ? options->worker.text_tokens : NULL,
         .batch = given->batches.count > 0 ? given->batches.values[0] : 0,
         .has_guidance = dt_option_given(options, "guidance"),
         .guidance = options->worker.guidance,

@@ -36,6 +36,7 @@ struct dt_sweep {
 struct dt_wanted {
     const char *engine;                      /* that the worker must run; NULL: any */
     const char *model, *revision, *dtype;    /* NULL: not given */
+    const char *text_tokens;                 /* as of dt_lengths_text, "17,37"; NULL: not given */
     int width, height, frames, steps, batch; /* 0: not given */
     bool has_guidance;
     double guidance;

@@ -20,6 +20,7 @@ def wrong(card):
     right = {"name": isinstance(card["name"], str), "vae": counts(card["vae"], "time", "space"),
              "usual": counts(card["usual"], "width", "height", "frames"), "attention": card["attention"] in ("joint", "cross"),
              "guidance": card["guidance"] in ("cfg", "embedded", "none"), "engines": isinstance(card.get("engines", []), list),
+             "text": card.get("text", "padded") in ("padded", "prompt"),
              "diffusers": isinstance(network, dict) and isinstance(network.get("class"), str) and isinstance(network.get("config"), dict),
              **{name: counts(card, name) for name in ("heads", "head_size", "text_tokens", "patch")}}
     return [name for name, fine in right.items() if not fine]
@@ -100,6 +101,21 @@ def check_size(card, width, height, frames):
         raise Refused("infeasible", f"{card['name']} cannot take {asked}: width and height must be multiples of {unit}"
                       + (f" and frames {period} x n + 1" if video else ", frames 1")
                       + f"; the nearest is {nearest[0]}x{nearest[1]}{video}")
+
+
+def lengths(card, asked):
+    """Tokens of the texts that a plan must run, ascending: those asked for ("17,37"), else as the card has it. Where a prompt may have any
+    length these are the card's number and one less, since no number above 1 divides both."""
+    most = card["text_tokens"]
+    if asked is None:
+        return [most - 1, most] if card.get("text") == "prompt" and most > 1 else [most]
+    words = str(asked).split(",")
+    if not all(word.isascii() and word.isdigit() and 1 <= int(word) <= 65536 for word in words):
+        raise Refused("infeasible", f"text_tokens '{asked}' is not a list of numbers of tokens such as 17,37")
+    found = sorted(set(map(int, words)))
+    if len(found) > 1 and card.get("text") != "prompt":
+        raise Refused("infeasible", f"the pipeline of {card['name']} pads every text to one length: {len(found)} lengths of text tokens are too many")
+    return found
 
 
 def tokens(card, width, height, frames):

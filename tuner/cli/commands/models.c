@@ -3,6 +3,7 @@
 #include "base/figures.h"
 #include "db/engines/engines.h"
 #include "model/cards/card.h"
+#include "tuner/cli/export.h"
 #include "tuner/cli/options.h"
 #include "tuner/cli/print.h"
 
@@ -29,11 +30,12 @@ static json_t *card_json(const struct dt_card *card, struct dt_frames size)
 {
     const struct dt_card_parameters *parts = &card->parameters;
     return json_pack(
-        "{s:s, s:s, s:i, s:i, s:i, s:i, s:b, s:s, s:I, s:I, s:I, s:I, s:o, s:{s:o, s:o, "
+        "{s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:o, s:{s:o, s:o, "
         "s:o}}",
         "model", card->name, "doc", card->doc, "heads", card->heads, "head_size", card->head_size,
-        "depth", card->depth, "text_tokens", card->text_tokens, "joint", (int)card->joint,
-        "guidance", dt_guidance_text(card->guidance), "width", (json_int_t)size.width, "height",
+        "depth", card->depth, "text_tokens", card->text_tokens, "text",
+        card->prompt ? "prompt" : "padded", "joint", (int)card->joint, "guidance",
+        dt_guidance_text(card->guidance), "width", (json_int_t)size.width, "height",
         (json_int_t)size.height, "frames", (json_int_t)size.frames, "tokens",
         (json_int_t)dt_card_tokens(card, size), "weight_bytes",
         count_or_null(dt_card_weight_bytes(card, 1)), "parameters", "transformer",
@@ -45,31 +47,20 @@ static dt_status read_question(const struct dt_options *options, const char *nam
                                struct question *question)
 {
     DT_TRY(dt_card_load(name, &question->card));
-    question->size = question->card.usual;
     if (options->job.sizes.count > 1)
         return dt_fail(DT_EUSAGE, "dittune models takes one --size");
-    if (options->job.sizes.count == 1) {
-        question->size.width = options->job.sizes.widths[0];
-        question->size.height = options->job.sizes.heights[0];
-    }
-    if (options->worker.frames > 0)
-        question->size.frames = options->worker.frames;
     question->wanted = (struct dt_plans_wanted){
         .devices = options->job.devices > 0 ? options->job.devices : USUAL_DEVICES,
         .lossy = options->lossy,
         .card = &question->card};
-    DT_TRY(dt_card_check_size(&question->card, question->size));
     question->max_bytes = options->job.max_bytes;
     if (question->max_bytes > 0 && dt_card_weight_bytes(&question->card, 1) < 0)
         return dt_fail(DT_EUSAGE,
                        "the card of %s does not know the parameters of every part, so --max-bytes "
                        "cannot be checked; leave it out",
                        question->card.name);
-    question->key =
-        json_pack("{s:I, s:{s:s, s:I, s:I, s:I}}", "devices", (json_int_t)question->wanted.devices,
-                  "job", "model", name, "width", (json_int_t)question->size.width, "height",
-                  (json_int_t)question->size.height, "frames", (json_int_t)question->size.frames);
-    return question->key != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    return dt_export_card_key(options, &question->card, question->wanted.devices, &question->size,
+                              &question->key);
 }
 
 static void add_parameters(int64_t count, struct dt_text *out)
@@ -80,15 +71,31 @@ static void add_parameters(int64_t count, struct dt_text *out)
         dt_text_add(out, "%.2f G", (double)count * 1e-9);
 }
 
+/* "padded to 512 tokens"; "17,37 tokens of the prompt" */
+static void add_texts(const struct question *question, struct dt_text *out)
+{
+    const struct dt_card *card = &question->card;
+    const char *asked = dt_json_text_at(json_object_get(question->key, "job"), "text_tokens");
+    if (asked[0] != '\0')
+        dt_text_add(out, "%s%s tokens%s", card->prompt ? "" : "padded to ", asked,
+                    card->prompt ? " of the prompt" : "");
+    else if (card->prompt)
+        dt_text_add(out, "the tokens of the prompt, up to %d; plans take any number of them",
+                    card->text_tokens);
+    else
+        dt_text_add(out, "padded to %d tokens", card->text_tokens);
+}
+
 static void add_facts(const struct question *question, struct dt_text *out)
 {
     const struct dt_card *card = &question->card;
     const struct dt_frames *size = &question->size;
-    dt_text_add(out, "%s: %s\n%d blocks, %d heads of %d; guidance: %s\n%d text tokens, %s\n",
-                card->name, card->doc, card->depth, card->heads, card->head_size,
-                card->guidance == DT_GUIDANCE_CFG ? "two halves" : dt_guidance_text(card->guidance),
-                card->text_tokens,
-                card->joint ? "one sequence with the image" : "by cross attention");
+    dt_text_add(out, "%s: %s\n%d blocks, %d heads of %d; guidance: %s\ntext: ", card->name,
+                card->doc, card->depth, card->heads, card->head_size,
+                card->guidance == DT_GUIDANCE_CFG ? "two halves"
+                                                  : dt_guidance_text(card->guidance));
+    add_texts(question, out);
+    dt_text_add(out, ", %s\n", card->joint ? "one sequence with the image" : "by cross attention");
     dt_text_add(out, "%lld x %lld px, %lld frame%s: %lld tokens\nparameters: transformer ",
                 (long long)size->width, (long long)size->height, (long long)size->frames,
                 size->frames == 1 ? "" : "s", (long long)dt_card_tokens(card, *size));
@@ -191,7 +198,7 @@ static dt_status each_engine(const struct question *question, json_t *answer, st
     return status;
 }
 
-/* The plan, and the command that runs it. */
+/* The plan, the command that runs it, and the keywords where they are the plan. */
 static dt_status add_plan(const struct question *question, const char *engine, const json_t *plan,
                           struct dt_text *out)
 {
@@ -205,8 +212,15 @@ static dt_status add_plan(const struct question *question, const char *engine, c
     DT_TRY(dt_export(&request, &export));
     add_degrees(plan, out);
     dt_text_add(out, "\n  %s", dt_text_at(&export.text));
+    const json_t *keywords = dt_export_keywords(&export);
+    dt_status status = DT_OK;
+    if (keywords != NULL) {
+        dt_text_add(out, "  keywords ");
+        status = dt_json_text(keywords, out);
+        dt_text_add(out, "\n");
+    }
     dt_export_fini(&export);
-    return DT_OK;
+    return status;
 }
 
 /* All degrees of a are those of b; a missing one is 1. */
@@ -250,6 +264,7 @@ static void add_choice(const json_t *chosen, const json_t *plans, struct dt_text
 static void add_setting(const char *name, const json_t *setting, struct dt_text *out)
 {
     const json_t *lossy = json_object_get(setting, "lossy");
+    const char *word;
     json_t *value;
     size_t i;
     for (int pass = 0; pass < 2; pass++) {
@@ -258,7 +273,7 @@ static void add_setting(const char *name, const json_t *setting, struct dt_text 
             dt_text_add(out, "%s: ", name);
         json_array_foreach(json_object_get(setting, "values"), i, value)
         {
-            const char *word = json_string_value(value);
+            word = json_string_value(value);
             if ((json_object_get(lossy, word) != NULL) != (pass == 1))
                 continue;
             dt_text_add(out, "%s%s%s", before, word, i == 0 ? " (its own)" : "");
@@ -266,6 +281,8 @@ static void add_setting(const char *name, const json_t *setting, struct dt_text 
         }
     }
     dt_text_add(out, "\n");
+    json_object_foreach(json_object_get(setting, "does"), word, value)
+        dt_text_add(out, "  %s: %s\n", word, json_string_value(value));
 }
 
 /* The words that the engine's settings take, besides the degrees. */

@@ -67,6 +67,8 @@ static dt_status set_engine_job(const struct dt_options *options, struct dt_quer
     DT_TRY(set_text(query, "revision", options->worker.revision));
     DT_TRY(set_number(query, "frames", options->worker.frames));
     DT_TRY(set_number(query, "steps", options->worker.steps));
+    if (options->worker.text_tokens[0] != '\0')
+        DT_TRY(dt_query_set(query, "text_tokens", options->worker.text_tokens));
     if (options->lossy)
         DT_TRY(dt_query_set(query, "lossy", "1"));
     snprintf(text, sizeof text, "%.15g", options->worker.guidance);
@@ -123,7 +125,8 @@ bool dt_ask_is_engine(const struct dt_options *options)
     bool named = !dt_option_is_default("model", options->job.model);
     return options->lookup.engine != NULL &&
            (options->worker.revision != NULL || options->worker.frames > 0 ||
-            options->worker.steps > 0 || !dt_engine_known(options->lookup.engine) ||
+            options->worker.steps > 0 || options->worker.text_tokens[0] != '\0' ||
+            !dt_engine_known(options->lookup.engine) ||
             (named && dt_network_load(options->job.model, &network) != DT_OK));
 }
 

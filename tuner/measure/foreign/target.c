@@ -31,8 +31,9 @@ static json_t *wanted_json(const struct dt_wanted *wanted)
                   {"frames", wanted->frames},
                   {"steps", wanted->steps},
                   {"batch", wanted->batch}};
-    json_t *job = json_pack("{s:s*, s:s*, s:s*}", "model", wanted->model, "revision",
-                            wanted->revision, "dtype", wanted->dtype);
+    json_t *job =
+        json_pack("{s:s*, s:s*, s:s*, s:s*}", "model", wanted->model, "revision", wanted->revision,
+                  "dtype", wanted->dtype, "text_tokens", wanted->text_tokens);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         if (counts[i].value > 0)
             json_object_set_new(job, counts[i].name, json_integer(counts[i].value));
@@ -57,13 +58,13 @@ static bool lists(const json_t *list, const char *name)
 
 /* Fields of a job that have options. */
 static const char *const fields[] = {"model", "revision", "width", "height", "frames",
-                                     "steps", "guidance", "dtype", "batch"};
+                                     "steps", "guidance", "dtype", "batch",  "text_tokens"};
 
 /* The option of a field of the job. */
 static const char *option_of(const char *field)
 {
     bool side = strcmp(field, "width") == 0 || strcmp(field, "height") == 0;
-    return side ? "size" : field;
+    return side ? "size" : strcmp(field, "text_tokens") == 0 ? "text-tokens" : field;
 }
 
 /* What the user asked for and the worker does not do is refused, so that it is not silently ignored. The bound of the

@@ -34,7 +34,7 @@ class Diffusers(worker.Worker):
         axes = super().axes(card, devices)
         degrees = axes[0]["values"]
         lengths = [cards.tokens(card, self.job["width"], self.job["height"], self.job["frames"]), card["heads"],
-                   *([card["text_tokens"]] if card["attention"] == "joint" else [])]
+                   *(self.texts if card["attention"] == "joint" else [])]
         if any(length % degree for length in lengths for degree in degrees):
             axes[1]["values"] = degrees
             axes.append(dict(name="uneven", values=["off", "anything"], default="off",

@@ -13,6 +13,7 @@ import time
 
 import torch
 
+from dittune_workers import cards
 from dittune_workers.network import weights
 
 
@@ -27,9 +28,9 @@ def parts(folder):
             yield name, *row
 
 
-def encode(model, card, device):
+def encode(model, job, card, device):
     config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
-    length = card["text_tokens"]
+    length = cards.lengths(card, job.get("text_tokens"))[-1]
     if getattr(config, "max_position_embeddings", None):
         length = min(length, config.max_position_embeddings)
     words = torch.ones(1, length, dtype=torch.long, device=device)
@@ -70,7 +71,7 @@ def main():
         if name == "vae":
             whole += timed(decode(model, job, card, device, dtype), gpu)
         else:
-            whole += texts * timed(encode(model, card, device), gpu)
+            whole += texts * timed(encode(model, job, card, device), gpu)
         del model
         gc.collect()
         if gpu:

@@ -8,8 +8,8 @@ import torch
 class Shapes:
     """What a forward pass needs to know beside the configuration."""
 
-    def __init__(self, card, job, config):
-        self.text, self.patch = card["text_tokens"], card["patch"]
+    def __init__(self, card, job, config, text):
+        self.text, self.patch = text, card["patch"]  # tokens of the text
         space, time = card["vae"]["space"], card["vae"]["time"]
         self.width, self.height = job["width"] // space, job["height"] // space  # of the latent image
         self.frames = (job["frames"] - 1) // time + 1

@@ -13,7 +13,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from dittune_workers import protocol
+from dittune_workers import cards, protocol
 from dittune_workers.network import inputs, weights
 
 HANG = datetime.timedelta(minutes=30)  # of a collective; dittune's own deadlines end a hang much earlier
@@ -70,16 +70,19 @@ class Network:
 
 class Plan:
     """A plan made resident on this rank: `model` is called for a pass; gather() gives the outputs of both halves of
-    guidance when cfg splits them. Steps take two sets of inputs in turn."""
+    guidance when cfg splits them. Steps take two sets of inputs in turn, or as many as the job has lengths of text."""
 
     def __init__(self, network, values, seed):
         self.network, self.values, self.model = network, values, network.model
         self.cfg, job = values.get("cfg", 1), network.job
         self.guidance = job["guidance"] if network.card["guidance"] == "cfg" and job["guidance"] > 1 else None
-        self.sets = [[self.make_inputs(f"{seed}/{which}", half) for half in range(2 if self.guidance else 1)] for which in range(2)]
+        texts = cards.lengths(network.card, job.get("text_tokens"))
+        self.sets = [[self.make_inputs(f"{seed}/{which}", half, text) for half in range(2 if self.guidance else 1)]
+                     for which, text in enumerate(texts if len(texts) > 1 else 2 * texts)]
+        self.several, self.turn, self.summed = len(texts) > 1, 0, {}  # summed: the halves of each set's last step
         self.inputs = self.halves = self.out = None
 
-    def make_inputs(self, seed, half):
+    def make_inputs(self, seed, half, text):
         """Arguments of one forward pass. Image i of every plan has the same input; the halves of guidance have the same
         image and different texts."""
         network, batch = self.network, self.network.job["batch"]
@@ -95,7 +98,7 @@ class Plan:
                 rows.append(torch.randn(shape, generator=generator))
             return torch.stack(rows)
 
-        shapes = inputs.Shapes(network.card, network.job, network.model.config)
+        shapes = inputs.Shapes(network.card, network.job, network.model.config, text)
         drawn_inputs = inputs.INPUTS[weights.describe(network.job, network.card)[1]](shapes, draw, batch)
         return {name: value.to(network.device, dtype) if torch.is_tensor(value) else value
                 for name, value in drawn_inputs.items()}
@@ -105,13 +108,16 @@ class Plan:
 
     def step(self):
         """One denoising step: one pass, or the two halves of guidance one after the other or on two halves of ranks."""
-        self.inputs, self.sets = self.sets[0], self.sets[::-1]
+        which = self.turn % len(self.sets)
+        self.inputs, self.turn = self.sets[which], self.turn + 1
         if self.guidance is None:
             self.halves = [self.forward(0)]
             self.out = self.halves[0]
-            return
-        self.halves = [self.forward(0), self.forward(1)] if self.cfg == 1 else self.gather()
-        self.out = self.halves[1] + self.guidance * (self.halves[0] - self.halves[1])
+        else:
+            self.halves = [self.forward(0), self.forward(1)] if self.cfg == 1 else self.gather()
+            self.out = self.halves[1] + self.guidance * (self.halves[0] - self.halves[1])
+        if self.several:
+            self.summed[which] = self.halves
 
     def measure(self):
         """One step behind a barrier: (nanoseconds by the host, by the device or None)."""
@@ -133,11 +139,14 @@ class Plan:
         return max(1, time.monotonic_ns() - begin), int(1e6 * first.elapsed_time(last))
 
     def output(self, projections, seed):
-        """Of each half of guidance by itself, as guidance multiplies rounding."""
-        return project([image for half in self.halves for image in half], projections, seed)
+        """Of each half of guidance by itself, as guidance multiplies rounding; of each length of text the last step."""
+        while self.several and len(self.summed) < len(self.sets):
+            self.step()
+        passes = [self.summed[which] for which in sorted(self.summed)] if self.several else [self.halves]
+        return project([image for halves in passes for half in halves for image in half], projections, seed)
 
     def close(self):
-        self.model = self.sets = self.inputs = self.halves = self.out = None
+        self.model = self.sets = self.inputs = self.halves = self.out = self.summed = None
         if self.network.gpu:
             torch.cuda.empty_cache()
 

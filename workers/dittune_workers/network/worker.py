@@ -28,7 +28,7 @@ PIPELINES = {
     "WanTransformer3DModel": dict(steps=50, guidance=5.0),
     "QwenImageTransformer2DModel": dict(steps=50, guidance=4.0),
 }
-OBEYS = ["model", "revision", "width", "height", "frames", "steps", "guidance", "dtype", "batch"]
+OBEYS = ["model", "revision", "width", "height", "frames", "steps", "guidance", "dtype", "batch", "text_tokens"]
 DEGREES = [1, 2, 3, 4, 6, 8, 12, 16]
 TOLERANCES = {"float32": 1e-5, "bfloat16": 2e-2, "float16": 2e-3}
 
@@ -84,6 +84,9 @@ class Worker:
             job["guidance"] = 0.0
         job.update({name: asked[name] for name in self.obeys if name in asked})
         cards.check_size(card, job["width"], job["height"], job["frames"])
+        self.texts, self.any = cards.lengths(card, job.get("text_tokens")), "text_tokens" not in job
+        if len(self.texts) > 1 or not self.any:
+            job["text_tokens"] = ",".join(map(str, self.texts))
         return job, card
 
     def hello(self, asked, devices):
@@ -111,7 +114,7 @@ class Worker:
         job = self.job
         self.parameters = self.axes(card, devices)
         self.constants = dict(heads=card["heads"], tokens=cards.tokens(card, job["width"], job["height"], job["frames"]),
-                              joint_text_tokens=card["text_tokens"] if card["attention"] == "joint" else 0, cores=machine.cores())
+                              joint_text_tokens=self.texts[-1] if card["attention"] == "joint" else 0, cores=machine.cores())
         self.rules = self.limits(card)
         frames = f"x{job['frames']}" if job["frames"] > 1 else ""
         # Forked groups share the weights; on GPUs each rank count loads them again, so one at a time is resident there.
@@ -151,7 +154,10 @@ class Worker:
                 ("heads % ulysses == 0", "ulysses must divide the heads"),
                 ("tokens % (ulysses * ring) == 0", "ulysses x ring must divide the tokens of the image")]
         if card["attention"] == "joint":
-            rows.append(("joint_text_tokens % (ulysses * ring) == 0", "ulysses x ring must divide the tokens of the text"))
+            more = ", as a prompt may have any number of them (--text-tokens names those that it has)" if self.any else ""
+            rows += [(f"{length} % (ulysses * ring) == 0", f"ulysses x ring must divide the {length} tokens of a text{more}")
+                     for length in self.texts] if len(self.texts) > 1 else [
+                     ("joint_text_tokens % (ulysses * ring) == 0", "ulysses x ring must divide the tokens of the text")]
         if self.gpu:
             values, _, mute = self.backends()
             if set(values) <= set(mute):

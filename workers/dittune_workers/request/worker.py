@@ -5,7 +5,8 @@
     networks         the classes of diffusers that it runs
     degrees          {name: doc} of its engine file, besides ranks and dp
     own(devices, guided)   the degrees that it chooses by itself on so many devices
-    sequence         degrees whose product divides the tokens
+    sequence         degrees whose product divides the tokens, but where the engine pads them
+    pads, pads_alone the classes whose tokens it pads; True: beside a ring it does not
     start(values)    in a driver: starts the ranks, gives a server (plan.py)"""
 import math
 
@@ -19,7 +20,8 @@ class Worker(worker.Worker):
     """What a program of requests answers to hello, and how its drivers begin."""
     fork, comm, common = False, "self", {}
     verifies_runs = False  # a step is a whole request
-    obeys = [name for name in worker.OBEYS if name != "batch"]
+    pads_alone = False
+    obeys = [name for name in worker.OBEYS if name not in ("batch", "text_tokens")]
 
     def open(self, card):
         import torch
@@ -28,6 +30,7 @@ class Worker(worker.Worker):
     def understand(self, asked):
         job, card = super().understand(asked)
         del job["batch"]
+        job.pop("text_tokens", None)  # a request has a prompt, and the engine makes its tokens
         return job, card
 
     def hello(self, asked, devices):
@@ -59,8 +62,12 @@ class Worker(worker.Worker):
         names = [axis["name"] for axis in self.parameters]
         degrees = [name for name in self.degrees if name in names]
         split = " * ".join(name for name in self.sequence if name in names)
-        return [(f"{' * '.join(degrees)} == ranks", "the product of all degrees must be the number of ranks"),
-                (f"tokens % ({split}) == 0", f"{split.replace(' * ', ' x ')} must divide the tokens of the image")]
+        rows = [(f"{' * '.join(degrees)} == ranks", "the product of all degrees must be the number of ranks")]
+        if card["diffusers"]["class"] not in self.pads:
+            rows.append((f"tokens % ({split}) == 0", f"{split.replace(' * ', ' x ')} must divide the tokens of the image"))
+        elif self.pads_alone and "ring" in names:
+            rows.append((f"ring == 1 || tokens % ({split}) == 0", f"beside a ring {split.replace(' * ', ' x ')} must divide the tokens of the image"))
+        return rows
 
     def ready(self):
         self.job["folder"] = str(self.folder or folder.make(self.card))

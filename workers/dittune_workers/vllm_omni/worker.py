@@ -19,6 +19,7 @@ class VllmOmni(worker.Worker):
                "ring": "--ring-degree: keys and values in a ring", "kv_gather": "--allgather-degree: keys and values are gathered",
                "tensor": "--tensor-parallel-size: weights are split"}
     sequence = ["ulysses", "ring", "kv_gather"]
+    pads, pads_alone = ["WanTransformer3DModel", "QwenImageTransformer2DModel"], True  # and attends to the padding, where there is no ring
     # Outputs are pixels of 8 bits: rounding alone makes two right images differ by some 1e-4 in float32.
     tolerances = {"float32": 1e-3, "bfloat16": 2e-2, "float16": 1e-2}
 
@@ -37,9 +38,20 @@ class VllmOmni(worker.Worker):
     def backends():
         return ["auto", "FLASH_ATTN", "TORCH_SDPA", "CUDNN_ATTN"], "auto", "CUDNN_ATTN"
 
+    def axes(self, card, devices):
+        axes = super().axes(card, devices)
+        degrees = next((axis["values"] for axis in axes if axis["name"] == "ulysses"), [1])
+        if any(card["heads"] % degree for degree in degrees):
+            axes.append(dict(name="uneven", values=["off", "advanced_uaa"], default="off", doc="--ulysses-mode: heads that do not divide are padded"))
+        return axes
+
     def limits(self, card):
-        rows = super().limits(card) + [
-            ("heads % (tensor * ulysses) == 0", "tensor x ulysses must divide the heads"),
+        uneven = any(axis["name"] == "uneven" for axis in self.parameters)
+        rows = super().limits(card) + ([
+            ("uneven != 'off' || heads % (tensor * ulysses) == 0", "tensor x ulysses must divide the heads, unless uneven=advanced_uaa"),
+            ("uneven == 'off' || heads % (tensor * ulysses) != 0", "uneven=advanced_uaa is for heads that are not divided"),
+            ("uneven == 'off' || ring == 1", "uneven=advanced_uaa is not for a ring"), ("heads % tensor == 0", "tensor must divide the heads")]
+            if uneven else [("heads % (tensor * ulysses) == 0", "tensor x ulysses must divide the heads")]) + [
             ("kv_gather == 1 || ulysses * ring == 1", "keys and values are gathered, or sequences split by ulysses and ring, not both")]
         if self.gpu:
             rows.append(("ring == 1 || attention != 'CUDNN_ATTN'", "ring has kernels for FLASH_ATTN and TORCH_SDPA only"))

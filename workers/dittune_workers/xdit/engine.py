@@ -73,7 +73,7 @@ class Plan(rank.Plan):
         self.state = runtime_state.DiTRuntimeState(pipeline, config)
         if isinstance(network.model, FluxTransformer2DModel):  # as the runner's FLUX does, the others not
             self.state.set_input_parameters(batch_size=network.job["batch"], num_inference_steps=network.job["steps"],
-                                            max_condition_sequence_length=network.card["text_tokens"])
+                                            max_condition_sequence_length=cards.lengths(network.card, network.job.get("text_tokens"))[-1])
 
     def step(self):
         from xfuser.core.distributed import runtime_state

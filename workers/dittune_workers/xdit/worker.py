@@ -33,7 +33,9 @@ class Xdit(worker.Worker):
 
     def limits(self, card):
         rows = super().limits(card)
-        if card["diffusers"]["class"] == "FluxTransformer2DModel":
+        if card["diffusers"]["class"] != "FluxTransformer2DModel":  # these pad what does not divide, and attend to the padding
+            rows = [row for row in rows if "tokens of" not in row[1]]
+        else:
             rows.append(("64 % (ulysses * ring) == 0", "xDiT takes every image of FLUX for one of 1024 pixels: ulysses x ring "
                          "must divide its 64 rows of tokens"))
         return rows
