@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """dittune-worker-diffusers with a fault planted, given by $PLANTED: into diffusers: `ring` never turns, `text` is counted
 once more by every rank, `stale`: the other ranks' keys are those of the step before (`stale1`: on rank 1 only), `heads`: two heads
-change places, `stuck`: rank 1 never comes to the exchange of ring, for which rank 0 waits; `rules`: no rule of the worker holds,
-so the engine itself is asked; or, a row of OUTPUTS, into a rank's output of a pass."""
+change places, `stuck`: rank 1 never comes to the exchange of ring, for which rank 0 waits;
+or, a row of OUTPUTS, into a rank's output of a pass."""
 import itertools
 import math
 import os
@@ -46,16 +46,6 @@ def text():
         return dispatch(query, key, value, **named)
 
     transformer_flux.dispatch_attention_fn = twice
-
-
-def rules():
-    axes = worker.Diffusers.axes
-
-    def any_degree(self, card, devices):
-        return [dict(axis, values=[1, 2, 3, 4]) if axis["name"] == "ulysses" else axis for axis in axes(self, card, devices)]
-
-    worker.Diffusers.limits = lambda self, card: []
-    worker.Diffusers.axes = any_degree
 
 
 def stale(rank=None):
@@ -134,5 +124,5 @@ def output(change):
 if os.environ["PLANTED"] in OUTPUTS:
     output(OUTPUTS[os.environ["PLANTED"]])
 else:
-    {"ring": ring, "stale": stale, "stale1": lambda: stale(1), "heads": heads, "stuck": stuck, "text": text, "rules": rules}[os.environ["PLANTED"]]()
+    {"ring": ring, "stale": stale, "stale1": lambda: stale(1), "heads": heads, "stuck": stuck, "text": text}[os.environ["PLANTED"]]()
 worker.main()

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""dittune-worker-xdit with a fault, given by $PLANTED: a `ring` that never turns, no rule of the worker for `text` tokens, or
-no `rules` at all, so that xDiT itself is asked."""
+"""dittune-worker-xdit with a fault, given by $PLANTED: a `ring` that never turns, or no rule of the worker for `text` tokens."""
 import os
 import pathlib
 import sys
@@ -25,12 +24,5 @@ def text():
     worker.Xdit.limits = lambda self, card: [row for row in limits(self, card) if "text" not in row[0]]
 
 
-def rules():
-    axes = worker.Xdit.axes
-    worker.Xdit.limits = lambda self, card: []
-    worker.Xdit.axes = lambda self, card, devices: [
-        dict(axis, values=[1, 2, 3, 4]) if axis["name"] == "ulysses" else axis for axis in axes(self, card, devices)]
-
-
-{"ring": ring, "text": text, "rules": rules}[os.environ["PLANTED"]]()
+{"ring": ring, "text": text}[os.environ["PLANTED"]]()
 worker.main()
