@@ -31,9 +31,12 @@ def cache_dit():
             super().__init__(network, values, seed)
             import cache_dit as package
             from cache_dit.distributed import enable_parallelism
+            from cache_dit.distributed.core import _context_parallel
+            from diffusers.hooks import context_parallel  # whose gather of unequal parts gloo can do, by the worker's shim
             ulysses, tensor = values["ulysses"], values["tensor"]
             if ulysses * tensor == 1:
                 return
+            _context_parallel._all_gather_anything = context_parallel._all_gather_anything
             torch.accelerator.current_accelerator = lambda *_: torch.device("cpu")  # asked for by tensor parallelism
             own = [*network.model.parameters(), *network.model.buffers()] if tensor == 1 else []
             self.model = copy.deepcopy(network.model, {id(part): part for part in own})
