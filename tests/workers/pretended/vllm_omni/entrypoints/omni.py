@@ -32,8 +32,9 @@ class Omni:
     def __init__(self, model, parallel_config, dtype="auto", stage_init_timeout=300, init_timeout=600, diffusion_attention_backend=None):
         assert os.path.isfile(os.path.join(model, "model_index.json")) and min(stage_init_timeout, init_timeout) > 0
         degrees = dict(ulysses_degree=1, ring_degree=1, allgather_degree=1, cfg_parallel_size=1, tensor_parallel_size=1)
-        assert set(parallel_config) <= set(degrees)
-        degrees.update(parallel_config)
+        mode = parallel_config.get("ulysses_mode", "strict")
+        assert set(parallel_config) - {"ulysses_mode"} <= set(degrees) and mode in ("strict", "advanced_uaa")
+        degrees.update({name: value for name, value in parallel_config.items() if name != "ulysses_mode"})
         assert degrees["allgather_degree"] == 1 or degrees["ulysses_degree"] * degrees["ring_degree"] == 1
         with open(os.environ.get("PRETENDED_LOG", os.devnull), "a", encoding="utf-8") as log:
             log.write(json.dumps(dict(parallel_config, dtype=dtype, attention=diffusion_attention_backend)) + "\n")
