@@ -2,6 +2,7 @@
 #include "base/host.h"
 
 #include "base/cgroup.h"
+#include "base/read.h"
 #include "base/topology.h"
 
 #include <math.h>
@@ -33,28 +34,9 @@ int dt_host_cores(void)
     return quota_cores < visible ? quota_cores : visible;
 }
 
-/* The first number after `key` in a file of "key number" lines; -1 when there is none. */
-static int64_t number_in(const char *path, const char *key)
-{
-    char line[256];
-    int64_t value = -1;
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return -1;
-    while (value < 0 && fgets(line, sizeof line, file) != NULL)
-        if (strncmp(line, key, strlen(key)) == 0) {
-            char *end;
-            long long number = strtoll(line + strlen(key), &end, 10);
-            if (end != line + strlen(key))
-                value = number;
-        }
-    fclose(file);
-    return value;
-}
-
 int64_t dt_host_memory_available(void)
 {
-    int64_t kib = number_in("/proc/meminfo", "MemAvailable:");
+    int64_t kib = dt_read_number("/proc/meminfo", "MemAvailable:");
     int64_t machine = kib >= 0 ? kib * 1024 : dt_host_memory_total();
     int64_t group = dt_cgroup_limits("").memory_left_bytes;
     return machine < group ? machine : group;

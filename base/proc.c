@@ -86,15 +86,11 @@ void dt_proc_below(pid_t pid, void (*visit)(pid_t pid, void *context), void *con
 static void add_storage(pid_t pid, void *context)
 {
     int64_t *sum = context;
-    char path[64], line[128];
-    long long bytes;
+    char path[64];
     snprintf(path, sizeof path, "/proc/%d/io", (int)pid);
-    FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (sscanf(line, "read_bytes: %lld", &bytes) == 1)
-            *sum = (*sum > 0 ? *sum : 0) + bytes;
-    if (file != NULL)
-        fclose(file);
+    int64_t bytes = dt_read_number(path, "read_bytes:");
+    if (bytes >= 0)
+        *sum = (*sum > 0 ? *sum : 0) + bytes;
 }
 
 int64_t dt_proc_storage_bytes(void)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -64,4 +65,20 @@ size_t dt_read_head(const char *path, char text[], size_t room)
         fclose(file);
     text[size] = '\0';
     return size;
+}
+
+int64_t dt_read_number(const char *path, const char *key)
+{
+    char line[256], *end;
+    int64_t value = -1;
+    FILE *file = fopen(path, "re");
+    while (file != NULL && value < 0 && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, key, strlen(key)) != 0)
+            continue;
+        long long number = strtoll(line + strlen(key), &end, 10);
+        value = end != line + strlen(key) ? number : -1;
+    }
+    if (file != NULL)
+        fclose(file);
+    return value;
 }

@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Opens a regular file to read; name: the file in sentences. *bytes: its size. DT_EIO: it cannot be read. */
 dt_status dt_read_open(const char *path, const char *name, int *fd, size_t *bytes) DT_MUST_CHECK;
@@ -19,5 +20,8 @@ dt_status dt_read_text(const char *path, const char *name, size_t most,
 
 /* The beginning of a file, at most room - 1 bytes, and a NUL; returns their number, 0 where it cannot be read. */
 size_t dt_read_head(const char *path, char text[], size_t room);
+
+/* The number behind `key` in a file of lines "key number"; -1: there is none. */
+int64_t dt_read_number(const char *path, const char *key);
 
 #endif

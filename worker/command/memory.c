@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/command/memory.h"
 
+#include "base/read.h"
+
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -48,15 +49,7 @@ const char *dt_memory_phrase(const struct dt_text *text)
 int64_t dt_memory_kills(void)
 {
     const char *path = getenv("DITTUNE_VMSTAT");
-    FILE *file = fopen(path != NULL ? path : "/proc/vmstat", "re");
-    char line[128];
-    long long kills = -1;
-    while (file != NULL && kills < 0 && fgets(line, sizeof line, file) != NULL)
-        if (sscanf(line, "oom_kill %lld", &kills) != 1)
-            kills = -1;
-    if (file != NULL)
-        fclose(file);
-    return kills;
+    return dt_read_number(path != NULL ? path : "/proc/vmstat", "oom_kill ");
 }
 
 bool dt_memory_killed(int wait_status, int64_t kills)

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/proc.h"
+#include "base/read.h"
 #include "worker/command/child.h"
 #include "worker/command/memory.h"
 #include "worker/command/ports.h"
@@ -374,15 +375,10 @@ dt_status dt_server_ask(struct dt_server *server, const struct dt_server_job *jo
 static void add_peak(pid_t pid, void *context)
 {
     int64_t *most = context;
-    char path[64], line[256];
-    long long kibibytes;
+    char path[64];
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (sscanf(line, "VmHWM: %lld", &kibibytes) == 1 && kibibytes * 1024 > *most)
-            *most = kibibytes * 1024;
-    if (file != NULL)
-        fclose(file);
+    int64_t kibibytes = dt_read_number(path, "VmHWM:");
+    *most = kibibytes * 1024 > *most ? kibibytes * 1024 : *most;
 }
 
 int64_t dt_server_peak_bytes(const struct dt_server *server)
