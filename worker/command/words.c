@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static dt_status add_word(struct dt_command_line *command, int *count, struct dt_text *word)
+static dt_status add_word(char *words[], int *count, struct dt_text *word)
 {
     if (*count == DT_COMMAND_WORDS)
         return dt_fail(DT_EUSAGE, "the command has more than %d words", DT_COMMAND_WORDS);
     dt_text_add(word, "%s", "");
-    command->words[*count] = dt_text_take(word);
-    return command->words[(*count)++] != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    words[*count] = dt_text_take(word);
+    return words[(*count)++] != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 
 /* Appends the word at *at, which begins with no blank, and moves *at behind it. What is between braces stays as it is, blanks and
@@ -53,7 +53,7 @@ static dt_status split(const char *text, struct dt_command_line *out)
             break;
         dt_status status = take_word(&text, &word);
         if (status == DT_OK)
-            status = add_word(out, &count, &word);
+            status = add_word(out->words, &count, &word);
         dt_text_fini(&word);
         DT_TRY(status);
     }
@@ -267,15 +267,6 @@ static bool is_absent(const struct filling *filling, const char *name)
     return axis >= 0 && !dt_point_has(filling->space, filling->plan, axis);
 }
 
-static dt_status add_word_of(struct filling *filling, struct dt_text *word)
-{
-    if (filling->count == DT_COMMAND_WORDS)
-        return dt_fail(DT_EUSAGE, "the command has more than %d words", DT_COMMAND_WORDS);
-    dt_text_add(word, "%s", "");
-    filling->words[filling->count] = dt_text_take(word);
-    return filling->words[filling->count++] != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
-}
-
 /* The value of a text as a parameter of sh, and its name in the script. */
 static dt_status add_parameter(struct filling *filling, const char *name, struct dt_text *out)
 {
@@ -359,7 +350,7 @@ static dt_status fill_word(struct filling *filling, const char *word)
     filling->absent = false;
     dt_status status = add_text(filling, word, word + size, false, &text);
     if (status == DT_OK && !filling->absent && (text.size > 0 || size == 0))
-        status = add_word_of(filling, &text);
+        status = add_word(filling->words, &filling->count, &text);
     dt_text_fini(&text);
     return status;
 }
