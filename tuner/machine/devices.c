@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/machine/devices.h"
 
+#include "tuner/machine/machine_int.h"
 #include "tuner/runner/runner.h"
 
 #include <stdio.h>
@@ -10,17 +11,10 @@
 
 static void find_program(const char *chosen, struct dt_devices_answer *answer)
 {
-    char self[DT_DEVICES_PROGRAM_ROOM - 32];
     chosen = chosen != NULL ? chosen : getenv("DITTUNE_WORKER_CUDA");
-    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[size > 0 ? size : 0] = '\0';
-    char *slash = strrchr(self, '/');
-    if (slash != NULL)
-        *slash = '\0';
+    dt_machine_beside("dittune-worker-cuda", answer->program);
     if (chosen != NULL)
         snprintf(answer->program, sizeof answer->program, "%s", chosen);
-    else
-        snprintf(answer->program, sizeof answer->program, "%s/dittune-worker-cuda", self);
     answer->missing = access(answer->program, X_OK) != 0;
 }
 

@@ -7,15 +7,13 @@
 #ifndef DT_TUNER_MACHINE_DEVICES_H
 #define DT_TUNER_MACHINE_DEVICES_H
 
-#include "base/json.h"
+#include "tuner/machine/machine.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DT_DEVICES_PROGRAM_ROOM 4096
-
 struct dt_devices_answer {
-    char program[DT_DEVICES_PROGRAM_ROOM]; /* the program that was run */
+    char program[DT_PROGRAM_ROOM]; /* the program that was run */
     bool missing;                          /* there is no such program */
     char cause[512];                       /* why devices is NULL; "" otherwise */
     json_t *devices;                       /* the object, owned; NULL when cause says why */
