@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int quota_cores; /* INT32_MAX: none */
@@ -174,4 +175,27 @@ dt_status dt_host_bind_thread(int core)
 const char *dt_host_hwloc_version(void)
 {
     return dt_topology_version();
+}
+
+static bool is_program(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
+}
+
+bool dt_host_program(const char *name, char path[], size_t room)
+{
+    const char *folders = getenv("PATH");
+    if (strchr(name, '/') != NULL) {
+        snprintf(path, room, "%s", name);
+        return is_program(path);
+    }
+    while (folders != NULL) {
+        size_t size = strcspn(folders, ":");
+        snprintf(path, room, "%.*s/%s", size > 0 ? (int)size : 1, size > 0 ? folders : ".", name);
+        if (is_program(path))
+            return true;
+        folders = folders[size] != '\0' ? folders + size + 1 : NULL;
+    }
+    return false;
 }

@@ -11,6 +11,7 @@
 #include "base/status.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Cores this process may use, read once, before any binding; at least 1. */
@@ -40,6 +41,9 @@ bool dt_host_has_bfloat16(void);
 
 /* One hash of the topology's shape (sockets, NUMA nodes, caches, cores), the same on machines of the same make. */
 uint64_t dt_host_topology(void);
+
+/* The path of a program: the name itself where it has a '/', else looked up in PATH as execvp does. False: no file that can be run. */
+bool dt_host_program(const char *name, char path[], size_t room);
 
 /* Widens this process's affinity mask to that of process `pid`, if the kernel permits. Call before dt_host_cores. */
 void dt_host_unbind(int pid);

@@ -2,6 +2,7 @@
 #include "base/rng.h"
 
 #include <math.h>
+#include <string.h>
 
 static uint64_t mix(uint64_t x)
 {
@@ -12,9 +13,13 @@ static uint64_t mix(uint64_t x)
 
 uint64_t dt_rng_stream(const char *name)
 {
-    uint64_t hash = 0xcbf29ce484222325ULL;
-    for (; *name != '\0'; name++)
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3ULL;
+    return dt_rng_bytes(DT_RNG_FNV, name, strlen(name));
+}
+
+uint64_t dt_rng_bytes(uint64_t hash, const void *bytes, size_t n)
+{
+    for (const unsigned char *at = bytes; n > 0; n--, at++)
+        hash = (hash ^ *at) * 0x100000001b3ULL;
     return hash;
 }
 

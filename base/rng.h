@@ -11,8 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* FNV-1a of a name (Fowler, Noll, Vo). */
+/* FNV-1a of a name (Fowler, Noll, Vo), and of bytes behind those of `hash`, which begins as DT_RNG_FNV. */
+#define DT_RNG_FNV UINT64_C(0xcbf29ce484222325)
 uint64_t dt_rng_stream(const char *name);
+uint64_t dt_rng_bytes(uint64_t hash, const void *bytes, size_t n);
 
 /* 64 well-mixed bits; two rounds of the finaliser of SplitMix64 (Steele, Lea, Flood 2014). */
 uint64_t dt_rng_hash(uint64_t seed, uint64_t stream, uint64_t index);

@@ -4,6 +4,7 @@
 #include "kernels/comm/nccl_int.h"
 
 #include "base/clock.h"
+#include "base/rng.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -195,10 +196,7 @@ struct decision {
 
 static uint64_t serial_of(const ncclUniqueId *id)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-    for (size_t i = 0; i < sizeof *id; i++)
-        hash = (hash ^ (unsigned char)id->internal[i]) * UINT64_C(0x100000001b3);
-    return hash | 1;
+    return dt_rng_bytes(DT_RNG_FNV, id->internal, sizeof *id) | 1;
 }
 
 static dt_status decide(struct dt_nccl_root *root, struct dt_comm *host, uint64_t own,

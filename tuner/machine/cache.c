@@ -28,7 +28,7 @@ static json_t *stamp(const char *program)
 {
     char path[DT_PROGRAM_ROOM];
     struct stat info, libraries;
-    char *full = dt_launch_find(program, path, sizeof path) ? realpath(path, NULL) : NULL;
+    char *full = dt_host_program(program, path, sizeof path) ? realpath(path, NULL) : NULL;
     json_t *object = NULL;
     if (full != NULL && stat(full, &info) == 0)
         object = json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I}, s:I, s:s, s:i, s:I}", "boot_id",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/machine/machine_int.h"
 
+#include "base/host.h"
 #include "tuner/runner/runner.h"
 
 #include <stdio.h>
@@ -54,7 +55,7 @@ dt_status dt_machine_engine(const char *engine, char program[DT_PROGRAM_ROOM])
     DT_TRY(check_name(engine));
     snprintf(name, sizeof name, "dittune-worker-%s", engine);
     dt_machine_beside(name, found);
-    if (access(found, X_OK) != 0 && !dt_launch_find(name, found, sizeof found))
+    if (access(found, X_OK) != 0 && !dt_host_program(name, found, sizeof found))
         return missing(engine);
     memcpy(program, found, sizeof found);
     return DT_OK;

@@ -32,7 +32,7 @@ dt_status dt_machine_program(const char *named, char program[DT_PROGRAM_ROOM])
     if (chosen != NULL) {
         char found[DT_PROGRAM_ROOM];
         snprintf(program, DT_PROGRAM_ROOM, "%s", chosen);
-        if (dt_launch_find(chosen, found, sizeof found) || strchr(chosen, '/') != NULL)
+        if (dt_host_program(chosen, found, sizeof found) || strchr(chosen, '/') != NULL)
             return DT_OK;
         dt_machine_beside(chosen, found);
         if (access(found, X_OK) == 0)

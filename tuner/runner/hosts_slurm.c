@@ -3,6 +3,7 @@
 #include "tuner/runner/hosts.h"
 
 #include "base/clock.h"
+#include "base/host.h"
 #include "tuner/runner/runner.h"
 
 #include <stdio.h>
@@ -44,7 +45,7 @@ static dt_status read_names(struct dt_hosts *hosts)
     char *const words[] = {(char[]){"scontrol"}, (char[]){"show"}, (char[]){"hostnames"}, NULL};
     char path[4096];
     struct dt_output output = {.how = ""};
-    if (!dt_launch_find("scontrol", path, sizeof path))
+    if (!dt_host_program("scontrol", path, sizeof path))
         return dt_fail(DT_EUSAGE, "--hosts slurm: scontrol, Slurm's program, was not found");
     DT_TRY(dt_output_read(path, words, dt_clock_machine_ns() + PATIENCE_NS, &output));
     dt_status status =

@@ -39,29 +39,6 @@ bool dt_launcher_from_text(const char *text, enum dt_launcher *launcher)
     return false;
 }
 
-static bool is_program(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
-}
-
-bool dt_launch_find(const char *name, char path[], size_t room)
-{
-    const char *folders = getenv("PATH");
-    if (strchr(name, '/') != NULL) {
-        snprintf(path, room, "%s", name);
-        return is_program(path);
-    }
-    while (folders != NULL && *folders != '\0') {
-        size_t size = strcspn(folders, ":");
-        snprintf(path, room, "%.*s/%s", (int)size, folders, name);
-        if (is_program(path))
-            return true;
-        folders += size + (folders[size] == ':');
-    }
-    return false;
-}
-
 static bool under_mpirun(const struct dt_launch *launch)
 {
     return launch->by == DT_LAUNCH_MPIRUN && (launch->ranks > 1 || launch->hosts != NULL);
@@ -359,7 +336,7 @@ dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start)
 {
     char program[4096], launcher[256];
     *start = (struct dt_start){.argv = NULL};
-    if (!dt_launch_find(launch->program, program, sizeof program))
+    if (!dt_host_program(launch->program, program, sizeof program))
         return not_a_program(launch->program);
     if (launch->by == DT_LAUNCH_TORCHRUN && launch->ranks > DT_SUPERVISOR_RANKS)
         return dt_fail(DT_EUSAGE, "a plan has %d ranks; at most %d processes are started",
@@ -367,10 +344,10 @@ dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start)
     snprintf(start->path, sizeof start->path, "%s", program);
     if (launch->hosts != NULL)
         dt_launcher_program(launch->hosts, launcher, sizeof launcher);
-    if (launch->hosts != NULL && !dt_launch_find(launcher, start->path, sizeof start->path))
+    if (launch->hosts != NULL && !dt_host_program(launcher, start->path, sizeof start->path))
         return dt_fail(DT_EUSAGE, "the launcher %s was not found", launcher);
     if (launch->hosts == NULL && under_mpirun(launch) &&
-        !dt_launch_find("mpirun", start->path, sizeof start->path))
+        !dt_host_program("mpirun", start->path, sizeof start->path))
         return dt_fail(DT_EUSAGE,
                        "mpirun not found: install openmpi-bin, or ask for plans of one rank");
     DT_TRY(make_folders(launch, start));

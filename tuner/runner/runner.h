@@ -204,8 +204,6 @@ struct dt_group_watch {
 };
 extern struct dt_group_watch dt_group_watch;
 
-/* Finds a program by path, or by name in PATH; false when it is not executable. */
-bool dt_launch_find(const char *name, char path[], size_t room);
 
 /* Output of a program that is not a worker. */
 struct dt_output {

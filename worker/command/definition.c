@@ -2,6 +2,7 @@
 /* Which words of a command are paths follows from their form alone, so that the key stays the same when a run writes a file. */
 #include "worker/command/definition.h"
 
+#include "base/host.h"
 #include "base/rng.h"
 
 #include <ctype.h>
@@ -179,24 +180,6 @@ static bool is_file(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* Looks a name without '/' up in PATH, as execvp does. */
-static bool find_program(const char *name, char path[PATH_ROOM])
-{
-    const char *folders = getenv("PATH");
-    if (strchr(name, '/') != NULL) {
-        snprintf(path, PATH_ROOM, "%s", name);
-        return is_file(path);
-    }
-    while (folders != NULL) {
-        size_t size = strcspn(folders, ":");
-        snprintf(path, PATH_ROOM, "%.*s/%s", (int)size, size > 0 ? folders : ".", name);
-        if (is_file(path) && access(path, X_OK) == 0)
-            return true;
-        folders = folders[size] != 0 ? folders + size + 1 : NULL;
-    }
-    return false;
-}
-
 static dt_status check_words(char *const words[])
 {
     static const char *const of_shell[] = {"|", "||", "&&", "&", ";", "<", ">", ">>", "2>&1", NULL};
@@ -246,11 +229,10 @@ static bool hash_file(const char *path, uint64_t *hash)
     struct stat info;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t got = fd >= 0 && fstat(fd, &info) == 0 ? 1 : -1;
-    uint64_t made = got < 0 ? 0 : UINT64_C(0xcbf29ce484222325) ^ (uint64_t)info.st_size;
+    uint64_t made = got < 0 ? 0 : DT_RNG_FNV ^ (uint64_t)info.st_size;
     for (int64_t left = HASHED_MOST; left > 0 && got > 0; left -= got) {
         got = read(fd, bytes, sizeof bytes);
-        for (ssize_t i = 0; i < got; i++)
-            made = (made ^ bytes[i]) * UINT64_C(0x100000001b3);
+        made = got > 0 ? dt_rng_bytes(made, bytes, (size_t)got) : made;
     }
     if (fd >= 0)
         close(fd);
@@ -283,7 +265,7 @@ json_t *dt_definition_files(const struct dt_command_line *command)
         const char *word = words.at[i];
         if (i == 0) {
             bare = strchr(word, '/') == NULL;
-            if (find_program(word, path))
+            if (dt_host_program(word, path, sizeof path))
                 add_file(path, files);
         } else if ((i == 1 && bare && is_file(word)) || is_code(word)) {
             add_file(word, files);

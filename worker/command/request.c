@@ -262,10 +262,7 @@ void dt_request_hash(const struct dt_http_request *request, char hash[17])
                 request->url.path);
     add_headers(request, &text);
     add_body(&request->body, &text);
-    /* a body may have NUL: FNV-1a of all bytes, as base/rng.h has it of a name */
-    uint64_t made = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < text.size; i++)
-        made = (made ^ (unsigned char)text.bytes[i]) * UINT64_C(0x100000001b3);
+    uint64_t made = dt_rng_bytes(DT_RNG_FNV, text.bytes, text.size); /* a body may have NUL */
     snprintf(hash, 17, "%016llx", (unsigned long long)made);
     dt_text_fini(&text);
 }
