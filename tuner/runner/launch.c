@@ -5,7 +5,7 @@
  * listen there, and has no option against it.
  *
  * torchrun (PyTorch 2) is not started itself: its variables are set, and each rank is a child of the supervisor. */
-#include "tuner/runner/launch_int.h"
+#include "tuner/runner/launch.h"
 
 #include "base/clock.h"
 #include "base/environment.h"
@@ -13,6 +13,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#define WORDS_MOST    256
 #define SEGMENT_BYTES (8.0 * (1 << 20)) /* of /dev/shm, a rank */
 
 extern char **environ;
@@ -38,6 +40,193 @@ bool dt_launcher_from_text(const char *text, enum dt_launcher *launcher)
         }
     return false;
 }
+
+/* ---- words of a command line */
+
+struct word_list {
+    char *at[WORDS_MOST]; /* owned */
+    int n;
+    bool failed; /* no memory, or too many */
+};
+
+static void add_word(struct word_list *words, const char *word)
+{
+    char *copy = words->n < WORDS_MOST - 1 ? strdup(word) : NULL;
+    words->failed = words->failed || copy == NULL;
+    if (copy != NULL)
+        words->at[words->n++] = copy;
+}
+
+/* The words of a text, which blanks separate. */
+DT_FORMAT(2, 3) static void add_words(struct word_list *words, const char *form, ...)
+{
+    char text[600], *rest = NULL;
+    va_list values;
+    va_start(values, form);
+    vsnprintf(text, sizeof text, form, values);
+    va_end(values);
+    for (char *word = strtok_r(text, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest))
+        add_word(words, word);
+}
+
+/* ---- several hosts */
+
+/* Launchers of ranks on several hosts, one row each; any other is a command of the user's: words without a shell, in which {ranks}
+ * and the other placeholders are replaced. Ranks are numbered host by host, launch->per_host on each of the first ones. */
+static int hosts_used(const struct dt_launch *launch)
+{
+    return (launch->ranks + launch->per_host - 1) / launch->per_host;
+}
+
+static void add_hosts(const struct dt_launch *launch, struct word_list *words)
+{
+    struct dt_text text = {0};
+    dt_hosts_text(launch->hosts, hosts_used(launch), launch->per_host, &text);
+    add_word(words, dt_text_at(&text));
+    dt_text_fini(&text);
+}
+
+/* Open MPI 4.1. Its session folders: here below the group's, elsewhere where that host has its temporary files; memory shared by the
+ * ranks of a host lies there, too, so that it goes with them. */
+static void add_mpirun_hosts(const struct dt_launch *launch, struct word_list *words)
+{
+    add_words(words, "mpirun -np %d --host", launch->ranks);
+    add_hosts(launch, words);
+    /* keepalive: a daemon whose link is cut ends with its ranks */
+    add_words(words,
+              "--map-by ppr:%d:node --bind-to none --oversubscribe --mca mpi_yield_when_idle %d "
+              "--mca orte_abort_on_non_zero_status 1 --mca oob_tcp_keepalive_time 10 "
+              "--mca oob_tcp_keepalive_intvl 5 --mca oob_tcp_keepalive_probes 3 "
+              "-x HWLOC_HIDE_ERRORS=2 -x DITTUNE_FIRST_HOST -x DITTUNE_PORT%s",
+              launch->per_host, launch->oversubscribed ? 1 : 0,
+              launch->by == DT_LAUNCH_TORCHRUN ? " -x DITTUNE_TOKEN" : "");
+    for (int i = 0; launch->environment != NULL && launch->environment[i] != NULL; i++) {
+        add_word(words, "-x");
+        add_word(words, launch->environment[i]);
+    }
+}
+
+/* Slurm: a step of the allocation. */
+static void add_srun(const struct dt_launch *launch, struct word_list *words)
+{
+    struct dt_text list = {0};
+    dt_text_add(&list, "--nodelist=");
+    for (int i = 0; i < hosts_used(launch); i++)
+        dt_text_add(&list, "%s%s", i > 0 ? "," : "", launch->hosts->at[i].name);
+    add_words(words, "srun --ntasks=%d --nodes=%d --ntasks-per-node=%d", launch->ranks,
+              hosts_used(launch), launch->per_host);
+    add_word(words, dt_text_at(&list));
+    /* --input=0: the controller speaks to rank 0 */
+    add_words(words, "--distribution=block --kill-on-bad-exit=1 --mpi=pmix --cpu-bind=none "
+                     "--overlap --export=ALL --input=0");
+    dt_text_fini(&list);
+}
+
+static const struct {
+    const char *name;
+    void (*add)(const struct dt_launch *launch, struct word_list *words);
+} launchers[] = {{"mpirun", add_mpirun_hosts}, {"srun", add_srun}};
+enum { LAUNCHERS = sizeof launchers / sizeof launchers[0] };
+
+/* The value of a placeholder, of `size` bytes. */
+static dt_status fill_in(const struct dt_launch *launch, const char *name, size_t size,
+                         struct dt_text *out)
+{
+    const struct {
+        const char *name;
+        int value;
+    } numbers[] = {
+        {"ranks", launch->ranks}, {"nodes", hosts_used(launch)}, {"per_host", launch->per_host}};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (strlen(numbers[i].name) == size && strncmp(numbers[i].name, name, size) == 0) {
+            dt_text_add(out, "%d", numbers[i].value);
+            return DT_OK;
+        }
+    if (size != 5 || strncmp(name, "hosts", 5) != 0)
+        return dt_fail(
+            DT_EUSAGE,
+            "--launcher: {%.*s} is no placeholder; there are {ranks}, {nodes}, {per_host}, "
+            "{hosts} and, as a word of its own, {program}",
+            (int)(size < 40 ? size : 40), name);
+    dt_hosts_text(launch->hosts, hosts_used(launch), launch->per_host, out);
+    return DT_OK;
+}
+
+static void add_placed_program(const struct dt_launch *launch, const char *program,
+                               struct word_list *words)
+{
+    if (launch->by == DT_LAUNCH_TORCHRUN) {
+        add_word(words, launch->rank_program);
+        add_word(words, "--as-torchrun");
+    }
+    add_word(words, program);
+    for (int i = 0; launch->arguments != NULL && launch->arguments[i] != NULL; i++)
+        add_word(words, launch->arguments[i]);
+}
+
+static dt_status add_filled(const struct dt_launch *launch, const char *word, size_t size,
+                            struct word_list *words)
+{
+    struct dt_text text = {0};
+    dt_status status = DT_OK;
+    for (size_t i = 0; i < size && status == DT_OK;) {
+        const char *end = word[i] == '{' ? memchr(word + i, '}', size - i) : NULL;
+        if (end == NULL) {
+            dt_text_add_bytes(&text, &word[i++], 1);
+            continue;
+        }
+        status = fill_in(launch, word + i + 1, (size_t)(end - (word + i + 1)), &text);
+        i = (size_t)(end - word) + 1;
+    }
+    add_word(words, dt_text_at(&text));
+    dt_text_fini(&text);
+    return status;
+}
+
+/* Blanks separate the words. */
+static dt_status add_template(const struct dt_launch *launch, const char *program,
+                              struct word_list *words)
+{
+    bool any = false;
+    for (const char *at = launch->hosts->launcher; *at != '\0';) {
+        size_t blanks = strspn(at, " "), size = strcspn(at + blanks, " ");
+        at += blanks;
+        bool is_program = size == 9 && strncmp(at, "{program}", 9) == 0;
+        any = any || is_program;
+        if (is_program)
+            add_placed_program(launch, program, words);
+        else if (size > 0)
+            DT_TRY(add_filled(launch, at, size, words));
+        at += size;
+    }
+    return any ? DT_OK
+               : dt_fail(DT_EUSAGE,
+                         "--launcher '%.200s' has no word {program}, where the worker's command "
+                         "line goes; launchers that need none are mpirun and srun",
+                         launch->hosts->launcher);
+}
+
+/* Appends the command of launch->hosts' launcher, with the program and its arguments. DT_EUSAGE: a placeholder that there is not. */
+static dt_status add_launcher(const struct dt_launch *launch, const char *program,
+                              struct word_list *words)
+{
+    for (int i = 0; i < LAUNCHERS; i++)
+        if (strcmp(launchers[i].name, launch->hosts->launcher) == 0) {
+            launchers[i].add(launch, words);
+            add_placed_program(launch, program, words);
+            return DT_OK;
+        }
+    return add_template(launch, program, words);
+}
+
+/* Its program: "mpirun", "srun", or the first word of a command; room is of name. */
+static void find_launcher(const struct dt_hosts *hosts, char name[], size_t room)
+{
+    const char *first = hosts->launcher + strspn(hosts->launcher, " ");
+    snprintf(name, room, "%.*s", (int)strcspn(first, " "), first);
+}
+
+/* ---- the start */
 
 static bool under_mpirun(const struct dt_launch *launch)
 {
@@ -79,42 +268,20 @@ void dt_launch_drop(struct dt_start *start)
         dt_folder_remove(start->folders[i]);
 }
 
-void dt_words_add(struct dt_word_list *words, const char *word)
-{
-    char *copy = words->n < DT_WORDS_MOST - 1 ? strdup(word) : NULL;
-    words->failed = words->failed || copy == NULL;
-    if (copy != NULL)
-        words->at[words->n++] = copy;
-}
-
-void dt_words_mca(struct dt_word_list *words, const char *name, const char *value)
-{
-    dt_words_add(words, "--mca");
-    dt_words_add(words, name);
-    dt_words_add(words, value);
-}
-
-static void add_mpirun(struct dt_word_list *words, const struct dt_launch *launch,
+static void add_mpirun(struct word_list *words, const struct dt_launch *launch,
                        const struct dt_start *start)
 {
-    char count[16];
-    snprintf(count, sizeof count, "%d", launch->ranks);
-    dt_words_add(words, "mpirun");
-    dt_words_add(words, "-np");
-    dt_words_add(words, count);
-    dt_words_add(words, "--bind-to");
-    dt_words_add(words, "none");
-    dt_words_add(words, "--oversubscribe");
-    dt_words_mca(words, "mpi_yield_when_idle", launch->oversubscribed ? "1" : "0");
-    dt_words_mca(words, "pml", "ob1");
-    dt_words_mca(words, "btl", "^tcp,ofi,openib,uct,ugni,usnic");
-    dt_words_mca(words, "orte_tmpdir_base", start->folders[0]);
-    dt_words_mca(words, "btl_vader_backing_directory",
-                 start->folders[start->folders[1][0] != '\0' ? 1 : 0]);
+    add_words(words,
+              "mpirun -np %d --bind-to none --oversubscribe --mca mpi_yield_when_idle %d "
+              "--mca pml ob1 --mca btl ^tcp,ofi,openib,uct,ugni,usnic --mca orte_tmpdir_base",
+              launch->ranks, launch->oversubscribed ? 1 : 0);
+    add_word(words, start->folders[0]);
+    add_words(words, "--mca btl_vader_backing_directory");
+    add_word(words, start->folders[start->folders[1][0] != '\0' ? 1 : 0]);
 }
 
 /* The words as an array of their own; NULL when memory ran out. */
-static char **take(struct dt_word_list *words)
+static char **take(struct word_list *words)
 {
     char **list = words->failed ? NULL : calloc((size_t)words->n + 1, sizeof *list);
     for (int i = 0; i < words->n; i++)
@@ -180,7 +347,7 @@ static dt_status free_port(int *port)
 }
 
 /* DITTUNE_TOKEN: a secret of this start's ranks, by which they know each other (docs/security.md). */
-static dt_status set_token(struct dt_word_list *variables)
+static dt_status set_token(struct word_list *variables)
 {
     unsigned char secret[16];
     char text[16 + 2 * sizeof secret] = "DITTUNE_TOKEN=";
@@ -188,27 +355,21 @@ static dt_status set_token(struct dt_word_list *variables)
         return dt_fail(DT_EIO, "cannot draw a token for the ranks: %s", strerror(errno));
     for (size_t i = 0; i < sizeof secret; i++)
         snprintf(text + 14 + 2 * i, 3, "%02x", secret[i]);
-    dt_words_add(variables, text);
+    add_word(variables, text);
     return DT_OK;
 }
 
 /* The variables that torchrun sets and libraries read, for rank 0. */
-static dt_status set_ranks(const struct dt_launch *launch, struct dt_word_list *variables)
+static dt_status set_ranks(const struct dt_launch *launch, struct word_list *variables)
 {
-    char size[40], local[40], number[40];
     int port = 0;
     if (launch->by != DT_LAUNCH_TORCHRUN || launch->hosts != NULL)
         return DT_OK;
     DT_TRY(free_port(&port));
-    snprintf(size, sizeof size, "WORLD_SIZE=%d", launch->ranks);
-    snprintf(local, sizeof local, "LOCAL_WORLD_SIZE=%d", launch->ranks);
-    snprintf(number, sizeof number, "MASTER_PORT=%d", port);
-    dt_words_add(variables, "RANK=0");
-    dt_words_add(variables, "LOCAL_RANK=0");
-    dt_words_add(variables, size);
-    dt_words_add(variables, local);
-    dt_words_add(variables, "MASTER_ADDR=127.0.0.1");
-    dt_words_add(variables, number);
+    add_words(variables,
+              "RANK=0 LOCAL_RANK=0 WORLD_SIZE=%d LOCAL_WORLD_SIZE=%d MASTER_ADDR=127.0.0.1 "
+              "MASTER_PORT=%d",
+              launch->ranks, launch->ranks, port);
     return DT_OK;
 }
 
@@ -241,35 +402,27 @@ static char **make_environment(const struct dt_launch *launch, char *const ours[
 }
 
 static dt_status add_variables(const struct dt_launch *launch, const struct dt_start *start,
-                               struct dt_word_list *variables)
+                               struct word_list *variables)
 {
-    char folder[300], first[300];
+    char folder[300];
     snprintf(folder, sizeof folder, "TMPDIR=%s", start->folders[0]);
-    dt_words_add(variables, folder);
+    add_word(variables, folder);
     if (launch->hosts != NULL) {
-        snprintf(first, sizeof first, "DITTUNE_FIRST_HOST=%s", launch->hosts->at[0].name);
-        dt_words_add(variables, first);
         int port = 0;
         DT_TRY(free_port(&port)); /* here; on the first host most likely, too */
-        snprintf(first, sizeof first, "DITTUNE_PORT=%d", port);
-        dt_words_add(variables, first);
-        snprintf(first, sizeof first, "DITTUNE_PLACED_SIZE=%d", launch->ranks);
-        dt_words_add(variables, first);
-        snprintf(first, sizeof first, "DITTUNE_PLACED_HOST=%d", launch->per_host);
-        dt_words_add(variables, first);
+        add_words(variables,
+                  "DITTUNE_FIRST_HOST=%s DITTUNE_PORT=%d DITTUNE_PLACED_SIZE=%d "
+                  "DITTUNE_PLACED_HOST=%d",
+                  launch->hosts->at[0].name, port, launch->ranks, launch->per_host);
     } else { /* another host has limits of its own */
-        snprintf(first, sizeof first, "DITTUNE_CORES=%d", dt_host_cores());
-        dt_words_add(variables, first);
-        snprintf(first, sizeof first, "DITTUNE_MEMORY_BYTES=%lld",
-                 (long long)dt_host_memory_available());
-        dt_words_add(variables, first);
+        add_words(variables, "DITTUNE_CORES=%d DITTUNE_MEMORY_BYTES=%lld", dt_host_cores(),
+                  (long long)dt_host_memory_available());
     }
     /* libgomp has read it when the worker is told its ranks (worker/main.c) */
     if (launch->own_ranks > 1 && launch->oversubscribed && getenv("OMP_WAIT_POLICY") == NULL)
-        dt_words_add(variables, "OMP_WAIT_POLICY=passive");
-    dt_words_add(variables, "HWLOC_HIDE_ERRORS=2");
-    dt_words_add(variables, "OMPI_ALLOW_RUN_AS_ROOT=1");
-    dt_words_add(variables, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
+        add_word(variables, "OMP_WAIT_POLICY=passive");
+    add_words(variables, "HWLOC_HIDE_ERRORS=2 OMPI_ALLOW_RUN_AS_ROOT=1 "
+                         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
     if (launch->by == DT_LAUNCH_TORCHRUN)
         DT_TRY(set_token(variables));
     return set_ranks(launch, variables);
@@ -283,18 +436,18 @@ static void free_list(char **list)
 }
 
 static void add_program(const struct dt_launch *launch, const char *program,
-                        const struct dt_start *start, struct dt_word_list *words)
+                        const struct dt_start *start, struct word_list *words)
 {
     if (under_mpirun(launch))
         add_mpirun(words, launch, start);
-    dt_words_add(words, program);
+    add_word(words, program);
     for (int i = 0; launch->arguments != NULL && launch->arguments[i] != NULL; i++)
-        dt_words_add(words, launch->arguments[i]);
+        add_word(words, launch->arguments[i]);
 }
 
 static dt_status fill(const struct dt_launch *launch, const char *program, struct dt_start *start)
 {
-    struct dt_word_list words = {.n = 0}, variables = {.n = 0};
+    struct word_list words = {.n = 0}, variables = {.n = 0};
     dt_status status = add_variables(launch, start, &variables);
     char **ours = take(&variables);
     bool all = launch->by == DT_LAUNCH_TORCHRUN && launch->hosts == NULL;
@@ -304,7 +457,7 @@ static dt_status fill(const struct dt_launch *launch, const char *program, struc
     free_list(ours);
     DT_TRY(status);
     if (launch->hosts != NULL)
-        status = dt_launch_on_hosts(launch, program, &words);
+        status = add_launcher(launch, program, &words);
     else
         add_program(launch, program, start, &words);
     start->argv = take(&words);
@@ -343,7 +496,7 @@ dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start)
                        launch->ranks, DT_SUPERVISOR_RANKS);
     snprintf(start->path, sizeof start->path, "%s", program);
     if (launch->hosts != NULL)
-        dt_launcher_program(launch->hosts, launcher, sizeof launcher);
+        find_launcher(launch->hosts, launcher, sizeof launcher);
     if (launch->hosts != NULL && !dt_host_program(launcher, start->path, sizeof start->path))
         return dt_fail(DT_EUSAGE, "the launcher %s was not found", launcher);
     if (launch->hosts == NULL && under_mpirun(launch) &&
