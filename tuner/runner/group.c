@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One request, one answer. While waiting, this process sleeps in poll on the worker's two streams, and wakes once a
+/* Ends of groups (killed after a fault, found dead, or by quit), the dialogue, and its answers as plain values.
+ *
+ * One request, one answer. While waiting, this process sleeps in poll on the worker's two streams, and wakes once a
  * second to check for signals. */
 #include "tuner/runner/group_int.h"
 
@@ -9,20 +11,250 @@
 #include "tuner/runner/pause.h"
 #include "worker/wire.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#define TICK_NS DT_NS_PER_SECOND
-#define BEAT_NS (15 * DT_NS_PER_SECOND) /* least time that a heartbeat gives */
+#define TICK_NS        DT_NS_PER_SECOND
+#define BEAT_NS        (15 * DT_NS_PER_SECOND) /* least time that a heartbeat gives */
+#define INTERRUPTED_NS DT_NS_PER_SECOND        /* longest grace after a signal */
+
+#define DEATH_NS                                                                                   \
+    (2 * DT_NS_PER_SECOND) /* time between the end of a program's output and its own end */
+#define ROWS_MOST        (1 << 20)
+#define OUTPUTS_MOST     65536 /* rows of all ranks */
+#define PROJECTIONS_MOST 4096
+#define NS_MOST          (24 * 3600 * DT_NS_PER_SECOND) /* of a step, and of a start: a day */
 
 volatile int dt_group_interrupted;
 struct dt_group_watch dt_group_watch;
+
+/* ---- ends */
+
+void dt_group_clean(char text[])
+{
+    for (char *c = text; *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f)
+            *c = '?';
+}
+
+/* Reads available standard error and keeps its last bytes. False at end of file. */
+static bool drain(struct dt_group *group)
+{
+    char block[65536];
+    ssize_t got = read(group->process.messages, block, sizeof block);
+    if (got <= 0)
+        return got < 0 && (errno == EINTR || errno == EAGAIN);
+    if (dt_group_watch.output != NULL)
+        dt_group_watch.output(dt_group_watch.context, block, (size_t)got);
+    size_t size = (size_t)got < DT_GROUP_KEPT ? (size_t)got : DT_GROUP_KEPT;
+    size_t stay = group->kept + size <= DT_GROUP_KEPT ? group->kept : DT_GROUP_KEPT - size;
+    memmove(group->messages, group->messages + group->kept - stay, stay);
+    memcpy(group->messages + stay, block + (size_t)got - size, size);
+    group->kept = stay + size;
+    group->messages[group->kept] = '\0';
+    return true;
+}
+
+/* mpirun's messages are of several lines, between lines of dashes. */
+static bool is_rule(const char *line, size_t size)
+{
+    return size > 20 && strspn(line, "-") >= size;
+}
+
+/* The last nonempty line of standard error, made printable; where that is the end of a message of mpirun, the first one. */
+static void last_words(const struct dt_group *group, char out[], size_t room)
+{
+    size_t end = group->kept;
+    while (end > 0 && !isgraph((unsigned char)group->messages[end - 1]))
+        end--;
+    size_t begin = end;
+    while (begin > 0 && group->messages[begin - 1] != '\n')
+        begin--;
+    if (is_rule(group->messages + begin, end - begin)) {
+        begin = strspn(group->messages, "- \r\n\t");
+        end = begin + strcspn(group->messages + begin, "\r\n");
+    }
+    size_t n = 0;
+    for (size_t i = begin; i < end && n + 1 < room; i++)
+        out[n++] = isprint((unsigned char)group->messages[i]) ? group->messages[i] : '?';
+    out[n] = '\0';
+}
+
+/* Kills the group and sets the cause. DT_FAILED. */
+static dt_status break_group(struct dt_group *group, struct dt_failure *failure,
+                             enum dt_outcome outcome, const char *why)
+{
+    *failure = (struct dt_failure){.outcome = outcome};
+    snprintf(failure->cause, sizeof failure->cause, "%s while %s", why, group->phase);
+    dt_group_clean(failure->cause);
+    if (group->alive)
+        dt_supervisor_stop(&group->process, outcome == DT_TRIAL_CRASHED ? 0 : DT_NS_PER_SECOND / 5);
+    group->alive = false;
+    return dt_fail(DT_FAILED, "%s", failure->cause);
+}
+
+/* Kills a group that broke the protocol; *failure is already set. DT_FAILED. */
+static dt_status condemn(struct dt_group *group, struct dt_failure *failure)
+{
+    char why[200];
+    snprintf(why, sizeof why, "%.190s", failure->cause);
+    return break_group(group, failure, failure->outcome, why);
+}
+
+/* As in SIGKILL; not every C library has names without descriptions. */
+static const char *signal_name(int number)
+{
+    static const struct {
+        int number;
+        const char *name;
+    } rows[] = {
+        {SIGHUP, "HUP"},   {SIGINT, "INT"},   {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},
+        {SIGTRAP, "TRAP"}, {SIGABRT, "ABRT"}, {SIGBUS, "BUS"},   {SIGFPE, "FPE"},
+        {SIGKILL, "KILL"}, {SIGUSR1, "USR1"}, {SIGSEGV, "SEGV"}, {SIGUSR2, "USR2"},
+        {SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"}, {SIGTERM, "TERM"}, {SIGXCPU, "XCPU"},
+        {SIGXFSZ, "XFSZ"}, {SIGSYS, "SYS"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].number == number)
+            return rows[i].name;
+    return "?";
+}
+
+static void describe_end(const struct dt_group *group, const struct dt_ended *ended, char out[],
+                         size_t room)
+{
+    char rank[32] = "";
+    if (group->processes > 1 && ended->status != 0)
+        snprintf(rank, sizeof rank, "rank %d ", ended->rank);
+    if (WIFSIGNALED(ended->status)) {
+        snprintf(out, room, "%skilled by signal %d (SIG%s)", rank, WTERMSIG(ended->status),
+                 signal_name(WTERMSIG(ended->status)));
+    } else {
+        snprintf(out, room, "%sexited with %d", rank, WEXITSTATUS(ended->status));
+    }
+}
+
+/* The last line that the worker wrote for people. */
+static void add_words(struct dt_group *group, bool open, char why[], size_t room)
+{
+    char words[80];
+    while (open &&
+           (poll(&(struct pollfd){.fd = group->process.messages, .events = POLLIN}, 1, 0) == 1))
+        open = drain(group);
+    last_words(group, words, sizeof words);
+    size_t size = strlen(why);
+    if (words[0] != '\0')
+        snprintf(why + size, room - size, " (last message: %s)", words);
+}
+
+/* After the end of the worker's output: finds out whether and how the program ended. DT_FAILED. */
+static dt_status find_dead(struct dt_group *group, struct dt_failure *failure)
+{
+    char why[160] = "closed its output";
+    struct dt_ended end;
+    int64_t until = dt_clock_machine_ns() + DEATH_NS;
+    bool open = true, ended = false;
+    while (!ended && dt_clock_machine_ns() < until) {
+        struct pollfd poller = {.fd = group->process.messages, .events = POLLIN};
+        if (open && poll(&poller, 1, 5) == 1)
+            open = drain(group);
+        else if (!open)
+            dt_clock_sleep_ns(2000000);
+        ended = dt_supervisor_ended(&group->process, &end);
+    }
+    if (ended)
+        describe_end(group, &end, why, sizeof why);
+    add_words(group, open, why, sizeof why);
+    return break_group(group, failure, DT_TRIAL_CRASHED, why);
+}
+
+/* Handles a missed deadline; the last line of standard error may give the cause. */
+static dt_status find_hung(struct dt_group *group, struct dt_failure *failure)
+{
+    char why[160];
+    snprintf(why, sizeof why, "no answer before the deadline%s%.60s%s",
+             group->said[0] != '\0' ? " (last heartbeat: " : "", group->said,
+             group->said[0] != '\0' ? ")" : "");
+    add_words(group, true, why, sizeof why);
+    return break_group(group, failure, DT_TRIAL_HUNG, why);
+}
+
+/* Waits for the program's end and keeps reading its output, so that it does not block on a full pipe. */
+static bool await_end(struct dt_group *group, int64_t until, struct dt_ended *ended)
+{
+    char block[65536];
+    struct dt_pause pause = dt_pause_begin();
+    for (; pause.looked_ns - pause.paused_ns < until; dt_pause_look(&pause)) {
+        struct pollfd pollers[3] = {{.fd = group->process.status, .events = POLLIN},
+                                    {.fd = group->process.messages, .events = POLLIN},
+                                    {.fd = group->process.from, .events = POLLIN}};
+        if (dt_supervisor_ended(&group->process, ended))
+            return true;
+        poll(pollers, 3, 20);
+        bool said = pollers[1].revents != 0 && drain(group);
+        if (pollers[2].revents != 0)
+            said = read(group->process.from, block, sizeof block) > 0 || said;
+        if (!said && pollers[0].revents == 0)
+            dt_clock_sleep_ns(1000000);
+    }
+    return false;
+}
+
+bool dt_group_end(struct dt_group *group, bool say_quit, int64_t patience_ns, char how[],
+                  size_t room)
+{
+    struct dt_ended end = {0, 0};
+    json_t *quit = json_pack("{s:s}", "op", "quit");
+    dt_status said = say_quit ? dt_wire_write(&group->wire, quit) : DT_OK;
+    json_decref(quit);
+    if (!say_quit) {
+        close(group->process.to);
+        group->process.to = -1;
+    }
+    (void)said; /* a dead worker has ended already */
+    if (!await_end(group, dt_clock_machine_ns() + patience_ns, &end))
+        return false;
+    describe_end(group, &end, how, room);
+    dt_supervisor_stop(&group->process, 0);
+    group->alive = false;
+    return true;
+}
+
+void dt_group_stop(struct dt_group *group, int64_t grace_ns)
+{
+    if (group == NULL)
+        return;
+    if (dt_group_interrupted != 0 &&
+        grace_ns > INTERRUPTED_NS) /* within a request it reads no quit */
+        grace_ns = INTERRUPTED_NS;
+    if (group->alive) {
+        json_t *quit = json_pack("{s:s}", "op", "quit");
+        int64_t until = dt_clock_machine_ns() + grace_ns - grace_ns / 4;
+        struct dt_ended end;
+        bool ended = grace_ns > 0 && group->process.to >= 0 &&
+                     dt_wire_write(&group->wire, quit) == DT_OK && await_end(group, until, &end);
+        json_decref(quit);
+        dt_supervisor_stop(&group->process, ended ? 0 : grace_ns / 4);
+    }
+    if (group->transcript != NULL)
+        fclose(group->transcript);
+    dt_wire_fini(&group->wire);
+    json_decref(group->hello);
+    json_decref(group->ready);
+    free(group);
+}
+
+/* ---- the dialogue */
 
 const json_t *dt_group_hello(const struct dt_group *group)
 {
@@ -87,7 +319,7 @@ static void rest(struct dt_group *group, int64_t deadline_ns)
     int timeout = until > now ? (int)((until - now) / 1000000) + 1 : 0;
     if (poll(pollers, 2, timeout) <= 0)
         return;
-    if (pollers[1].revents != 0 && !dt_group_drain(group)) {
+    if (pollers[1].revents != 0 && !drain(group)) {
         /* end of file, which poll would report for ever */
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
         dup3(null, group->process.messages, O_CLOEXEC);
@@ -102,9 +334,9 @@ static dt_status misread(struct dt_group *group, dt_status status, struct dt_fai
     char why[160];
     snprintf(why, sizeof why, "%.150s", dt_message());
     if (status == DT_EDEAD && group->wire.pending.size == 0)
-        return dt_group_dead(group, failure);
+        return find_dead(group, failure);
     if (status == DT_EDEAD || status == DT_EPROTO)
-        return dt_group_break(group, failure, DT_TRIAL_PROTOCOL, why);
+        return break_group(group, failure, DT_TRIAL_PROTOCOL, why);
     return status;
 }
 
@@ -181,7 +413,7 @@ static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **mess
         if (status == DT_OK && group->wire.taken < in_time)
             continue;
         if ((status == DT_ETIMEOUT || status == DT_OK) && late)
-            return dt_group_hung(group, failure);
+            return find_hung(group, failure);
         if (status == DT_ETIMEOUT)
             rest(group, deadline_ns);
         else if (status != DT_OK && status != DT_EINTR)
@@ -195,7 +427,7 @@ static dt_status unexpected(struct dt_group *group, const char *want, json_t *me
     char why[160];
     snprintf(why, sizeof why, "said '%.40s', expected '%s'", dt_wire_op(message), want);
     json_decref(message);
-    return dt_group_break(group, failure, DT_TRIAL_PROTOCOL, why);
+    return break_group(group, failure, DT_TRIAL_PROTOCOL, why);
 }
 
 /* Of a private program the sentence without its own output, where there is one; the whole one is for the terminal alone. */
@@ -253,10 +485,10 @@ static dt_status expect(struct dt_group *group, const char *want, int64_t deadli
 static dt_status say(struct dt_group *group, const json_t *request, struct dt_failure *failure)
 {
     if (!group->alive)
-        return dt_group_break(group, failure, DT_TRIAL_CRASHED, "the group had ended before");
+        return break_group(group, failure, DT_TRIAL_CRASHED, "the group had ended before");
     note(group, '>', request);
     dt_status status = dt_wire_write(&group->wire, request);
-    return status == DT_EDEAD ? dt_group_dead(group, failure) : status;
+    return status == DT_EDEAD ? find_dead(group, failure) : status;
 }
 
 dt_status dt_group_call(struct dt_group *group, const json_t *request, const char *answer_op,
@@ -273,7 +505,7 @@ dt_status dt_group_call(struct dt_group *group, const json_t *request, const cha
             strcmp(dt_json_text_at(request, "mode"), "warmup") == 0 ? "warming up" : "measuring";
     group->paused_ns = 0;
     if (group->alive && dt_clock_ns() >= deadline_ns)
-        return dt_group_hung(group, failure);
+        return find_hung(group, failure);
     DT_TRY(say(group, request, failure));
     return expect(group, answer_op, deadline_ns, answer, failure);
 }
@@ -300,11 +532,11 @@ static dt_status greet(struct dt_group *group, const struct dt_launch *launch,
     DT_TRY(status);
     int64_t version = json_integer_value(json_object_get(group->hello, "protocol"));
     if (version < 1 || version > DT_PROTOCOL_VERSION)
-        return dt_group_break(group, failure, DT_TRIAL_PROTOCOL,
-                              "speaks a protocol version this program does not know");
+        return break_group(group, failure, DT_TRIAL_PROTOCOL,
+                           "speaks a protocol version this program does not know");
     DT_TRY(expect(group, "ready", deadline_ns, &group->ready, failure));
     if (dt_group_ranks(group) < 1)
-        return dt_group_break(group, failure, DT_TRIAL_PROTOCOL, "'ready' lists no ranks");
+        return break_group(group, failure, DT_TRIAL_PROTOCOL, "'ready' lists no ranks");
     return DT_OK;
 }
 
@@ -354,4 +586,305 @@ dt_status dt_group_release(struct dt_group *group, int handle, int64_t deadline_
     json_decref(request);
     json_decref(answer);
     return status;
+}
+
+/* ---- answers: every shape is checked, and a wrong one is a breach of the protocol */
+
+void dt_outputs_fini(struct dt_outputs *output)
+{
+    free(output->norm);
+    free(output->projection);
+    *output = (struct dt_outputs){.ranks = 0};
+}
+
+void dt_prepared_fini(struct dt_prepared *prepared)
+{
+    dt_outputs_fini(&prepared->output);
+    json_decref(prepared->memory);
+    json_decref(prepared->remarks);
+    prepared->remarks = NULL;
+    prepared->memory = NULL;
+}
+
+void dt_run_fini(struct dt_run *run)
+{
+    dt_outputs_fini(&run->output);
+    free(run->ns);
+    free(run->clock);
+    free(run->device_ns);
+    free(run->host_ns);
+    json_decref(run->phases);
+    json_decref(run->telemetry);
+    json_decref(run->remarks);
+    free(run->starts);
+    run->telemetry = run->remarks = NULL;
+    run->starts = NULL;
+    run->device_ns = run->host_ns = NULL;
+    run->ns = NULL;
+    run->clock = NULL;
+    run->phases = NULL;
+}
+
+static dt_status breach(struct dt_failure *failure, const char *what)
+{
+    *failure = (struct dt_failure){.outcome = DT_TRIAL_PROTOCOL};
+    snprintf(failure->cause, sizeof failure->cause, "the answer's %s", what);
+    return dt_fail(DT_FAILED, "%s", failure->cause);
+}
+
+/* The largest of an array of integers from low to high; false for anything else. */
+static bool largest(const json_t *array, size_t n, json_int_t low, json_int_t high, int64_t *out)
+{
+    int64_t most = 0;
+    if (json_array_size(array) != n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        json_t *value = json_array_get(array, i);
+        if (!json_is_integer(value) || json_integer_value(value) < low ||
+            json_integer_value(value) > high)
+            return false;
+        most = json_integer_value(value) > most ? json_integer_value(value) : most;
+    }
+    *out = most;
+    return true;
+}
+
+/* A number, or null for one that is not finite. */
+static bool number(const json_t *value, double *out)
+{
+    *out = json_is_number(value) ? json_number_value(value) : NAN;
+    return json_is_number(value) || json_is_null(value);
+}
+
+/* The rank's part of `output`, whose shape is known. */
+static dt_status read_rank_output(const json_t *verify, size_t rank, struct dt_outputs *output,
+                                  struct dt_failure *failure)
+{
+    json_t *norms = json_object_get(verify, "norm"),
+           *table = json_object_get(verify, "projections");
+    size_t rows = (size_t)output->rows, count = (size_t)output->projections;
+    double *norm = output->norm + rank * rows, *projection = output->projection;
+    if (json_array_size(norms) != rows || json_array_size(table) != rows)
+        return breach(failure, "verify has not one norm and one row of projections an image");
+    for (size_t i = 0; i < rows; i++) {
+        json_t *row = json_array_get(table, i);
+        if (json_array_size(row) != count || !number(json_array_get(norms, i), &norm[i]))
+            return breach(failure,
+                          "verify has rows of different length, or a norm that is no number");
+        for (size_t k = 0; k < count; k++)
+            if (!number(json_array_get(row, k), &projection[(rank * rows + i) * count + k]))
+                return breach(failure, "verify has a projection that is no number");
+    }
+    return DT_OK;
+}
+
+/* verify: one object, or an array of one a rank. Absent or null: output stays empty. */
+static dt_status read_output(const json_t *verify, size_t ranks, struct dt_outputs *output,
+                             struct dt_failure *failure)
+{
+    bool many = json_is_array(verify);
+    const json_t *first = many ? json_array_get(verify, 0) : verify;
+    json_t *table = json_object_get(first, "projections");
+    size_t rows = json_array_size(table), count = json_array_size(json_array_get(table, 0));
+    if (verify == NULL || json_is_null(verify))
+        return DT_OK;
+    if (many && json_array_size(verify) != ranks)
+        return breach(failure, "verify has not one object a rank");
+    ranks = many ? ranks : 1;
+    if (rows < 1 || rows > OUTPUTS_MOST / ranks || count < 1 || count > PROJECTIONS_MOST)
+        return breach(failure, "verify has not one norm and one row of projections an image");
+    output->norm = calloc(ranks * rows, sizeof *output->norm);
+    output->projection = calloc(ranks * rows * count, sizeof *output->projection);
+    if (output->norm == NULL || output->projection == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    output->ranks = (int)ranks;
+    output->rows = (int)rows;
+    output->projections = (int)count;
+    for (size_t rank = 0; rank < ranks; rank++)
+        DT_TRY(
+            read_rank_output(many ? json_array_get(verify, rank) : verify, rank, output, failure));
+    return DT_OK;
+}
+
+static dt_status read_prepared(const json_t *answer, int ranks, struct dt_prepared *prepared,
+                               struct dt_failure *failure)
+{
+    json_t *peak = json_object_get(answer, "peak_bytes"),
+           *cold = json_object_get(answer, "cold_ns");
+    json_t *handle = json_object_get(answer, "handle"),
+           *resident = json_object_get(answer, "resident_bytes");
+    prepared->ranks = (int)json_array_size(cold);
+    if (!json_is_integer(handle) || json_integer_value(handle) < 0 ||
+        json_integer_value(handle) > 1 << 30)
+        return breach(failure, "handle is no small integer");
+    prepared->handle = (int)json_integer_value(handle);
+    if (prepared->ranks < 1 || (ranks > 1 && prepared->ranks != ranks))
+        return breach(failure, "cold_ns has not one number a rank");
+    if (!largest(cold, (size_t)prepared->ranks, 1, NS_MOST, &prepared->cold_ns))
+        return breach(failure,
+                      "cold_ns holds something that is not a positive integer, a day at most");
+    if (!largest(peak, (size_t)prepared->ranks, 0, INT64_MAX, &prepared->peak_bytes))
+        return breach(failure, "peak_bytes has not one integer a rank");
+    if (resident != NULL && (!json_is_integer(resident) || json_integer_value(resident) < 0))
+        return breach(failure, "resident_bytes is not an integer");
+    prepared->resident_bytes = json_integer_value(resident);
+    if (!dt_device_answer_memory(answer, (size_t)prepared->ranks, &prepared->memory))
+        return breach(failure, "lists of a device's bytes have not one integer a rank");
+    json_t *error = json_object_get(answer, "error");
+    prepared->error = json_is_number(error) ? json_number_value(error) : NAN;
+    if (error != NULL && !json_is_null(error) && !(prepared->error >= 0))
+        return breach(failure, "error is not a number of 0 or more");
+    if (!dt_remarks_read(answer, &prepared->remarks))
+        return breach(failure, "warnings are not a list of what runs did, and of how many");
+    prepared->verifies_runs = json_is_true(json_object_get(answer, "verifies_runs"));
+    return read_output(json_object_get(answer, "verify"), (size_t)prepared->ranks,
+                       &prepared->output, failure);
+}
+
+static json_t *describe_verify(const struct dt_verify *verify)
+{
+    return verify == NULL ? NULL
+                          : json_pack("{s:i, s:I}", "projections", verify->projections, "seed",
+                                      (json_int_t)verify->seed);
+}
+
+dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
+                           const struct dt_verify *verify, int64_t deadline_ns,
+                           struct dt_prepared *out, struct dt_failure *failure)
+{
+    struct dt_prepared prepared = {.handle = -1};
+    json_t *answer = NULL;
+    json_t *request = json_pack("{s:s, s:O, s:I, s:o}", "op", "prepare", "plan", plan, "seed",
+                                (json_int_t)verify->seed, "verify", describe_verify(verify));
+    dt_status status = dt_group_call(group, request, "prepared", deadline_ns, &answer, failure);
+    json_decref(request);
+    DT_TRY(status);
+    status = read_prepared(answer, dt_group_ranks(group), &prepared, failure);
+    json_decref(answer);
+    if (status < 0) {
+        dt_prepared_fini(&prepared);
+        return status == DT_FAILED ? condemn(group, failure) : status;
+    }
+    *out = prepared;
+    return DT_OK;
+}
+
+static dt_status read_clock(const json_t *rows, struct dt_run *run, struct dt_failure *failure)
+{
+    size_t steps = (size_t)run->steps, ranks = (size_t)run->ranks;
+    run->clock = calloc(steps * ranks, sizeof *run->clock);
+    if (run->clock == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    if (json_array_size(rows) != steps)
+        return breach(failure, "clock has not one row a step");
+    for (size_t i = 0; i < steps * ranks; i++) {
+        json_t *row = json_array_get(rows, i / ranks), *value = json_array_get(row, i % ranks);
+        run->clock[i] = json_number_value(value);
+        if (json_array_size(row) != ranks || !(run->clock[i] > 0))
+            return breach(failure, "clock has a row without one positive number a rank");
+    }
+    return DT_OK;
+}
+
+/* Reads the devices' reports; null counts as absent. */
+static dt_status read_told(const json_t *answer, struct dt_run *run, struct dt_failure *failure)
+{
+    size_t steps = (size_t)run->steps, ranks = (size_t)run->ranks;
+    const json_t *ns = json_object_get(answer, "device_ns"),
+                 *host = json_object_get(answer, "host_ns"),
+                 *telemetry = json_object_get(answer, "telemetry");
+    if (ns != NULL && !json_is_null(ns) && !dt_device_answer_ns(ns, steps, ranks, &run->device_ns))
+        return breach(failure, "device_ns has not one time a rank in one row a step");
+    if (host != NULL && !json_is_null(host) &&
+        !dt_device_answer_ns(host, steps, ranks, &run->host_ns))
+        return breach(failure, "host_ns has not one time a rank in one row a step");
+    if (telemetry != NULL && !json_is_null(telemetry) &&
+        !dt_device_answer_telemetry(telemetry, ranks, &run->telemetry))
+        return breach(failure, "telemetry is not one object of known fields a rank");
+    return DT_OK;
+}
+
+/* Steps of each of at most `most` starts, which add up to the rows of ns. */
+static dt_status read_starts(const json_t *list, int most, int rows, struct dt_run *run,
+                             struct dt_failure *failure)
+{
+    size_t count = json_array_size(list);
+    int left = rows;
+    if (count < 1 || count > (size_t)most)
+        return breach(failure, "starts has not as many items as starts were asked for");
+    run->starts = calloc(count, sizeof *run->starts);
+    if (run->starts == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        json_int_t steps = json_integer_value(json_array_get(list, i));
+        if (steps < 1 || steps > left)
+            return breach(failure, "starts do not add up to the rows of ns");
+        left -= (int)steps;
+        run->starts[run->start_count++] = (int)steps;
+    }
+    return left == 0 ? DT_OK : breach(failure, "starts do not add up to the rows of ns");
+}
+
+static dt_status read_samples(const json_t *answer, const struct dt_steps *asked,
+                              struct dt_run *run, struct dt_failure *failure)
+{
+    json_t *rows = json_object_get(answer, "ns"), *starts = json_object_get(answer, "starts");
+    size_t ranks = json_array_size(json_array_get(rows, 0));
+    bool several = asked->starts && starts != NULL;
+    if (json_array_size(rows) > ROWS_MOST || ranks < 1 || ranks > 65536)
+        return breach(failure, "ns has not one row a step");
+    int steps = several ? (int)json_array_size(rows) : asked->count;
+    if (json_array_size(rows) != (size_t)steps)
+        return breach(failure, "ns has not one row a step");
+    if (several)
+        DT_TRY(read_starts(starts, asked->count, steps, run, failure));
+    if (!dt_remarks_read(answer, &run->remarks))
+        return breach(failure, "warnings are not a list of what runs did, and of how many");
+    run->ns = calloc((size_t)steps * ranks, sizeof *run->ns);
+    if (run->ns == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    run->steps = steps;
+    run->ranks = (int)ranks;
+    for (size_t i = 0; i < (size_t)steps; i++) {
+        int64_t most;
+        if (!largest(json_array_get(rows, i), ranks, 1, NS_MOST, &most))
+            return breach(failure,
+                          "ns has a row without one positive integer, a day at most, a rank");
+        for (size_t r = 0; r < ranks; r++)
+            run->ns[i * ranks + r] = json_integer_value(json_array_get(json_array_get(rows, i), r));
+    }
+    json_t *clock = json_object_get(answer, "clock");
+    if (clock != NULL && !json_is_null(clock))
+        DT_TRY(read_clock(clock, run, failure));
+    DT_TRY(read_told(answer, run, failure));
+    json_t *phases = json_object_get(answer, "phases");
+    if (json_is_object(phases))
+        run->phases = json_incref(phases);
+    return read_output(json_object_get(answer, "verify"), ranks, &run->output, failure);
+}
+
+const char *dt_mode_text(enum dt_mode mode)
+{
+    return mode == DT_MODE_WARMUP ? "warmup" : "measure";
+}
+
+dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int64_t deadline_ns,
+                       struct dt_run *out, struct dt_failure *failure)
+{
+    struct dt_run run = {.steps = 0};
+    json_t *answer = NULL;
+    json_t *request = json_pack("{s:s, s:i, s:i, s:s, s:o*}", "op", "run", "handle", steps->handle,
+                                "n", steps->count, "mode", dt_mode_text(steps->mode), "verify",
+                                describe_verify(steps->verify));
+    dt_status status = dt_group_call(group, request, "samples", deadline_ns, &answer, failure);
+    json_decref(request);
+    DT_TRY(status);
+    status = read_samples(answer, steps, &run, failure);
+    json_decref(answer);
+    if (status < 0) {
+        dt_run_fini(&run);
+        return status == DT_FAILED ? condemn(group, failure) : status;
+    }
+    *out = run;
+    return DT_OK;
 }
