@@ -76,7 +76,7 @@ JSON = {
     "measurements, as workers report them and journals keep them": "tuner/measure/target.h tuner/measure/rig.h tuner/measure/result.h "
                                                                    "tuner/measure/device_report.h tuner/measure/record/result_json.h "
                                                                    "tuner/measure/foreign/narrow.h",
-    "records of a session": "tuner/session/history.h tuner/session/make_entry.h tuner/session/record.h",
+    "records of a session": "tuner/session/history.h tuner/session/session_int.h tuner/session/record.h",
     "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/tuned_by.h tuner/check/history/timeline.h",
     "what --json prints": "tuner/cli/evidence/evidence.h tuner/cli/live/progress.h tuner/cli/live/stream.h tuner/cli/print.h "
                           "tuner/cli/export.h tuner/cli/lookup/show.h tuner/cli/commands/measuring/preview.h tuner/cli/report/fits.h tuner/cli/report/history.h "

@@ -28,7 +28,7 @@ static void differences(const json_t *then, const json_t *now, const char *insid
     }
 }
 
-/* The description as in a session (tuner/session/make_entry.h). If the worker does not start, its versions are missing and
+/* The description as in a session (tuner/session/session_int.h). If the worker does not start, its versions are missing and
  * its plans are not checked. */
 static json_t *describe(const struct dt_target *target, int64_t deadline_ns)
 {

@@ -66,7 +66,7 @@ struct dt_result {
     double busy; /* mean cores that our own processes kept busy during the trial; NAN: not known */
     double others; /* mean cores that others kept busy during the trial; NAN: not known */
     double gpus;   /* GPUs that others used during the trial; NAN: not watched */
-    /* how many times as long plans took then as at the session's begin, by its incumbent (tuner/session/visits.h); 0: not known */
+    /* how many times as long plans took then as at the session's begin, by its incumbent (tuner/session/session_int.h); 0: not known */
     double slowdown;
     bool undone;         /* the machine was slower then, so the plan is tried again */
     double predicted;    /* by the session's prior, over the default's value; 0: not known */

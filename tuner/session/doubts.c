@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/session/doubts.h"
+#include "tuner/session/session_int.h"
 
 #include "base/figures.h"
-#include "tuner/session/finals.h"
-#include "tuner/session/trials.h"
-#include "tuner/session/verdict.h"
 
 #include <math.h>
 #include <stdio.h>

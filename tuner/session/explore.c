@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/session/explore.h"
+#include "tuner/session/session_int.h"
 
 #include "base/clock.h"
 #include "base/figures.h"
-#include "tuner/session/finals.h"
 #include "tuner/session/history.h"
 #include "tuner/session/record.h"
-#include "tuner/session/trials.h"
-#include "tuner/session/verdict.h"
-#include "tuner/session/visits.h"
 
 #include <math.h>
 #include <stdio.h>

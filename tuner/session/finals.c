@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The shoot-out chooses the winner, the final comparison judges it on new samples, so that its figure is free of the
  * winner's curse (docs/measuring.md). */
-#include "tuner/session/finals.h"
+#include "tuner/session/session_int.h"
 
 #include "base/clock.h"
-#include "tuner/session/explore.h"
 #include "tuner/session/history.h"
-#include "tuner/session/make_entry.h"
-#include "tuner/session/trials.h"
-#include "tuner/session/verdict.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Plans are stored by names and values. Figures of a plan may come from three sources, of which the later is better: a
  * trial's are biased by the choice (docs/measuring.md). */
-#include "tuner/session/make_entry.h"
+#include "tuner/session/session_int.h"
 
 #include "base/clock.h"
 #include "base/host.h"
@@ -10,7 +10,6 @@
 #include "stats/front.h"
 #include "tuner/machine/machine.h"
 #include "tuner/session/record.h"
-#include "tuner/session/verdict.h"
 
 #include <math.h>
 #include <stdlib.h>

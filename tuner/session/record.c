@@ -6,8 +6,7 @@
 #include "search/bayes/importance.h"
 #include "space/json/json.h"
 #include "tuner/session/history.h"
-#include "tuner/session/make_entry.h"
-#include "tuner/session/verdict.h"
+#include "tuner/session/session_int.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/session/resume.h"
+#include "tuner/session/session_int.h"
 
 #include "base/clock.h"
 #include "base/figures.h"

@@ -3,14 +3,9 @@
 
 #include "base/clock.h"
 #include "base/figures.h"
-#include "tuner/session/doubts.h"
-#include "tuner/session/explore.h"
-#include "tuner/session/finals.h"
 #include "tuner/session/history.h"
 #include "tuner/session/record.h"
-#include "tuner/session/resume.h"
-#include "tuner/session/trials.h"
-#include "tuner/session/verdict.h"
+#include "tuner/session/session_int.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

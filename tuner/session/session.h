@@ -54,7 +54,7 @@ struct dt_session_clock {
     double need_seconds; /* the one --budget that it says would decide; 0: none */
 };
 
-/* The machine's pace, by visits of the incumbent (visits.h). */
+/* The machine's pace, by visits of the incumbent. */
 struct dt_session_pace {
     double level;        /* times as long as at first that its steps take now; 0: no visit so far */
     int from, since;     /* trials before this level began, and before the last visit */

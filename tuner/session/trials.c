@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/session/trials.h"
+#include "tuner/session/session_int.h"
 
 #include "base/clock.h"
 #include "base/figures.h"
 #include "tuner/measure/measure.h"
-#include "tuner/session/doubts.h"
 #include "tuner/session/history.h"
 #include "tuner/session/record.h"
-#include "tuner/session/verdict.h"
-#include "tuner/session/visits.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "tuner/session/session.h"
 
 #include "base/array.h"
-#include "tuner/session/verdict.h"
+#include "tuner/session/session_int.h"
 
 #include <stdlib.h>
 

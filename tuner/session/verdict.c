@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/session/verdict.h"
+#include "tuner/session/session_int.h"
 
 #include <math.h>
 

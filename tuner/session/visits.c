@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* A slow time that begins and ends between two visits is not seen: it is shorter than VISIT_SECONDS, or VISIT_SHARE of the budget, and a
  * trial. */
-#include "tuner/session/visits.h"
+#include "tuner/session/session_int.h"
 
 #include "base/clock.h"
 #include "search/racing.h"
 #include "tuner/session/history.h"
-#include "tuner/session/trials.h"
 
 #include <math.h>
 

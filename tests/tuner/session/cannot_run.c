@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/search/line.h"
-#include "tuner/session/verdict.h"
+#include "tuner/session/session_int.h"
 
 enum { LIMIT = 1000 };
 

@@ -16,7 +16,7 @@
 #include "search/landscape/landscape.h"
 #include "tests/lib/dose.h"
 #include "tuner/session/history.h"
-#include "tuner/session/verdict.h"
+#include "tuner/session/session_int.h"
 
 #include <glob.h>
 #include <math.h>

@@ -10,8 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/clock/virtual.c" /* NOLINT(bugprone-suspicious-include): this test is linked with it alone */
-#include "tuner/session/finals.h"
-#include "tuner/session/verdict.h"
+#include "tuner/session/session_int.h"
 
 #include <math.h>
 #include <signal.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "space/json/json.h"
 #include "tuner/session/history.h"
-#include "tuner/session/make_entry.h"
-#include "tuner/session/verdict.h"
+#include "tuner/session/session_int.h"
 
 #include <math.h>
 #include <stdio.h>

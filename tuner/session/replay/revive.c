@@ -3,8 +3,7 @@
  * session would have stored. Key and fingerprint are those of its first record, not of the machine that reads it. */
 #include "tuner/session/history.h"
 
-#include "tuner/session/make_entry.h"
-#include "tuner/session/verdict.h"
+#include "tuner/session/session_int.h"
 
 #include <string.h>
 

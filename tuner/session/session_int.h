@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* session_int - shared by the files of a session: its trials, its comparisons, its verdict, and what is stored */
+#ifndef DT_TUNER_SESSION_SESSION_INT_H
+#define DT_TUNER_SESSION_SESSION_INT_H
+
+#include "tuner/measure/measure.h"
+#include "tuner/session/session.h"
+
+/* ---- trials: runs plans one at a time and keeps the results: first the known plans, then those of the search */
+
+#define DT_FIRST_MOST 3 /* default, baseline, --against */
+
+/* On several hosts: measures the links, and says what they are. */
+dt_status dt_trials_links(struct dt_session *session) DT_MUST_CHECK;
+
+/* Default, baseline, --against. Plans with temporary failures (dt_outcome_may_pass) are tried again after them. */
+dt_status dt_trials_known(struct dt_session *session) DT_MUST_CHECK;
+
+/* These plans in the order in which they are tried; returns their number. */
+int dt_trials_first(const struct dt_session *session, const struct dt_point *first[DT_FIRST_MOST]);
+
+/* The default, the baseline or --against. */
+bool dt_trials_is_known(const struct dt_session *session, const struct dt_point *point);
+
+/* When the search ended early: retries its plans with such failures once, if there are at most three. */
+dt_status dt_trials_strays(struct dt_session *session) DT_MUST_CHECK;
+
+/* Plans that were tried while others kept the cores busy are tried again, the most promising first, while there is time for trials and
+ * a little beyond: load hits plans unequally, and those that it dropped may be the best. */
+dt_status dt_trials_disturbed(struct dt_session *session) DT_MUST_CHECK;
+
+/* The most promising plan of those whose trials a visit of the incumbent undid, if there is one. */
+dt_status dt_trials_undone(struct dt_session *session) DT_MUST_CHECK;
+
+/* It was tried fewer than three times. */
+bool dt_trials_may_try(const struct dt_session *session, const struct dt_point *point);
+
+/* The last attempt of the known plans, before the final comparison: they get half of the remaining time. */
+dt_status dt_trials_last(struct dt_session *session) DT_MUST_CHECK;
+
+/* One trial of at most this share of the time, into the session's list. racing: it ends when the plan is slower than the
+ * best so far. */
+dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point, bool racing,
+                        double share) DT_MUST_CHECK;
+
+/* ---- visits: the incumbent is measured again while a session searches, as the machine may become slower or faster
+ *
+ * Plans are dropped when they are slower than the incumbent, whose samples may be minutes old. So it is visited every few trials, and soon
+ * after each drop. When it takes longer than before, beyond noise, the trials since the last good visit are undone: their plans are tried
+ * again, beside the incumbent as it is now. From then on trials have the slowdown, by which their values are divided. When the
+ * incumbent is as fast as before again, the promising ones of the slow time are tried again, as load hits plans unequally.
+ */
+
+/* Makes a visit when one is due, and tries undone plans again. Visits take a tenth of the time at most. */
+dt_status dt_visits_make(struct dt_session *session) DT_MUST_CHECK;
+
+/* Times as long as its trial says that the incumbent takes now. */
+double dt_visits_times(const struct dt_session *session, const struct dt_result *incumbent);
+
+/* ---- explore: the search's part of a session: its inputs, its trials, and why it stopped */
+
+/* Where starts take long: notes, once, how many groups of plans trials and the final comparison start. Before the first trial this is known
+ * of a worker that took long to say hello. */
+void dt_explore_starts(struct dt_session *session);
+
+/* Runs trials until the search stops or the time for trials is over. The known trials are done before. */
+dt_status dt_explore(struct dt_session *session) DT_MUST_CHECK;
+
+/* Goes on with it, by trials that are expected to end until then. Nothing when it stopped. */
+dt_status dt_explore_more(struct dt_session *session, int64_t until_ns) DT_MUST_CHECK;
+
+/* ---- finals: from trials to a verdict: the shoot-out of the top candidates, then the final comparison */
+
+/* Sets entrants, rounds, best, ties and verdict of the session. found: a plan that looks faster than what an earlier comparison
+ * found, which stays where the new one finds nothing better; NULL: there was none. */
+dt_status dt_finals_run(struct dt_session *session, const struct dt_point *found) DT_MUST_CHECK;
+
+/* The best plan tried since the last comparison began, where its trial's value is below so many times that of the comparison's winner;
+ * NULL: there is none. */
+const struct dt_result *dt_finals_promising(const struct dt_session *session, double times);
+
+/* Until then trials leave the time for another shoot-out and comparison. */
+int64_t dt_finals_latest(const struct dt_session *session);
+
+/* Estimated seconds of eight rounds of the plans known so far and `more` like the default, from the trials. */
+double dt_finals_seconds(const struct dt_session *session, int more);
+
+/* The same for a shoot-out of plans like the default. */
+double dt_finals_shootout_seconds(const struct dt_session *session);
+
+/* ---- verdict: decides from a session's samples: plans to compare, the best plan, and the verdict
+ *
+ * Nothing here runs a plan or reads a clock: a session that is read back from its journal gets the same verdict.
+ */
+
+#define DT_CANDIDATES 3 /* of a shoot-out */
+
+/* Lists the best eligible trials other than the default, best first; returns their number. */
+int dt_verdict_candidates(const struct dt_session *session,
+                          const struct dt_result *top[DT_CANDIDATES]);
+
+/* The winner of a shoot-out, -1: none. entrants: the default, then the candidates. Sets the ties. */
+int dt_verdict_choose(struct dt_session *session, const struct dt_entrant entrants[], int n);
+
+/* Best and verdict of the session from the entrants of its final comparison. */
+void dt_verdict_decide(struct dt_session *session);
+
+/* Begins a further comparison: what the last one found is kept as session->earlier. */
+void dt_verdict_again(struct dt_session *session);
+/* Of the two the later one counts, unless the earlier one found a faster plan and the later one none, or one that is slower than it. */
+void dt_verdict_settle(struct dt_session *session);
+void dt_verdict_drop(struct dt_session_finals *finals); /* frees its entrants */
+
+/* Appends why the comparison with the challenger says nothing, though it has enough sets; nothing: it does. */
+void dt_verdict_unresolved(const struct dt_session *session, struct dt_text *out);
+
+/* Sets a provisional result when there was no final comparison. */
+void dt_verdict_end(struct dt_session *session);
+
+/* The entrant runs the default plan. */
+bool dt_verdict_default(const struct dt_session *session, const struct dt_entrant *entrant);
+
+/* The failure shows that the plan cannot run here: a wrong answer; or no trial of it ran, and the failure is permanent
+ * (out of memory: twice), or is what the rule said that a default plan breaks. */
+bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_result *result);
+
+/* ---- doubts: why the figures of a session decide nothing (dt_session_doubt), and how much time a decision takes
+ *
+ * Nothing here runs a plan or reads a clock: a session that is read back from its journal gets the same doubts.
+ */
+
+/* Sets clock.need_seconds once, from what trials, starts and preparations took so far: where a decided answer needs more than this session
+ * has, or, when it has ended, where it lacked time. */
+void dt_doubts_budget(struct dt_session *session);
+
+/* A further set would have fitted into the budget: something else than time ended the final comparison. */
+bool dt_doubts_time_left(const struct dt_session *session);
+
+/* ---- make_entry: the store's entry of a session (docs/database.md) */
+
+/* Sets session->fingerprint, starting the worker when its versions are not cached. A worker that does not start is no error
+ * here: the session reports it, and its fingerprint lacks the worker's versions. */
+void dt_entry_machine(struct dt_session *session);
+
+/* The same with the time of now, and owning its JSON values. */
+struct dt_fingerprint dt_entry_fingerprint(const struct dt_session *session);
+
+/* Of the whole image; not known where the steps are not. source is static. */
+struct dt_image_time dt_entry_image(const struct dt_target *target);
+
+/* Adds data for readers without the worker or the model file: "space" of a foreign worker, "network" from a file. */
+void dt_entry_add_work(const struct dt_target *target, json_t *object);
+
+/* The entry, new reference, or NULL when there is nothing to store. */
+json_t *dt_entry(const struct dt_session *session);
+
+/* Keeps the figures of a shoot-out's plans, whose samples are freed when it ends. */
+void dt_entry_keep_shots(struct dt_session *session, const struct dt_entrant entrants[], int n);
+
+/* ---- resume: goes on with a session of the same work that was killed, interrupted, or had too little time
+ *
+ * Its trials are read from its journal, judged again, and copied into the new session's journal: the new one is then complete, and may
+ * be resumed itself. The time that it spent counts. A trial that had begun and not ended is run again once; a plan that was running
+ * when a session ended twice is left out.
+ */
+
+/* Takes over the trials of the session that dt_session_resume found; nothing without one. By dt_session_run. */
+dt_status dt_resume_trials(struct dt_session *session) DT_MUST_CHECK;
+
+/* Measures the default plan again, briefly, and notes what it took before and takes now. The result is kept in the journal only.
+ * Nothing without a session that is resumed, or when there is no time for it or nothing left to measure. */
+dt_status dt_resume_recheck(struct dt_session *session) DT_MUST_CHECK;
+
+#endif
