@@ -14,9 +14,9 @@
 
 struct dt_devices_answer {
     char program[DT_PROGRAM_ROOM]; /* the program that was run */
-    bool missing;                          /* there is no such program */
-    char cause[512];                       /* why devices is NULL; "" otherwise */
-    json_t *devices;                       /* the object, owned; NULL when cause says why */
+    bool missing;                  /* there is no such program */
+    char cause[512];               /* why devices is NULL; "" otherwise */
+    json_t *devices;               /* the object, owned; NULL when cause says why */
 };
 
 /* Waits for an answer until deadline_ns (dt_clock_machine_ns). program NULL: $DITTUNE_WORKER_CUDA, else

@@ -204,7 +204,6 @@ struct dt_group_watch {
 };
 extern struct dt_group_watch dt_group_watch;
 
-
 /* Output of a program that is not a worker. */
 struct dt_output {
     struct dt_text out, messages; /* standard output and error, owned */
