@@ -79,8 +79,8 @@ JSON = {
     "records of a session": "tuner/session/history.h tuner/session/session_int.h tuner/session/record.h",
     "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/tuned_by.h tuner/check/history/timeline.h",
     "what --json prints": "tuner/cli/evidence/evidence.h tuner/cli/live/progress.h tuner/cli/live/stream.h tuner/cli/print.h "
-                          "tuner/cli/export.h tuner/cli/lookup/show.h tuner/cli/commands/measuring/preview.h tuner/cli/report/fits.h tuner/cli/report/history.h "
-                          "tuner/cli/named/named.h tuner/cli/page/page.h tuner/cli/page/source.h tuner/cli/trace/trace.h tuner/cli/report/mix.h tuner/cli/report/run.h tuner/cli/report/simulate.h",
+                          "tuner/cli/export.h tuner/cli/lookup/show.h tuner/cli/commands/measuring/preview.h tuner/cli/report/report.h "
+                          "tuner/cli/named/named.h tuner/cli/page/page.h tuner/cli/page/source.h tuner/cli/trace/trace.h",
 }
 
 GENERATED = {"presets.inc": "model", "cards.inc": "model", "engines.inc": "db", "page.css.inc": "tuner/cli", "page.js.inc": "tuner/cli",

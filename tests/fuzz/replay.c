@@ -5,7 +5,7 @@
 #include "search/landscape/landscape.h"
 #include "tests/fuzz/mutant.h"
 #include "tuner/cli/page/source.h"
-#include "tuner/cli/report/run.h"
+#include "tuner/cli/report/report.h"
 #include "tuner/session/record.h"
 
 #include <stdlib.h>

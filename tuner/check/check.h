@@ -3,7 +3,7 @@
  *
  * Entries are taken least recently checked first; each is measured again beside its rivals in fresh processes, and
  * judged (judge_rivals.h). The result is one JSON record per entry, the `check` record of the journal; everything printed is
- * made from those records (tuner/cli/report/check.h).
+ * made from those records (tuner/cli/report/report.h).
  */
 #ifndef DT_TUNER_CHECK_CHECK_H
 #define DT_TUNER_CHECK_CHECK_H

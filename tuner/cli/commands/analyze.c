@@ -4,7 +4,6 @@
 #include "db/journal.h"
 #include "tuner/cli/print.h"
 #include "tuner/cli/report/report.h"
-#include "tuner/cli/report/run.h"
 #include "tuner/session/history.h"
 #include "tuner/session/record.h"
 #include "tuner/session/session.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Shows the history of a store's entries from its journals; measures nothing. */
-#include "tuner/cli/report/history.h"
 #include "base/clock.h"
 #include "db/store.h"
 #include "tuner/cli/print.h"
+#include "tuner/cli/report/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

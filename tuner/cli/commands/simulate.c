@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/cli/report/simulate.h"
 #include "search/landscape/racing.h"
 #include "search/racing.h"
 #include "tuner/cli/print.h"
+#include "tuner/cli/report/report.h"
 #include "tuner/session/history.h"
 
 #include <math.h>

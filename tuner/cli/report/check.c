@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/cli/report/check.h"
+#include "tuner/cli/report/report.h"
 
 #include "base/figures.h"
 #include "tuner/cli/print.h"

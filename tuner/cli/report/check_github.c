@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Workflow commands of GitHub Actions: "::error title=T::message", in which % and line ends, and in T also : and , are written
  * as %XX (actions/toolkit, packages/core/src/command.ts). */
-#include "tuner/cli/report/check.h"
+#include "tuner/cli/report/report.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* JUnit XML as CI systems read it: LOSES is a failure, what was not judged is skipped. Names come from workers and from
  * stores that others wrote, so everything is escaped, and what XML 1.0 has no place for becomes U+FFFD. */
-#include "tuner/cli/report/check.h"
+#include "tuner/cli/report/report.h"
 
 #include <string.h>
 

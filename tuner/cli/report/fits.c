@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/cli/report/fits.h"
+#include "tuner/cli/report/report.h"
 
 #include "base/figures.h"
 #include "stats/fit.h"

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/cli/report/history.h"
-
 #include "base/figures.h"
 #include "tuner/cli/report/report.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* RFC 4180, but lines end in one line feed. */
-#include "tuner/cli/report/history.h"
+#include "tuner/cli/report/report.h"
 
 #include "base/quote.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/cli/report/history.h"
+#include "tuner/cli/report/report.h"
 
 #include <math.h>
 #include <stdio.h>

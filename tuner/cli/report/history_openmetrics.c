@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* OpenMetrics 1.0: every moment with its time, as a backfill reads it. A metric's points are together, in the order of time,
  * and no two have the same time. */
-#include "tuner/cli/report/history.h"
+#include "tuner/cli/report/report.h"
 
 #include "tuner/check/check.h"
 

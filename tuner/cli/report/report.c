@@ -4,7 +4,6 @@
 #include "base/columns.h"
 #include "base/figures.h"
 #include "tuner/cli/lookup/show.h"
-#include "tuner/cli/report/table.h"
 #include "tuner/cli/words.h"
 #include "tuner/session/session.h"
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The report of `run` on one plan, or on a sweep. */
-#include "tuner/cli/report/run.h"
 #include "base/columns.h"
 #include "base/figures.h"
 #include "tuner/cli/print.h"
-#include "tuner/cli/report/fits.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/measure/measure.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/cli/report/simulate.h"
+#include "tuner/cli/report/report.h"
 
 #include "search/landscape/score.h"
 #include "stats/stats.h"

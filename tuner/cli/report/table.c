@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/cli/report/table.h"
+#include "tuner/cli/report/report.h"
 
 #include "base/columns.h"
 #include "base/figures.h"

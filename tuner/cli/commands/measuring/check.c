@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The worst result decides the exit code: a plan that lost (4), an interruption (130, 143), an undecided plan (5). */
-#include "tuner/cli/report/check.h"
+#include "tuner/cli/report/report.h"
 
 #include "base/clock.h"
 #include "base/replace.h"

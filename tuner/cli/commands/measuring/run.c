@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Measures one plan like a trial, with its phases, and beside it the 1-rank plan (which is also the reference for its
  * output). A sweep does it for each batch or rank count. */
-#include "tuner/cli/report/run.h"
 #include "base/clock.h"
 #include "base/figures.h"
 #include "tuner/cli/alone.h"

@@ -11,7 +11,6 @@
 #include "tuner/cli/lookup/show.h"
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"
-#include "tuner/cli/report/mix.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/cli/works.h"
 #include "tuner/session/history.h"
