@@ -65,7 +65,7 @@ DOORS = {
 # The headers that may name json_t, each by what it reads or writes (docs/decisions/0011-documents.md). All others speak of structs.
 JSON = {
     "any JSON": "base/json.h base/json_int.h base/record.h",
-    "the protocol of workers": "worker/wire.h worker/links.h worker/requests.h worker/samples_json.h worker/gpus/telemetry.h worker/command/definition.h worker/command/serve.h tuner/runner/runner.h "
+    "the protocol of workers": "worker/wire.h worker/links.h worker/requests.h worker/gpus/telemetry.h worker/command/definition.h worker/command/serve.h tuner/runner/runner.h "
                                "tuner/runner/group_int.h",
     "files and messages with networks, workloads and plans": "model/workload_json.h",
     "files and messages with spaces": "space/json/json.h space/json/json_int.h space/json/file_int.h tuner/measure/job.h",

@@ -173,7 +173,6 @@ static dt_status make_builtin(const struct dt_job *job, struct dt_target *target
         target->reference = dt_workload_to_json(&workload);
         json_object_set_new(target->reference, "dtype", json_string(dt_dtype_text(DT_FLOAT32)));
     }
-    target->has_files = job->weights != NULL || job->input != NULL;
     set_image(&job->wanted, &workload, &target->image);
     snprintf(target->identity.engine, sizeof target->identity.engine, "dittune");
     snprintf(target->identity.mode, sizeof target->identity.mode, "eager");

@@ -84,7 +84,6 @@ struct dt_target {
     bool foreign;
     bool limited;      /* a foreign worker's plans with more ranks than devices are excluded */
     int64_t max_bytes; /* limit of a rank's memory; 0: none */
-    bool has_files;    /* weights or input come from files */
     const struct dt_objective *objective;
     double tolerance;   /* of verification */
     double lossy_error; /* the same for plans with lossy settings; INFINITY: not limited */

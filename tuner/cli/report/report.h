@@ -34,18 +34,6 @@ void dt_report_warnings(const struct dt_result *result, struct dt_text *out);
 bool dt_report_cold(const struct dt_result *plan, const struct dt_result *one,
                     const struct dt_target *target, struct dt_text *out);
 
-/* ---- table: plans in rows that fit 80 columns: a column has one unit, and each plan is on an indented line below its figures */
-
-struct dt_table_row {
-    const char *role;
-    const struct dt_result *result;   /* a failure's row says why */
-    const struct dt_entrant *entrant; /* with its ratio to the default; NULL: there is none */
-};
-
-/* Rows whose result is NULL are left out. */
-void dt_table_text(const struct dt_table_row rows[], int n, const struct dt_target *target,
-                   struct dt_text *out);
-
 /* ---- fits: lines fitted to measurements, as JSON and as a line of text each (docs/measuring.md, docs/json.md)
  *
  * Every fit comes with standard errors, the residual of each point, and its degrees of freedom; where the points do not
