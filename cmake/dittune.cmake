@@ -230,8 +230,11 @@ function(dt_kernel_flags name)
         set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cpu/simd_avx2.c PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-O3")
         set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cpu/simd_avx512.c
                                     PROPERTIES COMPILE_OPTIONS "-mavx512f;-mavx512dq;-mavx512bw;-mavx512vl;-mfma;-O3;-mprefer-vector-width=512")
-        set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cpu/simd_bf16.c
-                                    PROPERTIES COMPILE_OPTIONS "-mavx512f;-mavx512dq;-mavx512bw;-mavx512vl;-mavx512bf16;-mfma;-O3;-mprefer-vector-width=512")
+        set(bf16 "-mavx512f;-mavx512dq;-mavx512bw;-mavx512vl;-mavx512bf16;-mfma;-O3;-mprefer-vector-width=512")
+        if(CMAKE_C_COMPILER_ID STREQUAL "Clang" AND CMAKE_C_COMPILER_VERSION MATCHES "^1[67]\\.")
+            list(APPEND bf16 -mllvm -disable-vector-combine) # a pass that crashes there on vectors of bfloat16
+        endif()
+        set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cpu/simd_bf16.c PROPERTIES COMPILE_OPTIONS "${bf16}")
     endif()
     if(DT_HAVE_ONEDNN)
         target_compile_definitions(dt_${name} PUBLIC DT_HAVE_ONEDNN=1)
