@@ -62,7 +62,8 @@ def refused(t):
     for name, value, why in (("obeys", "all", "'obeys' is not a list of names"), ("obeys", [1], "'obeys' is not a list of names"),
                              ("dtype", "int4", "'dtype' is neither float32, bfloat16 nor float16"), ("dtype", 4, "'dtype' is neither"),
                              ("tolerance", 0, "'tolerance' is not a number above 0 and up to 1"), ("tolerance", "x", "'tolerance'"),
-                             ("tolerance", 2, "'tolerance'"), ("reference", "x", "'reference' is neither float32 nor same")):
+                             ("tolerance", 2, "'tolerance'"), ("least_fault", 0, "'least_fault' is not a number above 0"),
+                             ("least_fault", "x", "'least_fault'"), ("reference", "x", "'reference' is neither float32 nor same")):
         scenario(t, **{name: value})
         t.exits(f"hello with {name} {value!r}", t.tool("run", "--worker", t.worker), 2, f"the worker's hello: {why}")
     scenario(t, dtype="bfloat16", reference="float32")
@@ -86,6 +87,13 @@ def exact(t):
         outcome = {trial["plan"]["plan"]: trial["outcome"] for trial in done.json["trials"]}
         t.check(f"{what}: an error of 2.5e-3 is {'right' if right else 'wrong'}",
                 done.code == 0 and outcome[1] == ("ok" if right else "wrong answer"), done)
+    for least, blind in ((0.05, True), (0.07, False)):
+        scenario(t, protocol=2, dtype="bfloat16", tolerance=0.02, least_fault=least)
+        note = "in bfloat16 verification cannot tell a small fault from rounding: right plans may differ by 0.02, and the smallest of the planted faults by 0.05"
+        for words in (("run",), ("tune", "--budget", "20s")):
+            done = t.tool(*words, "--worker", t.worker)
+            t.check(f"a smallest fault of {least} beside 0.02 is {'not ' * (not blind)}said by {words[0]}",
+                    done.code == 0 and (note in " ".join(done.out.split())) == blind, done)
     scenario(t, workload="halved", dtype="bfloat16", reference="float32", obeys=["dtype"])
     done = t.tune("--budget", "20s", "--json")
     types = [h["job"].get("dtype") for h in requests(t, "hello")]

@@ -89,6 +89,7 @@ static const struct {
     {"job", -1},
     {"dtype", -1},
     {"tolerance", -1},
+    {"least_fault", -1},
     {"reference", -1},
     {"switch", -1},
     {"text_and_vae_ns", -1},

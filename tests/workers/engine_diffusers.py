@@ -10,7 +10,7 @@ import time
 
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / "lib"), str(pathlib.Path(__file__).parent)]
 from dittune_test import SOURCE, Dittune
-from lib_real import Worker, environment, equal_plans, error, program
+from lib_real import Worker, environment, equal_plans, program
 
 t = Dittune(clock="real")
 PYTHON = environment("diffusers", "diffusers")
@@ -18,46 +18,60 @@ WORKER = program(t, "dittune-worker-diffusers", PYTHON, "from dittune_workers.di
 PLANTED = program(t, "planted", PYTHON, f"import runpy\nrunpy.run_path('{SOURCE}/tests/workers/lib_planted.py', run_name='__main__')")
 
 
-def planted_faults():
-    for fault, plan, least in (("ring", dict(ranks=2, ring=2), 1e-3), ("text", dict(ranks=2, ulysses=2), 1e-3)):
-        worker = Worker(t, [PLANTED], "tiny-flux", PLANTED=fault)
-        wrong = error(worker.prepare(**plan), worker.prepare(ranks=1))
-        t.check(f"the planted fault '{fault}' is no rounding: {wrong}", wrong > least)
-        worker.end()
-    done = t.tool("worker-test", PLANTED, "--model", "tiny-flux", env={"PLANTED": "ring"})
-    t.check("worker-test finds a ring that never turns", done.code == 1 and "FAILED   agree" in done.out, done)
-
-
+# Planted faults (lib_planted.py), the network that shows each, and the layout, ring of 2 ranks where there is none.
+FAULTS = {**dict.fromkeys(("slice", "noise", "stale", "third", "token", "ring", "stale1", "sixth", "nan", "scale", "before", "image", "images"),
+                          ("tiny-flux", "ring=2")),
+          **dict.fromkeys(("heads", "text"), ("tiny-flux", "ulysses=2")), **dict.fromkeys(("half", "old_half"), ("tiny-qwen-image", "ring=2"))}
+SIZE = ("--size", "128x128")
 TEXT = "64", "tiny-qwen-image"  # tokens of the prompts of a network that does not pad them: plans that split them are legal
-# The planted fault, the network, the plan: ring of 2 ranks when there is none.
-RING = dict(ranks=2, ring=2)
-RANKS = [("slice", "tiny-flux", RING), ("noise", "tiny-flux", RING), ("stale", "tiny-flux", RING), ("stale1", "tiny-flux", RING),
-         ("third", "tiny-flux", RING), ("token", "tiny-flux", RING), ("heads", "tiny-flux", dict(ranks=2, ulysses=2)),
-         ("sixth", "tiny-flux", RING), ("nan", "tiny-flux", RING), ("scale", "tiny-flux", RING), ("before", "tiny-flux", RING),
-         ("image", "tiny-flux", RING), ("images", "tiny-flux", RING), ("half", "tiny-qwen-image", RING),
-         ("old half", "tiny-qwen-image", RING), ("noise", "tiny-wan", dict(ranks=2, cfg=2)), ("half", "tiny-wan", dict(ranks=2, cfg=2))]
 
 
 def text(model):
     return ("--text-tokens", TEXT[0]) if model in TEXT[1:] else ()
 
 
-def faults_of_ranks():
+def batch(fault):
+    return ("--batch", 2) if fault.startswith("image") else ()
+
+
+def faults_in_sessions():
+    """Of one session each, whose plans have all faults: those are wrong answers, the others are right."""
+    for model, images in (("tiny-flux", 2), ("tiny-qwen-image", 1)):
+        done = t.tool("tune", "--worker", PLANTED, "--model", model, *SIZE, *text(model), "--batch", images, "--devices", 2, "--search", "exhaustive",
+                      "--budget", "10m", "--json")
+        trials = (done.json or {}).get("trials", [])
+        shown = {fault for fault, (network, _) in FAULTS.items() if network == model}
+        t.check(f"tune: all faults of {model} were tried", shown <= {trial["plan"]["fault"] for trial in trials}, done)
+        for trial in trials:
+            right = trial["plan"]["fault"] == "none"
+            t.check(f"tune: {model}: {trial['plan']}: {trial['outcome']} {trial['verified_error']}",
+                    trial["outcome"] in (("ok", "slow", "interrupted") if right else ("wrong answer",)), trial)
+        t.check(f"tune: {model}: the best plan has no fault", (done.json or {}).get("best", {}).get("plan", {}).get("fault") == "none", done)
+
+
+def faults_of_run_and_test():
     """A fault of any rank, of a later step, of a part of the batch or of one half of guidance is a wrong answer."""
-    for fault, model, plan in RANKS:
-        batch = ("--batch", 2) if fault.startswith("image") else ()
-        done = t.tool("run", "--worker", PLANTED, "--model", model, "--size", "192x192", *batch, *text(model),
-                      "--plan", " ".join(f"{name}={value}" for name, value in {**plan, "threads": 1}.items()), "--quick",
-                      *(("--", "--cfg") if "cfg" in plan else ()), env={"PLANTED": fault})
-        t.check(f"run: {fault} in {model}, {plan}: {(done.err.strip().splitlines() or [''])[-1][:150]}",
+    halves = [("noise", "tiny-wan", "cfg=2"), ("half", "tiny-wan", "cfg=2")]
+    for fault, model, layout in [(fault, *where) for fault, where in FAULTS.items()] + halves:
+        size = ("--size", "96x64", "--frames", 9) if model == "tiny-wan" else SIZE
+        done = t.tool("run", "--worker", PLANTED, "--model", model, *size, *text(model), *batch(fault), "--quick",
+                      "--plan", f"ranks=2 {layout} threads=1 fault={fault}", *(("--", "--cfg") if "cfg" in layout else ()))
+        t.check(f"run: {fault} in {model}, {layout}: {(done.err.strip().splitlines() or [''])[-1][:150]}",
                 done.code != 0 and "wrong answer" in done.err, done)
-    for fault, model, _ in [RANKS[0], *RANKS[2:5], RANKS[7], RANKS[14]]:
-        done = t.tool("worker-test", PLANTED, "--model", model, *text(model), env={"PLANTED": fault})
+    for fault, (model, _) in FAULTS.items():
+        done = t.tool("worker-test", PLANTED, "--model", model, *SIZE, *text(model), *batch(fault), env={"PLANTED": fault})
         t.check(f"worker-test: {fault} in {model}", done.code == 1 and "FAILED   agree" in done.out, done)
-    for fault, model in (("stale1", "tiny-flux"), ("third", "tiny-flux")):
-        done = t.tool("--worker", PLANTED, "--model", model, "--search", "exhaustive", "--budget", "4m", "--json", env={"PLANTED": fault})
-        best = json.loads(done.out or "{}").get("best", {}).get("plan", {})
-        t.check(f"tune: {fault} in {model}: {best}", best.get("ranks") == 1 or best.get("ring") == 1 and fault == "stale1", done)
+
+
+def by_name():
+    """A split that diffusers drops, and blocks that torch would no longer compile, are failures that say so."""
+    for planted, plan, options, why in (
+            ("dropped", dict(ranks=2, ring=2), (), "diffusers dropped ring=2 without a word: it runs with 1"),
+            ("variants", dict(compile="blocks"), ("--compile",), "torch has 1 compiled variants of a function, its limit in this process")):
+        worker = Worker(t, [PLANTED, *options], "tiny-flux", job=dict(width=64, height=64), PLANTED=planted)
+        right, answer = worker.prepare(ranks=1), worker.prepare(**plan)
+        t.check(f"{planted}: {answer.get('say')}", right["op"] == "prepared" and answer["op"] == "failed" and why in answer["say"], answer)
+        worker.end()
 
 
 def stuck():
@@ -78,9 +92,10 @@ for name in ("tiny-flux", "tiny-wan", "tiny-qwen-image"):
     worker = Worker(t, [WORKER, "--cfg"], name, job=dict(text_tokens=TEXT[0]) if name in TEXT[1:] else None)
     equal_plans(t, worker, name, 5)
     worker.end()
-    done = t.tool("worker-test", WORKER, "--model", name)
+    done = t.tool("worker-test", WORKER, "--model", name, *(() if name == "tiny-wan" else SIZE))
     t.check(f"{name}: worker-test", done.code == 0, done)
-planted_faults()
-faults_of_ranks()
+by_name()
 stuck()
+faults_in_sessions()
+faults_of_run_and_test()
 t.finish()

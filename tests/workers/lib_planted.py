@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""dittune-worker-diffusers with a fault planted, given by $PLANTED: into diffusers: `ring` never turns, `text` is counted
-once more by every rank, `stale`: the other ranks' keys are those of the step before (`stale1`: on rank 1 only), `heads`: two heads
-change places, `stuck`: rank 1 never comes to the exchange of ring, for which rank 0 waits;
-or, a row of OUTPUTS, into a rank's output of a pass."""
+"""dittune-worker-diffusers with planted faults, each of plans of several ranks only. The fault is the parameter `fault` of a plan, so
+one session or one worker has them all; or, for all plans, $PLANTED. Into diffusers: `ring` never turns, `text` is counted once more by
+every rank, `stale`: the other ranks' keys are those of the step before (`stale1`: on rank 1 only), `heads`: two heads change places;
+or, a row of OUTPUTS, into a rank's output of a pass. In $PLANTED only: `stuck`: rank 1 never comes to the exchange of ring, for
+which rank 0 waits; `dropped`: diffusers splits nothing, without a
+word; `variants`: torch compiles one variant of a function in a process, no more."""
 import itertools
 import math
 import os
@@ -13,77 +15,13 @@ import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "workers"))
 import torch
+from diffusers import FluxTransformer2DModel
 from diffusers.models import attention_dispatch
 from diffusers.models.transformers import transformer_flux
 from dittune_workers.diffusers import engine, worker
 from dittune_workers.network import rank as network_rank
 
-
-def ring():
-    def own_only(tensor, gather_dim, group):
-        return tensor.repeat(torch.distributed.get_world_size(group))
-
-    attention_dispatch.funcol = types.SimpleNamespace(all_gather_tensor=own_only)
-
-
-def stuck():
-    own = attention_dispatch.funcol
-
-    def gather(tensor, gather_dim, group):
-        if torch.distributed.get_rank() == 1:
-            time.sleep(10000)
-        return own.all_gather_tensor(tensor, gather_dim=gather_dim, group=group)
-
-    attention_dispatch.funcol = types.SimpleNamespace(all_gather_tensor=gather)
-
-
-def text():
-    dispatch = attention_dispatch.dispatch_attention_fn
-
-    def twice(query, key, value, **named):
-        if named.get("parallel_config") is not None:
-            key, value = (torch.cat([x[:, :16], x], dim=1) for x in (key, value))
-        return dispatch(query, key, value, **named)
-
-    transformer_flux.dispatch_attention_fn = twice
-
-
-def stale(rank=None):
-    own, kept, calls = attention_dispatch.funcol, {}, [itertools.count()]
-
-    def gather(tensor, gather_dim, group):
-        now = own.all_gather_tensor(tensor, gather_dim=gather_dim, group=group).clone()
-        call = next(calls[0]), now.shape
-        before, kept[call] = kept.get(call, now), now
-        if rank not in (None, torch.distributed.get_rank()):
-            return now
-        ranks, mine = torch.distributed.get_world_size(group), torch.distributed.get_rank(group)
-        parts = list(before.chunk(ranks, gather_dim))
-        parts[mine] = now.chunk(ranks, gather_dim)[mine]
-        return torch.cat(parts, gather_dim)
-
-    step = network_rank.Plan.step
-
-    def from_the_first(self):
-        calls[0] = itertools.count()
-        step(self)
-
-    attention_dispatch.funcol, network_rank.Plan.step = types.SimpleNamespace(all_gather_tensor=gather), from_the_first
-
-
-def heads():
-    dispatch = attention_dispatch.dispatch_attention_fn
-
-    def exchanged(query, key, value, **named):
-        out = dispatch(query, key, value, **named)
-        if named.get("parallel_config") is None:
-            return out
-        order = list(range(out.shape[2]))
-        order[0], order[1] = order[1], order[0]
-        return out[:, :, order]
-
-    transformer_flux.dispatch_attention_fn = exchanged
-
+ALL = os.environ.get("PLANTED")
 
 # Of an output of a pass, [image, token, channel]: rank, ranks, number of the step from 0, half of guidance, the output before. Each
 # changes what one kind of fault would change.
@@ -97,32 +35,85 @@ OUTPUTS = {
     "scale": lambda out, rank, ranks, step, half, before: out * 1.001 if rank == 1 else out,
     "before": lambda out, rank, ranks, step, half, before: before if rank == 1 and before is not None else out,
     "half": lambda out, rank, ranks, step, half, before: out * 1.01 if half == 1 else out,
-    "old half": lambda out, rank, ranks, step, half, before: before if half == 1 and before is not None else out,
+    "old_half": lambda out, rank, ranks, step, half, before: before if half == 1 and before is not None else out,
     "image": lambda out, rank, ranks, step, half, before: torch.cat([out[:1], out[1:].flip(1)]) if rank == 1 else out,
     "images": lambda out, rank, ranks, step, half, before: out.flip(0),
 }
+# The rule of each fault that not every plan can show; those of halves of guidance and of a batch need such a job.
+RULES = {"ring": "ring > 1", "stale": "ring > 1", "stale1": "ring > 1", "heads": "ulysses > 1", "text": "ulysses > 1"}
+FLUX, HALVES, BATCH = ("heads", "text"), ("half", "old_half"), ("image", "images")
+now = types.SimpleNamespace(plan=None)  # whose step runs
 
 
-def output(change):
-    own, step = engine.Plan.forward, network_rank.Plan.step
-
-    def forward(self, half):
-        out, numbers = own(self, half), self.values
-        if numbers["ranks"] == 1:
-            return out
-        kept = self.__dict__.setdefault("kept", {})
-        before, kept[half] = kept.get(half), out.clone()
-        return change(out, self.network.rank, numbers["ranks"], self.number, half, before)
-
-    def counted(self):
-        self.number = getattr(self, "number", -1) + 1
-        step(self)
-
-    engine.Plan.forward, network_rank.Plan.step = forward, counted
+def planted():
+    plan = now.plan
+    return None if plan is None or plan.values["ranks"] == 1 else ALL or plan.values["fault"]
 
 
-if os.environ["PLANTED"] in OUTPUTS:
-    output(OUTPUTS[os.environ["PLANTED"]])
-else:
-    {"ring": ring, "stale": stale, "stale1": lambda: stale(1), "heads": heads, "stuck": stuck, "text": text}[os.environ["PLANTED"]]()
-worker.main()
+def gather(tensor, gather_dim, group, own=attention_dispatch.funcol.all_gather_tensor):
+    fault = planted()
+    if fault == "ring":
+        return tensor.repeat(torch.distributed.get_world_size(group))
+    if fault == "stuck" and torch.distributed.get_rank() == 1:
+        time.sleep(10000)
+    gathered = own(tensor, gather_dim=gather_dim, group=group)
+    return stale(gathered, gather_dim, group) if fault == "stale" or (fault == "stale1" and torch.distributed.get_rank() == 1) else gathered
+
+
+def stale(gathered, dim, group):
+    gathered, call = gathered.clone(), next(now.plan.calls)
+    before, now.plan.keys[call] = now.plan.keys.get(call, gathered), gathered
+    mine = torch.distributed.get_rank(group)
+    parts = list(before.chunk(torch.distributed.get_world_size(group), dim))
+    parts[mine] = gathered.chunk(len(parts), dim)[mine]
+    return torch.cat(parts, dim)
+
+
+def attend(query, key, value, dispatch=transformer_flux.dispatch_attention_fn, **named):
+    fault, split = planted(), named.get("parallel_config") is not None
+    if fault == "text" and split:
+        key, value = (torch.cat([x[:, :16], x], dim=1) for x in (key, value))
+    out = dispatch(query, key, value, **named)
+    return out[:, :, [1, 0, *range(2, out.shape[2])]] if fault == "heads" and split else out
+
+
+def forward(self, half, own=engine.Plan.forward):
+    out, change = own(self, half), OUTPUTS.get(planted())
+    if change is None:
+        return out
+    before, self.outputs[half] = self.outputs.get(half), out.clone()
+    return change(out, self.network.rank, self.values["ranks"], self.number, half, before)
+
+
+def step(self, own=network_rank.Plan.step):
+    if not hasattr(self, "number"):
+        self.number, self.keys, self.outputs = -1, {}, {}
+    now.plan, self.calls, self.number = self, itertools.count(), self.number + 1
+    own(self)
+
+
+def axes(self, card, devices, own=worker.Diffusers.axes):
+    rows, job = own(self, card, devices), self.job
+    flux, halves = card["diffusers"]["class"] == "FluxTransformer2DModel", card["guidance"] == "cfg" and job["guidance"] > 1
+    shown = [fault for fault in ("ring", "stale", "stale1", *FLUX, *OUTPUTS) if (flux or fault not in FLUX)
+             and (halves or fault not in HALVES) and (job["batch"] > 1 or fault not in BATCH)]
+    return rows if ALL else [*rows, dict(name="fault", values=["none", *shown], default="none")]
+
+
+def limits(self, card, own=worker.Diffusers.limits):
+    shown = next((axis["values"] for axis in self.parameters if axis["name"] == "fault"), [])
+    return own(self, card) + [("fault == 'none' || ranks > 1", "faults are of several ranks")][:len(shown)] + \
+        [(f"fault != '{fault}' || {rule}", f"the fault {fault} needs {rule}") for fault, rule in RULES.items() if fault in shown]
+
+
+attention_dispatch.funcol = types.SimpleNamespace(**{**vars(attention_dispatch.funcol), "all_gather_tensor": gather})
+transformer_flux.dispatch_attention_fn = attend
+engine.Plan.forward, network_rank.Plan.step = forward, step
+worker.Diffusers.axes, worker.Diffusers.limits = axes, limits
+if ALL == "dropped":
+    FluxTransformer2DModel.enable_parallelism = lambda self, config: None
+if ALL == "variants":  # dynamo alone, without the minutes of a compiler
+    engine.VARIANTS, compile_blocks = 1, FluxTransformer2DModel.compile_repeated_blocks
+    FluxTransformer2DModel.compile_repeated_blocks = lambda self: compile_blocks(self, backend="eager")
+if __name__ == "__main__":
+    worker.main()

@@ -63,6 +63,8 @@ struct dt_result {
     int64_t peak_bytes;    /* of the largest rank */
     double cold_seconds;   /* the first step, slowest rank */
     double verified_error; /* relative, worst image; NAN when not verified */
+    double image_error;    /* of the whole image after all steps, never judged; NAN: not compared */
+    double repeat_error;   /* of the reference's own second image; NAN: it was made once */
     double busy; /* mean cores that our own processes kept busy during the trial; NAN: not known */
     double others; /* mean cores that others kept busy during the trial; NAN: not known */
     double gpus;   /* GPUs that others used during the trial; NAN: not watched */

@@ -367,7 +367,8 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     const struct dt_reference *reference = NULL;
     struct dt_failure failure = {.outcome = DT_TRIAL_OK};
     struct dt_prepared prepared = {0};
-    *resident = (struct dt_resident){.verified_error = NAN};
+    *resident =
+        (struct dt_resident){.verified_error = NAN, .image_error = NAN, .repeat_error = NAN};
     int64_t began = dt_clock_ns(), setup_ns = rig->costs.setup_ns;
     int loads = rig->costs.loads;
     if (dt_target_breaks(rig->target, point) && rig->target->limited &&
@@ -401,6 +402,7 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     resident->remarks = json_incref(prepared.remarks);
     resident->verified_error = prepared.error;
     dt_verify_judge(rig, &prepared.output, "", resident);
+    dt_verify_image(rig, &prepared.image, resident);
     judge_memory(rig, resident);
     dt_prepared_fini(&prepared);
     return DT_OK;
@@ -510,6 +512,8 @@ void dt_rig_describe(struct dt_resident *resident, struct dt_result *result)
     memcpy(result->cause, resident->cause, sizeof result->cause);
     result->peak_bytes = resident->peak_bytes;
     result->verified_error = resident->verified_error;
+    result->image_error = resident->image_error;
+    result->repeat_error = resident->repeat_error;
     result->cold_seconds = resident->cold_ns > 0 ? (double)resident->cold_ns * 1e-9 : NAN;
 }
 

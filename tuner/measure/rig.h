@@ -99,7 +99,8 @@ struct dt_resident {
     json_t *memory, *remarks; /* as in dt_prepared, owned until dt_rig_describe */
     bool verifies_runs;       /* as in dt_prepared */
     struct dt_rig_load load;
-    double verified_error; /* the largest so far; NAN: not verified */
+    double verified_error;            /* the largest so far; NAN: not verified */
+    double image_error, repeat_error; /* as in dt_result */
     double tolerance;
     enum dt_outcome outcome;
     char cause[256];

@@ -37,6 +37,11 @@ dt_status dt_verify_reference(struct dt_rig *rig, const struct dt_point *point, 
 void dt_verify_judge(struct dt_rig *rig, const struct dt_outputs *output, const char *when,
                      struct dt_resident *resident);
 
+/* Sets the resident's errors of whole images, which are only told: rounding grows over many steps, so two images of one right plan
+ * may differ by any amount. image: the plan's; may be empty. */
+void dt_verify_image(struct dt_rig *rig, const struct dt_outputs *image,
+                     struct dt_resident *resident);
+
 /* Largest relative error allowed to the plan of a point. */
 double dt_verify_tolerance(const struct dt_rig *rig, const struct dt_point *point);
 

@@ -319,6 +319,15 @@ const char *dt_target_reference(const struct dt_target *target)
                                                  : target->identity.dtype;
 }
 
+void dt_target_blind(const struct dt_target *target, struct dt_text *out)
+{
+    if (target->least_fault > 0 && target->tolerance > target->least_fault / 3)
+        dt_text_add(out,
+                    "in %s verification cannot tell a small fault from rounding: right plans may "
+                    "differ by %.2g, and the smallest of the planted faults by %.2g",
+                    dt_target_reference(target), target->tolerance, target->least_fault);
+}
+
 bool dt_target_breaks(const struct dt_target *target, const struct dt_point *point)
 {
     return target->broken[0] != '\0' && dt_point_equal(target->space, point, &target->fallback);

@@ -86,6 +86,7 @@ struct dt_target {
     int64_t max_bytes; /* limit of a rank's memory; 0: none */
     const struct dt_objective *objective;
     double tolerance;   /* of verification */
+    double least_fault; /* the smallest error of the faults that it was chosen by; 0: not told */
     double lossy_error; /* the same for plans with lossy settings; INFINITY: not limited */
     struct dt_identity identity;
     struct dt_target_worker worker;
@@ -131,6 +132,10 @@ double dt_target_image_seconds(const struct dt_target *target, double step, int 
 
 /* Data type of the reference that outputs are compared with; "": not known. */
 const char *dt_target_reference(const struct dt_target *target);
+
+/* Adds why verification cannot tell all faults from rounding in this data type: the tolerance is more than a third of the smallest fault
+ * that was planted to choose it. Nothing: it can, or that was not told. */
+void dt_target_blind(const struct dt_target *target, struct dt_text *out);
 
 /* The options of a foreign worker's job as it understood it, as far as it obeys them: " --model flux --size 64x32"; "" for the built-in network. */
 void dt_target_options(const struct dt_target *target, struct dt_text *out);

@@ -182,6 +182,22 @@ void dt_verify_judge(struct dt_rig *rig, const struct dt_outputs *output, const 
              error, resident->tolerance);
 }
 
+void dt_verify_image(struct dt_rig *rig, const struct dt_outputs *image,
+                     struct dt_resident *resident)
+{
+    const struct dt_reference *reference = find_reference(rig, resident->batch);
+    const struct dt_outputs *right = reference != NULL ? &reference->prepared.image : NULL;
+    int which;
+    if (image->ranks == 0 || right == NULL || right->rows != image->rows ||
+        right->projections != image->projections)
+        return;
+    struct dt_outputs first = *image;
+    first.ranks = 1;
+    resident->image_error = largest_error(&first, right, &which);
+    if (right->ranks > 1)
+        resident->repeat_error = largest_error(right, right, &which);
+}
+
 double dt_verify_tolerance(const struct dt_rig *rig, const struct dt_point *point)
 {
     if (dt_target_breaks(rig->target, point))

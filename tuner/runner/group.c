@@ -600,6 +600,7 @@ void dt_outputs_fini(struct dt_outputs *output)
 void dt_prepared_fini(struct dt_prepared *prepared)
 {
     dt_outputs_fini(&prepared->output);
+    dt_outputs_fini(&prepared->image);
     json_decref(prepared->memory);
     json_decref(prepared->remarks);
     prepared->remarks = NULL;
@@ -737,6 +738,8 @@ static dt_status read_prepared(const json_t *answer, int ranks, struct dt_prepar
     if (!dt_remarks_read(answer, &prepared->remarks))
         return breach(failure, "warnings are not a list of what runs did, and of how many");
     prepared->verifies_runs = json_is_true(json_object_get(answer, "verifies_runs"));
+    const json_t *image = json_object_get(answer, "image");
+    DT_TRY(read_output(image, json_array_size(image), &prepared->image, failure));
     return read_output(json_object_get(answer, "verify"), (size_t)prepared->ranks,
                        &prepared->output, failure);
 }

@@ -130,6 +130,8 @@ struct dt_prepared {
     /* device memory, as from dt_device_answer_memory; owned, NULL when not reported */
     json_t *memory;
     struct dt_outputs output;
+    struct dt_outputs
+        image; /* whole images of one request, as often as it was made: `ranks` counts them */
     bool verifies_runs; /* requests of runs may ask for the output, too */
     double
         error; /* of the output, relative, where the worker compared it itself; NAN: it did not */

@@ -22,6 +22,14 @@ def fault(error):
     return dict(op="failed", kind=kind, say=say)
 
 
+def check_kept(engine, asked, kept):
+    """Refused when an engine has dropped a setting without a word. asked, kept: {name: value}, what was set and what it runs with,
+    as far as it tells."""
+    for name, value in asked.items():
+        if kept.get(name, value) != value:
+            raise Refused("error", f"{engine} dropped {name}={value} without a word: it runs with {kept[name]}")
+
+
 class Link:
     """Messages, one JSON object a line, over a socket."""
 

@@ -13,7 +13,8 @@ by socket. It never computes, so it notices at once when a rank fails or dies. A
     prepare(plan, seed)   in a rank: a plan with step(), measure(), output(projections, seed) and close(). Steps take two
                           sets of inputs in turn, so that what is left of the step before shows as an error; output()
                           sums up the whole output of the last step, as this rank has it, and is asked for after an even
-                          number of steps
+                          number of steps. image(projections, seed), optional, sums up the whole image of the first step in
+                          the same way, each time that it was made, in a list: its error is only told
     verifies_runs         (optional) False: output() is only asked for after the first two steps, as a step is long
     memory()              in a rank: resident_bytes, and peak_bytes since the last call; perhaps free_bytes and total_bytes
 
@@ -87,7 +88,8 @@ class Rank:
         plan.step()
         self.plans[request["handle"]], self.steps[request["handle"]] = plan, 2
         summary = plan.output(verify["projections"], verify["seed"]) if verify else None
-        return dict(op="prepared", cold_ns=cold, verify=summary, **self.engine.memory())
+        image = plan.image(verify["projections"], verify["seed"]) if verify and hasattr(plan, "image") else None
+        return dict(op="prepared", cold_ns=cold, verify=summary, image=image, **self.engine.memory())
 
     def run(self, request):
         handle, verify, rows = request["handle"], request.get("verify"), []
@@ -384,6 +386,8 @@ class Speaker:
                 answer[field] = [part[field] for part in parts]
         if parts[0]["verify"] is not None:
             answer.update(verify=[part["verify"] for part in parts], verifies_runs=getattr(self.engine, "verifies_runs", True))
+        if parts[0]["image"] is not None:
+            answer["image"] = parts[0]["image"]
         return answer
 
     def run(self, request):

@@ -122,6 +122,43 @@ static void test_an_output_of_each_rank_or_of_one(void **state)
     assert_int_equal(resident.outcome, DT_TRIAL_PROTOCOL);
 }
 
+/* The whole image after all steps is compared and never refused; beside it stands what a second image of the reference is off by. */
+static void test_a_whole_image_is_only_told(void **state)
+{
+    (void)state;
+    static const char *const images[] = {"[{\"norm\":[2],\"projections\":[[1.6,-1]]}]",
+                                         "[{\"norm\":[2],\"projections\":[[1,-1,0]]}]", "null"};
+    for (int i = 0; i < 3; i++) {
+        char text[4096];
+        struct dt_point point;
+        struct dt_rig rig;
+        struct dt_resident resident;
+        snprintf(text, sizeof text,
+                 SCRIPT_START PREPARE(
+                     "1", "1",
+                     "{\"norm\":[2],\"projections\":[[1,-1]]},\"image\":[{\"norm\":[2],"
+                     "\"projections\":[[1,-1]]},{\"norm\":[2],\"projections\":[[1.02,-1]]}"
+                     "]") "> {\"op\":\"release\",\"handle\":1}\n"
+                          "< {\"op\":\"released\",\"handle\":1}\n" PREPARE(
+                              "2", "2", "{\"norm\":[2],\"projections\":[[1,-1]]},\"image\":%s"),
+                 images[i]);
+        struct dt_target *target = script_target(path, text);
+        assert_int_equal(dt_target_plan(target, "tile=2", &point), DT_OK);
+        dt_rig_init(&rig, target, 1);
+        assert_int_equal(dt_rig_prepare(&rig, &point, replay_deadline(), &resident), DT_OK);
+        assert_int_equal(resident.outcome, DT_TRIAL_OK);
+        assert_true(resident.verified_error == 0);
+        if (i == 0) {
+            assert_true(fabs(resident.image_error - 0.6 / sqrt(8)) < 1e-9);
+            assert_true(fabs(resident.repeat_error - 0.02 / sqrt(8)) < 1e-9);
+        } else {
+            assert_true(isnan(resident.image_error) && isnan(resident.repeat_error));
+        }
+        dt_rig_fini(&rig, DT_NS_PER_SECOND / 10);
+        dt_target_free(target);
+    }
+}
+
 /* A plan that is right in its first two steps only is found by the output of a later one. */
 static void test_a_later_step_is_verified(void **state)
 {
@@ -202,6 +239,7 @@ int main(void)
         cmocka_unit_test(test_another_shape_is_not_compared),
         cmocka_unit_test(test_every_rank_counts),
         cmocka_unit_test(test_an_output_of_each_rank_or_of_one),
+        cmocka_unit_test(test_a_whole_image_is_only_told),
         cmocka_unit_test(test_a_later_step_is_verified),
         cmocka_unit_test(test_nothing_is_kept_of_what_is_released),
     };

@@ -421,6 +421,11 @@ static void add_error(const struct page_view *view, struct dt_text *out)
         dt_text_add(out, "one rank");
     if (isfinite(error))
         dt_text_add(out, "%s%s).", dtype[0] != '\0' ? ", in " : "", dtype);
+    struct dt_text blind = {0};
+    dt_target_blind(target, &blind);
+    if (blind.size > 0)
+        dt_text_add(out, " But %s.", dt_text_at(&blind));
+    dt_text_fini(&blind);
 }
 
 static const struct {

@@ -183,6 +183,27 @@ void dt_report_image(const struct dt_target *target, const struct dt_result *res
                     : "; text encoder and VAE are not in it, --text-and-vae TIME adds them.");
 }
 
+static void add_verified(const struct dt_result *result, const struct dt_target *target,
+                         struct dt_text *out)
+{
+    const char *plan = target->image.starts ? "default" : "1-rank";
+    struct dt_text blind = {0};
+    dt_text_add(out, "\nverified    differs from the %s plan by %.2g", plan,
+                result->verified_error);
+    dt_report_image_error(result, out);
+    dt_target_blind(target, &blind);
+    dt_text_add(out, blind.size > 0 ? "; %s\n" : "\n", dt_text_at(&blind));
+    dt_text_fini(&blind);
+}
+
+void dt_report_image_error(const struct dt_result *result, struct dt_text *out)
+{
+    if (isfinite(result->image_error))
+        dt_text_add(out, "; after all steps the image differs by %.2g", result->image_error);
+    if (isfinite(result->repeat_error))
+        dt_text_add(out, ", a second one of the 1-rank plan by %.2g", result->repeat_error);
+}
+
 void dt_report_result(const struct dt_result *result, const struct dt_target *target,
                       struct dt_text *out)
 {
@@ -233,8 +254,7 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
         dt_report_image(target, result, "", out);
     }
     if (isfinite(result->verified_error))
-        dt_text_add(out, "\nverified    differs from the %s plan by %.2g\n",
-                    target->image.starts ? "default" : "1-rank", result->verified_error);
+        add_verified(result, target, out);
     else
         dt_text_add(out, "\nverified    no: the worker gave nothing to compare\n");
     dt_device_report_text(result, out);

@@ -630,6 +630,24 @@ static void add_image(const struct dt_session *session, struct dt_text *out)
     dt_text_fini(&image);
 }
 
+/* What verification of the best plan cannot tell, and how its whole image differs. */
+static void add_verification(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_result *best = dt_session_best(session);
+    struct dt_text blind = {0}, image = {0};
+    dt_target_blind(session->target, &blind);
+    for (int i = 0; best != NULL && image.size == 0 && i < session->count; i++)
+        if (dt_point_equal(session->target->space, &session->trials[i].point, &best->point))
+            dt_report_image_error(&session->trials[i], &image);
+    if (blind.size > 0)
+        dt_text_add(out, "note: %s\n", dt_text_at(&blind));
+    if (image.size > 0)
+        dt_text_add(out, "Output of the best plan: right in its first steps%s\n",
+                    dt_text_at(&image));
+    dt_text_fini(&blind);
+    dt_text_fini(&image);
+}
+
 /* All but the look-up, whose command is one line to be pasted. */
 static void add_report(const struct dt_session *session, struct dt_text *out)
 {
@@ -647,6 +665,7 @@ static void add_report(const struct dt_session *session, struct dt_text *out)
     add_lowered_clocks(session, out);
     add_ties(session, out);
     add_image(session, out);
+    add_verification(session, out);
     add_noise(session, out);
     add_throttled(session, out);
     for (int i = 0; i < session->rig.reference_count; i++)

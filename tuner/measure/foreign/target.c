@@ -112,6 +112,9 @@ static dt_status read_precision(const struct dt_wanted *wanted, const json_t *he
     if (dt_json_has(hello, "tolerance") && !(most > 0 && most <= 1))
         return dt_fail(DT_EUSAGE,
                        "the worker's hello: 'tolerance' is not a number above 0 and up to 1");
+    target->least_fault = json_number_value(json_object_get(hello, "least_fault"));
+    if (dt_json_has(hello, "least_fault") && !(target->least_fault > 0))
+        return dt_fail(DT_EUSAGE, "the worker's hello: 'least_fault' is not a number above 0");
     bool single = strcmp(dtype, "float32") == 0;
     if (!(most > 0))
         most = dt_dtype_tolerance(single ? DT_FLOAT32 : DT_BFLOAT16);

@@ -75,6 +75,8 @@ json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *ta
         .cold_ns = dt_ns_of(result->cold_seconds),
         .peak_bytes = result->peak_bytes,
         .verified_error = result->verified_error,
+        .image_error = result->image_error,
+        .repeat_error = result->repeat_error,
         .others = result->others,
         .gpus = result->gpus,
         .slowdown = result->slowdown > 0 ? result->slowdown : NAN,
@@ -118,6 +120,8 @@ static dt_status read_facts(const struct dt_measurement *measurement, const char
     result->cold_seconds = seconds_of(measurement->cold_ns);
     result->cost_seconds = seconds_of(measurement->cost_ns);
     result->verified_error = measurement->verified_error;
+    result->image_error = measurement->image_error;
+    result->repeat_error = measurement->repeat_error;
     result->peak_bytes = measurement->peak_bytes;
     result->others = measurement->others;
     result->gpus = measurement->gpus;

@@ -21,10 +21,10 @@ static json_t *image_json(const struct dt_image_work *image)
 
 json_t *dt_raw_target(const struct dt_target *target)
 {
-    bool breaks = target->broken[0] != '\0';
+    bool breaks = target->broken[0] != '\0', told = target->least_fault > 0;
     return json_pack(
         "{s:s, s:s, s:s, s:b, s:i, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:o*, s:s*, s:s, s:s*, "
-        "s:o*}",
+        "s:o*, s:o*}",
         "title", target->identity.title, "unit", target->hardware.unit, "objective",
         target->objective->name, "foreign", target->foreign, "cores", target->hardware.cores,
         "sampler_steps", target->image.sampler_steps, "image_flops", target->image.flops,
@@ -34,7 +34,9 @@ json_t *dt_raw_target(const struct dt_target *target)
         dt_point_json(target->space, &target->fallback), "baseline",
         dt_point_json(target->space, &target->baseline), "image", image_json(&target->image),
         "step", target->image.step, "reference", dt_target_reference(target), "broken",
-        breaks ? target->broken : NULL, "tolerance", breaks ? json_real(target->tolerance) : NULL);
+        breaks ? target->broken : NULL, "tolerance",
+        breaks || told ? json_real(target->tolerance) : NULL, "least_fault",
+        told ? json_real(target->least_fault) : NULL);
 }
 
 static dt_status read_number(const json_t *record, const char *what, const char *key, int most,
@@ -90,6 +92,7 @@ static void read_broken(const json_t *record, struct dt_target *target)
     snprintf(target->broken, sizeof target->broken, "%s", dt_json_text_at(record, "broken"));
     dt_text_clean(target->broken);
     target->tolerance = json_number_value(json_object_get(record, "tolerance"));
+    target->least_fault = json_number_value(json_object_get(record, "least_fault"));
 }
 
 static dt_status fill(const json_t *record, const char *what, struct dt_target *target)

@@ -33,6 +33,10 @@ class Worker(worker.Worker):
         job.pop("text_tokens", None)  # a request has a prompt, and the engine makes its tokens
         return job, card
 
+    def guided(self):
+        """A step has two passes, one guided and one not."""
+        return self.card["guidance"] == "cfg" and self.job["guidance"] > 1
+
     def hello(self, asked, devices):
         message = super().hello(asked, devices)
         small = [path.stem for path in cards.paths() if path.parent.name == "tiny"]
@@ -46,7 +50,7 @@ class Worker(worker.Worker):
     def axes(self, card, devices):
         devices = max(degree for degree in worker.DEGREES if degree <= max(devices, 1))
         listed = next((row["degrees"] for row in card.get("engines", []) if row["engine"] == self.engine), list(self.degrees))
-        guided = card["guidance"] == "cfg" and self.job["guidance"] > 1
+        guided = self.guided()
         own, values = self.own(devices, guided), [degree for degree in worker.DEGREES if degree <= devices]
         axes = [dict(name="ranks", role="ranks", values=values, default=math.prod(own.values()), doc="processes, one a device")]
         for name, doc in self.degrees.items():

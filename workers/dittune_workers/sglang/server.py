@@ -6,8 +6,10 @@ import pathlib
 
 from dittune_workers import machine
 from dittune_workers.hosts import free_port
+from dittune_workers.link import check_kept
 
 PRECISION = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
+KEPT = "num_gpus", "tp_size", "ulysses_degree", "ring_degree", "cfg_parallel_degree", "kv_gather_degree", "attention_backend"
 
 
 class Server:
@@ -29,10 +31,10 @@ class Server:
             words.update(kv_gather_degree=degree("kv_gather"), ulysses_degree=None, ring_degree=None)
         if values.get("attention", "auto") != "auto":
             words["attention_backend"] = values["attention"]
-        self.generator, self.job, self.gpu, self.bytes = DiffGenerator.from_pretrained(**words), job, worker.gpu, 0
+        self.generator, self.gpu, self.bytes = DiffGenerator.from_pretrained(**words), worker.gpu, 0
+        check_kept("SGLang", {name: words[name] for name in KEPT if words.get(name) is not None}, vars(self.generator.server_args))
 
-    def serve(self, prompt, seed, keep):
-        job = self.job
+    def serve(self, job, prompt, seed, keep):
         made = self.generator.generate(dict(
             prompt=prompt, width=job["width"], height=job["height"], num_frames=job["frames"], num_inference_steps=job["steps"],
             guidance_scale=job["guidance"], seed=seed, save_output=False, return_trajectory_latents=keep))

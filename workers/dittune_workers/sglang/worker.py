@@ -36,9 +36,9 @@ class Sglang(worker.Worker):
         rest = devices // halves
         return dict(cfg=halves, **({"kv_gather": 2} if rest == 2 else {"ulysses": rest}))
 
-    @staticmethod
-    def backends():
-        return ["auto", "fa", "torch_sdpa"], "auto", "torch_sdpa"
+    def backends(self):
+        """In float32 SGLang takes torch_sdpa for fa, with no more than a line in its log."""
+        return ["auto", *(["fa"] if self.job["dtype"] != "float32" else []), "torch_sdpa"], "auto", "torch_sdpa"
 
     def axes(self, card, devices):
         # On cores its attention returns no log-sum-exp, so SGLang refuses ring.
@@ -49,6 +49,8 @@ class Sglang(worker.Worker):
             ("heads % (tensor * ulysses) == 0", "tensor x ulysses must divide the heads")]
         if self.gpu:
             rows += [("kv_gather == 1 || ulysses * ring == 1", "keys and values are gathered, or sequences split by ulysses and ring, not both"),
+                     ("ring == 1", "ring needs the log-sum-exp, which torch_sdpa does not return, and fa takes no float32")
+                     if self.job["dtype"] == "float32" else
                      ("ring == 1 || attention != 'torch_sdpa'", "ring needs the log-sum-exp, which torch_sdpa does not return")]
         else:
             rows += [("kv_gather == 1 || ulysses == 1", "keys and values are gathered, or heads split by ulysses, not both"),

@@ -36,14 +36,13 @@ class Server:
             os.environ["OMP_NUM_THREADS"] = str(max(1, machine.cores() // values["ranks"]))
         from vllm_omni.entrypoints.omni import Omni
         self.omni = Omni(**start_words(worker.job, values))
-        self.job, self.gpu, self.bytes = worker.job, worker.gpu, 0
-        self.guided = worker.card["guidance"] == "cfg" and worker.job["guidance"] > 1
+        self.gpu, self.bytes, self.guided = worker.gpu, 0, worker.guided()
 
-    def serve(self, prompt, seed, keep):
+    def serve(self, job, prompt, seed, keep):
         import numpy
         import torch
         from vllm_omni.inputs.data import OmniDiffusionSamplingParams
-        asked, words = request_words(self.job, self.guided, prompt, seed)
+        asked, words = request_words(job, self.guided, prompt, seed)
         made, = self.omni.generate(asked, OmniDiffusionSamplingParams(**words), use_tqdm=False)
         if made.error is not None or not made.images:
             raise RuntimeError(f"vLLM-Omni answered the request with {made.error or 'no image'}")

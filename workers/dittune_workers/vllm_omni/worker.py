@@ -34,9 +34,9 @@ class VllmOmni(worker.Worker):
         del devices, guided
         return {}
 
-    @staticmethod
-    def backends():
-        return ["auto", "FLASH_ATTN", "TORCH_SDPA", "CUDNN_ATTN"], "auto", "CUDNN_ATTN"
+    def backends(self):
+        half = ["FLASH_ATTN", "CUDNN_ATTN"] if self.job["dtype"] != "float32" else []  # flash and cuDNN take half precision only
+        return ["auto", "TORCH_SDPA", *half], "auto", "CUDNN_ATTN"
 
     def axes(self, card, devices):
         axes = super().axes(card, devices)
@@ -53,7 +53,7 @@ class VllmOmni(worker.Worker):
             ("uneven == 'off' || ring == 1", "uneven=advanced_uaa is not for a ring"), ("heads % tensor == 0", "tensor must divide the heads")]
             if uneven else [("heads % (tensor * ulysses) == 0", "tensor x ulysses must divide the heads")]) + [
             ("kv_gather == 1 || ulysses * ring == 1", "keys and values are gathered, or sequences split by ulysses and ring, not both")]
-        if self.gpu:
+        if self.gpu and "CUDNN_ATTN" in self.backends()[0]:
             rows.append(("ring == 1 || attention != 'CUDNN_ATTN'", "ring has kernels for FLASH_ATTN and TORCH_SDPA only"))
         return rows
 

@@ -6,6 +6,7 @@ import os
 import types
 
 from dittune_workers import cards
+from dittune_workers.link import check_kept
 from dittune_workers.network import rank
 from dittune_workers.xdit import cores
 
@@ -71,6 +72,7 @@ class Plan(rank.Plan):
         # The factor is read for FLUX only, whose pipeline counts tokens as its latent pixels.
         pipeline = types.SimpleNamespace(transformer=network.model, vae_scale_factor=cards.side(network.card))
         self.state = runtime_state.DiTRuntimeState(pipeline, config)
+        check_kept("xDiT", dict(attention=attention), dict(attention=self.state.attention_backend.name.lower()))
         if isinstance(network.model, FluxTransformer2DModel):  # as the runner's FLUX does, the others not
             self.state.set_input_parameters(batch_size=network.job["batch"], num_inference_steps=network.job["steps"],
                                             max_condition_sequence_length=cards.lengths(network.card, network.job.get("text_tokens"))[-1])

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+# ctest: full
+"""Each extra of workers/pyproject.toml in an empty environment: it has what its worker imports, and where this machine can run the engine,
+a folder that diffusers has saved of each class is loaded. Needs the Python registry, and minutes and gigabytes an extra."""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / "lib"), str(pathlib.Path(__file__).parent)]
+from dittune_test import BUILD, SOURCE, Dittune, skip
+from lib_real import Worker
+
+EXTRAS = {"diffusers": "diffusers", "xdit": "xdit", "sglang": "sglang", "vllm-omni": "vllm_omni"}  # extra -> its worker's package
+CLASSES = "tiny-flux", "tiny-wan", "tiny-qwen-image"
+MOST = 1500  # seconds of an install
+MAKE = """
+import sys
+from dittune_workers import cards
+from dittune_workers.request import folder
+print(folder.make(cards.find(sys.argv[1])))
+"""
+PACKAGES = """
+import importlib.util, sys
+from dittune_workers.{package} import worker
+kind = next(value for value in vars(worker).values() if getattr(value, "module", "") == worker.__name__)
+print([name for name in kind.packages if importlib.util.find_spec(name) is None])
+"""
+t = Dittune(clock="real")
+DISK = tempfile.TemporaryDirectory(prefix="installs-", dir=BUILD)  # gigabytes: not in memory, where the test's folder may lie
+ROOM = pathlib.Path(DISK.name)
+
+
+def installed(extra):
+    """The Python of a new environment with the extra; None: the registry has not given it."""
+    folder, source = ROOM / extra, ROOM / "source"
+    if not source.exists():  # a build writes into its source
+        shutil.copytree(SOURCE / "workers", source, symlinks=False)
+    python = folder / "bin/python"
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    try:
+        done = subprocess.run([python, "-m", "pip", "install", "-q", "--no-cache-dir", f"{source}[{extra}]"], check=False, capture_output=True, text=True, timeout=MOST)
+    except subprocess.TimeoutExpired:
+        done = None
+    if done is not None and done.returncode == 0:
+        return python
+    print(f"skipped: {extra}: {(done.stderr.strip().splitlines() or ['?'])[-1][:300] if done else f'not installed within {MOST} s'}", flush=True)
+    return None
+
+
+def loads(python, extra, name):
+    """The worker of the environment loads a saved folder of the class, and computes two steps with it."""
+    made = subprocess.run([python, "-c", MAKE, name], check=False, capture_output=True, text=True, env=t.environment)
+    t.check(f"{extra}: diffusers saves a folder of {name}", made.returncode == 0, made.stderr[-800:])
+    worker = Worker(t, [python.parent / f"dittune-worker-{extra}"], made.stdout.strip(), devices=1, job=dict(width=64, height=64))
+    answer = worker.prepare(ranks=1) if worker.ready["op"] == "ready" else worker.ready
+    t.check(f"{extra}: it is loaded: {answer.get('say')}", answer["op"] == "prepared" and worker.hello["job"]["weights"] == "loaded", answer)
+    worker.end()
+
+
+tried = 0
+for extra, package in EXTRAS.items():
+    python = installed(extra)
+    if python is not None:
+        tried += 1
+        done = subprocess.run([python, "-c", PACKAGES.format(package=package)], check=False, capture_output=True, text=True)
+        t.check(f"{extra}: nothing that its worker names is missing", done.stdout.strip() == "[]", done.stdout + done.stderr[-800:])
+        cards = subprocess.run([python, "-c", "from dittune_workers import cards; print(len(cards.names()))"], check=False, capture_output=True, text=True)
+        t.check(f"{extra}: the package has its cards", int(cards.stdout or 0) > 3, cards.stderr[-800:])
+        if extra in ("diffusers", "xdit"):  # the others need GPUs, or kernels that no registry has
+            for name in CLASSES:
+                loads(python, extra, name)
+    shutil.rmtree(ROOM / extra, ignore_errors=True)
+DISK.cleanup()
+if not tried:
+    skip("the Python registry has given none of the extras")
+t.finish()
