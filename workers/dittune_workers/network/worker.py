@@ -126,7 +126,8 @@ class Worker:
                     workload=f"{card['name']}, {job['width']}x{job['height']}{frames}, {job['weights']} weights{self.note}",
                     parameters=self.parameters, constants=self.constants,
                     rules=[{"if": rule, "say": say} for rule, say in self.rules],
-                    obeys=self.obeys, job=job, dtype=job["dtype"], tolerance=self.tolerances[job["dtype"]], least_fault=LEAST_FAULT, reference="same")
+                    obeys=[name for name in self.obeys if name in job or name != "text_tokens"], job=job, dtype=job["dtype"],
+                    tolerance=self.tolerances[job["dtype"]], least_fault=LEAST_FAULT, reference="same")
 
     def open(self, card):
         network, _ = self.parts()
