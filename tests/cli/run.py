@@ -95,9 +95,13 @@ def check_faults(t):
 
 
 def tune(t, fault):
-    """The budget ends after so many looks at the clock, however long steps take here."""
-    return t.tool("--budget", "60s", "--devices", 2, "--model", SMALL, "--json",
-                  env={"DITTUNE_FAULT": fault, "DITTUNE_CLOCK_LOOK": "100000000"})
+    """The budget ends after so many looks at the clock, however long steps take here. On a busy machine, where a step may take more
+    looks than there are, again with looks that take less of it."""
+    for look in "100000000", "20000000", "2000000":
+        done = t.tool("--budget", "60s", "--devices", 2, "--model", SMALL, "--json", env={"DITTUNE_FAULT": fault, "DITTUNE_CLOCK_LOOK": look})
+        if done.code in (0, 6):
+            break
+    return done
 
 
 test = Dittune()
