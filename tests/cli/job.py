@@ -107,17 +107,17 @@ def keyed(t):
     """The job as the worker understood it is the key, for tune, lookup and check."""
     told = {"weights": "random", "steps": 28, "model": "org/net", "guidance": 3.5, "width": 64, "height": 32}
     scenario(t, obeys=["steps"], job=told)
-    done = t.tune("--budget", "20s", "--json", "--steps", "28", "--db", "jobs")
-    found = t.tool("lookup", "--worker", t.worker, "--json", "--db", "jobs", "--steps", "28")
-    t.check("the printed look-up line has its options", " --steps 28 --devices" in t.tune("--budget", "20s", "--steps", "28", "--db", "jobs").out)
+    done = t.tune("--budget", "20s", "--json", "--steps", "28", "--db", t.path / "jobs")
+    found = t.tool("lookup", "--worker", t.worker, "--json", "--db", t.path / "jobs", "--steps", "28")
+    t.check("the printed look-up line has its options", " --steps 28 --devices" in t.tune("--budget", "20s", "--steps", "28", "--db", t.path / "jobs").out)
     t.check("the entry has the job", done.code == 0 and found.code == 0 and found.json["tier"] == "exact"
             and found.json["entry"]["key"]["job"] == told, found)
     scenario(t, obeys=["steps"], job=told)
-    done = t.tool("check", "--worker", t.worker, "--db", "jobs", "--budget", "60s", "--json")
+    done = t.tool("check", "--worker", t.worker, "--db", t.path / "jobs", "--budget", "60s", "--json")
     t.check("check starts the worker with the entry's job", done.json["entries"][0]["verdict"] not in ("not checked", "unsupported") and requests(t, "hello")
             and all(h["job"] == {k: v for k, v in told.items() if k != "weights"} for h in requests(t, "hello")), done)
     scenario(t, obeys=["steps"], job={**told, "steps": 4})
-    done = t.tool("lookup", "--worker", t.worker, "--json", "--db", "jobs", "--steps", "4")
+    done = t.tool("lookup", "--worker", t.worker, "--json", "--db", t.path / "jobs", "--steps", "4")
     t.exits("another job is another entry", done, 10)
     for bad in ([1], {"a": []}, {"a": "x" * 4001}, {str(i): 1 for i in range(17)}):
         scenario(t, job=bad)
