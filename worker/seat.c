@@ -19,7 +19,7 @@ static const struct launcher {
      "OMPI_COMM_WORLD_LOCAL_RANK"},
     {"PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID"},
     {"DITTUNE_PLACED_SIZE", "PMIX_RANK", "DITTUNE_PLACED_HOST",
-     "SLURM_LOCALID"}, /* srun, for tuner/runner/launch_hosts.c */
+     "SLURM_LOCALID"}, /* srun, for tuner/runner/launch.c */
 };
 
 static dt_status number(const char *name, int low, int high, int *value)

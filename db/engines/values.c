@@ -54,10 +54,12 @@ static void put_texts(const struct dt_engine *engine, struct dt_values *values, 
         json_string_value(json_object_get(json_object_get(key, "job"), "text_tokens"));
     struct dt_lengths asked = {.count = 0};
     put(engine, values, "joint_text_tokens", 0);
-    if (!card->joint ||
-        (text != NULL && dt_lengths_parse("the key's text_tokens", text, &asked) != DT_OK) ||
-        dt_card_lengths(card, &asked, &values->texts) != DT_OK)
+    if (!card->joint)
         return;
+    if ((text != NULL && dt_lengths_parse("the key's text_tokens", text, &asked) != DT_OK) ||
+        dt_card_lengths(card, &asked, &values->texts) != DT_OK)
+        values->texts =
+            (struct dt_lengths){.count = 1, .at = {1}}; /* a damaged key: divided by no plan */
     put(engine, values, "joint_text_tokens", values->texts.at[values->texts.count - 1]);
 }
 

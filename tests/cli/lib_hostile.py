@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A worker whose $FIELD has $TEXT: FIELD is a message and a path into it, `hello/parameters/1/doc`; `+` adds a name to an object; several
-are parted by a blank. Its times are planted: no process beside it, no work."""
+are parted by a blank. Each that was sent is a line of the file $SENT. Its times are planted: no process beside it, no work."""
 import os
 import pathlib
 import sys
@@ -63,8 +63,9 @@ class Worker(minimal.Worker):
         if message["op"] == "samples":
             message.update(SAMPLES, phases={**PHASES, "steps": len(message["ns"]), "step_ns": [sum(row[0] for row in message["ns"])]})
         for op, *path in self.hostile:
-            if op == message["op"]:
-                plant(message, path, self.text)
+            if op == message["op"] and plant(message, path, self.text):
+                with open(os.environ["SENT"], "a", encoding="ascii") as sent:
+                    sent.write("/".join((op, *path)) + "\n")
         super().say(**message)
 
     def prepare(self, request):

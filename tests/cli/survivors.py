@@ -15,6 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import FULL, THIN, SOURCE, Dittune
 
 TIMES = 8 if FULL else 1
+dice = random.Random(8)
 PATIENCE = 60
 MS = 1_000_000
 t = Dittune(clock="real")
@@ -97,7 +98,7 @@ def dies(shape, death, die):
     t.scenario(ns=[MS] * 4000, sleep=0.002 if death == "no memory" else 0.2)  # allocates soon
     process = t.start("tune", *SHAPES[shape], "--budget", "10m", "--no-wait")
     t.until(lambda: process.poll() is not None or "trial 1" in t.read("err"))
-    time.sleep(random.uniform(0, 2) if FULL else 0)
+    time.sleep(dice.uniform(0, 2) if FULL else 0)
     die(process)
     process.wait(PATIENCE)
     began = time.monotonic()
@@ -109,6 +110,8 @@ t.scenario(ns=[2 * MS, MS])
 stored = t.tool("tune", *SHAPES["a worker"], "--budget", "30s", "--search", "exhaustive", clock="virtual")
 found = t.tool("lookup", *SHAPES["a worker"], "--json").json["plan"]
 t.check("an entry is stored before anything dies", stored.code == 0 and found, stored)
+
+
 def shapes_of(death):
     """All in the full dose; else all die by SIGKILL (in the thin dose every second one), and the last one in each way."""
     if FULL or death == "KILL":

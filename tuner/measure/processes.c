@@ -29,6 +29,7 @@ static void describe(const struct dt_result parts[], int n, struct dt_result *wh
     double cold[DT_PROCESSES_MOST];
     whole->verified_error = parts[0].verified_error;
     whole->image_error = parts[0].image_error;
+    whole->repeat_error = parts[0].repeat_error;
     whole->samples.steady = true;
     for (int i = 0; i < n; i++) {
         const struct dt_result *part = &parts[i];
@@ -39,7 +40,8 @@ static void describe(const struct dt_result parts[], int n, struct dt_result *wh
             whole->verified_error = part->verified_error;
         if (!(part->image_error <= whole->image_error))
             whole->image_error = part->image_error;
-        whole->repeat_error = part->repeat_error;
+        if (!(part->repeat_error <= whole->repeat_error))
+            whole->repeat_error = part->repeat_error;
         whole->report.flop_peak = fmax(whole->report.flop_peak, part->report.flop_peak);
         whole->report.copy_peak = fmax(whole->report.copy_peak, part->report.copy_peak);
         whole->cost_seconds += part->cost_seconds;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* session - finding the best plan of one target within a deadline
  *
- *     reference -> default, baseline (on GPUs the other way round), --against -> search (explore.h)
+ *     reference -> default, baseline (on GPUs the other way round), --against -> search (explore.c)
  *               -> shoot-out of the top three -> final comparison, with trials between its sets
  *               -> trials in the time that it did not need; one that looks faster is compared in the same way
  *
@@ -73,7 +73,7 @@ struct dt_session_search {
     char name[160], why[240];
     char note[240];                  /* the strategy's final note; "": none */
     bool stopped;                    /* it ended before the time for trials */
-    bool planned;                    /* its starts were noted (explore.h) */
+    bool planned;                    /* its starts were noted (explore.c) */
     struct dt_chance chance;         /* of a further gain */
     struct dt_point known[DT_KNOWN]; /* best plans of other sessions */
     int known_count;
@@ -179,7 +179,7 @@ void dt_session_undo(struct dt_session *session, const struct dt_point *point);
 /* Appends a trial, which the session then owns. */
 dt_status dt_session_keep(struct dt_session *session, const struct dt_result *result) DT_MUST_CHECK;
 
-/* The point's trial; NULL: it was not tried. Of several attempts (trials.h) the last one not interrupted. */
+/* The point's trial; NULL: it was not tried. Of several attempts (trials.c) the last one not interrupted. */
 const struct dt_result *dt_session_trial(const struct dt_session *session,
                                          const struct dt_point *point);
 /* Trial i is the one that counts for its point, not an earlier attempt. */

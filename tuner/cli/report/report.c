@@ -636,9 +636,9 @@ static void add_verification(const struct dt_session *session, struct dt_text *o
     const struct dt_result *best = dt_session_best(session);
     struct dt_text blind = {0}, image = {0};
     dt_target_blind(session->target, &blind);
-    for (int i = 0; best != NULL && image.size == 0 && i < session->count; i++)
-        if (dt_point_equal(session->target->space, &session->trials[i].point, &best->point))
-            dt_report_image_error(&session->trials[i], &image);
+    const struct dt_result *trial = best != NULL ? dt_session_trial(session, &best->point) : NULL;
+    if (trial != NULL)
+        dt_report_image_error(trial, &image);
     if (blind.size > 0)
         dt_text_add(out, "note: %s\n", dt_text_at(&blind));
     if (image.size > 0)

@@ -70,7 +70,8 @@ class Network:
 
 class Plan:
     """A plan made resident on this rank: `model` is called for a pass; gather() gives the outputs of both halves of
-    guidance when cfg splits them. Steps take two sets of inputs in turn, or as many as the job has lengths of text."""
+    guidance when cfg splits them. Steps take two sets of inputs in turn; where the job has several lengths of text, one of each
+    length, and what is measured is the mean of a step of each."""
 
     def __init__(self, network, values, seed):
         self.network, self.values, self.model = network, values, network.model
@@ -120,7 +121,13 @@ class Plan:
             self.summed[which] = self.halves
 
     def measure(self):
-        """One step behind a barrier: (nanoseconds by the host, by the device or None)."""
+        """(nanoseconds by the host, by the device or None) of a step, the mean over the lengths of text; the first, cold one of one length."""
+        lengths = len(self.sets) if self.several and self.turn > 0 else 1
+        host, device = zip(*(self.measure_one() for _ in range(lengths)))
+        return sum(host) // lengths, None if None in device else sum(device) // lengths
+
+    def measure_one(self):
+        """One step behind a barrier."""
         if not self.network.gpu:
             if torch.get_num_threads() != self.values["threads"]:
                 torch.set_num_threads(self.values["threads"])

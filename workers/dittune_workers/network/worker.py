@@ -34,7 +34,7 @@ DEGREES = [1, 2, 3, 4, 6, 8, 12, 16]
 # rank's output times 1.001 (tests/workers/lib_planted.py). A tolerance that tells the two is three times the largest error of right plans
 # at least (bench/rounding.py) and a third of that fault at most. In half precision there is none, which dittune then says.
 TOLERANCES = {"float32": 1e-5, "bfloat16": 2e-2, "float16": 2e-3}
-LEAST_FAULT = 1e-3
+LEAST_FAULT = 1e-3  # of networks of diffusers
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
@@ -68,6 +68,7 @@ class Worker:
     """What an engine of diffusers' transformers answers to hello, and how its ranks begin."""
     common = {"--image": "measure text encoder and VAE once, for the time of a whole image: the model must be a folder or in the hub's cache"}
     obeys, switches, tolerances, mode = OBEYS, {}, TOLERANCES, "eager"
+    least_fault = LEAST_FAULT  # None: not measured for this engine
     note = ""  # what the user should know of this engine here, at the end of `workload`
 
     def __init__(self, options):
@@ -127,7 +128,7 @@ class Worker:
                     parameters=self.parameters, constants=self.constants,
                     rules=[{"if": rule, "say": say} for rule, say in self.rules],
                     obeys=[name for name in self.obeys if name in job or name != "text_tokens"], job=job, dtype=job["dtype"],
-                    tolerance=self.tolerances[job["dtype"]], least_fault=LEAST_FAULT, reference="same")
+                    tolerance=self.tolerances[job["dtype"]], **(dict(least_fault=self.least_fault) if self.least_fault else {}), reference="same")
 
     def open(self, card):
         network, _ = self.parts()

@@ -20,6 +20,7 @@ class Worker(worker.Worker):
     """What a program of requests answers to hello, and how its drivers begin."""
     fork, comm, common = False, "self", {}
     verifies_runs = False  # a step is a whole request
+    least_fault = None
     pads_alone = False
     obeys = [name for name in worker.OBEYS if name not in ("batch", "text_tokens")]
 
