@@ -43,7 +43,8 @@ static const char *choose(struct automatic *search)
     if (!dt_space_listed(space))
         dt_text_add(&why, "the plans are too many to list");
     else
-        dt_text_add(&why, "%lld plans", (long long)dt_space_count(space));
+        dt_text_add(&why, "%lld plan%s", (long long)dt_space_count(space),
+                    dt_space_count(space) == 1 ? "" : "s");
     if (room > 0)
         dt_text_add(&why, ", room for about %.0f trial%s", room, room < 1.5 ? "" : "s");
     else

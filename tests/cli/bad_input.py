@@ -147,6 +147,7 @@ SPACES = [
          files=space_file(parameters=A_AND_B, rules=["a <= c"])),
     Case("space-typo", "space --space space.json", 2, "the space space.json: unknown field 'rule', did you mean 'rules'?",
          files=space_file(parameters=A_AND_B, rule=["a > 1"])),
+    Case("max-without-command", "--objective max:foo --dry-run", 2, "--objective max:foo has no effect: a metric belongs to --command"),
     Case("space-valid", "space --space space.json --json", 2,
          "the space space.json: 'valid' is 2, but the rules allow 1 plan",
          files=space_file(parameters=A_AND_B, rules=["a < b"], valid=2)),

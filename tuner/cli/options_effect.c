@@ -163,6 +163,11 @@ dt_status dt_options_effect(const struct dt_command *command, const struct dt_op
     if (dt_option_given(options, "objective") && !max && !dt_has_word("tune lookup", command->name))
         return dt_fail(DT_EUSAGE, "--objective %s has no effect on '%s': only max:METRIC has",
                        options->job.objective, command->name);
+    if (max && dt_has_word("tune run lookup", command->name) &&
+        !dt_option_given(options, "command") && !dt_option_given(options, "server") &&
+        !dt_option_given(options, "worker"))
+        return dt_fail(DT_EUSAGE, "--objective %s has no effect: a metric belongs to --command",
+                       options->job.objective);
     if (max && options->job.max_latency_ns > 0)
         return dt_fail(DT_EUSAGE, "--max-latency has no effect beside --objective %s: give --limit",
                        options->job.objective);

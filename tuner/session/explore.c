@@ -184,8 +184,9 @@ static void note_search(struct dt_session *session, const struct room *room)
         dt_text_add(&text, "; a decided answer takes about ");
         dt_figure_span(seconds, &text);
         if (every)
-            dt_text_add(&text, " for %lld plans",
-                        (long long)dt_space_count(session->target->space));
+            dt_text_add(&text, " for %lld plan%s",
+                        (long long)dt_space_count(session->target->space),
+                        dt_space_count(session->target->space) == 1 ? "" : "s");
     }
     dt_session_note(session, "%s", dt_text_at(&text));
     dt_text_fini(&text);

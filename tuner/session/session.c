@@ -71,31 +71,31 @@ static dt_status doubt_status(const struct dt_session *session)
 static dt_status verdict_status(struct dt_session *session)
 {
     const struct dt_result *failed = NULL, *limited = NULL;
-    int broken = 0;
+    int broken = 0, all_failed, tried = dt_session_tried_count(session, &all_failed);
     bool any = false;
     for (int i = 0; i < session->count; i++) {
         const struct dt_result *trial = &session->trials[i];
         any = any || trial->outcome == DT_TRIAL_OK || trial->outcome == DT_TRIAL_SLOW;
-        broken += trial->outcome == DT_TRIAL_LIMIT;
+        broken += trial->outcome == DT_TRIAL_LIMIT && dt_session_counts(session, i);
         if (limited == NULL && trial->outcome == DT_TRIAL_LIMIT)
             limited = trial;
         if (failed == NULL && trial->outcome != DT_TRIAL_INTERRUPTED)
             failed = trial;
     }
-    if (session->limit_broken && broken > 0 && broken < session->count && !any)
+    if (session->limit_broken && broken > 0 && broken < tried && !any)
         return dt_fail(DT_EINFEASIBLE,
                        "%d of the %d plans tried break a --limit, and the others failed; the "
                        "first: %s",
-                       broken, session->count, limited->cause);
+                       broken, tried, limited->cause);
     if (session->limit_broken && limited != NULL)
         return dt_fail(DT_EINFEASIBLE,
-                       "none of the %d plans tried keeps each --limit; the first: %s",
-                       session->count, limited->cause);
+                       "none of the %d plan%s tried keeps each --limit; the first: %s", tried,
+                       tried == 1 ? "" : "s", limited->cause);
     if (!any)
         return time_status(session, failed, any);
     if (session->limit_broken)
-        return dt_fail(DT_EINFEASIBLE, "none of the %d plans tried keeps --max-latency, %s",
-                       session->count,
+        return dt_fail(DT_EINFEASIBLE, "none of the %d plan%s tried keeps --max-latency, %s", tried,
+                       tried == 1 ? "" : "s",
                        dt_figure_of((double)session->job->max_latency_ns * 1e-9).text);
     DT_TRY(doubt_status(session));
     return dt_session_provisional(session) ? time_status(session, failed, any) : DT_OK;

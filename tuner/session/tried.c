@@ -146,8 +146,8 @@ void dt_session_skipped(const struct dt_session *session, struct dt_text *out)
     const struct dt_result *top[DT_CANDIDATES];
     int failed, tried = dt_session_tried_count(session, &failed);
     int64_t plans = session->target->plans;
-    if (session->count == 0)
-        return;
+    if (session->count == 0 || (session->search.stopped && failed == tried))
+        return; /* no time would have helped */
     if (!session->search.stopped && plans > tried)
         dt_text_add(out, "%lld of %lld plans", (long long)(plans - tried), (long long)plans);
     else if (!session->search.stopped && plans < 0)

@@ -323,7 +323,8 @@ static void add_matters(const struct page_view *view, struct dt_text *out)
     struct page_effect effects[DT_AXES_MAX];
     int n = dt_page_effects(view, effects), low = 0, high = 0;
     if (n == 0 || effects[0].share <= 0 || view->measured < DT_IMPORTANCE_LEAST) {
-        dt_text_add(out, "%d measured plans are too few to tell.", view->measured);
+        dt_text_add(out, "%d measured plan%s too few to tell.", view->measured,
+                    view->measured == 1 ? " is" : "s are");
         return;
     }
     const struct page_effect *first = &effects[0];

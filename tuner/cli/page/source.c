@@ -85,7 +85,10 @@ static dt_status find_unstored(const char *directory, const char *word, struct d
     if (path->size > 0)
         return DT_OK;
     return word == NULL
-               ? dt_fail(DT_EUSAGE, "no session in %s: run dittune first", directory)
+               ? dt_fail(DT_EUSAGE,
+                         "no session in %s has a plan: run dittune first, or name "
+                         "one of %s/runs that ended without",
+                         directory, directory)
                : dt_fail(DT_EUSAGE,
                          "'%s' is no journal, and no entry of %s has it in its id, title or key: "
                          "`dittune db show` lists them",

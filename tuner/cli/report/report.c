@@ -246,8 +246,10 @@ static void add_table(const struct dt_session *session, struct dt_text *out)
                             *best = session->finals.best >= 0
                                         ? &session->finals.entrants[session->finals.best]
                                         : NULL;
+    const struct dt_result *shown = dt_session_best(session);
+    bool stored = shown == NULL || shown->outcome != DT_TRIAL_LIMIT;
     const struct dt_table_row rows[] = {
-        {dt_words_role(session->verdict), dt_session_best(session), judged(session, best)},
+        {stored ? dt_words_role(session->verdict) : "tried", shown, judged(session, best)},
         known_row(session, DT_ENTRANT_DEFAULT),
         baseline_row(session),
         known_row(session, DT_ENTRANT_AGAINST),
@@ -330,8 +332,10 @@ static void add_provisional(const struct dt_session *session, struct dt_text *ou
                            *fastest = not_compared(session);
     bool default_runs = known == NULL || known->samples.n > 0;
     dt_text_add(out, "How sure: not yet. ");
-    if (dt_session_best(session) == NULL) {
-        dt_text_add(out, "No plan was measured.");
+    const struct dt_result *best = dt_session_best(session);
+    if (best == NULL || best->outcome == DT_TRIAL_LIMIT) {
+        dt_text_add(out, best == NULL ? "No plan was measured."
+                                      : "No plan keeps each limit, so none is stored.");
         return;
     }
     struct dt_text doubt = {0};

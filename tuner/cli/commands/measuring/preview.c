@@ -139,7 +139,8 @@ static void preview_text(const struct dt_session *session, const struct dt_previ
     dt_text_add(out, " at the latest");
     double every = (double)target->plans * preview->trial_seconds;
     if (target->plans >= 0 && every < preview->trials_until) {
-        dt_text_add(out, " (all %lld plans: ", (long long)target->plans);
+        dt_text_add(out, " (all %lld plan%s: ", (long long)target->plans,
+                    target->plans == 1 ? "" : "s");
         dt_figure_span(every, out);
         dt_text_add(out, ")");
     }
