@@ -9,10 +9,12 @@
 #include "base/proc.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SIZE = 1 << 20 };
@@ -80,8 +82,42 @@ static void check_storage(void **state)
     unlink(path);
 }
 
+/* A child that computes, and one that sleeps: what the kernel's processor clocks have of them is there. */
+static void check_time(void **state)
+{
+    (void)state;
+    int64_t spent = 0;
+    struct dt_proc_time before = dt_proc_time_below(getpid()), after;
+    pid_t busy = fork();
+    static volatile bool computes = true;
+    while (busy == 0 && computes)
+        ;
+    pid_t idle = fork();
+    if (idle == 0) {
+        pause();
+        _exit(0);
+    }
+    while (spent < 200000000) {
+        clockid_t clock;
+        struct timespec time = {0};
+        assert_int_equal(clock_getcpuclockid(busy, &clock), 0);
+        assert_int_equal(clock_gettime(clock, &time), 0);
+        spent = time.tv_sec * 1000000000LL + time.tv_nsec;
+    }
+    after = dt_proc_time_below(getpid());
+    kill(busy, SIGKILL);
+    kill(idle, SIGKILL);
+    waitpid(busy, NULL, 0);
+    waitpid(idle, NULL, 0);
+    if (after.ran_ns == 0)
+        skip(); /* the kernel does not tell */
+    assert_true(after.ran_ns - before.ran_ns > spent / 2);
+    assert_true(after.waited_ns >= 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(check_storage)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(check_storage),
+                                       cmocka_unit_test(check_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,9 +60,11 @@ NO_FILE = "No such file or directory"
 # ---- the cases
 
 WORDS = [
-    Case("batch-word", "--batch two", 2, "--batch 'two' is not a list of whole numbers such as 1,2,4"),
+    Case("batch-word", "--batch two", 2, "--batch 'two' is not a list of whole numbers from 1 on, such as 1,2,4"),
     Case("budget-missing", "--budget", 2, "--budget needs a value: --budget TIME"),
     Case("budget-negative", "--budget -5s", 2, "--budget '-5s' is not a time such as 500ms, 90s, 2m or 1.5h"),
+    Case("budget-zero", "--budget 0s", 2, "--budget '0s' must be above 0: write a time such as 500ms, 90s, 2m or 1.5h"),
+    Case("seed-negative", "--seed -1", 2, "--seed '-1' is not a whole number of 0 or more"),
     Case("budget-no-unit", "--budget 120", 2,
          "--budget '120' has no unit: write a time such as 500ms, 90s, 2m or 1.5h"),
     Case("budget-unknown-unit", "--budget 2weeks", 2,

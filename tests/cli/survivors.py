@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # ctest: ranks
-"""Nothing survives the controller: six shapes of what it has started, five ways in which it dies. Processes are known by their
+"""Nothing survives the controller: six shapes of what it has started, and real torchrun where $DITTUNE_ENGINES has it, five ways in which it dies. Processes are known by their
 environment, so that no other program is counted. What was stored before is there still, and the store is sound. The full dose dies 8
 times in each, at random moments, and says how long the last process took."""
 import os
@@ -41,6 +41,18 @@ SHAPES = {"a worker": ["--worker", t.worker], "a worker with children of its own
           "two ranks under mpirun": ["--model", SOURCE / "tests/cli/small.json", "--devices", "2"]}
 if not shutil.which("mpirun"):
     del SHAPES["a command with ranks"]
+if "DITTUNE_ENGINES" in os.environ:  # a virtual environment with torch
+    RANKS = t.write("ranks.py", """import time, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+for _ in range(3):
+    begin = time.monotonic()
+    dist.all_reduce(torch.zeros(1000))
+    time.sleep(.1)
+    if dist.get_rank() == 0:
+        print(f"took {time.monotonic() - begin:.6f} s", flush=True)
+""")
+    SHAPES["a command with torchrun"] = ["--command", f"{os.environ['DITTUNE_ENGINES']}/bin/torchrun --standalone --nproc-per-node 2 {RANKS} {{a}}",
+                                         "--devices", "2", "--time", "regex:took ([0-9.]+) s", "--space", t.path / "space.json"]
 
 
 def signals(*numbers):

@@ -7,6 +7,7 @@
  *   ! raw TEXT  say TEXT without the end of the line      ! say TEXT    say TEXT as a line
  *   ! exit N    exit with N                               ! kill N      die of signal N
  *   ! hang      say nothing any more                       ! stop        stop until SIGCONT
+ *   ! compute   for a second of processor time
  */
 #ifndef DT_TESTS_TUNER_REPLAY_H
 #define DT_TESTS_TUNER_REPLAY_H
@@ -47,6 +48,12 @@ static inline int replay_directive(const char *line)
         return write(STDOUT_FILENO, line + 4, strlen(line + 4)) > 0 ? 0 : 1;
     if (strncmp(line, "stop", 4) == 0)
         return raise(SIGSTOP);
+    if (strncmp(line, "compute", 7) == 0) {
+        int64_t end = dt_clock_thread_ns() + DT_NS_PER_SECOND;
+        while (dt_clock_thread_ns() < end)
+            ;
+        return 0;
+    }
     if (strncmp(line, "exit ", 5) == 0)
         exit(atoi(line + 5));
     if (strncmp(line, "kill ", 5) == 0)

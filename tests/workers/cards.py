@@ -11,8 +11,9 @@ from dittune_test import SOURCE, Dittune
 
 sys.path.insert(0, str(SOURCE / "workers"))
 from dittune_workers import cards, machine
-sys.modules["torch"] = types.SimpleNamespace(float32=4, bfloat16=2, float16=2)  # to find weights takes no more of it
-from dittune_workers.network import weights as found_weights, worker
+sys.modules["torch.distributed"] = types.SimpleNamespace()
+sys.modules["torch"] = types.SimpleNamespace(float32=4, bfloat16=2, float16=2, distributed=sys.modules["torch.distributed"])  # to find weights takes no more of it
+from dittune_workers.network import rank, weights as found_weights, worker
 from dittune_workers.protocol import Refused
 
 t = Dittune()
@@ -49,6 +50,17 @@ for field, value in dict(heads=0, vae={"time": 4}, usual=[], guidance="much", te
 qwen = cards.find("qwen-image")
 t.check("tokens of texts", [cards.lengths(qwen, None), cards.lengths(qwen, "37,17,37"), cards.lengths(whole, None), cards.lengths(whole, "77")]
         == [[511, 512], [17, 37], [64], [77]])
+plan = object.__new__(rank.Plan)
+plan.several, plan.sets, plan.turn, took = True, ["17 tokens", "37 tokens"], 0, [100, 340]
+
+
+def step():
+    plan.turn += 1
+    return took[(plan.turn - 1) % 2], None
+
+
+plan.measure_one = step
+t.check("a step is the mean over the lengths of text, after the first", [plan.measure() for _ in range(3)] == [(100, None), (220, None), (220, None)])
 refused("several lengths of a text that is padded", "pads every text to one length: 2 ", of=lambda: cards.lengths(whole, "17,37"))
 for wrong in ("", "17,", "0", "1.5", "-3", "70000", "١"):
     refused(f"tokens '{wrong}'", "such as 17,37", of=lambda: cards.lengths(qwen, wrong))

@@ -64,7 +64,7 @@ static dt_status parse_count(const char *option, const char *text, void *field)
     const char *at = text;
     int64_t value;
     if (!take_number(&at, &value) || *at != '\0')
-        return dt_fail(DT_EUSAGE, "--%s '%s' is not a whole number", option, text);
+        return dt_fail(DT_EUSAGE, "--%s '%s' is not a whole number of 0 or more", option, text);
     *(int64_t *)field = value;
     return DT_OK;
 }
@@ -98,7 +98,8 @@ static dt_status parse_ints(const char *option, const char *text, void *field)
         int64_t value;
         if (!take_number(&at, &value) || value < 1 || value > 1 << 20 ||
             (*at != ',' && *at != '\0'))
-            return dt_fail(DT_EUSAGE, "--%s '%s' is not a list of whole numbers such as 1,2,4",
+            return dt_fail(DT_EUSAGE,
+                           "--%s '%s' is not a list of whole numbers from 1 on, such as 1,2,4",
                            option, text);
         if (list.count == DT_LIST_MAX)
             return dt_fail(DT_EUSAGE, "--%s has more than %d values", option, DT_LIST_MAX);
@@ -210,6 +211,8 @@ static dt_status parse_unit(const char *option, const char *text, const struct u
     char *end;
     errno = 0;
     double value = strtod(text, &end);
+    if (end != text && value == 0)
+        return dt_fail(DT_EUSAGE, "--%s '%s' must be above 0: write %s", option, text, want);
     if (end == text || errno != 0 || !(value > 0) ||
         !((text[0] >= '0' && text[0] <= '9') || text[0] == '.'))
         return dt_fail(DT_EUSAGE, "--%s '%s' is not %s", option, text, want);

@@ -212,7 +212,7 @@ static dt_status get_group(struct dt_rig *rig, const struct dt_point *point, int
     struct dt_rig_slot *slot = free_slot(rig, ranks);
     if (slot == NULL) {
         dt_text_fini(&environment);
-        *failure = (struct dt_failure){DT_TRIAL_FAILED, "too many groups ended"};
+        *failure = (struct dt_failure){DT_TRIAL_FAILED, false, "too many groups ended"};
         return dt_fail(DT_FAILED, "%s", failure->cause);
     }
     slot->ranks = ranks;
@@ -387,6 +387,7 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     if (status == DT_FAILED) {
         resident->group = NULL;
         resident->outcome = failure.outcome;
+        resident->starved = failure.starved;
         memcpy(resident->cause, failure.cause, sizeof resident->cause);
         return DT_OK;
     }
@@ -424,6 +425,7 @@ static void take_failure(const struct dt_failure *failure, struct dt_resident *r
                          struct dt_result *result)
 {
     result->outcome = resident->outcome = failure->outcome;
+    result->report.starved = failure->starved;
     memcpy(result->cause, failure->cause, sizeof result->cause);
     memcpy(resident->cause, failure->cause, sizeof resident->cause);
     resident->group = dt_group_alive(resident->group) ? resident->group : NULL;
@@ -509,6 +511,7 @@ void dt_rig_describe(struct dt_resident *resident, struct dt_result *result)
     json_decref(resident->remarks);
     resident->remarks = NULL;
     result->outcome = resident->outcome;
+    result->report.starved = resident->starved;
     memcpy(result->cause, resident->cause, sizeof result->cause);
     result->peak_bytes = resident->peak_bytes;
     result->verified_error = resident->verified_error;

@@ -24,6 +24,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define STARVED        4 /* threads waited for a core so many times as long as they ran */
+#define SPELL_NS       (DT_NS_PER_SECOND / 4) /* least time that tells */
 #define TICK_NS        DT_NS_PER_SECOND
 #define BEAT_NS        (15 * DT_NS_PER_SECOND) /* least time that a heartbeat gives */
 #define INTERRUPTED_NS DT_NS_PER_SECOND        /* longest grace after a signal */
@@ -179,14 +181,17 @@ static dt_status find_dead(struct dt_group *group, struct dt_failure *failure)
 }
 
 /* Handles a missed deadline; the last line of standard error may give the cause. */
-static dt_status find_hung(struct dt_group *group, struct dt_failure *failure)
+static dt_status find_hung(struct dt_group *group, bool starved, struct dt_failure *failure)
 {
     char why[160];
-    snprintf(why, sizeof why, "no answer before the deadline%s%.60s%s",
+    snprintf(why, sizeof why, "no answer before the deadline%s%s%.60s%s",
+             starved ? ": other programs had the cores" : "",
              group->said[0] != '\0' ? " (last heartbeat: " : "", group->said,
              group->said[0] != '\0' ? ")" : "");
     add_words(group, true, why, sizeof why);
-    return break_group(group, failure, DT_TRIAL_HUNG, why);
+    dt_status status = break_group(group, failure, DT_TRIAL_HUNG, why);
+    failure->starved = starved;
+    return status;
 }
 
 /* Waits for the program's end and keeps reading its output, so that it does not block on a full pipe. */
@@ -360,6 +365,36 @@ static size_t arrived(const struct dt_group *group)
     return group->wire.taken + group->wire.pending.size + (size_t)unread;
 }
 
+/* The deadline, or `more_ns` from now on where that is allowed and later. */
+static int64_t extended(const struct dt_group *group, int64_t deadline_ns, int64_t more_ns)
+{
+    int64_t later_ns = dt_clock_ns() + more_ns;
+    if (later_ns > group->until_ns)
+        later_ns = group->until_ns;
+    return later_ns > deadline_ns ? later_ns : deadline_ns;
+}
+
+/* A time in which the group's processes are watched. */
+struct spell {
+    int64_t at_ns; /* its begin; 0: none yet */
+    struct dt_proc_time time;
+    bool starved; /* the one before */
+};
+
+/* Ends the spell, and begins the next one. A group that sleeps is not starved, however busy the machine is. */
+static void look(const struct dt_group *group, struct spell *spell)
+{
+    int64_t now = dt_clock_machine_ns(), passed_ns = now - spell->at_ns;
+    if (spell->at_ns > 0 && passed_ns < SPELL_NS)
+        return;
+    struct dt_proc_time time = dt_proc_time_below(group->process.pid);
+    int64_t waited_ns = time.waited_ns - spell->time.waited_ns;
+    spell->starved = spell->at_ns > 0 && waited_ns > passed_ns / 2 &&
+                     waited_ns > STARVED * (time.ran_ns - spell->time.ran_ns);
+    spell->at_ns = now;
+    spell->time = time;
+}
+
 /* Keeps the heartbeat's text. Returns the request's deadline, which it may extend by the time `more_ns` from now on. */
 static int64_t heard(struct dt_group *group, const json_t *beat, int64_t deadline_ns,
                      int64_t more_ns)
@@ -369,10 +404,7 @@ static int64_t heard(struct dt_group *group, const json_t *beat, int64_t deadlin
         snprintf(group->said, sizeof group->said, "%s", said);
         dt_group_clean(group->said);
     }
-    int64_t extended = dt_clock_ns() + more_ns;
-    if (extended > group->until_ns)
-        extended = group->until_ns;
-    return extended > deadline_ns ? extended : deadline_ns;
+    return extended(group, deadline_ns, more_ns);
 }
 
 /* The next message that is not a heartbeat. A message that has arrived by the deadline is in time, even behind
@@ -383,7 +415,9 @@ static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **mess
     struct dt_pause pause = dt_pause_begin();
     size_t in_time = SIZE_MAX;
     int64_t more_ns = deadline_ns - dt_clock_ns();
+    int64_t half_ns = deadline_ns - more_ns / 2; /* reading /proc disturbs what is measured */
     more_ns = more_ns > BEAT_NS ? more_ns : BEAT_NS;
+    struct spell spell = {0};
     group->said[0] = '\0';
     show(group);
     for (;;) {
@@ -412,8 +446,17 @@ static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **mess
         }
         if (status == DT_OK && group->wire.taken < in_time)
             continue;
-        if ((status == DT_ETIMEOUT || status == DT_OK) && late)
-            return find_hung(group, failure);
+        if ((status == DT_ETIMEOUT || status == DT_OK) && late) {
+            look(group, &spell);
+            until = spell.starved ? extended(group, deadline_ns, more_ns) : deadline_ns;
+            if (until <= deadline_ns)
+                return find_hung(group, spell.starved, failure);
+            deadline_ns = until;
+            in_time = SIZE_MAX;
+            continue;
+        }
+        if (spell.at_ns == 0 && dt_clock_ns() >= half_ns)
+            look(group, &spell);
         if (status == DT_ETIMEOUT)
             rest(group, deadline_ns);
         else if (status != DT_OK && status != DT_EINTR)
@@ -505,7 +548,7 @@ dt_status dt_group_call(struct dt_group *group, const json_t *request, const cha
             strcmp(dt_json_text_at(request, "mode"), "warmup") == 0 ? "warming up" : "measuring";
     group->paused_ns = 0;
     if (group->alive && dt_clock_ns() >= deadline_ns)
-        return find_hung(group, failure);
+        return find_hung(group, false, failure);
     DT_TRY(say(group, request, failure));
     return expect(group, answer_op, deadline_ns, answer, failure);
 }

@@ -96,6 +96,7 @@ struct dt_load_waits dt_load_waits(const char *root)
 
 struct process {
     pid_t pid, parent;
+    bool kernel;
     double seconds, ended; /* its own; of children that have ended */
     char name[17];
 };
@@ -112,6 +113,7 @@ static bool read_process(pid_t pid, struct process *process)
         return false;
     *process = (struct process){.pid = pid,
                                 .parent = proc.parent,
+                                .kernel = proc.kernel,
                                 .seconds = (double)proc.ticks * ticks(),
                                 .ended = (double)proc.children_ticks * ticks()};
     memcpy(process->name, proc.name, sizeof process->name);
@@ -193,7 +195,7 @@ void dt_load_read(struct dt_load_reading *reading)
         const struct process *process = &table.at[i];
         if (is_ours(&table, process))
             reading->ours += process->seconds + process->ended;
-        else
+        else if (!process->kernel) /* it works for others, whoever they are */
             remember(reading, process);
     }
     free(table.at);

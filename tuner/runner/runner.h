@@ -68,6 +68,7 @@ struct dt_launch {
 
 struct dt_failure {
     enum dt_outcome outcome;
+    bool starved; /* hung, or so it seems: it could run and hardly had a core */
     char cause
         [256]; /* one sentence, with the phase: "killed by signal 11 (SIGSEGV) while preparing" */
 };
@@ -87,7 +88,8 @@ bool dt_group_alive(const struct dt_group *group);
 int dt_group_rank_of(const struct dt_group *group, int64_t pid);
 
 /* From the next request on each heartbeat extends the deadline of a request: it then has as long as at first, and at least 15 s,
- * from the heartbeat on, but never beyond this time. 0: heartbeats extend nothing. */
+ * from the heartbeat on, but never beyond this time. A deadline that comes while the group hardly has a core is extended alike:
+ * on a busy machine the time that has passed does not show that it hangs. 0: nothing is extended. */
 void dt_group_extend(struct dt_group *group, int64_t until_ns);
 
 /* Time for which all processes were stopped during the last request; 0: none. Times in the answer may include it. */

@@ -136,7 +136,7 @@ static bool searched(const struct dt_session *session)
 static void add_not_searched(const struct dt_session *session, struct dt_text *out)
 {
     int failed, tried = dt_session_tried_count(session, &failed);
-    dt_text_add(out, "there was no time for a search: %d of ", tried);
+    dt_text_add(out, "the session ended before its search: %d of ", tried);
     dt_target_plans(session->target, out);
     dt_text_add(out, " %s tried, and no other than those that are always tried",
                 tried == 1 ? "was" : "were");

@@ -162,8 +162,10 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
         session->watch->begins(session->watch->context, point);
     DT_TRY(dt_history_plan(session, "begin", point));
     dt_status status = dt_measure_plan(&session->rig, point, &how, &result);
-    if (result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= how.deadline_ns &&
-        share_ended(session, &result)) {
+    if (result.outcome == DT_TRIAL_HUNG && result.report.starved) {
+        result.outcome = DT_TRIAL_INTERRUPTED;
+    } else if (result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= how.deadline_ns &&
+               share_ended(session, &result)) {
         result.outcome = DT_TRIAL_INTERRUPTED;
         if (result.cost_seconds < 0.5)
             snprintf(result.cause, sizeof result.cause, "no time was left for it");

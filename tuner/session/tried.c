@@ -157,7 +157,7 @@ void dt_session_skipped(const struct dt_session *session, struct dt_text *out)
         return;
     }
     if (session->finals.shot_count == 0 && dt_verdict_candidates(session, top) > 1)
-        add_skipped("the shoot-out of the fastest trials", out);
+        add_skipped("the shoot-out of the best trials", out);
     if (baseline_dropped(session))
         add_skipped("the one-rank plan in the final comparison", out);
     if (!dt_session_enough(session))

@@ -8,8 +8,13 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/proc.h"
 #include "tests/tuner/replay.h"
 #include "tuner/runner/runner.h"
+
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define GREETING                                                                                   \
     "> {\"op\":\"hello\",\"protocol\":2,\"ranks\":1}\n"                                            \
@@ -18,13 +23,17 @@
     "< {\"op\":\"ready\",\"ranks\":[{\"rank\":0,\"pid\":1,\"host\":\"here\"},"                     \
     "{\"rank\":1,\"pid\":2,\"host\":\"here\"}],\"comm\":\"self\"}\n"
 
-#define PREPARED                                                                                   \
-    "> "                                                                                           \
-    "{\"op\":\"prepare\",\"plan\":{\"tile\":8},\"seed\":5,\"verify\":{\"projections\":2,\"seed\":" \
-    "5}}\n"                                                                                        \
+#define ANSWER                                                                                     \
     "< {\"op\":\"prepared\",\"handle\":3,\"peak_bytes\":[100,70],\"resident_bytes\":170,"          \
     "\"cold_ns\":[900,1100],\"verify\":{\"norm\":[2.5,1.5],"                                       \
     "\"projections\":[[0.5,-1.0],[2.0,null]]}}\n"
+
+#define PREPARED                                                                                   \
+    "> "                                                                                           \
+    "{\"op\":\"prepare\",\"plan\":{\"tile\":8},\"seed\":5,\"verify\":{\"projections\":2,\"seed\":" \
+    "5}}\n" ANSWER
+
+#define OTHERS 16 /* busy programs on one core */
 
 static char path[256];
 
@@ -173,6 +182,58 @@ static void breaking_the_protocol_ends_the_group(void **state)
     }
 }
 
+/* Programs of sessions of their own, so that each has its share of the core even where the kernel groups by session. */
+static void occupy(pid_t others[OTHERS], int64_t until_ns)
+{
+    for (int i = 0; i < OTHERS; i++) {
+        others[i] = fork();
+        if (others[i] == 0) {
+            setsid();
+            while (dt_clock_machine_ns() < until_ns)
+                ;
+            _exit(0);
+        }
+    }
+}
+
+/* A group that would answer if it had a core: other programs have it until after the deadline. */
+static void starve(int64_t extend_ns, struct dt_failure *failure, dt_status expected)
+{
+    struct dt_prepared prepared = {0};
+    pid_t others[OTHERS];
+    cpu_set_t all, one;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&one);
+    for (size_t core = 0; CPU_COUNT(&one) == 0; core++)
+        if (CPU_ISSET(core, &all))
+            CPU_SET(core, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0); /* inherited by all of them */
+    struct dt_group *group = start(GREETING "> {\"op\":\"prepare\"}\n! compute\n" ANSWER);
+    dt_group_extend(group, extend_ns);
+    int64_t now = dt_clock_machine_ns();
+    occupy(others, now + 5 * DT_NS_PER_SECOND);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    assert_int_equal(prepare_until(group, dt_clock_ns() + 3 * DT_NS_PER_SECOND, &prepared, failure),
+                     expected);
+    for (int i = 0; i < OTHERS; i++)
+        waitpid(others[i], NULL, 0);
+    dt_prepared_fini(&prepared);
+    dt_group_stop(group, DT_NS_PER_SECOND);
+}
+
+static void test_a_starved_group_does_not_hang(void **state)
+{
+    (void)state;
+    struct dt_failure failure = {.cause = ""};
+    if (dt_proc_time_below(getppid()).waited_ns == 0)
+        skip(); /* the kernel does not tell */
+    starve(replay_deadline(), &failure, DT_OK);
+    starve(0, &failure, DT_FAILED);
+    assert_int_equal(failure.outcome, DT_TRIAL_HUNG);
+    assert_true(failure.starved);
+    assert_non_null(strstr(failure.cause, "other programs had the cores"));
+}
+
 static void test_samples_are_checked(void **state)
 {
     (void)state;
@@ -272,6 +333,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers_become_values),
         cmocka_unit_test(test_failed_leaves_the_group_alive),
+        cmocka_unit_test(test_a_starved_group_does_not_hang),
         cmocka_unit_test(breaking_the_protocol_ends_the_group),
         cmocka_unit_test(test_samples_are_checked),
         cmocka_unit_test(test_greetings_are_checked),

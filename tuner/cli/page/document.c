@@ -28,7 +28,7 @@ static const struct {
      "start: the best of them were measured again before one was chosen.",
      dt_page_draw_course, dt_page_trials, false, true},
     {"Time and memory",
-     "Times and memory of the trials. A plan on the line is the fastest of all that need no more "
+     "Times and memory of the trials. A plan on the line is the best of all that need no more "
      "memory.",
      dt_page_draw_memory, dt_page_front, false, true},
     {"Ranks", "", dt_page_draw_ranks, dt_page_ranks, false, true},

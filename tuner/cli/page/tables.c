@@ -188,10 +188,10 @@ void dt_page_trials(const struct page_view *view, struct page_pen *pen)
              ">trial|~plan|outcome|>%s|>from|>to|>memory, %s|>time it took, s|why", view->axis,
              view->memory.name);
     if (view->count <= TRIALS_MOST)
-        snprintf(caption, sizeof caption, "All %d trials, the fastest first", view->count);
+        snprintf(caption, sizeof caption, "All %d trials, the best first", view->count);
     else
         snprintf(caption, sizeof caption,
-                 "The fastest %d of %d trials, and failures (--format csv has all)", others,
+                 "The best %d of %d trials, and failures (--format csv has all)", others,
                  view->count);
     dt_pen_table(pen, id, caption, columns);
     for (int i = 0; i < view->count; i++) {
@@ -243,7 +243,7 @@ void dt_page_predicted(const struct page_view *view, struct page_pen *pen)
              view->time.name);
     snprintf(caption, sizeof caption,
              "What the prior expected, from the measured default, and what was measured%s",
-             n > TRIALS_MOST ? ": the fastest plans" : "");
+             n > TRIALS_MOST ? ": the best plans" : "");
     dt_pen_table(pen, "", caption, columns);
     for (int i = 0, shown = 0; i < view->count && shown < TRIALS_MOST; i++) {
         struct dt_text plan = {0};

@@ -255,7 +255,7 @@ static void add_table(const struct dt_session *session, struct dt_text *out)
         known_row(session, DT_ENTRANT_AGAINST),
         {dt_entrant_role_text(DT_ENTRANT_CANDIDATE), candidate != NULL ? &candidate->result : NULL,
          judged(session, candidate)},
-        {"fastest", not_compared(session), NULL},
+        {"best trial", not_compared(session), NULL},
     };
     add_plan_rows(rows, sizeof rows / sizeof rows[0], session->target, out);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -351,12 +351,12 @@ static void add_provisional(const struct dt_session *session, struct dt_text *ou
     else
         dt_text_add(out, "The session ended before a final comparison");
     dt_text_add(out, ", so the %s plan is kept as provisional",
-                default_runs ? "default" : "fastest measured");
+                default_runs ? "default" : "best measured");
     dt_session_need(session, "; ", out);
     dt_text_add(out, ".");
     dt_text_fini(&doubt);
     if (fastest != NULL)
-        dt_text_add(out, " The fastest trial was not compared with it.");
+        dt_text_add(out, " The best trial was not compared with it.");
 }
 
 /* The default plan is no choice: the fastest of the others was taken. It may have been compared with the default all the same. */
@@ -365,9 +365,9 @@ static void add_unopposed(const struct dt_session *session, struct dt_text *out)
     struct dt_gain gain = dt_session_gain(session);
     struct dt_text why = {0};
     dt_session_unusable(session, &why);
-    dt_text_add(
-        out, "How sure: the default plan cannot be used, as %s; the fastest other plan is stored",
-        why.size > 0 ? dt_text_at(&why) : "it breaks a limit");
+    dt_text_add(out,
+                "How sure: the default plan cannot be used, as %s; the best other plan is stored",
+                why.size > 0 ? dt_text_at(&why) : "it breaks a limit");
     if (gain.known)
         dt_text_add(out, ", which ran %.3f to %.3f times as fast as the default in %d pairs.",
                     gain.interval.low, gain.interval.high, gain.pairs);

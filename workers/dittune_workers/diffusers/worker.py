@@ -3,7 +3,6 @@
 
     dittune --worker dittune-worker-diffusers --model black-forest-labs/FLUX.1-dev --size 1024x1024 --budget 2h
 """
-from dittune_workers import cards
 from dittune_workers.network import worker
 
 
@@ -15,6 +14,7 @@ class Diffusers(worker.Worker):
     # Loading weights of a class that keeps parts in float32 (Wan) needs accelerate, and it loads shard by shard.
     packages = ["diffusers", "torch", "transformers", "accelerate"]
     networks = list(worker.PIPELINES)
+    modes = {name: ["anything"] for name in networks}
     switches = {"--compile": "search compile_repeated_blocks, too: minutes a plan",
                 "--cfg": "search the two passes of guidance on two halves of the ranks, too: your program must do so "
                          "itself, since the pipelines of diffusers cannot"}
@@ -32,13 +32,9 @@ class Diffusers(worker.Worker):
 
     def axes(self, card, devices):
         axes = super().axes(card, devices)
-        degrees = axes[0]["values"]
-        lengths = [cards.tokens(card, self.job["width"], self.job["height"], self.job["frames"]), card["heads"],
-                   *(self.texts if card["attention"] == "joint" else [])]
-        if any(length % degree for length in lengths for degree in degrees):
-            axes[1]["values"] = degrees
-            axes.append(dict(name="uneven", values=["off", "anything"], default="off",
-                             doc="ulysses_anything, ring_anything: ranks have parts of unequal length"))
+        if axes[-1]["name"] == "uneven":
+            axes[1]["values"] = axes[0]["values"]
+            axes[-1]["doc"] = "ulysses_anything, ring_anything: ranks have parts of unequal length"
         if self.options.cfg and card["guidance"] == "cfg" and self.job["guidance"] > 1:
             axes.insert(3, dict(name="cfg", role="layout", values=[1, 2], default=1,
                                 doc="2: the two passes of guidance on two halves of the ranks"))
@@ -49,12 +45,9 @@ class Diffusers(worker.Worker):
     def limits(self, card):
         rows = super().limits(card)
         if any(axis["name"] == "uneven" for axis in self.parameters):
-            lengths = [rule for rule, _ in rows if "%" in rule]
-            rows = [(f"uneven != 'off' || {rule}", say + ", unless uneven=anything") if rule in lengths else (rule, say) for rule, say in rows]
             more = "(ulysses - heads % ulysses) % ulysses"
             rows += [(f"{more} < (heads + {more}) / ulysses", "the heads are padded to a multiple of ulysses: fewer than a rank then has"),
-                     ("uneven == 'off' || ulysses == 1 || ring == 1", "uneven=anything is for ulysses alone or for ring alone"),
-                     ("uneven == 'off' || " + " || ".join(rule.replace("==", "!=") for rule in lengths), "uneven=anything is for what does not divide")]
+                     ("uneven == 'off' || ulysses == 1 || ring == 1", "uneven=anything is for ulysses alone or for ring alone")]
         return rows
 
 

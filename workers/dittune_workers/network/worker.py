@@ -6,6 +6,7 @@
     requirement            the engine for pip, with the versions that the worker knows, as in pyproject.toml
     switches               its options, as {"--name": "help"}
     parts()                its Network and its Plan (rank.py)
+    modes            {class of diffusers: its values of `uneven`}, of MODES
     backends()             attention on GPUs, of those that take the job's data type: the values, the engine's own choice, and
                            the ones that ring cannot take
     axes()                 its space, when it has more parameters than this one
@@ -35,6 +36,9 @@ DEGREES = [1, 2, 3, 4, 6, 8, 12, 16]
 # at least (bench/rounding.py) and a third of that fault at most. In half precision there is none, which dittune then says.
 TOLERANCES = {"float32": 1e-5, "bfloat16": 2e-2, "float16": 2e-3}
 LEAST_FAULT = 1e-3  # of networks of diffusers
+
+# What an engine runs although the layout does not divide it, by a mode of its own ("padding": it does so without being told).
+MODES = {"anything": ("heads", "tokens", "text"), "padding": ("tokens", "text"), "advanced_uaa": ("heads", "tokens")}
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
@@ -67,7 +71,7 @@ def known(version, requirement):
 class Worker:
     """What an engine of diffusers' transformers answers to hello, and how its ranks begin."""
     common = {"--image": "measure text encoder and VAE once, for the time of a whole image: the model must be a folder or in the hub's cache"}
-    obeys, switches, tolerances, mode = OBEYS, {}, TOLERANCES, "eager"
+    obeys, switches, tolerances, mode, modes = OBEYS, {}, TOLERANCES, "eager", {}
     least_fault = LEAST_FAULT  # None: not measured for this engine
     note = ""  # what the user should know of this engine here, at the end of `workload`
 
@@ -149,20 +153,40 @@ class Worker:
             count = machine.cores()
             threads = sorted({1, count, *(degree for degree in DEGREES if degree < count)})
             axes.append(dict(name="threads", role="threads", values=threads, default=count, doc="threads of torch in each rank"))
-        return axes
+        return axes + self.uneven(card, degrees, self.texts if card["attention"] == "joint" else [])
+
+    def uneven(self, card, degrees, texts, split=1):
+        """The axis of the engine's modes, where a degree may leave something undivided; split: the sequence's parts of the default."""
+        modes, tokens = self.modes.get(card["diffusers"]["class"], []), cards.tokens(card, *(self.job[name] for name in ("width", "height", "frames")))
+        lengths = dict(heads=[card["heads"]], tokens=[tokens], text=texts)
+        lifted = [mode for mode in modes if any(length % degree for what in MODES[mode] for length in lengths[what] for degree in degrees)]
+        default = "padding" if tokens % split and "padding" in lifted else "off"
+        return [dict(name="uneven", values=["off", *lifted], default=default, doc="what does not divide: " + ", ".join(lifted))] if lifted else []
+
+    def unless(self, rows):
+        """(what, expression, sentence) of what a layout divides as rules that the engine's modes lift."""
+        modes = next((axis["values"][1:] for axis in self.parameters if axis["name"] == "uneven"), [])
+        rules = []
+        for what, rule, say in rows:
+            lifts = [mode for mode in modes if what in MODES[mode]]
+            rules.append((" || ".join([*(f"uneven == '{mode}'" for mode in lifts), rule]),
+                          say + "".join(f"{' or' if at else ', unless'} uneven={mode}" for at, mode in enumerate(lifts))))
+        return rules + [(" || ".join([f"uneven != '{mode}'", *(rule.replace("==", "!=") for what, rule, _ in rows if what in MODES[mode])]),
+                         f"uneven={mode} is for what does not divide") for mode in modes]
 
     def limits(self, card):
         """The rules as (expression, sentence)."""
         halves = any(axis["name"] == "cfg" for axis in self.parameters)
         rows = [("ulysses * ring * cfg == ranks", "ulysses x ring x cfg must be the number of ranks") if halves else
-                ("ulysses * ring == ranks", "ulysses x ring must be the number of ranks"),
-                ("heads % ulysses == 0", "ulysses must divide the heads"),
-                ("tokens % (ulysses * ring) == 0", "ulysses x ring must divide the tokens of the image")]
+                ("ulysses * ring == ranks", "ulysses x ring must be the number of ranks")]
+        whole = [("heads", "heads % ulysses == 0", "ulysses must divide the heads"),
+                 ("tokens", "tokens % (ulysses * ring) == 0", "ulysses x ring must divide the tokens of the image")]
         if card["attention"] == "joint":
             more = ", as a prompt may have any number of them (--text-tokens names those that it has)" if self.any else ""
-            rows += [(f"{length} % (ulysses * ring) == 0", f"ulysses x ring must divide the {length} tokens of a text{more}")
-                     for length in self.texts] if len(self.texts) > 1 else [
-                     ("joint_text_tokens % (ulysses * ring) == 0", "ulysses x ring must divide the tokens of the text")]
+            whole += [("text", f"{length} % (ulysses * ring) == 0", f"ulysses x ring must divide the {length} tokens of a text{more}")
+                      for length in self.texts] if len(self.texts) > 1 else [
+                      ("text", "joint_text_tokens % (ulysses * ring) == 0", "ulysses x ring must divide the tokens of the text")]
+        rows += self.unless(whole)
         if self.gpu:
             values, _, mute = self.backends()
             if set(values) <= set(mute):

@@ -5,8 +5,8 @@
     networks         the classes of diffusers that it runs
     degrees          {name: doc} of its engine file, besides ranks and dp
     own(devices, guided)   the degrees that it chooses by itself on so many devices
-    sequence         degrees whose product divides the tokens, but where the engine pads them
-    pads, pads_alone the classes whose tokens it pads; True: beside a ring it does not
+    sequence         degrees whose product divides the tokens
+    modes            as in network/worker.py
     start(values)    in a driver: starts the ranks, gives a server (plan.py)"""
 import math
 
@@ -21,7 +21,6 @@ class Worker(worker.Worker):
     fork, comm, common = False, "self", {}
     verifies_runs = False  # a step is a whole request
     least_fault = None
-    pads_alone = False
     obeys = [name for name in worker.OBEYS if name not in ("batch", "text_tokens")]
 
     def open(self, card):
@@ -61,18 +60,16 @@ class Worker(worker.Worker):
         if self.gpu:
             words, default, _ = self.backends()
             axes.append(dict(name="attention", values=words, default=default, doc="attention back end"))
-        return axes
+        split = math.prod(own.get(name, 1) for name in self.sequence)
+        return axes + self.uneven(card, values, [], split)
 
     def limits(self, card):
         names = [axis["name"] for axis in self.parameters]
         degrees = [name for name in self.degrees if name in names]
         split = " * ".join(name for name in self.sequence if name in names)
-        rows = [(f"{' * '.join(degrees)} == ranks", "the product of all degrees must be the number of ranks")]
-        if card["diffusers"]["class"] not in self.pads:
-            rows.append((f"tokens % ({split}) == 0", f"{split.replace(' * ', ' x ')} must divide the tokens of the image"))
-        elif self.pads_alone and "ring" in names:
-            rows.append((f"ring == 1 || tokens % ({split}) == 0", f"beside a ring {split.replace(' * ', ' x ')} must divide the tokens of the image"))
-        return rows
+        return [(f"{' * '.join(degrees)} == ranks", "the product of all degrees must be the number of ranks")] + self.unless([
+            ("heads", "heads % (tensor * ulysses) == 0", "tensor x ulysses must divide the heads"),
+            ("tokens", f"tokens % ({split}) == 0", f"{split.replace(' * ', ' x ')} must divide the tokens of the image")])
 
     def ready(self):
         self.job["folder"] = str(self.folder or folder.make(self.card))

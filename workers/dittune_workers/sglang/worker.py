@@ -20,7 +20,7 @@ class Sglang(worker.Worker):
                "ring": "--ring-degree: keys and values in a ring", "kv_gather": "--kv-gather-degree: keys and values are gathered",
                "tensor": "--tp-size: weights are split"}
     sequence = ["ulysses", "ring", "kv_gather"]
-    pads = list(networks)  # and attends to the padding: verification has its error
+    modes = {name: ["padding"] for name in networks}  # and attends to the padding: verification has its error
 
     def open(self, card):
         super().open(card)
@@ -45,8 +45,7 @@ class Sglang(worker.Worker):
         return [axis for axis in super().axes(card, devices) if self.gpu or axis["name"] != "ring"]
 
     def limits(self, card):
-        rows = super().limits(card) + [
-            ("heads % (tensor * ulysses) == 0", "tensor x ulysses must divide the heads")]
+        rows = super().limits(card)
         if self.gpu:
             rows += [("kv_gather == 1 || ulysses * ring == 1", "keys and values are gathered, or sequences split by ulysses and ring, not both"),
                      ("ring == 1", "ring needs the log-sum-exp, which torch_sdpa does not return, and fa takes no float32")

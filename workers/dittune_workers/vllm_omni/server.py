@@ -13,7 +13,7 @@ def start_words(job, values):
     """The keywords of Omni for a plan."""
     words = dict(model=job["folder"], dtype=job["dtype"], stage_init_timeout=START, init_timeout=START,
                  parallel_config={word: values.get(name, 1) for name, word in DEGREES.items()})
-    if values.get("uneven", "off") != "off":
+    if values.get("uneven") == "advanced_uaa":
         words["parallel_config"]["ulysses_mode"] = values["uneven"]
     if values.get("attention", "auto") != "auto":
         words["diffusion_attention_backend"] = values["attention"]

@@ -19,7 +19,8 @@ class VllmOmni(worker.Worker):
                "ring": "--ring-degree: keys and values in a ring", "kv_gather": "--allgather-degree: keys and values are gathered",
                "tensor": "--tensor-parallel-size: weights are split"}
     sequence = ["ulysses", "ring", "kv_gather"]
-    pads, pads_alone = ["WanTransformer3DModel", "QwenImageTransformer2DModel"], True  # and attends to the padding, where there is no ring
+    # Where there is no ring Wan and Qwen-Image are padded without being told, and attend to the padding.
+    modes = {name: ["advanced_uaa"] if name == "FluxTransformer2DModel" else ["padding", "advanced_uaa"] for name in networks}
     # Outputs are pixels of 8 bits: rounding alone makes two right images differ by some 1e-4 in float32.
     tolerances = {"float32": 1e-3, "bfloat16": 2e-2, "float16": 1e-2}
 
@@ -38,20 +39,12 @@ class VllmOmni(worker.Worker):
         half = ["FLASH_ATTN", "CUDNN_ATTN"] if self.job["dtype"] != "float32" else []  # flash and cuDNN take half precision only
         return ["auto", "TORCH_SDPA", *half], "auto", "CUDNN_ATTN"
 
-    def axes(self, card, devices):
-        axes = super().axes(card, devices)
-        degrees = next((axis["values"] for axis in axes if axis["name"] == "ulysses"), [1])
-        if any(card["heads"] % degree for degree in degrees):
-            axes.append(dict(name="uneven", values=["off", "advanced_uaa"], default="off", doc="--ulysses-mode: heads that do not divide are padded"))
-        return axes
-
     def limits(self, card):
-        uneven = any(axis["name"] == "uneven" for axis in self.parameters)
-        rows = super().limits(card) + ([
-            ("uneven != 'off' || heads % (tensor * ulysses) == 0", "tensor x ulysses must divide the heads, unless uneven=advanced_uaa"),
-            ("uneven == 'off' || heads % (tensor * ulysses) != 0", "uneven=advanced_uaa is for heads that are not divided"),
-            ("uneven == 'off' || ring == 1", "uneven=advanced_uaa is not for a ring"), ("heads % tensor == 0", "tensor must divide the heads")]
-            if uneven else [("heads % (tensor * ulysses) == 0", "tensor x ulysses must divide the heads")]) + [
+        modes = next((axis["values"][1:] for axis in self.parameters if axis["name"] == "uneven"), [])
+        rows = super().limits(card) + [
+            *([("uneven == 'off' || ring == 1", "what does not divide is not run beside a ring")] if modes else []),
+            *([("uneven != 'advanced_uaa' || ulysses > 1", "uneven=advanced_uaa is for ulysses")] if "advanced_uaa" in modes else []),
+            ("heads % tensor == 0", "tensor must divide the heads"),
             ("kv_gather == 1 || ulysses * ring == 1", "keys and values are gathered, or sequences split by ulysses and ring, not both")]
         if self.gpu and "CUDNN_ATTN" in self.backends()[0]:
             rows.append(("ring == 1 || attention != 'CUDNN_ATTN'", "ring has kernels for FLASH_ATTN and TORCH_SDPA only"))

@@ -12,6 +12,7 @@ class Xdit(worker.Worker):
     requirement = "xfuser>=0.7,<0.8"
     packages = ["xfuser", "torch", "diffusers", "transformers", "yunchang"]
     networks = list(worker.PIPELINES)
+    modes = {name: ["padding"] for name in networks if name != "FluxTransformer2DModel"}  # and attends to the padding
 
     @staticmethod
     def parts():
@@ -33,9 +34,7 @@ class Xdit(worker.Worker):
 
     def limits(self, card):
         rows = super().limits(card)
-        if card["diffusers"]["class"] != "FluxTransformer2DModel":  # these pad what does not divide, and attend to the padding
-            rows = [row for row in rows if "tokens of" not in row[1]]
-        else:
+        if card["diffusers"]["class"] == "FluxTransformer2DModel":
             rows.append(("64 % (ulysses * ring) == 0", "xDiT takes every image of FLUX for one of 1024 pixels: ulysses x ring "
                          "must divide its 64 rows of tokens"))
         return rows
