@@ -426,7 +426,8 @@ static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **mess
             return dt_fail(DT_EINTR, "interrupted");
         dt_pause_look(&pause);
         group->paused_ns = pause.paused_ns;
-        bool late = dt_clock_ns() >= deadline_ns;
+        int64_t now = dt_clock_ns();
+        bool late = now >= deadline_ns;
         if (late && in_time == SIZE_MAX)
             in_time = arrived(group);
         dt_status status = dt_wire_read(&group->wire, 0, &got);
@@ -455,7 +456,7 @@ static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **mess
             in_time = SIZE_MAX;
             continue;
         }
-        if (spell.at_ns == 0 && dt_clock_ns() >= half_ns)
+        if (spell.at_ns == 0 && now >= half_ns)
             look(group, &spell);
         if (status == DT_ETIMEOUT)
             rest(group, deadline_ns);
