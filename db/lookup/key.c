@@ -171,35 +171,3 @@ void dt_key_add_differences(const json_t *stored, const json_t *asked, struct dt
             add_difference(name, NULL, value, out);
     }
 }
-
-/* A text, or a number followed by what it counts. */
-static void add_part(const json_t *value, const char *before, const char *after, bool *first,
-                     struct dt_text *out)
-{
-    if (!json_is_string(value) && !json_is_number(value))
-        return;
-    dt_text_add(out, "%s%s", *first ? "" : ", ", before);
-    if (json_is_string(value))
-        dt_text_add(out, "%s", json_string_value(value));
-    else
-        dt_text_add(out, "%.15g", json_number_value(value));
-    dt_text_add(out, "%s", after);
-    *first = false;
-}
-
-void dt_key_add_job(const json_t *job, struct dt_text *out)
-{
-    const json_t *width = json_object_get(job, "width"), *height = json_object_get(job, "height");
-    bool first = true;
-    add_part(json_object_get(job, "model"), "", "", &first, out);
-    add_part(json_object_get(job, "revision"), "revision ", "", &first, out);
-    if (json_is_number(width) && json_is_number(height)) {
-        add_part(width, "", " x ", &first, out);
-        dt_text_add(out, "%.15g px", json_number_value(height));
-    }
-    add_part(json_object_get(job, "frames"), "", " frames", &first, out);
-    add_part(json_object_get(job, "steps"), "", " steps", &first, out);
-    add_part(json_object_get(job, "text_tokens"), "", " text tokens", &first, out);
-    add_part(json_object_get(job, "guidance"), "guidance ", "", &first, out);
-    add_part(json_object_get(job, "batch"), "batch ", "", &first, out);
-}

@@ -52,7 +52,4 @@ bool dt_key_same(const json_t *key, const json_t *stored, const json_t *root);
  * "time 'wall' instead of 'json:t', unit none instead of 'ms'"; nothing where they are equal. */
 void dt_key_add_differences(const json_t *stored, const json_t *asked, struct dt_text *out);
 
-/* Appends "flux, 1024 x 768 px, 28 steps": the parts of a job that are there. */
-void dt_key_add_job(const json_t *job, struct dt_text *out);
-
 #endif

@@ -4,6 +4,7 @@
 #define DT_DB_LOOKUP_QUERY_INT_H
 
 #include "db/lookup/lookup_int.h"
+#include "model/task.h"
 
 enum {
 #define DT_ASK(name, kind) DT_ASK_##name,
@@ -16,6 +17,8 @@ extern const char *const dt_ask_names[]; /* NULL-ended */
 /* DT_EUSAGE when value is never valid for that name. */
 dt_status dt_query_check(int ask, const char *value) DT_MUST_CHECK;
 
+/* Its task, whose texts are the query's; of several batches the first. DT_EUSAGE. */
+dt_status dt_query_task(const struct dt_query *query, struct dt_task *task) DT_MUST_CHECK;
 /* It may be about the entries tuned on an engine, and about the built-in network. */
 bool dt_query_is_tuned(const struct dt_query *query);
 dt_status dt_query_is_network(const struct dt_query *query, bool *is) DT_MUST_CHECK;

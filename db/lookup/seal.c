@@ -105,7 +105,7 @@ static dt_status check_any(const char *name, const char *value)
     return DT_OK;
 }
 
-static dt_status check_text(const char *name, const char *value)
+static dt_status check_TEXT(const char *name, const char *value)
 {
     if (strlen(value) < 1024)
         return DT_OK;
@@ -119,7 +119,7 @@ static dt_status check_size(const char *name, const char *value)
     return read_size(value, &width, &height);
 }
 
-static dt_status check_side(const char *name, const char *value)
+static dt_status check_SIDE(const char *name, const char *value)
 {
     int64_t number;
     return whole(name, value, 1, SIDE_MAX, &number);
@@ -131,20 +131,20 @@ static dt_status check_switch(const char *name, const char *value)
     return whole(name, value, 0, 1, &number);
 }
 
-static dt_status check_count(const char *name, const char *value)
+static dt_status check_COUNT(const char *name, const char *value)
 {
     int64_t number;
     return whole(name, value, 1, COUNT_MAX, &number);
 }
 
-static dt_status check_lengths(const char *name, const char *value)
+static dt_status check_LENGTHS(const char *name, const char *value)
 {
     struct dt_lengths lengths;
     return dt_lengths_parse(name, value, &lengths);
 }
 
 /* Of the built-in network: 0 or 1 (seal_builtin). */
-static dt_status check_scale(const char *name, const char *value)
+static dt_status check_SCALE(const char *name, const char *value)
 {
     char *end = NULL;
     double number = value[0] >= '0' && value[0] <= '9' ? strtod(value, &end) : -1;
@@ -166,14 +166,14 @@ static dt_status check_limit(const char *name, const char *value)
     return whole(name, value, 1, INT64_MAX / 2, &number);
 }
 
-static dt_status check_batches(const char *name, const char *value)
+static dt_status check_BATCH(const char *name, const char *value)
 {
     int batches[DT_BATCHES_MAX], n;
     (void)name;
     return read_batches(value, batches, &n);
 }
 
-static dt_status check_dtype(const char *name, const char *value)
+static dt_status check_DTYPE(const char *name, const char *value)
 {
     enum dt_dtype dtype;
     if (strcmp(value, "float16") == 0) /* of foreign workers */
@@ -403,21 +403,13 @@ void dt_query_limits(const struct dt_query *query, struct dt_asked *asked)
     asked->now_ns = dt_query_number(query, DT_ASK_now_ns, 0);
 }
 
-/* Names of an engine's job, which the built-in network has not, and a worker says by itself. */
-static dt_status refuse_job(const struct dt_query *query)
-{
-    static const int names[] = {DT_ASK_revision, DT_ASK_frames, DT_ASK_steps, DT_ASK_text_tokens};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (query->values[names[i]] != NULL)
-            return dt_fail(DT_EUSAGE, "a query names %s only with an engine",
-                           dt_ask_names[names[i]]);
-    return DT_OK;
-}
-
 static dt_status seal(const struct dt_query *query, struct dt_asked *asked)
 {
     char space[DT_KEY_ID_SIZE] = "";
-    DT_TRY(refuse_job(query));
+    struct dt_task task;
+    DT_TRY(dt_query_task(query, &task));
+    if (dt_task_of_engine(&task) != NULL) /* a worker says it by itself */
+        return dt_fail(DT_EUSAGE, "a query names %s only with an engine", dt_task_of_engine(&task));
     asked->foreign = query->values[DT_ASK_worker] != NULL;
     dt_query_limits(query, asked);
     DT_TRY(asked->foreign ? seal_foreign(query, asked, space) : seal_builtin(query, asked));

@@ -2,6 +2,7 @@
 /* A question about the entries that were tuned on an engine: its key has what was asked for, and nothing else. */
 #include "db/lookup/query_int.h"
 #include "model/cards/card.h"
+#include "model/task.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +20,42 @@ bool dt_query_is_tuned(const struct dt_query *query)
            !has(query, DT_ASK_oversubscribe) && !several;
 }
 
+dt_status dt_query_task(const struct dt_query *query, struct dt_task *task)
+{
+    struct dt_lengths lengths;
+    int64_t height, width;
+    *task = (struct dt_task){0};
+    for (enum dt_task_field i = 0; i < DT_TASK_FIELDS; i++) {
+        const char *value = query->values[i];
+        enum dt_task_kind kind = dt_task_rows[i].kind;
+        if (value == NULL)
+            continue;
+        if (kind >= DT_TASK_COUNT) {
+            dt_task_set_count(task, i, strtoll(value, NULL, 10));
+        } else if (kind == DT_TASK_SCALE) {
+            dt_task_set_scale(task, i, strtod(value, NULL));
+        } else if (kind == DT_TASK_LENGTHS) {
+            DT_TRY(dt_lengths_parse(dt_ask_names[i], value, &lengths));
+            dt_task_set_lengths(task, i, &lengths);
+        } else {
+            dt_task_set_text(task, i, i == DT_TASK_model ? dt_card_full_name(value) : value);
+        }
+    }
+    DT_TRY(dt_query_size(query, &height, &width));
+    dt_task_set_count(task, DT_TASK_width, width);
+    dt_task_set_count(task, DT_TASK_height, height);
+    return DT_OK;
+}
+
 dt_status dt_query_is_network(const struct dt_query *query, bool *is)
 {
     const char *guidance = query->values[DT_ASK_guidance], *dtype = query->values[DT_ASK_dtype];
     const char *model = query->values[DT_ASK_model];
     struct dt_network network;
+    struct dt_task task;
     enum dt_dtype known;
-    *is = !has(query, DT_ASK_revision) && !has(query, DT_ASK_frames) && !has(query, DT_ASK_steps) &&
-          !has(query, DT_ASK_text_tokens) &&
+    DT_TRY(dt_query_task(query, &task));
+    *is = dt_task_of_engine(&task) == NULL &&
           (guidance == NULL || strcmp(guidance, "0") == 0 || strcmp(guidance, "1") == 0) &&
           (dtype == NULL || dt_dtype_find("dtype", dtype, &known) == DT_OK);
     if (!*is || model == NULL)
@@ -36,52 +65,17 @@ dt_status dt_query_is_network(const struct dt_query *query, bool *is)
     return status == DT_ENOMEM ? status : DT_OK;
 }
 
-static bool set_text(json_t *job, const char *name, const char *value)
-{
-    return value == NULL || json_object_set_new(job, name, json_string(value)) == 0;
-}
-
-static bool set_number(json_t *job, const char *name, int64_t value)
-{
-    return value <= 0 || json_object_set_new(job, name, json_integer(value)) == 0;
-}
-
-static bool set_scale(json_t *job, const char *name, const char *value)
-{
-    return value == NULL || json_object_set_new(job, name, json_real(strtod(value, NULL))) == 0;
-}
-
-/* In the one order that all jobs have. */
-static bool set_lengths(json_t *job, const char *name, const char *value)
-{
-    struct dt_lengths lengths;
-    char text[DT_LENGTHS_TEXT];
-    if (value == NULL || dt_lengths_parse(name, value, &lengths) != DT_OK)
-        return value == NULL;
-    dt_lengths_text(&lengths, text);
-    return set_text(job, name, text);
-}
-
-/* The parts of a job that were asked for, new reference. */
+/* The parts of a job that were asked for, new reference; not the data type, which is a part of the hard fingerprint. */
 static dt_status make_job(const struct dt_query *query, json_t **job)
 {
-    int64_t height, width;
-    DT_TRY(dt_query_size(query, &height, &width));
-    const char *model = query->values[DT_ASK_model];
-    json_t *made = json_object();
-    if (set_text(made, "model", model != NULL ? dt_card_full_name(model) : NULL) &&
-        set_text(made, "revision", query->values[DT_ASK_revision]) &&
-        set_number(made, "width", width) && set_number(made, "height", height) &&
-        set_number(made, "frames", dt_query_number(query, DT_ASK_frames, 0)) &&
-        set_number(made, "steps", dt_query_number(query, DT_ASK_steps, 0)) &&
-        set_lengths(made, "text_tokens", query->values[DT_ASK_text_tokens]) &&
-        set_number(made, "batch", dt_query_number(query, DT_ASK_batch, 0)) &&
-        set_number(made, "lossy", dt_query_number(query, DT_ASK_lossy, 0)) &&
-        set_scale(made, "guidance", query->values[DT_ASK_guidance]) && made != NULL) {
-        *job = made;
+    struct dt_task task;
+    DT_TRY(dt_query_task(query, &task));
+    task.at[DT_TASK_dtype].given = false;
+    DT_TRY(dt_task_json(&task, job));
+    if (dt_query_number(query, DT_ASK_lossy, 0) == 0 ||
+        json_object_set_new(*job, "lossy", json_integer(1)) == 0)
         return DT_OK;
-    }
-    json_decref(made);
+    json_decref(*job);
     return dt_fail(DT_ENOMEM, "out of memory while making a query");
 }
 
@@ -91,7 +85,7 @@ static dt_status name(const json_t *job, const char *engine, char title[], size_
     dt_text_add(&text, "%s", engine);
     if (json_object_size(job) > 0)
         dt_text_add(&text, ": ");
-    dt_key_add_job(job, &text);
+    dt_task_title(job, &text);
     size_t size = text.size < room ? text.size : room - 1;
     memcpy(title, dt_text_at(&text), size);
     title[size] = '\0';

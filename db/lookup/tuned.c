@@ -6,6 +6,7 @@
 
 #include "db/engines/engines.h"
 #include "db/snapshot.h"
+#include "model/task.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,16 +15,18 @@
 
 enum place { OF_JOB, OF_HARD, OF_KEY };
 
-/* What may distinguish entries, by the name of its option. */
+/* What may distinguish entries. */
 static const struct trait {
-    const char *name;
+    const char *name, *option;
     enum place place;
 } traits[] = {
-    {"model", OF_JOB},  {"revision", OF_JOB},    {"size", OF_JOB},    {"frames", OF_JOB},
-    {"steps", OF_JOB},  {"guidance", OF_JOB},    {"batch", OF_JOB},   {"dtype", OF_HARD},
-    {"mode", OF_HARD},  {"objective", OF_KEY},   {"command", OF_JOB}, {"time", OF_JOB},
-    {"unit", OF_JOB},   {"limits", OF_JOB},      {"shell", OF_JOB},   {"prepare", OF_JOB},
-    {"folder", OF_JOB}, {"text_tokens", OF_JOB},
+#define DT_FIELD(name, option, kind, before, after, whose, values, help) {#name, option, OF_JOB},
+#include "model/task.def"
+#undef DT_FIELD
+    {"dtype", "dtype", OF_HARD},    {"mode", "mode", OF_HARD},  {"objective", "objective", OF_KEY},
+    {"command", "command", OF_JOB}, {"time", "time", OF_JOB},   {"unit", "unit", OF_JOB},
+    {"limits", "limits", OF_JOB},   {"shell", "shell", OF_JOB}, {"prepare", "prepare", OF_JOB},
+    {"folder", "folder", OF_JOB},
 };
 enum { TRAITS = sizeof traits / sizeof traits[0] };
 
@@ -44,17 +47,19 @@ static void add_value(const json_t *value, struct dt_text *out)
         dt_text_add(out, "%.15g", json_number_value(value));
 }
 
-/* "": it has none. A size is width x height, as on the command line. */
+/* "": it has none. Width and height are one, width x height as on the command line; the data type is that of the hard fingerprint. */
 static void add_trait(const struct trait *trait, const json_t *key, const json_t *hard,
                       struct dt_text *out)
 {
     const json_t *job = json_object_get(key, "job");
     const json_t *from = trait->place == OF_JOB ? job : trait->place == OF_HARD ? hard : key;
-    if (strcmp(trait->name, "size") != 0) {
-        add_value(json_object_get(from, trait->name), out);
+    if (strcmp(trait->option, "size") != 0) {
+        if (trait->place != OF_JOB || strcmp(trait->name, "dtype") != 0)
+            add_value(json_object_get(from, trait->name), out);
         return;
     }
-    if (json_object_get(job, "width") == NULL || json_object_get(job, "height") == NULL)
+    if (strcmp(trait->name, "height") == 0 || json_object_get(job, "width") == NULL ||
+        json_object_get(job, "height") == NULL)
         return;
     add_value(json_object_get(job, "width"), out);
     dt_text_add(out, "x");
@@ -157,7 +162,7 @@ static dt_status narrow(const struct trait *trait, const struct dt_asked *asked,
         if (status == DT_OK)
             status = keep(trait, dt_text_at(&wanted), candidates);
         if (status == DT_OK && candidates->count == 0)
-            dt_text_add(&refusals->text, "none was tuned with %s %s, only with %s", trait->name,
+            dt_text_add(&refusals->text, "none was tuned with %s %s, only with %s", trait->option,
                         dt_text_at(&wanted), dt_text_at(&values));
     }
     dt_text_fini(&wanted);
@@ -173,11 +178,9 @@ static dt_status check_one_job(const struct dt_asked *asked, const struct candid
         int count;
         dt_status status = list_values(&traits[i], candidates, &values, &count);
         if (status == DT_OK && count > 1) {
-            bool text = strcmp(traits[i].name, "text_tokens") == 0;
             status = dt_fail(DT_EUSAGE,
                              "the plans stored for %s were tuned with %s %s: choose one (--%s)",
-                             asked->title, traits[i].name, dt_text_at(&values),
-                             text ? "text-tokens" : traits[i].name);
+                             asked->title, traits[i].option, dt_text_at(&values), traits[i].option);
         }
         dt_text_fini(&values);
         DT_TRY(status);

@@ -7,6 +7,7 @@
 #include "db/journal.h"
 #include "db/lookup/key.h"
 #include "db/stored.h"
+#include "model/task.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +70,7 @@ dt_status dt_upkeep_name(const json_t *entry, struct dt_text *name)
     struct dt_text job = {0};
     uint64_t id = 0;
     DT_TRY(dt_entry_id(entry, &id));
-    dt_key_add_job(json_object_get(key, "job"), &job);
+    dt_task_title(json_object_get(key, "job"), &job);
     dt_text_add(name, "%.80s%s%.160s [%016llx]", word, job.size > 0 ? ": " : "", dt_text_at(&job),
                 (unsigned long long)id);
     dt_text_fini(&job);

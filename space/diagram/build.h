@@ -62,7 +62,7 @@ void dt_vector_apply(enum dt_expr_code code, bool small, const int64_t *a, const
                      int64_t *out, int n);
 
 /* Input of building one layer. */
-struct dt_task {
+struct dt_build_task {
     const struct dt_terms *terms;
     int depth, axis;
     const struct dt_nodes *from; /* the nodes of this layer */
@@ -86,13 +86,13 @@ struct dt_join {
     bool *allowed;                   /* by value */
 };
 /* Builds the index for the block's elements, whose values are picks[]. */
-dt_status dt_join_init(struct dt_join *join, const struct dt_task *task, struct dt_block *block,
-                       const uint16_t picks[]) DT_MUST_CHECK;
+dt_status dt_join_init(struct dt_join *join, const struct dt_build_task *task,
+                       struct dt_block *block, const uint16_t picks[]) DT_MUST_CHECK;
 void dt_join_fini(struct dt_join *join);
 /* Writes the matching values, ascending; returns their number. */
 int dt_join_find(const struct dt_join *join, int64_t key, uint16_t picks[]);
 
-dt_status dt_layer_build(struct dt_task *task, struct dt_layer *layer) DT_MUST_CHECK;
+dt_status dt_layer_build(struct dt_build_task *task, struct dt_layer *layer) DT_MUST_CHECK;
 void dt_layer_fini(struct dt_layer *layer);
 
 /* Counts the points of the layers. */

@@ -122,13 +122,13 @@ static dt_status build_layers(struct builder *builder, const int order[])
     struct dt_nodes from = {.count = 1}, to = {0};
     dt_status status = DT_OK;
     for (int depth = 0; status == DT_OK && depth < builder->terms.space->axis_count; depth++) {
-        struct dt_task task = {.terms = &builder->terms,
-                               .depth = depth,
-                               .axis = order[depth],
-                               .from = &from,
-                               .to = &to,
-                               .roots = builder->roots,
-                               .bound = &builder->left};
+        struct dt_build_task task = {.terms = &builder->terms,
+                                     .depth = depth,
+                                     .axis = order[depth],
+                                     .from = &from,
+                                     .to = &to,
+                                     .roots = builder->roots,
+                                     .bound = &builder->left};
         to = (struct dt_nodes){0};
         task.root_count = find_roots(builder, depth);
         status = find_live(builder, depth, &to);

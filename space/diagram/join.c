@@ -13,7 +13,7 @@ static int by_key(const void *a, const void *b)
     return (x->pick > y->pick) - (x->pick < y->pick);
 }
 
-static int slot_of(const struct dt_task *task, int term)
+static int slot_of(const struct dt_build_task *task, int term)
 {
     for (int i = 0; i < task->from->slots; i++)
         if (task->from->terms[i] == term)
@@ -22,7 +22,7 @@ static int slot_of(const struct dt_task *task, int term)
 }
 
 /* The term of this axis that equals a slot of the nodes; -1: the root is of another kind. */
-static int side(const struct dt_task *task, int root, int *slot)
+static int side(const struct dt_build_task *task, int root, int *slot)
 {
     const struct dt_term *rows = task->terms->rows, *row = &rows[root];
     if (row->code != DT_OP_EQUAL || !row->sound)
@@ -37,7 +37,7 @@ static int side(const struct dt_task *task, int root, int *slot)
 }
 
 /* The cases that this axis is of, where other axes of theirs are bound. */
-static const struct dt_case_step *step_of(const struct dt_task *task, int *slot)
+static const struct dt_case_step *step_of(const struct dt_build_task *task, int *slot)
 {
     for (int i = 0; i < task->root_count; i++) {
         const struct dt_term *row = &task->terms->rows[task->roots[i]];
@@ -58,8 +58,8 @@ static dt_status init_step(struct dt_join *join, int count, int n, const uint16_
     return DT_OK;
 }
 
-dt_status dt_join_init(struct dt_join *join, const struct dt_task *task, struct dt_block *block,
-                       const uint16_t picks[])
+dt_status dt_join_init(struct dt_join *join, const struct dt_build_task *task,
+                       struct dt_block *block, const uint16_t picks[])
 {
     int term = -1;
     *join = (struct dt_join){.slot = -1};

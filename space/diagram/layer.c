@@ -11,7 +11,7 @@
 static const uint32_t UNKNOWN = UINT32_MAX;
 
 struct run {
-    struct dt_task *task;
+    struct dt_build_task *task;
     struct dt_layer *layer;
     struct dt_block block;
     struct dt_layer_merge merge;
@@ -63,7 +63,7 @@ static void fini(struct run *run)
 
 static dt_status init(struct run *run)
 {
-    const struct dt_task *task = run->task;
+    const struct dt_build_task *task = run->task;
     size_t room = (size_t)task->terms->space->axes[task->axis].count;
     room = room > DT_BLOCK ? room : DT_BLOCK;
     run->room = (int)room;
@@ -114,7 +114,7 @@ static void mark(const struct run *run, int term, bool marks[])
 
 static void connect(struct run *run)
 {
-    const struct dt_task *task = run->task;
+    const struct dt_build_task *task = run->task;
     for (int i = 0; i < task->root_count; i++)
         if (!is_unary(run, task->roots[i]))
             mark(run, task->roots[i], run->for_roots);
@@ -160,7 +160,7 @@ static void decide(struct run *run, int root, const bool wanted[])
 /* Rules of this axis alone are decided once. Returns how many others there are. */
 static int decide_alone(struct run *run)
 {
-    const struct dt_task *task = run->task;
+    const struct dt_build_task *task = run->task;
     static const bool none[DT_SLOTS_MAX];
     int others = 0;
     run->block.n = task->terms->space->axes[task->axis].count;
@@ -240,7 +240,7 @@ static dt_status find(struct run *run)
 
 static dt_status run_block(struct run *run)
 {
-    const struct dt_task *task = run->task;
+    const struct dt_build_task *task = run->task;
     struct dt_layer *layer = run->layer;
     gather(run, run->for_roots);
     run->block.work += 4 * (int64_t)run->block.n;
@@ -277,7 +277,7 @@ static int append(struct run *run, uint32_t node, int n)
 
 static dt_status run_blocks(struct run *run)
 {
-    const struct dt_task *task = run->task;
+    const struct dt_build_task *task = run->task;
     struct dt_layer *layer = run->layer;
     int n = 0;
     DT_TRY(dt_join_init(&run->join, task, &run->block, run->allowed));
@@ -300,7 +300,7 @@ static dt_status run_blocks(struct run *run)
     return DT_OK;
 }
 
-dt_status dt_layer_build(struct dt_task *task, struct dt_layer *layer)
+dt_status dt_layer_build(struct dt_build_task *task, struct dt_layer *layer)
 {
     struct run run = {.task = task, .layer = layer};
     *layer = (struct dt_layer){.axis = task->axis, .nodes = task->from->count};

@@ -54,7 +54,8 @@ WITH_WORKER = {
 # Where its ranks are: tests/clusters.
 HOSTS = "hosts hostfile launcher mixed-hosts".split()
 # What the worker obeys or refuses by itself: job.py.
-JOB = "model revision size frames steps guidance dtype batch text-tokens lossy max-error start-timeout text-and-vae".split()
+TASK = re.findall(r'^DT_FIELD\(\w+, "([\w-]+)"', (SOURCE / "model/task.def").read_text(encoding="utf-8"), re.M)
+JOB = TASK + "lossy max-error start-timeout text-and-vae".split()
 for word, kept in WITH_WORKER.items():
     for option, hint in re.findall(r"^  --([a-z-]+)(?: (\S+))?", t.tool(word, "--help").out, re.M):
         if option in kept.split() + JOB + HOSTS + ["help"]:

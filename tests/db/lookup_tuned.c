@@ -45,7 +45,7 @@ static const struct row rows[] = {
     {"'guidance':4", "", NULL, NULL, "guidance=4.0;model=", DT_TIER_EXACT, "", 4},
     {FLUX ",'text_tokens':'17,37'", "", NULL, NULL, "text_tokens=37,17,37", DT_TIER_EXACT, "", 4},
     {FLUX ",'text_tokens':'17,37'", "", NULL, NULL, "text_tokens=17", DT_TIER_NONE,
-     "none was tuned with text_tokens 17, only with 17,37", 0},
+     "none was tuned with text-tokens 17, only with 17,37", 0},
     /* parts that were asked for must be right */
     {FLUX, "", NULL, NULL, "model=org/wan", DT_TIER_NONE,
      "none was tuned with model org/wan, only with org/flux", 0},

@@ -7,6 +7,7 @@
 #include "base/quote.h"
 #include "db/lookup/key.h"
 #include "db/private.h"
+#include "model/task.h"
 #include "model/workload_json.h"
 #include "space/json/json.h"
 
@@ -75,13 +76,6 @@ static bool kept_network(const struct dt_check_entry *entry, struct dt_network *
     return true;
 }
 
-/* A field of a job; 0: not there, or impossible. */
-static int count_of(const json_t *job, const char *name)
-{
-    json_int_t value = dt_json_integer_at(job, name);
-    return value > 0 && value <= INT_MAX ? (int)value : 0;
-}
-
 /* A network that is neither stored nor a preset must be that of the run's job. */
 static dt_status set_network(const struct dt_check_entry *entry, struct dt_job *job)
 {
@@ -99,22 +93,11 @@ static dt_status set_network(const struct dt_check_entry *entry, struct dt_job *
 static void set_wanted(const json_t *job, struct dt_wanted *wanted)
 {
     const struct dt_wanted given = *wanted;
-    *wanted =
-        (struct dt_wanted){.stored = true,
-                           .engine = given.engine,
-                           .model = json_string_value(json_object_get(job, "model")),
-                           .revision = json_string_value(json_object_get(job, "revision")),
-                           .dtype = json_string_value(json_object_get(job, "dtype")),
-                           .width = count_of(job, "width"),
-                           .height = count_of(job, "height"),
-                           .frames = count_of(job, "frames"),
-                           .steps = count_of(job, "steps"),
-                           .text_tokens = json_string_value(json_object_get(job, "text_tokens")),
-                           .batch = count_of(job, "batch"),
-                           .has_guidance = json_object_get(job, "guidance") != NULL,
-                           .guidance = json_number_value(json_object_get(job, "guidance")),
-                           .max_error = given.max_error,
-                           .lossy = json_object_get(job, "lossy") != NULL};
+    *wanted = (struct dt_wanted){.stored = true,
+                                 .engine = given.engine,
+                                 .max_error = given.max_error,
+                                 .lossy = json_object_get(job, "lossy") != NULL};
+    dt_task_read(job, &wanted->task);
 }
 
 static bool of_hosts(const struct dt_check_entry *entry)

@@ -8,6 +8,7 @@
 #include "base/read.h"
 #include "db/lookup/key.h"
 #include "db/store.h"
+#include "model/task.h"
 #include "tuner/machine/machine.h"
 
 #include <dirent.h>
@@ -40,7 +41,7 @@ static void add_work(const json_t *key, struct dt_text *out)
             dt_text_add(out, ", %s", dt_json_text_at(job, "limits"));
         return;
     }
-    dt_key_add_job(job, out);
+    dt_task_title(job, out);
     if (out->size == before)
         dt_text_add(out, "%s", dt_json_text_at(key, "workload"));
 }

@@ -222,22 +222,24 @@ dt_status dt_export_constants(const struct dt_options *options, json_t **constan
 dt_status dt_export_card_key(const struct dt_options *options, const struct dt_card *card,
                              int64_t devices, struct dt_frames *size, json_t **key)
 {
-    const char *text = options->worker.text_tokens;
-    struct dt_lengths lengths = {.count = 0};
+    struct dt_task task = options->task;
+    struct dt_lengths lengths;
     *size = card->usual;
     if (options->job.sizes.count > 0) {
         size->width = options->job.sizes.widths[0];
         size->height = options->job.sizes.heights[0];
     }
-    if (options->worker.frames > 0)
-        size->frames = options->worker.frames;
+    if (task.at[DT_TASK_frames].given)
+        size->frames = task.at[DT_TASK_frames].count;
     DT_TRY(dt_card_check_size(card, *size));
-    if (text[0] != '\0')
-        DT_TRY(dt_lengths_parse("--text-tokens", text, &lengths));
-    DT_TRY(dt_card_lengths(card, &lengths, &lengths));
-    *key = json_pack("{s:{s:s, s:I, s:I, s:I, s:s*}}", "job", "model", card->name, "width",
-                     (json_int_t)size->width, "height", (json_int_t)size->height, "frames",
-                     (json_int_t)size->frames, "text_tokens", text[0] != '\0' ? text : NULL);
+    DT_TRY(dt_card_lengths(card, &task.at[DT_TASK_text_tokens].lengths, &lengths));
+    dt_task_set_text(&task, DT_TASK_model, card->name);
+    dt_task_set_count(&task, DT_TASK_width, size->width);
+    dt_task_set_count(&task, DT_TASK_height, size->height);
+    dt_task_set_count(&task, DT_TASK_frames, size->frames);
+    json_t *job = NULL;
+    DT_TRY(dt_task_json(&task, &job));
+    *key = json_pack("{s:o}", "job", job);
     if (devices > 0)
         json_object_set_new(*key, "devices", json_integer(devices));
     return *key != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");

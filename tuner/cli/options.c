@@ -112,16 +112,6 @@ static dt_status parse_ints(const char *option, const char *text, void *field)
     return DT_OK;
 }
 
-static dt_status parse_lengths(const char *option, const char *text, void *field)
-{
-    char what[40];
-    struct dt_lengths lengths;
-    snprintf(what, sizeof what, "--%s", option);
-    DT_TRY(dt_lengths_parse(what, text, &lengths));
-    dt_lengths_text(&lengths, field);
-    return DT_OK;
-}
-
 static dt_status parse_natural(const char *option, const char *text, void *field)
 {
     const char *whole = text;
@@ -144,6 +134,38 @@ static dt_status parse_real(const char *option, const char *text, void *field)
         return dt_fail(DT_EUSAGE, "--%s '%s' is not a number such as 3.5", option, text);
     *(double *)field = value;
     return DT_OK;
+}
+
+/* ---- values of a task, by their kind */
+
+static dt_status parse_task_TEXT(const char *option, const char *text, void *field)
+{
+    struct dt_task_value *value = field;
+    value->given = true;
+    return parse_text(option, text, &value->text);
+}
+
+static dt_status parse_task_COUNT(const char *option, const char *text, void *field)
+{
+    struct dt_task_value *value = field;
+    value->given = true;
+    return parse_natural(option, text, &value->count);
+}
+
+static dt_status parse_task_SCALE(const char *option, const char *text, void *field)
+{
+    struct dt_task_value *value = field;
+    value->given = true;
+    return parse_real(option, text, &value->scale);
+}
+
+static dt_status parse_task_LENGTHS(const char *option, const char *text, void *field)
+{
+    char what[40];
+    struct dt_task_value *value = field;
+    snprintf(what, sizeof what, "--%s", option);
+    value->given = true;
+    return dt_lengths_parse(what, text, &value->lengths);
 }
 
 /* A relative error: above 0 and at most 1. */
@@ -261,7 +283,11 @@ static dt_status parse_percent(const char *option, const char *text, void *field
 
 #define AT(field) offsetof(struct dt_options, field)
 #define JOBS      TARGETS " worker-test"
-#define HOSTED    "tune run noise space explain lookup check"
+#define TASK_EVERY(name, option, kind, values, help)
+#define TASK_ENGINE(name, option, kind, values, help)                                              \
+    {option, values, JOBS, NULL, parse_task_##kind, AT(task.at[DT_TASK_##name]), help},
+#define TASK_IMAGE TASK_ENGINE
+#define HOSTED     "tune run noise space explain lookup check"
 
 const struct dt_option_row dt_option_rows[] = {
     {"budget", "TIME", "tune noise check", "10m", parse_duration, AT(job.budget_ns),
@@ -291,9 +317,9 @@ const struct dt_option_row dt_option_rows[] = {
      "image or video size in pixels (default: the model's usual one)"},
     {"devices", "N", "models", NULL, parse_devices, AT(job.devices),
      "plans on at most N devices, of whatever machine (default: 8)"},
-    {"frames", "N", "models", NULL, parse_natural, AT(worker.frames),
+    {"frames", "N", "models", NULL, parse_task_COUNT, AT(task.at[DT_TASK_frames]),
      "frames of the video (default: the model's usual ones)"},
-    {"text-tokens", "N[,N]", "models", NULL, parse_lengths, AT(worker.text_tokens),
+    {"text-tokens", "N[,N]", "models", NULL, parse_task_LENGTHS, AT(task.at[DT_TASK_text_tokens]),
      "tokens of the prompts that plans must run (default: the pipeline's padded length, or any)"},
     {"lossy", NULL, JOBS " models", NULL, parse_switch, AT(lossy),
      "also plans that change the output beyond rounding (caches, fp8, ...); --max-error limits "
@@ -402,17 +428,10 @@ const struct dt_option_row dt_option_rows[] = {
      "exits with 0 when they agree (default: text)"},
     {"tolerance", "X", COMMANDED, NULL, parse_text, AT(command.tolerance),
      "relative error of an array that is still right (default: 1e-5)"},
-    {"revision", "NAME", JOBS, NULL, parse_text, AT(worker.revision),
-     "for engines and workers: revision of the model"},
-    {"frames", "N", JOBS, NULL, parse_natural, AT(worker.frames),
-     "for engines and workers: frames of the video"},
-    {"text-tokens", "N[,N]", JOBS, NULL, parse_lengths, AT(worker.text_tokens),
-     "for engines and workers: tokens of the prompts that plans must run (default: the pipeline's "
-     "padded length, or any)"},
-    {"steps", "N", JOBS, NULL, parse_natural, AT(worker.steps),
-     "denoising steps; of the built-in network (tune, run) to show the time of a whole image"},
-    {"guidance", "X", JOBS, NULL, parse_real, AT(worker.guidance),
-     "for engines and workers: scale of the guidance"},
+#define DT_FIELD(name, option, kind, before, after, whose, values, help)                           \
+    TASK_##whose(name, option, kind, values, help)
+#include "model/task.def"
+#undef DT_FIELD
     {"text-and-vae", "TIME", "tune run", NULL, parse_duration, AT(worker.text_and_vae_ns),
      "time of text encoder and VAE for an image, to show that of a whole one"},
     {"max-error", "X", JOBS, NULL, parse_error, AT(worker.max_error),

@@ -48,10 +48,7 @@ struct dt_job_options {
 struct dt_worker_options {
     struct dt_program program; /* its arguments: what follows -- */
     const char *engine;        /* whose worker is the program; NULL: the program was named */
-    const char *revision;
-    int64_t frames, steps;
-    double guidance, max_error;
-    char text_tokens[DT_LENGTHS_TEXT]; /* "": not given */
+    double max_error;
     int64_t start_ns, text_and_vae_ns;
 };
 
@@ -133,6 +130,7 @@ struct dt_words {
 
 struct dt_options {
     struct dt_job_options job;
+    struct dt_task task; /* but model, size, dtype and batch: dt_options_task has all */
     struct dt_worker_options worker;
     struct dt_search_options search;
     struct dt_run_options run;

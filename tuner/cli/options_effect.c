@@ -3,6 +3,7 @@
 #include "tuner/cli/options_int.h"
 
 #include "base/figures.h"
+#include "model/task.h"
 
 #include <string.h>
 
@@ -15,15 +16,10 @@ static const char raced[] = "a race has no search";
 static const struct effect {
     const char *commands, *beside, *option, *why;
 } effects[] = {
-    {TARGETS, "command", "model", decides},
-    {TARGETS, "command", "revision", decides},
-    {TARGETS, "command", "size", decides},
-    {TARGETS, "command", "frames", decides},
-    {TARGETS, "command", "steps", decides},
-    {TARGETS, "command", "text-tokens", decides},
-    {TARGETS, "command", "guidance", decides},
-    {TARGETS, "command", "batch", decides},
-    {TARGETS, "command", "dtype", decides},
+#define DT_FIELD(name, option, kind, before, after, whose, values, help)                           \
+    {TARGETS, "command", option, decides},
+#include "model/task.def"
+#undef DT_FIELD
     {TARGETS, "worker", "weights", decides},
     {TARGETS, "worker", "input", decides},
     {TARGETS, "worker", "output", decides},
@@ -86,10 +82,7 @@ static const struct effect {
     {"simulate", "racing", "replay-noise", raced},
 };
 
-/* Options of an engine's or worker's job, and those of the worker while it runs, and when it starts. */
-static const char *const assigned[] = {"revision",    "frames",       "steps", "guidance",
-                                       "text-tokens", "text-and-vae", NULL};
-static const char *const not_own[] = {"revision", "frames", "guidance", "text-tokens", NULL};
+/* Options of the worker while it runs, and when it starts. */
 static const char *const running[] = {"max-error", "start-timeout", NULL};
 static const char *const starting[] = {"start-timeout", NULL};
 
@@ -102,6 +95,19 @@ static dt_status refuse_given(const struct dt_options *options, const char *cons
     return DT_OK;
 }
 
+/* Options of an engine's or worker's job. images: those for the time of a whole image are taken. */
+static dt_status refuse_task(const struct dt_options *options, bool images)
+{
+    static const char *const whole[] = {"text-and-vae", NULL};
+    for (int i = 0; i < DT_TASK_FIELDS; i++) {
+        const struct dt_task_row *row = &dt_task_rows[i];
+        const char *const names[] = {row->option, NULL};
+        if (row->whose == DT_TASK_ENGINE || (row->whose == DT_TASK_IMAGE && !images))
+            DT_TRY(refuse_given(options, names, "without --engine or --worker"));
+    }
+    return images ? DT_OK : refuse_given(options, whole, "without --engine or --worker");
+}
+
 static dt_status check_assigned(const struct dt_command *command, const struct dt_options *options)
 {
     bool started = dt_option_given(options, "worker") || options->command.text != NULL ||
@@ -110,7 +116,7 @@ static dt_status check_assigned(const struct dt_command *command, const struct d
         started || options->lookup.engine != NULL || strcmp(command->name, "models") == 0;
     bool own = !foreign && dt_has_word("tune run", command->name); /* both show whole images */
     if (!foreign)
-        DT_TRY(refuse_given(options, own ? not_own : assigned, "without --engine or --worker"));
+        DT_TRY(refuse_task(options, own));
     bool lossy = !foreign && options->lossy && strcmp(command->name, "lookup") != 0;
     if (!started)
         DT_TRY(refuse_given(options, lossy ? starting : running,

@@ -19,12 +19,25 @@ dt_status dt_options_backend(const struct dt_options *options, enum dt_backend_k
 /* Unspecified parts are chosen by device (dt_target_new). */
 static dt_status set_network(const struct dt_options *options, struct dt_job *job)
 {
-    job->wanted.steps = (int)options->worker.steps;
+    job->wanted.task = options->task;
     job->wanted.text_and_vae_ns = options->worker.text_and_vae_ns;
     if (!dt_option_is_default("model", options->job.model))
         DT_TRY(dt_network_load(options->job.model, &job->network));
     job->has_dtype = !dt_option_is_default("dtype", options->job.dtype);
     return job->has_dtype ? dt_dtype_find("--dtype", options->job.dtype, &job->dtype) : DT_OK;
+}
+
+void dt_options_task(const struct dt_options *options, struct dt_task *task)
+{
+    const struct dt_job_options *given = &options->job;
+    *task = options->task;
+    if (!dt_option_is_default("model", given->model))
+        dt_task_set_text(task, DT_TASK_model, given->model);
+    dt_task_set_count(task, DT_TASK_width, given->sizes.count > 0 ? given->sizes.widths[0] : 0);
+    dt_task_set_count(task, DT_TASK_height, given->sizes.count > 0 ? given->sizes.heights[0] : 0);
+    if (!dt_option_is_default("dtype", given->dtype))
+        dt_task_set_text(task, DT_TASK_dtype, given->dtype);
+    dt_task_set_count(task, DT_TASK_batch, given->batches.count > 0 ? given->batches.values[0] : 0);
 }
 
 /* Texts of the job travel as JSON. */
@@ -53,36 +66,26 @@ static dt_status set_secret(const struct dt_options *options, struct dt_wanted *
 /* The job of a foreign worker, which checks its model and size itself. */
 static dt_status set_wanted(const struct dt_options *options, struct dt_wanted *wanted)
 {
-    const struct dt_job_options *given = &options->job;
-    bool typed = !dt_option_is_default("dtype", given->dtype);
-    *wanted = (struct dt_wanted){
-        .engine = options->worker.engine,
-        .model = dt_option_is_default("model", given->model) ? NULL
-                 : options->worker.engine != NULL            ? dt_card_full_name(given->model)
-                                                             : given->model,
-        .revision = options->worker.revision,
-        .dtype = typed ? given->dtype : NULL,
-        .width = given->sizes.count > 0 ? given->sizes.widths[0] : 0,
-        .height = given->sizes.count > 0 ? given->sizes.heights[0] : 0,
-        .frames = (int)options->worker.frames,
-        .steps = (int)options->worker.steps,
-        .text_tokens = options->worker.text_tokens[0] != '\0' ? options->worker.text_tokens : NULL,
-        .batch = given->batches.count > 0 ? given->batches.values[0] : 0,
-        .has_guidance = dt_option_given(options, "guidance"),
-        .guidance = options->worker.guidance,
-        .max_error = options->worker.max_error,
-        .text_and_vae_ns = options->worker.text_and_vae_ns,
-        .space = options->command.text == NULL ? options->command.space : NULL,
-        .lossy = options->lossy};
-    if (typed && strcmp(given->dtype, "float32") != 0 && strcmp(given->dtype, "bfloat16") != 0 &&
-        strcmp(given->dtype, "float16") != 0)
+    *wanted =
+        (struct dt_wanted){.engine = options->worker.engine,
+                           .max_error = options->worker.max_error,
+                           .text_and_vae_ns = options->worker.text_and_vae_ns,
+                           .space = options->command.text == NULL ? options->command.space : NULL,
+                           .lossy = options->lossy};
+    dt_options_task(options, &wanted->task);
+    const char *model = wanted->task.at[DT_TASK_model].text;
+    const char *dtype = wanted->task.at[DT_TASK_dtype].text;
+    if (model != NULL && options->worker.engine != NULL)
+        dt_task_set_text(&wanted->task, DT_TASK_model, dt_card_full_name(model));
+    if (dtype != NULL && strcmp(dtype, "float32") != 0 && strcmp(dtype, "bfloat16") != 0 &&
+        strcmp(dtype, "float16") != 0)
         return dt_fail(DT_EUSAGE,
                        "--dtype '%s' is none that a worker takes: float32, bfloat16 or float16",
-                       given->dtype);
-    DT_TRY(check_text("model", wanted->model));
+                       dtype);
+    for (enum dt_task_field i = 0; i < DT_TASK_FIELDS; i++)
+        DT_TRY(check_text(dt_task_rows[i].option, wanted->task.at[i].text));
     DT_TRY(check_text(options->command.served ? "server" : "command", options->command.text));
-    DT_TRY(set_secret(options, wanted));
-    return check_text("revision", wanted->revision);
+    return set_secret(options, wanted);
 }
 
 dt_status dt_options_machine(const struct dt_options *options, struct dt_described *described,

@@ -9,6 +9,7 @@
 
 #include "model/dtype.h"
 #include "model/network.h"
+#include "model/task.h"
 #include "tuner/machine/machine.h"
 #include "tuner/measure/objective.h"
 #include "tuner/runner/hosts.h"
@@ -31,15 +32,10 @@ struct dt_sweep {
     struct dt_ints values;
 };
 
-/* What the user asks of a foreign worker: the engine, and the fields of hello's "job". Of the built-in network only steps and
- * text_and_vae_ns count. */
+/* What the user asks of a foreign worker. Of the built-in network only the task's steps and text_and_vae_ns count. */
 struct dt_wanted {
-    const char *engine;                      /* that the worker must run; NULL: any */
-    const char *model, *revision, *dtype;    /* NULL: not given */
-    const char *text_tokens;                 /* as of dt_lengths_text, "17,37"; NULL: not given */
-    int width, height, frames, steps, batch; /* 0: not given */
-    bool has_guidance;
-    double guidance;
+    const char *engine; /* that the worker must run; NULL: any */
+    struct dt_task task;
     double max_error;        /* 0: not given */
     int64_t text_and_vae_ns; /* of an image, besides its steps; 0: not given */
     const char *space;       /* file that narrows the worker's values; NULL: none */

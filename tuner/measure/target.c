@@ -131,12 +131,12 @@ static dt_status make_key(const struct dt_job *job, const struct dt_workload *wo
 static void set_image(const struct dt_wanted *wanted, const struct dt_workload *workload,
                       struct dt_image_work *image)
 {
-    *image = (struct dt_image_work){.sampler_steps =
-                                        wanted->steps > 0 ? wanted->steps : workload->sampler_steps,
+    int steps = (int)wanted->task.at[DT_TASK_steps].count;
+    *image = (struct dt_image_work){.sampler_steps = steps > 0 ? steps : workload->sampler_steps,
                                     .flops = dt_workload_flops(workload, 1),
                                     .attention_flops = dt_workload_attention_flops(workload, 1),
                                     .rest_bytes = dt_workload_rest_bytes(workload, 1),
-                                    .told = wanted->steps > 0 || wanted->text_and_vae_ns > 0,
+                                    .told = steps > 0 || wanted->text_and_vae_ns > 0,
                                     .given = wanted->text_and_vae_ns > 0,
                                     .text_and_vae_ns = wanted->text_and_vae_ns};
     image->steps = image->sampler_steps;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "db/engines/engines.h"
 #include "model/network.h"
+#include "model/task.h"
 #include "tuner/cli/options_job.h"
 #include "tuner/machine/machine.h"
 #include "tuner/measure/measure.h"
@@ -60,34 +61,28 @@ static dt_status set_shared(const struct dt_options *options, struct dt_query *q
     return set_text(query, "mode", options->lookup.mode);
 }
 
-/* The parts of a job that only engines have. */
-static dt_status set_engine_job(const struct dt_options *options, struct dt_query *query)
+/* The built-in network, or an engine's job: db/lookup decides, by what there is. */
+static dt_status set_task(const struct dt_options *options, struct dt_query *query)
 {
-    char text[32];
-    DT_TRY(set_text(query, "revision", options->worker.revision));
-    DT_TRY(set_number(query, "frames", options->worker.frames));
-    DT_TRY(set_number(query, "steps", options->worker.steps));
-    if (options->worker.text_tokens[0] != '\0')
-        DT_TRY(dt_query_set(query, "text_tokens", options->worker.text_tokens));
+    struct dt_task task;
+    struct dt_text value = {0};
+    dt_options_task(options, &task);
+    for (enum dt_task_field i = 0; i < DT_TASK_FIELDS; i++) {
+        if (!task.at[i].given || i == DT_TASK_batch) /* of which there may be several */
+            continue;
+        dt_text_clear(&value);
+        dt_task_spell(&task, i, &value);
+        dt_status status = dt_text_status(&value);
+        if (status == DT_OK)
+            status = dt_query_set(query, dt_task_rows[i].name, dt_text_at(&value));
+        if (status != DT_OK) {
+            dt_text_fini(&value);
+            return status;
+        }
+    }
+    dt_text_fini(&value);
     if (options->lossy)
         DT_TRY(dt_query_set(query, "lossy", "1"));
-    snprintf(text, sizeof text, "%.15g", options->worker.guidance);
-    return dt_option_given(options, "guidance") ? dt_query_set(query, "guidance", text) : DT_OK;
-}
-
-/* The built-in network, or an engine's job: db/lookup decides, by what there is. */
-static dt_status set_network(const struct dt_options *options, struct dt_query *query)
-{
-    const struct dt_sizes *sizes = &options->job.sizes;
-    DT_TRY(set_engine_job(options, query));
-    if (!dt_option_is_default("model", options->job.model))
-        DT_TRY(set_text(query, "model", options->job.model));
-    if (sizes->count > 0) {
-        DT_TRY(set_number(query, "width", sizes->widths[0]));
-        DT_TRY(set_number(query, "height", sizes->heights[0]));
-    }
-    if (!dt_option_is_default("dtype", options->job.dtype))
-        DT_TRY(set_text(query, "dtype", options->job.dtype));
     if (options->job.oversubscribe)
         DT_TRY(dt_query_set(query, "oversubscribe", "1"));
     return options->job.batches.count > 0 ? set_batches(query, &options->job.batches) : DT_OK;
@@ -122,12 +117,12 @@ static dt_status set_foreign(const struct dt_target *target, struct dt_query *qu
 bool dt_ask_is_engine(const struct dt_options *options)
 {
     struct dt_network network;
-    bool named = !dt_option_is_default("model", options->job.model);
+    struct dt_task task;
+    dt_options_task(options, &task);
+    const char *model = task.at[DT_TASK_model].text;
     return options->lookup.engine != NULL &&
-           (options->worker.revision != NULL || options->worker.frames > 0 ||
-            options->worker.steps > 0 || options->worker.text_tokens[0] != '\0' ||
-            !dt_engine_known(options->lookup.engine) ||
-            (named && dt_network_load(options->job.model, &network) != DT_OK));
+           (dt_task_of_engine(&task) != NULL || !dt_engine_known(options->lookup.engine) ||
+            (model != NULL && dt_network_load(model, &network) != DT_OK));
 }
 
 /* This machine without what only a worker knows. */
@@ -172,7 +167,7 @@ static dt_status find_machine(const struct dt_options *options, const struct dt_
 static dt_status ask(const struct dt_options *options, const struct dt_target *target,
                      struct dt_query *query)
 {
-    DT_TRY(target != NULL ? set_foreign(target, query) : set_network(options, query));
+    DT_TRY(target != NULL ? set_foreign(target, query) : set_task(options, query));
     DT_TRY(set_shared(options, query));
     return dt_query_seal(query);
 }

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "base/siphash.h"
 #include "db/lookup/key.h"
+#include "model/task.h"
 #include "space/json/json.h"
 #include "tuner/measure/foreign/narrow.h"
 #include "tuner/runner/runner.h"
@@ -20,30 +21,6 @@
 #define SWITCHED_MOST   65536
 #define SAMPLES_MOST    1000000
 
-/* The fields of hello's "job". */
-static json_t *wanted_json(const struct dt_wanted *wanted)
-{
-    const struct {
-        const char *name;
-        int value;
-    } counts[] = {{"width", wanted->width},
-                  {"height", wanted->height},
-                  {"frames", wanted->frames},
-                  {"steps", wanted->steps},
-                  {"batch", wanted->batch}};
-    json_t *job =
-        json_pack("{s:s*, s:s*, s:s*, s:s*}", "model", wanted->model, "revision", wanted->revision,
-                  "dtype", wanted->dtype, "text_tokens", wanted->text_tokens);
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        if (counts[i].value > 0)
-            json_object_set_new(job, counts[i].name, json_integer(counts[i].value));
-    if (wanted->has_guidance)
-        json_object_set_new(job, "guidance", json_real(wanted->guidance));
-    if (wanted->max_error > 0)
-        json_object_set_new(job, "max_error", json_real(wanted->max_error));
-    return job;
-}
-
 static bool lists(const json_t *list, const char *name)
 {
     const json_t *value;
@@ -56,36 +33,26 @@ static bool lists(const json_t *list, const char *name)
     return false;
 }
 
-/* Fields of a job that have options. */
-static const char *const fields[] = {"model", "revision", "width", "height", "frames",
-                                     "steps", "guidance", "dtype", "batch",  "text_tokens"};
-
-/* The option of a field of the job. */
-static const char *option_of(const char *field)
-{
-    bool side = strcmp(field, "width") == 0 || strcmp(field, "height") == 0;
-    return side ? "size" : strcmp(field, "text_tokens") == 0 ? "text-tokens" : field;
-}
-
 /* What the user asked for and the worker does not do is refused, so that it is not silently ignored. The bound of the
  * error is the controller's own. stored: the job of an entry, which has more than the worker obeys. */
 static dt_status check_obeyed(const json_t *wanted, bool stored, const json_t *obeys,
                               const char *worker)
 {
     struct dt_text known = {0};
-    const char *refused = NULL;
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        bool obeyed = lists(obeys, fields[i]);
-        if (obeyed && (strcmp(fields[i], "height") != 0 || !lists(obeys, "width")))
-            dt_text_add(&known, " --%s", option_of(fields[i]));
-        if (refused == NULL && !obeyed && !stored && json_object_get(wanted, fields[i]) != NULL)
-            refused = fields[i];
+    const struct dt_task_row *refused = NULL;
+    for (int i = 0; i < DT_TASK_FIELDS; i++) {
+        const struct dt_task_row *row = &dt_task_rows[i];
+        bool obeyed = lists(obeys, row->name);
+        if (obeyed && (i != DT_TASK_height || !lists(obeys, "width")))
+            dt_text_add(&known, " --%s", row->option);
+        if (refused == NULL && !obeyed && !stored && json_object_get(wanted, row->name) != NULL)
+            refused = row;
     }
     dt_status status = dt_text_status(&known);
     if (status == DT_OK && refused != NULL)
         status =
             dt_fail(DT_EUSAGE, "--%s has no effect: the worker %s decides by itself on %s; %s%s",
-                    option_of(refused), worker, refused,
+                    refused->option, worker, refused->name,
                     known.size > 0 ? "it obeys" : "it obeys no such option", dt_text_at(&known));
     dt_text_fini(&known);
     return status;
@@ -536,7 +503,10 @@ dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
     target->foreign = true;
     target->worker.start_ns = job->start_ns > 0 ? job->start_ns : DT_START_NS;
     target->image.sampler_steps = 1;
-    target->worker.wanted = wanted_json(&job->wanted);
+    DT_TRY(dt_task_json(&job->wanted.task, &target->worker.wanted));
+    if (job->wanted.max_error > 0 && json_object_set_new(target->worker.wanted, "max_error",
+                                                         json_real(job->wanted.max_error)) != 0)
+        return dt_fail(DT_ENOMEM, "out of memory while making a job");
     target->worker.assigned = (struct dt_assignment){.job = target->worker.wanted,
                                                      .devices = target->hardware.devices,
                                                      .hosts = target->hardware.hosts.count};
@@ -572,17 +542,5 @@ void dt_target_options(const struct dt_target *target, struct dt_text *out)
     const json_t *job = told != NULL ? told : target->worker.wanted;
     if (json_object_get(told, "lossy") != NULL)
         dt_text_add(out, " --lossy");
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        const json_t *value = json_object_get(job, fields[i]);
-        if (strcmp(fields[i], "height") == 0 || value == NULL || !lists(obeys, fields[i]))
-            continue;
-        dt_text_add(out, " --%s ", option_of(fields[i]));
-        if (json_is_string(value))
-            dt_quote(json_string_value(value), out);
-        else if (strcmp(fields[i], "width") == 0)
-            dt_text_add(out, "%.0fx%.0f", json_number_value(value),
-                        json_number_value(json_object_get(job, "height")));
-        else
-            dt_text_add(out, "%.15g", json_number_value(value));
-    }
+    dt_task_options(job, obeys, out);
 }
