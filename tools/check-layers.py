@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Fails on an #include that breaks the layers: an arrow that points up, a header that another module keeps to itself, a
 foreign library outside its doors, and a function of one that is declared by hand; on a circle between folders; on two
-structs of one name; on an array grown by hand; and on a header that names json_t and is no reader or writer of JSON.
+structs of one name; on an array grown by hand; on a header that names json_t and is no reader or writer of JSON; and on a second list of the
+fields of a task.
 
     tools/check-layers.py [ROOT]
 
@@ -61,6 +62,9 @@ DOORS = {
     "zlib.h": "search/landscape/source.c",
     "hwloc": "base/topology.c",
 }
+
+# What names several fields of a task for another reason: cards have some of the same names.
+FIELDS = ["model/task.def", "model/cards/card.c", "tuner/cli/commands/models.c"]
 
 # The headers that may name json_t, each by what it reads or writes (docs/decisions/0011-documents.md). All others speak of structs.
 JSON = {
@@ -157,6 +161,13 @@ def check_documents(path, text):
         complain(path, 1, "it names no json_t any more: remove it from the table JSON")
 
 
+def check_fields(path, text, fields):
+    """A list of what is asked of a model stands in model/task.def alone."""
+    named = {name for name in fields if f'"{name}"' in text}
+    if len(named) > 2 and path not in FIELDS:
+        complain(path, 1, f"it lists {', '.join(sorted(named))}: fields of a task follow from the rows of model/task.def")
+
+
 def check_circles(arrows):
     """arrows: {folder: {folder it includes: where}}. Names the first circle found from each folder."""
     def back(folder, start, seen):
@@ -199,12 +210,16 @@ def check_place(path):
 def read(paths):
     arrows = collections.defaultdict(dict)
     structs = collections.defaultdict(list)
+    rows = pathlib.Path("model/task.def")
+    fields = re.findall(r'^DT_FIELD\((\w+), [^)]*(?:ENGINE|IMAGE)', rows.read_text(encoding="utf-8"), re.M) if rows.exists() else []
     for path in paths:
         check_place(path)
         text = pathlib.Path(path).read_text(encoding="utf-8")
         door = path.endswith(".h") and is_door(text)
         if path.endswith(".h") and module_of(path):
             check_documents(path, text)
+        if module_of(path):
+            check_fields(path, text, fields)
         for number, line in enumerate(text.splitlines(), 1):
             include, struct = INCLUDE.match(line), STRUCT.match(line)
             if module_of(path) and path != GROWS and re.search(r"\brealloc\(", line):

@@ -3,6 +3,7 @@
  * value may be unknown; expressions that need it are then not decided, and a note says so. */
 #include "db/engines/engines_int.h"
 #include "model/network.h"
+#include "model/task.h"
 
 #include <string.h>
 
@@ -41,25 +42,21 @@ static void put_network(const struct dt_engine *engine, struct dt_values *values
     }
 }
 
-static int64_t job_number(const json_t *key, const char *name, int64_t otherwise)
+static int64_t given(const struct dt_task *task, enum dt_task_field field, int64_t otherwise)
 {
-    const json_t *value = json_object_get(json_object_get(key, "job"), name);
-    return json_is_integer(value) ? json_integer_value(value) : otherwise;
+    return task->at[field].given ? task->at[field].count : otherwise;
 }
 
-static void put_texts(const struct dt_engine *engine, struct dt_values *values, const json_t *key,
-                      const struct dt_card *card)
+static void put_texts(const struct dt_engine *engine, struct dt_values *values, const json_t *job,
+                      const struct dt_task *task, const struct dt_card *card)
 {
-    const char *text =
-        json_string_value(json_object_get(json_object_get(key, "job"), "text_tokens"));
-    struct dt_lengths asked = {.count = 0};
+    const struct dt_task_value *text = &task->at[DT_TASK_text_tokens];
+    bool damaged = !text->given && json_object_get(job, "text_tokens") != NULL;
     put(engine, values, "joint_text_tokens", 0);
     if (!card->joint)
         return;
-    if ((text != NULL && dt_lengths_parse("the key's text_tokens", text, &asked) != DT_OK) ||
-        dt_card_lengths(card, &asked, &values->texts) != DT_OK)
-        values->texts =
-            (struct dt_lengths){.count = 1, .at = {1}}; /* a damaged key: divided by no plan */
+    if (damaged || dt_card_lengths(card, &text->lengths, &values->texts) != DT_OK)
+        values->texts = (struct dt_lengths){.count = 1, .at = {1}}; /* divided by no plan */
     put(engine, values, "joint_text_tokens", values->texts.at[values->texts.count - 1]);
 }
 
@@ -67,13 +64,16 @@ static void put_texts(const struct dt_engine *engine, struct dt_values *values, 
 static void put_card(const struct dt_engine *engine, struct dt_values *values, const json_t *key,
                      const struct dt_card *card)
 {
-    struct dt_frames size = {.width = job_number(key, "width", card->usual.width),
-                             .height = job_number(key, "height", card->usual.height),
-                             .frames = job_number(key, "frames", card->usual.frames)};
+    const json_t *job = json_object_get(key, "job");
+    struct dt_task task;
+    dt_task_read(job, &task);
+    struct dt_frames size = {.width = given(&task, DT_TASK_width, card->usual.width),
+                             .height = given(&task, DT_TASK_height, card->usual.height),
+                             .frames = given(&task, DT_TASK_frames, card->usual.frames)};
     put(engine, values, "heads", card->heads);
     put(engine, values, "depth", card->depth);
     put(engine, values, "hidden", (int64_t)card->heads * card->head_size);
-    put_texts(engine, values, key, card);
+    put_texts(engine, values, job, &task, card);
     put(engine, values, "guidance", card->guidance == DT_GUIDANCE_CFG);
     if (dt_card_check_size(card, size) == DT_OK) {
         put(engine, values, "tokens", dt_card_tokens(card, size));

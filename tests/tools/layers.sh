@@ -143,6 +143,13 @@ mkdir -p "$copy/model"
 echo '/* reads nothing any more */' >"$copy/model/workload_json.h"
 expect '^model/workload_json.h:1: it names no json_t any more'
 rm -rf "${copy:?}"/*
+mkdir -p "$copy/model" "$copy/db"
+for name in frames steps revision; do echo "DT_FIELD($name, \"$name\", COUNT, \"\", \"\", ENGINE, NULL, NULL)"; done >"$copy/model/task.def"
+echo 'static const char *const names[] = {"frames", "steps", "revision"};' >"$copy/db/x.c"
+expect '^db/x.c:1: it lists frames, revision, steps: fields of a task follow'
+echo 'static const char *const names[] = {"frames", "steps"};' >"$copy/db/x.c"
+expect
+rm -rf "${copy:?}"/*
 mkdir -p "$copy/base" "$copy/tuner/cli"
 printf 'struct dt_x;\nstruct dt_x {\n    int a;\n};\n' >"$copy/base/a.h"
 printf 'static struct dt_x {\n    int b;\n} x;\n' >"$copy/tuner/cli/b.c"

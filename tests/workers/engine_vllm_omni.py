@@ -58,7 +58,7 @@ def tuned():
     done = t.tool("worker-test", "--engine", "vllm-omni", *MODEL, env=env)
     t.check("worker-test", done.code == 0, done)
     done = t.tool(*job, "--budget", "3m", "--json", env=env)
-    t.check("a short session", done.code in (0, 6) and len(done.json["trials"]) >= 2, done)
+    t.check("a short session", done.code in (0, 6) and done.json["trials"], done)
     done = t.tool("lookup", *job, "--require", "none", "--format", "argv")
     t.check("a look-up gives vLLM-Omni's own call", "serve" in done.out and "--omni" in done.out, done)
     t.none_left()

@@ -354,15 +354,21 @@ static dt_status judge_by_file(const struct dt_options *options, const struct dt
 
 static dt_status explain_by_file(const struct dt_options *options, const char *plan)
 {
-    static const char *const ignored[] = {"backend",  "dtype",     "batch", "steps", "guidance",
-                                          "revision", "max-bytes", "input", NULL};
+    static const char *const others[] = {"backend", "max-bytes", "input", NULL};
     struct dt_export_own own;
-    for (int i = 0; ignored[i] != NULL; i++)
-        if (dt_option_given(options, ignored[i]))
-            return dt_fail(
-                DT_EUSAGE,
-                "--%s has no effect: no worker of %s is asked, and its file has no rule on it",
-                ignored[i], options->worker.engine);
+    const char *ignored = NULL;
+    for (int i = 0; i < DT_TASK_FIELDS; i++)
+        if (i != DT_TASK_model && i != DT_TASK_width && i != DT_TASK_height &&
+            i != DT_TASK_frames && i != DT_TASK_text_tokens &&
+            dt_option_given(options, dt_task_rows[i].option))
+            ignored = dt_task_rows[i].option;
+    for (int i = 0; others[i] != NULL; i++)
+        ignored = dt_option_given(options, others[i]) ? others[i] : ignored;
+    if (ignored != NULL)
+        return dt_fail(
+            DT_EUSAGE,
+            "--%s has no effect: no worker of %s is asked, and its file has no rule on it", ignored,
+            options->worker.engine);
     if (!dt_card_named(options->job.model))
         return dt_fail(DT_EUSAGE,
                        "no worker of %s is asked, and its file answers for published models only: "
