@@ -23,6 +23,7 @@ FAULTS = {**dict.fromkeys(("slice", "noise", "stale", "third", "token", "ring", 
                           ("tiny-flux", "ring=2")),
           **dict.fromkeys(("heads", "text"), ("tiny-flux", "ulysses=2")), **dict.fromkeys(("half", "old_half"), ("tiny-qwen-image", "ring=2"))}
 SIZE = ("--size", "128x128")
+LATE = "third", "sixth"  # the first wrong step: a plan that is dropped as slow before it is not seen to be wrong, and not used
 TEXT = "64", "tiny-qwen-image"  # tokens of the prompts of a network that does not pad them: plans that split them are legal
 
 
@@ -45,8 +46,18 @@ def faults_in_sessions():
         for trial in trials:
             right = trial["plan"]["fault"] == "none"
             t.check(f"tune: {model}: {trial['plan']}: {trial['outcome']} {trial['verified_error']}",
-                    trial["outcome"] in (("ok", "slow", "interrupted") if right else ("wrong answer",)), trial)
+                    trial["outcome"] in (("ok", "slow", "interrupted") if right else
+                                         ("wrong answer", "slow") if trial["plan"]["fault"] in LATE else ("wrong answer",)), trial)
         t.check(f"tune: {model}: the best plan has no fault", (done.json or {}).get("best", {}).get("plan", {}).get("fault") == "none", done)
+
+
+def late_faults_in_sessions():
+    """A plan that is never dropped, --against, is verified again at its end."""
+    for fault in LATE:
+        done = t.tool("tune", "--worker", PLANTED, "--model", "tiny-flux", *SIZE, "--devices", 2, "--against", f"ranks=2 ring=2 threads=1 fault={fault}",
+                      "--budget", "3m", "--json")
+        outcomes = [trial["outcome"] for trial in (done.json or {}).get("trials", []) if trial["plan"]["fault"] == fault and trial["plan"]["ring"] == 2]
+        t.check(f"tune --against: {fault}: {outcomes}", "wrong answer" in outcomes, done)
 
 
 def faults_of_run_and_test():
@@ -97,5 +108,6 @@ for name in ("tiny-flux", "tiny-wan", "tiny-qwen-image"):
 by_name()
 stuck()
 faults_in_sessions()
+late_faults_in_sessions()
 faults_of_run_and_test()
 t.finish()

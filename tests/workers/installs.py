@@ -45,6 +45,8 @@ def installed(extra):
         done = None
     if done is not None and done.returncode == 0:
         return python
+    if done is not None and ("ResolutionImpossible" in done.stderr or "conflicting dependencies" in done.stderr):
+        t.check(f"{extra}: its requirements agree with each other", False, done.stderr[-800:])
     print(f"skipped: {extra}: {(done.stderr.strip().splitlines() or ['?'])[-1][:300] if done else f'not installed within {MOST} s'}", flush=True)
     return None
 

@@ -6,6 +6,7 @@
 #include "tuner/runner/group_int.h"
 
 #include "base/clock.h"
+#include "base/host.h"
 #include "base/proc.h"
 #include "tuner/runner/launch.h"
 #include "tuner/runner/pause.h"
@@ -24,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define STARVED        4 /* threads waited for a core so many times as long as they ran */
+#define OWN            0.8 /* of the cores' time, that a group has which is alone there */
 #define SPELL_NS       (DT_NS_PER_SECOND / 4) /* least time that tells */
 #define TICK_NS        DT_NS_PER_SECOND
 #define BEAT_NS        (15 * DT_NS_PER_SECOND) /* least time that a heartbeat gives */
@@ -381,7 +382,8 @@ struct spell {
     bool starved; /* the one before */
 };
 
-/* Ends the spell, and begins the next one. A group that sleeps is not starved, however busy the machine is. */
+/* Ends the spell, and begins the next one. A group that sleeps is not starved, however busy the machine is; nor is one that has the
+ * cores for itself, whose threads may wait for each other. */
 static void look(const struct dt_group *group, struct spell *spell)
 {
     int64_t now = dt_clock_machine_ns(), passed_ns = now - spell->at_ns;
@@ -389,8 +391,9 @@ static void look(const struct dt_group *group, struct spell *spell)
         return;
     struct dt_proc_time time = dt_proc_time_below(group->process.pid);
     int64_t waited_ns = time.waited_ns - spell->time.waited_ns;
-    spell->starved = spell->at_ns > 0 && waited_ns > passed_ns / 2 &&
-                     waited_ns > STARVED * (time.ran_ns - spell->time.ran_ns);
+    int64_t ran_ns = time.ran_ns - spell->time.ran_ns;
+    spell->starved = spell->at_ns > 0 && waited_ns > passed_ns / 2 && waited_ns > ran_ns &&
+                     (double)ran_ns < OWN * dt_host_cores() * (double)passed_ns;
     spell->at_ns = now;
     spell->time = time;
 }
