@@ -154,6 +154,18 @@ dt_status dt_json_object(const json_t *object, const char *what, const char *key
     return typed(object, what, key, JSON_OBJECT, "an object", out);
 }
 
+bool dt_json_lists(const json_t *list, const char *name)
+{
+    const json_t *value;
+    size_t i;
+    json_array_foreach(list, i, value)
+    {
+        if (json_is_string(value) && strcmp(json_string_value(value), name) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool dt_json_contains(const json_t *list, const json_t *value)
 {
     for (size_t i = 0; i < json_array_size(list); i++)

@@ -59,6 +59,7 @@ json_int_t dt_json_integer_at(const json_t *object, const char *key); /* 0 where
 
 /* The list has an equal value; the object of a list whose "name" it is, borrowed, or NULL. */
 bool dt_json_contains(const json_t *list, const json_t *value);
+bool dt_json_lists(const json_t *list, const char *name); /* the array has this string */
 json_t *dt_json_named(const json_t *list, const char *name);
 
 /* DT_EUSAGE when the object has a key that is not in the NULL-ended list; names it and the nearest known key. */

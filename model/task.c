@@ -146,25 +146,13 @@ void dt_task_title(const json_t *job, struct dt_text *out)
     }
 }
 
-static bool lists(const json_t *list, const char *name)
-{
-    const json_t *value;
-    size_t i;
-    json_array_foreach(list, i, value)
-    {
-        if (json_is_string(value) && strcmp(json_string_value(value), name) == 0)
-            return true;
-    }
-    return false;
-}
-
 void dt_task_options(const json_t *job, const json_t *obeys, struct dt_text *out)
 {
     struct dt_task task;
     dt_task_read(job, &task);
     for (enum dt_task_field i = 0; i < DT_TASK_FIELDS; i++) {
         const struct dt_task_row *row = &dt_task_rows[i];
-        if (!is_shown(&task, i) || i == DT_TASK_height || !lists(obeys, row->name))
+        if (!is_shown(&task, i) || i == DT_TASK_height || !dt_json_lists(obeys, row->name))
             continue;
         dt_text_add(out, " --%s ", row->option);
         if (task.at[i].text != NULL)

@@ -21,18 +21,6 @@
 #define SWITCHED_MOST   65536
 #define SAMPLES_MOST    1000000
 
-static bool lists(const json_t *list, const char *name)
-{
-    const json_t *value;
-    size_t i;
-    json_array_foreach(list, i, value)
-    {
-        if (json_is_string(value) && strcmp(json_string_value(value), name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* What the user asked for and the worker does not do is refused, so that it is not silently ignored. The bound of the
  * error is the controller's own. stored: the job of an entry, which has more than the worker obeys. */
 static dt_status check_obeyed(const json_t *wanted, bool stored, const json_t *obeys,
@@ -42,8 +30,8 @@ static dt_status check_obeyed(const json_t *wanted, bool stored, const json_t *o
     const struct dt_task_row *refused = NULL;
     for (int i = 0; i < DT_TASK_FIELDS; i++) {
         const struct dt_task_row *row = &dt_task_rows[i];
-        bool obeyed = lists(obeys, row->name);
-        if (obeyed && (i != DT_TASK_height || !lists(obeys, "width")))
+        bool obeyed = dt_json_lists(obeys, row->name);
+        if (obeyed && (i != DT_TASK_height || !dt_json_lists(obeys, "width")))
             dt_text_add(&known, " --%s", row->option);
         if (refused == NULL && !obeyed && !stored && json_object_get(wanted, row->name) != NULL)
             refused = row;
@@ -89,7 +77,7 @@ static dt_status read_precision(const struct dt_wanted *wanted, const json_t *he
     snprintf(target->identity.dtype, sizeof target->identity.dtype, "%s", dtype);
     if (single || strcmp(reference, "same") == 0)
         return DT_OK;
-    if (!lists(json_object_get(hello, "obeys"), "dtype"))
+    if (!dt_json_lists(json_object_get(hello, "obeys"), "dtype"))
         return dt_fail(DT_EUSAGE, "the worker's hello: 'reference' is float32, which needs dtype "
                                   "in 'obeys'");
     target->reference = dt_json_copy(target->worker.wanted);
