@@ -110,8 +110,10 @@ void dt_task_read(const json_t *job, struct dt_task *task)
         double number = json_number_value(value);
         struct dt_lengths lengths;
         if (kind >= DT_TASK_COUNT)
-            dt_task_set_count(
-                task, i, number <= COUNT_MOST && number == floor(number) ? (int64_t)number : 0);
+            dt_task_set_count(task, i,
+                              number >= 1 && number <= COUNT_MOST && number == floor(number)
+                                  ? (int64_t)number
+                                  : 0);
         else if (kind == DT_TASK_SCALE && json_is_number(value))
             dt_task_set_scale(task, i, number);
         else if (kind == DT_TASK_LENGTHS && text != NULL &&
