@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define STARVED        2   /* threads waited for a core so many times as long as they ran */
 #define OWN            0.8 /* of the cores' time, that a group has which is alone there */
 #define SPELL_NS       (DT_NS_PER_SECOND / 4) /* least time that tells */
 #define TICK_NS        DT_NS_PER_SECOND
@@ -392,7 +393,8 @@ static void look(const struct dt_group *group, struct spell *spell)
     struct dt_proc_time time = dt_proc_time_below(group->process.pid);
     int64_t waited_ns = time.waited_ns - spell->time.waited_ns;
     int64_t ran_ns = time.ran_ns - spell->time.ran_ns;
-    spell->starved = spell->at_ns > 0 && waited_ns > passed_ns / 2 && waited_ns > ran_ns &&
+    spell->starved = spell->at_ns > 0 && waited_ns > passed_ns / 2 &&
+                     waited_ns > STARVED * ran_ns &&
                      (double)ran_ns < OWN * dt_host_cores() * (double)passed_ns;
     spell->at_ns = now;
     spell->time = time;
