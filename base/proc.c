@@ -51,7 +51,7 @@ bool dt_proc_read(pid_t pid, struct dt_proc *proc)
 
 static void walk_below(pid_t pid, const struct walk *walk, int depth);
 
-/* A folder's name and a file's, for each thread. */
+/* Calls use with the path of the file `name` of each thread of the process. */
 static void each_thread(pid_t pid, const char *name, void (*use)(const char *path, void *context),
                         void *context)
 {

@@ -115,9 +115,22 @@ static void check_time(void **state)
     assert_true(after.waited_ns >= 0);
 }
 
+/* The kernel's first thread, where this namespace has it; this process is none. */
+static void check_kernel(void **state)
+{
+    (void)state;
+    struct dt_proc proc;
+    assert_true(dt_proc_read(getpid(), &proc));
+    assert_false(proc.kernel);
+    if (!dt_proc_read(2, &proc) || strcmp(proc.name, "kthreadd") != 0)
+        skip();
+    assert_true(proc.kernel);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(check_storage),
-                                       cmocka_unit_test(check_time)};
+                                       cmocka_unit_test(check_time),
+                                       cmocka_unit_test(check_kernel)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
