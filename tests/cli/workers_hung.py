@@ -40,14 +40,30 @@ def computes(t):
     trials = (done.json or {}).get("trials", [])
     t.check("plans that compute when their time ends do not hang", done.code == 6 and trials
             and {trial["outcome"] for trial in trials} == {"interrupted"}, done)
-    t.check("the first says so", "share of the budget" in trials[0]["cause"] or "the time for trials ended" in trials[0]["cause"], trials[:1])
+    t.check("the first says so", any(words in trials[0]["cause"] for words in (
+        "share of the budget", "the time for trials ended", "no time was left", "other programs had the cores")), trials[:1])
     t.check("and what would do", "--budget" in done.err, done.err[-300:])
+    t.none_left("it is gone")
+
+
+def slow_start(t):
+    """A worker that sleeps longer than its share before it is ready: it does not hang, and what would do is named."""
+    worker = t.write("slow.sh", f"#!/bin/sh\nsleep 8\nexec '{SOURCE}/examples/workers/minimal.py' \"$@\"\n")
+    worker.chmod(0o755)
+    t.exits("a start longer than the budget", t.tool("tune", "--worker", worker, "--budget", "3s"), 6,
+            "was not ready within the budget, 3 s: give it more")
+    done = t.tool("tune", "--worker", worker, "--budget", "14s", "--json")
+    trials = (done.json or {}).get("trials", [])
+    t.check("a start longer than its share", done.code == 6 and trials and {trial["outcome"] for trial in trials} == {"interrupted"}
+            and any(word in trials[0]["cause"] for word in ("ended while it started", "no time was left", "the time for trials ended")), done)
+    t.check("and a budget is named", "needs about --budget" in done.err, done.err[-300:])
     t.none_left("it is gone")
 
 
 t = Dittune(clock="real")
 t.environment["DITTUNE_LOAD"] = ""  # busy processors are looked at
 computes(t)
+slow_start(t)
 for fault in ("spin", "stubborn"):
     hangs(t, fault)
 t.finish()

@@ -31,7 +31,7 @@ struct dt_worker_report {
         *loads; /* struct dt_rig_load of each time that it was made resident; owned; NULL: none */
     bool
         share_ended; /* the trial's time ended before a request had the time that its steps should take: it did not hang */
-    bool starved;    /* as in dt_failure: it did not hang */
+    bool early;      /* as in dt_failure: it did not hang */
     /* the plan's exchanges, timed alone (exchange.h), owned; NULL: not requested */
     json_t *exchanges;
     json_t *

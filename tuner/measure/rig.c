@@ -185,6 +185,15 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, bool 
     if (status == DT_OK)
         status = dt_group_start(&launch, workload, deadline_ns < most ? deadline_ns : most,
                                 &slot->group, failure);
+    if (status == DT_FAILED && failure->outcome == DT_TRIAL_HUNG && deadline_ns < most) {
+        double had = (double)(dt_clock_ns() - began) * 1e-9;
+        failure->early = true;
+        if (had < 0.5)
+            snprintf(failure->cause, sizeof failure->cause, "no time was left for its start");
+        else
+            snprintf(failure->cause, sizeof failure->cause,
+                     "its share of the budget, %.0f s, ended while it started", had);
+    }
     if (status == DT_OK)
         status = dt_rig_hosts_check(rig, slot->group);
     if (launch.hosts != NULL)
@@ -387,7 +396,7 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     if (status == DT_FAILED) {
         resident->group = NULL;
         resident->outcome = failure.outcome;
-        resident->starved = failure.starved;
+        resident->early = failure.early;
         memcpy(resident->cause, failure.cause, sizeof resident->cause);
         return DT_OK;
     }
@@ -425,7 +434,7 @@ static void take_failure(const struct dt_failure *failure, struct dt_resident *r
                          struct dt_result *result)
 {
     result->outcome = resident->outcome = failure->outcome;
-    result->report.starved = failure->starved;
+    result->report.early = failure->early;
     memcpy(result->cause, failure->cause, sizeof result->cause);
     memcpy(resident->cause, failure->cause, sizeof resident->cause);
     resident->group = dt_group_alive(resident->group) ? resident->group : NULL;
@@ -511,7 +520,7 @@ void dt_rig_describe(struct dt_resident *resident, struct dt_result *result)
     json_decref(resident->remarks);
     resident->remarks = NULL;
     result->outcome = resident->outcome;
-    result->report.starved = resident->starved;
+    result->report.early = resident->early;
     memcpy(result->cause, resident->cause, sizeof result->cause);
     result->peak_bytes = resident->peak_bytes;
     result->verified_error = resident->verified_error;

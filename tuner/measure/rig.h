@@ -103,7 +103,7 @@ struct dt_resident {
     double image_error, repeat_error; /* as in dt_result */
     double tolerance;
     enum dt_outcome outcome;
-    bool starved; /* as in dt_failure */
+    bool early; /* as in dt_failure */
     char cause[256];
 };
 

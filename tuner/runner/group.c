@@ -192,7 +192,7 @@ static dt_status find_hung(struct dt_group *group, bool starved, struct dt_failu
              group->said[0] != '\0' ? ")" : "");
     add_words(group, true, why, sizeof why);
     dt_status status = break_group(group, failure, DT_TRIAL_HUNG, why);
-    failure->starved = starved;
+    failure->early = starved;
     return status;
 }
 

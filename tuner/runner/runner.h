@@ -68,7 +68,8 @@ struct dt_launch {
 
 struct dt_failure {
     enum dt_outcome outcome;
-    bool starved; /* hung, or so it seems: it could run and hardly had a core */
+    bool
+        early; /* hung, or so it seems: it hardly had a core, or another limit came before its own */
     char cause
         [256]; /* one sentence, with the phase: "killed by signal 11 (SIGSEGV) while preparing" */
 };

@@ -162,7 +162,7 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
         session->watch->begins(session->watch->context, point);
     DT_TRY(dt_history_plan(session, "begin", point));
     dt_status status = dt_measure_plan(&session->rig, point, &how, &result);
-    if (result.outcome == DT_TRIAL_HUNG && result.report.starved) {
+    if (result.outcome == DT_TRIAL_HUNG && result.report.early) {
         result.outcome = DT_TRIAL_INTERRUPTED;
     } else if (result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= how.deadline_ns &&
                share_ended(session, &result)) {

@@ -509,6 +509,12 @@ dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
         dt_group_start(&launch, NULL, dt_clock_ns() + start_ns(job, target), &group, &failure);
     if (status == DT_FAILED && failure.outcome == DT_TRIAL_INFEASIBLE)
         return dt_fail(DT_EUSAGE, "%s", failure.cause);
+    if (status == DT_FAILED && failure.outcome == DT_TRIAL_HUNG &&
+        start_ns(job, target) < target->worker.start_ns)
+        return dt_fail(DT_EPROVISIONAL,
+                       "the worker %s was not ready within the budget, %.0f s: give it more, as in "
+                       "--budget 30m",
+                       target->worker.program, (double)start_ns(job, target) * 1e-9);
     if (status == DT_FAILED)
         return not_started(job, target, failure.cause);
     DT_TRY(status);
