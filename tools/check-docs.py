@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Fails on documentation whose paragraphs are not wrapped at 100 columns (tables, code, headings and words longer than a
-line stay as they are), and on a function of docs/where.md that is not in its file.
+line stay as they are), and on a function in a table of docs/where.md or docs/tour.md that is not in its file.
 
     tools/check-docs.py [--fix] [ROOT]
 
@@ -67,15 +67,15 @@ def laid_out(text):
     return "\n".join(out)
 
 
-def misplaced(root):
-    """Rows of docs/where.md whose file does not have the function any more."""
-    page = root / "docs/where.md"
+def misplaced(root, name):
+    """Rows of this page whose file does not have the function any more."""
+    page = root / name
     for number, line in enumerate(page.read_text(encoding="utf-8").split("\n") if page.exists() else [], 1):
         row = re.match(r"\| .* \| \[(\S+)\]\(\S+\) \| (.*) \|$", line)
         source = root / row[1] if row else None
         for function in re.findall(r"`(\w+)`", row[2]) if row else ():
             if not source.exists() or not re.search(rf"\b{function}\(", source.read_text(encoding="utf-8")):
-                yield f"docs/where.md:{number}: {row[1]} has no function {function}"
+                yield f"{name}:{number}: {row[1]} has no function {function}"
 
 
 def main():
@@ -94,7 +94,7 @@ def main():
             number = next(i for i, (a, b) in enumerate(zip(text.split("\n"), [*laid_out(text).split("\n"), ""]), 1) if a != b)
             print(f"{name}:{number}: not wrapped at {WIDTH} columns")
             bad += 1
-    lost = list(misplaced(root))
+    lost = [*misplaced(root, "docs/where.md"), *misplaced(root, "docs/tour.md")]
     if lost:
         sys.exit("\n".join(lost))
     if bad:
