@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures the source as a place to work in: functions, comments, structs, includes between folders, circles, and how many
-files each patch of docs/adding touches. Prints Markdown; judges nothing (tools/check-layers.py does).
+"""Measures the source as a place to work in: functions, comments, structs, includes between folders, circles, what should be
+there once, and how many files each patch of docs/adding touches. Prints Markdown; judges nothing (tools/check-layers.py does).
 
     tools/house.py [ROOT]
 
@@ -19,6 +19,7 @@ import sys
 PRODUCT = ("base", "stats", "model", "space", "search", "db", "kernels", "worker",
            "tuner/runner", "tuner/machine", "tuner/measure", "tuner/session", "tuner/check", "tuner/cli")
 SOURCES, HEADERS = (".c", ".cu"), (".h", ".cuh", ".def")
+TASK = ("revision", "width", "height", "frames", "steps", "text_tokens", "guidance")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]*/[^"]*)"', re.M)
 STRUCT = re.compile(r"^(?:static )?(?:const )?struct (\w+) \{\n(.*?)^\}", re.S | re.M)
@@ -169,6 +170,31 @@ def show_structs(texts):
     print(f"Structs of one name in two files: {', '.join(twice) or 'none'}.\n")
 
 
+# What should be there once: what it is, its files, what counts in a file, from how many matches a file counts at all.
+ONCE = (
+    ("files that list fields of a task", r"\.(c|h|def)$", rf'"({"|".join(TASK)})"', 3),
+    ("files that word a verdict", r"\.c$", r"case DT_VERDICT_\w+", 3),
+    ("times printed with a unit by hand", r"(?<!base/figures)\.c$", r'%[-+ #0-9.*l]*[efg] ?(ns|us|ms|s|min|h)\b', 1),
+    ("calls that read a journal", r"(?<!db/journal)\.c$", r"\bdt_journal_(read|scan|verify)\(", 1),
+)
+STATIC = re.compile(r"^static (?!const struct \w+ \w+ =)[^;{}=\n]*?(\w+)\([^;{}]*?\)\n\{", re.M)
+
+
+def show_once(texts):
+    rows = []
+    for what, files, pattern, least in ONCE:
+        found = {path: len(set(matches) if least > 1 else matches) for path, text in texts.items() if re.search(files, path)
+                 if (matches := [match[0] for match in re.finditer(pattern, text)])}
+        found = {path: n for path, n in found.items() if n >= least}
+        most = sorted(found, key=lambda path: (-found[path], path))[:3]
+        rows.append((what, len(found) if least > 1 else sum(found.values()), len(found), ", ".join(f"{path} ({found[path]})" for path in most)))
+    table(("what should be there once", "times", "files", "most in"), rows)
+    names = collections.Counter(name for text in texts.values() for name in STATIC.findall(text))
+    shared = sum(n for n in names.values() if n > 1)
+    most = ", ".join(f"{name} {n}" for name, n in names.most_common(6))
+    print(f"Static functions: {sum(names.values())}, of which {shared} share their name with one elsewhere; most: {most}.\n")
+
+
 def show_recipes(root):
     """Each patch of docs/adding and the files that it touches."""
     rows = []
@@ -183,12 +209,15 @@ def show_recipes(root):
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[1])
     files = product(root)
+    if not files:
+        sys.exit(f"usage: tools/house.py [ROOT]\nno source of dittune in '{root}'")
     texts = {path: (root / path).read_text(encoding="utf-8") for path in files if path.endswith(SOURCES + HEADERS)}
     show_folders(files, texts)
     show_includes(texts)
     groups = circles(texts)
     print(f"Circles between folders: {len(groups)}{''.join(': ' + ' '.join(group) for group in groups)}\n")
     show_structs(texts)
+    show_once(texts)
     show_recipes(root)
 
 
