@@ -28,7 +28,7 @@ static dt_status keep_backup(int fd, const char *directory, const struct dt_text
 
 static dt_status keep_as(int fd, const char *directory, const char *stem)
 {
-    char name[DT_FILE_TEMP_SIZE];
+    char name[DT_FILE_TEMP_SIZE + sizeof "-99"];
     for (int i = 0; i < 100; i++) {
         snprintf(name, sizeof name, "%s%s%.0d", stem, i > 0 ? "-" : "", i);
         if (linkat(fd, DT_BEST_FILE, fd, name, 0) == 0)
@@ -52,7 +52,7 @@ static dt_status keep_dated(int fd, const char *directory, const char *why)
     struct tm utc;
     time_t now = time(NULL);
     if (gmtime_r(&now, &utc) != NULL)
-        strftime(stem + size, 32, "%Y%m%dT%H%M%SZ", &utc);
+        strftime(stem + size, sizeof stem - size, "%Y%m%dT%H%M%SZ", &utc);
     return keep_as(fd, directory, stem);
 }
 
