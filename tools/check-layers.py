@@ -84,7 +84,7 @@ JSON = {
     "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/tuned_by.h tuner/check/history/timeline.h",
     "what --json prints": "tuner/cli/evidence/evidence.h tuner/cli/live/progress.h tuner/cli/live/stream.h tuner/cli/print.h "
                           "tuner/cli/export.h tuner/cli/lookup/show.h tuner/cli/commands/measuring/preview.h tuner/cli/report/report.h "
-                          "tuner/cli/named/named.h tuner/cli/page/page.h tuner/cli/page/source.h tuner/cli/trace/trace.h",
+                          "tuner/cli/page/page.h tuner/cli/page/source.h tuner/cli/trace/trace.h",
 }
 
 GENERATED = {"presets.inc": "model", "cards.inc": "model", "engines.inc": "db", "page.css.inc": "tuner/cli", "page.js.inc": "tuner/cli",

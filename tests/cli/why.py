@@ -130,7 +130,7 @@ def without_its_journal():
     t.check("an entry without its journal answers itself", (o["from"], o["session"], o["entry"]) == ("entry", entry["journal"], entry["id"])
             and o["sentence"] == f"Use plan=2: {ratio:.3f} times as fast as the default plan (interval {low:.3f} to {high:.3f}).", o)
     answers = o["answers"]
-    t.check("how sure", f"{entry['gain']['pairs']} pairs of {entry['gain']['sets']} sets" in answers["How sure"], answers)
+    t.check("how sure", f"{entry['gain']['pairs']} pairs from {entry['gain']['sets']} fresh starts" in answers["How sure"], answers)
     t.check("noise and memory", answers["Noise floor"].startswith(f"{100 * entry['noise']['margin']:.2g} %") and "1 MiB" in answers["Memory"], answers)
     t.check("the others", all(f"plan={plan['plan']['plan']}, " in answers["Others"] for plan in entry["top"][1:])
             and "plan=2" not in answers["Others"], answers)

@@ -63,11 +63,12 @@ static void check(dt_status status)
         abort();
 }
 
-static void write_pages(const struct dt_page *page)
+static void write_pages(const struct dt_page_source *source)
 {
+    const struct dt_page *page = &source->page;
     static const char *const names[] = {"html", "md", "csv"};
     struct dt_text text = {0};
-    json_decref(dt_page_why(page, &text));
+    json_decref(dt_page_why(source, &text));
     json_decref(dt_record_session(page->session));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const struct dt_page pages[2] = {*page, *page};
@@ -85,7 +86,7 @@ static void read_session(void)
     dt_status status = dt_page_source_open("/nonexistent", path, &source);
     check(status);
     if (status == DT_OK && source.page.session != NULL)
-        write_pages(&source.page);
+        write_pages(&source);
     dt_page_source_close(&source);
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/words.h"
 
+#include "base/clock.h"
 #include "base/figures.h"
+#include "tuner/check/history/timeline.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,14 +16,14 @@ const char *dt_words_role(enum dt_verdict verdict)
     return verdict == DT_VERDICT_FASTER || verdict == DT_VERDICT_UNOPPOSED ? "best" : "kept";
 }
 
-void dt_words_wide(double low, double high, struct dt_text *out)
+static void add_wide(double low, double high, struct dt_text *out)
 {
     if (low > 0 && !(high <= WIDE * low))
         dt_text_add(out, " The interval is too wide to tell how much faster a plan is: a quieter "
                          "machine, and more sets (a larger --budget; 16 sets at most), narrow it.");
 }
 
-static void add_gain(const struct dt_words_verdict *what, struct dt_text *out)
+static void add_speed(const struct dt_words_verdict *what, struct dt_text *out)
 {
     const struct dt_gain *gain = &what->gain;
     if (!gain->known)
@@ -51,10 +53,10 @@ void dt_words_verdict(const struct dt_words_verdict *what, struct dt_text *out)
     switch (what->verdict) {
     case DT_VERDICT_FASTER:
         dt_text_add(out, "Use %s", what->plan);
-        add_gain(what, out);
+        add_speed(what, out);
         dt_text_add(out, ".");
         if (what->gain.known)
-            dt_words_wide(what->gain.interval.low, what->gain.interval.high, out);
+            add_wide(what->gain.interval.low, what->gain.interval.high, out);
         break;
     case DT_VERDICT_TIE:
     case DT_VERDICT_DEFAULT:
@@ -70,7 +72,10 @@ void dt_words_verdict(const struct dt_words_verdict *what, struct dt_text *out)
                     what->unusable != NULL ? ", as " : "",
                     what->unusable != NULL ? what->unusable : "");
         break;
-    default:
+    case DT_VERDICT_PROVISIONAL:
+    case DT_VERDICT_INCONCLUSIVE:
+    case DT_VERDICT_NONE:
+    case DT_VERDICTS:
         dt_text_add(out, "Not decided yet: %s is kept for now, and another session may replace it.",
                     what->plan);
     }
@@ -78,6 +83,207 @@ void dt_words_verdict(const struct dt_words_verdict *what, struct dt_text *out)
         dt_text_add(out, " ");
         dt_words_default(what->fallback, out);
     }
+}
+
+void dt_words_capital(const char *text, struct dt_text *out)
+{
+    bool small = *text >= 'a' && *text <= 'z';
+    if (small)
+        dt_text_add(out, "%c", *text - 'a' + 'A');
+    dt_text_add(out, "%s", text + small);
+}
+
+/* ---- how sure */
+
+/* "28 pairs from 7 fresh starts of the processes" */
+static void add_pairs(int pairs, int sets, struct dt_text *out)
+{
+    dt_text_add(out, "%d pair%s from %d fresh start%s of the processes", pairs,
+                pairs == 1 ? "" : "s", sets, sets == 1 ? "" : "s");
+}
+
+static void sure_faster(const struct dt_gain *gain, struct dt_text *out)
+{
+    add_pairs(gain->pairs, gain->sets, out);
+    dt_text_add(out, " say the best plan is %.3f to %.3f times as fast as the default%s.",
+                gain->interval.low, gain->interval.high,
+                gain->sets > 0 ? ", also in the next start" : "");
+    add_wide(gain->interval.low, gain->interval.high, out);
+}
+
+static void sure_tie(const struct dt_session *session, const struct dt_entrant *candidate,
+                     struct dt_text *out)
+{
+    const struct dt_gain gain = dt_gain_of(&candidate->ratio);
+    dt_text_add(out, "a tie. The best candidate ran %.3f to %.3f times as fast as the default in ",
+                gain.interval.low, gain.interval.high);
+    add_pairs(gain.pairs, gain.sets, out);
+    if (dt_entrant_faster(candidate))
+        dt_text_add(out, ", within the noise floor of %s: the default stays.",
+                    dt_figure_percent(dt_session_noise(session).margin).text);
+    else
+        dt_text_add(out, ", which includes 1: the default stays.");
+    add_wide(gain.interval.low, gain.interval.high, out);
+}
+
+/* Nothing is decided; how many sets would decide, if the ratio seen is the true one. */
+static void sure_not(const struct dt_session *session, const struct dt_entrant *candidate,
+                     struct dt_text *out)
+{
+    const struct dt_result *best = dt_session_best(session),
+                           *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
+    struct dt_text why = {0};
+    dt_text_add(out, "not yet. ");
+    if (best == NULL || best->outcome == DT_TRIAL_LIMIT) {
+        dt_text_add(out, best == NULL ? "No plan was measured."
+                                      : "No plan keeps each limit, so none is stored.");
+        return;
+    }
+    dt_session_undecided(session, &why);
+    dt_words_capital(dt_text_at(&why), out);
+    dt_text_add(out, ", so the %s plan is kept as provisional",
+                known == NULL || known->samples.n > 0 ? "default" : "best measured");
+    dt_session_need(session, "; ", out);
+    dt_text_add(out, ".");
+    dt_text_fini(&why);
+    if (dt_session_uncompared(session) != NULL)
+        dt_text_add(out, " The best trial was not compared with it.");
+    if (session->verdict != DT_VERDICT_INCONCLUSIVE || candidate == NULL ||
+        candidate->ratio.sets < 2)
+        return;
+    const struct dt_ratio *ratio = &candidate->ratio;
+    int needed = dt_stats_sets_needed(log(ratio->ratio), ratio->spread);
+    dt_text_add(out, " The best candidate ran %.3f times as fast as the default in them",
+                1 / ratio->ratio);
+    if (needed > 0)
+        dt_text_add(out, "; if that is its true speed, about %d sets decide.", needed);
+    else
+        dt_text_add(out, ", a difference that %d sets would not show.", DT_SETS_USUAL);
+}
+
+/* The default plan is no choice: the fastest of the others was taken. It may have been compared
+ * with the default all the same. */
+static void sure_unopposed(const struct dt_session *session, struct dt_text *out)
+{
+    struct dt_gain gain = dt_session_gain(session);
+    struct dt_text why = {0};
+    dt_session_unusable(session, &why);
+    dt_text_add(out, "the default plan cannot be used, as %s; the best other plan is stored",
+                why.size > 0 ? dt_text_at(&why) : "it breaks a limit");
+    if (gain.known)
+        dt_text_add(out, ", which ran %.3f to %.3f times as fast as the default in %d pairs.",
+                    gain.interval.low, gain.interval.high, gain.pairs);
+    else
+        dt_text_add(out, ". There was nothing to compare it with, and its time is optimistic: the "
+                         "same samples chose it.");
+    dt_text_fini(&why);
+}
+
+/* Why none of the others challenged the default: what their trials said. */
+static void sure_no_other(const struct dt_session *session, struct dt_text *out)
+{
+    int slower = 0, failed = 0, limited = 0;
+    for (int i = 0; i < session->count; i++) {
+        const struct dt_result *trial = &session->trials[i];
+        if (!dt_session_counts(session, i) || trial->outcome == DT_TRIAL_INTERRUPTED ||
+            dt_point_equal(session->target->space, &trial->point, &session->target->fallback))
+            continue;
+        slower += trial->outcome == DT_TRIAL_SLOW;
+        bool limit = trial->outcome == DT_TRIAL_LIMIT;
+        limited += limit || (trial->outcome == DT_TRIAL_OK && !dt_session_eligible(session, trial));
+        failed += !limit && trial->outcome != DT_TRIAL_OK && trial->outcome != DT_TRIAL_SLOW;
+    }
+    dt_text_add(out,
+                "no other plan came into question: of the others that were tried %d %s dropped as "
+                "slower, %d failed and %d broke the limit: the default stays.",
+                slower, slower == 1 ? "was" : "were", failed, limited);
+}
+
+/* No other plan was faster. */
+static void sure_default(const struct dt_session *session, const struct dt_entrant *candidate,
+                         struct dt_text *out)
+{
+    const struct dt_entrant *failed = NULL;
+    for (int i = session->finals.entrant_count - 1; i >= 0; i--)
+        if (session->finals.entrants[i].role == DT_ENTRANT_CANDIDATE &&
+            session->finals.entrants[i].out)
+            failed = &session->finals.entrants[i];
+    if (candidate != NULL && isfinite(candidate->ratio.interval.high)) {
+        const struct dt_gain gain = dt_gain_of(&candidate->ratio);
+        dt_text_add(out,
+                    "the best of the other plans tried ran %.3f to %.3f times as fast as the "
+                    "default in %d pairs: the default stays.",
+                    gain.interval.low, gain.interval.high, gain.pairs);
+        if (failed == NULL)
+            add_wide(gain.interval.low, gain.interval.high, out);
+    } else if (failed != NULL) {
+        dt_text_add(out,
+                    "the best of the other plans tried failed in the final comparison (%s): the "
+                    "default stays.",
+                    dt_outcome_text(failed->result.outcome));
+    } else {
+        sure_no_other(session, out);
+    }
+}
+
+void dt_words_sure(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_entrant *candidate = dt_session_candidate(session);
+    const struct dt_session_finals *finals = &session->finals;
+    if (session->verdict == DT_VERDICT_FASTER && finals->best >= 0) {
+        const struct dt_gain gain = dt_gain_of(&finals->entrants[finals->best].ratio);
+        sure_faster(&gain, out);
+    } else if (session->verdict == DT_VERDICT_TIE && candidate != NULL) {
+        sure_tie(session, candidate, out);
+    } else if (session->verdict == DT_VERDICT_DEFAULT) {
+        sure_default(session, candidate, out);
+    } else if (session->verdict == DT_VERDICT_UNOPPOSED) {
+        sure_unopposed(session, out);
+    } else {
+        sure_not(session, candidate, out);
+    }
+}
+
+void dt_words_sure_stored(const struct dt_stored_entry *entry, struct dt_text *out)
+{
+    const struct dt_gain *gain = &entry->gain;
+    if (!gain->known)
+        dt_text_add(out, "The entry has no comparison of the plan with the default.");
+    else if (dt_verdict_of(entry->verdict) == DT_VERDICT_FASTER)
+        sure_faster(gain, out);
+    else
+        dt_text_add(out, "The plan was compared with the default in %d pairs, verdict: %s.",
+                    gain->pairs, entry->verdict);
+}
+
+/* ---- figures in words */
+
+void dt_words_noise(double margin, struct dt_text *out)
+{
+    dt_text_add(out, "%s: differences below that count as ties", dt_figure_percent(margin).text);
+}
+
+void dt_words_memory(int64_t bytes, int ranks, struct dt_text *out)
+{
+    dt_text_add(out, "The plan needs ");
+    dt_figure_bytes(bytes, out);
+    dt_text_add(out, ranks > 1 ? " in its largest rank" : "");
+}
+
+void dt_words_when(int64_t t_wall_ns, struct dt_text *out)
+{
+    double days = (double)(dt_clock_wall_ns() - t_wall_ns) / (86400.0 * (double)DT_NS_PER_SECOND);
+    char minute[24];
+    if (t_wall_ns == 0) {
+        dt_text_add(out, "Not known");
+        return;
+    }
+    dt_minute(t_wall_ns, minute);
+    dt_text_add(out, "%s UTC, ", minute);
+    if (days < 1)
+        dt_text_add(out, days < 0 ? "in the future" : "less than a day ago");
+    else
+        dt_text_add(out, "%.0f day%s ago", days, days < 1.5 ? "" : "s");
 }
 
 void dt_words_tried(int tried, int64_t plans, const char *skipped, struct dt_text *out)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* words - sentences about a result that several commands print, from the fields of an entry (db/entry.def), which a session has,
- * too: look-up, `why`, page and report say the same of the same result. */
+/* words - sentences about a result that several commands print, from the fields of an entry
+ * (db/entry.def), which a session has, too: look-up, `why`, page and report say the same of the
+ * same result. */
 #ifndef DT_TUNER_CLI_WORDS_H
 #define DT_TUNER_CLI_WORDS_H
 
 #include "base/text.h"
 #include "db/stored.h"
+#include "tuner/session/session.h"
 
-/* What a reader should do: "Use PLAN: 1.25 times as fast as the default plan (interval 1.2 to 1.3)." */
+/* What a reader should do: "Use PLAN: 1.25 times as fast as the default plan (interval 1.2 to
+ * 1.3)." */
 struct dt_words_verdict {
     enum dt_verdict verdict;
     const char *plan;                   /* in words */
@@ -19,16 +22,31 @@ struct dt_words_verdict {
 };
 void dt_words_verdict(const struct dt_words_verdict *what, struct dt_text *out);
 
-/* What the plan that is stored is called in tables: "best" where it was shown to be, "kept" where nothing was decided. */
+/* What the plan that is stored is called in tables: "best" where it was shown to be, "kept"
+ * where nothing was decided. */
 const char *dt_words_role(enum dt_verdict verdict);
 
-/* Appends that the interval of a speed is too wide to tell, and what narrows it; nothing of another. */
-void dt_words_wide(double low, double high, struct dt_text *out);
+/* How certain the session's verdict is, as a sentence or more that begins in small letters; the
+ * same of an entry alone. */
+void dt_words_sure(const struct dt_session *session, struct dt_text *out);
+void dt_words_sure_stored(const struct dt_stored_entry *entry, struct dt_text *out);
+/* The text with a capital letter. */
+void dt_words_capital(const char *text, struct dt_text *out);
 
-/* A sentence on a default plan that breaks a rule of its space, and was measured all the same; nothing on another. */
+/* A sentence on a default plan that breaks a rule of its space, and was measured all the same;
+ * nothing on another. */
 void dt_words_default(const struct dt_measured *fallback, struct dt_text *out);
 
-/* "12 of 272 plans; left out for want of time: ..". tried 0: nothing is known. plans 0: too many to count. */
+/* Without a stop at the end: what a noise floor means; what a plan of so many ranks needs, by
+ * its largest. */
+void dt_words_noise(double margin, struct dt_text *out);
+void dt_words_memory(int64_t bytes, int ranks, struct dt_text *out);
+
+/* "2026-09-01 00:00 UTC, 3 days ago"; 0: "Not known". */
+void dt_words_when(int64_t t_wall_ns, struct dt_text *out);
+
+/* "12 of 272 plans; left out for want of time: ..". tried 0: nothing is known. plans 0: too many
+ * to count. */
 void dt_words_tried(int tried, int64_t plans, const char *skipped, struct dt_text *out);
 
 /* What other programs did on the cores meanwhile, without a stop at its end. */

@@ -220,6 +220,33 @@ void dt_session_doubt(const struct dt_session *session, struct dt_text *out)
         dt_verdict_unresolved(session, out);
 }
 
+void dt_session_undecided(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_session_finals *finals = &session->finals;
+    const struct dt_result *fallback = dt_session_role(session, DT_ENTRANT_DEFAULT);
+    const struct dt_entrant *candidate = dt_session_candidate(session);
+    bool out_of_it = finals->entrant_count > 0 && finals->entrants[0].out;
+    struct dt_text doubt = {0};
+    dt_session_doubt(session, &doubt);
+    if (out_of_it)
+        fallback = &finals->entrants[0].result;
+    if (doubt.size > 0)
+        dt_text_add(out, "%s", dt_text_at(&doubt));
+    else if (out_of_it || (fallback != NULL && fallback->samples.n == 0))
+        dt_text_add(out, "the default plan %s (%s%s%s)",
+                    out_of_it ? "failed in the final comparison" : "was not measured",
+                    dt_outcome_text(fallback->outcome), fallback->cause[0] != '\0' ? ": " : "",
+                    fallback->cause);
+    else if (finals->entrant_count > 0)
+        dt_text_add(out,
+                    "the final comparison got %d of the %d sets of fresh processes that it needs "
+                    "at least",
+                    candidate != NULL ? candidate->ratio.sets : finals->sets.count, DT_SETS_LEAST);
+    else
+        dt_text_add(out, "the session ended before a final comparison");
+    dt_text_fini(&doubt);
+}
+
 /* Seconds of a session that tries the plans it must and a further one, and whose final comparison has the sets to decide. Where no plan
  * ran it is a lower bound, with a comparison of plans that take as long. */
 static double estimate(const struct dt_session *session)

@@ -10,24 +10,13 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-/* Nothing was measured, or not enough. */
-static dt_status time_status(const struct dt_session *session, const struct dt_result *failed,
-                             bool any)
+/* No plan was measured. */
+static dt_status unmeasured_status(const struct dt_session *session, const struct dt_result *failed)
 {
     struct dt_text need = {0};
     dt_status status;
     dt_session_need(session, "; ", &need);
-    if (any && dt_doubts_time_left(session))
-        status = dt_fail(DT_EPROVISIONAL,
-                         "the final comparison ended with %d sets of fresh processes, of the %d "
-                         "that it needs with each plan: the result is provisional",
-                         session->finals.sets.count, DT_SETS_LEAST);
-    else if (any)
-        status = dt_fail(DT_EPROVISIONAL,
-                         "the budget ended before the final comparison had the %d sets of fresh "
-                         "processes it needs (%d were made): the result is provisional%s",
-                         DT_SETS_LEAST, session->finals.sets.count, dt_text_at(&need));
-    else if (failed == NULL)
+    if (failed == NULL)
         status = dt_fail(DT_EPROVISIONAL,
                          "the time for trials (%.0f %% of the budget) ended before one plan was "
                          "measured%s",
@@ -40,31 +29,14 @@ static dt_status time_status(const struct dt_session *session, const struct dt_r
     return status;
 }
 
-/* The result is provisional though the comparison had enough sets, or is so for another reason than time. */
-static dt_status doubt_status(const struct dt_session *session)
+static dt_status undecided_status(const struct dt_session *session)
 {
-    const struct dt_result *fallback = dt_session_role(session, DT_ENTRANT_DEFAULT);
-    struct dt_text doubt = {0};
-    dt_session_doubt(session, &doubt);
-    dt_status status = DT_OK;
-    if (doubt.size > 0) {
-        dt_text_add(&doubt, "; the result is provisional");
-        dt_session_need(session, "; ", &doubt);
-        status = dt_fail(DT_EPROVISIONAL, "%s", dt_text_at(&doubt));
-    } else if (session->verdict == DT_VERDICT_PROVISIONAL && session->finals.entrant_count > 0 &&
-               session->finals.entrants[0].out)
-        status = dt_fail(DT_EPROVISIONAL,
-                         "the default plan failed in the final comparison (%s: %s): the result is "
-                         "provisional",
-                         dt_outcome_text(session->finals.entrants[0].result.outcome),
-                         session->finals.entrants[0].result.cause);
-    else if (fallback != NULL && fallback->samples.n == 0 && dt_session_provisional(session)) {
-        dt_session_need(session, "; ", &doubt);
-        status = dt_fail(DT_EPROVISIONAL,
-                         "the default plan was not measured (%s: %s): the result is provisional%s",
-                         dt_outcome_text(fallback->outcome), fallback->cause, dt_text_at(&doubt));
-    }
-    dt_text_fini(&doubt);
+    struct dt_text why = {0};
+    dt_session_undecided(session, &why);
+    dt_text_add(&why, ": the result is provisional");
+    dt_session_need(session, "; ", &why);
+    dt_status status = dt_fail(DT_EPROVISIONAL, "%s", dt_text_at(&why));
+    dt_text_fini(&why);
     return status;
 }
 
@@ -92,13 +64,12 @@ static dt_status verdict_status(struct dt_session *session)
                        "none of the %d plan%s tried keeps each --limit; the first: %s", tried,
                        tried == 1 ? "" : "s", limited->cause);
     if (!any)
-        return time_status(session, failed, any);
+        return unmeasured_status(session, failed);
     if (session->limit_broken)
         return dt_fail(DT_EINFEASIBLE, "none of the %d plan%s tried keeps --max-latency, %s", tried,
                        tried == 1 ? "" : "s",
                        dt_figure_of((double)session->job->max_latency_ns * 1e-9).text);
-    DT_TRY(doubt_status(session));
-    return dt_session_provisional(session) ? time_status(session, failed, any) : DT_OK;
+    return dt_session_provisional(session) ? undecided_status(session) : DT_OK;
 }
 
 /* Time that the final comparison did not need goes back to trials. A plan that looks better is compared, too. */
@@ -239,6 +210,29 @@ const struct dt_entrant *dt_session_entrant(const struct dt_session *session,
         if (dt_point_equal(session->target->space, &session->finals.entrants[i].point, point))
             return &session->finals.entrants[i];
     return NULL;
+}
+
+const struct dt_entrant *dt_session_candidate(const struct dt_session *session)
+{
+    for (int i = 0; i < session->finals.entrant_count; i++)
+        if (i != session->finals.best && session->finals.entrants[i].role == DT_ENTRANT_CANDIDATE &&
+            session->finals.entrants[i].ratio.pairs > 0)
+            return &session->finals.entrants[i];
+    return NULL;
+}
+
+const struct dt_result *dt_session_uncompared(const struct dt_session *session)
+{
+    const struct dt_result *best = dt_session_best(session), *leader = dt_session_leader(session);
+    if (session->finals.best >= 0 || best == NULL || leader == NULL ||
+        dt_point_equal(session->target->space, &best->point, &leader->point))
+        return NULL;
+    for (int i = 0; i < session->finals.entrant_count; i++)
+        if (session->finals.entrants[i].ratio.pairs > 0 &&
+            dt_point_equal(session->target->space, &session->finals.entrants[i].result.point,
+                           &leader->point))
+            return NULL;
+    return leader;
 }
 
 const struct dt_result *dt_session_role(const struct dt_session *session, enum dt_entrant_role role)

@@ -195,6 +195,10 @@ bool dt_session_compared(const struct dt_session *session);
 bool dt_session_against_default(const struct dt_session *session);
 const struct dt_entrant *dt_session_entrant(const struct dt_session *session,
                                             enum dt_entrant_role role);
+/* The plan that challenged the default and was compared with it, when it did not become the best; NULL: none. */
+const struct dt_entrant *dt_session_candidate(const struct dt_session *session);
+/* The fastest trial, where the default stays and no round compared the two; NULL: none. */
+const struct dt_result *dt_session_uncompared(const struct dt_session *session);
 
 /* ---- judged from its samples (verdict.c, tried.c) */
 
@@ -226,6 +230,9 @@ bool dt_session_provisional(const struct dt_session *session);
  *   - the comparison with the challenger has no noise floor, or is a tie so wide that a gain of DT_TIE_MOST may hide in it.
  * Nothing: there is no such reason. */
 void dt_session_doubt(const struct dt_session *session, struct dt_text *out);
+
+/* Appends the reason, a clause, for which a session that measured plans decided nothing: its doubt, or what its final comparison lacks. */
+void dt_session_undecided(const struct dt_session *session, struct dt_text *out);
 
 /* Appends `before` and "a decided answer needs about --budget 12m"; nothing where the session lacks no time. */
 void dt_session_need(const struct dt_session *session, const char *before, struct dt_text *out);

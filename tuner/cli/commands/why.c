@@ -11,9 +11,7 @@ dt_status dt_command_why(const struct dt_options *options)
     dt_status status = dt_page_source_open(
         options->db, options->words.rest_count > 0 ? options->words.rest[0] : NULL, &source);
     if (status == DT_OK) {
-        struct dt_named_stored stored = dt_page_source_stored(&source);
-        object = source.page.session != NULL ? dt_page_why(&source.page, &text)
-                                             : dt_named_stored_why(&stored, &text);
+        object = dt_page_why(&source, &text);
         status = dt_text_status(&text);
     }
     dt_page_source_close(&source);

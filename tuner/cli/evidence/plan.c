@@ -6,6 +6,7 @@
 #include "base/figures.h"
 #include "space/json/json.h"
 #include "tuner/cli/report/report.h"
+#include "tuner/cli/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -222,8 +223,8 @@ static void add_against_default(const struct dt_session *session, const struct d
                         "not evidence; dittune --against compares); ",
                         dt_session_value(session, mine) / dt_session_value(session, known));
     }
-    dt_text_add(out, "the session's verdict: %s. ", dt_verdict_text(session->verdict));
-    dt_report_sureness(session, out);
+    dt_text_add(out, "the session's verdict: %s. How sure: ", dt_verdict_text(session->verdict));
+    dt_words_sure(session, out);
 }
 
 static json_t *add_measured(const struct dt_evidence *evidence, const struct dt_result *trial,
@@ -248,7 +249,7 @@ static json_t *add_measured(const struct dt_evidence *evidence, const struct dt_
                         trial->samples.n > 0 ? add_neighbours(session, trial, out) : json_array());
     add_against_default(session, trial, &versus);
     json_object_set_new(object, "against_default", json_string(dt_text_at(&versus)));
-    dt_text_add(out, "%s", dt_text_at(&versus));
+    dt_text_add(out, "%s\n", dt_text_at(&versus));
     dt_text_fini(&versus);
     return object;
 }

@@ -115,10 +115,13 @@ static void add_verdict(const struct dt_answer *answer, struct dt_text *out)
 
 static void add_noise(const struct dt_answer *answer, struct dt_text *out)
 {
-    double margin = answer->measured.noise_margin;
-    if (margin > 0)
-        dt_text_add(out, "  %-9s %s: differences below that count as ties%s\n", "noise",
-                    dt_figure_percent(margin).text, where(answer));
+    struct dt_text text = {0};
+    if (!(answer->measured.noise_margin > 0))
+        return;
+    dt_words_noise(answer->measured.noise_margin, &text);
+    dt_text_add(&text, "%s", where(answer));
+    add_row("noise", dt_text_at(&text), out);
+    dt_text_fini(&text);
 }
 
 static void add_gain(const struct dt_answer *answer, struct dt_text *out)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The answers that a reader looks for first, each a sentence; to add one, a function and its row. */
+/* The verdict and the answers that a reader looks for first, from a session or from an entry
+ * alone; to add one, a function and its row. */
 #include "tuner/cli/page/page_int.h"
+#include "tuner/cli/page/source.h"
 
-#include "base/figures.h"
+#include "base/columns.h"
 #include "base/json.h"
 #include "search/bayes/importance.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/cli/words.h"
+#include "tuner/session/record.h"
 
 #include <math.h>
 #include <string.h>
@@ -54,26 +57,15 @@ void dt_page_verdict(const struct page_view *view, struct dt_text *out)
     dt_text_fini(&plan);
 }
 
-/* The text as a sentence. */
-static void add_capital(const char *text, struct dt_text *out)
+static void sure_of_session(const struct page_view *view, struct dt_text *out)
 {
-    bool small = *text >= 'a' && *text <= 'z';
-    if (small)
-        dt_text_add(out, "%c", *text - 'a' + 'A');
-    dt_text_add(out, "%s", text + small);
-}
-
-static void add_sure(const struct page_view *view, struct dt_text *out)
-{
-    static const char label[] = "How sure: ";
     struct dt_text text = {0};
-    dt_report_sureness(view->session, &text);
-    const char *at = dt_text_at(&text);
-    add_capital(at + (strncmp(at, label, sizeof label - 1) == 0 ? sizeof label - 1 : 0), out);
+    dt_words_sure(view->session, &text);
+    dt_words_capital(dt_text_at(&text), out);
     dt_text_fini(&text);
 }
 
-static void add_change(const struct page_view *view, struct dt_text *out)
+static void change_of_session(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
     int failed, tried = dt_session_tried_count(session, &failed);
@@ -143,7 +135,8 @@ static int count_above(const struct page_view *view)
     return n;
 }
 
-/* ": 34 % of the limit of 60 MiB a rank", ", and at most 1012 MiB in all 2: 4 % of the machine's 24 GiB" */
+/* ": 34 % of the limit of 60 MiB a rank", ", and at most 1012 MiB in all 2: 4 % of the machine's
+ * 24 GiB" */
 static void add_memory_share(const struct page_view *view, const struct dt_result *best,
                              struct dt_text *out)
 {
@@ -172,14 +165,12 @@ static void add_memory_share(const struct page_view *view, const struct dt_resul
                     fmax(room.limit, room.device) > MEMORY_RISK ? "at risk" : "not at risk");
 }
 
-static void add_memory(const struct page_view *view, struct dt_text *out)
+static void memory_of_session(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(view->session);
     int lost = count_outcome(view, DT_TRIAL_MEMORY), above = count_above(view);
     if (best != NULL && best->peak_bytes > 0) {
-        dt_text_add(out, "The plan needs ");
-        dt_figure_bytes(best->peak_bytes, out);
-        dt_text_add(out, best->ranks > 1 ? " in its largest rank" : "");
+        dt_words_memory(best->peak_bytes, best->ranks, out);
         add_memory_share(view, best, out);
         dt_text_add(out, ". ");
     }
@@ -193,7 +184,7 @@ static void add_memory(const struct page_view *view, struct dt_text *out)
         dt_text_add(out, "No plan that was tried ran out of memory.");
 }
 
-static void add_image(const struct page_view *view, struct dt_text *out)
+static void image_of_session(const struct page_view *view, struct dt_text *out)
 {
     if (dt_report_whole_image(view->session, out))
         return;
@@ -204,7 +195,7 @@ static void add_image(const struct page_view *view, struct dt_text *out)
                          "takes (--steps N).");
 }
 
-static void add_time(const struct page_view *view, struct dt_text *out)
+static void cost_of_session(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
     if (session->clock.elapsed_seconds > 0)
@@ -228,7 +219,7 @@ static const struct page_row *first_of(const struct page_view *view, int outcome
     return NULL;
 }
 
-static void add_failures(const struct page_view *view, struct dt_text *out)
+static void failures_of_session(const struct page_view *view, struct dt_text *out)
 {
     dt_text_add(out, view->failed == 0 ? "No trial failed" : "%d of %d trials failed", view->failed,
                 view->count);
@@ -253,7 +244,8 @@ static void add_failures(const struct page_view *view, struct dt_text *out)
         dt_text_add(out, "%d %s interrupted.", cut, cut == 1 ? "was" : "were");
 }
 
-/* Between the trials and the final comparison, by the default plan, where it is more than a trial's own scatter. */
+/* Between the trials and the final comparison, by the default plan, where it is more than a
+ * trial's own scatter. */
 static void add_drift(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
@@ -278,7 +270,7 @@ static void add_drift(const struct page_view *view, struct dt_text *out)
     dt_text_add(out, ".");
 }
 
-static void add_noise(const struct page_view *view, struct dt_text *out)
+static void noise_of_session(const struct page_view *view, struct dt_text *out)
 {
     struct dt_noise noise = dt_session_noise(view->session);
     const struct dt_entrant *winner = dt_page_winner(view->session);
@@ -290,10 +282,9 @@ static void add_noise(const struct page_view *view, struct dt_text *out)
         dt_text_fini(&note);
         return;
     }
-    dt_text_add(out,
-                "%s: a second copy of the default plan, measured like any other, seemed to "
-                "differ from the first by up to that much, so that smaller gains count as ties",
-                dt_figure_percent(noise.margin).text);
+    dt_words_noise(noise.margin, out);
+    dt_text_add(out, ", as a second copy of the default plan, measured like any other, seemed to "
+                     "differ from the first by up to that much");
     if (view->session->verdict == DT_VERDICT_FASTER && winner != NULL) {
         double low = 1 / winner->ratio.interval.high - 1;
         dt_text_add(out,
@@ -308,17 +299,22 @@ static void add_noise(const struct page_view *view, struct dt_text *out)
     add_drift(view, out);
 }
 
-static void add_load(const struct page_view *view, struct dt_text *out)
+static void add_load(const struct dt_stored_load *load, struct dt_text *out)
 {
-    struct dt_stored_load load = dt_session_load(view->session);
     struct dt_text text = {0};
-    dt_words_load(&load, &text);
-    add_capital(dt_text_at(&text), out);
+    dt_words_load(load, &text);
+    dt_words_capital(dt_text_at(&text), out);
     dt_text_add(out, ".");
     dt_text_fini(&text);
 }
 
-static void add_matters(const struct page_view *view, struct dt_text *out)
+static void load_of_session(const struct page_view *view, struct dt_text *out)
+{
+    struct dt_stored_load load = dt_session_load(view->session);
+    add_load(&load, out);
+}
+
+static void matters_of_session(const struct page_view *view, struct dt_text *out)
 {
     struct page_effect effects[DT_AXES_MAX];
     int n = dt_page_effects(view, effects), low = 0, high = 0;
@@ -357,7 +353,7 @@ static double ratio_of(const struct dt_session *session, enum dt_entrant_role ro
     return role == DT_ENTRANT_DEFAULT ? 1 : entrant->ratio.ratio;
 }
 
-static void add_one_rank(const struct page_view *view, struct dt_text *out)
+static void one_rank_of_session(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
     const struct dt_result *best = dt_session_best(session),
@@ -387,7 +383,7 @@ static void add_one_rank(const struct page_view *view, struct dt_text *out)
     dt_text_fini(&plan);
 }
 
-static void add_elsewhere(const struct page_view *view, struct dt_text *out)
+static void elsewhere_of_session(const struct page_view *view, struct dt_text *out)
 {
     const json_t *hard = json_object_get(view->page->machine, "hard");
     const char *device = json_string_value(json_object_get(hard, "device"));
@@ -399,7 +395,7 @@ static void add_elsewhere(const struct page_view *view, struct dt_text *out)
                      "run dittune tune there.");
 }
 
-static void add_error(const struct page_view *view, struct dt_text *out)
+static void output_of_session(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(view->session);
     double error = best != NULL ? best->verified_error : NAN;
@@ -429,42 +425,322 @@ static void add_error(const struct page_view *view, struct dt_text *out)
     dt_text_fini(&blind);
 }
 
-static const struct {
-    const char *name;
-    void (*add)(const struct page_view *view, struct dt_text *out);
-} facts[] = {{"How sure", add_sure},
-             {"What would change it", add_change},
-             {"Memory", add_memory},
-             {"A whole image", add_image},
-             {"Output", add_error},
-             {"Time it took", add_time},
-             {"Failures", add_failures},
-             {"Noise floor", add_noise},
-             {"Load by others", add_load},
-             {"One rank", add_one_rank},
-             {"What matters most", add_matters},
-             {"On another machine", add_elsewhere}};
+/* ---- of an entry alone */
 
-bool dt_page_fact(const struct page_view *view, int i, const char **name, struct dt_text *out)
+static void verdict_of_entry(const struct dt_stored_entry *entry, struct dt_text *out)
 {
-    if (i < 0 || (size_t)i >= sizeof facts / sizeof facts[0])
-        return false;
-    *name = facts[i].name;
-    facts[i].add(view, out);
-    while (out->size > 0 && strchr(" \n", out->bytes[out->size - 1]) != NULL)
-        out->bytes[--out->size] = '\0';
-    return true;
+    struct dt_text plan = {0};
+    dt_plan_words(entry->plan, &plan);
+    const struct dt_words_verdict what = {
+        .verdict = dt_verdict_of(entry->verdict),
+        .plan = dt_text_at(&plan),
+        .is_default = !entry->fallback.known || json_equal(entry->fallback.plan, entry->plan),
+        .gain = entry->gain,
+        .level = NAN,
+        .fallback = &entry->fallback};
+    dt_words_verdict(&what, out);
+    dt_text_fini(&plan);
 }
 
+/* Parameters of a plan that differ from the stored one; all of them when none does. */
+static void add_other_plan(const struct dt_page_source *source, const json_t *plan,
+                           struct dt_text *out)
+{
+    json_t *differs = json_object(), *value;
+    const char *name;
+    json_object_foreach((json_t *)plan, name, value)
+    {
+        if (!json_equal(value, json_object_get(source->entry.fields.plan, name)))
+            json_object_set(differs, name, value);
+    }
+    dt_plan_words(json_object_size(differs) > 0 ? differs : plan, out);
+    json_decref(differs);
+}
+
+static void sure_of_entry(const struct dt_page_source *source, struct dt_text *out)
+{
+    dt_words_sure_stored(&source->entry.fields, out);
+}
+
+/* The time of a plan, or its metric that is maximised. */
+static void add_time(const struct dt_page_source *source, const struct dt_measured *measured,
+                     bool interval, struct dt_text *out)
+{
+    const struct dt_span_ns *span = &measured->interval_ns;
+    interval = interval && span->known;
+    dt_figure_value(dt_figure_metric(dt_json_text_at(source->entry.fields.key, "objective")),
+                    dt_seconds_of(measured->median_ns), interval ? dt_seconds_of(span->low) : NAN,
+                    interval ? dt_seconds_of(span->high) : NAN, out);
+}
+
+static void time_of_entry(const struct dt_page_source *source, struct dt_text *out)
+{
+    const struct dt_stored_entry *entry = &source->entry.fields;
+    const char *unit = entry->image.known && entry->image.unit != NULL ? entry->image.unit : "step";
+    if (!entry->figures.known) {
+        dt_text_add(out, "Not known.");
+        return;
+    }
+    add_time(source, &entry->figures, true, out);
+    if (dt_figure_metric(dt_json_text_at(entry->key, "objective")) == NULL)
+        dt_text_add(out, " a%s %s", strcmp(unit, "image") == 0 ? "n" : "", unit);
+    if (entry->fallback.known) {
+        dt_text_add(out, "; the default plan has ");
+        add_time(source, &entry->fallback, true, out);
+    }
+    dt_text_add(out, ".");
+}
+
+/* Up to three plans of the front that need less memory than the stored one. */
+static void add_smaller(const struct dt_page_source *source, struct dt_text *out)
+{
+    const struct dt_stored_entry *entry = &source->entry.fields;
+    int n = 0;
+    for (int i = 0; i < entry->pareto_count && n < 3; i++) {
+        const struct dt_measured *plan = &entry->pareto[i];
+        if (plan->peak_bytes >= entry->figures.peak_bytes)
+            continue;
+        dt_text_add(out, n++ == 0 ? " With less: " : "; ");
+        add_other_plan(source, plan->plan, out);
+        dt_text_add(out, " with ");
+        dt_figure_bytes(plan->peak_bytes, out);
+        dt_text_add(out, ", ");
+        add_time(source, plan, false, out);
+    }
+    dt_text_add(out, n > 0 ? "." : "");
+}
+
+static void memory_of_entry(const struct dt_page_source *source, struct dt_text *out)
+{
+    const struct dt_stored_entry *entry = &source->entry.fields;
+    if (!entry->figures.known || entry->figures.peak_bytes <= 0) {
+        dt_text_add(out, "Not known.");
+        return;
+    }
+    dt_words_memory(entry->figures.peak_bytes, 2, out);
+    dt_text_add(out, ".");
+    add_smaller(source, out);
+}
+
+/* An update keeps the noise of the session before. */
+static void noise_of_entry(const struct dt_page_source *source, struct dt_text *out)
+{
+    const struct dt_noise_floor *noise = &source->entry.fields.noise;
+    if (!noise->known) {
+        dt_text_add(out, "Not known.");
+        return;
+    }
+    dt_words_noise(noise->margin, out);
+    dt_text_add(out, source->origin == DT_FROM_UPDATE
+                         ? "; measured by the session before the check."
+                         : ".");
+}
+
+static void tried_of_entry(const struct dt_page_source *source, struct dt_text *out)
+{
+    const struct dt_stored_entry *entry = &source->entry.fields;
+    dt_words_tried(entry->tried, entry->plans, entry->skipped, out);
+    dt_text_add(out, ".");
+}
+
+static void load_of_entry(const struct dt_page_source *source, struct dt_text *out)
+{
+    add_load(&source->entry.fields.load, out);
+}
+
+static void rivals_of_entry(const struct dt_page_source *source, struct dt_text *out)
+{
+    const struct dt_stored_entry *entry = &source->entry.fields;
+    int n = 0;
+    for (int i = 0; i < entry->top_count; i++) {
+        const struct dt_measured *plan = &entry->top[i];
+        if (json_equal(plan->plan, entry->plan))
+            continue;
+        dt_text_add(out, "%s", n++ == 0 ? "" : "; ");
+        add_other_plan(source, plan->plan, out);
+        dt_text_add(out, ", ");
+        add_time(source, plan, false, out);
+        if (plan->from != NULL)
+            dt_text_add(out, " (%s)", plan->from);
+    }
+    dt_text_add(out, n > 0 ? "." : "None is stored.");
+}
+
+static void when_of_entry(const struct dt_page_source *source, struct dt_text *out)
+{
+    const struct dt_stored_entry *entry = &source->entry.fields;
+    const struct dt_stored_info *info = &entry->fingerprint.info;
+    dt_words_when(info->t_wall_ns, out);
+    dt_text_add(out, ", by %s %s",
+                source->origin == DT_FROM_UPDATE ? "dittune check --update, journal" : "session",
+                entry->journal != NULL ? entry->journal : "without a journal");
+    if (info->checked_ns != 0) {
+        dt_text_add(out, "; found as good by a check on ");
+        dt_words_when(info->checked_ns, out);
+    }
+    dt_text_add(out, ".");
+}
+
+static void where_of_entry(const struct dt_page_source *source, struct dt_text *out)
+{
+    const struct dt_fingerprint *print = &source->entry.fields.fingerprint;
+    const char *device = json_string_value(json_object_get(print->hard, "device"));
+    const char *host = print->info.host;
+    dt_text_add(out, "%s%s%s.", device != NULL ? device : "An unknown device",
+                host != NULL ? ", host " : "", host != NULL ? host : "");
+}
+
+void dt_page_source_cause(const struct dt_page_source *source, struct dt_text *out)
+{
+    const char *journal = source->entry.fields.journal;
+    if (source->origin == DT_FROM_UPDATE)
+        dt_text_add(out,
+                    "the plan was stored by `dittune check --update`, journal %s, which "
+                    "compared a few plans and made no trials",
+                    journal);
+    else if (journal != NULL)
+        dt_text_add(out, "the journal of its session, %s, is not in %s/runs", journal,
+                    source->directory);
+    else
+        dt_text_add(out, "the entry names no journal");
+}
+
+static void trials_of_entry(const struct dt_page_source *source, struct dt_text *out)
+{
+    dt_text_add(out, "There are none to show: ");
+    dt_page_source_cause(source, out);
+    dt_text_add(out, ". These answers are from the entry alone.");
+    if (source->before.size > 0)
+        dt_text_add(out, " The session before that: %s", dt_text_at(&source->before));
+}
+
+/* ---- all of them */
+
+static void when_of_session(const struct page_view *view, struct dt_text *out)
+{
+    dt_words_when(view->page->began_wall_ns, out);
+    dt_text_add(out, ", by session %s.", view->page->journal);
+}
+
+/* Answers in their order; NULL: a session, or an entry alone, has none. */
+static const struct {
+    const char *name;
+    void (*of_session)(const struct page_view *view, struct dt_text *out);
+    void (*of_entry)(const struct dt_page_source *source, struct dt_text *out);
+} facts[] = {{"How sure", sure_of_session, sure_of_entry},
+             {"Time", NULL, time_of_entry},
+             {"What would change it", change_of_session, NULL},
+             {"Memory", memory_of_session, memory_of_entry},
+             {"A whole image", image_of_session, NULL},
+             {"Output", output_of_session, NULL},
+             {"Time it took", cost_of_session, NULL},
+             {"Failures", failures_of_session, NULL},
+             {"Noise floor", noise_of_session, noise_of_entry},
+             {"Load by others", load_of_session, load_of_entry},
+             {"One rank", one_rank_of_session, NULL},
+             {"What matters most", matters_of_session, NULL},
+             {"On another machine", elsewhere_of_session, NULL},
+             {"Tried", NULL, tried_of_entry},
+             {"Others", NULL, rivals_of_entry},
+             {"Where", NULL, where_of_entry},
+             {"Trials", NULL, trials_of_entry},
+             {"When", when_of_session, when_of_entry}};
+enum { FACTS = sizeof facts / sizeof facts[0] };
+
+/* An empty *out: there is no such answer. */
+static void fact_add(int i, const struct page_view *view, const struct dt_page_source *source,
+                     struct dt_text *out)
+{
+    dt_text_clear(out);
+    if (view != NULL && facts[i].of_session != NULL)
+        facts[i].of_session(view, out);
+    else if (view == NULL && facts[i].of_entry != NULL)
+        facts[i].of_entry(source, out);
+    while (out->size > 0 && strchr(" \n", out->bytes[out->size - 1]) != NULL)
+        out->bytes[--out->size] = '\0';
+}
+
+/* All but the last, which the page has in a line of its own. */
 void dt_page_facts(const struct page_view *view, struct page_pen *pen)
 {
     struct dt_text text = {0};
-    const char *name;
     dt_pen_table(pen, "", "In short", "question|answer");
-    for (int i = 0; dt_page_fact(view, i, &name, &text); i++, dt_text_clear(&text)) {
-        dt_pen_cell(pen, "%s", name);
+    for (int i = 0; i < FACTS - 1; i++) {
+        fact_add(i, view, NULL, &text);
+        if (text.size == 0)
+            continue;
+        dt_pen_cell(pen, "%s", facts[i].name);
         dt_pen_cell(pen, "%s", dt_text_at(&text));
     }
     dt_pen_end(pen);
     dt_text_fini(&text);
+}
+
+static json_t *answers_of(const struct page_view *view, const struct dt_page_source *source,
+                          struct dt_text *out)
+{
+    struct dt_text text = {0}, line = {0};
+    json_t *answers = json_object();
+    for (int i = 0; i < FACTS; i++) {
+        fact_add(i, view, source, &text);
+        if (text.size == 0)
+            continue;
+        dt_text_clear(&line);
+        dt_text_add(&line, "%s: %s\n", facts[i].name, dt_text_at(&text));
+        dt_columns_wrap(dt_text_at(&line), DT_COLUMNS_USUAL, 2, out);
+        json_object_set_new(answers, facts[i].name, json_string(dt_text_at(&text)));
+    }
+    out->failed = out->failed || text.failed || line.failed;
+    dt_text_fini(&line);
+    dt_text_fini(&text);
+    return answers;
+}
+
+/* Fields of the session's or the entry's own object that the answers are about. */
+static void add_fields(json_t *object, const json_t *from)
+{
+    static const char *const names[] = {"verdict", "best",  "default",
+                                        "gain",    "noise", "fingerprint"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (json_object_get(from, names[i]) != NULL)
+            json_object_set(object, names[i], json_object_get(from, names[i]));
+}
+
+json_t *dt_page_why(const struct dt_page_source *source, struct dt_text *out)
+{
+    static const char *const origins[] = {"session", "update", "entry"};
+    const struct dt_session *session = source->page.session;
+    struct page_view view;
+    struct dt_text text = {0};
+    if (session != NULL && !dt_page_view(&source->page, "", &view)) {
+        out->failed = true;
+        return NULL;
+    }
+    if (session != NULL)
+        dt_page_verdict(&view, &text);
+    else
+        verdict_of_entry(&source->entry.fields, &text);
+    const char *title = session != NULL ? session->target->identity.title : source->entry.title;
+    const char *later = source->later.size > 0 ? dt_text_at(&source->later) : NULL;
+    const char *journal = session != NULL                    ? source->page.journal
+                          : source->origin != DT_FROM_UPDATE ? source->entry.fields.journal
+                                                             : NULL;
+    json_t *object = json_pack("{s:s?, s:s?, s:s, s:s, s:s, s:s?}", "session", journal, "entry",
+                               source->page.entry, "from",
+                               origins[session != NULL ? DT_FROM_SESSION : source->origin], "title",
+                               title, "sentence", dt_text_at(&text), "later", later);
+    dt_text_add(out, "%s\n", title);
+    dt_text_add(&text, "%s%s\n\n", later != NULL ? " " : "", later != NULL ? later : "");
+    dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 0, out);
+    json_object_set_new(object, "answers", answers_of(session != NULL ? &view : NULL, source, out));
+    json_t *from = session != NULL ? dt_record_session(session) : json_incref(source->entry.json);
+    add_fields(object, from);
+    json_decref(from);
+    if (session == NULL)
+        json_object_set(object, "stored", source->entry.json);
+    else
+        dt_page_view_fini(&view);
+    out->failed = out->failed || text.failed || object == NULL;
+    dt_text_fini(&text);
+    return object;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* page - a session as a document: one HTML page, Markdown, or a CSV of its trials (docs/report.md)
+/* page - a session as a document: one HTML page, Markdown, or a CSV of its trials
+ * (docs/report.md)
  *
- * The page needs no network and no script: gnuplot draws its figures into it, and each has its data in a table. To add a
- * section or a figure, write a function and add its row in document.c; to add a format, a row in formats.c.
+ * The page needs no network and no script: gnuplot draws its figures into it, and each has its
+ * data in a table. To add a section or a figure, write a function and add its row in document.c;
+ * to add a format, a row in formats.c.
  */
 #ifndef DT_TUNER_CLI_PAGE_PAGE_H
 #define DT_TUNER_CLI_PAGE_PAGE_H
@@ -21,9 +23,6 @@ struct dt_page {
     const char
         *later; /* a sentence on a session that came later and is not stored; "" or NULL: none */
 };
-
-/* The verdict and the answers to what people ask first: as text, and as a new object. */
-json_t *dt_page_why(const struct dt_page *page, struct dt_text *out);
 
 struct dt_page_format {
     const char *name;

@@ -29,7 +29,8 @@ bool dt_page_view(const struct dt_page *page, const char *prefix,
                   struct page_view *view); /* false: no memory */
 void dt_page_view_fini(struct page_view *view);
 
-/* A value of the objective as figures and tables show it: in the view's unit, or the metric itself, whose larger values are better. */
+/* A value of the objective as figures and tables show it: in the view's unit, or the metric
+ * itself, whose larger values are better. */
 double dt_page_shown(const struct page_view *view, double seconds);
 int dt_page_by_value(
     const void *a,
@@ -39,7 +40,8 @@ bool dt_page_failed(const struct dt_result *result);
 void dt_page_plan(const struct page_view *view, const struct dt_point *point, struct dt_text *out);
 /* The default's value in its trial; NAN: it was not measured. */
 double dt_page_default(const struct page_view *view);
-/* A round's visit of an entrant of the final comparison: the objective's value, in seconds; NAN: none. */
+/* A round's visit of an entrant of the final comparison: the objective's value, in seconds; NAN:
+ * none. */
 double dt_page_visit(const struct page_view *view, int entrant, int round);
 /* The entrant's role, as figures and tables call it. */
 const char *dt_page_role(const struct page_view *view, int entrant);
@@ -58,14 +60,13 @@ struct page_effect {
     double seen;  /* share of the variance of log(value) of the trials, 0..1 */
     double share; /* that of all plans by the search's model; of few trials: seen */
 };
-/* Effects of all parameters with two used values or more, the largest share first; returns how many. */
+/* Effects of all parameters with two used values or more, the largest share first; returns how
+ * many. */
 int dt_page_effects(const struct page_view *view, struct page_effect effects[DT_AXES_MAX]);
 void dt_page_axis_value(const struct page_view *view, int axis, int index, struct dt_text *out);
 
 /* The verdict in one sentence; the facts that follow from it. */
 void dt_page_verdict(const struct page_view *view, struct dt_text *out);
-/* The i-th of them, in a sentence or more, into an empty *out; false: there are not so many. */
-bool dt_page_fact(const struct page_view *view, int i, const char **name, struct dt_text *out);
 void dt_page_facts(const struct page_view *view, struct page_pen *pen);
 
 /* Tables. */
@@ -94,7 +95,8 @@ void dt_page_draw_phases(const struct page_view *view, struct dt_text *out);
 /* The trials on the front of time and memory, at most `room`, fastest first. */
 int dt_page_front_rows(const struct page_view *view, int rows[], int room);
 
-/* A page's colours: gnuplot writes the number, the style sheet gives it its look by day and by night. */
+/* A page's colours: gnuplot writes the number, the style sheet gives it its look by day and by
+ * night. */
 enum page_colour {
     PAGE_INK,
     PAGE_GRID,
@@ -113,8 +115,8 @@ void dt_page_colour_rules(struct dt_text *out);      /* of the style sheet */
 struct page_label {
     const char *name;    /* of its elements: no other figure of the page has it */
     const char *caption; /* read aloud where the figure is not seen */
-    /* Lines, each of the next point or bar of the first plot, in the order of the data; an empty line: none; a line "\f": the
-     * next ones are of the next plot. Escaped. */
+    /* Lines, each of the next point or bar of the first plot, in the order of the data; an empty
+     * line: none; a line "\f": the next ones are of the next plot. Escaped. */
     const char *titles;
 };
 

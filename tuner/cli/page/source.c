@@ -1,15 +1,293 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/page/source.h"
 
+#include "base/array.h"
 #include "base/quote.h"
+#include "db/journal.h"
+#include "db/snapshot.h"
 #include "db/store.h"
+#include "tuner/check/check.h"
 #include "tuner/check/history/timeline.h"
 #include "tuner/cli/print.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- sessions in runs/ */
+
+/* A session, by the first record of its journal. */
+struct past {
+    uint64_t entry;        /* id of the entry of its work on its machine */
+    int64_t began_wall_ns; /* of that record */
+    char journal[64];
+};
+struct pasts {
+    struct past *at; /* owned */
+    int count;
+};
+
+/* Ends the reading with an error: the first record is enough. */
+static dt_status visit_first(const json_t *record, int line, void *context)
+{
+    (void)line;
+    *(json_t **)context = json_incref((json_t *)record);
+    return DT_FAILED;
+}
+
+/* The first record of a journal, a new reference; NULL: it has none, or cannot be read. */
+static json_t *first_record(const char *path)
+{
+    json_t *first = NULL;
+    return dt_journal_scan(path, visit_first, &first) < 0 ? first : NULL;
+}
+
+static void journal_kind(const char *path, char kind[32])
+{
+    json_t *first = first_record(path);
+    snprintf(kind, 32, "%s", dt_json_text_at(first, "kind"));
+    json_decref(first);
+}
+
+static void pasts_fini(struct pasts *sessions)
+{
+    free(sessions->at);
+    *sessions = (struct pasts){.count = 0};
+}
+
+static dt_status past_add(const char *path, const char *name, struct pasts *sessions)
+{
+    struct past session = {.entry = 0};
+    json_t *first = first_record(path);
+    const json_t *key = json_object_get(first, "key"),
+                 *hard = json_object_get(json_object_get(first, "fingerprint"), "hard");
+    bool is_session = strcmp(dt_json_text_at(first, "kind"), "session") == 0 &&
+                      json_is_object(key) && json_is_object(hard) &&
+                      dt_store_id(key, hard, &session.entry) == DT_OK;
+    session.began_wall_ns = json_integer_value(json_object_get(first, "t_wall_ns"));
+    snprintf(session.journal, sizeof session.journal, "%.*s", (int)(strlen(name) - 6), name);
+    json_decref(first);
+    if (!is_session)
+        return DT_OK;
+    DT_TRY(DT_GROW(sessions->at, sessions->count, 1));
+    sessions->at[sessions->count++] = session;
+    return DT_OK;
+}
+
+/* Of each journal only the beginning is read; one that cannot be read is left out. A missing
+ * folder has none. */
+static dt_status pasts_read(const char *directory, struct pasts *sessions)
+{
+    struct dt_text path = {0};
+    dt_status status = DT_OK;
+    *sessions = (struct pasts){.count = 0};
+    dt_text_add(&path, "%s/runs", directory);
+    DIR *folder = opendir(dt_text_at(&path));
+    if (folder == NULL && errno != ENOENT)
+        status = dt_fail(DT_EIO, "cannot read %s: %s", dt_text_at(&path), strerror(errno));
+    for (const struct dirent *file;
+         status == DT_OK && folder != NULL && (file = readdir(folder)) != NULL;) {
+        size_t size = strlen(file->d_name);
+        if (size < 7 || strcmp(file->d_name + size - 6, ".jsonl") != 0)
+            continue;
+        dt_text_clear(&path);
+        dt_text_add(&path, "%s/runs/%s", directory, file->d_name);
+        status = past_add(dt_text_at(&path), file->d_name, sessions);
+    }
+    if (folder != NULL)
+        closedir(folder);
+    dt_text_fini(&path);
+    if (status < 0)
+        pasts_fini(sessions);
+    return status;
+}
+
+/* Time at which the entry's result was stored; INT64_MAX: not known. */
+static int64_t stored_at(const struct dt_page_entry *entry, const struct pasts *sessions)
+{
+    const char *journal = entry->fields.journal;
+    if (entry->fields.fingerprint.info.t_wall_ns != 0)
+        return entry->fields.fingerprint.info.t_wall_ns;
+    for (int i = 0; i < sessions->count && journal != NULL; i++)
+        if (strcmp(sessions->at[i].journal, journal) == 0)
+            return sessions->at[i].began_wall_ns;
+    return INT64_MAX;
+}
+
+/* Newest session of the entry's work that began after its result was stored, and so did not
+ * replace it; or the newest one that began before; NULL: none. */
+static const struct past *newest_past(const struct dt_page_entry *entry,
+                                      const struct pasts *sessions, bool after)
+{
+    const char *own = entry->fields.journal != NULL ? entry->fields.journal : "";
+    const struct past *found = NULL;
+    int64_t stored_ns = stored_at(entry, sessions);
+    for (int i = 0; i < sessions->count; i++) {
+        const struct past *session = &sessions->at[i];
+        if (session->entry == entry->id && strcmp(session->journal, own) != 0 &&
+            (session->began_wall_ns > stored_ns) == after &&
+            (found == NULL || session->began_wall_ns > found->began_wall_ns))
+            found = session;
+    }
+    return found;
+}
+
+/* ---- the entry that a word names */
+
+#define LISTED_MOST 8 /* entries that a sentence lists */
+
+struct list {
+    struct dt_page_entry *at; /* owned */
+    int count;
+};
+
+static void entry_fini(struct dt_page_entry *entry)
+{
+    json_decref(entry->json);
+    *entry = (struct dt_page_entry){.json = NULL};
+}
+
+static void list_fini(struct list *list)
+{
+    for (int i = 0; i < list->count; i++)
+        entry_fini(&list->at[i]);
+    free(list->at);
+    *list = (struct list){.count = 0};
+}
+
+static struct dt_page_entry entry_of(const json_t *json, uint64_t id)
+{
+    struct dt_page_entry entry = {.json = json_incref((json_t *)json), .id = id};
+    dt_record_read(&dt_record_stored_entry, json, &entry.fields);
+    dt_check_title(entry.fields.key, entry.title, sizeof entry.title);
+    snprintf(entry.hex, sizeof entry.hex, "%016llx", (unsigned long long)id);
+    return entry;
+}
+
+/* The whole id or title. */
+static bool entry_is_named(const struct dt_page_entry *entry, const char *word)
+{
+    return strcasecmp(entry->hex, word) == 0 || strcasecmp(entry->title, word) == 0;
+}
+
+static bool entry_matches(const struct dt_page_entry *entry, const char *word)
+{
+    return word == NULL || strncasecmp(entry->hex, word, strlen(word)) == 0 ||
+           dt_check_passes(word, entry->title, entry->fields.key);
+}
+
+/* Lines that are no entries are left out: `dittune db verify` reports them. */
+static dt_status list_fill(const struct dt_snapshot *snapshot, const char *word, struct list *list)
+{
+    for (size_t i = 0; i < dt_snapshot_count(snapshot); i++) {
+        const json_t *json = NULL;
+        dt_status status = dt_snapshot_entry(snapshot, (long)i, &json);
+        if (status == DT_ECORRUPT)
+            continue;
+        DT_TRY(status);
+        struct dt_page_entry entry = entry_of(json, dt_snapshot_id(snapshot, (long)i));
+        status = entry_matches(&entry, word) ? DT_GROW(list->at, list->count, 1) : DT_DONE;
+        if (status == DT_OK)
+            list->at[list->count++] = entry;
+        else
+            entry_fini(&entry);
+        DT_TRY(status);
+    }
+    return DT_OK;
+}
+
+/* When entries are named by their whole id or title, the others go. */
+static void list_keep_named(struct list *list, const char *word)
+{
+    int named = 0;
+    for (int i = 0; i < list->count; i++) {
+        struct dt_page_entry entry = list->at[i];
+        if (!entry_is_named(&entry, word))
+            continue;
+        list->at[i] = list->at[named];
+        list->at[named++] = entry;
+    }
+    while (named > 0 && list->count > named)
+        entry_fini(&list->at[--list->count]);
+}
+
+static dt_status list_refuse(const struct list *list, const char *word)
+{
+    struct dt_text text = {0};
+    int listed = list->count <= LISTED_MOST ? list->count : LISTED_MOST;
+    for (int i = 0; i < listed; i++)
+        dt_text_add(&text, "%s%s (%.80s)", i == 0 ? "" : ", ", list->at[i].hex, list->at[i].title);
+    if (listed < list->count)
+        dt_text_add(&text, ", and %d more, which `dittune db show` lists", list->count - listed);
+    dt_status status = dt_fail(DT_EUSAGE, "'%.80s' matches %d entries, so name one by its id: %s",
+                               word, list->count, dt_text_at(&text));
+    dt_text_fini(&text);
+    return status;
+}
+
+/* When something was last measured to decide the entry's plan, whether it was stored or not. */
+static int64_t measured_at(const struct dt_page_entry *entry, const struct pasts *sessions)
+{
+    int64_t last_ns = entry->fields.fingerprint.info.t_wall_ns;
+    for (int i = 0; i < sessions->count; i++)
+        if (sessions->at[i].entry == entry->id && sessions->at[i].began_wall_ns > last_ns)
+            last_ns = sessions->at[i].began_wall_ns;
+    return last_ns;
+}
+
+static int list_newest(const struct list *list, const struct pasts *sessions)
+{
+    int newest = 0;
+    for (int i = 1; i < list->count; i++)
+        if (measured_at(&list->at[i], sessions) > measured_at(&list->at[newest], sessions))
+            newest = i;
+    return newest;
+}
+
+static dt_status list_choose(struct list *list, const char *word, const struct pasts *sessions,
+                             struct dt_page_entry *entry)
+{
+    int chosen = 0;
+    if (word != NULL)
+        list_keep_named(list, word);
+    if (list->count > 1 && word != NULL)
+        return list_refuse(list, word);
+    if (list->count == 0)
+        return DT_OK;
+    if (word == NULL)
+        chosen = list_newest(list, sessions);
+    *entry = list->at[chosen];
+    list->at[chosen] = (struct dt_page_entry){.json = NULL};
+    return DT_OK;
+}
+
+/* word: an id or its beginning, or part of the title or key, ignoring case; a whole id or title
+ * goes before parts. NULL: the entry whose result, or whose last session, is the newest. No such
+ * entry: DT_OK, and *entry is empty. DT_EUSAGE: the word matches several, which the sentence
+ * lists. */
+static dt_status entry_find(const char *directory, const char *word, const struct pasts *sessions,
+                            struct dt_page_entry *entry)
+{
+    struct dt_snapshot *snapshot = NULL;
+    struct list list = {.count = 0};
+    *entry = (struct dt_page_entry){.json = NULL};
+    DT_TRY(dt_snapshot_open(directory, &snapshot));
+    if (dt_snapshot_fallback(snapshot) != NULL)
+        dt_print_note("warning: %s: best.json.1 is read", dt_snapshot_fallback(snapshot));
+    dt_status status = list_fill(snapshot, word, &list);
+    dt_snapshot_close(snapshot);
+    if (status == DT_OK)
+        status = list_choose(&list, word, sessions, entry);
+    list_fini(&list);
+    return status;
+}
+
+/* ---- what a word names */
 
 static bool is_kind(const json_t *record, const char *kind)
 {
@@ -32,7 +310,8 @@ static dt_status visit_line(const json_t *record, int line, void *context)
     return ((struct dt_page_source *)context)->status;
 }
 
-/* DT_EUSAGE: it is another file. Records without a checksum are of other programs: they are read if all are such. */
+/* DT_EUSAGE: it is another file. Records without a checksum are of other programs: they are read
+ * if all are such. */
 static dt_status read_source(struct dt_page_source *source)
 {
     const char *path = dt_text_at(&source->path);
@@ -64,7 +343,8 @@ static bool is_there(const char *directory, const char *journal)
     return there;
 }
 
-/* The newest session, of works that match the word (NULL: of all), for which the store has no entry. */
+/* The newest session, of works that match the word (NULL: of all), for which the store has no
+ * entry. */
 static dt_status find_unstored(const char *directory, const char *word, struct dt_text *path)
 {
     struct dt_timelines lines;
@@ -126,7 +406,7 @@ static void visit_ending(const json_t *record, void *context)
     snprintf(ending->verdict, sizeof ending->verdict, "%s", dt_json_text_at(record, "verdict"));
 }
 
-static void add_later(struct dt_page_source *source, const struct dt_named_session *later)
+static void add_later(struct dt_page_source *source, const struct past *later)
 {
     struct ending ending = {.verdict = ""};
     struct dt_text path = {0};
@@ -156,33 +436,33 @@ static void find_journal(struct dt_page_source *source)
 {
     char kind[32] = "";
     const char *journal = source->entry.fields.journal;
-    source->origin = DT_NAMED_ENTRY;
+    source->origin = DT_FROM_ENTRY;
     if (journal == NULL || strchr(journal, '/') != NULL || !is_there(source->directory, journal))
         return;
     dt_text_add(&source->path, "%s/runs/%s.jsonl", source->directory, journal);
-    dt_named_journal_kind(dt_text_at(&source->path), kind);
-    source->origin = strcmp(kind, "check") == 0     ? DT_NAMED_UPDATE
-                     : strcmp(kind, "session") == 0 ? DT_NAMED_SESSION
-                                                    : DT_NAMED_ENTRY;
-    if (source->origin != DT_NAMED_SESSION)
+    journal_kind(dt_text_at(&source->path), kind);
+    source->origin = strcmp(kind, "check") == 0     ? DT_FROM_UPDATE
+                     : strcmp(kind, "session") == 0 ? DT_FROM_SESSION
+                                                    : DT_FROM_ENTRY;
+    if (source->origin != DT_FROM_SESSION)
         dt_text_clear(&source->path);
 }
 
 static dt_status find_entry(struct dt_page_source *source, const char *word)
 {
-    struct dt_named_sessions sessions;
-    DT_TRY(dt_named_sessions_read(source->directory, &sessions));
-    dt_status status = dt_named_entry_find(source->directory, word, &sessions, &source->entry);
+    struct pasts sessions;
+    DT_TRY(pasts_read(source->directory, &sessions));
+    dt_status status = entry_find(source->directory, word, &sessions, &source->entry);
     if (status == DT_OK && source->entry.json != NULL) {
         find_journal(source);
-        const struct dt_named_session *later = dt_named_session_after(&source->entry, &sessions),
-                                      *before = dt_named_session_before(&source->entry, &sessions);
+        const struct past *later = newest_past(&source->entry, &sessions, true),
+                          *before = newest_past(&source->entry, &sessions, false);
         if (later != NULL)
             add_later(source, later);
-        if (before != NULL && source->origin == DT_NAMED_UPDATE)
+        if (before != NULL && source->origin == DT_FROM_UPDATE)
             add_command(source, "report", before->journal, &source->before);
     }
-    dt_named_sessions_fini(&sessions);
+    pasts_fini(&sessions);
     return status;
 }
 
@@ -193,7 +473,8 @@ static bool is_file(const char *path)
     return stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
 }
 
-/* A word is a file, the id of a journal in the store, or names an entry. Titles of models may have a slash, too. */
+/* A word is a file, the id of a journal in the store, or names an entry. Titles of models may
+ * have a slash, too. */
 static dt_status find_source(struct dt_page_source *source, const char *word)
 {
     if (word != NULL && is_file(word)) {
@@ -248,22 +529,12 @@ dt_status dt_page_source_open(const char *directory, const char *word,
     return dt_text_status(&source->later);
 }
 
-struct dt_named_stored dt_page_source_stored(const struct dt_page_source *source)
-{
-    return (struct dt_named_stored){.entry = &source->entry,
-                                    .origin = source->origin,
-                                    .directory = source->directory,
-                                    .before = dt_text_at(&source->before),
-                                    .later = dt_text_at(&source->later)};
-}
-
 dt_status dt_page_source_need(const struct dt_page_source *source)
 {
     struct dt_text cause = {0}, command = {0};
     if (source->page.session != NULL)
         return DT_OK;
-    struct dt_named_stored stored = dt_page_source_stored(source);
-    dt_named_stored_cause(&stored, &cause);
+    dt_page_source_cause(source, &cause);
     add_command(source, "why", source->entry.hex, &command);
     dt_status status = dt_fail(
         DT_EUSAGE, "there is no page of entry %s: %s; `%s` prints what the entry says%s%s%s",
@@ -279,7 +550,7 @@ void dt_page_source_close(struct dt_page_source *source)
 {
     dt_replay_fini(&source->replay);
     json_decref(source->first);
-    dt_named_entry_fini(&source->entry);
+    entry_fini(&source->entry);
     dt_text_fini(&source->path);
     dt_text_fini(&source->later);
     dt_text_fini(&source->before);

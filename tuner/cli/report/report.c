@@ -186,31 +186,6 @@ static const struct dt_entrant *judged(const struct dt_session *session,
     return dt_session_against_default(session) ? entrant : NULL;
 }
 
-/* The plan that was chosen to challenge the default, when it did not become the best. */
-static const struct dt_entrant *candidate_of(const struct dt_session *session)
-{
-    for (int i = 0; i < session->finals.entrant_count; i++)
-        if (i != session->finals.best && session->finals.entrants[i].role == DT_ENTRANT_CANDIDATE &&
-            session->finals.entrants[i].ratio.pairs > 0)
-            return &session->finals.entrants[i];
-    return NULL;
-}
-
-/* The fastest trial, where the default is kept and no round compared the two. */
-static const struct dt_result *not_compared(const struct dt_session *session)
-{
-    const struct dt_result *best = dt_session_best(session), *leader = dt_session_leader(session);
-    if (session->finals.best >= 0 || best == NULL || leader == NULL ||
-        dt_point_equal(session->target->space, &best->point, &leader->point))
-        return NULL;
-    for (int i = 0; i < session->finals.entrant_count; i++)
-        if (session->finals.entrants[i].ratio.pairs > 0 &&
-            dt_point_equal(session->target->space, &session->finals.entrants[i].result.point,
-                           &leader->point))
-            return NULL;
-    return leader;
-}
-
 static struct dt_table_row known_row(const struct dt_session *session, enum dt_entrant_role role)
 {
     return (struct dt_table_row){dt_entrant_role_text(role), dt_session_role(session, role),
@@ -242,7 +217,7 @@ static void add_remarks(const struct dt_table_row rows[], size_t at, struct dt_t
 
 static void add_table(const struct dt_session *session, struct dt_text *out)
 {
-    const struct dt_entrant *candidate = candidate_of(session),
+    const struct dt_entrant *candidate = dt_session_candidate(session),
                             *best = session->finals.best >= 0
                                         ? &session->finals.entrants[session->finals.best]
                                         : NULL;
@@ -255,36 +230,11 @@ static void add_table(const struct dt_session *session, struct dt_text *out)
         known_row(session, DT_ENTRANT_AGAINST),
         {dt_entrant_role_text(DT_ENTRANT_CANDIDATE), candidate != NULL ? &candidate->result : NULL,
          judged(session, candidate)},
-        {"best trial", not_compared(session), NULL},
+        {"best trial", dt_session_uncompared(session), NULL},
     };
     add_plan_rows(rows, sizeof rows / sizeof rows[0], session->target, out);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         add_remarks(rows, i, out);
-}
-
-/* "28 pairs from 7 fresh starts of the processes" */
-static void add_pairs(const struct dt_ratio *ratio, struct dt_text *out)
-{
-    dt_text_add(out, "%d pair%s from %d fresh start%s of the processes", ratio->pairs,
-                ratio->pairs == 1 ? "" : "s", ratio->sets, ratio->sets == 1 ? "" : "s");
-}
-
-static void add_tie(const struct dt_session *session, const struct dt_entrant *candidate,
-                    struct dt_text *out)
-{
-    struct dt_noise noise = dt_session_noise(session);
-    dt_text_add(out,
-                "How sure: a tie. The best candidate ran %.3f to %.3f times as fast as the default "
-                "in ",
-                1 / candidate->ratio.interval.high, 1 / candidate->ratio.interval.low);
-    add_pairs(&candidate->ratio, out);
-    dt_text_add(out, ", ");
-    if (dt_entrant_faster(candidate))
-        dt_text_add(out, "within the noise floor of %s: the default stays.",
-                    dt_figure_percent(noise.margin).text);
-    else
-        dt_text_add(out, "which includes 1: the default stays.");
-    dt_words_wide(candidate->ratio.interval.low, candidate->ratio.interval.high, out);
 }
 
 /* The noise within the rounds. */
@@ -292,181 +242,16 @@ static void add_noise(const struct dt_session *session, struct dt_text *out)
 {
     struct dt_noise noise = dt_session_noise(session);
     struct dt_text note = {0};
-    if (noise.pairs > 0)
-        dt_text_add(out, "Noise floor: %s. Differences below that count as ties.\n",
-                    dt_figure_percent(noise.margin).text);
+    if (noise.pairs > 0) {
+        dt_text_add(out, "Noise floor: ");
+        dt_words_noise(noise.margin, out);
+        dt_text_add(out, ".\n");
+    }
     dt_session_noise_note(session, &note);
     if (note.size > 0)
         dt_text_add(out, noise.pairs > 0 ? "warning: %s\n" : "Noise floor: not known, as %s.\n",
                     dt_text_at(&note));
     dt_text_fini(&note);
-}
-
-/* How many sets would decide, if the ratio seen is the true one. */
-static void add_inconclusive(const struct dt_session *session, const struct dt_entrant *candidate,
-                             struct dt_text *out)
-{
-    dt_text_add(out,
-                "How sure: not yet. The final comparison got %d of the %d sets of fresh processes "
-                "that it needs at least, so the default plan is kept as provisional",
-                candidate != NULL ? candidate->ratio.sets : session->finals.sets.count,
-                DT_SETS_LEAST);
-    dt_session_need(session, "; ", out);
-    dt_text_add(out, ".");
-    if (candidate == NULL || candidate->ratio.sets < 2)
-        return;
-    const struct dt_ratio *ratio = &candidate->ratio;
-    int needed = dt_stats_sets_needed(log(ratio->ratio), ratio->spread);
-    dt_text_add(out, " The best candidate ran %.3f times as fast as the default in them",
-                1 / ratio->ratio);
-    if (needed > 0)
-        dt_text_add(out, "; if that is its true speed, about %d sets decide.", needed);
-    else
-        dt_text_add(out, ", a difference that %d sets would not show.", DT_SETS_USUAL);
-}
-
-/* Why nothing was decided. */
-static void add_provisional(const struct dt_session *session, struct dt_text *out)
-{
-    const struct dt_result *known = dt_session_role(session, DT_ENTRANT_DEFAULT),
-                           *fastest = not_compared(session);
-    bool default_runs = known == NULL || known->samples.n > 0;
-    dt_text_add(out, "How sure: not yet. ");
-    const struct dt_result *best = dt_session_best(session);
-    if (best == NULL || best->outcome == DT_TRIAL_LIMIT) {
-        dt_text_add(out, best == NULL ? "No plan was measured."
-                                      : "No plan keeps each limit, so none is stored.");
-        return;
-    }
-    struct dt_text doubt = {0};
-    dt_session_doubt(session, &doubt);
-    if (doubt.size > 0)
-        dt_text_add(out, "Nothing is decided: %s", dt_text_at(&doubt));
-    else if (session->finals.entrant_count > 0 && session->finals.entrants[0].out)
-        dt_text_add(out, "The default plan failed in the final comparison (%s)",
-                    dt_outcome_text(session->finals.entrants[0].result.outcome));
-    else if (session->finals.entrant_count > 0)
-        dt_text_add(out, "The final comparison got %d of the %d sets of fresh processes it needs",
-                    session->finals.sets.count, DT_SETS_LEAST);
-    else
-        dt_text_add(out, "The session ended before a final comparison");
-    dt_text_add(out, ", so the %s plan is kept as provisional",
-                default_runs ? "default" : "best measured");
-    dt_session_need(session, "; ", out);
-    dt_text_add(out, ".");
-    dt_text_fini(&doubt);
-    if (fastest != NULL)
-        dt_text_add(out, " The best trial was not compared with it.");
-}
-
-/* The default plan is no choice: the fastest of the others was taken. It may have been compared with the default all the same. */
-static void add_unopposed(const struct dt_session *session, struct dt_text *out)
-{
-    struct dt_gain gain = dt_session_gain(session);
-    struct dt_text why = {0};
-    dt_session_unusable(session, &why);
-    dt_text_add(out,
-                "How sure: the default plan cannot be used, as %s; the best other plan is stored",
-                why.size > 0 ? dt_text_at(&why) : "it breaks a limit");
-    if (gain.known)
-        dt_text_add(out, ", which ran %.3f to %.3f times as fast as the default in %d pairs.",
-                    gain.interval.low, gain.interval.high, gain.pairs);
-    else
-        dt_text_add(out, ". There was nothing to compare it with, and its time is optimistic: the "
-                         "same samples chose it.");
-    dt_text_fini(&why);
-}
-
-/* The challenger, where it failed in the final comparison; NULL: it did not, or there was none. */
-static const struct dt_entrant *challenger_of(const struct dt_session *session)
-{
-    for (int i = 0; i < session->finals.entrant_count; i++)
-        if (session->finals.entrants[i].role == DT_ENTRANT_CANDIDATE &&
-            session->finals.entrants[i].out)
-            return &session->finals.entrants[i];
-    return NULL;
-}
-
-/* Why none of the others challenged the default: what their trials said. */
-static void add_others(const struct dt_session *session, struct dt_text *out)
-{
-    int slower = 0, failed = 0, limited = 0;
-    for (int i = 0; i < session->count; i++) {
-        const struct dt_result *trial = &session->trials[i];
-        if (!dt_session_counts(session, i) || trial->outcome == DT_TRIAL_INTERRUPTED ||
-            dt_point_equal(session->target->space, &trial->point, &session->target->fallback))
-            continue;
-        slower += trial->outcome == DT_TRIAL_SLOW;
-        bool limit = trial->outcome == DT_TRIAL_LIMIT;
-        limited += limit || (trial->outcome == DT_TRIAL_OK && !dt_session_eligible(session, trial));
-        failed += !limit && trial->outcome != DT_TRIAL_OK && trial->outcome != DT_TRIAL_SLOW;
-    }
-    dt_text_add(out, "How sure: no other plan came into question: of the others that were tried %d",
-                slower);
-    dt_text_add(out, " %s dropped as slower, %d failed and %d broke the limit: the default stays.",
-                slower == 1 ? "was" : "were", failed, limited);
-}
-
-/* No other plan was faster. */
-static void add_default(const struct dt_session *session, const struct dt_entrant *candidate,
-                        struct dt_text *out)
-{
-    const struct dt_entrant *challenger = challenger_of(session);
-    bool compared = candidate != NULL && isfinite(candidate->ratio.interval.high);
-    if (challenger != NULL && !compared)
-        dt_text_add(out,
-                    "How sure: the best of the other plans tried failed in the final comparison "
-                    "(%s): the default stays.",
-                    dt_outcome_text(challenger->result.outcome));
-    else if (!compared)
-        add_others(session, out);
-    else
-        dt_text_add(out,
-                    "How sure: the best of the other plans tried ran %.3f to %.3f times as fast as "
-                    "the default in %d pairs: the default stays.",
-                    1 / candidate->ratio.interval.high, 1 / candidate->ratio.interval.low,
-                    candidate->ratio.pairs);
-    if (challenger == NULL && compared)
-        dt_words_wide(candidate->ratio.interval.low, candidate->ratio.interval.high, out);
-}
-
-void dt_report_sureness(const struct dt_session *session, struct dt_text *out)
-{
-    const struct dt_entrant *best =
-        session->finals.best >= 0 ? &session->finals.entrants[session->finals.best] : NULL;
-    const struct dt_entrant *candidate = candidate_of(session);
-    enum dt_verdict verdict = session->verdict;
-    if ((verdict == DT_VERDICT_FASTER && best == NULL) ||
-        (verdict == DT_VERDICT_TIE && candidate == NULL))
-        verdict = DT_VERDICT_NONE; /* cannot be */
-    switch (verdict) {
-    case DT_VERDICT_FASTER:
-        dt_text_add(out, "How sure: ");
-        add_pairs(&best->ratio, out);
-        dt_text_add(out, " say the best plan is %.3f to %.3f times as fast as the default%s.",
-                    1 / best->ratio.interval.high, 1 / best->ratio.interval.low,
-                    best->ratio.sets > 0 ? ", also in the next start" : "");
-        dt_words_wide(best->ratio.interval.low, best->ratio.interval.high, out);
-        break;
-    case DT_VERDICT_TIE:
-        add_tie(session, candidate, out);
-        break;
-    case DT_VERDICT_DEFAULT:
-        add_default(session, candidate, out);
-        break;
-    case DT_VERDICT_UNOPPOSED:
-        add_unopposed(session, out);
-        break;
-    case DT_VERDICT_INCONCLUSIVE:
-        add_inconclusive(session, candidate, out);
-        break;
-    case DT_VERDICT_PROVISIONAL:
-    case DT_VERDICT_NONE:
-    case DT_VERDICTS:
-        add_provisional(session, out);
-        break;
-    }
-    dt_text_add(out, "\n");
 }
 
 static void add_throttled(const struct dt_session *session, struct dt_text *out)
@@ -662,7 +447,9 @@ static void add_report(const struct dt_session *session, struct dt_text *out)
     add_table(session, out);
     if (out->size > before)
         dt_text_add(out, "\n");
-    dt_report_sureness(session, out);
+    dt_text_add(out, "How sure: ");
+    dt_words_sure(session, out);
+    dt_text_add(out, "\n");
     add_broken(session, out);
     add_company(session, out);
     add_load(session, out);

@@ -26,9 +26,6 @@ void dt_report_image(const struct dt_target *target, const struct dt_result *res
 /* The same of the session's best plan, with its gain over the default; false: the image's steps are not known. */
 bool dt_report_whole_image(const struct dt_session *session, struct dt_text *out);
 
-/* The sentence on how certain the session's verdict is. */
-void dt_report_sureness(const struct dt_session *session, struct dt_text *out);
-
 /* Appends the warnings about the samples, one line each. */
 void dt_report_warnings(const struct dt_result *result, struct dt_text *out);
 
