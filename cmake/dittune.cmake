@@ -266,10 +266,9 @@ function(dt_worker)
     add_executable(dittune-worker ${CMAKE_SOURCE_DIR}/worker/main.c)
     target_link_libraries(dittune-worker PRIVATE dt_worker)
     file(GLOB command CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/worker/command/*.c)
-    list(FILTER command EXCLUDE REGEX "/(words|piece|spelling)\\.c$")
+    list(FILTER command EXCLUDE REGEX "/words\\.c$")
     # Look-ups fill in commands, too.
-    add_library(dt_words STATIC ${CMAKE_SOURCE_DIR}/worker/command/words.c ${CMAKE_SOURCE_DIR}/worker/command/piece.c
-                                ${CMAKE_SOURCE_DIR}/worker/command/spelling.c)
+    add_library(dt_words STATIC ${CMAKE_SOURCE_DIR}/worker/command/words.c)
     target_link_libraries(dt_words PUBLIC dt_space)
     add_executable(dittune-worker-command ${command} ${CMAKE_SOURCE_DIR}/kernels/nvml.c) # without the kernels' libraries
     target_link_libraries(dittune-worker-command PRIVATE dt_wire dt_words ${CMAKE_DL_LIBS})

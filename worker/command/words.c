@@ -1,11 +1,81 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/command/words.h"
-#include "worker/command/piece.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A byte of text, a placeholder {NAME}, or a switch {CONDITION?TEXT}. */
+struct piece {
+    size_t size; /* bytes of the command */
+    char literal;
+    char name[80];       /* of a placeholder; "": it is none */
+    char condition[200]; /* of a switch; "": it is none */
+    const char *text;    /* of a switch, in the command */
+    size_t text_size;
+};
+
+/* Whether a brace is one of two that stand for themselves; depth: braces that are open. */
+static bool brace_is_doubled(const char *at, int depth)
+{
+    return depth == 0 && (*at == '{' || *at == '}') && at[1] == *at;
+}
+
+/* The brace that ends the one at text, which is not doubled; NULL: there is none. */
+static const char *brace_end(const char *text, const char *end)
+{
+    int depth = 0;
+    for (const char *at = text; at < end; at++) {
+        depth += (*at == '{') - (*at == '}');
+        if (depth == 0)
+            return at;
+    }
+    return NULL;
+}
+
+static dt_status read_switch(const char *text, const char *mark, const char *end,
+                             struct piece *piece)
+{
+    size_t length = (size_t)(mark - text - 1);
+    if (length == 0 || length >= sizeof piece->condition)
+        return dt_fail(DT_EUSAGE,
+                       "the command's switch '%.40s' needs a condition of 1 to %zu characters "
+                       "before its '?', as in {eager?--eager}",
+                       text, sizeof piece->condition - 1);
+    memcpy(piece->condition, text + 1, length);
+    piece->text = mark + 1;
+    piece->text_size = (size_t)(end - mark - 1);
+    return DT_OK;
+}
+
+/* What a word goes on with at `text`, before `stop`. nested: it is the text of a switch, where a brace is not doubled.
+ * DT_EUSAGE: a brace alone, or a placeholder or switch that cannot be. */
+static dt_status piece_next(const char *text, const char *stop, bool nested, struct piece *piece)
+{
+    const char *end = text[0] == '{' ? brace_end(text, stop) : NULL;
+    *piece = (struct piece){.size = 1, .literal = text[0]};
+    if (!nested && brace_is_doubled(text, 0)) {
+        piece->size = 2;
+        return DT_OK;
+    }
+    if (text[0] == '}' || (text[0] == '{' && end == NULL))
+        return dt_fail(DT_EUSAGE,
+                       "the command has a single '%c' at '%.40s'; write '%c%c' for a brace",
+                       text[0], text, text[0], text[0]);
+    if (end == NULL)
+        return DT_OK;
+    size_t length = (size_t)(end - text - 1);
+    const char *mark = memchr(text + 1, '?', length);
+    piece->size = length + 2;
+    if (mark != NULL)
+        return read_switch(text, mark, end, piece);
+    if (length == 0 || length >= sizeof piece->name)
+        return dt_fail(DT_EUSAGE, "the command's placeholder '%.*s' has no name of a parameter",
+                       (int)(length < 40 ? length + 2 : 42), text);
+    memcpy(piece->name, text + 1, length);
+    return DT_OK;
+}
 
 static dt_status add_word(char *words[], int *count, struct dt_text *word)
 {
@@ -23,7 +93,7 @@ static dt_status take_word(const char **at, struct dt_text *word)
     char quote = 0;
     int depth = 0;
     for (; **at != 0 && (quote != 0 || depth > 0 || !isspace((unsigned char)**at)); ++*at) {
-        if (quote == 0 && dt_piece_doubled(*at, depth)) {
+        if (quote == 0 && brace_is_doubled(*at, depth)) {
             dt_text_add_bytes(word, (*at)++, 1);
             dt_text_add_bytes(word, *at, 1);
         } else if (quote == 0 && (**at == '{' || (**at == '}' && depth > 0) || depth > 0)) {
@@ -181,9 +251,9 @@ static dt_status check_condition(const struct check *check, const char *conditio
 /* Marks the parameters that stand in a part of the command as used. */
 static dt_status check_text(struct check *check, const char *at, const char *stop, bool nested)
 {
-    struct dt_piece piece;
+    struct piece piece;
     for (; at < stop; at += piece.size) {
-        DT_TRY(dt_piece_next(at, stop, nested, &piece));
+        DT_TRY(piece_next(at, stop, nested, &piece));
         if (piece.condition[0] != 0) {
             DT_TRY(check_condition(check, piece.condition));
             DT_TRY(check_text(check, piece.text, piece.text + piece.text_size, true));
@@ -283,7 +353,7 @@ static dt_status add_parameter(struct filling *filling, const char *name, struct
     return DT_OK;
 }
 
-static dt_status holds(const struct filling *filling, const struct dt_piece *piece, bool *yes)
+static dt_status holds(const struct filling *filling, const struct piece *piece, bool *yes)
 {
     uint32_t axes = 0;
     return dt_space_test(filling->space, piece->condition, filling->plan, yes, &axes);
@@ -293,9 +363,9 @@ static dt_status holds(const struct filling *filling, const struct dt_piece *pie
 static dt_status add_text(struct filling *filling, const char *at, const char *stop, bool nested,
                           struct dt_text *out)
 {
-    struct dt_piece piece;
+    struct piece piece;
     for (bool yes = false; at < stop; at += piece.size, yes = false) {
-        DT_TRY(dt_piece_next(at, stop, nested, &piece));
+        DT_TRY(piece_next(at, stop, nested, &piece));
         if (piece.condition[0] != 0)
             DT_TRY(holds(filling, &piece, &yes));
         if (yes)
@@ -319,7 +389,7 @@ static dt_status add_text(struct filling *filling, const char *at, const char *s
 static dt_status fill_word(struct filling *filling, const char *word);
 
 /* A switch that is a whole word: its text has words of its own, or none. */
-static dt_status fill_switch(struct filling *filling, const struct dt_piece *piece)
+static dt_status fill_switch(struct filling *filling, const struct piece *piece)
 {
     struct dt_command_line line = {.shell = false};
     bool yes = false;
@@ -340,10 +410,10 @@ static dt_status fill_switch(struct filling *filling, const struct dt_piece *pie
 static dt_status fill_word(struct filling *filling, const char *word)
 {
     struct dt_text text = {0};
-    struct dt_piece piece = {.size = 0};
+    struct piece piece = {.size = 0};
     size_t size = strlen(word);
     if (size > 0)
-        DT_TRY(dt_piece_next(word, word + size, false, &piece));
+        DT_TRY(piece_next(word, word + size, false, &piece));
     if (piece.condition[0] != 0 && piece.size == size)
         return fill_switch(filling, &piece);
     dt_text_add(&text, "%s", "");
@@ -412,4 +482,101 @@ void dt_line_free(char **argv)
     for (int i = 0; argv != NULL && argv[i] != NULL; i++)
         free(argv[i]);
     free(argv);
+}
+
+/* ---- a command in one spelling, which is part of a key */
+
+static bool is_constant(const char *name, const struct dt_space *space, int64_t *value)
+{
+    return name[0] != 0 && space != NULL && dt_space_find(space, name) < 0 &&
+           dt_space_constant(space, name, value);
+}
+
+/* Bytes of the longest name that the text begins with: of a constant (*value), a parameter, or else a word. */
+static size_t find_name(const char *text, const struct dt_space *space, bool *constant,
+                        int64_t *value)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    size_t word = strspn(text, letters), size = word;
+    char copy[80] = "";
+    while (strchr("-.", text[size]) != NULL && text[size] != 0)
+        size += 1 + strspn(text + size + 1, letters);
+    for (; size > 0; size--) {
+        snprintf(copy, sizeof copy, "%.*s", size < sizeof copy ? (int)size : 0, text);
+        *constant = is_constant(copy, space, value);
+        if (*constant || (space != NULL && dt_space_find(space, copy) >= 0))
+            return size;
+    }
+    return word;
+}
+
+/* A condition with constants as their values. */
+static void add_condition(const char *condition, const struct dt_space *space, struct dt_text *out)
+{
+    for (size_t size; *condition != 0; condition += size) {
+        bool constant = false;
+        int64_t value = 0;
+        size = 1;
+        if (*condition == '"' || *condition == '\'')
+            size += strcspn(condition + 1, (const char[]){*condition, 0}) + 1;
+        else if (isalpha((unsigned char)*condition) || *condition == '_')
+            size = find_name(condition, space, &constant, &value);
+        size = strnlen(condition, size);
+        if (constant)
+            dt_text_add(out, "%lld", (long long)value);
+        else
+            dt_text_add_bytes(out, condition, size);
+    }
+}
+
+/* A part of the command with its placeholders, and constants as their values. */
+static void add_spelled(const char *at, const char *stop, bool nested, const struct dt_space *space,
+                        struct dt_text *out)
+{
+    struct piece piece;
+    int64_t value;
+    for (; at < stop; at += piece.size) {
+        if (piece_next(at, stop, nested, &piece) < 0) /* checked before */
+            return;
+        if (piece.condition[0] != 0) {
+            dt_text_add(out, "{");
+            add_condition(piece.condition, space, out);
+            dt_text_add(out, "?");
+            add_spelled(piece.text, piece.text + piece.text_size, true, space, out);
+            dt_text_add(out, "}");
+        } else if (is_constant(piece.name, space, &value)) {
+            dt_text_add(out, "%lld", (long long)value);
+        } else {
+            dt_text_add_bytes(out, at, piece.size);
+        }
+    }
+}
+
+static void add_quoted(const char *word, struct dt_text *out)
+{
+    if (*word != 0 && strpbrk(word, " \t\r\n\v\f'\"\\") == NULL) {
+        dt_text_add(out, "%s", word);
+        return;
+    }
+    dt_text_add(out, "'");
+    for (; *word != 0; word++)
+        dt_text_add(out, "%.*s%c", *word == '\'' ? 3 : 0, "'\\'", *word);
+    dt_text_add(out, "'");
+}
+
+void dt_line_text(const struct dt_command_line *command, const struct dt_space *space,
+                  struct dt_text *out)
+{
+    for (int i = command->shell ? 2 : 0; command->words[i] != NULL; i++) {
+        struct dt_text word = {0};
+        add_spelled(command->words[i], command->words[i] + strlen(command->words[i]), false, space,
+                    &word);
+        dt_text_add(out, "%s", i > 0 && !command->shell ? " " : "");
+        if (command->shell)
+            dt_text_add(out, "%s", dt_text_at(&word));
+        else
+            add_quoted(dt_text_at(&word), out);
+        out->failed = out->failed || word.failed;
+        dt_text_fini(&word);
+    }
 }
