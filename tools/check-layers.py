@@ -78,7 +78,7 @@ JSON = {
     "descriptions of machines, and what was found on them": "tuner/machine/machine.h tuner/machine/machine_int.h tuner/machine/devices.h "
                                                             "tuner/machine/doctor/doctor.h",
     "measurements, as workers report them and journals keep them": "tuner/measure/target.h tuner/measure/rig.h tuner/measure/result.h "
-                                                                   "tuner/measure/device_report.h tuner/measure/record/result_json.h "
+                                                                   "tuner/measure/record/result_json.h "
                                                                    "tuner/measure/foreign/narrow.h",
     "records of a session": "tuner/session/history.h tuner/session/session_int.h tuner/session/record.h",
     "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/tuned_by.h tuner/check/history/timeline.h",

@@ -14,8 +14,8 @@
 #define ASK_SECONDS         20
 #define GPUS_MOST           1024
 #define SETTLE_TURN_NS      (DT_NS_PER_SECOND / 2)
-#define CAPTURE_SINCE                                                                              \
-    20900 /* exchanges in CUDA graphs (NCCL's user guide, "Using NCCL with CUDA Graphs") */
+/* exchanges in CUDA graphs (NCCL's user guide, "Using NCCL with CUDA Graphs") */
+#define CAPTURE_SINCE 20900
 
 static int64_t number_of(const json_t *object, const char *key)
 {

@@ -38,8 +38,8 @@ struct dt_backend {
     json_t *devices;     /* the worker's list of GPUs, owned; NULL on cores */
     struct dt_gpus gpus; /* facts for the rules */
     int compute;         /* the lowest capability, as 90 for 9.0 */
-    bool
-        shared; /* others on the GPUs are no error; a foreign worker's, too, whose back end is the cores */
+    /* others on the GPUs are no error; a foreign worker's, too, whose back end is the cores */
+    bool shared;
 };
 
 /* foreign: not our worker, which chooses its devices itself: the back end is the cores. DT_EUNSUP: DT_BACKEND_CUDA, and

@@ -39,9 +39,9 @@ struct dt_wanted {
     double max_error;        /* 0: not given */
     int64_t text_and_vae_ns; /* of an image, besides its steps; 0: not given */
     const char *space;       /* file that narrows the worker's values; NULL: none */
-    const json_t *
-        stored_space; /* the space of an entry, which may have been narrowed so; borrowed; NULL: none */
-    bool lossy;       /* parameters of the role lossy may leave their defaults */
+    /* the space of an entry, which may have been narrowed so; borrowed; NULL: none */
+    const json_t *stored_space;
+    bool lossy; /* parameters of the role lossy may leave their defaults */
     /* of DT_SIPHASH_KEY bytes, borrowed: the text of a command is replaced by its hash with this key; NULL: it is kept */
     const unsigned char *secret;
     bool stored; /* by an entry's key, which also has what a worker does not obey */
@@ -58,8 +58,9 @@ struct dt_described {
 /* What the built-in space has beyond the usual plans. */
 struct dt_more {
     bool oversubscribe; /* more ranks than devices */
-    bool
-        nccl; /* variables that NCCL reads when a process starts: a group of processes for each of their values */
+    /* variables that NCCL reads when a process starts: a group of processes for each of their
+     * values */
+    bool nccl;
     bool lossy;                         /* settings that change the output beyond rounding */
     double max_error;                   /* of plans with such settings; 0: not limited */
     const struct dt_described *machine; /* borrowed by dt_target_new; NULL: this one */
@@ -68,8 +69,8 @@ struct dt_more {
 };
 
 struct dt_job {
-    struct dt_program
-        worker; /* a foreign worker, with its own workload; none: the built-in network */
+    /* a foreign worker, with its own workload; none: the built-in network */
+    struct dt_program worker;
     struct dt_wanted wanted; /* of a foreign worker */
     int64_t start_ns; /* a foreign worker has at most this long to get ready; 0: DT_START_NS */
     struct dt_network network; /* name "": the device's default */

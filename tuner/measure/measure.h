@@ -10,8 +10,7 @@
 #ifndef DT_TUNER_MEASURE_MEASURE_H
 #define DT_TUNER_MEASURE_MEASURE_H
 
-#include "tuner/measure/compare/levels.h"
-#include "tuner/measure/compare/noise.h"
+#include "tuner/measure/compare/compare.h"
 #include "tuner/measure/record/result_json.h"
 #include "tuner/measure/trial.h"
 

@@ -8,9 +8,7 @@
 #define DT_TUNER_MEASURE_RESULT_H
 
 #include "stats/stats.h"
-#include "tuner/measure/device_report.h"
 #include "tuner/measure/target.h"
-#include "tuner/measure/throttle.h"
 #include "tuner/runner/runner.h"
 
 /* Everything the worker reported about a plan's steps, in order. */
@@ -27,19 +25,51 @@ struct dt_worker_report {
     int *starts;
     int start_count;
     json_t *remarks; /* as dt_remarks_read, owned; NULL: none */
-    json_t
-        *loads; /* struct dt_rig_load of each time that it was made resident; owned; NULL: none */
-    bool
-        share_ended; /* the trial's time ended before a request had the time that its steps should take: it did not hang */
-    bool early;      /* as in dt_failure: it did not hang */
-    /* the plan's exchanges, timed alone (exchange.h), owned; NULL: not requested */
+    /* struct dt_rig_load of each time that it was made resident; owned; NULL: none */
+    json_t *loads;
+    /* the trial's time ended before a request had the time that its steps should take: it did
+     * not hang */
+    bool share_ended;
+    bool early; /* as in dt_failure: it did not hang */
+    /* the plan's exchanges, timed alone (trial.c), owned; NULL: not requested */
     json_t *exchanges;
-    json_t *
-        trace; /* the answer `traced`, owned; NULL: not requested; or {"reason": why there is none} */
-    double
-        wall_seconds; /* of a step of the last request, with all that the worker does around it */
+    /* the answer `traced`, owned; NULL: not requested; or {"reason": why there is none} */
+    json_t *trace;
+    /* of a step of the last request, with all that the worker does around it */
+    double wall_seconds;
     double flop_peak; /* GEMM rate measured beside the plan; 0: not measured */
     double copy_peak; /* bytes a second read and written by a large copy; 0: not measured */
+};
+
+/* Timings, telemetry and memory that the devices of a plan reported (docs/measuring.md). All of it is optional: a worker on cores
+ * reports nothing. Kept as the worker sent it; what is printed is computed from that. */
+struct dt_device_report {
+    /* [steps * ranks], owned, NULL: none. ns: by the devices' clocks, 0: unknown. host_ns: by the ranks' clocks, where the samples
+     * themselves are the devices' times. */
+    long long *ns, *host_ns;
+    json_t *telemetry; /* [rank], over the measured requests; owned, NULL: none */
+    json_t *reasons;   /* for each measured request, names of all ranks; owned, NULL: none */
+    json_t *memory;    /* as dt_device_answer_memory; owned, NULL: none */
+};
+
+/* Clocks of ranks, where a worker reports them for each step (docs/protocol.md). The session's reference is each rank's median in
+ * the first trial that had it; a sample whose slowest rank was below 95 % of its own is throttled: kept, labelled, and left out of
+ * the statistics by index. A trial replaces throttled samples, in three further requests at most. */
+struct dt_clocks {
+    int ranks;
+    double *rate; /* [ranks] of the session, in the worker's own unit; owned */
+};
+void dt_clocks_fini(struct dt_clocks *clocks);
+
+/* The throttled steps of a trial, and their replacement. */
+struct dt_throttling {
+    struct dt_clocks *clocks; /* of the session, borrowed; NULL: no session */
+    bool *marks;              /* [steps] throttled, owned; NULL: no clocks */
+    int count;                /* throttled measured steps: no samples, unless all are throttled */
+    bool all;
+    int retries;    /* requests made to replace throttled samples */
+    int unreplaced; /* throttled samples of this look that were not replaced */
+    bool waits;     /* for replacements of throttled samples */
 };
 
 /* The steady steps, and what follows from them. */
@@ -51,8 +81,8 @@ struct dt_samples {
     double skew_seconds;  /* median of slowest - fastest rank */
     double *rank_seconds; /* [ranks] medians, owned */
     int *last;            /* [ranks] steps in which the rank was last, owned */
-    double *
-        process_seconds; /* [processes.n] median of each fresh process or start, owned; NULL: of one */
+    /* [processes.n] median of each fresh process or start, owned; NULL: of one */
+    double *process_seconds;
     struct dt_processes processes;
 };
 
@@ -127,5 +157,53 @@ double dt_result_slowdown(const struct dt_result *result); /* 1 where it is not 
 
 /* The objective's value, smaller is better, and its interval, as they are without the slowdown; NAN when there is none. */
 struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_target *target);
+
+/* ---- throttled steps */
+
+/* Called after a trial: sets the reference of ranks without one. */
+dt_status dt_clocks_learn(struct dt_clocks *clocks, const struct dt_result *trial) DT_MUST_CHECK;
+
+/* Sets marks, count and all of result->throttling: for the steps from `least` on, by its clocks, or, for ranks without a
+ * reference, by the median of these steps. */
+dt_status dt_throttle_mark(struct dt_result *result, int least) DT_MUST_CHECK;
+
+struct dt_kept {
+    int n;
+    long long *ns; /* [n * ranks], owned */
+    int *index;    /* [n] step of each, owned */
+};
+
+/* Lists the steps from `from` on that count: all but the throttled ones, or all when all are throttled. */
+dt_status dt_throttle_keep(const struct dt_result *result, int from,
+                           struct dt_kept *kept) DT_MUST_CHECK;
+void dt_kept_fini(struct dt_kept *kept);
+
+/* ---- what the devices reported */
+
+/* Comparison of host and device clocks. */
+struct dt_two_clocks {
+    int steps;             /* steady steps timed by both clocks */
+    double device_seconds; /* median step by the devices' clocks, slowest rank */
+    double excess_seconds; /* median excess of the host's time over the device's, last rank */
+    bool disagree;         /* by more than 2 % of the step or 50 us */
+    bool judged;           /* the plan's samples are the devices' times */
+};
+struct dt_two_clocks dt_device_clocks(const struct dt_result *result);
+
+/* Shares of a device's memory, for the rank with the largest; NAN: unknown. */
+struct dt_device_memory {
+    double used;  /* used share of all memory while the plan was resident, by any process */
+    double taken; /* memory taken by the worker over the prediction */
+    bool full;    /* used is above 0.95 */
+};
+struct dt_device_memory dt_device_memory(const struct dt_result *result);
+
+/* Reasons for lowered clocks in the requests with throttled samples, or, without clocks of steps, heat and faults of the power supply in all
+ * of them; new reference, may be empty. */
+json_t *dt_device_report_reasons(const struct dt_result *result);
+
+/* A line about the devices, and warnings. */
+void dt_device_report_text(const struct dt_result *result, struct dt_text *out);
+void dt_device_report_warnings(const struct dt_result *result, struct dt_text *out);
 
 #endif

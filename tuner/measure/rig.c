@@ -1,24 +1,473 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/measure/rig_int.h"
+/* One group serves all plans of its class. What groups need, and on which hosts their ranks are, comes first; then the groups
+ * themselves, the verification of outputs, and the plans that callers hold. */
+#include "tuner/measure/rig.h"
 
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/figures.h"
+#include "base/host.h"
 #include "base/proc.h"
 #include "base/rng.h"
 #include "space/json/json.h"
+#include "stats/stats.h"
+#include "tuner/machine/machine.h"
+#include "tuner/runner/load.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- classes: which plans share a group, and what groups need: memory, and the time to load one */
+
+/* Lines of an axis that sets several variables, or none of them. */
+static void list_variables(const struct dt_axis *axis, int64_t value, struct dt_text *out)
+{
+    for (const char *name = axis->variable; value != 0 && *name != '\0';) {
+        size_t size = strcspn(name, ",");
+        dt_text_add(out, "%.*s=%lld\n", (int)size, name, (long long)(value * axis->unit));
+        name += size + (name[size] == ',');
+    }
+}
+
+/* The environment-only parameters, one "NAME=value" a line. With the ranks they are the class of
+ * a point's group. */
+static void class_environment(const struct dt_space *space, const struct dt_point *point,
+                              struct dt_text *out)
+{
+    for (int a = 0; a < dt_space_axes(space); a++) {
+        const struct dt_axis *axis = dt_space_axis(space, a);
+        if (!dt_axis_starts(axis) || !dt_point_has(space, point, a))
+            continue;
+        const char *name = axis->variable != NULL ? axis->variable : axis->name;
+        if (axis->unit > 0 && axis->variable != NULL)
+            list_variables(axis, axis->values[point->index[a]], out);
+        else {
+            dt_text_add(out, "%s=", name);
+            dt_axis_plain(axis, axis->values[point->index[a]], out);
+            dt_text_add(out, "\n");
+        }
+    }
+}
+
+/* Plans that the worker switches in place share a group of the most ranks. */
+static int class_ranks(const struct dt_target *target, const struct dt_point *point)
+{
+    int ranks = dt_target_ranks(target, point);
+    return ranks < target->worker.switched ? target->worker.switched : ranks;
+}
+
+bool dt_rig_same_group(const struct dt_target *target, const struct dt_point *a,
+                       const struct dt_point *b)
+{
+    struct dt_text one = {0}, other = {0};
+    class_environment(target->space, a, &one);
+    class_environment(target->space, b, &other);
+    bool same = class_ranks(target, a) == class_ranks(target, b) &&
+                strcmp(dt_text_at(&one), dt_text_at(&other)) == 0;
+    dt_text_fini(&one);
+    dt_text_fini(&other);
+    return same;
+}
+
+uint64_t dt_rig_class(const void *target, const struct dt_point *point)
+{
+    const struct dt_target *mine = target;
+    struct dt_text text = {0};
+    dt_text_add(&text, "ranks=%d\n", class_ranks(mine, point));
+    class_environment(mine->space, point, &text);
+    uint64_t class = dt_rng_stream(dt_text_at(&text));
+    dt_text_fini(&text);
+    return class;
+}
+
+/* Memory of one device, or of all cores, that groups share; 0: unknown. */
+static int64_t memory_limit(const struct dt_target *target)
+{
+    const struct dt_backend *gpus = dt_target_gpus(target);
+    if (gpus != NULL)
+        return gpus->gpus.memory_bytes;
+    return json_object_get(target->identity.hard, "devices") == NULL ? dt_host_memory_limit() : 0;
+}
+
+/* Of that memory: each GPU has one rank of a group, the cores' memory has all of them. */
+static double memory_of_group(const struct dt_target *target, int ranks, int64_t peak_bytes)
+{
+    return (double)peak_bytes * (dt_target_gpus(target) != NULL ? 1 : ranks);
+}
+
+/* Memory of one group for each rank count of the space; *count: how many there are. */
+static double memory_of_ranks(const struct dt_rig *rig, int *count)
+{
+    const struct dt_target *target = rig->target;
+    int role = dt_space_role(target->space, DT_ROLE_RANKS);
+    int values = role >= 0 ? dt_space_axis(target->space, role)->count : 1;
+    struct dt_point point = target->fallback;
+    double memory = 0;
+    bool switched = false;
+    *count = 0;
+    for (int i = 0; i < values; i++) {
+        if (role >= 0)
+            point.index[role] = (int32_t)i;
+        int ranks = class_ranks(target, &point);
+        bool again = ranks == target->worker.switched && switched;
+        if (again ||
+            (target->limited && dt_target_ranks(target, &point) > target->hardware.devices))
+            continue;
+        switched = switched || ranks == target->worker.switched;
+        memory += memory_of_group(target, ranks, rig->peak_bytes);
+        (*count)++;
+    }
+    return memory;
+}
+
+struct dt_rig_classes dt_rig_classes(const struct dt_rig *rig)
+{
+    const struct dt_space *space = rig->target->space;
+    double limit = (double)memory_limit(rig->target), environments = 1;
+    int ranks;
+    double memory = memory_of_ranks(rig, &ranks);
+    for (int a = 0; a < dt_space_axes(space); a++)
+        if (dt_axis_starts(dt_space_axis(space, a)))
+            environments *= dt_space_axis(space, a)->count;
+    double room = limit > 0 && memory > 0 ? floor(limit * ranks / memory) : DT_RIG_GROUPS;
+    return (struct dt_rig_classes){.count = environments * ranks,
+                                   .stay = environments * ranks <= DT_RIG_GROUPS &&
+                                           (!(limit > 0) || environments * memory <= limit),
+                                   .room = (int)fmin(fmax(room, 1), DT_RIG_GROUPS)};
+}
+
+/* Seconds of a group's start and first prepare. */
+static double first_seconds(const struct dt_rig_costs *costs)
+{
+    return costs->loads > 0 ? (double)costs->load_ns * 1e-9 / costs->loads : 0;
+}
+
+static double start_seconds(const struct dt_rig_costs *costs)
+{
+    return costs->started > 0 ? (double)costs->start_ns * 1e-9 / costs->started : 0;
+}
+
+double dt_rig_prepare_seconds(const struct dt_rig *rig)
+{
+    const struct dt_rig_costs *costs = &rig->costs;
+    return costs->prepared > 0 ? (double)costs->prepare_ns * 1e-9 / costs->prepared
+                               : fmax(0, first_seconds(costs) - start_seconds(costs));
+}
+
+double dt_rig_load_seconds(const struct dt_rig *rig)
+{
+    const struct dt_rig_costs *costs = &rig->costs;
+    return costs->prepared > 0
+               ? fmax(start_seconds(costs), first_seconds(costs) - dt_rig_prepare_seconds(rig))
+               : start_seconds(costs);
+}
+
+double dt_rig_setup_seconds(const struct dt_rig *rig)
+{
+    const struct dt_rig_costs *costs = &rig->costs;
+    double beyond = dt_rig_load_seconds(rig) - start_seconds(costs);
+    return (double)costs->setup_ns * 1e-9 + beyond * (costs->loads - costs->reference_loads);
+}
+
+/* ---- hosts: where the ranks of a group are, whether hosts are alike, and which are left */
+
+#define PROBE_NS (20 * DT_NS_PER_SECOND) /* for a host to start one rank, also over a slow link */
+#define COUNT    "DITTUNE_HOSTS="
+/* Times, and bytes: a slow link is judged by the middle size, as the large one would take too long. */
+enum { LINK_TIMES = 5, LINK_SMALL = 64, LINK_MIDDLE = 1 << 17, LINK_LARGE = 1 << 20 };
+
+/* The hosts that the plans of the group are spread over, a parameter that is set in its environment (space/dit/dit.c). */
+static int hosts_of(const struct dt_launch *launch)
+{
+    for (int i = 0; launch->environment != NULL && launch->environment[i] != NULL; i++)
+        if (strncmp(launch->environment[i], COUNT, strlen(COUNT)) == 0)
+            return atoi(launch->environment[i] + strlen(COUNT));
+    return 1;
+}
+
+/* Sets where the ranks of a group are started. DT_FAILED: fewer hosts are left than its plans
+ * need. */
+static dt_status hosts_place(const struct dt_rig *rig, struct dt_launch *launch,
+                             struct dt_failure *failure)
+{
+    const struct dt_hosts *hosts = &rig->hosts.left;
+    if (rig->target->hardware.hosts.count == 0)
+        return DT_OK;
+    int slots = dt_hosts_least_slots(hosts);
+    int used = rig->target->foreign ? (launch->ranks + slots - 1) / slots : hosts_of(launch);
+    if (used > hosts->count) {
+        *failure = (struct dt_failure){.outcome = DT_TRIAL_INFEASIBLE};
+        snprintf(failure->cause, sizeof failure->cause,
+                 "the plan needs %d hosts, and %d of %d are left: the others did not answer", used,
+                 hosts->count, rig->target->hardware.hosts.count);
+        return dt_fail(DT_FAILED, "%s", failure->cause);
+    }
+    launch->hosts = hosts;
+    launch->per_host = rig->target->foreign ? slots : (launch->ranks + used - 1) / used;
+    launch->per_host = launch->per_host < launch->ranks ? launch->per_host : launch->ranks;
+    launch->own_ranks = 0;
+    launch->rank_program = rig->target->worker.rank_program;
+    launch->oversubscribed = launch->per_host > dt_hosts_least_slots(hosts);
+    return DT_OK;
+}
+
+static dt_status compare_ranks(const struct dt_rig *rig, const json_t *first, const json_t *other)
+{
+    const char *a = dt_json_text_at(first, "host"), *b = dt_json_text_at(other, "host");
+    const char *one = dt_json_text_at(first, "version"), *two = dt_json_text_at(other, "version");
+    const char *here = dt_json_text_at(first, "processor"),
+               *there = dt_json_text_at(other, "processor");
+    if (strcmp(one, two) != 0)
+        return dt_fail(DT_EUSAGE,
+                       "host %.60s has dittune %.40s, host %.60s has %.40s: install the same "
+                       "version on all hosts",
+                       a, one, b, two);
+    if (strcmp(here, there) != 0 && !rig->target->hardware.mixed_hosts)
+        return dt_fail(DT_EUSAGE,
+                       "the hosts differ: %.60s has %.60s, %.60s has %.60s; leave one out, or give "
+                       "--mixed-hosts",
+                       a, here, b, there);
+    return DT_OK;
+}
+
+/* DT_EUSAGE when the hosts of its ranks differ, and may not. */
+static dt_status hosts_check(const struct dt_rig *rig, const struct dt_group *group)
+{
+    const json_t *ranks = json_object_get(dt_group_ready(group), "ranks");
+    const json_t *first = json_array_get(ranks, 0);
+    for (size_t i = 1; rig->hosts.left.count > 1 && i < json_array_size(ranks); i++)
+        DT_TRY(compare_ranks(rig, first, json_array_get(ranks, i)));
+    return DT_OK;
+}
+
+/* The host starts a rank, and says so in time; otherwise *failure says what happened. */
+static dt_status host_answers(const struct dt_rig *rig, const struct dt_host *host, bool *answered,
+                              struct dt_failure *failure)
+{
+    const struct dt_target *target = rig->target;
+    struct dt_hosts alone = {.at = {*host}, .count = 1, .launcher = rig->hosts.left.launcher};
+    const struct dt_launch launch = {.program = target->worker.program,
+                                     .arguments = target->worker.arguments,
+                                     .by = target->worker.launcher,
+                                     .rank_program = target->worker.rank_program,
+                                     .ranks = 1,
+                                     .per_host = 1,
+                                     .hosts = &alone,
+                                     .unrecorded = true};
+    struct dt_group *group = NULL;
+    dt_status status =
+        dt_group_start(&launch, target->workload, dt_clock_ns() + PROBE_NS, &group, failure);
+    *answered = status == DT_OK;
+    dt_group_stop(group, DT_NS_PER_SECOND);
+    return status == DT_FAILED ? DT_OK : status;
+}
+
+/* How the start of a group ended. While no group on several hosts (or on the only one) was
+ * ready, a failure asks each host: DT_EUSAGE names one that starts no rank. */
+static dt_status hosts_met(struct dt_rig *rig, const struct dt_launch *launch, dt_status started)
+{
+    const struct dt_hosts *hosts = &rig->hosts.left;
+    struct dt_failure failure;
+    bool spans = launch->ranks > launch->per_host || hosts->count == 1;
+    rig->hosts.met = rig->hosts.met || (started == DT_OK && spans);
+    for (int i = 0; started == DT_FAILED && !rig->hosts.met && i < hosts->count; i++) {
+        bool answered;
+        DT_TRY(host_answers(rig, &hosts->at[i], &answered, &failure));
+        if (!answered)
+            return dt_fail(
+                DT_EUSAGE,
+                "host %s does not start %s, which every host must have at that place: %s",
+                hosts->at[i].name, rig->target->worker.program, failure.cause);
+    }
+    return started; /* the group's own failure is in the caller's hands */
+}
+
+dt_status dt_rig_hosts_look(struct dt_rig *rig, char lost[], size_t room)
+{
+    struct dt_rig_hosts *hosts = &rig->hosts;
+    struct dt_failure failure;
+    lost[0] = '\0';
+    for (int i = 0; i < hosts->left.count && hosts->left.count > 1; i++) {
+        bool answered;
+        DT_TRY(host_answers(rig, &hosts->left.at[i], &answered, &failure));
+        hosts->losses[i] += !answered;
+        if (hosts->losses[i] < DT_HOST_LOSSES)
+            continue;
+        snprintf(lost, room, "%s", hosts->left.at[i].name);
+        memmove(&hosts->losses[i], &hosts->losses[i + 1],
+                (size_t)(DT_HOSTS_MOST - i - 1) * sizeof hosts->losses[0]);
+        (void)dt_hosts_drop(&hosts->left, lost);
+        i--;
+    }
+    return DT_OK;
+}
+
+static double link_median(const json_t *times)
+{
+    double seconds[LINK_TIMES] = {0};
+    int n = (int)json_array_size(times);
+    for (int i = 0; i < n && i < LINK_TIMES; i++)
+        seconds[i] = (double)json_integer_value(json_array_get(times, (size_t)i)) * 1e-9;
+    return dt_stats_median(seconds, n < LINK_TIMES ? n : LINK_TIMES);
+}
+
+static dt_status link_send(struct dt_group *group, int bytes, int times, int64_t deadline_ns,
+                           double *seconds)
+{
+    struct dt_failure failure;
+    json_t *answer = NULL;
+    json_t *request = json_pack("{s:s, s:s, s:i, s:i, s:[i], s:i}", "op", "exchange", "kind",
+                                "shift", "group", 2, "stride", 1, "bytes", bytes, "n", times);
+    dt_status status = dt_group_call(group, request, "exchanged", deadline_ns, &answer, &failure);
+    *seconds = status == DT_OK ? link_median(json_array_get(json_object_get(answer, "ns"), 0)) : 0;
+    json_decref(request);
+    json_decref(answer);
+    return status;
+}
+
+/* The large size only where it takes at most half of the time left. */
+static dt_status link_measure_sizes(struct dt_group *group, int64_t deadline_ns,
+                                    struct dt_host_link *link)
+{
+    double small, middle, large;
+    DT_TRY(link_send(group, LINK_SMALL, LINK_TIMES, deadline_ns, &small));
+    DT_TRY(link_send(group, LINK_MIDDLE, LINK_TIMES / 2, deadline_ns, &middle));
+    link->known = small > 0 && middle > small;
+    link->seconds = small;
+    link->bytes_per_second = link->known ? (LINK_MIDDLE - LINK_SMALL) / (middle - small) : NAN;
+    double left = (double)(deadline_ns - dt_clock_ns()) * 1e-9;
+    if (middle * ((double)LINK_LARGE / LINK_MIDDLE) * LINK_TIMES > left / 2)
+        return DT_OK;
+    DT_TRY(link_send(group, LINK_LARGE, LINK_TIMES, deadline_ns, &large));
+    link->known = small > 0 && large > small;
+    link->bytes_per_second = link->known ? (LINK_LARGE - LINK_SMALL) / (large - small) : NAN;
+    return DT_OK;
+}
+
+/* Two ranks, with per_host of them on a host, send to each other. */
+static dt_status link_measure(struct dt_rig *rig, int per_host, int64_t deadline_ns,
+                              struct dt_host_link *link)
+{
+    const struct dt_target *target = rig->target;
+    const struct dt_launch launch = {.program = target->worker.program,
+                                     .arguments = target->worker.arguments,
+                                     .by = target->worker.launcher,
+                                     .rank_program = target->worker.rank_program,
+                                     .ranks = 2,
+                                     .per_host = per_host,
+                                     .oversubscribed =
+                                         per_host > dt_hosts_least_slots(&rig->hosts.left),
+                                     .hosts = &rig->hosts.left,
+                                     .unrecorded = true};
+    struct dt_group *group = NULL;
+    struct dt_failure failure;
+    dt_status status = dt_group_start(&launch, target->workload, deadline_ns, &group, &failure);
+    if (status == DT_OK)
+        status = link_measure_sizes(group, deadline_ns, link);
+    dt_group_stop(group, DT_NS_PER_SECOND);
+    return status == DT_FAILED ? DT_OK : status;
+}
+
+dt_status dt_rig_hosts_links(struct dt_rig *rig, int64_t deadline_ns, struct dt_host_link *inside,
+                             struct dt_host_link *across)
+{
+    *inside = *across = (struct dt_host_link){.known = false};
+    if (rig->hosts.left.count < 2)
+        return DT_OK;
+    DT_TRY(link_measure(rig, 1, deadline_ns, across));
+    return dt_hosts_least_slots(&rig->hosts.left) > 1 ? link_measure(rig, 2, deadline_ns, inside)
+                                                      : DT_OK;
+}
+
+/* ---- GPUs: what the controller reads of those of a foreign worker, where the worker reports none */
+
+/* NULL: cores, or GPUs that the controller does not find. */
+static struct dt_observer *observer_of(struct dt_rig *rig)
+{
+    const struct dt_backend *gpus = dt_target_gpus(rig->target);
+    if (rig->observer == NULL && gpus != NULL)
+        rig->observer = dt_observer_new(gpus);
+    return rig->observer;
+}
+
+/* A run gets telemetry by these two. */
+static dt_status observe_begin(struct dt_rig *rig, const struct dt_group *group, int ranks)
+{
+    struct dt_observer *observer = rig->target->foreign && !rig->reports ? observer_of(rig) : NULL;
+    return observer != NULL ? dt_observer_begin(observer, group, ranks) : DT_OK;
+}
+
+static dt_status observe_end(struct dt_rig *rig, struct dt_run *run)
+{
+    json_t *telemetry = NULL;
+    if (rig->observer == NULL || !rig->target->foreign)
+        return DT_OK;
+    DT_TRY(dt_observer_end(rig->observer, &telemetry));
+    rig->reports = run->telemetry != NULL;
+    if (!rig->reports && json_array_size(telemetry) == (size_t)run->ranks)
+        run->telemetry = json_incref(telemetry);
+    json_decref(telemetry);
+    return DT_OK;
+}
+
+static int64_t largest_of(const json_t *list)
+{
+    int64_t most = 0;
+    const json_t *value;
+    size_t i;
+    json_array_foreach(list, i, value)
+    {
+        most = json_integer_value(value) > most ? json_integer_value(value) : most;
+    }
+    return most;
+}
+
+/* A prepared plan gets the memory of its GPUs, where the worker reports none. */
+static dt_status observe_memory(struct dt_rig *rig, const struct dt_group *group,
+                                struct dt_prepared *prepared)
+{
+    struct dt_observer *observer = rig->target->foreign ? observer_of(rig) : NULL;
+    json_t *memory = NULL;
+    if (observer == NULL || json_object_get(prepared->memory, "taken_bytes") != NULL)
+        return DT_OK;
+    dt_status status = dt_observer_memory(observer, group, prepared->ranks, &memory);
+    if (status < 0) {
+        dt_prepared_fini(prepared);
+        return status;
+    }
+    if (prepared->peak_bytes == 0)
+        prepared->peak_bytes = largest_of(json_object_get(memory, "taken_bytes"));
+    if (memory != NULL && prepared->memory != NULL)
+        json_object_update(memory, prepared->memory);
+    if (memory != NULL) {
+        json_decref(prepared->memory);
+        prepared->memory = memory;
+    }
+    return DT_OK;
+}
+
+bool dt_rig_watches_gpus(const struct dt_rig *rig)
+{
+    const struct dt_backend *gpus = dt_target_gpus(rig->target);
+    return gpus != NULL && !gpus->shared && dt_load_wanted();
+}
+
+dt_status dt_rig_watch_gpus(struct dt_rig *rig, enum dt_gpu_company company)
+{
+    struct dt_observer *observer = dt_rig_watches_gpus(rig) ? observer_of(rig) : NULL;
+    return observer != NULL ? dt_observer_others(observer, company, &rig->gpu_use) : DT_OK;
+}
+
+/* ---- groups */
+
 #define RELEASE_SECONDS 5
 #define LEAST_GRACE_NS  (DT_NS_PER_SECOND / 20)
 #define PROJECTIONS     16
 #define RERUNS          3 /* of steps interrupted by a pause */
-#define RUN_TIMES                                                                                  \
-    3 /* heartbeats extend the limit of steps at most to so many times: the cold step tells how long they take */
+/* Heartbeats extend the limit of steps to at most so many times; the cold step shows how long steps take. */
+#define RUN_TIMES 3
 
 void dt_rig_init(struct dt_rig *rig, const struct dt_target *target, uint64_t seed)
 {
@@ -29,7 +478,7 @@ void dt_rig_init(struct dt_rig *rig, const struct dt_target *target, uint64_t se
         .costs = {.start_ns = target->worker.asked_ns, .started = target->worker.asked_ns > 0}};
 }
 
-static void close_slot(struct dt_rig_slot *slot, int64_t grace_ns)
+static void slot_close(struct dt_rig_slot *slot, int64_t grace_ns)
 {
     dt_group_stop(slot->group, grace_ns);
     dt_text_fini(&slot->environment);
@@ -42,7 +491,7 @@ void dt_rig_fresh(struct dt_rig *rig, int64_t grace_ns)
     for (int i = 0; i < DT_RIG_GROUPS; i++)
         if (rig->slots[i].group != NULL) {
             int64_t left = end - dt_clock_ns();
-            close_slot(&rig->slots[i], left > LEAST_GRACE_NS ? left : LEAST_GRACE_NS);
+            slot_close(&rig->slots[i], left > LEAST_GRACE_NS ? left : LEAST_GRACE_NS);
         }
 }
 
@@ -61,7 +510,7 @@ void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns)
 }
 
 /* The slot of a group that is alive; DT_RIG_GROUPS: there is none. */
-static int find_slot(const struct dt_rig *rig, int ranks, const char *environment)
+static int slot_find(const struct dt_rig *rig, int ranks, const char *environment)
 {
     int i = 0;
     for (; i < DT_RIG_GROUPS; i++) {
@@ -76,14 +525,14 @@ static int find_slot(const struct dt_rig *rig, int ranks, const char *environmen
 bool dt_rig_is_loaded(const struct dt_rig *rig, const struct dt_point *point)
 {
     struct dt_text environment = {0};
-    dt_rig_environment(rig->target->space, point, &environment);
-    int at = find_slot(rig, dt_rig_ranks(rig->target, point), dt_text_at(&environment));
+    class_environment(rig->target->space, point, &environment);
+    int at = slot_find(rig, class_ranks(rig->target, point), dt_text_at(&environment));
     dt_text_fini(&environment);
     return at < DT_RIG_GROUPS;
 }
 
 /* The group whose last use is the longest ago; NULL: there is none. */
-static struct dt_rig_slot *oldest_slot(struct dt_rig *rig)
+static struct dt_rig_slot *slot_oldest(struct dt_rig *rig)
 {
     struct dt_rig_slot *oldest = NULL;
     for (int i = 0; i < DT_RIG_GROUPS; i++) {
@@ -97,16 +546,16 @@ static struct dt_rig_slot *oldest_slot(struct dt_rig *rig)
 /* Ends groups, least recently used first, until the others leave enough memory for a new one. */
 static void make_room(struct dt_rig *rig, int ranks)
 {
-    double limit = (double)dt_rig_memory_limit(rig->target);
+    double limit = (double)memory_limit(rig->target);
     while (limit > 0) {
-        double need = dt_rig_memory(rig->target, ranks, rig->peak_bytes);
+        double need = memory_of_group(rig->target, ranks, rig->peak_bytes);
         for (int i = 0; i < DT_RIG_GROUPS; i++)
             if (rig->slots[i].group != NULL)
-                need += dt_rig_memory(rig->target, rig->slots[i].ranks, rig->slots[i].peak_bytes);
-        struct dt_rig_slot *victim = need > limit ? oldest_slot(rig) : NULL;
+                need += memory_of_group(rig->target, rig->slots[i].ranks, rig->slots[i].peak_bytes);
+        struct dt_rig_slot *victim = need > limit ? slot_oldest(rig) : NULL;
         if (victim == NULL)
             return;
-        close_slot(victim, DT_NS_PER_SECOND);
+        slot_close(victim, DT_NS_PER_SECOND);
     }
 }
 
@@ -125,11 +574,11 @@ static void note_use(struct dt_rig *rig, const struct dt_group *group, int64_t p
 
 /* Frees the slots of dead groups unless plans are pinned: a resident plan may still point at its group. NULL: every slot is
  * taken, and plans are pinned. */
-static struct dt_rig_slot *free_slot(struct dt_rig *rig, int ranks)
+static struct dt_rig_slot *slot_take(struct dt_rig *rig, int ranks)
 {
     for (int i = 0; i < DT_RIG_GROUPS && !rig->pinned; i++)
         if (rig->slots[i].group != NULL && !dt_group_alive(rig->slots[i].group))
-            close_slot(&rig->slots[i], 0);
+            slot_close(&rig->slots[i], 0);
     if (!rig->pinned)
         make_room(rig, ranks);
     for (int i = 0; i < DT_RIG_GROUPS; i++)
@@ -137,8 +586,8 @@ static struct dt_rig_slot *free_slot(struct dt_rig *rig, int ranks)
             return &rig->slots[i];
     if (rig->pinned)
         return NULL;
-    struct dt_rig_slot *victim = oldest_slot(rig);
-    close_slot(victim, DT_NS_PER_SECOND);
+    struct dt_rig_slot *victim = slot_oldest(rig);
+    slot_close(victim, DT_NS_PER_SECOND);
     return victim;
 }
 
@@ -181,7 +630,7 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, bool 
     if (apart && target->foreign)
         launch.assigned.job = target->reference;
     const json_t *workload = apart && !target->foreign ? target->reference : target->workload;
-    dt_status status = dt_rig_hosts_place(rig, &launch, failure);
+    dt_status status = hosts_place(rig, &launch, failure);
     if (status == DT_OK)
         status = dt_group_start(&launch, workload, deadline_ns < most ? deadline_ns : most,
                                 &slot->group, failure);
@@ -195,9 +644,9 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, bool 
                      "its share of the budget, %.0f s, ended while it started", had);
     }
     if (status == DT_OK)
-        status = dt_rig_hosts_check(rig, slot->group);
+        status = hosts_check(rig, slot->group);
     if (launch.hosts != NULL)
-        status = dt_rig_hosts_met(rig, &launch, status);
+        status = hosts_met(rig, &launch, status);
     rig->costs.started++;
     rig->costs.start_ns += dt_clock_ns() - began;
     rig->costs.setup_ns += dt_clock_ns() - began;
@@ -210,15 +659,15 @@ static dt_status get_group(struct dt_rig *rig, const struct dt_point *point, int
                            struct dt_group **group, struct dt_failure *failure)
 {
     struct dt_text environment = {0};
-    dt_rig_environment(rig->target->space, point, &environment);
-    int ranks = dt_rig_ranks(rig->target, point);
-    int at = find_slot(rig, ranks, dt_text_at(&environment));
+    class_environment(rig->target->space, point, &environment);
+    int ranks = class_ranks(rig->target, point);
+    int at = slot_find(rig, ranks, dt_text_at(&environment));
     if (at < DT_RIG_GROUPS) {
         dt_text_fini(&environment);
         *group = rig->slots[at].group;
         return DT_OK;
     }
-    struct dt_rig_slot *slot = free_slot(rig, ranks);
+    struct dt_rig_slot *slot = slot_take(rig, ranks);
     if (slot == NULL) {
         dt_text_fini(&environment);
         *failure = (struct dt_failure){DT_TRIAL_FAILED, false, "too many groups ended"};
@@ -230,7 +679,7 @@ static dt_status get_group(struct dt_rig *rig, const struct dt_point *point, int
     dt_status status = start_group(rig, slot, false, deadline_ns, failure);
     if (status != DT_OK) {
         slot->group = NULL;
-        close_slot(slot, 0);
+        slot_close(slot, 0);
         return status;
     }
     *group = slot->group;
@@ -261,7 +710,7 @@ static void note_cost(struct dt_rig *rig, bool first, int64_t took_ns)
     *(first ? &costs->loads : &costs->prepared) += 1;
 }
 
-static uint64_t number_of(const struct dt_rig *rig, const struct dt_point *point)
+static uint64_t point_number(const struct dt_rig *rig, const struct dt_point *point)
 {
     struct dt_text text = {0};
     dt_point_short(rig->target->space, point, &text);
@@ -272,7 +721,7 @@ static uint64_t number_of(const struct dt_rig *rig, const struct dt_point *point
 
 bool dt_rig_has_prepared(const struct dt_rig *rig, const struct dt_point *point)
 {
-    uint64_t number = number_of(rig, point);
+    uint64_t number = point_number(rig, point);
     for (int i = 0; i < rig->prepared_count; i++)
         if (rig->prepared[i] == number)
             return true;
@@ -289,15 +738,15 @@ static dt_status note_load(struct dt_rig *rig, const struct dt_point *point, boo
                                      .read_bytes = read < read_before ? -1 : read - read_before};
     if (rig->load.first) {
         DT_TRY(DT_GROW(rig->prepared, rig->prepared_count, 1));
-        rig->prepared[rig->prepared_count++] = number_of(rig, point);
+        rig->prepared[rig->prepared_count++] = point_number(rig, point);
     }
     return DT_OK;
 }
 
 /* Prepares without verification. A plan that does not fit beside the parked groups gets a second attempt alone. */
-dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
-                             struct dt_group **group, struct dt_prepared *prepared,
-                             struct dt_failure *failure)
+static dt_status prepare_unverified(struct dt_rig *rig, const struct dt_point *point,
+                                    int64_t deadline_ns, struct dt_group **group,
+                                    struct dt_prepared *prepared, struct dt_failure *failure)
 {
     json_t *plan = dt_point_json(rig->target->space, point);
     dt_status status = DT_OK;
@@ -317,7 +766,7 @@ dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, i
             status = note_load(rig, point, groups < rig->costs.started, took, read);
         }
         if (status == DT_OK) {
-            status = dt_rig_observe_memory(rig, *group, prepared);
+            status = observe_memory(rig, *group, prepared);
         }
         if (status == DT_OK)
             note_use(rig, *group, prepared->peak_bytes);
@@ -336,7 +785,7 @@ dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, i
 }
 
 /* Runs one plan in a group with the reference's workload and keeps only the projections of its output. */
-dt_status dt_rig_prepare_apart(struct dt_rig *rig, const struct dt_point *point,
+static dt_status prepare_apart(struct dt_rig *rig, const struct dt_point *point,
                                int64_t deadline_ns, struct dt_prepared *prepared,
                                struct dt_failure *failure)
 {
@@ -347,11 +796,222 @@ dt_status dt_rig_prepare_apart(struct dt_rig *rig, const struct dt_point *point,
         dt_group_extend(slot.group, rig->until_ns);
         status = dt_group_prepare(slot.group, plan, &rig->verify,
                                   prepare_deadline(rig, deadline_ns), prepared, failure);
-        close_slot(&slot, DT_NS_PER_SECOND);
+        slot_close(&slot, DT_NS_PER_SECOND);
     }
     json_decref(plan);
     return status;
 }
+
+/* ---- verification: a plan's output is compared with that of one float32 rank by a few random
+ * projections of each image (docs/measuring.md), so neither the controller nor the workers keep outputs */
+
+#define ATTEMPTS 3 /* to run a reference */
+
+/* On GPUs own kernels, launched one by one, are the reference: cuDNN has no float32, and what a graph replays is compared with
+ * what is not replayed. The first value of either parameter means so. */
+static void reference_choose_plain(const struct dt_space *space, struct dt_point *one)
+{
+    static const char *const names[] = {"attention", "graph"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        int axis = dt_space_find(space, names[i]);
+        if (axis >= 0)
+            one->index[axis] = 0;
+    }
+}
+
+/* The baseline at the point's batch. */
+static struct dt_point reference_point(const struct dt_rig *rig, const struct dt_point *point)
+{
+    struct dt_point one = rig->target->baseline;
+    int batch = dt_space_role(rig->target->space, DT_ROLE_BATCH);
+    if (batch >= 0)
+        one.index[batch] = point->index[batch];
+    if (!rig->target->foreign)
+        reference_choose_plain(rig->target->space, &one);
+    return one;
+}
+
+/* Other data types are compared with float32, computed in a separate group, which is stopped to free its weights. */
+static dt_status reference_make(struct dt_rig *rig, const struct dt_point *one, int64_t deadline_ns,
+                                struct dt_group **group, struct dt_reference *reference,
+                                struct dt_failure *failure)
+{
+    *group = NULL;
+    if (rig->target->reference != NULL)
+        return prepare_apart(rig, one, deadline_ns, &reference->prepared, failure);
+    return prepare_unverified(rig, one, deadline_ns, group, &reference->prepared, failure);
+}
+
+static struct dt_reference *reference_find(struct dt_rig *rig, int batch)
+{
+    for (int i = 0; i < rig->reference_count; i++)
+        if (rig->references[i].batch == batch)
+            return &rig->references[i];
+    return NULL;
+}
+
+/* Takes the place of the last one when there are too many. */
+static struct dt_reference *reference_add(struct dt_rig *rig, int batch)
+{
+    if (rig->reference_count < DT_RIG_REFERENCES)
+        rig->reference_count++;
+    struct dt_reference *reference = &rig->references[rig->reference_count - 1];
+    dt_prepared_fini(&reference->prepared);
+    *reference = (struct dt_reference){.batch = batch};
+    return reference;
+}
+
+/* The reference of the point's batch, made at the first request; failed, with its cause, when it
+ * cannot be made: plans are then not verified, and the report says so. */
+static dt_status reference_get(struct dt_rig *rig, const struct dt_point *point,
+                               int64_t deadline_ns, const struct dt_reference **out)
+{
+    int batch = dt_target_batch(rig->target, point);
+    struct dt_reference *reference = reference_find(rig, batch);
+    if (reference == NULL)
+        reference = reference_add(rig, batch);
+    if (reference->attempts > 0 &&
+        (!reference->failed || !reference->may_pass || reference->attempts >= ATTEMPTS)) {
+        *out = reference;
+        return DT_OK;
+    }
+    struct dt_point one = reference_point(rig, point);
+    struct dt_group *group = NULL;
+    struct dt_failure failure = {.outcome = DT_TRIAL_OK};
+    dt_status status = reference_make(rig, &one, deadline_ns, &group, reference, &failure);
+    reference->attempts++;
+    if (status == DT_FAILED && dt_outcome_may_pass(failure.outcome) && reference->attempts == 1 &&
+        dt_clock_ns() < deadline_ns) { /* one more attempt, since every plan needs it */
+        status = reference_make(rig, &one, deadline_ns, &group, reference, &failure);
+        reference->attempts++;
+    }
+    if (status != DT_OK && status != DT_FAILED)
+        return status;
+    reference->failed = status == DT_FAILED;
+    if (status == DT_FAILED) {
+        reference->may_pass = dt_outcome_may_pass(failure.outcome);
+        snprintf(reference->cause, sizeof reference->cause, "%.190s", failure.cause);
+    } else if (dt_group_alive(group)) {
+        status = dt_group_release(group, reference->prepared.handle, deadline_ns, &failure);
+        if (status < 0 && status != DT_FAILED)
+            return status;
+    }
+    *out = reference;
+    return DT_OK;
+}
+
+/* Estimate of ||a - b|| / ||b|| of row i of a and row k of b (docs/protocol.md); INFINITY when something is not
+ * finite. */
+static double row_error(const struct dt_outputs *a, int i, const struct dt_outputs *b, int k)
+{
+    const double *p = a->projection + (size_t)i * (size_t)a->projections,
+                 *r = b->projection + (size_t)k * (size_t)b->projections;
+    double sum = 0;
+    for (int j = 0; j < a->projections; j++)
+        sum += (p[j] - r[j]) * (p[j] - r[j]);
+    double error = sqrt(sum / a->projections) / b->norm[k];
+    return isfinite(error) && isfinite(a->norm[i]) ? error : INFINITY;
+}
+
+/* The largest error of all rows of all ranks against the reference's first rank, and the rank that has it. */
+static double largest_error(const struct dt_outputs *a, const struct dt_outputs *b, int *rank)
+{
+    double worst = 0;
+    *rank = 0;
+    for (int i = 0; i < a->ranks * a->rows; i++) {
+        double error = row_error(a, i, b, i % a->rows);
+        if (error > worst) {
+            worst = error;
+            *rank = i / a->rows;
+        }
+    }
+    return worst;
+}
+
+/* The plan has settings that change the output beyond rounding. */
+static bool is_lossy(const struct dt_rig *rig, const struct dt_point *point)
+{
+    for (int a = 0; a < dt_space_axes(rig->target->space); a++)
+        if (dt_space_axis(rig->target->space, a)->role == DT_ROLE_LOSSY &&
+            point->index[a] != rig->target->baseline.index[a])
+            return true;
+    return false;
+}
+
+static bool all_finite(const struct dt_outputs *output)
+{
+    int rows = output->ranks * output->rows;
+    for (int i = 0; i < rows; i++)
+        if (!isfinite(output->norm[i]))
+            return false;
+    for (int i = 0; i < rows * output->projections; i++)
+        if (!isfinite(output->projection[i]))
+            return false;
+    return true;
+}
+
+/* Sets the resident's error to the largest so far, and its outcome when this output is not
+ * finite or differs by more than the tolerance. when: after "the output" in that sentence, such
+ * as "", or " after 16 steps". */
+static void judge_output(struct dt_rig *rig, const struct dt_outputs *output, const char *when,
+                         struct dt_resident *resident)
+{
+    const struct dt_reference *reference = reference_find(rig, resident->batch);
+    const struct dt_outputs *right = reference != NULL ? &reference->prepared.output : NULL;
+    char where[32] = "";
+    int rank;
+    if (output->ranks == 0)
+        return;
+    if (!all_finite(output)) {
+        resident->outcome = DT_TRIAL_WRONG;
+        snprintf(resident->cause, sizeof resident->cause, "the output%s is not finite", when);
+        return;
+    }
+    if (right == NULL || reference->failed || right->rows != output->rows ||
+        right->projections != output->projections)
+        return;
+    double error = largest_error(output, right, &rank);
+    if (!(error <= resident->verified_error))
+        resident->verified_error = error;
+    if (error <= resident->tolerance)
+        return;
+    if (output->ranks > 1)
+        snprintf(where, sizeof where, " of rank %d", rank);
+    resident->outcome = DT_TRIAL_WRONG;
+    snprintf(resident->cause, sizeof resident->cause,
+             "the output%s%s differs from the 1-rank plan's by %.2g, allowed %.2g", where, when,
+             error, resident->tolerance);
+}
+
+/* Sets the resident's errors of whole images, which fail no plan: rounding grows over many
+ * steps, so two images of one right plan may differ by any amount. image: the plan's; empty
+ * where its worker makes none: the errors stay unset. */
+static void judge_image(struct dt_rig *rig, const struct dt_outputs *image,
+                        struct dt_resident *resident)
+{
+    const struct dt_reference *reference = reference_find(rig, resident->batch);
+    const struct dt_outputs *right = reference != NULL ? &reference->prepared.image : NULL;
+    int which;
+    if (image->ranks == 0 || right == NULL || right->rows != image->rows ||
+        right->projections != image->projections)
+        return;
+    struct dt_outputs first = *image;
+    first.ranks = 1;
+    resident->image_error = largest_error(&first, right, &which);
+    if (right->ranks > 1)
+        resident->repeat_error = largest_error(right, right, &which);
+}
+
+/* Largest relative error allowed to the plan of a point. That of a default plan that breaks a
+ * rule is reported, and judged by the session. */
+static double tolerance_of(const struct dt_rig *rig, const struct dt_point *point)
+{
+    if (dt_target_breaks(rig->target, point))
+        return INFINITY;
+    return is_lossy(rig, point) ? rig->target->lossy_error : rig->target->tolerance;
+}
+
+/* ---- plans */
 
 /* Applies the user's memory limit, which the worker does not know. */
 static void judge_memory(const struct dt_rig *rig, struct dt_resident *resident)
@@ -388,11 +1048,11 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     }
     if (!rig->target->image.starts &&
         !rig->target->image.request) /* nothing to compare, and it costs a start */
-        DT_TRY(dt_verify_reference(rig, point, deadline_ns, &reference));
+        DT_TRY(reference_get(rig, point, deadline_ns, &reference));
     rig->costs.setup_ns = setup_ns + dt_clock_ns() - began;
     rig->costs.reference_loads += rig->costs.loads - loads;
     dt_status status =
-        dt_rig_prepare_raw(rig, point, deadline_ns, &resident->group, &prepared, &failure);
+        prepare_unverified(rig, point, deadline_ns, &resident->group, &prepared, &failure);
     if (status == DT_FAILED) {
         resident->group = NULL;
         resident->outcome = failure.outcome;
@@ -403,7 +1063,7 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     DT_TRY(status);
     resident->handle = prepared.handle;
     resident->batch = dt_target_batch(rig->target, point);
-    resident->tolerance = dt_verify_tolerance(rig, point);
+    resident->tolerance = tolerance_of(rig, point);
     resident->verifies_runs = prepared.verifies_runs;
     resident->cold_ns = prepared.cold_ns;
     resident->load = rig->load;
@@ -411,8 +1071,8 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     resident->memory = json_incref(prepared.memory);
     resident->remarks = json_incref(prepared.remarks);
     resident->verified_error = prepared.error;
-    dt_verify_judge(rig, &prepared.output, "", resident);
-    dt_verify_image(rig, &prepared.image, resident);
+    judge_output(rig, &prepared.output, "", resident);
+    judge_image(rig, &prepared.image, resident);
     judge_memory(rig, resident);
     dt_prepared_fini(&prepared);
     return DT_OK;
@@ -449,11 +1109,11 @@ dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, en
     dt_group_extend(resident->group, until < rig->until_ns ? until : rig->until_ns);
     bool measured = mode == DT_MODE_MEASURE;
     if (measured)
-        DT_TRY(dt_rig_observe_begin(rig, resident->group, result->ranks));
+        DT_TRY(observe_begin(rig, resident->group, result->ranks));
     const struct dt_steps steps = {resident->handle, n, mode, NULL, rig->target->image.starts};
     dt_status status = run_steps(resident->group, &steps, deadline_ns, &run, &failure);
     if (measured && (status == DT_OK || status == DT_FAILED)) {
-        dt_status ended = dt_rig_observe_end(rig, &run);
+        dt_status ended = observe_end(rig, &run);
         status = ended < 0 ? ended : status;
         if (ended < 0)
             dt_run_fini(&run);
@@ -492,7 +1152,7 @@ dt_status dt_rig_verify_again(struct dt_rig *rig, struct dt_resident *resident, 
     }
     DT_TRY(status);
     snprintf(when, sizeof when, " after %d steps", result->report.steps + 3);
-    dt_verify_judge(rig, &run.output, when, resident);
+    judge_output(rig, &run.output, when, resident);
     dt_run_fini(&run);
     result->verified_error = resident->verified_error;
     if (resident->outcome == DT_TRIAL_WRONG) {

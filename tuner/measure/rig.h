@@ -58,8 +58,8 @@ struct dt_rig_costs {
     int64_t start_ns; /* in starting them */
     int started;
     int64_t setup_ns; /* start_ns plus the references */
-    int64_t
-        load_ns; /* in the first prepares of groups, with their starts: weights may be loaded there */
+    /* in the first prepares of groups, with their starts: weights may be loaded there */
+    int64_t load_ns;
     int loads, reference_loads; /* such prepares; those of references */
     int64_t prepare_ns;         /* in later prepares */
     int prepared;               /* plans prepared so */
@@ -71,7 +71,7 @@ struct dt_rig {
     struct dt_reference references[DT_RIG_REFERENCES];
     int reference_count;
     struct dt_verify verify;
-    struct dt_observer *observer; /* of a foreign worker's GPUs (observe.c); NULL: none so far */
+    struct dt_observer *observer; /* of a foreign worker's GPUs; NULL: none so far */
     bool reports;                 /* a worker that reads its GPUs itself */
     struct dt_gpu_use gpu_use;    /* by others, since its count was set to NAN */
     struct dt_clocks clocks;      /* the reference to detect throttled samples */
@@ -81,14 +81,14 @@ struct dt_rig {
     int64_t compared_ns; /* spent in comparisons so far */
     struct dt_rig_costs costs;
     struct dt_rig_load load; /* the last one */
-    uint64_t
-        *prepared; /* [prepared_count] plans that were prepared so far, by their numbers; owned */
+    /* [prepared_count] plans that were prepared so far, by their numbers; owned */
+    uint64_t *prepared;
     int prepared_count;
     struct dt_rig_hosts hosts;
-    int64_t
-        peak_bytes; /* largest of a rank in any group so far: what a new group is expected to need */
-    bool pinned;    /* do not stop groups to free slots: several plans are resident */
-    bool apart; /* prepare plans in separate groups, not shared with plans prepared without it */
+    /* largest of a rank in any group so far: what a new group is expected to need */
+    int64_t peak_bytes;
+    bool pinned; /* do not stop groups to free slots: several plans are resident */
+    bool apart;  /* prepare plans in separate groups, not shared with plans prepared without it */
 };
 
 struct dt_resident {

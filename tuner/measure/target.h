@@ -59,14 +59,14 @@ struct dt_image_work {
     double flops;           /* operations of one step */
     double attention_flops; /* the attention's part of flops */
     double rest_bytes;      /* lower bound of the bytes of passes between the matrix products */
-    const char
-        *step; /* what a foreign worker measures as a step, in words; NULL: a denoising step */
-    bool
-        starts; /* what it measures as a step is a run of a program: nothing is resident, no output is verified, and no step warms up
-                  * another */
-    bool told;  /* the image's denoising steps are known: from a foreign worker, or given */
-    int steps;  /* these */
-    bool whole; /* what it measures as a step is a whole image: sampler_steps is 1 */
+    /* what a foreign worker measures as a step, in words; NULL: a denoising step */
+    const char *step;
+    /* what it measures as a step is a run of a program: nothing is resident, no output is
+     * verified, and no step warms up another */
+    bool starts;
+    bool told;    /* the image's denoising steps are known: from a foreign worker, or given */
+    int steps;    /* these */
+    bool whole;   /* what it measures as a step is a whole image: sampler_steps is 1 */
     bool request; /* it is a request to a server, whose answer is not compared with a reference */
     int64_t text_and_vae_ns; /* of an image, besides its steps; 0: not known */
     bool given;              /* text_and_vae_ns, by the user; otherwise the worker measured it */

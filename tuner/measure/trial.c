@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Warm-up: two more steps after the two of verification, always, and as long as requested; then the steady part of the
- * measured series is found by dt_stats_steady at every look, so that a slow start is excluded by index and an endless
- * one is reported. A slow start at a constant level that outlasts the first look cannot be detected: the long warm-up
- * is for that. */
 #include "tuner/measure/trial.h"
 
 #include "base/clock.h"
 #include "search/racing.h"
-#include "tuner/measure/exchange.h"
+#include "space/dit/dit.h"
 #include "tuner/runner/load.h"
 
 #include <math.h>
@@ -15,11 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WARMUP_STEPS 2
-#define WARMUP_MOST  256 /* limit of warm-up steps */
-#define WARMUP_CHUNK 16  /* steps per request: the clock is checked in between */
-#define PATIENCE     2   /* a request that has had so many times what its steps should take hangs */
-#define MOST_STEPS   96  /* limit of all steps: 64 steady ones and a long warm-up */
+/* ---- a trial
+ *
+ * Warm-up: two more steps after the two of verification, always, and as long as requested; then the steady part of the
+ * measured series is found by dt_stats_steady at every look, so that a slow start is excluded by index and an endless
+ * one is reported. A slow start at a constant level that outlasts the first look cannot be detected: the long warm-up
+ * is for that. */
+
+#define WARMUP_STEPS   2
+#define WARMUP_MOST    256 /* limit of warm-up steps */
+#define WARMUP_CHUNK   16  /* steps per request: the clock is checked in between */
+#define PATIENCE       2 /* a request that has had so many times what its steps should take hangs */
+#define MOST_STEPS     96 /* limit of all steps: 64 steady ones and a long warm-up */
+#define EXCHANGE_SIZES 8  /* 1 KiB to 16 MiB, each four times the one before */
+#define EXCHANGE_LEAST 1024
+#define EXCHANGE_TIMES 5
 
 int64_t dt_measure_deadline(const struct dt_result *result, int steps, int64_t deadline_ns)
 {
@@ -28,8 +34,9 @@ int64_t dt_measure_deadline(const struct dt_result *result, int steps, int64_t d
     return most < deadline_ns ? most : deadline_ns;
 }
 
-static dt_status steps(struct dt_rig *rig, struct dt_resident *resident, int n, enum dt_mode mode,
-                       const struct dt_measure *how, struct dt_result *result)
+static dt_status run_steps(struct dt_rig *rig, struct dt_resident *resident, int n,
+                           enum dt_mode mode, const struct dt_measure *how,
+                           struct dt_result *result)
 {
     int64_t began = dt_clock_ns(), deadline_ns = dt_measure_deadline(result, n, how->deadline_ns);
     dt_status status = dt_rig_run(rig, resident, n, mode, deadline_ns, result);
@@ -55,7 +62,7 @@ static int affordable(const struct dt_result *result, const struct dt_measure *h
     return n < 1 ? 1 : n;
 }
 
-static bool past(const struct dt_measure *how)
+static bool is_past(const struct dt_measure *how)
 {
     return dt_clock_ns() >= how->deadline_ns;
 }
@@ -67,8 +74,8 @@ static dt_status warm_up(struct dt_rig *rig, struct dt_resident *resident,
     int n = WARMUP_STEPS;
     int64_t end = dt_clock_ns() + (int64_t)(how->warm_seconds * 1e9);
     while (n > 0) {
-        DT_TRY(steps(rig, resident, n, DT_MODE_WARMUP, how, result));
-        if (result->outcome != DT_TRIAL_OK || past(how) || dt_clock_ns() >= end)
+        DT_TRY(run_steps(rig, resident, n, DT_MODE_WARMUP, how, result));
+        if (result->outcome != DT_TRIAL_OK || is_past(how) || dt_clock_ns() >= end)
             return DT_OK;
         double missing = (how->warm_seconds - dt_result_seconds(result, result->report.steps)) /
                          dt_result_seconds(result, 1);
@@ -153,7 +160,7 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
                                                      : missing);
         int left = least + most - result->report.steps;
         n = rig->target->image.starts || n < left ? n : left;
-        DT_TRY(steps(rig, resident, n, DT_MODE_MEASURE, how, result));
+        DT_TRY(run_steps(rig, resident, n, DT_MODE_MEASURE, how, result));
         if (result->outcome != DT_TRIAL_OK)
             return DT_OK;
         DT_TRY(dt_result_look(result));
@@ -164,7 +171,7 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
                      result->samples.n);
             return DT_OK;
         }
-        if (past(how) || no_more_starts(result, how) ||
+        if (is_past(how) || no_more_starts(result, how) ||
             (result->report.start_count == 0 && result->report.steps - least >= most))
             return DT_OK;
         if (dt_result_counted(result) < dt_look_samples[result->look])
@@ -176,65 +183,117 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
     return DT_OK;
 }
 
-/* An extra request; *answer may be NULL when the worker fails it (which fails the trial only if it should write the
- * output). */
-static dt_status ask(struct dt_resident *resident, json_t *request, const char *want,
-                     const struct dt_measure *how, struct dt_result *result, json_t **answer)
+/* A further request of the plan, which is consumed. A worker that fails it does not fail the trial: *answer is NULL then, and
+ * *failure says why. */
+static dt_status ask_resident(struct dt_resident *resident, json_t *request, const char *want,
+                              int64_t deadline_ns, json_t **answer, struct dt_failure *failure)
 {
-    struct dt_failure failure = {.outcome = DT_TRIAL_OK};
-    dt_status status =
-        dt_group_call(resident->group, request, want, how->deadline_ns, answer, &failure);
+    *answer = NULL;
+    dt_status status = dt_group_call(resident->group, request, want, deadline_ns, answer, failure);
     json_decref(request);
-    if (status != DT_FAILED)
-        return status;
-    if (strcmp(want, "written") == 0) {
-        result->outcome = failure.outcome;
-        memcpy(result->cause, failure.cause, sizeof result->cause);
-    }
-    if (!dt_group_alive(resident->group))
+    if (status == DT_FAILED && !dt_group_alive(resident->group))
         resident->group = NULL;
-    return DT_OK;
+    return status == DT_FAILED ? DT_OK : status;
 }
 
-static dt_status measure_peak(struct dt_resident *resident, const struct dt_measure *how,
+static dt_status measure_peak(struct dt_resident *resident, int64_t deadline_ns,
                               struct dt_result *result)
 {
-    json_t *answer = NULL;
-    DT_TRY(ask(resident, json_pack("{s:s}", "op", "peak"), "peak", how, result, &answer));
+    struct dt_failure failure;
+    json_t *answer;
+    DT_TRY(ask_resident(resident, json_pack("{s:s}", "op", "peak"), "peak", deadline_ns, &answer,
+                        &failure));
     result->report.flop_peak = json_number_value(json_object_get(answer, "flop_rate"));
     result->report.copy_peak = json_number_value(json_object_get(answer, "copy_bytes_per_second"));
     json_decref(answer);
     return DT_OK;
 }
 
-/* A worker without it does not fail the trial. */
-static dt_status trace(struct dt_resident *resident, const struct dt_measure *how,
-                       struct dt_result *result)
+static dt_status measure_trace(struct dt_resident *resident, const struct dt_measure *how,
+                               struct dt_result *result)
 {
-    struct dt_failure failure = {.outcome = DT_TRIAL_OK};
-    json_t *answer = NULL, *request = json_pack("{s:s, s:i, s:i}", "op", "trace", "handle",
-                                                resident->handle, "n", how->trace);
-    dt_status status =
-        dt_group_call(resident->group, request, "traced", how->deadline_ns, &answer, &failure);
-    json_decref(request);
-    if (status < 0 && status != DT_FAILED)
-        return status;
+    struct dt_failure failure;
+    json_t *answer, *request = json_pack("{s:s, s:i, s:i}", "op", "trace", "handle",
+                                         resident->handle, "n", how->trace);
+    DT_TRY(ask_resident(resident, request, "traced", how->deadline_ns, &answer, &failure));
     json_decref(result->report.trace);
-    result->report.trace =
-        status == DT_FAILED ? json_pack("{s:s}", "reason", failure.cause) : answer;
-    if (!dt_group_alive(resident->group))
-        resident->group = NULL;
+    result->report.trace = answer != NULL ? answer : json_pack("{s:s}", "reason", failure.cause);
     return DT_OK;
 }
 
 static dt_status write_output(struct dt_resident *resident, const struct dt_measure *how,
                               struct dt_result *result)
 {
-    json_t *answer = NULL;
-    json_t *request = json_pack("{s:s, s:i, s:s}", "op", "write", "handle", resident->handle,
-                                "path", how->output);
-    DT_TRY(ask(resident, request, "written", how, result, &answer));
+    struct dt_failure failure;
+    json_t *answer, *request = json_pack("{s:s, s:i, s:s}", "op", "write", "handle",
+                                         resident->handle, "path", how->output);
+    DT_TRY(ask_resident(resident, request, "written", how->deadline_ns, &answer, &failure));
+    if (answer == NULL) {
+        result->outcome = failure.outcome;
+        memcpy(result->cause, failure.cause, sizeof result->cause);
+    }
     json_decref(answer);
+    return DT_OK;
+}
+
+/* The bytes of an all-to-all are a multiple of the number of ranks. */
+static json_t *exchange_sizes(const char *kind, int ranks)
+{
+    json_t *bytes = json_array();
+    json_int_t block = strcmp(kind, "alltoall") == 0 ? ranks : 1, size = EXCHANGE_LEAST;
+    for (int i = 0; i < EXCHANGE_SIZES; i++, size *= 4)
+        json_array_append_new(bytes, json_integer((size + block - 1) / block * block));
+    return bytes;
+}
+
+/* entry gets "ns" or "reason". */
+static dt_status measure_exchange(struct dt_resident *resident, int64_t deadline_ns, json_t *entry)
+{
+    struct dt_failure failure;
+    json_t *answer, *request = json_pack("{s:s, s:i}", "op", "exchange", "n", EXCHANGE_TIMES);
+    json_object_set(request, "kind", json_object_get(entry, "kind"));
+    json_object_set(request, "group", json_object_get(entry, "ranks"));
+    json_object_set(request, "stride", json_object_get(entry, "stride"));
+    json_object_set(request, "bytes", json_object_get(entry, "bytes"));
+    DT_TRY(ask_resident(resident, request, "exchanged", deadline_ns, &answer, &failure));
+    json_t *rows = json_object_get(answer, "ns");
+    long long *ns = NULL;
+    size_t wrong;
+    if (answer == NULL)
+        json_object_set_new(entry, "reason", json_string(failure.cause));
+    else if (json_array_size(rows) != EXCHANGE_SIZES ||
+             !dt_times_read(rows, EXCHANGE_SIZES, EXCHANGE_TIMES, 1, &ns, &wrong))
+        json_object_set_new(entry, "reason",
+                            json_string("the answer's ns has not five times for each size"));
+    else
+        json_object_set(entry, "ns", rows);
+    free(ns);
+    json_decref(answer);
+    return DT_OK;
+}
+
+/* The plan's exchanges, timed by themselves in the group that just ran it (docs/protocol.md): heads among the ulysses ranks, keys and
+ * values around the ring, the halves of the guidance. None for one rank, and for foreign workers, whose parameters have no known
+ * meaning. */
+static dt_status measure_exchanges(const struct dt_target *target, struct dt_resident *resident,
+                                   int64_t deadline_ns, struct dt_result *result)
+{
+    struct dt_plan plan = {0};
+    json_decref(result->report.exchanges);
+    result->report.exchanges = json_array();
+    if (!target->foreign)
+        plan = dt_dit_plan(target->space, &result->point);
+    for (int i = 0; i < DT_DEGREES && resident->group != NULL && !target->foreign; i++) {
+        const char *kind = dt_degrees[i].exchange;
+        int ranks = dt_plan_degree(&plan, i);
+        if (ranks < 2 || kind == NULL)
+            continue;
+        json_t *entry = json_pack("{s:s, s:i, s:i, s:o}", "kind", kind, "ranks", ranks, "stride",
+                                  dt_plan_stride(&plan, i), "bytes", exchange_sizes(kind, ranks));
+        if (json_array_append_new(result->report.exchanges, entry) != 0)
+            return dt_fail(DT_ENOMEM, "out of memory");
+        DT_TRY(measure_exchange(resident, deadline_ns, entry));
+    }
     return DT_OK;
 }
 
@@ -247,22 +306,22 @@ static dt_status measure_resident(struct dt_rig *rig, struct dt_resident *reside
         DT_TRY(looks(rig, resident, how, result));
     if (how->output != NULL && result->outcome == DT_TRIAL_OK)
         DT_TRY(write_output(resident, how, result));
-    if (result->outcome == DT_TRIAL_OK && !past(how))
+    if (result->outcome == DT_TRIAL_OK && !is_past(how))
         DT_TRY(dt_rig_verify_again(rig, resident, dt_measure_deadline(result, 3, how->deadline_ns),
                                    result));
     if (how->trace > 0 && resident->group != NULL && result->outcome == DT_TRIAL_OK)
-        DT_TRY(trace(resident, how, result));
+        DT_TRY(measure_trace(resident, how, result));
     if (how->exchanges && resident->group != NULL)
-        DT_TRY(dt_exchange_measure(rig->target, resident, how->deadline_ns, result));
+        DT_TRY(measure_exchanges(rig->target, resident, how->deadline_ns, result));
     if (how->peak && resident->group != NULL)
-        DT_TRY(measure_peak(resident, how, result));
+        DT_TRY(measure_peak(resident, how->deadline_ns, result));
     return DT_OK;
 }
 
 /* A plan whose preparation was extended beyond the deadline still has time for its first look. */
 static int64_t deadline_of_steps(const struct dt_result *result, const struct dt_measure *how)
 {
-    if (!past(how))
+    if (!is_past(how))
         return how->deadline_ns;
     return dt_measure_deadline(result, WARMUP_STEPS + dt_look_samples[0], how->until_ns);
 }
@@ -318,12 +377,193 @@ dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
 dt_status dt_measure_ceilings(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                               struct dt_result *result)
 {
-    const struct dt_measure how = {.deadline_ns = deadline_ns};
     struct dt_resident resident;
     DT_TRY(dt_rig_prepare(rig, point, deadline_ns, &resident));
     dt_status status = resident.outcome == DT_TRIAL_OK && resident.group != NULL
-                           ? measure_peak(&resident, &how, result)
+                           ? measure_peak(&resident, deadline_ns, result)
                            : DT_OK;
     dt_rig_release(rig, &resident);
     return status;
+}
+
+/* ---- several fresh processes */
+
+#define PROCESSES_LEVEL 0.95
+
+static bool same_shape(const struct dt_result parts[], int n, struct dt_result *whole)
+{
+    for (int i = 1; i < n; i++)
+        if (parts[i].ranks != parts[0].ranks) {
+            whole->outcome = DT_TRIAL_PROTOCOL;
+            snprintf(whole->cause, sizeof whole->cause,
+                     "process %d answered with %d ranks, the first with %d", i + 1, parts[i].ranks,
+                     parts[0].ranks);
+            return false;
+        }
+    return true;
+}
+
+/* Sets the facts of a plan other than its samples. */
+static void join_facts(const struct dt_result parts[], int n, struct dt_result *whole)
+{
+    double cold[DT_PROCESSES_MOST];
+    whole->verified_error = parts[0].verified_error;
+    whole->image_error = parts[0].image_error;
+    whole->repeat_error = parts[0].repeat_error;
+    whole->samples.steady = true;
+    for (int i = 0; i < n; i++) {
+        const struct dt_result *part = &parts[i];
+        cold[i] = part->cold_seconds;
+        if (part->peak_bytes > whole->peak_bytes)
+            whole->peak_bytes = part->peak_bytes;
+        if (!(part->verified_error <= whole->verified_error))
+            whole->verified_error = part->verified_error;
+        if (!(part->image_error <= whole->image_error))
+            whole->image_error = part->image_error;
+        if (!(part->repeat_error <= whole->repeat_error))
+            whole->repeat_error = part->repeat_error;
+        whole->report.flop_peak = fmax(whole->report.flop_peak, part->report.flop_peak);
+        whole->report.copy_peak = fmax(whole->report.copy_peak, part->report.copy_peak);
+        whole->cost_seconds += part->cost_seconds;
+        whole->samples.steady = whole->samples.steady && part->samples.steady;
+        whole->samples.start += part->samples.start;
+        whole->samples.n += part->samples.n;
+        whole->throttling.count += part->throttling.count;
+        whole->throttling.all = whole->throttling.all || part->throttling.all;
+    }
+    whole->cold_seconds = dt_stats_median(cold, n);
+    whole->report.exchanges = json_incref(parts[n - 1].report.exchanges);
+    whole->report.trace = json_incref(parts[n - 1].report.trace);
+    whole->device.memory = json_incref(parts[n - 1].device.memory);
+}
+
+static dt_status join_steps(const struct dt_result parts[], int n, struct dt_result *whole)
+{
+    for (int i = 0; i < n; i++) {
+        const struct dt_result *part = &parts[i];
+        struct dt_run run = {.steps = part->report.steps,
+                             .ranks = part->ranks,
+                             .ns = part->report.ns,
+                             .clock = part->report.clock,
+                             .device_ns = part->device.ns,
+                             .host_ns = part->device.host_ns,
+                             .telemetry = part->device.telemetry,
+                             .phases = part->report.phases};
+        DT_TRY(dt_result_add(whole, &run, true));
+    }
+    return DT_OK;
+}
+
+/* The steady steps of all processes in a row, and the median of each. */
+static dt_status join_samples(const struct dt_result parts[], int n, struct dt_result *whole)
+{
+    size_t ranks = (size_t)whole->ranks, at = 0;
+    dt_status status = DT_OK;
+    long long *ns = calloc((size_t)whole->samples.n * ranks + 1, sizeof *ns);
+    whole->samples.process_seconds = calloc((size_t)n, sizeof *whole->samples.process_seconds);
+    if (ns == NULL || whole->samples.process_seconds == NULL) {
+        free(ns);
+        return dt_fail(DT_ENOMEM, "out of memory");
+    }
+    for (int i = 0; i < n; i++) {
+        struct dt_kept kept = {0};
+        if (status == DT_OK)
+            status = dt_throttle_keep(&parts[i], parts[i].samples.start, &kept);
+        if (status == DT_OK)
+            memcpy(ns + at, kept.ns, (size_t)kept.n * ranks * sizeof *ns);
+        at += (size_t)kept.n * ranks;
+        dt_kept_fini(&kept);
+        whole->samples.process_seconds[i] = parts[i].summary.median;
+    }
+    if (status == DT_OK)
+        status = dt_result_sum(whole, ns);
+    free(ns);
+    return status;
+}
+
+/* The series is that of the samples over their process's median: a process differs from the next as a whole, which is
+ * neither a drift nor a step of the machine. */
+static dt_status join_statistics(const struct dt_result parts[], int n, struct dt_result *whole)
+{
+    double *flat = calloc((size_t)whole->samples.n + 1, sizeof *flat);
+    if (flat == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    for (int i = 0, at = 0; i < n; i++)
+        for (int k = 0; k < parts[i].samples.n; k++, at++)
+            flat[at] = whole->samples.seconds[at] / parts[i].summary.median;
+    whole->samples.processes =
+        dt_stats_processes(whole->samples.process_seconds, n, PROCESSES_LEVEL);
+    whole->summary = dt_stats_summary(whole->samples.seconds, whole->samples.n, PROCESSES_LEVEL);
+    whole->summary.series = dt_stats_series(flat, whole->samples.n);
+    whole->summary.unreliable =
+        false; /* that concerns neighbouring samples; processes are independent */
+    whole->summary.median = whole->samples.processes.median;
+    whole->summary.interval = whole->samples.processes.interval;
+    free(flat);
+    return DT_OK;
+}
+
+dt_status dt_processes_join(const struct dt_result parts[], int n, struct dt_result *whole)
+{
+    if (n < 1 || n > DT_PROCESSES_MOST)
+        return dt_fail(DT_EUSAGE, "%d processes, expected 1 to %d", n, DT_PROCESSES_MOST);
+    if (!same_shape(parts, n, whole))
+        return DT_OK;
+    DT_TRY(join_steps(parts, n, whole));
+    join_facts(parts, n, whole);
+    DT_TRY(join_samples(parts, n, whole));
+    return join_statistics(parts, n, whole);
+}
+
+/* Measures n parts, or until one fails; *made: their number, including the failed one. */
+static dt_status measure_parts(struct dt_rig *rig, const struct dt_point *point,
+                               const struct dt_measure *how, int n, struct dt_result parts[],
+                               int *made)
+{
+    for (*made = 0; *made < n;) {
+        struct dt_measure each = *how;
+        bool last = *made + 1 == n;
+        each.peak = how->peak && last;
+        each.exchanges = how->exchanges && last;
+        each.trace = last ? how->trace : 0;
+        each.output = last ? how->output : NULL;
+        if (*made > 0)
+            dt_rig_fresh(rig, DT_NS_PER_SECOND);
+        struct dt_result *part = &parts[(*made)++];
+        DT_TRY(dt_measure_plan(rig, point, &each, part));
+        if (part->outcome != DT_TRIAL_OK)
+            return DT_OK;
+    }
+    return DT_OK;
+}
+
+/* After a signal: all complete parts, else the incomplete first one. */
+static int complete_parts(const struct dt_result parts[], int made)
+{
+    return made > 1 ? made - 1
+                    : made == 1 && parts[0].samples.n > 0 && parts[0].outcome == DT_TRIAL_OK;
+}
+
+dt_status dt_measure_processes(struct dt_rig *rig, const struct dt_point *point,
+                               const struct dt_measure *how, int n, struct dt_result *result)
+{
+    int made = 0;
+    dt_result_init(result, rig->target, point);
+    struct dt_result *parts = calloc((size_t)n, sizeof *parts);
+    if (parts == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    dt_status status = measure_parts(rig, point, how, n, parts, &made), joined = DT_OK;
+    bool failed = status == DT_OK && parts[made - 1].outcome != DT_TRIAL_OK;
+    int whole = status == DT_EINTR ? complete_parts(parts, made) : status == DT_OK ? made : 0;
+    int one = failed ? made - 1 : 0;
+    if (whole == 1 || failed) {
+        *result = parts[one];
+        parts[one] = (struct dt_result){0};
+    } else if (whole > 1) {
+        joined = dt_processes_join(parts, whole, result);
+    }
+    for (int i = 0; i < made; i++)
+        dt_result_fini(&parts[i]);
+    free(parts);
+    return joined < 0 ? joined : status;
 }

@@ -38,7 +38,7 @@ dt_status dt_measure_ceilings(struct dt_rig *rig, const struct dt_point *point, 
 /* Time after which a run of n steps counts as hung, derived from the cold step. */
 int64_t dt_measure_deadline(const struct dt_result *result, int steps, int64_t deadline_ns);
 
-/* ---- in several fresh processes, each with its own warm-up (processes.c, docs/measuring.md) */
+/* ---- in several fresh processes, each with its own warm-up (docs/measuring.md) */
 
 #define DT_PROCESSES_MOST 64
 

@@ -32,8 +32,8 @@
 #define BEAT_NS        (15 * DT_NS_PER_SECOND) /* least time that a heartbeat gives */
 #define INTERRUPTED_NS DT_NS_PER_SECOND        /* longest grace after a signal */
 
-#define DEATH_NS                                                                                   \
-    (2 * DT_NS_PER_SECOND) /* time between the end of a program's output and its own end */
+/* time between the end of a program's output and its own end */
+#define DEATH_NS         (2 * DT_NS_PER_SECOND)
 #define ROWS_MOST        (1 << 20)
 #define OUTPUTS_MOST     65536 /* rows of all ranks */
 #define PROJECTIONS_MOST 4096
@@ -639,7 +639,7 @@ dt_status dt_group_release(struct dt_group *group, int handle, int64_t deadline_
 
 /* ---- answers: every shape is checked, and a wrong one is a breach of the protocol */
 
-void dt_outputs_fini(struct dt_outputs *output)
+static void outputs_fini(struct dt_outputs *output)
 {
     free(output->norm);
     free(output->projection);
@@ -648,8 +648,8 @@ void dt_outputs_fini(struct dt_outputs *output)
 
 void dt_prepared_fini(struct dt_prepared *prepared)
 {
-    dt_outputs_fini(&prepared->output);
-    dt_outputs_fini(&prepared->image);
+    outputs_fini(&prepared->output);
+    outputs_fini(&prepared->image);
     json_decref(prepared->memory);
     json_decref(prepared->remarks);
     prepared->remarks = NULL;
@@ -658,7 +658,7 @@ void dt_prepared_fini(struct dt_prepared *prepared)
 
 void dt_run_fini(struct dt_run *run)
 {
-    dt_outputs_fini(&run->output);
+    outputs_fini(&run->output);
     free(run->ns);
     free(run->clock);
     free(run->device_ns);
@@ -823,35 +823,33 @@ dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
 
 static dt_status read_clock(const json_t *rows, struct dt_run *run, struct dt_failure *failure)
 {
-    size_t steps = (size_t)run->steps, ranks = (size_t)run->ranks;
-    run->clock = calloc(steps * ranks, sizeof *run->clock);
-    if (run->clock == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
+    size_t steps = (size_t)run->steps, wrong;
     if (json_array_size(rows) != steps)
         return breach(failure, "clock has not one row a step");
-    for (size_t i = 0; i < steps * ranks; i++) {
-        json_t *row = json_array_get(rows, i / ranks), *value = json_array_get(row, i % ranks);
-        run->clock[i] = json_number_value(value);
-        if (json_array_size(row) != ranks || !(run->clock[i] > 0))
-            return breach(failure, "clock has a row without one positive number a rank");
-    }
-    return DT_OK;
+    if (!dt_clock_read(rows, steps, (size_t)run->ranks, false, &run->clock, &wrong))
+        return breach(failure, "clock has a row without one positive number a rank");
+    return run->clock != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+/* Times by other clocks than the samples'; null counts as absent. */
+static bool read_times(const json_t *rows, const struct dt_run *run, long long **ns)
+{
+    size_t steps = (size_t)run->steps, wrong;
+    return rows == NULL || json_is_null(rows) ||
+           (json_array_size(rows) == steps &&
+            dt_times_read(rows, steps, (size_t)run->ranks, 0, ns, &wrong));
 }
 
 /* Reads the devices' reports; null counts as absent. */
-static dt_status read_told(const json_t *answer, struct dt_run *run, struct dt_failure *failure)
+static dt_status read_devices(const json_t *answer, struct dt_run *run, struct dt_failure *failure)
 {
-    size_t steps = (size_t)run->steps, ranks = (size_t)run->ranks;
-    const json_t *ns = json_object_get(answer, "device_ns"),
-                 *host = json_object_get(answer, "host_ns"),
-                 *telemetry = json_object_get(answer, "telemetry");
-    if (ns != NULL && !json_is_null(ns) && !dt_device_answer_ns(ns, steps, ranks, &run->device_ns))
+    const json_t *telemetry = json_object_get(answer, "telemetry");
+    if (!read_times(json_object_get(answer, "device_ns"), run, &run->device_ns))
         return breach(failure, "device_ns has not one time a rank in one row a step");
-    if (host != NULL && !json_is_null(host) &&
-        !dt_device_answer_ns(host, steps, ranks, &run->host_ns))
+    if (!read_times(json_object_get(answer, "host_ns"), run, &run->host_ns))
         return breach(failure, "host_ns has not one time a rank in one row a step");
     if (telemetry != NULL && !json_is_null(telemetry) &&
-        !dt_device_answer_telemetry(telemetry, ranks, &run->telemetry))
+        !dt_device_answer_telemetry(telemetry, (size_t)run->ranks, &run->telemetry))
         return breach(failure, "telemetry is not one object of known fields a rank");
     return DT_OK;
 }
@@ -861,27 +859,26 @@ static dt_status read_starts(const json_t *list, int most, int rows, struct dt_r
                              struct dt_failure *failure)
 {
     size_t count = json_array_size(list);
-    int left = rows;
     if (count < 1 || count > (size_t)most)
         return breach(failure, "starts has not as many items as starts were asked for");
-    run->starts = calloc(count, sizeof *run->starts);
-    if (run->starts == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    for (size_t i = 0; i < count; i++) {
-        json_int_t steps = json_integer_value(json_array_get(list, i));
-        if (steps < 1 || steps > left)
-            return breach(failure, "starts do not add up to the rows of ns");
-        left -= (int)steps;
-        run->starts[run->start_count++] = (int)steps;
-    }
-    return left == 0 ? DT_OK : breach(failure, "starts do not add up to the rows of ns");
+    if (!dt_counts_read(list, rows, &run->starts, &run->start_count))
+        return breach(failure, "starts do not add up to the rows of ns");
+    return run->starts != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+static bool within_a_day(const long long ns[], size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ns[i] > NS_MOST)
+            return false;
+    return true;
 }
 
 static dt_status read_samples(const json_t *answer, const struct dt_steps *asked,
                               struct dt_run *run, struct dt_failure *failure)
 {
     json_t *rows = json_object_get(answer, "ns"), *starts = json_object_get(answer, "starts");
-    size_t ranks = json_array_size(json_array_get(rows, 0));
+    size_t ranks = json_array_size(json_array_get(rows, 0)), wrong;
     bool several = asked->starts && starts != NULL;
     if (json_array_size(rows) > ROWS_MOST || ranks < 1 || ranks > 65536)
         return breach(failure, "ns has not one row a step");
@@ -892,23 +889,17 @@ static dt_status read_samples(const json_t *answer, const struct dt_steps *asked
         DT_TRY(read_starts(starts, asked->count, steps, run, failure));
     if (!dt_remarks_read(answer, &run->remarks))
         return breach(failure, "warnings are not a list of what runs did, and of how many");
-    run->ns = calloc((size_t)steps * ranks, sizeof *run->ns);
-    if (run->ns == NULL)
+    bool right = dt_times_read(rows, (size_t)steps, ranks, 1, &run->ns, &wrong);
+    if (right && run->ns == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
+    if (!right || !within_a_day(run->ns, (size_t)steps * ranks))
+        return breach(failure, "ns has a row without one positive integer, a day at most, a rank");
     run->steps = steps;
     run->ranks = (int)ranks;
-    for (size_t i = 0; i < (size_t)steps; i++) {
-        int64_t most;
-        if (!largest(json_array_get(rows, i), ranks, 1, NS_MOST, &most))
-            return breach(failure,
-                          "ns has a row without one positive integer, a day at most, a rank");
-        for (size_t r = 0; r < ranks; r++)
-            run->ns[i * ranks + r] = json_integer_value(json_array_get(json_array_get(rows, i), r));
-    }
     json_t *clock = json_object_get(answer, "clock");
     if (clock != NULL && !json_is_null(clock))
         DT_TRY(read_clock(clock, run, failure));
-    DT_TRY(read_told(answer, run, failure));
+    DT_TRY(read_devices(answer, run, failure));
     json_t *phases = json_object_get(answer, "phases");
     if (json_is_object(phases))
         run->phases = json_incref(phases);

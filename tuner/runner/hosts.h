@@ -22,8 +22,8 @@ struct dt_host {
 struct dt_hosts {
     struct dt_host at[DT_HOSTS_MOST];
     int count; /* 0: this machine alone */
-    const char
-        *launcher; /* "mpirun", "srun", or a command with placeholders (launch.c); borrowed */
+    /* "mpirun", "srun", or a command with placeholders (launch.c); borrowed */
+    const char *launcher;
 };
 
 /* "a:8,b:8"; a host without a number has one slot. DT_EUSAGE: a name that no host can have, a name twice, too many. */

@@ -23,8 +23,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define DT_LOAD_PROGRAMS                                                                           \
-    256 /* of others that a reading remembers: those with the most time so far */
+/* of others that a reading remembers: those with the most time so far */
+#define DT_LOAD_PROGRAMS 256
 
 #define DT_OTHERS_MOST 0.2 /* cores of others that disturb what is measured beside them */
 
@@ -37,8 +37,8 @@ struct dt_load_program {
 /* Seconds in which threads waited for a core; NAN: the kernel does not tell. */
 struct dt_load_waits {
     double some; /* one at least, of this process' control group, else of the system */
-    double
-        all; /* all that wanted one, of the control group; not known where a quota makes them wait */
+    /* all that wanted one, of the control group; not known where a quota makes them wait */
+    double all;
 };
 
 struct dt_load_reading {
@@ -53,10 +53,10 @@ struct dt_load_reading {
 };
 
 struct dt_load {
-    double
-        ours; /* mean number of cores that this process and its descendants kept busy; NAN: not known */
-    double
-        others; /* mean number of cores that others kept busy, stolen ones included; NAN: not known */
+    /* mean number of cores that this process and its descendants kept busy; NAN: not known */
+    double ours;
+    /* mean number of cores that others kept busy, stolen ones included; NAN: not known */
+    double others;
     double stolen; /* the part of others that a hypervisor gave to other machines; NAN: not known */
     double stalled; /* share of the time in which some thread waited for a core; NAN: not known */
     /* the program that had most of the others' time; "": none had, as where they are many, or hidden from us */

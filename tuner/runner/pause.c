@@ -4,8 +4,8 @@
 #include "base/clock.h"
 
 #define TICK_NS DT_NS_PER_SECOND
-#define LEAST_NS                                                                                   \
-    (2 * DT_NS_PER_SECOND) /* beyond the tick; deadlines of requests are 5 s and more */
+/* beyond the tick; deadlines of requests are 5 s and more */
+#define LEAST_NS (2 * DT_NS_PER_SECOND)
 
 int64_t dt_pause_between(int64_t before_ns, int64_t now_ns)
 {

@@ -56,8 +56,8 @@ struct dt_launch {
     const struct dt_hosts
         *hosts;   /* that they are started on, with `by` mpirun; NULL: this machine */
     int per_host; /* ranks on each of the first hosts, the last one may have fewer */
-    const char *
-        rank_program; /* with hosts and `by` torchrun: dittune-worker, which becomes a rank of the program */
+    /* with hosts and `by` torchrun: dittune-worker, which becomes a rank of the program */
+    const char *rank_program;
     int own_ranks;       /* number of ranks for a worker that starts them itself; 0: ranks */
     bool oversubscribed; /* more ranks than cores: waits yield */
     int64_t until_ns;    /* as dt_group_extend, also while it starts */
@@ -68,8 +68,8 @@ struct dt_launch {
 
 struct dt_failure {
     enum dt_outcome outcome;
-    bool
-        early; /* hung, or so it seems: it hardly had a core, or another limit came before its own */
+    /* hung, or so it seems: it hardly had a core, or another limit came before its own */
+    bool early;
     char cause
         [256]; /* one sentence, with the phase: "killed by signal 11 (SIGSEGV) while preparing" */
 };
@@ -111,7 +111,6 @@ struct dt_outputs {
     double *norm;                 /* [ranks * rows], owned; NAN where the worker sent null */
     double *projection;           /* [ranks * rows * projections], owned; NAN as above */
 };
-void dt_outputs_fini(struct dt_outputs *output);
 
 /* What a worker remarks on the runs of a program (docs/protocol.md): {"runs": how many there were, "warnings": [{"say": what some
  * of them did, "runs": how many}, ..], "read": where the first number was read, if the worker says so}. */
@@ -133,11 +132,11 @@ struct dt_prepared {
     /* device memory, as from dt_device_answer_memory; owned, NULL when not reported */
     json_t *memory;
     struct dt_outputs output;
-    struct dt_outputs
-        image; /* whole images of one request, as often as it was made: `ranks` counts them */
+    /* whole images of one request, as often as it was made: `ranks` counts them */
+    struct dt_outputs image;
     bool verifies_runs; /* requests of runs may ask for the output, too */
-    double
-        error; /* of the output, relative, where the worker compared it itself; NAN: it did not */
+    /* of the output, relative, where the worker compared it itself; NAN: it did not */
+    double error;
     json_t *remarks; /* as dt_remarks_read, owned; NULL: none */
 };
 /* plan: {name: value}, borrowed. */
@@ -168,8 +167,8 @@ struct dt_steps {
     int handle, count;
     enum dt_mode mode;
     const struct dt_verify *verify; /* asks for the output of the last step; NULL: does not */
-    bool
-        starts; /* count is of starts, each of which may have several steps, and fewer may be made */
+    /* count is of starts, each of which may have several steps, and fewer may be made */
+    bool starts;
 };
 /* This process only sleeps in poll while the steps run. */
 dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int64_t deadline_ns,
@@ -219,11 +218,17 @@ dt_status dt_output_read(const char *path, char *const argv[], int64_t deadline_
                          struct dt_output *output) DT_MUST_CHECK;
 void dt_output_fini(struct dt_output *output);
 
-/* ---- the device part of a worker's answers (docs/protocol.md): workers are not trusted. Each returns false when the part is
- * malformed, and has then set nothing. Unknown fields are dropped. */
+/* ---- parts of a worker's answers (docs/protocol.md), which records keep as they came: neither is trusted. Each returns false
+ * when the part is malformed, and has then set nothing. Unknown fields are dropped. What memory ran out for is NULL. */
 
-/* Rows of integers >= 0: [steps * ranks], owned by the caller; NULL when out of memory. */
-bool dt_device_answer_ns(const json_t *rows, size_t steps, size_t ranks, long long **ns);
+/* Rows of integers, least or more: [steps * ranks], owned by the caller. *wrong: the row that is none, one integer a rank. */
+bool dt_times_read(const json_t *rows, size_t steps, size_t ranks, int64_t least, long long **ns,
+                   size_t *wrong);
+/* Rows of numbers above 0, in the same form; gaps: null stands for a row that is not known, which is NAN then. */
+bool dt_clock_read(const json_t *rows, size_t steps, size_t ranks, bool gaps, double **clock,
+                   size_t *wrong);
+/* Integers of 1 or more that add up to the total: [*n], owned by the caller. */
+bool dt_counts_read(const json_t *list, int total, int **counts, int *n);
 
 /* A list with one object per rank, {"looks", "sm_mhz": {"least", "mean", "most"}, .., "reasons": [names]}; new
  * reference. */

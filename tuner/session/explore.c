@@ -17,8 +17,8 @@
 #define LOAD_SHARE    0.25 /* of loads, in the time of trials, that plans of a group in a row keep */
 #define IN_A_ROW_MOST 64
 #define LEARNT_LOADS  0.33 /* a trial, of a search that weighs loads by what it learns */
-#define GAPS_SECONDS                                                                               \
-    180 /* between the sets of a final comparison (tuner/measure/compare/compare.c) */
+/* between the sets of a final comparison (tuner/measure/compare/compare.c) */
+#define GAPS_SECONDS  180
 #define LEAST_SECONDS 1e-3 /* least duration of a trial: a few requests */
 #define LONG_START    0.01 /* of the time, and */
 #define LONG_SECONDS  10   /* from there on starts are planned */

@@ -15,12 +15,12 @@
 #include <time.h>
 
 enum { LOST_MOST = 64, LOST_OUT = 2, DAY_SECONDS = 24 * 3600, VERSION = 1 };
-#define MORE_TIME                                                                                  \
-    1.01 /* times the budget of the session that is resumed: the search has more time, too */
+/* times the budget of the session that is resumed: the search has more time, too */
+#define MORE_TIME     1.01
 #define RECHECK_SHARE 0.03 /* of the whole budget: the time to measure the default again */
-#define RECHECK_MARGIN                                                                             \
-    0.05              /* a larger change of the default is reported, unless its intervals overlap */
-#define CUT_SHARE 0.9 /* of its budget: a session that ended later was not cut short */
+/* a larger change of the default is reported, unless its intervals overlap */
+#define RECHECK_MARGIN 0.05
+#define CUT_SHARE      0.9 /* of its budget: a session that ended later was not cut short */
 
 /* What a journal says of its session as a whole. */
 struct outline {

@@ -158,8 +158,8 @@ struct dt_session {
     int count;
     struct dt_session_tried tried;
     int64_t slowest_ns; /* cost of the slowest trial that ran; 0: none ran */
-    struct dt_fingerprint
-        fingerprint; /* of the machine, owned; all zero before the session is recorded */
+    /* of the machine, owned; all zero before the session is recorded */
+    struct dt_fingerprint fingerprint;
     enum dt_verdict verdict;
     bool limit_broken; /* no plan keeps --max-latency, or a --limit */
 };

@@ -10,22 +10,22 @@
 #include <math.h>
 #include <stdio.h>
 
-#define FIRST_SHARE                                                                                \
-    0.35 /* limit of the first trial, as a share of the time; if it hangs the session goes on */
+/* limit of the first trial, as a share of the time; if it hangs the session goes on */
+#define FIRST_SHARE   0.35
 #define SLOWEST_TIMES 4 /* a trial may take so many times as long as the slowest that ran */
 #define LEAST_NS      (5 * DT_NS_PER_SECOND) /* the least limit of a trial */
 #define AGAIN_SHARE   0.12                   /* limit of a further attempt */
-#define STRAYS                                                                                     \
-    3 /* up to this many failed plans of the search are retried; more suggest a permanent cause */
-#define KNOWN_SHARE                                                                                \
-    0.08 /* share of the time after which default and baseline begin no further look */
+/* up to this many failed plans of the search are retried; more suggest a permanent cause */
+#define STRAYS 3
+/* share of the time after which default and baseline begin no further look */
+#define KNOWN_SHARE   0.08
 #define RACING_SHARE  0.04 /* the same for all other plans */
 #define HALF_WIDTH    0.01
 #define LINKS_SHARE   0.05 /* of the time, to measure the links between hosts */
 #define LINKS_SECONDS 10   /* or so long, for the start of two groups, */
 #define LINKS_MOST    0.25 /* but at most this share */
-#define SOAK_SECONDS                                                                               \
-    3 /* seconds of warm-up in a session's first trial, at most this share of the time */
+/* seconds of warm-up in a session's first trial, at most this share of the time */
+#define SOAK_SECONDS       3
 #define SOAK_SHARE         0.02
 #define DISTURBED_ATTEMPTS 3
 #define DISTURBED_SHARE    0.68 /* of the time: until then disturbed trials are made again */

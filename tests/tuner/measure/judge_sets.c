@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "tuner/measure/compare/entrant.h"
-#include "tuner/measure/compare/levels.h"
 
 enum { ENTRANTS = 3, ROUNDS = 2 };
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tuner/measure/compare/noise.h"
+#include "tuner/measure/compare/entrant.h"
 
 #include <math.h>
 #include <string.h>

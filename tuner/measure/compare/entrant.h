@@ -8,11 +8,24 @@
 #define DT_TUNER_MEASURE_COMPARE_ENTRANT_H
 
 #include "tuner/measure/compare/judge_entrants.h"
-#include "tuner/measure/compare/role.h"
 #include "tuner/measure/rig.h"
 
 #define DT_ENTRANTS    8
 #define DT_VISIT_STEPS 8 /* most timed steps of a visit */
+
+/* Roles of plans in a comparison. */
+enum dt_entrant_role {
+#define DT_ENTRANT_ROLE(name, text) name,
+#include "tuner/measure/compare/role.def"
+#undef DT_ENTRANT_ROLE
+    DT_ENTRANT_ROLES
+};
+
+const char *dt_entrant_role_text(enum dt_entrant_role role);
+
+/* DT_EUSAGE with a sentence that begins with what. */
+dt_status dt_entrant_role_find(const char *what, const char *text,
+                               enum dt_entrant_role *role) DT_MUST_CHECK;
 
 struct dt_entrant {
     enum dt_entrant_role role;
@@ -53,4 +66,44 @@ dt_status dt_entrant_finish(struct dt_entrant *entrant, const struct dt_sets *se
  * sets made; set to those at which it stops, if earlier. */
 dt_status dt_entrants_rejudge(const struct dt_target *target, struct dt_entrant entrants[], int n,
                               struct dt_sets *sets) DT_MUST_CHECK;
+
+/* ---- noise: a plan compared with itself
+ *
+ * The same plan is made resident twice and compared like two plans. The interval of their ratio is the noise floor: smaller
+ * differences between plans are not evidence (docs/measuring.md). */
+
+#define DT_NOISE_MOST 0.05 /* above this margin or spread the machine is too noisy to judge */
+
+struct dt_noise {
+    int pairs;    /* 0: unknown, all other fields are NAN or false */
+    int sets;     /* sets of fresh processes; 0: one start */
+    double ratio; /* twin's times over the first copy's */
+    struct dt_interval interval;
+    double margin; /* a factor of 1 + margin, either way, may be noise */
+    double cv;     /* spread of the visits of the noisier copy: 1.4826 MAD over the median */
+    bool noisy;    /* margin or cv above DT_NOISE_MOST */
+    bool differs;  /* the interval excludes 1: placement or order had an effect */
+};
+
+/* first: the plan (entrant 0 of the comparison); twin: the same plan once more, with its ratio against first. */
+struct dt_noise dt_noise_of(const struct dt_entrant *first, const struct dt_entrant *twin);
+struct dt_noise dt_noise_none(void); /* nothing is known: pairs is 0 */
+
+/* Appends a warning about excessive noise, if any. */
+void dt_noise_note(const struct dt_noise *noise, struct dt_text *out);
+
+/* ---- levels: parts of a plan's noise from visits, residencies and starts of its processes */
+
+/* Standard deviations of the log time, so shares of the time. NAN: too few sets. */
+struct dt_levels {
+    int sets;         /* sets with visits of both copies */
+    double visit;     /* from visit to visit of one residency, drift within the set included */
+    double residency; /* from one residency to another in the same processes */
+    double start; /* from one start of the processes to the next, drift between the sets included */
+};
+
+/* Two copies of a plan, resident side by side in each set: nested analysis of variance (Searle, Casella, McCulloch 1992,
+ * *Variance Components*, 3.6), an estimate below 0 is 0. */
+struct dt_levels dt_levels(const struct dt_entrant copies[2], const struct dt_sets *sets);
+
 #endif

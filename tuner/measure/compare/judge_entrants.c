@@ -9,7 +9,8 @@
 #include <stddef.h>
 
 #define DECIDED_HALF_WIDTH 0.005 /* of the ratio: a tie is within half a per cent on both sides */
-#define LEAST_PAIRS        2     /* of a set that counts: an order and its mirror */
+#define LEVELS_MOST        1.25
+#define LEAST_PAIRS        2 /* of a set that counts: an order and its mirror */
 
 const char *dt_company_text(enum dt_company company)
 {
@@ -73,12 +74,13 @@ bool dt_sets_agree(const double a[], const double b[], double times, const struc
     return true;
 }
 
-bool dt_sets_load_changes(const double values[], const struct dt_sets *sets)
+/* Of the last DT_SETS_LEAST sets one was disturbed, or the levels of the first entrant differ by more than LEVELS_MOST. */
+static bool load_changes(const double values[], const struct dt_sets *sets)
 {
     for (int s = 0; s < sets->count; s++)
         if (s >= sets->count - DT_SETS_LEAST && dt_sets_disturbed(sets, s))
             return true;
-    return dt_sets_levels(values, sets, DT_SETS_LEAST) > DT_LEVELS_MOST;
+    return dt_sets_levels(values, sets, DT_SETS_LEAST) > LEVELS_MOST;
 }
 
 /* There are enough sets for a conclusion about the next start. */
@@ -97,7 +99,7 @@ bool dt_judge_slower(const struct dt_ratio *ratio)
     return says(ratio) && ratio->interval.low > 1;
 }
 
-bool dt_judge_narrow(const struct dt_ratio *ratio)
+static bool is_narrow(const struct dt_ratio *ratio)
 {
     return says(ratio) && ratio->interval.high - ratio->interval.low <= 2 * DECIDED_HALF_WIDTH;
 }
@@ -106,7 +108,7 @@ const char *dt_judge_text(const struct dt_ratio *ratio)
 {
     return dt_judge_faster(ratio)   ? "faster"
            : dt_judge_slower(ratio) ? "slower"
-           : dt_judge_narrow(ratio) ? "tie"
+           : is_narrow(ratio)       ? "tie"
                                     : "undecided";
 }
 
@@ -199,7 +201,7 @@ static bool decided(const struct dt_judged judged[], int n)
         if (!judged[i].decisive || judged[i].out)
             continue;
         if (dt_judge_faster(ratio) ? !dt_judge_beats(ratio, margin)
-                                   : !dt_judge_slower(ratio) && !dt_judge_narrow(ratio))
+                                   : !dt_judge_slower(ratio) && !is_narrow(ratio))
             return false;
     }
     return true;
@@ -233,7 +235,7 @@ bool dt_judge_set_look(struct dt_judged judged[], int n, const struct dt_sets *s
     if (!set_look(sets))
         return false;
     judge_sets(judged, n, sets);
-    return decided(judged, n) && !wide(judged, n) && !dt_sets_load_changes(judged[0].values, sets);
+    return decided(judged, n) && !wide(judged, n) && !load_changes(judged[0].values, sets);
 }
 
 void dt_judge_set_end(struct dt_judged judged[], int n, const struct dt_sets *sets)

@@ -55,11 +55,6 @@ double dt_sets_levels(const double values[], const struct dt_sets *sets, int n);
 /* In each quiet set b took less than `times` as long as a: so it was at any load. */
 bool dt_sets_agree(const double a[], const double b[], double times, const struct dt_sets *sets);
 
-/* The load changes: of the last DT_SETS_LEAST sets one was disturbed, or the levels of the first entrant differ by more than
- * DT_LEVELS_MOST. */
-#define DT_LEVELS_MOST 1.25
-bool dt_sets_load_changes(const double values[], const struct dt_sets *sets);
-
 struct dt_judged {
     const double *values;  /* of each round, smaller is better; NAN where the visit failed */
     bool out;              /* excluded: no decision waits for it */
@@ -80,7 +75,6 @@ struct dt_ratio dt_judge_ratio_through(const double common[], const double a[], 
  * DT_SETS_LEAST sets. */
 bool dt_judge_faster(const struct dt_ratio *ratio);
 bool dt_judge_slower(const struct dt_ratio *ratio);
-bool dt_judge_narrow(const struct dt_ratio *ratio);
 /* "faster", "slower", "tie" (narrow, and neither), or "undecided" */
 const char *dt_judge_text(const struct dt_ratio *ratio);
 
