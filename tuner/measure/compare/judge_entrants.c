@@ -246,16 +246,12 @@ void dt_judge_set_end(struct dt_judged judged[], int n, const struct dt_sets *se
 
 int dt_judge_sets(struct dt_judged judged[], int n, const struct dt_sets *sets)
 {
-    struct dt_sets made = {0};
+    struct dt_sets so_far = *sets;
     for (int i = 0; i < n; i++)
         judged[i].ratio = unknown;
-    while (made.count < sets->count) {
-        made.rounds[made.count] = sets->rounds[made.count];
-        made.others[made.count] = sets->others[made.count];
-        made.count++;
-        if (dt_judge_set_look(judged, n, &made))
-            return made.count;
-    }
-    dt_judge_set_end(judged, n, &made);
-    return made.count;
+    for (so_far.count = 1; so_far.count <= sets->count; so_far.count++)
+        if (dt_judge_set_look(judged, n, &so_far))
+            return so_far.count;
+    dt_judge_set_end(judged, n, sets);
+    return sets->count;
 }
