@@ -65,7 +65,11 @@ static void disturbed_sets_do_not_count(void **state)
     assert_true(judged[1].ratio.sets == 4 && judged[1].ratio.pairs == 8);
     assert_true(dt_judge_faster(&judged[1].ratio) && judged[1].ratio.ratio > 0.8 &&
                 judged[1].ratio.ratio < 0.802);
-    sets.others[4] = 1; /* three are left: nothing is said */
+    sets.gpus[4] = 1; /* three are left: nothing is said */
+    assert_int_equal(dt_judge_sets(judged, 2, &sets), 6);
+    assert_false(dt_judge_faster(&judged[1].ratio) || dt_judge_slower(&judged[1].ratio));
+    sets.gpus[4] = 0;
+    sets.others[4] = 1;
     assert_int_equal(dt_judge_sets(judged, 2, &sets), 6);
     assert_false(dt_judge_faster(&judged[1].ratio) || dt_judge_slower(&judged[1].ratio));
 }
