@@ -120,7 +120,7 @@ function(dt_like target library)
 endfunction()
 
 # OpenBLAS is the worker's alone: its constructor wants threads and memory before main, and the controller must start anywhere.
-# GSL runs on its own reference BLAS; what the search computes most of has loops of its own (search/bayes/rows.h).
+# GSL runs on its own reference BLAS; what the search computes most of has loops of its own (search/bayes/process.h).
 add_library(dt_blas INTERFACE)
 add_library(dt_gsl INTERFACE)
 function(dt_link_blas)
@@ -213,7 +213,7 @@ endfunction()
 function(dt_bayes name)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/search/bayes/*.c)
     target_sources(dt_${name} PRIVATE ${sources})
-    foreach(file kernel process factor fit rows)
+    foreach(file process)
         set_source_files_properties(${CMAKE_SOURCE_DIR}/search/bayes/${file}.c PROPERTIES COMPILE_OPTIONS "-O3")
     endforeach()
 endfunction()

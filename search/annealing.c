@@ -3,7 +3,6 @@
  * probability exp(-d / T), and T falls geometrically over the budget. */
 #include "search/search.h"
 #include "search/seen.h"
-#include "search/told_int.h"
 
 #include <math.h>
 
@@ -12,7 +11,7 @@ struct annealing {
     struct dt_rng rng;
     double hot, cold, steps, told;
     int starts;
-    struct dt_told_answer current;
+    struct dt_best_answer current;
 };
 
 enum { HOT, COLD, STEPS, STARTS };
@@ -52,13 +51,13 @@ static dt_status ask(void *state, struct dt_point *point)
 static void tell(void *state, const struct dt_trial *trial)
 {
     struct annealing *search = state;
-    double share = fmin(search->told / search->steps, 1), value = dt_told_value(trial);
+    double share = fmin(search->told / search->steps, 1), value = dt_answer_value(trial);
     double heat =
         search->told < search->starts ? 1e-9 : search->hot * pow(search->cold / search->hot, share);
     double rise = isfinite(value) ? log(value / search->current.value) : INFINITY;
     search->told++;
     if (rise < 0 || dt_rng_uniform(&search->rng) < exp(-rise / heat))
-        search->current = (struct dt_told_answer){.point = trial->point, .value = value};
+        search->current = (struct dt_best_answer){.point = trial->point, .value = value};
 }
 
 const struct dt_strategy dt_strategy_annealing = {

@@ -14,9 +14,7 @@ struct dt_arm {
     double knobs[DT_KNOBS_MAX]; /* the state may point here: do not move an open arm */
 };
 
-/* "genetic:population=40": the row, and the values of its knobs. DT_EUSAGE. */
-dt_status dt_arm_parse(const char *text, struct dt_arm *arm) DT_MUST_CHECK;
-/* dt_arm_parse, and the strategy's init; opts->seen is set. DT_EUSAGE, DT_ENOMEM, errors of init. */
+/* arm_parse, and the strategy's init; opts->seen is set. DT_EUSAGE, DT_ENOMEM, errors of init. */
 dt_status dt_arm_open(struct dt_arm *arm, const char *text,
                       const struct dt_search_opts *opts) DT_MUST_CHECK;
 void dt_arm_close(struct dt_arm *arm);

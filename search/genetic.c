@@ -4,7 +4,6 @@
  * restoring parameters of the first parent, one by one, until it is feasible. */
 #include "search/search.h"
 #include "search/seen.h"
-#include "search/told_int.h"
 
 #include <math.h>
 
@@ -14,7 +13,7 @@ struct genetic {
     struct dt_rng rng;
     int population, starts, tournament;
     double crossover, mutation;
-    struct dt_told told;
+    struct dt_answers told;
 };
 
 enum { POPULATION, STARTS, TOURNAMENT, CROSSOVER, MUTATION };
@@ -100,12 +99,12 @@ static int64_t ahead(void *state)
 static void tell(void *state, const struct dt_trial *trial)
 {
     struct genetic *search = state;
-    dt_told_add(&search->told, search->space, trial);
+    dt_answers_add(&search->told, search->space, trial);
 }
 
 static void fini(void *state)
 {
-    dt_told_fini(&((struct genetic *)state)->told);
+    dt_answers_fini(&((struct genetic *)state)->told);
 }
 
 const struct dt_strategy dt_strategy_genetic = {

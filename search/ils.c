@@ -3,7 +3,6 @@
  * perturbed ("kicked"), and the search continues from there. */
 #include "search/search.h"
 #include "search/seen.h"
-#include "search/told_int.h"
 
 #include <math.h>
 
@@ -12,7 +11,7 @@ struct ils {
     const struct dt_seen *seen;
     struct dt_rng rng;
     int starts, kick, told;
-    struct dt_told_answer current, best;
+    struct dt_best_answer current, best;
     struct dt_point kicked; /* outstanding; becomes the current point whatever its value */
     bool waits;             /* waiting for the answer of `kicked` */
 };
@@ -52,7 +51,7 @@ static dt_status ask(void *state, struct dt_point *point)
 static void tell(void *state, const struct dt_trial *trial)
 {
     struct ils *search = state;
-    const struct dt_told_answer answer = {.point = trial->point, .value = dt_told_value(trial)};
+    const struct dt_best_answer answer = {.point = trial->point, .value = dt_answer_value(trial)};
     bool landed = search->waits && dt_point_equal(search->space, &search->kicked, &trial->point);
     search->told++;
     search->waits = search->waits && !landed;

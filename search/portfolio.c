@@ -6,7 +6,6 @@
 #include "search/arm_int.h"
 #include "search/bandit_int.h"
 #include "search/seen.h"
-#include "search/told_int.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -179,7 +178,7 @@ static void credit(struct portfolio *search, const struct dt_point *point, bool 
 static void tell(void *state, const struct dt_trial *trial)
 {
     struct portfolio *search = state;
-    double value = dt_told_value(trial);
+    double value = dt_answer_value(trial);
     credit(search, &trial->point, value < search->best);
     search->best = fmin(search->best, value);
     for (int i = 0; i < ARMS; i++)

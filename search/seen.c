@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "search/seen.h"
+#include "base/array.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { BITS_MOST = 4000000, DRAWS = 10000, FIRST_ROOM = 1024, NEAR_ROOM = 256 };
 
@@ -192,4 +195,42 @@ void dt_seen_walk(const struct dt_seen *seen, struct dt_rng *rng, const struct d
             at = next;
     }
     *point = at;
+}
+
+/* told - the answers so far, sorted, for strategies that use them */
+
+double dt_answer_value(const struct dt_trial *trial)
+{
+    return isfinite(trial->value) ? trial->value : INFINITY;
+}
+
+static void forget(struct dt_answers *told, const struct dt_space *space,
+                   const struct dt_point *point)
+{
+    for (int i = 0; i < told->count; i++) {
+        if (!dt_point_equal(space, &told->rows[i].point, point))
+            continue;
+        told->count--;
+        memmove(told->rows + i, told->rows + i + 1, (size_t)(told->count - i) * sizeof *told->rows);
+        return;
+    }
+}
+
+void dt_answers_add(struct dt_answers *told, const struct dt_space *space,
+                    const struct dt_trial *trial)
+{
+    forget(told, space, &trial->point);
+    if (DT_GROW(told->rows, told->count, 1) < 0)
+        return;
+    const struct dt_best_answer row = {.point = trial->point, .value = dt_answer_value(trial)};
+    int at = told->count++;
+    for (; at > 0 && told->rows[at - 1].value > row.value; at--)
+        told->rows[at] = told->rows[at - 1];
+    told->rows[at] = row;
+}
+
+void dt_answers_fini(struct dt_answers *told)
+{
+    free(told->rows);
+    *told = (struct dt_answers){0};
 }

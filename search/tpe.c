@@ -5,7 +5,6 @@
  * Candidates are feasible: draws, and plans one exchange from the best. */
 #include "search/search.h"
 #include "search/seen.h"
-#include "search/told_int.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@ struct axis {
 };
 
 struct density {
-    const struct dt_told_answer *rows;
+    const struct dt_best_answer *rows;
     int n;
     double uniform; /* the uniform term's value */
     struct axis axes[DT_AXES_MAX];
@@ -30,7 +29,7 @@ struct tpe {
     struct dt_rng rng;
     int starts, candidates, parents;
     double best, width;
-    struct dt_told told;
+    struct dt_answers told;
     struct density good, rest;
     double *tables;
 };
@@ -106,7 +105,7 @@ static double term(const struct axis *axis, int from, int to)
     return axis->bell[from < to ? to - from : from - to] / sum;
 }
 
-static void fit(struct tpe *search, struct density *density, const struct dt_told_answer *rows,
+static void fit(struct tpe *search, struct density *density, const struct dt_best_answer *rows,
                 int n)
 {
     int axes = 0;
@@ -158,7 +157,7 @@ static void consider_neighbours(const struct tpe *search, const struct dt_point 
 static dt_status ask(void *state, struct dt_point *point)
 {
     struct tpe *search = state;
-    const struct dt_told *told = &search->told;
+    const struct dt_answers *told = &search->told;
     int good = (int)ceil(search->best * told->count);
     struct choice best = {.ratio = 0};
     if (told->count < search->starts || !isfinite(told->rows[0].value))
@@ -188,13 +187,13 @@ static int64_t ahead(void *state)
 static void tell(void *state, const struct dt_trial *trial)
 {
     struct tpe *search = state;
-    dt_told_add(&search->told, search->space, trial);
+    dt_answers_add(&search->told, search->space, trial);
 }
 
 static void fini(void *state)
 {
     struct tpe *search = state;
-    dt_told_fini(&search->told);
+    dt_answers_fini(&search->told);
     free(search->tables);
 }
 

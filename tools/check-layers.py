@@ -59,7 +59,7 @@ DOORS = {
     "omp.h": "kernels/ worker/",
     "gsl/": "stats/ search/ tuner/measure/ tuner/cli/main.c bench/search_speed/",
     "jansson.h": "base/json.h tests/scenario/ tests/truth/honest.c",
-    "zlib.h": "search/landscape/source.c",
+    "zlib.h": "search/landscape/landscape.c",
     "hwloc": "base/topology.c",
 }
 

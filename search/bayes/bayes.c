@@ -1,13 +1,487 @@
 /* SPDX-License-Identifier: MIT */
 /* Bayesian optimisation over a finite set: docs/search.md describes the model and its reasons. */
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/figures.h"
-#include "search/bayes/bayes_int.h"
-#include "search/bayes/points/design.h"
+#include "search/bayes/candidates.h"
+#include "search/bayes/importance.h"
+#include "search/bayes/models.h"
+#include "search/bayes/process.h"
+#include "search/search.h"
 #include "search/seen.h"
+#include "search/trial.h"
 
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_linalg.h>
 #include <math.h>
 #include <stdlib.h>
+
+/* Rows of the knobs, in order. */
+enum knob {
+    DESIGN,
+    DRAWS,
+    GROWTH,
+    STARTS,
+    LENGTH,
+    LENGTH_SPREAD,
+    NOISE,
+    VOTE,
+    CANDIDATES,
+    TOP,
+    SLOPE,
+    TRUST,
+    THRESHOLD,
+    COOLING,
+    STOP,
+    KNOBS
+};
+
+/* Models of the log value: COLD from the answers alone, WARM around the prior. */
+enum { COLD, WARM, MODELS };
+
+/* Candidates that were asked for and not yet told. */
+struct outstanding {
+    int32_t *at; /* [count] in the order of asking; owned */
+    int count;
+    int believed; /* how many of them have a fantasy in the models */
+    bool waiting; /* waiting for answers before a fit; none came yet */
+    int64_t lost; /* answers that will not come */
+};
+
+/* State of the stopping rule. */
+struct stop {
+    double best;  /* least value told */
+    double gain;  /* probability of a gain when last computed; 1 before */
+    int unlikely; /* consecutive verdicts that a gain is unlikely */
+};
+
+struct bayes {
+    struct dt_search_opts opts;
+    double knobs[KNOBS];
+    struct dt_rng rng;
+    struct dt_candidates candidates;
+    struct dt_kernel spread; /* distances of the design */
+    int models;              /* 1 without a prior */
+    struct dt_process model[MODELS];
+    double weight; /* of WARM */
+    struct dt_hint hint;
+    struct dt_memory memory;
+    struct dt_vote vote; /* for the probability of success */
+    struct dt_trial_cost cost;
+    int explored;   /* design points so far, from the prior and others */
+    int told;       /* number of candidates no longer outstanding */
+    bool *answered; /* [room] */
+    struct outstanding outstanding;
+    int fantasies[MODELS];
+    struct stop stop;
+    struct dt_refits refits;
+    dt_status status; /* error of a tell, returned by the next ask */
+};
+
+/* Runs both models. The warm one is based on the prior and has only the candidates the prior knows; the cold one has
+ * all. Their weights come from leave-one-out predictions of the answers. */
+
+/* Of the models of log values. */
+static struct dt_process_priors bayes_priors(const double values[])
+{
+    return (struct dt_process_priors){
+        .length = {values[LENGTH], values[LENGTH_SPREAD]},
+        .signal = {1, 1.5},
+        .noise = {values[NOISE], 1.5},
+        .share = {1, 1},
+        .constant = 1,
+        .slope = values[SLOPE] * values[SLOPE],
+        .starts = (int)values[STARTS],
+        .points = 300,
+    };
+}
+
+/* Creates the empty models. DT_ENOMEM. */
+static dt_status bayes_open(struct bayes *bayes)
+{
+    const struct dt_cloud *cloud = &bayes->candidates.cloud;
+    const double *knobs = bayes->knobs;
+    const struct dt_process_priors priors = bayes_priors(knobs);
+    DT_TRY(dt_process_init(&bayes->model[COLD], cloud, &priors));
+    bayes->models = 1;
+    struct dt_process_priors sizes = priors;
+    sizes.noise.median = 1e-4; /* peak bytes do not vary between runs */
+    DT_TRY(dt_memory_init(&bayes->memory, cloud, &sizes, bayes->opts.capacity_bytes));
+    DT_TRY(dt_vote_init(&bayes->vote, cloud, knobs[VOTE]));
+    dt_cost_init(&bayes->cost, bayes->opts.space, bayes->opts.seconds);
+    bayes->answered = calloc(cloud->room + 1, sizeof *bayes->answered);
+    if (bayes->answered == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for %d plans", cloud->count);
+    if (bayes->opts.prior == NULL)
+        return DT_OK;
+    DT_TRY(dt_hint_init(&bayes->hint, &bayes->candidates, bayes->opts.prior));
+    DT_TRY(dt_process_init(&bayes->model[WARM], &bayes->hint.cloud, &priors));
+    bayes->models = 2;
+    bayes->weight = 0.5;
+    return DT_OK;
+}
+
+static void bayes_close(struct bayes *bayes)
+{
+    for (int m = 0; m < bayes->models; m++)
+        dt_process_fini(&bayes->model[m]);
+    dt_memory_fini(&bayes->memory);
+    dt_hint_fini(&bayes->hint);
+    dt_vote_fini(&bayes->vote);
+    free(bayes->answered);
+    free(bayes->outstanding.at);
+}
+
+/* Number of real answers with a value in the cold model. */
+static int bayes_answers(const struct bayes *bayes)
+{
+    return bayes->model[COLD].n - bayes->fantasies[COLD];
+}
+
+static bool model_knows(const struct bayes *bayes, int model, int candidate)
+{
+    return model == COLD || bayes->hint.kind[candidate] == DT_HINT_VALUE;
+}
+
+/* Number of models whose means may be used: 2 once the warm model was fitted, since it has no unit or scale before. */
+static int bayes_models(const struct bayes *bayes)
+{
+    return bayes->models > 1 && bayes->model[WARM].fitted > 0 ? 2 : 1;
+}
+
+/* Both models have a mean of the candidate. */
+static bool bayes_warm(const struct bayes *bayes, int candidate)
+{
+    return bayes_models(bayes) > 1 && model_knows(bayes, WARM, candidate);
+}
+
+/* Expected log value of a candidate. */
+static double bayes_mean(const struct bayes *bayes, int candidate)
+{
+    double mean = dt_process_mean(&bayes->model[COLD], candidate);
+    if (!bayes_warm(bayes, candidate))
+        return mean;
+    return mean + bayes->weight * (dt_process_mean(&bayes->model[WARM], candidate) - mean);
+}
+
+/* Removes the fantasies; needed before an answer is added or a fit begins. */
+static void bayes_wake(struct bayes *bayes)
+{
+    for (int m = 0; m < bayes->models; m++)
+        for (; bayes->fantasies[m] > 0; bayes->fantasies[m]--)
+            dt_process_pop(&bayes->model[m]);
+    bayes->outstanding.believed = 0;
+}
+
+/* An outstanding point counts as an answer equal to its predicted mean (kriging believer; Ginsbourger, Le Riche,
+ * Carraro 2010), so that the next one lies elsewhere. */
+static dt_status bayes_believe(struct bayes *bayes)
+{
+    for (; bayes->outstanding.believed < bayes->outstanding.count; bayes->outstanding.believed++) {
+        int k = bayes->outstanding.at[bayes->outstanding.believed];
+        for (int m = 0; m < bayes->models; m++)
+            if (model_knows(bayes, m, k) && m < bayes_models(bayes)) {
+                DT_TRY(
+                    dt_process_add(&bayes->model[m], k, dt_process_mean(&bayes->model[m], k), 0));
+                bayes->fantasies[m]++;
+            }
+    }
+    return DT_OK;
+}
+
+/* Adds the answer of a candidate; there must be no fantasies. */
+static dt_status bayes_learn(struct bayes *bayes, int candidate, const struct dt_trial *trial)
+{
+    if (trial->outcome == DT_TRIAL_INTERRUPTED)
+        return DT_OK;
+    bool works = isfinite(trial->value) && trial->value > 0, sized = false;
+    dt_cost_add(&bayes->cost, trial);
+    if (works)
+        DT_TRY(dt_memory_ran(&bayes->memory, candidate, trial->peak_bytes));
+    else if (trial->outcome == DT_TRIAL_MEMORY)
+        DT_TRY(dt_memory_overran(&bayes->memory, candidate, &sized));
+    if (!sized) /* a failure explained by memory does not count against neighbours */
+        DT_TRY(dt_vote_add(&bayes->vote, candidate, works));
+    if (bayes->models > 1)
+        dt_hint_answered(&bayes->hint, candidate, works);
+    for (int m = 0; m < bayes->models && works; m++)
+        if (model_knows(bayes, m, candidate))
+            DT_TRY(dt_process_add(&bayes->model[m], candidate, log(trial->value),
+                                  fmax(trial->variance, 0)));
+    return DT_OK;
+}
+
+/* Updates the models after candidates first .. last - 1 changed. */
+static dt_status bayes_columns(struct bayes *bayes, int first, int last)
+{
+    if (bayes->models > 1)
+        dt_hint_ask(&bayes->hint, &bayes->candidates, bayes->opts.prior, first, last);
+    for (int m = 0; m < bayes->models; m++)
+        DT_TRY(dt_process_columns(&bayes->model[m], first, last));
+    DT_TRY(dt_process_columns(&bayes->memory.process, first, last));
+    dt_vote_refit(&bayes->vote, &bayes->vote.kernel, first, last);
+    return DT_OK;
+}
+
+/* Compares the models on the answers that both have; the warm one's are an ordered subset of the cold one's. */
+static dt_status models_weigh(struct bayes *bayes)
+{
+    const struct dt_process *cold = &bayes->model[COLD], *warm = &bayes->model[WARM];
+    double *first = calloc((size_t)cold->n + 1, sizeof *first);
+    double *second = calloc((size_t)warm->n + 1, sizeof *second);
+    if (first == NULL || second == NULL) {
+        free(first);
+        free(second);
+        return dt_fail(DT_ENOMEM, "out of memory for %d answers", cold->n);
+    }
+    dt_status status = dt_process_leave_one_out(cold, first);
+    if (status == DT_OK)
+        status = dt_process_leave_one_out(warm, second);
+    int n = 0;
+    for (int i = 0; i < cold->n && status == DT_OK; i++)
+        if (model_knows(bayes, WARM, cold->at[i]))
+            first[n++] = first[i];
+    if (status == DT_OK)
+        bayes->weight = dt_hint_stack(first, second, n, bayes->knobs[TRUST]);
+    free(first);
+    free(second);
+    return status;
+}
+
+/* Draws the pool anew, around the plans with the least expected values. */
+static dt_status pool_renew(struct bayes *bayes)
+{
+    enum { CENTRES = 8 };
+    const struct dt_process *cold = &bayes->model[COLD];
+    struct dt_point centres[CENTRES];
+    double least[CENTRES];
+    int n = 0;
+    if (bayes->candidates.whole)
+        return DT_OK;
+    for (int i = 0; i < cold->n; i++) {
+        double mean = bayes_mean(bayes, cold->at[i]);
+        int k = n < CENTRES ? n++ : CENTRES - 1;
+        if (k == CENTRES - 1 && i >= CENTRES && mean >= least[k])
+            continue;
+        for (; k > 0 && least[k - 1] > mean; k--) {
+            least[k] = least[k - 1];
+            centres[k] = centres[k - 1];
+        }
+        least[k] = mean;
+        dt_candidates_at(&bayes->candidates, cold->at[i], &centres[k]);
+    }
+    dt_candidates_renew(&bayes->candidates, centres, n, &bayes->rng);
+    return bayes_columns(bayes, 0, bayes->candidates.cloud.count);
+}
+
+/* Fits hyper-parameters and weights to the answers again. */
+static dt_status bayes_refit(struct bayes *bayes)
+{
+    int64_t start = dt_clock_thread_ns();
+    bayes_wake(bayes);
+    DT_TRY(pool_renew(bayes));
+    for (int m = 0; m < bayes->models; m++)
+        if (bayes->model[m].n > 0)
+            DT_TRY(dt_process_fit(&bayes->model[m], &bayes->rng));
+    dt_vote_refit(&bayes->vote, &bayes->model[COLD].kernel, 0, bayes->candidates.cloud.count);
+    if (bayes->memory.process.n > 1)
+        DT_TRY(dt_process_fit(&bayes->memory.process, &bayes->rng));
+    if (bayes->models > 1)
+        DT_TRY(models_weigh(bayes));
+    bayes->refits.count++;
+    bayes->refits.seconds += (double)(dt_clock_thread_ns() - start) / (double)DT_NS_PER_SECOND;
+    return DT_OK;
+}
+
+/* The greatest expected improvement of the logarithm of the value over the incumbent, times the probability of success,
+ * over all candidates. The incumbent is the least posterior mean of the answered candidates, not the least sample,
+ * which is lucky under noise. Two models' improvements are mixed with their weights. */
+
+/* Least expected log value of a candidate that was answered. */
+static double bayes_incumbent(const struct bayes *bayes)
+{
+    const struct dt_process *process = &bayes->model[COLD];
+    double least = INFINITY;
+    for (int i = 0; i < process->n; i++)
+        least = fmin(least, bayes_mean(bayes, process->at[i]));
+    return least;
+}
+
+/* Probability that a trial of the candidate succeeds. */
+static double bayes_works(const struct bayes *bayes, int k)
+{
+    double chance = dt_vote_works(&bayes->vote, k) * dt_memory_fits(&bayes->memory, k);
+    return bayes->models > 1 ? chance * dt_hint_works(&bayes->hint, k) : chance;
+}
+
+/* Log of the expected improvement, or of its cheaper bound when `exact` is false. */
+static double candidate_improvement(const struct bayes *bayes, int k, double best, bool exact)
+{
+    double sum = -INFINITY;
+    bool both = bayes_warm(bayes, k);
+    for (int m = 0; m <= both; m++) {
+        const struct dt_process *process = &bayes->model[m];
+        double deviation = dt_process_deviation(process, k);
+        double z = (best - dt_process_mean(process, k)) / deviation;
+        double one = exact ? dt_log_improvement(z) : dt_log_improvement_bound(z);
+        one += log(deviation);
+        if (both)
+            one += log(m == WARM ? bayes->weight : 1 - bayes->weight);
+        sum = m == 0 ? one : exact ? dt_log_sum(sum, one) : fmax(sum, one) + M_LN2;
+    }
+    return sum;
+}
+
+/* -exponent * log(seconds of the candidate), in units of half the cheapest trial: never positive. */
+static double candidate_price(const struct bayes *bayes, int k, double exponent)
+{
+    struct dt_point point;
+    if (!(exponent > 0))
+        return 0;
+    dt_candidates_at(&bayes->candidates, k, &point);
+    double seconds = dt_cost_seconds(&bayes->cost, &point, exp(bayes_mean(bayes, k)));
+    return -exponent * log(seconds / (bayes->cost.least / 2));
+}
+
+/* The best candidate whose probability of success is above the threshold; -1: none. */
+static int choose_above(const struct bayes *bayes, double best, double threshold)
+{
+    const double exponent = bayes->knobs[COOLING] * dt_cost_exponent(&bayes->cost);
+    double most = -INFINITY;
+    int chosen = -1;
+    for (int k = 0; k < bayes->candidates.cloud.count; k++) {
+        if (bayes->candidates.seen[k] ||
+            (chosen >= 0 && candidate_improvement(bayes, k, best, false) < most))
+            continue;
+        double works = bayes_works(bayes, k);
+        if (!(works >= threshold))
+            continue;
+        double score = candidate_improvement(bayes, k, best, true) + log(works) +
+                       candidate_price(bayes, k, exponent);
+        if (chosen < 0 || score > most) {
+            most = score;
+            chosen = k;
+        }
+    }
+    return chosen;
+}
+
+/* The best candidate to try; -1 when all were seen.
+ * The threshold is drawn anew each time, so that the boundary of the working region is probed, too (BaCO; Hellsten et
+ * al. 2023). */
+static int bayes_choose(struct bayes *bayes)
+{
+    const double best = bayes_incumbent(bayes);
+    double threshold = bayes->knobs[THRESHOLD] * (double)dt_rng_below(&bayes->rng, 11) / 10;
+    int chosen = choose_above(bayes, best, threshold);
+    return chosen >= 0 || threshold <= 0 ? chosen : choose_above(bayes, best, 0);
+}
+
+/* Probability that some candidate is better than the incumbent by more than DT_GAIN. The likeliest ones are drawn jointly,
+ * DRAWS times, from their joint posterior K - V'V, each failing with its own probability; the others count as if they
+ * excluded one another, so that the sum is too large rather than too small (the stopping rule of Makarova et al. 2022
+ * by draws instead of confidence bounds). */
+
+enum { LIKELY = 64, DRAWS_EACH = 512 };
+
+struct likely {
+    int n;
+    int32_t at[LIKELY];
+    double chance[LIKELY]; /* probabilities of a gain, descending */
+    double rest;           /* sum over all others */
+};
+
+static double chance_of(const struct bayes *bayes, int k, double target)
+{
+    bool both = bayes_warm(bayes, k);
+    double chance = 0;
+    for (int m = 0; m <= both; m++) {
+        double weight = !both ? 1 : m == WARM ? bayes->weight : 1 - bayes->weight;
+        const struct dt_process *process = &bayes->model[m];
+        chance += weight * gsl_cdf_ugaussian_P((target - dt_process_mean(process, k)) /
+                                               dt_process_deviation(process, k));
+    }
+    return chance * bayes_works(bayes, k);
+}
+
+static void likely_insert(struct likely *likely, int32_t k, double chance)
+{
+    int at = likely->n;
+    if (at == LIKELY) {
+        double least = likely->chance[LIKELY - 1];
+        if (chance <= least) {
+            likely->rest += chance;
+            return;
+        }
+        likely->rest += least;
+        at--;
+    } else
+        likely->n++;
+    for (; at > 0 && likely->chance[at - 1] < chance; at--) {
+        likely->chance[at] = likely->chance[at - 1];
+        likely->at[at] = likely->at[at - 1];
+    }
+    likely->chance[at] = chance;
+    likely->at[at] = k;
+}
+
+/* Share of one model's draws in which a likely candidate gains; without draws, the sum of the probabilities. */
+static double gain_drawn(struct bayes *bayes, int model, const struct likely *likely, double target)
+{
+    double bound = 0;
+    for (int i = 0; i < likely->n; i++)
+        bound += likely->chance[i];
+    const struct dt_process *process = &bayes->model[model];
+    double covariance[LIKELY * LIKELY], normal[LIKELY];
+    const size_t n = (size_t)likely->n;
+    /* V is in single precision: a small remaining variance is rounding error. */
+    const double rounding = 1e-5 * process->kernel.signal * process->scale * process->scale;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j <= i; j++)
+            covariance[i * n + j] = dt_process_covariance(process, likely->at[i], likely->at[j]) +
+                                    (i == j ? rounding : 0);
+    gsl_matrix_view factor = gsl_matrix_view_array(covariance, n, n);
+    if (gsl_linalg_cholesky_decomp1(&factor.matrix) != 0)
+        return bound;
+    int gains = 0;
+    for (int draw = 0; draw < DRAWS_EACH; draw++) {
+        bool gain = false;
+        for (size_t i = 0; i < n; i++)
+            normal[i] = dt_rng_normal(&bayes->rng);
+        for (size_t i = 0; i < n && !gain; i++) {
+            double value = dt_process_mean(process, likely->at[i]);
+            for (size_t j = 0; j <= i; j++)
+                value += covariance[i * n + j] * normal[j];
+            gain =
+                value < target && dt_rng_uniform(&bayes->rng) < bayes_works(bayes, likely->at[i]);
+        }
+        gains += gain;
+    }
+    return (double)gains / DRAWS_EACH;
+}
+
+/* Probability that some candidate is better than the incumbent by more than 0.5 %; accurate only below `enough`. */
+static double bayes_gain(struct bayes *bayes, double enough)
+{
+    const double target = bayes_incumbent(bayes) + log1p(-DT_GAIN);
+    struct likely likely = {0};
+    for (int k = 0; k < bayes->candidates.cloud.count; k++)
+        if (!bayes->candidates.seen[k])
+            likely_insert(&likely, k, chance_of(bayes, k, target));
+    if (likely.n == 0)
+        return 0;
+    if (likely.chance[0] >= enough) /* the first alone suffices */
+        return likely.chance[0];
+    double chance = 0;
+    const int models = bayes_models(bayes);
+    for (int m = 0; m < models; m++) {
+        double weight = models == 1 ? 1 : m == WARM ? bayes->weight : 1 - bayes->weight;
+        chance += weight * gain_drawn(bayes, m, &likely, target);
+    }
+    return fmin(chance + likely.rest, 1);
+}
+
+/* Bayesian optimisation over a finite set: docs/search.md describes the model and its reasons. */
 
 #define UNLIKELY 0.05 /* a gain below this probability counts as unlikely */
 
@@ -46,14 +520,14 @@ static const struct dt_knob knobs[] = {
     [KNOBS] = {.name = NULL},
 };
 
-static void fini(void *state)
+static void bayes_fini(void *state)
 {
     struct bayes *bayes = state;
-    dt_bayes_close(bayes);
+    bayes_close(bayes);
     dt_candidates_fini(&bayes->candidates);
 }
 
-static dt_status init(void *state, const struct dt_search_opts *opts)
+static dt_status bayes_init(void *state, const struct dt_search_opts *opts)
 {
     struct bayes *bayes = state;
     *bayes = (struct bayes){.opts = *opts,
@@ -64,13 +538,13 @@ static dt_status init(void *state, const struct dt_search_opts *opts)
     DT_TRY(dt_candidates_init(&bayes->candidates, opts->space, (int)bayes->knobs[CANDIDATES],
                               &bayes->rng));
     bayes->spread = dt_design_kernel(&bayes->candidates);
-    dt_status status = dt_bayes_open(bayes);
+    dt_status status = bayes_open(bayes);
     if (status < 0)
-        fini(bayes);
+        bayes_fini(bayes);
     return status;
 }
 
-static void forget(struct bayes *bayes, int candidate)
+static void outstanding_remove(struct bayes *bayes, int candidate)
 {
     for (int i = 0; i < bayes->outstanding.count; i++)
         if (bayes->outstanding.at[i] == candidate) {
@@ -81,7 +555,7 @@ static void forget(struct bayes *bayes, int candidate)
         }
 }
 
-static dt_status remember(struct bayes *bayes, int candidate)
+static dt_status outstanding_add(struct bayes *bayes, int candidate)
 {
     DT_TRY(DT_GROW(bayes->outstanding.at, bayes->outstanding.count, 1));
     bayes->outstanding.at[bayes->outstanding.count++] = candidate;
@@ -90,21 +564,21 @@ static dt_status remember(struct bayes *bayes, int candidate)
 }
 
 /* Adds the candidates from `count` on to the models. */
-static void show(struct bayes *bayes, int count)
+static void candidates_show(struct bayes *bayes, int count)
 {
     if (bayes->candidates.cloud.count == count)
         return;
-    dt_status status = dt_bayes_columns(bayes, count, bayes->candidates.cloud.count);
+    dt_status status = bayes_columns(bayes, count, bayes->candidates.cloud.count);
     if (status < 0)
         bayes->status = status;
 }
 
 /* Number of the point's candidate; a pool adds the point. */
-static int place(struct bayes *bayes, const struct dt_point *point)
+static int candidate_place(struct bayes *bayes, const struct dt_point *point)
 {
     const int count = bayes->candidates.cloud.count;
     int candidate = dt_candidates_add(&bayes->candidates, point);
-    show(bayes, count);
+    candidates_show(bayes, count);
     return candidate;
 }
 
@@ -116,22 +590,22 @@ static void look_closer(struct bayes *bayes, const struct dt_trial *trial)
         return;
     bayes->stop.best = trial->value;
     dt_candidates_surround(&bayes->candidates, &trial->point);
-    show(bayes, count);
+    candidates_show(bayes, count);
 }
 
-static void tell(void *state, const struct dt_trial *trial)
+static void bayes_tell(void *state, const struct dt_trial *trial)
 {
     struct bayes *bayes = state;
-    dt_bayes_wake(bayes);
-    int candidate = place(bayes, &trial->point);
+    bayes_wake(bayes);
+    int candidate = candidate_place(bayes, &trial->point);
     if (candidate < 0)
         return;
-    forget(bayes, candidate);
+    outstanding_remove(bayes, candidate);
     bayes->outstanding.waiting = false;
     bayes->candidates.seen[candidate] = true;
     bayes->told += !bayes->answered[candidate];
     bayes->answered[candidate] = true;
-    dt_status status = dt_bayes_learn(bayes, candidate, trial);
+    dt_status status = bayes_learn(bayes, candidate, trial);
     if (status < 0)
         bayes->status = status;
     look_closer(bayes, trial);
@@ -162,24 +636,24 @@ static double least_chance(const struct bayes *bayes)
 static bool enough(struct bayes *bayes)
 {
     double chance = least_chance(bayes);
-    if (!(chance > 0) || !bayes->candidates.whole || dt_bayes_answers(bayes) < LEAST)
+    if (!(chance > 0) || !bayes->candidates.whole || bayes_answers(bayes) < LEAST)
         return false;
-    bayes->stop.gain = dt_bayes_gain(bayes, chance);
+    bayes->stop.gain = bayes_gain(bayes, chance);
     bayes->stop.unlikely = bayes->stop.gain < chance ? bayes->stop.unlikely + 1 : 0;
     return bayes->stop.unlikely >= IN_A_ROW;
 }
 
 static dt_status ask_model(struct bayes *bayes, int *candidate)
 {
-    if (dt_bayes_answers(bayes) >= bayes->knobs[GROWTH] * bayes->model[COLD].fitted) {
+    if (bayes_answers(bayes) >= bayes->knobs[GROWTH] * bayes->model[COLD].fitted) {
         if (must_wait(bayes))
             return DT_WAIT;
-        DT_TRY(dt_bayes_refit(bayes));
+        DT_TRY(bayes_refit(bayes));
     }
-    DT_TRY(dt_bayes_believe(bayes));
+    DT_TRY(bayes_believe(bayes));
     if (enough(bayes))
         return DT_DONE;
-    *candidate = dt_bayes_choose(bayes);
+    *candidate = bayes_choose(bayes);
     return DT_OK;
 }
 
@@ -188,7 +662,7 @@ static dt_status ask_model(struct bayes *bayes, int *candidate)
 static bool prior_is_next(struct bayes *bayes)
 {
     bool early = (int64_t)bayes->knobs[DESIGN] > bayes->opts.seen->count;
-    bool may = bayes->models > 1 && early && dt_bayes_answers(bayes) > 0;
+    bool may = bayes->models > 1 && early && bayes_answers(bayes) > 0;
     return may && bayes->explored++ % 2 == 0 && !dt_hint_fails(&bayes->hint);
 }
 
@@ -205,12 +679,12 @@ static int explore(struct bayes *bayes)
                           &bayes->rng);
 }
 
-static dt_status ask(void *state, struct dt_point *point)
+static dt_status bayes_ask(void *state, struct dt_point *point)
 {
     struct bayes *bayes = state;
     DT_TRY(bayes->status);
     int candidate = -1;
-    if (dt_bayes_answers(bayes) < 2 || (int64_t)bayes->knobs[DESIGN] > bayes->opts.seen->count)
+    if (bayes_answers(bayes) < 2 || (int64_t)bayes->knobs[DESIGN] > bayes->opts.seen->count)
         candidate = explore(bayes);
     else {
         dt_status status = ask_model(bayes, &candidate);
@@ -222,25 +696,25 @@ static dt_status ask(void *state, struct dt_point *point)
         dt_candidates_at(&bayes->candidates, candidate, point);
     } else if (bayes->candidates.whole || !dt_seen_draw(bayes->opts.seen, &bayes->rng, point))
         return DT_DONE;
-    candidate = place(bayes, point); /* a pool may have duplicates: take the first */
+    candidate = candidate_place(bayes, point); /* a pool may have duplicates: take the first */
     if (candidate < 0)
         return DT_OK;
     if (dt_seen_has(bayes->opts.seen, point)) { /* asked for already; the core asks again */
         bayes->candidates.seen[candidate] = true;
         return DT_OK;
     }
-    return remember(bayes, candidate);
+    return outstanding_add(bayes, candidate);
 }
 
 /* The rest of the design, but for plans of the prior, which depend on the answers, as do the points of a pool. */
-static int64_t ahead(void *state)
+static int64_t bayes_ahead(void *state)
 {
     const struct bayes *bayes = state;
     bool fixed = bayes->models == 1 && bayes->candidates.whole;
     return fixed ? (int64_t)bayes->knobs[DESIGN] - bayes->opts.seen->count : 0;
 }
 
-static void note(const void *state, struct dt_text *out)
+static void bayes_note(const void *state, struct dt_text *out)
 {
     const struct bayes *bayes = state;
     const char *between = "";
@@ -258,7 +732,7 @@ static void note(const void *state, struct dt_text *out)
                     dt_figure_of(bayes->refits.seconds).text);
         between = ", ";
     }
-    if (dt_bayes_models(bayes) > 1)
+    if (bayes_models(bayes) > 1)
         dt_text_add(out, "%sthe prior weighs %.2f", between, bayes->weight);
 }
 
@@ -283,12 +757,104 @@ const struct dt_strategy dt_strategy_bayes = {
              "functions",
     .state_size = sizeof(struct bayes),
     .knobs = knobs,
-    .init = init,
-    .ask = ask,
-    .tell = tell,
-    .ahead = ahead,
-    .fini = fini,
-    .note = note,
+    .init = bayes_init,
+    .ask = bayes_ask,
+    .tell = bayes_tell,
+    .ahead = bayes_ahead,
+    .fini = bayes_fini,
+    .note = bayes_note,
     .refits = refits,
     .chance = chance,
 };
+
+enum { TRIALS = 300, PLANS = 4000 };
+
+static bool has_value(const struct dt_trial *trial)
+{
+    return isfinite(trial->value) && trial->value > 0;
+}
+
+/* Adds at most TRIALS of them, evenly spread. */
+static dt_status importance_learn(struct dt_process *process, struct dt_candidates *candidates,
+                                  const struct dt_trial trials[], int n)
+{
+    int valued = 0, seen = 0;
+    for (int i = 0; i < n; i++)
+        valued += has_value(&trials[i]);
+    const int every = 1 + (valued - 1) / TRIALS;
+    for (int i = 0; i < n; i++) {
+        if (!has_value(&trials[i]) || seen++ % every != 0)
+            continue;
+        const int known = candidates->cloud.count,
+                  k = dt_candidates_add(candidates, &trials[i].point);
+        if (k >= known)
+            DT_TRY(dt_process_columns(process, known, candidates->cloud.count));
+        if (k >= 0)
+            DT_TRY(dt_process_add(process, k, log(trials[i].value), fmax(trials[i].variance, 0)));
+    }
+    return DT_OK;
+}
+
+/* Variance of the axis' marginal means over that of all predictions. */
+static double share_of(const struct dt_candidates *candidates, const double predicted[], int plans,
+                       int axis)
+{
+    const int values = dt_space_axis(candidates->space, axis)->count;
+    double *sum = calloc((size_t)values + 1, sizeof *sum), mean = 0, between = 0, total = 0;
+    int *count = calloc((size_t)values + 1, sizeof *count);
+    for (int k = 0; k < plans; k++)
+        mean += predicted[k] / plans;
+    for (int k = 0; sum != NULL && count != NULL && k < plans; k++) {
+        struct dt_point point;
+        dt_candidates_at(candidates, k, &point);
+        sum[point.index[axis]] += predicted[k] - mean;
+        count[point.index[axis]]++;
+        total += (predicted[k] - mean) * (predicted[k] - mean);
+    }
+    for (int v = 0; sum != NULL && count != NULL && v < values; v++)
+        between += count[v] > 0 ? sum[v] * sum[v] / count[v] : 0;
+    free(sum);
+    free(count);
+    return total > 0 ? fmin(between / total, 1) : 0;
+}
+
+static bool importance_shares(const struct dt_process *process,
+                              const struct dt_candidates *candidates, int plans, double share[])
+{
+    double *predicted = calloc((size_t)plans + 1, sizeof *predicted), low = INFINITY,
+           high = -INFINITY;
+    for (int k = 0; predicted != NULL && k < plans; k++) {
+        predicted[k] = dt_process_mean(process, k);
+        low = fmin(low, predicted[k]);
+        high = fmax(high, predicted[k]);
+    }
+    const bool differ = high > low;
+    for (int a = 0; differ && a < dt_space_axes(candidates->space); a++)
+        share[a] = share_of(candidates, predicted, plans, a);
+    free(predicted);
+    return differ;
+}
+
+bool dt_importance(const struct dt_space *space, const struct dt_trial trials[], int n,
+                   uint64_t seed, double share[])
+{
+    double fallbacks[KNOBS];
+    for (int i = 0; i < KNOBS; i++)
+        fallbacks[i] = knobs[i].fallback;
+    const struct dt_process_priors priors = bayes_priors(fallbacks);
+    struct dt_rng rng = dt_rng_at(seed, "importance");
+    struct dt_candidates candidates;
+    struct dt_process process;
+    bool known = false;
+    if (dt_candidates_init(&candidates, space, PLANS, &rng) < 0)
+        return false;
+    const int plans = candidates.cloud.count; /* without plans of trials that a pool gets */
+    if (dt_process_init(&process, &candidates.cloud, &priors) == DT_OK) {
+        if (importance_learn(&process, &candidates, trials, n) == DT_OK &&
+            process.n >= DT_IMPORTANCE_LEAST && dt_process_fit(&process, &rng) == DT_OK)
+            known = importance_shares(&process, &candidates, plans, share);
+        dt_process_fini(&process);
+    }
+    dt_candidates_fini(&candidates);
+    return known;
+}

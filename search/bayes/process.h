@@ -16,11 +16,62 @@
 
 #include "base/rng.h"
 #include "base/status.h"
-#include "search/bayes/points/kernel.h"
+#include "space/space.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#define DT_PROCESS_BLOCK 64 /* rows of V that are allocated together */
+#define DT_DIMS_MAX (2 * DT_AXES_MAX)
+
+/* Points in columns: coordinate d of point i is x[d * room + i]. */
+struct dt_cloud {
+    int dims, count;
+    size_t room;
+    float *x;
+    float *belief; /* [room] f, in the unit of the values; NULL: 0 everywhere */
+    bool label[DT_DIMS_MAX];
+    bool joined[DT_DIMS_MAX]; /* the previous dimension is on the same axis */
+};
+
+struct dt_kernel {
+    double length[DT_DIMS_MAX];
+    double share;
+    double signal, constant, slope; /* variances */
+};
+
+/* (distance / length)^2 in dimension d. */
+static inline double dt_kernel_square(const struct dt_cloud *cloud, const struct dt_kernel *kernel,
+                                      int d, double difference)
+{
+    double distance = cloud->label[d] ? (difference != 0) : difference;
+    return distance * distance / (kernel->length[d] * kernel->length[d]);
+}
+
+/* Sum of (distance / length)^2 over all dimensions. */
+double dt_kernel_distance(const struct dt_kernel *kernel, const struct dt_cloud *cloud, int a,
+                          int b);
+
+/* Between two points of the cloud, in double precision. */
+double dt_kernel_at(const struct dt_kernel *kernel, const struct dt_cloud *cloud, int a, int b);
+
+/* Between point a and the points first .. first + count - 1, to about 1e-6 of signal. */
+void dt_kernel_row(const struct dt_kernel *kernel, const struct dt_cloud *cloud, int a, int first,
+                   int count, float out[]);
+
+/* out[columns] -= sum over k of weights[k] * rows[k][columns], k from 0 to count - 1. */
+void dt_rows_subtract(const float weights[], const float rows[], size_t stride, int count,
+                      float out[], int columns);
+
+/* K = L L' in place. false: K is not positive definite. */
+bool dt_rows_factor(double k[], size_t stride, int n);
+
+/* L becomes the inverse of L L'. */
+void dt_rows_invert(double k[], size_t stride, int n);
+
+/* x = L^-1 x, and L'^-1 x. */
+void dt_rows_solve(const double l[], size_t stride, int n, double x[]);
+void dt_rows_solve_transposed(const double l[], size_t stride, int n, double x[]);
 
 /* Priors of the hyper-parameters: the logarithm of each is normal. Values are standardised. */
 struct dt_hyper {
@@ -29,7 +80,7 @@ struct dt_hyper {
 struct dt_process_priors {
     struct dt_hyper length, signal, noise;
     struct dt_hyper share;  /* of share / (1 - share) */
-    double constant, slope; /* prior variances of b0 and b1 (search/bayes/points/kernel.h) */
+    double constant, slope; /* prior variances of b0 and b1 (struct dt_kernel) */
     int starts;             /* random starts of a fit, in addition to the previous fit */
     int points;             /* largest number of observations in a fit */
 };
@@ -87,5 +138,35 @@ double dt_process_covariance(const struct dt_process *process, int a, int b);
 /* Log density of each observation given all the others (Rasmussen, Williams 2006, eq. 5.10 to 5.12). DT_ENOMEM. */
 dt_status dt_process_leave_one_out(const struct dt_process *process,
                                    double density[]) DT_MUST_CHECK;
+
+/* An axis of a fit, as tables over pairs of its values. */
+struct dt_fit_axis {
+    int first, end;    /* dimensions */
+    int kinds;         /* different values */
+    int32_t *kind;     /* [n] index of each observation's value */
+    int32_t *of;       /* [kinds] an observation with that value */
+    double *factor;    /* [kinds, kinds] 1 - share + share M(r) */
+    double *by_odds;   /* [kinds, kinds] derivative of its logarithm by log(share / (1 - share)) */
+    double *by_length; /* [end - first, kinds, kinds] by the log lengths */
+};
+
+/* Working data of a fit: n observations and scratch memory. Theta: log lengths, log signal, log(share / (1 - share)),
+ * log noise. */
+struct dt_fit {
+    const struct dt_process *process;
+    int n, axes;
+    struct dt_fit_axis axis[DT_AXES_MAX];
+    int32_t *chosen;           /* [n] indices of observations */
+    double *z, *v, *f, *alpha; /* [n] */
+    double *k, *product;       /* [n, n] */
+};
+dt_status dt_fit_init(struct dt_fit *fit, const struct dt_process *process,
+                      struct dt_rng *rng) DT_MUST_CHECK;
+void dt_fit_fini(struct dt_fit *fit);
+
+/* Minus the log posterior density of theta, up to a constant; its gradient unless NULL. INFINITY where K cannot be
+ * factored. */
+double dt_fit_cost(struct dt_fit *fit, const double theta[], double gradient[]);
+int dt_fit_parameters(const struct dt_process *process);
 
 #endif

@@ -1,17 +1,94 @@
 /* SPDX-License-Identifier: MIT */
-/* Times are processor time of this thread, so the cost of a strategy does not depend on the load of the machine. */
+/* score - rates a search on a landscape whose optimum is known
+ *
+ * The yardstick is random search. R(t) is the exact expected best of t draws without replacement; F(t) is the best that
+ * a run found in t evaluations. Failures are evaluations: in both they rank last, at the slowest valid value, as does a
+ * run before its first success. P is the mean over t = 1..N of (R(t) - F(t)) / (R(t) - optimum): 0 is random search, 1
+ * the optimum at once, below 0 worse than random. t at which random search is sure of the optimum are left out.
+ * Intervals are over the repeats, at 95 %.
+ */
 #include "search/landscape/simulate.h"
-
 #include "base/clock.h"
 #include "base/text.h"
+#include "search/racing.h"
+#include "stats/stats.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* For M values in ascending order v[0] .. v[M-1], t draws without replacement all miss the first k with probability
+ *
+ *     S(k) = C(M - k, t) / C(M, t) = S(k - 1) (M - t - k + 1) / (M - k + 1),
+ *
+ * so the expected best is v[0] + sum over k of (v[k] - v[k - 1]) S(k). No term is negative, so there is no
+ * cancellation. */
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double expected_best(const double sorted[], int64_t n, int64_t t)
+{
+    double best = sorted[0], missed = 1;
+    for (int64_t k = 1; k < n && missed > 0; k++) {
+        missed *= t <= n - k ? (double)(n - t - k + 1) / (double)(n - k + 1) : 0;
+        best += (sorted[k] - sorted[k - 1]) * missed;
+    }
+    return best;
+}
+
+dt_status dt_score_random(const double values[], int64_t n, int evals, double expected[])
+{
+    double *sorted = malloc((size_t)n * sizeof *sorted + 1);
+    double slowest = -INFINITY;
+    if (sorted == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for the score of %lld plans", (long long)n);
+    for (int64_t k = 0; k < n; k++)
+        if (values[k] > slowest)
+            slowest = values[k];
+    for (int64_t k = 0; k < n; k++)
+        sorted[k] = isnan(values[k]) ? slowest : values[k];
+    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+    for (int t = 1; t <= evals; t++)
+        expected[t - 1] = expected_best(sorted, n, t);
+    free(sorted);
+    return DT_OK;
+}
+
+double dt_score_p(const double best[], const double expected[], int evals, double optimum)
+{
+    double sum = 0;
+    int n = 0;
+    for (int t = 0; t < evals; t++) {
+        double left = expected[t] - optimum;
+        if (left <= 1e-12 * fabs(optimum))
+            continue;
+        sum += (expected[t] - best[t]) / left;
+        n++;
+    }
+    return n > 0 ? sum / n : 0;
+}
+
+void dt_score_best(const struct dt_landscape *landscape, const int32_t entries[], int evals,
+                   double best[])
+{
+    double least = landscape->slowest;
+    for (int t = 0; t < evals; t++) {
+        if (entries[t] >= 0 && landscape->entries[entries[t]].value < least)
+            least = landscape->entries[entries[t]].value;
+        best[t] = least;
+    }
+}
+
+/* Times are processor time of this thread, so the cost of a strategy does not depend on the load of the machine. */
 
 static double milliseconds(void)
 {
@@ -196,4 +273,109 @@ void dt_runs_fini(struct dt_runs *runs)
     if (runs->memory != NULL)
         munmap(runs->memory, runs->size);
     *runs = (struct dt_runs){0};
+}
+
+/* racing - replays the rule of search/racing.h on recorded repetitions: time saved and best plans lost
+ *
+ * Plans come in a random order. Each is measured as long as the rule continues; a plan that was not dropped becomes the
+ * incumbent when the median of its warm repetitions is the least so far. The best plan of an order is the one whose
+ * median over all recorded warm repetitions is the least: it is lost when another plan is the final incumbent.
+ */
+
+struct plan {
+    const double *samples;
+    int count;
+    double truth; /* median of all warm repetitions */
+};
+
+static dt_status collect(const struct dt_landscape *landscape, struct plan **plans, int *count)
+{
+    struct plan *made = calloc((size_t)landscape->count + 1, sizeof *made);
+    int n = 0;
+    if (made == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for the repetitions of %lld plans",
+                       (long long)landscape->count);
+    for (int64_t k = 0; k < landscape->count; k++) {
+        const struct dt_entry *entry = &landscape->entries[k];
+        const double *samples = &landscape->samples[entry->first];
+        if (entry->count > 1 + DT_RACE_WARM && isfinite(entry->value))
+            made[n++] = (struct plan){.samples = samples,
+                                      .count = entry->count,
+                                      .truth = dt_stats_median(samples + 1, entry->count - 1)};
+    }
+    *count = n;
+    *plans = made;
+    if (n < 2)
+        return dt_fail(DT_EUSAGE, "the table has %d plans with repetitions to race, expected two",
+                       n);
+    return DT_OK;
+}
+
+/* Measures one plan; true when it was not dropped. */
+static bool racing_run(const struct plan *plan, const struct plan *best, struct dt_raced *raced)
+{
+    struct dt_race race = {.most = plan->count - 1};
+    enum dt_race_next next;
+    int n = 0, until = 0;
+    if (best != NULL) {
+        race.best = best->samples + 1;
+        race.best_count = best->count - 1;
+    }
+    while ((next = dt_race_look(&race, plan->samples, n, &until)) == DT_RACE_MORE)
+        n = until;
+    for (int i = 0; i < plan->count; i++) {
+        raced->all += plan->samples[i];
+        raced->spent += i < n ? plan->samples[i] : 0;
+    }
+    raced->repetitions += n;
+    raced->ended[next]++;
+    return next == DT_RACE_ENOUGH;
+}
+
+/* Shuffles the first raced->plans (Durstenfeld 1964) and races them. */
+static void race_order(struct plan plans[], int count, struct dt_rng *rng, struct dt_raced *raced)
+{
+    const struct plan *best = NULL;
+    double truth = INFINITY;
+    for (int i = 0; i < raced->plans; i++) {
+        int k = i + (int)dt_rng_below(rng, (uint64_t)(count - i));
+        struct plan drawn = plans[k];
+        plans[k] = plans[i];
+        plans[i] = drawn;
+        truth = fmin(truth, drawn.truth);
+        if (racing_run(&plans[i], best, raced) && (best == NULL || drawn.truth < best->truth))
+            best = &plans[i];
+    }
+    if (best == NULL) /* cannot happen: the first plan of an order is never dropped */
+        return;
+    raced->lost += best->truth > truth;
+    raced->worst = fmax(raced->worst, best->truth / truth);
+}
+
+dt_status dt_race_replay(const struct dt_landscape *landscape, int orders, int plans, uint64_t seed,
+                         struct dt_raced *raced)
+{
+    struct plan *list = NULL;
+    int count = 0;
+    dt_status status = collect(landscape, &list, &count);
+    if (status == DT_OK) {
+        struct dt_raced made = {.orders = orders, .plans = plans < count ? plans : count};
+        struct dt_rng rng = dt_rng_at(seed, "orders");
+        for (int i = 0; i < orders; i++)
+            race_order(list, count, &rng, &made);
+        made.repetitions /= (double)orders * made.plans;
+        made.saved = 1 - made.spent / made.all;
+        *raced = made;
+    }
+    free(list);
+    return status;
+}
+
+void dt_raced_text(const struct dt_raced *raced, struct dt_text *out)
+{
+    dt_text_add(out, "racing             %d orders of %d plans\n", raced->orders, raced->plans);
+    dt_text_add(out, "repetition time    %.1f %% saved, %.3g repetitions a plan\n",
+                100 * raced->saved, raced->repetitions);
+    dt_text_add(out, "best plan lost     in %d of %d orders, at most %.3g %% of its time\n",
+                raced->lost, raced->orders, 100 * (raced->worst - 1));
 }

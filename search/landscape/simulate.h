@@ -9,6 +9,17 @@
 #include "search/landscape/landscape.h"
 #include "search/search.h"
 
+/* expected[t - 1] = R(t), t = 1..evals, of n values among which NAN are failures. */
+dt_status dt_score_random(const double values[], int64_t n, int evals,
+                          double expected[]) DT_MUST_CHECK;
+
+/* P of a run whose best after t evaluations was best[t - 1]. */
+double dt_score_p(const double best[], const double expected[], int evals, double optimum);
+
+/* best[t - 1] of the entries evaluated (-1: the run had ended), t = 1..evals. */
+void dt_score_best(const struct dt_landscape *landscape, const int32_t entries[], int evals,
+                   double best[]);
+
 struct dt_simulation {
     const struct dt_landscape *landscape;
     const char *search; /* name and knobs, as dt_search_new takes them */
@@ -40,5 +51,22 @@ struct dt_runs {
 
 dt_status dt_simulate(const struct dt_simulation *simulation, struct dt_runs *runs) DT_MUST_CHECK;
 void dt_runs_fini(struct dt_runs *runs);
+
+struct dt_raced {
+    int orders, plans; /* plans of an order */
+    int lost;          /* orders in which the best plan was lost */
+    double worst;      /* largest ratio of final incumbent to best plan; 1: nothing lost */
+    double all,
+        spent;    /* time of all repetitions, and of those made: seconds, or the table's unit */
+    double saved; /* share of that time */
+    double repetitions; /* average number per plan */
+    int64_t ended[4];   /* plans by enum dt_race_next */
+};
+
+/* Orders of at most `plans` plans with repetitions. DT_EUSAGE: the table has fewer than two of them. */
+dt_status dt_race_replay(const struct dt_landscape *landscape, int orders, int plans, uint64_t seed,
+                         struct dt_raced *raced) DT_MUST_CHECK;
+
+void dt_raced_text(const struct dt_raced *raced, struct dt_text *out);
 
 #endif

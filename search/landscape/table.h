@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* table - filled by the reader of a file format; open.c makes a landscape of it
+/* table - filled by the reader of a file format; landscape.c makes a landscape of it
  *
  * A reader gets a source and adds columns, then rows: a plan and its results. Texts are borrowed from the source (or
  * whatever the reader keeps in `held`) until the landscape is made.
@@ -9,10 +9,6 @@
 
 #include "base/json.h"
 #include "search/landscape/landscape.h"
-
-#define DT_TABLE_BYTES  (256 * 1024 * 1024)
-#define DT_TABLE_VALUES 16000000
-#define DT_TABLE_ROWS   1000000
 
 struct dt_source {
     const char *what; /* the path: first words of each error message */
@@ -58,27 +54,19 @@ struct dt_reader {
 
 extern const struct dt_reader dt_reader_kernel_tuner, dt_reader_t4;
 
-/* The bytes of a file, plain or gzipped. */
-dt_status dt_source_bytes(const char *path, struct dt_text *bytes) DT_MUST_CHECK;
-
 dt_status dt_table_add_column(struct dt_table *table, const char *name,
                               enum dt_role role) DT_MUST_CHECK;
+
 /* cells: [column_count]; samples: [entry->count], copied. */
 dt_status dt_table_add_row(struct dt_table *table, const struct dt_cell cells[],
                            const struct dt_entry *entry, const double samples[]) DT_MUST_CHECK;
-void dt_table_fini(struct dt_table *table);
 
 /* A number, a text, true or false. */
 dt_status dt_cell_read(const json_t *value, const char *what, const char *name,
                        struct dt_cell *cell) DT_MUST_CHECK;
-/* Appends the cell as Python prints it. */
-void dt_cell_text(const struct dt_cell *cell, struct dt_text *out);
 
 /* Numbers of an array (NULL: none) into *samples, which grows and is the caller's; others are an error. */
 dt_status dt_table_numbers(const json_t *array, const char *what, double **samples,
                            int *count) DT_MUST_CHECK;
-
-dt_status dt_landscape_make(const struct dt_table *table,
-                            struct dt_landscape **landscape) DT_MUST_CHECK;
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "search/bayes/acquisition.h"
+#include "search/bayes/models.h"
 
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_integration.h>

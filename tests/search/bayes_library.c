@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "search/bayes/process_int.h"
+#include "search/bayes/process.h"
 #include "tests/search/bayes_reference.h"
 
 #include <math.h>

@@ -7,10 +7,7 @@
 
 #include <cmocka.h>
 
-#include "search/bayes/cost.h"
-#include "search/bayes/hint.h"
-#include "search/bayes/memory.h"
-#include "search/bayes/vote.h"
+#include "search/bayes/models.h"
 #include "tests/lib/close.h"
 #include "tests/lib/dose.h"
 #include "tests/search/cloud.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "search/bayes/process_int.h"
+#include "search/bayes/process.h"
 #include "tests/lib/close.h"
 #include "tests/search/cloud.h"
 

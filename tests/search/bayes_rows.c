@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "search/bayes/rows.h"
+#include "search/bayes/process.h"
 
 #include <math.h>
 

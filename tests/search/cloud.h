@@ -4,7 +4,7 @@
 #define DT_TESTS_SEARCH_CLOUD_H
 
 #include "base/rng.h"
-#include "search/bayes/points/kernel.h"
+#include "search/bayes/process.h"
 
 #include <stdlib.h>
 

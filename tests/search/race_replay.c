@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "search/landscape/racing.h"
+#include "search/landscape/simulate.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "search/landscape/score.h"
+#include "search/landscape/simulate.h"
 #include "tests/lib/dose.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@
 #define DT_TUNER_SESSION_BELIEF_H
 
 #include "model/workload.h"
-#include "search/landscape/transfer.h"
+#include "search/landscape/landscape.h"
 #include "search/search.h"
 #include "tuner/measure/measure.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "search/landscape/racing.h"
+#include "search/landscape/simulate.h"
 #include "search/racing.h"
 #include "tuner/cli/print.h"
 #include "tuner/cli/report/report.h"

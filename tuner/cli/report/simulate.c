@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/report/report.h"
 
-#include "search/landscape/score.h"
+#include "search/landscape/simulate.h"
 #include "stats/stats.h"
 
 #include <math.h>
