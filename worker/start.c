@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/host.h"
-#include "kernels/fault.h"
 #include "kernels/nccl.h"
 #include "kernels/shared.h"
 #include "model/workload_json.h"
@@ -114,7 +113,6 @@ static dt_status open_device(struct dt_worker_session *session)
 /* Collective. The ranks' devices determine the comm. */
 static dt_status connect_devices(struct dt_worker_session *session)
 {
-    const char *fault = getenv("DITTUNE_FAULT");
     struct dt_comm *world = NULL;
     DT_TRY(dt_comm_world(session->host, session->device, getenv("DITTUNE_COMM"), &world));
     session->world = world;
@@ -123,7 +121,7 @@ static dt_status connect_devices(struct dt_worker_session *session)
         DT_TRY(session->compute->memory.alloc(session->device, bytes, &session->tokens));
         session->compute->memory.fill(session->device, session->tokens, 0, bytes);
     }
-    return fault != NULL ? dt_comm_fault(world, fault, &session->world) : DT_OK;
+    return DT_OK;
 }
 
 /* MPI tells its version without being initialised (MPI 3.1, section 8.1.1). */

@@ -7,7 +7,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import SOURCE, Dittune, skip
+from dittune_test import FAULTY, SOURCE, Dittune, skip
 
 SMALL = SOURCE / "tests/cli/small.json"
 RING = "ranks=2 ring=2"
@@ -48,7 +48,7 @@ def check_bytes(t):
     wide, half = run(t, "float32", RING).json, run(t, "bfloat16", RING).json
     t.check("half the bytes are sent, less memory is taken", sent(wide) == 2 * sent(half) > 0 and
             half["peak_bytes"] < wide["peak_bytes"], (wide, half))
-    done = run(t, "bf16", RING, DITTUNE_FAULT="flip:rank=1:exchange=1:element=5")
+    done = run(t, "bf16", RING, DITTUNE_WORKER=FAULTY, DITTUNE_FAULT="flip:rank=1:exchange=1:element=5")
     t.check("one flipped element is a wrong answer", done.code == 1 and "wrong answer" in done.err, done)
 
 

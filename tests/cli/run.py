@@ -7,7 +7,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import SOURCE, Dittune
+from dittune_test import FAULTY, SOURCE, Dittune
 
 SMALL = SOURCE / "tests/cli/small.json"
 RING = "ranks=2 ring=2"
@@ -81,7 +81,7 @@ def check_space(t):
 def check_faults(t):
     """Exchanges are counted from 1; the first four of this plan's two verification steps carry keys and values."""
     for fault in ("flip:rank=1:exchange=1:element=5", "flip:rank=0:exchange=4:element=40"):
-        done = t.tool("run", "--model", SMALL, "--plan", RING, "--json", env={"DITTUNE_FAULT": fault})
+        done = t.tool("run", "--model", SMALL, "--plan", RING, "--json", env={"DITTUNE_WORKER": FAULTY, "DITTUNE_FAULT": fault})
         t.check(f"one flipped element ({fault}) is a wrong answer", done.code == 1 and WRONG in done.err, done)
     done = tune(t, "flip:rank=1:exchange=1:element=5")
     o = done.json
@@ -98,7 +98,8 @@ def tune(t, fault):
     """The budget ends after so many looks at the clock, however long steps take here. On a busy machine, where a step may take more
     looks than there are, again with looks that take less of it."""
     for look in "100000000", "20000000", "2000000":
-        done = t.tool("--budget", "60s", "--devices", 2, "--model", SMALL, "--json", env={"DITTUNE_FAULT": fault, "DITTUNE_CLOCK_LOOK": look})
+        done = t.tool("--budget", "60s", "--devices", 2, "--model", SMALL, "--json",
+                      env={"DITTUNE_WORKER": FAULTY, "DITTUNE_FAULT": fault, "DITTUNE_CLOCK_LOOK": look})
         if done.code in (0, 6):
             break
     return done

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "kernels/fault.h"
 #include "tests/fake_cuda/fake_cuda.h"
+#include "tests/kernels/fake_ranks/fault.h"
 #include "tests/kernels/ranks.h"
 
 static const struct ranks *const processes = &ranks_rows[1];

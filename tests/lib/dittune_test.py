@@ -26,6 +26,7 @@ import time
 
 BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/dev").resolve()
 SOURCE = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else pathlib.Path(__file__).parents[2]).resolve()
+FAULTY = BUILD / "fault/dittune-worker"  # obeys DITTUNE_FAULT (tests/kernels/fake_ranks/fault.h)
 FULL = os.environ.get("DITTUNE_DOSE", "short") == "full"
 THIN = os.environ.get("DITTUNE_DOSE", "short") == "thin"  # of test.sh: each kind of case once
 SKIPPED = 77

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import BUILD, FULL, PATIENCE, SOURCE, Dittune, have, skip  # noqa: F401: the tests take them from here
+from dittune_test import BUILD, FAULTY, FULL, PATIENCE, SOURCE, Dittune, have, skip  # noqa: F401: the tests take them from here
 from plans import CPU
 
 have("mpirun", "openmpi-bin")
@@ -54,7 +54,7 @@ class Group:
 
     def __init__(self, t, ranks, hello=True, workload=None, bind=("--bind-to", "none"), **environment):
         self.test = t
-        command = [BUILD / "dittune-worker"]
+        command = [FAULTY if "DITTUNE_FAULT" in environment else BUILD / "dittune-worker"]
         if ranks > 1:
             command = ["mpirun", "-np", str(ranks), *bind, "--oversubscribe", *command]
         # files that a killed mpirun leaves are removed with the folder of the test

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The wrapped comm and all its splits share one reference-counted plan of the fault. */
-#include "kernels/fault.h"
+#include "tests/kernels/fake_ranks/fault.h"
 
 #include "kernels/compute.h"
 

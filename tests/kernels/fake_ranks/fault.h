@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fault - a comm with one planted fault, for tests
+/* fault - a comm with one planted fault
  *
  * Wraps another comm, and every comm split from it, and on one rank makes one exchange faulty (an alltoall or a shift
  * among two ranks or more, counted from 1 over all these comms):
@@ -10,10 +10,10 @@
  *     hang:rank=1:exchange=5                spins for ever
  *     error:rank=1:exchange=5               returns DT_ELIB
  *
- * To add a fault: one function and one row in kernels/comm/fault.c.
+ * To add a fault: one function and one row in fault.c.
  */
-#ifndef DT_KERNELS_FAULT_H
-#define DT_KERNELS_FAULT_H
+#ifndef DT_TESTS_KERNELS_FAKE_RANKS_FAULT_H
+#define DT_TESTS_KERNELS_FAKE_RANKS_FAULT_H
 
 #include "kernels/comm.h"
 
