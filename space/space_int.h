@@ -84,32 +84,19 @@ struct dt_space {
 /* Fills rows, if there are not too many. */
 dt_status dt_space_list(struct dt_space *space) DT_MUST_CHECK;
 void dt_row_point(const struct dt_space *space, uint64_t row, struct dt_point *point);
-int64_t dt_row_find(const struct dt_space *space, const struct dt_point *point);
 
 /* A point of the diagram keeps the rules that the diagram lacks. */
 bool dt_space_passes(const struct dt_space *space, const struct dt_point *point);
+
 /* For a relaxed space: sets share and known. DT_EUNSUP: no feasible point was found. */
 dt_status dt_space_probe(struct dt_space *space) DT_MUST_CHECK;
 
 /* Computes the scope of values[] (axis order), derived names included. */
 void dt_space_scope(const struct dt_space *space, const int64_t values[], int64_t scope[]);
-/* Only those derived names whose bit is set. */
-void dt_space_derive(const struct dt_space *space, uint32_t derived, int64_t scope[]);
+
 /* A rule that cannot be computed is violated. */
 bool dt_rule_holds(const struct dt_space *space, const struct dt_rule *rule, const int64_t scope[]);
 
-/* Compiles an expression of the space's names. */
-dt_status dt_space_expr(const struct dt_space *space, const char *text, bool python,
-                        struct dt_expr **expr) DT_MUST_CHECK;
-
-/* Compiles the `when` of an axis that is added next. */
-dt_status dt_when_compile(const struct dt_space *space, const char *when,
-                          struct dt_expr **expr) DT_MUST_CHECK;
-/* Adds the rules that an axis has its default where it does not exist. */
-dt_status dt_when_rules(struct dt_space *space) DT_MUST_CHECK;
-/* Lets a compiled rule hold where an axis that it names does not exist. */
-dt_status dt_when_guard(const struct dt_space *space, struct dt_rule *rule) DT_MUST_CHECK;
-bool dt_axis_exists(const struct dt_space *space, int axis, const int64_t values[]);
 /* It exists, or has another value than its default all the same. */
 bool dt_value_shown(const struct dt_space *space, int axis, const int64_t values[]);
 
@@ -123,11 +110,14 @@ struct dt_cases *dt_cases_copy(const struct dt_cases *table);
 void dt_cases_free(struct dt_cases *table);
 bool dt_cases_has(const struct dt_space *space, const struct dt_cases *table,
                   const int64_t values[]);
+
 /* Sets the point's case to the one that has the value `index` of an axis, agrees with the point in the table's axes before it, and
  * differs in the fewest behind it; false: there is none. */
 bool dt_cases_move(const struct dt_cases *table, int axis, int index, struct dt_point *point);
+
 /* order[k]: the column of the k-th axis by name, as lists that differ in the order of their axes are one. */
 void dt_cases_order(const struct dt_space *space, const struct dt_cases *table, int order[]);
+
 /* "a=2 b=4" */
 void dt_cases_text(const struct dt_space *space, const struct dt_cases *table,
                    const int64_t values[], struct dt_text *out);
@@ -137,6 +127,7 @@ int dt_axis_find(const struct dt_axis *axis, int64_t value);
 
 /* Axis values of a point. */
 void dt_point_values(const struct dt_space *space, const struct dt_point *point, int64_t values[]);
+
 /* Writes "ranks=2 dp=1 ..." for values that need not be feasible. */
 void dt_values_text(const struct dt_space *space, const int64_t values[], struct dt_text *out);
 

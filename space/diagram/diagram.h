@@ -44,6 +44,7 @@ struct dt_bound {
  * exceeded. */
 dt_status dt_diagram_new(const struct dt_space *space, const int order[], const bool rules[],
                          const struct dt_bound *bound, struct dt_diagram **out) DT_MUST_CHECK;
+
 /* Builds the diagram of given points, which must be ascending and distinct; axes in their order. */
 dt_status dt_diagram_of(int axes, const struct dt_point points[], int64_t n,
                         struct dt_diagram **out) DT_MUST_CHECK;
@@ -55,6 +56,7 @@ void dt_diagram_at(const struct dt_diagram *diagram, uint64_t k, struct dt_point
 int64_t dt_diagram_index(const struct dt_diagram *diagram, const struct dt_point *point);
 bool dt_diagram_has(const struct dt_diagram *diagram, const struct dt_point *point);
 void dt_diagram_draw(const struct dt_diagram *diagram, struct dt_rng *rng, struct dt_point *point);
+
 /* The point at coordinates in [0, 1), one per layer, by the distribution of each layer's values given those above. */
 void dt_diagram_at_coordinates(const struct dt_diagram *diagram, const double coordinates[],
                                struct dt_point *point);

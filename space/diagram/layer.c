@@ -1,12 +1,527 @@
 /* SPDX-License-Identifier: MIT */
-/* Builds one layer: each node with each value of the axis, a block at a time. Rejected elements leave the block at
- * once, so that later rules have less work; the remaining ones lead to the node with their numbers in the next
- * layer. */
 #include "base/array.h"
 #include "space/diagram/build.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Finds the node with given numbers, or adds it. */
+struct dt_layer_merge {
+    struct dt_nodes *nodes;
+    bool packed; /* all numbers fit one word */
+    bool direct; /* the word is small enough for an index */
+    int64_t low[DT_SLOTS_MAX];
+    uint64_t stride[DT_SLOTS_MAX]; /* of the packed word */
+    uint64_t *words;               /* each node's packed word, or a hash */
+    uint32_t room;
+    uint32_t *table; /* nodes, plus one */
+    uint64_t size;   /* of the table; a power of two unless direct */
+};
+
+/* Index of the axis' values by a term that must equal number `slot` of the node, which may be the state of a list of cases; slot -1:
+ * no such rule. */
+struct dt_layer_match {
+    int64_t key;
+    uint16_t pick;
+};
+
+struct dt_join {
+    int slot, n;
+    struct dt_layer_match *matches;  /* ascending */
+    const struct dt_case_step *step; /* of the cases; NULL: matches are used */
+    bool *allowed;                   /* by value */
+};
+
+/* One operation over columns. Plain loops that the compiler vectorises; only sound terms are computed here, so nothing
+ * can overflow or divide by zero. */
+
+#define EACH(expression)                                                                           \
+    for (int i = 0; i < n; i++)                                                                    \
+    out[i] = (expression)
+
+/* The quotient of 32-bit numbers is exact in a double, whose division is quicker than that of 64-bit integers. */
+static void divide(bool small, bool remainder, const int64_t *a, const int64_t *b, int64_t *out,
+                   int n)
+{
+    if (small && remainder)
+        EACH(a[i] - (int64_t)((double)(int32_t)a[i] / (double)(int32_t)b[i]) * b[i]);
+    else if (small)
+        EACH((int64_t)((double)(int32_t)a[i] / (double)(int32_t)b[i]));
+    else if (remainder)
+        EACH(a[i] % b[i]);
+    else
+        EACH(a[i] / b[i]);
+}
+
+static void compare(enum dt_expr_code code, const int64_t *a, const int64_t *b, int64_t *out, int n)
+{
+    switch (code) {
+    case DT_OP_EQUAL:
+        EACH(a[i] == b[i]);
+        break;
+    case DT_OP_UNEQUAL:
+        EACH(a[i] != b[i]);
+        break;
+    case DT_OP_LESS:
+        EACH(a[i] < b[i]);
+        break;
+    case DT_OP_LESS_EQUAL:
+        EACH(a[i] <= b[i]);
+        break;
+    case DT_OP_GREATER:
+        EACH(a[i] > b[i]);
+        break;
+    default:
+        EACH(a[i] >= b[i]);
+    }
+}
+
+/* out[i] = a[i] code b[i]; small: all lie within 32 bits. */
+static void vector_apply(enum dt_expr_code code, bool small, const int64_t *a, const int64_t *b,
+                         int64_t *out, int n)
+{
+    switch (code) {
+    case DT_OP_ADD:
+        EACH(a[i] + b[i]);
+        break;
+    case DT_OP_SUBTRACT:
+        EACH(a[i] - b[i]);
+        break;
+    case DT_OP_MULTIPLY:
+        EACH(a[i] * b[i]);
+        break;
+    case DT_OP_DIVIDE:
+    case DT_OP_MODULO:
+        divide(small, code == DT_OP_MODULO, a, b, out, n);
+        break;
+    case DT_OP_MIN:
+        EACH(a[i] < b[i] ? a[i] : b[i]);
+        break;
+    case DT_OP_MAX:
+        EACH(a[i] > b[i] ? a[i] : b[i]);
+        break;
+    case DT_OP_NEGATE:
+        EACH(-a[i]);
+        break;
+    case DT_OP_NOT:
+        EACH(a[i] == 0);
+        break;
+    case DT_OP_BOOL:
+        EACH(a[i] != 0);
+        break;
+    case DT_OP_AND:
+        EACH((a[i] != 0) & (b[i] != 0));
+        break;
+    case DT_OP_OR:
+        EACH((a[i] != 0) | (b[i] != 0));
+        break;
+    default:
+        compare(code, a, b, out, n);
+    }
+}
+
+/* A sound term is computed for the whole block. A term that may fail is computed for one element at a time, with
+ * short-circuit evaluation: `a == 0 || b / a > 2` must not divide where a is 0. */
+
+dt_status dt_block_init(struct dt_block *block, const struct dt_terms *terms, int room)
+{
+    *block = (struct dt_block){.terms = terms, .room = room, .levels = 1};
+    for (int i = 0; i < terms->count; i++)
+        if (terms->rows[i].levels > block->levels)
+            block->levels = terms->rows[i].levels;
+    block->sources = calloc((size_t)terms->count, sizeof *block->sources);
+    block->columns = calloc((size_t)block->levels, sizeof *block->columns);
+    bool made = block->sources != NULL && block->columns != NULL;
+    for (int i = 0; made && i < block->levels; i++) {
+        block->columns[i] = malloc((size_t)room * sizeof **block->columns);
+        made = block->columns[i] != NULL;
+    }
+    if (made)
+        return DT_OK;
+    dt_block_fini(block);
+    return dt_diagram_no_memory();
+}
+
+void dt_block_fini(struct dt_block *block)
+{
+    for (int i = 0; block->columns != NULL && i < block->levels; i++)
+        free(block->columns[i]);
+    free(block->columns);
+    free((void *)block->sources);
+    *block = (struct dt_block){0};
+}
+
+/* The values of the axes of an element; those that the term does not use may be any. */
+static void take_values(struct dt_block *block, const struct dt_term *term, int element,
+                        int64_t values[])
+{
+    const struct dt_terms *terms = block->terms;
+    const struct dt_space *space = terms->space;
+    for (int i = 0; i < space->axis_count; i++) {
+        values[i] = space->axes[i].values[0];
+        /* Its axes are among the terms, since the rule that calls it added them. */
+        if ((term->axes >> i & 1) != 0)
+            values[i] = block->sources[terms->axis_terms[i]][element];
+    }
+    block->work += 64;
+}
+
+static int64_t call(struct dt_block *block, const struct dt_term *term, int element)
+{
+    const struct dt_derived *derived = &block->terms->space->derived[term->number];
+    int64_t values[DT_AXES_MAX];
+    take_values(block, term, element, values);
+    return derived->function(derived->context, values);
+}
+
+static bool part(struct dt_block *block, const struct dt_term *term, int element, int64_t *value)
+{
+    const struct dt_rule_part *row = &block->terms->parts[term->number];
+    const struct dt_space *space = block->terms->space;
+    int64_t values[DT_AXES_MAX], scope[DT_SCOPE_MAX];
+    take_values(block, term, element, values);
+    dt_space_scope(space, values, scope);
+    return dt_expr_real(row->rule->expr, row->first, row->last, scope, value);
+}
+
+static bool is_small(const struct dt_term *term)
+{
+    return term->low >= INT32_MIN && term->high <= INT32_MAX;
+}
+
+static const int64_t *values_at(struct dt_block *block, int term, int level)
+{
+    const struct dt_term *row = &block->terms->rows[term];
+    if (block->sources[term] != NULL)
+        return block->sources[term];
+    int64_t *out = block->columns[level];
+    if (row->code == DT_OP_NUMBER)
+        for (int i = 0; i < block->n; i++)
+            out[i] = row->number;
+    if (row->code == DT_OP_CALL)
+        for (int i = 0; i < block->n; i++)
+            out[i] = call(block, row, i);
+    block->work += block->n;
+    if (row->left < 0)
+        return out;
+    const struct dt_term *left = &block->terms->rows[row->left];
+    const struct dt_term *right = row->right >= 0 ? &block->terms->rows[row->right] : left;
+    const int64_t *a = values_at(block, row->left, level);
+    const int64_t *b = row->right >= 0 ? values_at(block, row->right, level + 1) : a;
+    if (row->code == DT_OP_STEP) {
+        for (int i = 0; i < block->n; i++)
+            out[i] = dt_case_step_next(&block->terms->steps[row->number], a[i], b[i]);
+        block->work += 16 * (int64_t)block->n;
+        return out;
+    }
+    vector_apply(row->code, is_small(left) && is_small(right), a, b, out, block->n);
+    return out;
+}
+
+/* A sound term; valid until the next call. */
+static const int64_t *block_values(struct dt_block *block, int term)
+{
+    return values_at(block, term, 0);
+}
+
+/* false: it fails. */
+static bool compute(struct dt_block *block, int term, int element, int64_t *value)
+{
+    const struct dt_term *row = &block->terms->rows[term];
+    int64_t a = 0, b = 0;
+    block->work += 4;
+    if (block->sources[term] != NULL) {
+        *value = block->sources[term][element];
+        return true;
+    }
+    if (row->code == DT_OP_NUMBER || row->code == DT_OP_CALL) {
+        *value = row->code == DT_OP_NUMBER ? row->number : call(block, row, element);
+        return true;
+    }
+    if (row->code == DT_OP_PART)
+        return part(block, row, element, value);
+    if (!compute(block, row->left, element, &a))
+        return false;
+    if ((row->code == DT_OP_AND && a == 0) || (row->code == DT_OP_OR && a != 0)) {
+        *value = row->code == DT_OP_OR;
+        return true;
+    }
+    if (row->right >= 0 && !compute(block, row->right, element, &b))
+        return false;
+    return dt_expr_apply(row->code, a, b, value);
+}
+
+bool dt_block_holds(struct dt_block *block, int root, int i)
+{
+    int64_t value;
+    return compute(block, root, i, &value) && value != 0;
+}
+
+/* Merges nodes with equal numbers. The range of each number is known, so together they usually fit one word, and often
+ * an index. */
+
+enum { FIRST = 1024 };
+static const uint64_t BYTES_MAX = 128 << 20; /* limit for the numbers of a layer's nodes */
+
+void dt_nodes_fini(struct dt_nodes *nodes)
+{
+    for (int i = 0; i < nodes->slots; i++)
+        free(nodes->values[i]);
+    *nodes = (struct dt_nodes){0};
+}
+
+/* true: the product of the ranges is in *size. */
+static bool pack(struct dt_layer_merge *merge, const struct dt_terms *terms, uint64_t *size)
+{
+    *size = 1;
+    for (int i = 0; i < merge->nodes->slots; i++) {
+        const struct dt_term *term = &terms->rows[merge->nodes->terms[i]];
+        uint64_t values = (uint64_t)term->high - (uint64_t)term->low + 1;
+        merge->low[i] = term->low;
+        merge->stride[i] = *size;
+        if (values == 0 || __builtin_mul_overflow(*size, values, size))
+            return false;
+    }
+    return true;
+}
+
+/* pairs: how many look-ups to expect. */
+static dt_status merge_init(struct dt_layer_merge *merge, const struct dt_terms *terms,
+                            struct dt_nodes *nodes, int64_t pairs)
+{
+    uint64_t size = 0;
+    *merge = (struct dt_layer_merge){.nodes = nodes};
+    merge->packed = pack(merge, terms, &size);
+    merge->direct = merge->packed && size <= 4 * (uint64_t)pairs + FIRST && size <= 1 << 24;
+    merge->size = merge->direct ? size : FIRST;
+    merge->table = calloc(merge->size, sizeof *merge->table);
+    return merge->table != NULL ? DT_OK : dt_diagram_no_memory();
+}
+
+static void merge_fini(struct dt_layer_merge *merge)
+{
+    free(merge->words);
+    free(merge->table);
+    merge->words = NULL;
+    merge->table = NULL;
+}
+
+static uint64_t mix(uint64_t word)
+{
+    word *= 0x9E3779B97F4A7C15u;
+    word ^= word >> 32;
+    word *= 0xD6E8FEB86659FD93u;
+    return word ^ word >> 32;
+}
+
+static uint64_t word_of(const struct dt_layer_merge *merge, const int64_t *const columns[], int i)
+{
+    uint64_t word = 0;
+    for (int k = 0; k < merge->nodes->slots; k++) {
+        if (merge->packed)
+            word += ((uint64_t)columns[k][i] - (uint64_t)merge->low[k]) * merge->stride[k];
+        else
+            word = mix(word ^ (uint64_t)columns[k][i]);
+    }
+    return word;
+}
+
+/* A word is the numbers themselves when they are packed, and a hash of them otherwise. */
+static bool same(const struct dt_layer_merge *merge, uint32_t node, uint64_t word,
+                 const int64_t *const columns[], int i)
+{
+    if (merge->words[node] != word)
+        return false;
+    for (int k = 0; !merge->packed && k < merge->nodes->slots; k++)
+        if (merge->nodes->values[k][node] != columns[k][i])
+            return false;
+    return true;
+}
+
+static dt_status widen(struct dt_layer_merge *merge)
+{
+    uint32_t room = merge->room > 0 ? 2 * merge->room : 256;
+    if ((uint64_t)room * sizeof(int64_t) * (uint64_t)(merge->nodes->slots + 1) > BYTES_MAX)
+        return dt_fail(DT_EUNSUP, "the space is too large to enumerate: its rules decide too late");
+    DT_TRY(DT_RESIZE(merge->words, room));
+    for (int k = 0; k < merge->nodes->slots; k++)
+        DT_TRY(DT_RESIZE(merge->nodes->values[k], room));
+    merge->room = room;
+    return DT_OK;
+}
+
+static bool rehash(struct dt_layer_merge *merge)
+{
+    uint64_t size = 4 * merge->size;
+    uint32_t *table = calloc(size, sizeof *table);
+    if (table == NULL)
+        return false;
+    for (uint32_t node = 0; node < merge->nodes->count; node++) {
+        uint64_t at = mix(merge->words[node]) & (size - 1);
+        while (table[at] != 0)
+            at = (at + 1) & (size - 1);
+        table[at] = node + 1;
+    }
+    free(merge->table);
+    merge->table = table;
+    merge->size = size;
+    return true;
+}
+
+static dt_status add(struct dt_layer_merge *merge, uint64_t word, const int64_t *const columns[],
+                     int i)
+{
+    if (merge->nodes->count == merge->room)
+        DT_TRY(widen(merge));
+    uint32_t node = merge->nodes->count++;
+    merge->words[node] = word;
+    for (int k = 0; k < merge->nodes->slots; k++)
+        merge->nodes->values[k][node] = columns[k][i];
+    return DT_OK;
+}
+
+/* The nodes of columns[slot][0..n-1]. */
+static dt_status merge_find(struct dt_layer_merge *merge, const int64_t *const columns[], int n,
+                            uint32_t found[])
+{
+    for (int i = 0; i < n; i++) {
+        uint64_t word = word_of(merge, columns, i);
+        if (!merge->direct && 2 * (uint64_t)merge->nodes->count >= merge->size && !rehash(merge))
+            return dt_diagram_no_memory();
+        uint64_t at = merge->direct ? word : mix(word) & (merge->size - 1);
+        while (merge->table[at] != 0 && !merge->direct &&
+               !same(merge, merge->table[at] - 1, word, columns, i))
+            at = (at + 1) & (merge->size - 1);
+        if (merge->table[at] == 0) {
+            DT_TRY(add(merge, word, columns, i));
+            merge->table[at] = merge->nodes->count;
+        }
+        found[i] = merge->table[at] - 1;
+    }
+    return DT_OK;
+}
+
+/* Where a rule equates a term of this axis alone with a number of the node, as in `a + b == c`, or where a list of cases goes on,
+ * the matching values are looked up and not tried. */
+
+static int by_key(const void *a, const void *b)
+{
+    const struct dt_layer_match *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return (x->pick > y->pick) - (x->pick < y->pick);
+}
+
+static int slot_of(const struct dt_build_task *task, int term)
+{
+    for (int i = 0; i < task->from->slots; i++)
+        if (task->from->terms[i] == term)
+            return i;
+    return -1;
+}
+
+/* The term of this axis that equals a slot of the nodes; -1: the root is of another kind. */
+static int side(const struct dt_build_task *task, int root, int *slot)
+{
+    const struct dt_term *rows = task->terms->rows, *row = &rows[root];
+    if (row->code != DT_OP_EQUAL || !row->sound)
+        return -1;
+    for (int i = 0; i < 2; i++) {
+        int one = i == 0 ? row->left : row->right, other = i == 0 ? row->right : row->left;
+        *slot = slot_of(task, other);
+        if (rows[one].axes == UINT32_C(1) << task->axis && *slot >= 0)
+            return one;
+    }
+    return -1;
+}
+
+/* The cases that this axis is of, where other axes of theirs are bound. */
+static const struct dt_case_step *step_of(const struct dt_build_task *task, int *slot)
+{
+    for (int i = 0; i < task->root_count; i++) {
+        const struct dt_term *row = &task->terms->rows[task->roots[i]];
+        *slot = row->code == DT_OP_STEP ? slot_of(task, row->left) : -1;
+        if (*slot >= 0)
+            return &task->terms->steps[row->number];
+    }
+    return NULL;
+}
+
+static dt_status init_step(struct dt_join *join, int count, int n, const uint16_t picks[])
+{
+    join->allowed = calloc((size_t)count, sizeof *join->allowed);
+    if (join->allowed == NULL)
+        return dt_diagram_no_memory();
+    for (int i = 0; i < n; i++)
+        join->allowed[picks[i]] = true;
+    return DT_OK;
+}
+
+/* Builds the index for the block's elements, whose values are picks[]. */
+static dt_status join_init(struct dt_join *join, const struct dt_build_task *task,
+                           struct dt_block *block, const uint16_t picks[])
+{
+    int term = -1;
+    *join = (struct dt_join){.slot = -1};
+    join->step = step_of(task, &join->slot);
+    if (join->step != NULL)
+        return init_step(join, join->step->axis->count, block->n, picks);
+    for (int i = 0; i < task->root_count && term < 0; i++)
+        term = side(task, task->roots[i], &join->slot);
+    if (term < 0) {
+        join->slot = -1;
+        return DT_OK;
+    }
+    join->n = block->n;
+    join->matches = malloc((size_t)block->n * sizeof *join->matches + 1);
+    if (join->matches == NULL)
+        return dt_diagram_no_memory();
+    const int64_t *keys = block_values(block, term);
+    for (int i = 0; i < block->n; i++)
+        join->matches[i] = (struct dt_layer_match){.key = keys[i], .pick = picks[i]};
+    qsort(join->matches, (size_t)join->n, sizeof *join->matches, by_key);
+    return DT_OK;
+}
+
+static void join_fini(struct dt_join *join)
+{
+    free(join->matches);
+    free(join->allowed);
+    join->matches = NULL;
+    join->allowed = NULL;
+}
+
+static int find_cases(const struct dt_join *join, int64_t state, uint16_t picks[])
+{
+    const struct dt_layer *layer = join->step->layer;
+    int found = 0;
+    for (uint32_t edge = layer->begin[state - 1]; edge < layer->begin[state]; edge++)
+        if (join->allowed[layer->values[edge]])
+            picks[found++] = layer->values[edge];
+    return found;
+}
+
+/* Writes the matching values, ascending; returns their number. */
+static int join_find(const struct dt_join *join, int64_t key, uint16_t picks[])
+{
+    int low = 0, high = join->n, found = 0;
+    if (join->step != NULL)
+        return find_cases(join, key, picks);
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (join->matches[middle].key < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < join->n && join->matches[low].key == key; low++)
+        picks[found++] = join->matches[low].pick;
+    return found;
+}
+
+/* Builds one layer: each node with each value of the axis, a block at a time. Rejected elements leave the block at
+ * once, so that later rules have less work; the remaining ones lead to the node with their numbers in the next
+ * layer. */
 
 static const uint32_t UNKNOWN = UINT32_MAX;
 
@@ -56,8 +571,8 @@ static void fini(struct run *run)
     free(run->found);
     free(run->picks);
     free(run->allowed);
-    dt_join_fini(&run->join);
-    dt_merge_fini(&run->merge);
+    join_fini(&run->join);
+    merge_fini(&run->merge);
     dt_block_fini(&run->block);
 }
 
@@ -143,7 +658,7 @@ static void gather(struct run *run, const bool wanted[])
 static void decide(struct run *run, int root, const bool wanted[])
 {
     struct dt_block *block = &run->block;
-    const int64_t *verdicts = block->terms->rows[root].sound ? dt_block_values(block, root) : NULL;
+    const int64_t *verdicts = block->terms->rows[root].sound ? block_values(block, root) : NULL;
     int kept = 0;
     for (int i = 0; i < block->n; i++) {
         bool holds = verdicts != NULL ? verdicts[i] != 0 : dt_block_holds(block, root, i);
@@ -203,7 +718,7 @@ static dt_status share(struct run *run)
     for (int k = 0; k < run->task->to->slots; k++)
         columns[k] = from->values[run->from_slot[k]];
     run->task->work += 8 * (int64_t)from->count;
-    return dt_merge_find(&run->merge, columns, (int)from->count, layer->children);
+    return merge_find(&run->merge, columns, (int)from->count, layer->children);
 }
 
 /* For an axis whose value does not matter below: one look-up per node. */
@@ -216,7 +731,7 @@ static dt_status find_by_node(struct run *run)
             last = run->nodes[i];
             for (int k = 0; k < run->task->to->slots; k++)
                 columns[k] = run->task->from->values[run->from_slot[k]] + last;
-            DT_TRY(dt_merge_find(&run->merge, columns, 1, &child));
+            DT_TRY(merge_find(&run->merge, columns, 1, &child));
         }
         run->found[i] = child;
     }
@@ -232,10 +747,10 @@ static dt_status find(struct run *run)
     for (int k = 0; k < run->task->to->slots; k++) {
         columns[k] = run->from_slot[k] >= 0 ? run->bound[run->from_slot[k]] : run->keys[k];
         if (run->from_slot[k] < 0)
-            memcpy(run->keys[k], dt_block_values(&run->block, run->task->to->terms[k]),
+            memcpy(run->keys[k], block_values(&run->block, run->task->to->terms[k]),
                    (size_t)run->block.n * sizeof *run->keys[k]);
     }
-    return dt_merge_find(&run->merge, columns, run->block.n, run->found);
+    return merge_find(&run->merge, columns, run->block.n, run->found);
 }
 
 static dt_status run_block(struct run *run)
@@ -267,7 +782,7 @@ static int append(struct run *run, uint32_t node, int n)
     const struct dt_nodes *from = run->task->from;
     int more = run->allowed_count;
     if (run->join.slot >= 0)
-        more = dt_join_find(&run->join, from->values[run->join.slot][node], run->picks + n);
+        more = join_find(&run->join, from->values[run->join.slot][node], run->picks + n);
     else
         memcpy(run->picks + n, run->allowed, (size_t)more * sizeof *run->picks);
     for (int i = 0; i < more; i++)
@@ -280,7 +795,7 @@ static dt_status run_blocks(struct run *run)
     const struct dt_build_task *task = run->task;
     struct dt_layer *layer = run->layer;
     int n = 0;
-    DT_TRY(dt_join_init(&run->join, task, &run->block, run->allowed));
+    DT_TRY(join_init(&run->join, task, &run->block, run->allowed));
     layer->begin = calloc((size_t)layer->nodes + 1, sizeof *layer->begin);
     if (layer->begin == NULL)
         return dt_diagram_no_memory();
@@ -309,7 +824,7 @@ dt_status dt_layer_build(struct dt_build_task *task, struct dt_layer *layer)
         connect(&run);
         int others = decide_alone(&run);
         int64_t pairs = (int64_t)task->from->count * run.allowed_count;
-        status = dt_merge_init(&run.merge, task->terms, task->to, pairs);
+        status = merge_init(&run.merge, task->terms, task->to, pairs);
         if (status == DT_OK)
             status = others == 0 && projects(&run) ? share(&run) : run_blocks(&run);
     }

@@ -64,21 +64,7 @@ dt_status dt_terms_init(struct dt_terms *terms, const struct dt_space *space,
                         const int order[]) DT_MUST_CHECK;
 void dt_terms_fini(struct dt_terms *terms);
 
-/* Returns the term of an operation on two terms; folds numbers and shares equal terms. */
-int dt_terms_make(struct dt_terms *terms, enum dt_expr_code code, int left, int right);
-int dt_terms_leaf(struct dt_terms *terms, enum dt_expr_code code, int64_t number);
-
-/* The state behind a step (terms->steps[step]). */
-int dt_terms_step(struct dt_terms *terms, int state, int axis, int step);
-
 /* Adds the roots of a rule. */
 dt_status dt_terms_add(struct dt_terms *terms, const struct dt_rule *rule) DT_MUST_CHECK;
-
-/* Adds one root, and its consequences that can be decided earlier. */
-dt_status dt_terms_root(struct dt_terms *terms, int term) DT_MUST_CHECK;
-dt_status dt_terms_imply(struct dt_terms *terms, int root) DT_MUST_CHECK;
-
-/* Sets sound, low and high of a term whose other fields are set. */
-void dt_term_range(const struct dt_terms *terms, struct dt_term *term);
 
 #endif

@@ -1,11 +1,64 @@
 /* SPDX-License-Identifier: MIT */
-/* A stack machine: a rule is decided millions of times while a space is enumerated, and a flat array of operations is
- * fast enough and needs no free. */
+/* Rebuilds a tree from postfix code, with a stack of operations that have no parent yet. */
 #include "space/expr/decimal.h"
 #include "space/expr/expr_int.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+static void take_items(struct dt_expr_kids kids[], int op, int64_t items, const int stack[],
+                       int top)
+{
+    int next = -1;
+    for (int64_t i = 0; i < items; i++) {
+        int item = stack[top - i];
+        kids[item].next = next;
+        next = item;
+    }
+    kids[op].right = next;
+    kids[op].left = stack[top - items];
+}
+
+int dt_expr_tree(const struct dt_expr *expr, struct dt_expr_kids kids[])
+{
+    int stack[DT_EXPR_OPS + 1] = {0}, lazy[DT_EXPR_OPS + 1] = {0};
+    int top = 0, open = 0;
+    for (int op = 0; op < expr->count; op++) {
+        kids[op] = (struct dt_expr_kids){.left = -1, .right = -1, .next = -1};
+        switch (expr->ops[op].code) {
+        case DT_OP_NUMBER:
+        case DT_OP_REAL:
+        case DT_OP_NAME:
+            break;
+        case DT_OP_NEGATE:
+        case DT_OP_NOT:
+            kids[op].left = stack[top--];
+            break;
+        case DT_OP_IN:
+            take_items(kids, op, expr->ops[op].argument, stack, top);
+            top -= (int)expr->ops[op].argument + 1;
+            break;
+        case DT_OP_AND:
+        case DT_OP_OR: /* complete at the DT_OP_BOOL after its right side */
+            kids[op].left = stack[top--];
+            lazy[open++] = op;
+            continue;
+        case DT_OP_BOOL:
+            kids[lazy[--open]].right = stack[top];
+            stack[top] = lazy[open];
+            continue;
+        default:
+            kids[op].right = stack[top--];
+            kids[op].left = stack[top--];
+        }
+        stack[++top] = op;
+    }
+    return stack[top];
+}
+
+/* A stack machine: a rule is decided millions of times while a space is enumerated, and a flat array of operations is
+ * fast enough and needs no free. */
 
 dt_status dt_expr_new(const char *text, const char *const names[], int n, struct dt_expr **out)
 {
@@ -224,6 +277,7 @@ dt_status dt_expr_eval(const struct dt_expr *expr, const int64_t values[], int64
     *result = *top;
     return DT_OK;
 }
+
 /* NOLINTEND(clang-analyzer-core.*) */
 
 static void add_value(const struct dt_expr *expr, int name, int64_t value, struct dt_text *out)
@@ -254,4 +308,259 @@ void dt_expr_explain(const struct dt_expr *expr, const int64_t values[], struct 
         at = end;
     }
     dt_text_add(out, "%s", text + at);
+}
+
+/* Rules with decimals, quotients and powers: each operand is an integer or a double, as in Python. Integers that do not
+ * fit 64 bits go on as doubles. Outside of Python's language numbers that agree in 12 digits are equal, so that
+ * 0.1 + 0.2 == 0.3. libdittune has no libm, so remainders and powers are computed here. */
+
+static struct dt_number of_integer(int64_t value)
+{
+    return (struct dt_number){.integer = value, .value = (double)value};
+}
+
+static struct dt_number of_real(double value)
+{
+    return (struct dt_number){.real = true, .value = value};
+}
+
+static bool is_true(struct dt_number a)
+{
+    return a.real ? a.value != 0 : a.integer != 0;
+}
+
+/* -1, 0, 1. A long double holds each 64-bit integer. */
+static int order(const struct dt_expr *expr, struct dt_number a, struct dt_number b)
+{
+    long double x = a.real ? (long double)a.value : (long double)a.integer;
+    long double y = b.real ? (long double)b.value : (long double)b.integer;
+    long double size = fabsl(x) > fabsl(y) ? fabsl(x) : fabsl(y);
+    if (!expr->python && (a.real || b.real) && fabsl(x - y) <= 1e-12L * size)
+        return 0;
+    return (x > y) - (x < y);
+}
+
+static bool real_compare(enum dt_expr_code code, int sign)
+{
+    switch (code) {
+    case DT_OP_EQUAL:
+        return sign == 0;
+    case DT_OP_UNEQUAL:
+        return sign != 0;
+    case DT_OP_LESS:
+        return sign < 0;
+    case DT_OP_LESS_EQUAL:
+        return sign <= 0;
+    case DT_OP_GREATER:
+        return sign > 0;
+    default:
+        return sign >= 0;
+    }
+}
+
+static double rounded(double x)
+{
+    double whole = fabs(x) < 4503599627370496.0 ? (double)(int64_t)x : x; /* 2^52 */
+    return whole > x ? whole - 1 : whole;
+}
+
+/* a modulo b, of positive numbers: multiples b * 2^k are taken away, each without an error (a long division). */
+static double modulo(double a, double b)
+{
+    int high, low;
+    (void)frexp(a, &high);
+    (void)frexp(b, &low);
+    for (int k = high - low; k >= 0; k--)
+        a -= a >= ldexp(b, k) ? ldexp(b, k) : 0;
+    return a;
+}
+
+/* The quotient rounded down and the remainder, as CPython's float_divmod computes them. */
+static double floored(bool python, double a, double b, double *rest)
+{
+    double remainder = a < 0 ? -modulo(-a, fabs(b)) : modulo(a, fabs(b));
+    double quotient = (a - remainder) / b;
+    if (!python &&
+        (fabs(remainder) <= 1e-12 * fabs(a) || fabs(b) - fabs(remainder) <= 1e-12 * fabs(a))) {
+        *rest = 0;
+        return rounded(a / b + 0.5);
+    }
+    if (remainder != 0 && (b < 0) != (remainder < 0)) {
+        remainder += b;
+        quotient -= 1;
+    }
+    *rest = remainder;
+    double down = rounded(quotient);
+    return quotient - down > 0.5 ? down + 1 : down;
+}
+
+static double remainder_of(bool python, double a, double b)
+{
+    double rest = 0;
+    (void)floored(python, fabs(a), fabs(b), &rest);
+    return a < 0 ? -rest : rest;
+}
+
+/* x to the power of a whole number or a half: repeated squares (Knuth, TAOCP 4.6.3). */
+static double raised(double x, double exponent)
+{
+    bool less = exponent < 0;
+    uint64_t n = (uint64_t)fabs(exponent);
+    long double power = fabs(exponent) > (double)n ? (long double)sqrt(x) : 1, square = x;
+    for (; n > 0; n /= 2, square *= square)
+        power *= n % 2 != 0 ? square : 1;
+    return (double)(less ? 1 / power : power);
+}
+
+static bool power(struct dt_number a, struct dt_number b, struct dt_number *out)
+{
+    int64_t product = 1;
+    bool fits = !a.real && !b.real && b.integer >= 0;
+    for (int64_t i = 0; fits && i < b.integer && i < 64 && a.integer != 0; i++)
+        fits = !__builtin_mul_overflow(product, a.integer, &product);
+    if (fits && a.integer >= -1 && a.integer <= 1)
+        product = a.integer == 0 ? b.integer == 0 : b.integer % 2 != 0 ? a.integer : 1;
+    *out = fits ? of_integer(product) : of_real(raised(a.value, b.value));
+    return isfinite(out->value);
+}
+
+static bool real_arithmetic(bool python, enum dt_expr_code code, struct dt_number a,
+                            struct dt_number b, struct dt_number *out)
+{
+    int64_t integer = 0;
+    double rest = 0;
+    bool divides = code >= DT_OP_DIVIDE && code <= DT_OP_FLOOR_MODULO;
+    if (code == DT_OP_POWER)
+        return power(a, b, out);
+    if (divides && !is_true(b))
+        return false;
+    if (code != DT_OP_QUOTIENT && !a.real && !b.real &&
+        dt_expr_apply(code, a.integer, b.integer, &integer)) {
+        *out = of_integer(integer);
+        return true;
+    }
+    switch (code) {
+    case DT_OP_ADD:
+        *out = of_real(a.value + b.value);
+        break;
+    case DT_OP_SUBTRACT:
+        *out = of_real(a.value - b.value);
+        break;
+    case DT_OP_MULTIPLY:
+        *out = of_real(a.value * b.value);
+        break;
+    case DT_OP_MODULO:
+        *out = of_real(remainder_of(python, a.value, b.value));
+        break;
+    case DT_OP_FLOOR:
+        *out = of_real(floored(python, a.value, b.value, &rest));
+        break;
+    case DT_OP_FLOOR_MODULO:
+        (void)floored(python, a.value, b.value, &rest);
+        *out = of_real(rest);
+        break;
+    default:
+        *out = of_real(a.value / b.value);
+    }
+    return isfinite(out->value);
+}
+
+static struct dt_number leaf(const struct dt_expr *expr, const struct dt_expr_op *op,
+                             const int64_t values[])
+{
+    double real;
+    if (op->code == DT_OP_NUMBER)
+        return of_integer(op->argument);
+    if (op->code == DT_OP_REAL) {
+        memcpy(&real, &op->argument, sizeof real);
+        return of_real(real);
+    }
+    int digits = expr->categories[op->argument].digits;
+    int64_t value = values[op->argument];
+    return digits > 0 ? of_real(dt_decimal_number(value, digits)) : of_integer(value);
+}
+
+static struct dt_number negated(struct dt_number a)
+{
+    return a.real || a.integer == INT64_MIN ? of_real(-a.value) : of_integer(-a.integer);
+}
+
+static bool real_one_of(const struct dt_expr *expr, const struct dt_number *tested, int64_t n)
+{
+    for (int64_t i = 1; i <= n; i++)
+        if (order(expr, tested[i], tested[0]) == 0)
+            return true;
+    return false;
+}
+
+/* The analyzer cannot know that the parser's code never pops more than it pushed. */
+/* NOLINTBEGIN(clang-analyzer-core.*) */
+static bool run(const struct dt_expr *expr, int first, int last, const int64_t values[],
+                struct dt_number *result)
+{
+    struct dt_number stack[DT_EXPR_OPS + 1], *top = stack;
+    for (int i = first; i <= last; i++) {
+        const struct dt_expr_op *op = &expr->ops[i];
+        switch (op->code) {
+        case DT_OP_NUMBER:
+        case DT_OP_REAL:
+        case DT_OP_NAME:
+            *++top = leaf(expr, op, values);
+            break;
+        case DT_OP_NEGATE:
+            *top = negated(*top);
+            break;
+        case DT_OP_NOT:
+        case DT_OP_BOOL:
+            *top = of_integer(is_true(*top) == (op->code == DT_OP_BOOL));
+            break;
+        case DT_OP_AND:
+        case DT_OP_OR:
+            if (is_true(*top) == (op->code == DT_OP_OR)) {
+                *top = of_integer(op->code == DT_OP_OR);
+                i = (int)op->argument - 1;
+            } else {
+                top--;
+            }
+            break;
+        case DT_OP_IN:
+            top -= op->argument;
+            *top = of_integer(real_one_of(expr, top, op->argument));
+            break;
+        case DT_OP_MIN:
+        case DT_OP_MAX:
+            top--;
+            if ((order(expr, top[1], top[0]) < 0) == (op->code == DT_OP_MIN))
+                top[0] = order(expr, top[1], top[0]) != 0 ? top[1] : top[0];
+            break;
+        default:
+            top--;
+            if (op->code >= DT_OP_EQUAL && op->code <= DT_OP_GREATER_EQUAL)
+                *top = of_integer(real_compare(op->code, order(expr, top[0], top[1])));
+            else if (!real_arithmetic(expr->python, op->code, top[0], top[1], top))
+                return false;
+        }
+    }
+    *result = *top;
+    return true;
+}
+
+/* NOLINTEND(clang-analyzer-core.*) */
+
+bool dt_expr_real(const struct dt_expr *expr, int first, int last, const int64_t values[],
+                  int64_t *result)
+{
+    struct dt_number number;
+    if (!run(expr, first, last, values, &number))
+        return false;
+    *result = number.real ? number.value != 0 : number.integer;
+    return true;
+}
+
+dt_status dt_expr_number(const struct dt_expr *expr, const int64_t values[],
+                         struct dt_number *number)
+{
+    if (run(expr, 0, expr->count - 1, values, number))
+        return DT_OK;
+    return dt_expr_fail(expr->text, 1, "it divides by zero, or has no real value");
 }

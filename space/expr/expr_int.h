@@ -71,6 +71,7 @@ struct dt_expr_kids {
         right; /* -1: none. The items of `in` begin at right and go on by next, the tested value is left */
     int next;
 };
+
 /* kids[DT_EXPR_OPS]; returns the operation whose value is the rule's. */
 int dt_expr_tree(const struct dt_expr *expr, struct dt_expr_kids kids[]);
 

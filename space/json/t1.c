@@ -1,8 +1,263 @@
 /* SPDX-License-Identifier: MIT */
+/* Lists as Python writes them: [1, 2], ['a', "b"], range(1, 9), list(range(..)), [16 * i for i in range(1, 9) if i != 3],
+ * sums of those. Items are expressions of rules (space/expr), so nothing is run as Python. */
+#include "space/expr/expr.h"
 #include "space/json/file_int.h"
+#include "space/space_int.h"
 
+#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* The name and value of a comprehension's variable. */
+struct scope {
+    const char *name;
+    int64_t value;
+};
+
+struct reading {
+    const char *whole, *what;
+    int depth;
+};
+
+static dt_status read_list(struct reading *reading, const char *from, const char *to,
+                           json_t *values);
+
+static dt_status refuse(const struct reading *reading)
+{
+    return dt_fail(DT_EUSAGE,
+                   "%s: the values '%.80s' are not read: they may be a list of numbers or texts, a "
+                   "range, a comprehension over one of these such as [16*i for i in range(1, 9)], "
+                   "or a sum of such lists; nothing is run as Python",
+                   reading->what, reading->whole);
+}
+
+static void trim(const char **from, const char **to)
+{
+    while (*from < *to && isspace((unsigned char)**from))
+        ++*from;
+    while (*from < *to && isspace((unsigned char)(*to)[-1]))
+        --*to;
+}
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* The first place of word outside of brackets and quotes; words of letters stand alone. NULL: none. */
+static const char *find(const char *from, const char *to, const char *word)
+{
+    size_t n = strlen(word);
+    int depth = 0;
+    char quote = 0;
+    for (const char *at = from; at < to; at++) {
+        bool apart = !is_word(word[0]) || ((at == from || !is_word(at[-1])) && !is_word(at[n]));
+        if (quote == 0 && depth == 0 && (size_t)(to - at) >= n && strncmp(at, word, n) == 0 &&
+            apart)
+            return at;
+        if (quote != 0 || *at == '\'' || *at == '"')
+            quote = quote == 0 ? *at : *at == quote ? 0 : quote;
+        else if (strchr("([", *at) != NULL)
+            depth++;
+        else if (strchr(")]", *at) != NULL)
+            depth--;
+    }
+    return NULL;
+}
+
+/* The bracket that [from, to) begins with ends at its last character. */
+static bool wrapped(const char *from, const char *to, char open)
+{
+    const char *end =
+        to - from >= 2 && *from == open ? find(from + 1, to, open == '[' ? "]" : ")") : NULL;
+    return end == to - 1;
+}
+
+static dt_status compute(const struct reading *reading, const char *from, const char *to,
+                         const struct scope *scope, struct dt_number *number)
+{
+    struct dt_expr *expr = NULL;
+    const struct dt_vocabulary words = {
+        .names = &scope->name, .count = scope->name != NULL, .python = true};
+    char *text = strndup(from, (size_t)(to - from));
+    dt_status status = text != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    if (status == DT_OK)
+        status = dt_expr_new_of(text, &words, &expr);
+    if (status == DT_OK)
+        status = dt_expr_number(expr, &scope->value, number);
+    dt_expr_free(expr);
+    free(text);
+    return status == DT_EUSAGE ? refuse(reading) : status;
+}
+
+static dt_status append(json_t *values, json_t *value)
+{
+    if (json_array_size(values) > DT_VALUES_MAX) {
+        json_decref(value);
+        return dt_fail(DT_EUSAGE, "a list has more than %d values", DT_VALUES_MAX);
+    }
+    return json_array_append_new(values, value) == 0 ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+static dt_status add_item(const struct reading *reading, const char *from, const char *to,
+                          const struct scope *scope, json_t *values)
+{
+    struct dt_number number;
+    trim(&from, &to);
+    size_t size = (size_t)(to - from);
+    if (size >= 2 && (*from == '\'' || *from == '"') && to[-1] == *from &&
+        memchr(from + 1, *from, size - 2) == NULL && memchr(from, '\\', size) == NULL)
+        return append(values, json_stringn(from + 1, size - 2));
+    if ((size == 4 && strncmp(from, "True", 4) == 0) ||
+        (size == 5 && strncmp(from, "False", 5) == 0))
+        return append(values, json_boolean(*from == 'T'));
+    DT_TRY(compute(reading, from, to, scope, &number));
+    return append(values, number.real ? json_real(number.value) : json_integer(number.integer));
+}
+
+/* range(to), range(from, to), range(from, to, step); the text is what is in the parentheses. */
+static dt_status read_range(const struct reading *reading, const char *from, const char *to,
+                            json_t *values)
+{
+    const struct scope none = {NULL, 0};
+    int64_t ends[3] = {0, 0, 1};
+    int n = 0;
+    for (const char *at = from, *comma; at <= to && n < 3; at = comma + 1) {
+        struct dt_number number = {0};
+        comma = find(at, to, ",");
+        comma = comma != NULL ? comma : to;
+        DT_TRY(compute(reading, at, comma, &none, &number));
+        if (number.real)
+            return refuse(reading);
+        ends[n++] = number.integer;
+    }
+    if (n == 1) {
+        ends[1] = ends[0];
+        ends[0] = 0;
+    }
+    if (ends[2] == 0 || (n == 3 && find(from, to, ",") == NULL))
+        return refuse(reading);
+    bool more = true;
+    for (int64_t i = ends[0]; more && (ends[2] > 0 ? i < ends[1] : i > ends[1]);
+         more = !__builtin_add_overflow(i, ends[2], &i))
+        DT_TRY(append(values, json_integer(i)));
+    return DT_OK;
+}
+
+/* item for name in list [if condition] */
+static dt_status comprehend(struct reading *reading, const char *from, const char *to,
+                            const char *loop, json_t *values)
+{
+    const char *name = loop + 3, *in = find(loop, to, "in"), *test = find(loop, to, "if");
+    const char *end = test != NULL ? test : to, *after;
+    char variable[64];
+    json_t *list = json_array(), *item;
+    size_t i;
+    if (in == NULL || in > end || find(loop + 3, to, "for") != NULL)
+        end = NULL;
+    after = in;
+    if (end != NULL)
+        trim(&name, &after);
+    size_t n = end != NULL ? (size_t)(after - name) : 0;
+    bool plain = n > 0 && n < sizeof variable && !isdigit((unsigned char)*name);
+    for (size_t k = 0; k < n; k++)
+        plain = plain && is_word(name[k]);
+    dt_status status = plain ? read_list(reading, in + 2, end, list) : refuse(reading);
+    memcpy(variable, name, plain ? n : 0);
+    variable[plain ? n : 0] = 0;
+    json_array_foreach(list, i, item)
+    {
+        struct scope scope = {variable, json_integer_value(item)};
+        struct dt_number kept = {.integer = 1, .value = 1};
+        if (status == DT_OK && !json_is_integer(item))
+            status = refuse(reading);
+        if (status == DT_OK && test != NULL)
+            status = compute(reading, test + 2, to, &scope, &kept);
+        if (status == DT_OK && kept.value != 0)
+            status = add_item(reading, from, loop, &scope, values);
+    }
+    json_decref(list);
+    return status;
+}
+
+/* What is between [ and ], or ( and ) of a tuple. */
+static dt_status read_items(struct reading *reading, const char *from, const char *to,
+                            json_t *values)
+{
+    const struct scope none = {NULL, 0};
+    const char *loop = find(from, to, "for");
+    trim(&from, &to);
+    if (loop != NULL)
+        return comprehend(reading, from, to, loop, values);
+    for (const char *comma; from < to; from = comma + 1) {
+        comma = find(from, to, ",");
+        comma = comma != NULL ? comma : to;
+        DT_TRY(add_item(reading, from, comma, &none, values));
+        while (comma < to - 1 && isspace((unsigned char)comma[1]))
+            comma++;
+    }
+    return DT_OK;
+}
+
+/* A list without its sums. */
+static dt_status read_term(struct reading *reading, const char *from, const char *to,
+                           json_t *values)
+{
+    static const char *const calls[] = {"list", "tuple", "sorted", "range"};
+    trim(&from, &to);
+    if (wrapped(from, to, '['))
+        return read_items(reading, from + 1, to - 1, values);
+    if (wrapped(from, to, '(') && find(from + 1, to - 1, ",") != NULL)
+        return read_items(reading, from + 1, to - 1, values);
+    if (wrapped(from, to, '('))
+        return read_list(reading, from + 1, to - 1, values);
+    for (int i = 0; i < 4; i++) {
+        size_t n = strlen(calls[i]);
+        if ((size_t)(to - from) > n && strncmp(from, calls[i], n) == 0 &&
+            wrapped(from + n, to, '('))
+            return i == 3 ? read_range(reading, from + n + 1, to - 1, values)
+                          : read_list(reading, from + n + 1, to - 1, values);
+    }
+    return refuse(reading);
+}
+
+static dt_status read_list(struct reading *reading, const char *from, const char *to,
+                           json_t *values)
+{
+    dt_status status = ++reading->depth <= 16 ? DT_OK : refuse(reading);
+    for (const char *plus; status == DT_OK && from <= to; from = plus + 1) {
+        plus = find(from, to, "+");
+        plus = plus != NULL ? plus : to;
+        status = read_term(reading, from, plus, values);
+    }
+    reading->depth--;
+    return status;
+}
+
+/* Values that are there twice count once. */
+static json_t *distinct(const json_t *values)
+{
+    json_t *made = json_array();
+    for (size_t i = 0; i < json_array_size(values); i++) {
+        json_t *value = json_array_get(values, i);
+        if (!dt_json_contains(made, value))
+            json_array_append(made, value);
+    }
+    return made;
+}
+
+dt_status dt_t1_list(const char *text, const char *what, json_t **values)
+{
+    struct reading reading = {.whole = text, .what = what};
+    json_t *list = json_array();
+    dt_status status = read_list(&reading, text, text + strlen(text), list);
+    if (status == DT_OK)
+        *values = distinct(list);
+    json_decref(list);
+    return status;
+}
 
 /* Other fields may be of other tools; one that is nearly ours is misspelt. */
 static dt_status check_fields(const json_t *object, const char *what, const char *const known[])

@@ -1,13 +1,274 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions that fill a space before it is sealed. */
+/* A list of cases as a rule: the rows are sorted, so that a case, and all cases with the same beginning, are found by halving. */
 #include "base/array.h"
 #include "space/diagram/diagram.h"
 #include "space/space_int.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+void dt_cases_free(struct dt_cases *table)
+{
+    if (table != NULL)
+        free(table->rows);
+    free(table);
+}
+
+struct dt_cases *dt_cases_copy(const struct dt_cases *table)
+{
+    size_t bytes = (size_t)table->count * sizeof *table->rows;
+    struct dt_cases *copy = malloc(sizeof *copy);
+    struct dt_point *rows = malloc(bytes + 1);
+    if (copy == NULL || rows == NULL) {
+        free(copy);
+        free(rows);
+        return NULL;
+    }
+    *copy = *table;
+    copy->rows = rows;
+    memcpy(rows, table->rows, bytes);
+    return copy;
+}
+
+/* The first row that begins with the key's first `length` values, or with greater ones. */
+static int first_row(const struct dt_cases *table, const struct dt_point *key, int length)
+{
+    int low = 0, high = table->count;
+    while (low < high) {
+        int middle = low + (high - low) / 2, i = 0;
+        while (i < length && table->rows[middle].index[i] == key->index[i])
+            i++;
+        if (i < length && table->rows[middle].index[i] < key->index[i])
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool begins(const struct dt_cases *table, int row, const struct dt_point *key, int length)
+{
+    return row < table->count &&
+           memcmp(table->rows[row].index, key->index, (size_t)length * sizeof key->index[0]) == 0;
+}
+
+bool dt_cases_has(const struct dt_space *space, const struct dt_cases *table,
+                  const int64_t values[])
+{
+    struct dt_point key = {{0}};
+    for (int i = 0; i < table->width; i++)
+        key.index[i] = dt_axis_find(&space->axes[table->axes[i]], values[table->axes[i]]);
+    return begins(table, first_row(table, &key, table->width), &key, table->width);
+}
+
+bool dt_cases_move(const struct dt_cases *table, int axis, int index, struct dt_point *point)
+{
+    struct dt_point key = {{0}};
+    int at = 0, best = -1, least = DT_AXES_MAX;
+    for (int i = 0; i < table->width; i++)
+        key.index[i] = point->index[table->axes[i]];
+    while (at < table->width && table->axes[at] != axis)
+        at++;
+    key.index[at] = index;
+    for (int row = first_row(table, &key, at + 1); begins(table, row, &key, at + 1); row++) {
+        int changes = 0;
+        for (int i = at + 1; i < table->width; i++)
+            changes += table->rows[row].index[i] != key.index[i];
+        best = changes < least ? row : best;
+        least = changes < least ? changes : least;
+    }
+    for (int i = 0; best >= 0 && i < table->width; i++)
+        point->index[table->axes[i]] = table->rows[best].index[i];
+    return best >= 0;
+}
+
+int dt_space_cases(const struct dt_space *space, int rule)
+{
+    return space->rules[rule].cases != NULL ? space->rules[rule].cases->count : 0;
+}
+
+void dt_cases_order(const struct dt_space *space, const struct dt_cases *table, int order[])
+{
+    for (int i = 0; i < table->width; i++) {
+        int at = i;
+        const char *name = space->axes[table->axes[i]].name;
+        for (; at > 0 && strcmp(space->axes[table->axes[order[at - 1]]].name, name) > 0; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+}
+
+void dt_space_case(const struct dt_space *space, int rule, int i, struct dt_text *out)
+{
+    const struct dt_cases *table = space->rules[rule].cases;
+    int order[DT_AXES_MAX];
+    dt_cases_order(space, table, order);
+    for (int k = 0; k < table->width; k++) {
+        const struct dt_axis *axis = &space->axes[table->axes[order[k]]];
+        dt_text_add(out, "%s%s=", k > 0 ? " " : "", axis->name);
+        dt_axis_text(axis, axis->values[table->rows[i].index[order[k]]], out);
+    }
+}
+
+void dt_cases_text(const struct dt_space *space, const struct dt_cases *table,
+                   const int64_t values[], struct dt_text *out)
+{
+    for (int i = 0; i < table->width; i++) {
+        const struct dt_axis *axis = &space->axes[table->axes[i]];
+        dt_text_add(out, "%s%s=", i > 0 ? " " : "", axis->name);
+        dt_axis_text(axis, values[table->axes[i]], out);
+    }
+}
+
+/* Parameters that exist under a condition on earlier ones: elsewhere such an axis has its default alone, which a rule says, and texts
+ * and JSON of a plan have no value of it. */
+
+static bool names_axis(const struct dt_expr *expr, int axis)
+{
+    struct dt_names names = dt_expr_names(expr);
+    return (names.bits[axis / 64] >> (axis % 64) & 1) != 0;
+}
+
+/* What rules may name. */
+struct words {
+    const char *names[DT_SCOPE_MAX];
+    const char *const *labels[DT_SCOPE_MAX];
+    int counts[DT_SCOPE_MAX], digits[DT_SCOPE_MAX];
+    struct dt_vocabulary vocabulary;
+};
+
+static void collect(const struct dt_space *space, struct words *words)
+{
+    int n = 0;
+    *words = (struct words){.counts = {0}};
+    for (int i = 0; i < space->axis_count; i++) {
+        words->labels[n] = space->axes[i].labels;
+        words->counts[n] = space->axes[i].count;
+        words->digits[n] = space->axes[i].digits;
+        words->names[n++] = space->axes[i].name;
+    }
+    for (int i = 0; i < space->constants.count; i++)
+        words->names[n++] = space->constants.names[i];
+    for (int i = 0; i < space->derived_count; i++)
+        words->names[n++] = space->derived[i].name;
+    words->vocabulary = (struct dt_vocabulary){.names = words->names,
+                                               .labels = words->labels,
+                                               .counts = words->counts,
+                                               .digits = words->digits,
+                                               .count = n};
+}
+
+/* Compiles an expression of the space's names. */
+static dt_status space_expr(const struct dt_space *space, const char *text, bool python,
+                            struct dt_expr **expr)
+{
+    struct words words;
+    collect(space, &words);
+    words.vocabulary.python = python;
+    return dt_expr_new_of(text, &words.vocabulary, expr);
+}
+
+/* Compiles the `when` of an axis that is added next.
+ * The condition, and those of the axes that it names: what depends on an axis that does not exist does not, either. */
+static dt_status when_compile(const struct dt_space *space, const char *when, struct dt_expr **out)
+{
+    struct dt_expr *own = NULL;
+    struct dt_text text = {0};
+    dt_status status = space_expr(space, when, false, &own);
+    if (status != DT_OK)
+        return status;
+    for (int i = 0; i < space->axis_count; i++) /* before it is computed with what does not exist */
+        if (space->when[i] != NULL && names_axis(own, i))
+            dt_text_add(&text, "%s && ", dt_expr_text(space->when[i]));
+    dt_text_add(&text, "(%s)", when);
+    dt_expr_free(own);
+    status = dt_text_status(&text);
+    if (status == DT_OK)
+        status = space_expr(space, dt_text_at(&text), false, out);
+    dt_text_fini(&text);
+    return status;
+}
+
+/* Lets a compiled rule hold where an axis that it names does not exist. */
+static bool axis_exists(const struct dt_space *space, int axis, const int64_t values[])
+{
+    int64_t value;
+    return space->when[axis] == NULL ||
+           (dt_expr_eval(space->when[axis], values, &value) == DT_OK && value != 0);
+}
+
+bool dt_point_has(const struct dt_space *space, const struct dt_point *point, int axis)
+{
+    int64_t values[DT_AXES_MAX];
+    if (space->when[axis] == NULL)
+        return true;
+    dt_point_values(space, point, values);
+    return axis_exists(space, axis, values);
+}
+
+bool dt_value_shown(const struct dt_space *space, int axis, const int64_t values[])
+{
+    const struct dt_axis *row = &space->axes[axis];
+    return values[axis] != row->values[row->fallback] || axis_exists(space, axis, values);
+}
+
+/* Adds the rules that an axis has its default where it does not exist. */
+static dt_status when_rules(struct dt_space *space)
+{
+    for (int i = 0; i < space->axis_count; i++) {
+        const struct dt_axis *axis = &space->axes[i];
+        struct dt_text text = {0}, sentence = {0};
+        if (space->when[i] == NULL || axis->count == 1)
+            continue;
+        dt_text_add(&text, "%s == ", axis->name);
+        if (axis->labels != NULL)
+            dt_text_add(&text,
+                        strchr(axis->labels[axis->fallback], '\'') == NULL ? "'%s'" : "\"%s\"",
+                        axis->labels[axis->fallback]);
+        else
+            dt_axis_plain(axis, axis->values[axis->fallback], &text);
+        /* A condition that cannot be computed does not hold. */
+        dt_text_add(&text, " || (%s)", dt_expr_text(space->when[i]));
+        dt_text_add(&sentence, "%s exists only when %s", axis->name, axis->when);
+        dt_status status = dt_space_add_rule(space, dt_text_at(&text), dt_text_at(&sentence));
+        if (status == DT_OK)
+            space->rules[space->listed - 1].of_when = true;
+        dt_text_fini(&text);
+        dt_text_fini(&sentence);
+        DT_TRY(status);
+    }
+    return DT_OK;
+}
+
+static dt_status when_guard(const struct dt_space *space, struct dt_rule *rule)
+{
+    struct dt_text text = {0};
+    for (int i = 0; !rule->of_when && i < space->axis_count; i++)
+        if (space->when[i] != NULL && names_axis(rule->expr, i))
+            dt_text_add(&text, "!(%s) || ", dt_expr_text(space->when[i]));
+    if (text.size == 0)
+        return DT_OK;
+    dt_text_add(&text, "(%s)", rule->text);
+    struct dt_expr *guarded = NULL;
+    dt_status status = dt_text_status(&text);
+    if (rule->python)
+        status = dt_fail(DT_EUSAGE,
+                         "the rule '%.80s' in Python names a parameter with a 'when': write it in "
+                         "the language of rules, with 'if'",
+                         rule->text);
+    if (status == DT_OK)
+        status = space_expr(space, dt_text_at(&text), false, &guarded);
+    dt_text_fini(&text);
+    DT_TRY(status);
+    dt_expr_free(rule->expr);
+    rule->expr = guarded;
+    return DT_OK;
+}
+
+/* Functions that fill a space before it is sealed. */
 
 static dt_status no_memory(void)
 {
@@ -174,7 +435,7 @@ static dt_status read_when(const struct dt_space *space, const struct dt_axis *a
                            struct dt_expr **when)
 {
     char why[600];
-    dt_status status = dt_when_compile(space, axis->when, when);
+    dt_status status = when_compile(space, axis->when, when);
     snprintf(why, sizeof why, "%s", dt_message());
     if (status != DT_EUSAGE)
         return status;
@@ -332,4 +593,191 @@ void dt_space_own(struct dt_space *space, void *context, void (*free_context)(vo
     assert(space->owned_count < DT_OWNED_MAX);
     space->owned[space->owned_count++] =
         (struct dt_owned){.context = context, .free = free_context};
+}
+
+/* Sealing: the rules are compiled, then the diagram is built in the order in which the axes were declared, or, when
+ * that gets too wide, in an order chosen to keep it narrow. When that fails, too, the rules with the most combinations
+ * are left out of the diagram: its points are then drawn and tested, which is uniform over the feasible points. */
+
+/* The first bound is about a tenth of a second and 50 MiB; the second a second and 300 MiB. */
+static const struct dt_bound quick = {.work = 60000000, .edges = 4000000},
+                             patient = {.work = 600000000, .edges = 16000000};
+
+static bool has(struct dt_names names, int i)
+{
+    return (names.bits[i / 64] >> (i % 64) & 1) != 0;
+}
+
+static void analyse(const struct dt_space *space, struct dt_rule *rule)
+{
+    struct dt_names names = dt_expr_names(rule->expr);
+    int first = space->axis_count + space->constants.count;
+    for (int i = 0; i < space->axis_count; i++)
+        if (has(names, i))
+            rule->axes |= UINT32_C(1) << i;
+    for (int i = 0; i < space->derived_count; i++) {
+        if (has(names, first + i)) {
+            rule->derived |= UINT32_C(1) << i;
+            rule->axes |= space->derived[i].axes;
+        }
+    }
+}
+
+static dt_status compile(struct dt_space *space)
+{
+    DT_TRY(when_rules(space));
+    for (int i = 0; i < space->derived_count; i++)
+        if (space->axis_count < DT_AXES_MAX)
+            space->derived[i].axes &= (UINT32_C(1) << space->axis_count) - 1;
+    for (int i = 0; i < space->rule_count; i++) {
+        struct dt_rule *rule = &space->rules[i];
+        if (rule->cases != NULL)
+            continue;
+        DT_TRY(space_expr(space, rule->text, rule->python, &rule->expr));
+        DT_TRY(when_guard(space, rule));
+        analyse(space, rule);
+    }
+    return DT_OK;
+}
+
+dt_status dt_space_test(const struct dt_space *space, const char *condition,
+                        const struct dt_point *point, bool *holds, uint32_t *axes)
+{
+    struct dt_expr *expr = NULL;
+    int64_t values[DT_AXES_MAX], scope[DT_SCOPE_MAX], result = 0;
+    bool exist = true;
+    DT_TRY(space_expr(space, condition, false, &expr));
+    for (int i = 0; i < space->axis_count; i++)
+        if (has(dt_expr_names(expr), i)) {
+            *axes |= UINT32_C(1) << i;
+            exist = exist && (point == NULL || dt_point_has(space, point, i));
+        }
+    if (point != NULL) {
+        dt_point_values(space, point, values);
+        dt_space_scope(space, values, scope);
+        *holds = exist && dt_expr_eval(expr, scope, &result) == DT_OK && result != 0;
+    }
+    dt_expr_free(expr);
+    return DT_OK;
+}
+
+static double combinations(const struct dt_space *space, uint32_t axes)
+{
+    double product = 1;
+    for (int i = 0; i < space->axis_count; i++)
+        if (axes >> i & 1)
+            product *= space->axes[i].count;
+    return product;
+}
+
+/* Rules of one axis, and cases, cost little. */
+static bool is_light(const struct dt_rule *rule)
+{
+    return rule->cases != NULL || (rule->axes & (rule->axes - 1)) == 0;
+}
+
+/* Builds the diagram of the light rules and those with at most `most` combinations. */
+static dt_status build(struct dt_space *space, double most, const struct dt_bound *bound)
+{
+    uint32_t *axes = calloc((size_t)space->rule_count + 1, sizeof *axes);
+    int order[DT_AXES_MAX], n = 0;
+    if (axes == NULL)
+        return dt_diagram_no_memory();
+    for (int i = 0; i < space->rule_count; i++) {
+        space->relaxation.kept[i] =
+            is_light(&space->rules[i]) || combinations(space, space->rules[i].axes) <= most;
+        if (space->relaxation.kept[i])
+            axes[n++] = space->rules[i].axes;
+    }
+    dt_diagram_order(space, axes, n, order);
+    free(axes);
+    return dt_diagram_new(space, order, space->relaxation.kept, bound, &space->diagram);
+}
+
+/* Tries fewer and fewer rules; the light ones can always be kept. */
+static dt_status relax(struct dt_space *space)
+{
+    dt_status status = DT_EUNSUP;
+    space->relaxation.used = true;
+    space->count = -1;
+    for (double most = 1e8; status == DT_EUNSUP && most >= 10; most /= 50)
+        status = build(space, most, &quick);
+    if (status == DT_EUNSUP)
+        status = build(space, 0, &patient);
+    DT_TRY(status);
+    return dt_space_probe(space);
+}
+
+static dt_status enumerate(struct dt_space *space)
+{
+    int order[DT_AXES_MAX];
+    for (int i = 0; i < space->axis_count; i++)
+        order[i] = i;
+    for (int i = 0; i < space->rule_count; i++)
+        space->relaxation.kept[i] = true;
+    dt_status status =
+        dt_diagram_new(space, order, space->relaxation.kept, &quick, &space->diagram);
+    if (status == DT_EUNSUP)
+        status = build(space, HUGE_VAL, &patient);
+    if (status == DT_EUNSUP)
+        return relax(space);
+    DT_TRY(status);
+    space->count = space->diagram->count;
+    return dt_space_list(space);
+}
+
+dt_status dt_space_compile(struct dt_space *space)
+{
+    space->count = -1;
+    return compile(space);
+}
+
+static dt_status seal(struct dt_space *space)
+{
+    DT_TRY(compile(space));
+    space->relaxation.kept = calloc((size_t)space->rule_count + 1, sizeof *space->relaxation.kept);
+    return space->relaxation.kept != NULL ? enumerate(space) : dt_diagram_no_memory();
+}
+
+/* *never: the condition of an axis holds for no values of those before it. One that cannot be enumerated may hold. */
+static dt_status holds_never(const struct dt_space *space, int axis, bool *never)
+{
+    struct dt_space *before = NULL;
+    DT_TRY(dt_space_new(&before));
+    dt_status status = DT_OK;
+    for (int i = 0; status == DT_OK && i < axis; i++)
+        status = dt_space_add_axis(before, &space->axes[i]);
+    for (int i = 0; status == DT_OK && i < space->rule_count; i++)
+        if (space->rules[i].cases != NULL && space->rules[i].axes >> axis == 0)
+            status = dt_space_add_cases(before, space->rules[i].cases);
+    if (status == DT_OK)
+        status = dt_space_add_rule(before, dt_expr_text(space->when[axis]), NULL);
+    if (status == DT_OK) {
+        before->rules[before->listed - 1].of_when = true;
+        status = seal(before);
+    }
+    *never = status == DT_OK && before->count == 0;
+    dt_space_free(before);
+    return status == DT_EUNSUP ? DT_OK : status;
+}
+
+dt_status dt_space_seal(struct dt_space *space)
+{
+    bool never = false;
+    DT_TRY(seal(space));
+    for (int i = 0; i < space->axis_count; i++) {
+        if (space->when[i] != NULL)
+            DT_TRY(holds_never(space, i, &never));
+        if (never)
+            return dt_fail(DT_EUSAGE,
+                           "parameter '%s' never exists: its 'when' holds for no values of the "
+                           "parameters before it: %s",
+                           space->axes[i].name, space->axes[i].when);
+    }
+    return DT_OK;
+}
+
+bool dt_space_listed(const struct dt_space *space)
+{
+    return space->count >= 0;
 }
