@@ -153,7 +153,7 @@ struct dt_check_run {
     int comparisons;            /* planned comparisons, for the false-alarm rate of LOSES */
     struct dt_checked *records; /* owned */
     int count;
-    int counts[DT_CHECK_UNSUPPORTED + 1];
+    int counts[DT_CHECK_UNKNOWN + 1];
     int others; /* entries of other commands, or workers, than the one that was named: no records */
     int lost_gain; /* entries whose gain fell by more than --max-gain-loss */
     bool interrupted;

@@ -17,8 +17,8 @@
  * the same one of two equal plans once in 128 times. */
 static const double lose_share[DT_SET_LOOKS] = {0, .1, .2, .3, .4, .1, .1};
 
-static const char *const texts[] = {"inconclusive", "ties",        "wins",
-                                    "loses",        "not checked", "unsupported"};
+static const char *const texts[] = {"not judged yet", "inconclusive", "ties",        "wins",
+                                    "loses",          "not checked",  "unsupported", "unknown"};
 
 const char *dt_check_verdict_text(enum dt_check_verdict verdict)
 {
@@ -27,10 +27,10 @@ const char *dt_check_verdict_text(enum dt_check_verdict verdict)
 
 enum dt_check_verdict dt_check_verdict_of(const char *text)
 {
-    for (int i = 0; text != NULL && i <= DT_CHECK_UNSUPPORTED; i++)
+    for (int i = DT_CHECK_INCONCLUSIVE; text != NULL && i <= DT_CHECK_UNSUPPORTED; i++)
         if (strcmp(texts[i], text) == 0)
             return (enum dt_check_verdict)i;
-    return DT_CHECK_INCONCLUSIVE;
+    return DT_CHECK_UNKNOWN;
 }
 
 double dt_check_lose_alpha(int comparisons)
@@ -89,12 +89,18 @@ static bool loses(const struct dt_check_judge *judge, const struct dt_check_riva
     return dt_judge_ratio(rival->values, judge->tuned, sets, 1 - 2 * alpha).interval.low > 1;
 }
 
+/* More sets may decide. */
+static bool is_open(const struct dt_check_rival *rival)
+{
+    return rival->verdict == DT_CHECK_UNJUDGED || rival->verdict == DT_CHECK_INCONCLUSIVE;
+}
+
 /* A verdict is final, except that a tie may become a win: all looks hold simultaneously. */
 static void judge_rival(const struct dt_check_judge *judge, struct dt_check_rival *rival,
                         const struct dt_sets *sets, int look)
 {
     bool tied = rival->verdict == DT_CHECK_TIES;
-    if (rival->out || (rival->verdict != DT_CHECK_INCONCLUSIVE && !tied))
+    if (rival->out || (!is_open(rival) && !tied))
         return;
     rival->ratio = dt_judge_ratio(rival->values, judge->tuned, sets, 1 - dt_set_alpha[look]);
     if (rival->ratio.sets < DT_SETS_LEAST)
@@ -128,7 +134,7 @@ bool dt_check_decided(const struct dt_check_judge *judge, int i)
         return true;
     if (rival->verdict == DT_CHECK_TIES && i == judge->first)
         return rival->ratio.interval.low > 1 / (1 + judge->threshold);
-    return rival->verdict != DT_CHECK_INCONCLUSIVE;
+    return !is_open(rival);
 }
 
 bool dt_check_look(struct dt_check_judge *judge, const struct dt_sets *sets)
@@ -148,6 +154,9 @@ void dt_check_end(struct dt_check_judge *judge, const struct dt_sets *sets)
     int quiet = dt_sets_quiet(sets), look = dt_stats_set_look(quiet);
     if (look >= 0 && quiet > dt_set_looks[look])
         judge_all(judge, sets);
+    for (int i = 0; i < judge->count; i++)
+        if (judge->rivals[i].verdict == DT_CHECK_UNJUDGED)
+            judge->rivals[i].verdict = DT_CHECK_INCONCLUSIVE;
 }
 
 enum dt_check_verdict dt_check_verdict(const struct dt_check_judge *judge)

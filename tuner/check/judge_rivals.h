@@ -28,22 +28,23 @@
 #define DT_CHECK_CV_MOST    0.05 /* largest spread of a visit that is judged */
 
 enum dt_check_verdict {
+    DT_CHECK_UNJUDGED, /* not yet; no record has it */
     DT_CHECK_INCONCLUSIVE,
     DT_CHECK_TIES,
     DT_CHECK_WINS,
     DT_CHECK_LOSES,
     DT_CHECK_NOT_CHECKED,
-    DT_CHECK_UNSUPPORTED
+    DT_CHECK_UNSUPPORTED,
+    DT_CHECK_UNKNOWN /* of a text that this version does not know, or of none */
 };
 const char *dt_check_verdict_text(enum dt_check_verdict verdict); /* "wins", "not checked", ... */
-/* Inconclusive: there is none, or this version does not know it. */
 enum dt_check_verdict dt_check_verdict_of(const char *text);
 
 struct dt_check_rival {
     const double *values; /* of each round, smaller is better; NAN where the visit failed */
     bool out;             /* failed, or excluded: not judged */
     bool aside;           /* excluded: it ran, but breaks a limit of the entry */
-    enum dt_check_verdict verdict; /* inconclusive, ties, wins or loses */
+    enum dt_check_verdict verdict; /* unjudged, inconclusive, ties, wins or loses */
     struct dt_ratio
         /* tuned over rival, below 1 the tuned plan is better; over the deciding sets, or all */
         ratio;
@@ -67,7 +68,8 @@ double dt_check_lose_alpha(int comparisons);
 
 /* After a set: judges when this is a look; true when every rival is decided. */
 bool dt_check_look(struct dt_check_judge *judge, const struct dt_sets *sets);
-/* After the last set: judges the sets since the last look, at the alpha of the next. */
+/* After the last set: judges the sets since the last look, at the alpha of the next. What is not
+ * decided then is inconclusive. */
 void dt_check_end(struct dt_check_judge *judge, const struct dt_sets *sets);
 
 /* The verdict on the rival is final: no further set is needed for it. */

@@ -3,6 +3,7 @@
  * the work is not the same, and the entry is not checked. */
 #include "tuner/check/check.h"
 
+#include "base/figures.h"
 #include "base/host.h"
 #include "base/quote.h"
 #include "db/lookup/key.h"
@@ -368,9 +369,9 @@ static dt_status enter_plans(struct dt_check_entry *entry)
 
 dt_status dt_check_open(struct dt_check_entry *entry)
 {
-    entry->verdict = DT_CHECK_INCONCLUSIVE;
+    entry->verdict = DT_CHECK_UNJUDGED;
     DT_TRY(make_target(entry));
-    if (entry->verdict == DT_CHECK_INCONCLUSIVE)
+    if (entry->verdict == DT_CHECK_UNJUDGED)
         DT_TRY(enter_plans(entry));
     return DT_OK;
 }
@@ -465,7 +466,7 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
     if (job->max_bytes > 0)
         dt_text_add(out, " --max-bytes %lldB", (long long)job->max_bytes);
     if (job->max_latency_ns > 0)
-        dt_text_add(out, " --max-latency %.12gms", (double)job->max_latency_ns * 1e-6);
+        dt_text_add(out, " --max-latency %s", dt_figure_exact(job->max_latency_ns).text);
     if (entry->opts->db != NULL)
         add_quoted("db", entry->opts->db, out);
     if (foreign)

@@ -123,7 +123,7 @@ static dt_status check_one(struct dt_check_run *run, struct dt_check_entry *entr
     dt_status status = dt_check_open(entry);
     if (status < 0)
         return give_up(run, entry, status);
-    if (entry->verdict != DT_CHECK_INCONCLUSIVE)
+    if (entry->verdict != DT_CHECK_UNJUDGED)
         return DT_OK;
     DT_TRY(dt_check_soft(entry, end_ns));
     int64_t now = dt_clock_ns(), least = sets_ns(entry, DT_SETS_LEAST);

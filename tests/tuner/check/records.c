@@ -27,9 +27,12 @@ static void schema_and_docs_are_of_the_rows(void **state)
 static void verdicts_are_found_by_their_texts(void **state)
 {
     (void)state;
-    for (int i = 0; i <= DT_CHECK_UNSUPPORTED; i++)
+    for (int i = DT_CHECK_INCONCLUSIVE; i <= DT_CHECK_UNSUPPORTED; i++)
         assert_int_equal(dt_check_verdict_of(dt_check_verdict_text((enum dt_check_verdict)i)), i);
-    assert_int_equal(dt_check_verdict_of("certain"), DT_CHECK_INCONCLUSIVE);
+    assert_int_equal(dt_check_verdict_of("certain"), DT_CHECK_UNKNOWN);
+    assert_int_equal(dt_check_verdict_of(NULL), DT_CHECK_UNKNOWN);
+    assert_int_equal(dt_check_verdict_of(dt_check_verdict_text(DT_CHECK_UNJUDGED)),
+                     DT_CHECK_UNKNOWN);
 }
 
 int main(void)

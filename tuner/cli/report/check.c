@@ -211,7 +211,7 @@ void dt_check_text(const struct dt_check_run *run, struct dt_text *out)
     if (run->others > 0)
         dt_text_add(out, "%d of other commands or workers left out; ", run->others);
     dt_text_add(out, "%d checked%s", run->count, run->count > 0 ? ":" : "");
-    for (int v = 0; v <= DT_CHECK_UNSUPPORTED; v++)
+    for (int v = DT_CHECK_INCONCLUSIVE; v <= DT_CHECK_UNSUPPORTED; v++)
         if (run->counts[v] > 0)
             dt_text_add(out, " %d %s", run->counts[v],
                         dt_check_verdict_text((enum dt_check_verdict)v));

@@ -97,7 +97,7 @@ static dt_status add_entry(struct dt_check_entry *entry, struct sums *sums, json
         snprintf(entry->reason, sizeof entry->reason, "%s", dt_message());
         dt_text_clean(entry->reason);
     }
-    bool open = status == DT_OK && entry->verdict == DT_CHECK_INCONCLUSIVE;
+    bool open = status == DT_OK && entry->verdict == DT_CHECK_UNJUDGED;
     if (open) {
         span = dt_check_span(entry);
         sums->span.least_ns += span.least_ns;
@@ -175,7 +175,7 @@ static json_t *run_json(const struct dt_check_run *run)
     json_t *counts = json_object(), *entries = json_array();
     for (int i = 0; i < run->count; i++)
         json_array_append(entries, run->records[i].json);
-    for (int i = 0; i <= DT_CHECK_UNSUPPORTED; i++)
+    for (int i = DT_CHECK_INCONCLUSIVE; i <= DT_CHECK_UNSUPPORTED; i++)
         json_object_set_new(counts, dt_check_verdict_text((enum dt_check_verdict)i),
                             json_integer(run->counts[i]));
     return json_pack("{s:o, s:o, s:i, s:f, s:f, s:i, s:s?, s:b}", "entries", entries, "counts",
