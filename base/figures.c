@@ -19,7 +19,7 @@ static struct dt_unit largest(const struct dt_unit units[], int n, double amount
 
 struct dt_unit dt_figure_time_unit(double seconds)
 {
-    return largest(times, sizeof times / sizeof times[0], seconds);
+    return largest(times, sizeof times / sizeof times[0], fabs(seconds));
 }
 
 struct dt_unit dt_figure_bytes_unit(double bytes)
@@ -47,13 +47,41 @@ void dt_figure_time(double seconds, struct dt_text *out)
         dt_text_add(out, " %s", unit.name);
 }
 
-struct dt_figure dt_figure_of(double seconds)
+static struct dt_figure figure_of(void (*add)(double seconds, struct dt_text *out), double seconds)
 {
     struct dt_figure figure;
     struct dt_text text = {0};
-    dt_figure_time(seconds, &text);
+    add(seconds, &text);
     snprintf(figure.text, sizeof figure.text, "%s", dt_text_at(&text));
     dt_text_fini(&text);
+    return figure;
+}
+
+struct dt_figure dt_figure_of(double seconds)
+{
+    return figure_of(dt_figure_time, seconds);
+}
+
+struct dt_figure dt_figure_span_of(double seconds)
+{
+    return figure_of(dt_figure_span, seconds);
+}
+
+struct dt_figure dt_figure_exact(int64_t ns)
+{
+    static const struct {
+        const char *name;
+        int64_t ns;
+    } units[] = {{"s", 1000000000}, {"ms", 1000000}, {"us", 1000}};
+    struct dt_figure figure;
+    int i = 0;
+    while (i < 2 && ns % units[i].ns != 0)
+        i++;
+    int64_t rest = ns % units[i].ns;
+    int size = snprintf(figure.text, sizeof figure.text, "%lld", (long long)(ns / units[i].ns));
+    if (rest != 0)
+        size += snprintf(figure.text + size, sizeof figure.text - (size_t)size, ".%03d", (int)rest);
+    snprintf(figure.text + size, sizeof figure.text - (size_t)size, "%s", units[i].name);
     return figure;
 }
 

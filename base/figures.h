@@ -23,6 +23,8 @@ struct dt_figure {
     char text[32];
 };
 struct dt_figure dt_figure_of(double seconds);
+/* Not rounded, as options take it: "28ms", "1.250us". ns: 0 or more. */
+struct dt_figure dt_figure_exact(int64_t ns);
 /* "83.1 ms [82.9, 83.6]" with one unit for all three numbers; no interval when it is unknown. */
 void dt_figure_estimate(double seconds, double low, double high, struct dt_text *out);
 /* The name of a metric that is maximised, of an objective "max:NAME"; NULL: the objective is another one, or NULL. */
@@ -36,5 +38,6 @@ void dt_figure_bytes(int64_t bytes, struct dt_text *out); /* "130 MiB", "1.3 GiB
 
 /* Whole seconds, for budgets: "45 s", "4 min", "2 h 05 min". */
 void dt_figure_span(double seconds, struct dt_text *out);
+struct dt_figure dt_figure_span_of(double seconds);
 
 #endif

@@ -2,6 +2,7 @@
 #include "db/file_int.h"
 
 #include "base/clock.h"
+#include "base/figures.h"
 #include "base/rng.h"
 
 #include <dirent.h>
@@ -260,8 +261,8 @@ dt_status dt_file_lock(int directory, const char *path, int64_t wait_ns, int *fd
         if (errno != EWOULDBLOCK && errno != EINTR)
             status = dt_fail(DT_EIO, "cannot lock %s/lock: %s", path, strerror(errno));
         else if (dt_clock_ns() >= end)
-            status = dt_fail(DT_ELOCK, "another program held %s/lock for %.1f s, try again later",
-                             path, (double)wait_ns * 1e-9);
+            status = dt_fail(DT_ELOCK, "another program held %s/lock for %s, try again later", path,
+                             dt_figure_of((double)wait_ns * 1e-9).text);
         if (status != DT_OK) {
             close(lock);
             return status;

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Fails on an #include that breaks the layers: an arrow that points up, a header that another module keeps to itself, a
 foreign library outside its doors, and a function of one that is declared by hand; on a circle between folders; on two
-structs of one name; on an array grown by hand; on a header that names json_t and is no reader or writer of JSON; and on a second list of the
-fields of a task.
+structs of one name; on an array grown by hand; on a header that names json_t and is no reader or writer of JSON; on a second list of the
+fields of a task; and on a time that is printed without base/figures.
 
     tools/check-layers.py [ROOT]
 
@@ -92,6 +92,7 @@ GENERATED = {"presets.inc": "model", "cards.inc": "model", "engines.inc": "db", 
 OPAQUE = {"dt_linear"}  # one for each compute back end, which alone sees the inside
 SUFFIXES = (".c", ".h", ".def", ".cu", ".cuh", ".inc")
 GROWS = "base/array.c"  # the one place of the product that calls realloc
+TIME = re.compile(r'%[-+ #0-9.*l]*[efg] ?(?:ns|us|ms|s|min|h)\b')  # printed by base/figures alone, which chooses the unit
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]*)[">]')
 # A function of another library, declared without its header: then no door is seen, and another version may not have it.
 FOREIGN = "MPI_ cblas_ cublas cuda cudnn dnnl_ gsl_ hwloc_ json_ LAPACKE_ nccl nvml omp_ openblas_ gz"
@@ -224,6 +225,8 @@ def read(paths):
             include, struct = INCLUDE.match(line), STRUCT.match(line)
             if module_of(path) and path != GROWS and re.search(r"\brealloc\(", line):
                 complain(path, number, f"realloc: only in {GROWS}; DT_GROW of base/array.h grows an array")
+            if module_of(path) and not path.startswith("base/figures.") and not line.lstrip().startswith(("/*", "*")) and TIME.search(line):
+                complain(path, number, "a time and its unit are printed by base/figures.h: dt_figure_of(seconds).text")
             if module_of(path) and (declared := DECLARATION.match(line)):
                 complain(path, number, f"{declared[1]}: another library's function is declared by its own header alone")
             if struct and module_of(path):

@@ -25,10 +25,10 @@ _Atomic int64_t dt_nccl_patience_ns = 60 * DT_NS_PER_SECOND; /* the first post c
 static void end_process(void)
 {
     char text[120];
-    double seconds = (double)atomic_load(&dt_nccl_patience_ns) / DT_NS_PER_SECOND;
-    int size =
-        snprintf(text, sizeof text,
-                 "NCCL did not return from a post in %g s: a rank is hung or dead\n", seconds);
+    long long seconds = atomic_load(&dt_nccl_patience_ns) / DT_NS_PER_SECOND;
+    int size = snprintf(text, sizeof text,
+                        "NCCL did not return from a post in %lld seconds: a rank is hung or dead\n",
+                        seconds);
     ssize_t written = write(STDERR_FILENO, text, (size_t)size);
     (void)written;
     _exit(1);

@@ -103,11 +103,34 @@ static void formats_time_spans(void **state)
     }
 }
 
+static void keeps_all_digits_for_options(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t ns;
+        const char *expected;
+    } cases[] = {{28000000, "28ms"}, {1500000, "1500us"}, {60000000000, "60s"},
+                 {1250, "1.250us"},  {10, "0.010us"},     {0, "0s"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_string_equal(dt_figure_exact(cases[i].ns).text, cases[i].expected);
+}
+
+static void chooses_the_unit_by_size(void **state)
+{
+    (void)state;
+    assert_string_equal(dt_figure_of(-0.0025).text, "-2.5 ms");
+    assert_string_equal(dt_figure_of(600).text, "600 s");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(formats_numbers),    cmocka_unit_test(formats_times),
-        cmocka_unit_test(formats_shares),     cmocka_unit_test(formats_memory),
+        cmocka_unit_test(formats_numbers),
+        cmocka_unit_test(formats_times),
+        cmocka_unit_test(keeps_all_digits_for_options),
+        cmocka_unit_test(chooses_the_unit_by_size),
+        cmocka_unit_test(formats_shares),
+        cmocka_unit_test(formats_memory),
         cmocka_unit_test(formats_time_spans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -233,8 +233,8 @@ def quiet_and_verbose():
         done = t.tool("tune", "--worker", noisy, "--budget", "20s", name)
         t.check(f"{name}: nothing on standard error", done.code == 0 and done.err == "" and done.out.startswith("\nplanted"), done)
     done = t.tool("tune", "--worker", noisy, "--budget", "20s", "-v")
-    t.check("-v: phases of a trial", re.search(r"^trial plan=0\n +[\d.]+ s  loading\n(worker: .*\n)+ +[\d.]+ s  verifying\n"
-                                               r" +[\d.]+ s  warming up\n +[\d.]+ s  measuring\ntrial 1   plan=0: ", done.err, re.M), done)
+    t.check("-v: phases of a trial", re.search(r"^trial plan=0\n +[\d.]+ m?s  loading\n(worker: .*\n)+ +[\d.]+ m?s  verifying\n"
+                                               r" +[\d.]+ m?s  warming up\n +[\d.]+ m?s  measuring\ntrial 1   plan=0: ", done.err, re.M), done)
     t.check("-v: lines of workers, cleaned", "worker: ?[2Jev?il ?\n" in done.err and "worker: last\n" in done.err, done)
     t.exits("not both", t.tool("tune", "-v", "-q"), 2, "--verbose has no effect beside --quiet: one asks for less")
     for command in ("run", "noise"):

@@ -259,7 +259,7 @@ with socket.create_server((address, int(sys.argv[1])), family=socket.AF_INET6 if
         program = t.write("endless.py", text.replace("HEAD", head).replace("PART", part).replace("PAUSE", str(pause)))
         worker = Worker("", "--timeout", "0.5", command=f"{sys.executable} {program} {{port}} 127.0.0.1 {{ranks}}")
         answer = worker.prepare()
-        t.check(f"an answer that does not end: {name}", answer["op"] == "failed" and answer["kind"] == "hung" and "within 0.5 s (--timeout)" in answer["say"], answer)
+        t.check(f"an answer that does not end: {name}", answer["op"] == "failed" and answer["kind"] == "hung" and "within 500 ms (--timeout)" in answer["say"], answer)
         left = [line for _, line in t.processes() if "endless.py" in line and not line.startswith(str(WORKER))]
         t.check("and nothing is left", worker.end() == 0 and not left, left)
     with contextlib.suppress(OSError):

@@ -641,7 +641,8 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, bool 
             snprintf(failure->cause, sizeof failure->cause, "no time was left for its start");
         else
             snprintf(failure->cause, sizeof failure->cause,
-                     "its share of the budget, %.0f s, ended while it started", had);
+                     "its share of the budget, %s, ended while it started",
+                     dt_figure_span_of(had).text);
     }
     if (status == DT_OK)
         status = hosts_check(rig, slot->group);

@@ -360,9 +360,9 @@ static dt_status take_end(struct take *take)
 static void note_resumed(const struct take *take)
 {
     const struct dt_session *session = take->session;
-    dt_session_note(session, "resumed: %d trial%s of session %s, which spent %.0f s of the budget",
+    dt_session_note(session, "resumed: %d trial%s of session %s, which spent %s of the budget",
                     session->count, session->count == 1 ? "" : "s", session->resume.id,
-                    (double)session->resume.spent_ns * 1e-9);
+                    dt_figure_span_of((double)session->resume.spent_ns * 1e-9).text);
     if (session->resume.final.entrants != NULL)
         dt_session_note(session, "resumed: %d set%s of the final comparison",
                         session->resume.final.sets.count,

@@ -108,9 +108,9 @@ static dt_status keep_trial(struct dt_session *session, const struct dt_result *
         session->watch->ended(session->watch->context, session, result);
     if (paused_ns > 0)
         dt_session_note(session,
-                        "the session was stopped for %.0f s: its deadlines are moved, steps in "
+                        "the session was stopped for %s: its deadlines are moved, steps in "
                         "which it was stopped are run again",
-                        (double)paused_ns * 1e-9);
+                        dt_figure_span_of((double)paused_ns * 1e-9).text);
     session->clock.paused_ns += paused_ns;
     return dt_history_trial(session, result);
 }
@@ -171,7 +171,8 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
             snprintf(result.cause, sizeof result.cause, "no time was left for it");
         else
             snprintf(result.cause, sizeof result.cause,
-                     "the trial's share of the budget, %.0f s, ended", result.cost_seconds);
+                     "the trial's share of the budget, %s, ended",
+                     dt_figure_span_of(result.cost_seconds).text);
     }
     if (result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= session->clock.search_deadline_ns) {
         result.outcome = DT_TRIAL_INTERRUPTED;

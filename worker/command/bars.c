@@ -5,6 +5,8 @@
  * confirm. Otherwise only whole seconds are known. */
 #include "worker/command/bars.h"
 
+#include "base/figures.h"
+
 #include "worker/command/quote.h"
 
 #include <math.h>
@@ -111,11 +113,11 @@ static dt_status judge(const struct bar *bar, struct dt_bar_time *out)
                        bar->name, bar->name[0] != 0 ? ": " : "", last->done, bar->total);
     if (!(seconds > 0 && error <= ERROR_MOST * seconds))
         return dt_fail(DT_FAILED,
-                       "the bar shows its time too coarsely: %.3g s without the first step, give "
-                       "or take %.2g s. Let it have more steps, or print the time of each and "
+                       "the bar shows its time too coarsely: %s without the first step, give "
+                       "or take %s. Let it have more steps, or print the time of each and "
                        "read it by regex:" DT_QUOTES "; it is '%s%s%ld/%ld'",
-                       seconds > 0 ? seconds : 0, error, bar->name, bar->name[0] != 0 ? ": " : "",
-                       last->done, bar->total);
+                       dt_figure_of(seconds > 0 ? seconds : 0).text, dt_figure_of(error).text,
+                       bar->name, bar->name[0] != 0 ? ": " : "", last->done, bar->total);
     out->seconds = seconds / (double)steps;
     return DT_OK;
 }

@@ -2,6 +2,7 @@
 #include "worker/command/child.h"
 
 #include "base/clock.h"
+#include "base/figures.h"
 #include "worker/command/memory.h"
 #include "worker/command/quote.h"
 
@@ -159,8 +160,8 @@ static dt_status listen(struct child *child, const struct dt_child_rules *rules)
         dt_leftovers_reap(&child->run);
         child->output->wall_ns = dt_clock_ns() - child->began_ns;
         if (!child->run.ended && child->output->wall_ns > rules->timeout_ns)
-            return dt_fail(DT_FAILED, "%s did not end within %.6g s (--timeout)", rules->name,
-                           (double)rules->timeout_ns * 1e-9);
+            return dt_fail(DT_FAILED, "%s did not end within %s (--timeout)", rules->name,
+                           dt_figure_of((double)rules->timeout_ns * 1e-9).text);
     }
     bool more = true;
     for (int reads = 0; more && reads < LAST_READS; reads++)

@@ -7,6 +7,7 @@
 #include "worker/command/quote.h"
 
 #include "base/clock.h"
+#include "base/figures.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -59,8 +60,8 @@ static dt_status attend(struct connection *connection)
     }
     if (now < connection->until_ns)
         return DT_OK;
-    return dt_fail(DT_ETIMEOUT, "no answer within %.6g s",
-                   (double)connection->wait->timeout_ns * 1e-9);
+    return dt_fail(DT_ETIMEOUT, "no answer within %s",
+                   dt_figure_of((double)connection->wait->timeout_ns * 1e-9).text);
 }
 
 /* Waits until the socket is ready for what is asked of it. */

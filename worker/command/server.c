@@ -4,6 +4,7 @@
 #include "worker/command/server.h"
 
 #include "base/clock.h"
+#include "base/figures.h"
 #include "base/proc.h"
 #include "base/read.h"
 #include "worker/command/child.h"
@@ -275,8 +276,8 @@ static dt_status await_ready(struct dt_server *server, const struct dt_server_jo
             snprintf(last, sizeof last, "the last answer was %d", answer.status);
     }
     return dt_fail(DT_ETIMEOUT,
-                   "the server was not ready within %.6g s (--start-timeout): on port %d, %s",
-                   (double)job->start_ns * 1e-9, server->port, last);
+                   "the server was not ready within %s (--start-timeout): on port %d, %s",
+                   dt_figure_of((double)job->start_ns * 1e-9).text, server->port, last);
 }
 
 /* Why it is not ready: it has ended, or ran out of memory, or is still not ready. */
@@ -364,9 +365,8 @@ dt_status dt_server_ask(struct dt_server *server, const struct dt_server_job *jo
     if (status == DT_EDEAD || status == DT_ENOMEM || (status == DT_OK && answer.status / 100 == 2))
         return status;
     if (status == DT_ETIMEOUT)
-        return dt_fail(DT_ETIMEOUT,
-                       "the server did not answer the request within %.6g s (--timeout)",
-                       (double)job->timeout_ns * 1e-9);
+        return dt_fail(DT_ETIMEOUT, "the server did not answer the request within %s (--timeout)",
+                       dt_figure_of((double)job->timeout_ns * 1e-9).text);
     return explain_answer(server, status, &answer, output);
 }
 

@@ -655,7 +655,7 @@ static dt_status time_of(const struct dt_timing *timing, double value,
         return DT_OK;
     }
     dt_timing_tail(output, tail, sizeof tail);
-    return dt_fail(DT_FAILED, "the time %g s %s" DT_QUOTES "; the output ends with: %s",
+    return dt_fail(DT_FAILED, "the time of %g seconds %s" DT_QUOTES "; the output ends with: %s",
                    time * 1e-9,
                    !(time > 0)                        ? "is not above zero"
                    : time < 1                         ? "is shorter than a nanosecond"

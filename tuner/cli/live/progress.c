@@ -103,7 +103,7 @@ static void tick(void *context, const char *phase, const char *said)
     progress->now.said = said;
     if (progress->verbose && phase != progress->now.verbose) {
         progress->now.verbose = phase;
-        dt_progress_note(progress, "%8.1f s  %s", seconds_so_far(progress), phase);
+        dt_progress_note(progress, "%9s  %s", dt_figure_of(seconds_so_far(progress)).text, phase);
     }
     if (dt_progress_asked != 0)
         answer(progress);

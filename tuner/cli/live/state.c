@@ -36,10 +36,13 @@ static void add_time(const struct dt_progress *progress, struct dt_text *out)
     double used = (double)(dt_clock_ns() - progress->began_ns) * 1e-9;
     double all = (double)(progress->deadline_ns - progress->began_ns) * 1e-9;
     if (progress->deadline_ns == 0) {
-        dt_text_add(out, "%.0f s", used);
+        dt_figure_span(used, out);
         return;
     }
-    dt_text_add(out, "%.0f/%.0f s, ", used, all);
+    dt_figure_add(rint(used), out);
+    dt_text_add(out, "/");
+    dt_figure_add(rint(all), out);
+    dt_text_add(out, " s, ");
     dt_figure_span(fmax(all - used, 0), out);
     dt_text_add(out, " left");
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names every field of the key, also those at their defaults, so that the line stays valid when defaults change. */
+#include "base/figures.h"
 #include "base/quote.h"
 #include "db/engines/engines.h"
 #include "space/json/json.h"
@@ -103,7 +104,7 @@ void dt_ask_line(const struct dt_options *options, const struct dt_target *targe
     if (options->job.max_bytes > 0)
         dt_text_add(out, " --max-bytes %lldB", (long long)options->job.max_bytes);
     if (options->job.max_latency_ns > 0)
-        dt_text_add(out, " --max-latency %.15gms", (double)options->job.max_latency_ns * 1e-6);
+        dt_text_add(out, " --max-latency %s", dt_figure_exact(options->job.max_latency_ns).text);
     if (options->job.hosts.list != NULL || options->job.hosts.file != NULL) {
         bool list = options->job.hosts.list != NULL;
         dt_text_add(out, list ? " --hosts " : " --hostfile ");

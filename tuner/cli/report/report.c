@@ -376,7 +376,8 @@ static void add_counts(const struct dt_session *session, struct dt_text *out)
                                : "denoising step",
                 hardware != NULL ? "; on " : "", hardware != NULL ? hardware : "", tried);
     dt_target_plans(session->target, out);
-    dt_text_add(out, " tried, %d failed, %.1f s\n", failed, session->clock.elapsed_seconds);
+    dt_text_add(out, " tried, %d failed, %s\n", failed,
+                dt_figure_of(session->clock.elapsed_seconds).text);
     struct dt_text skipped = {0};
     dt_session_skipped(session, &skipped);
     if (skipped.size > 0)

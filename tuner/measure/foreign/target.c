@@ -3,6 +3,7 @@
 #include "tuner/measure/target_int.h"
 
 #include "base/clock.h"
+#include "base/figures.h"
 #include "base/quote.h"
 #include "base/rng.h"
 #include "base/siphash.h"
@@ -512,9 +513,10 @@ dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
     if (status == DT_FAILED && failure.outcome == DT_TRIAL_HUNG &&
         start_ns(job, target) < target->worker.start_ns)
         return dt_fail(DT_EPROVISIONAL,
-                       "the worker %s was not ready within the budget, %.0f s: give it more, as in "
+                       "the worker %s was not ready within the budget, %s: give it more, as in "
                        "--budget 30m",
-                       target->worker.program, (double)start_ns(job, target) * 1e-9);
+                       target->worker.program,
+                       dt_figure_span_of((double)start_ns(job, target) * 1e-9).text);
     if (status == DT_FAILED)
         return not_started(job, target, failure.cause);
     DT_TRY(status);
