@@ -19,7 +19,7 @@ static void name_text(const struct dt_text *text, char id[DT_KEY_ID_SIZE])
     snprintf(id, DT_KEY_ID_SIZE, "%016llx", (unsigned long long)dt_rng_stream(dt_text_at(text)));
 }
 
-/* In the order of the fields, not the canonical one, for compatibility with existing stores. */
+/* In the order of the fields, not the canonical one. */
 dt_status dt_key_network(const struct dt_network *network, char id[DT_KEY_ID_SIZE])
 {
     struct dt_text text = {0};
@@ -52,22 +52,6 @@ dt_status dt_key_space(const json_t *root, char id[DT_KEY_ID_SIZE])
     DT_TRY(dt_space_rules_from_json(root, "the space of a key", &space));
     dt_status status = dt_key_space_of(space, id);
     dt_space_free(space);
-    return status;
-}
-
-dt_status dt_key_space_spelled(const json_t *root, char id[DT_KEY_ID_SIZE])
-{
-    struct dt_text text = {0};
-    json_t *space = json_pack(
-        "{s:O?, s:O?, s:O?}", "parameters", json_object_get(root, "parameters"), "constants",
-        json_object_get(root, "constants"), "rules", json_object_get(root, "rules"));
-    if (space == NULL)
-        return no_memory();
-    dt_status status = dt_canonical_add(space, &text);
-    json_decref(space);
-    if (status == DT_OK)
-        name_text(&text, id);
-    dt_text_fini(&text);
     return status;
 }
 
@@ -113,21 +97,6 @@ dt_status dt_key_json(const struct dt_key *key, json_t **json)
     }
     *json = made;
     return DT_OK;
-}
-
-bool dt_key_same(const json_t *key, const json_t *stored, const json_t *root)
-{
-    char spelled[DT_KEY_ID_SIZE] = "";
-    if (json_equal(key, stored))
-        return true;
-    if (root == NULL || dt_key_space_spelled(root, spelled) != DT_OK ||
-        strcmp(dt_json_text_at(stored, "space"), spelled) != 0)
-        return false;
-    json_t *older = dt_json_copy(key);
-    bool same = older != NULL && json_object_set_new(older, "space", json_string(spelled)) == 0 &&
-                json_equal(older, stored);
-    json_decref(older);
-    return same;
 }
 
 static void add_quoted(const json_t *value, struct dt_text *out)

@@ -42,11 +42,6 @@ dt_status dt_key_network(const struct dt_network *network, char id[DT_KEY_ID_SIZ
  * DT_EUSAGE: they are no space. */
 dt_status dt_key_space(const json_t *root, char id[DT_KEY_ID_SIZE]) DT_MUST_CHECK;
 dt_status dt_key_space_of(const struct dt_space *space, char id[DT_KEY_ID_SIZE]) DT_MUST_CHECK;
-/* Id of their text, which older entries have. */
-dt_status dt_key_space_spelled(const json_t *root, char id[DT_KEY_ID_SIZE]) DT_MUST_CHECK;
-
-/* The keys are of one work: they are equal, or the stored one has the id of the text of `root`, which the other one was made of. */
-bool dt_key_same(const json_t *key, const json_t *stored, const json_t *root);
 
 /* Appends how a stored key differs from one that is asked for, fields of a job one by one:
  * "time 'wall' instead of 'json:t', unit none instead of 'ms'"; nothing where they are equal. */

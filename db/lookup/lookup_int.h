@@ -39,8 +39,6 @@ struct dt_asked {
     int64_t max_bytes, max_latency_ns, now_ns; /* now_ns 0: the clock */
     char title[256];
     struct dt_space *rules; /* compiled; NULL: those of the entry */
-    char spelled
-        [DT_KEY_ID_SIZE]; /* id of the space's text, which older entries have; "": not known */
     json_t *key, *hard;
     uint64_t id;
     /* Fields of the key that must be equal byte for byte in an entry; "name" includes its quotes. */
@@ -90,8 +88,7 @@ enum {
     DT_MISS_ENGINE = 1 << 5, /* engine, mode or worker */
     DT_MISS_MACHINE = 1 << 6,
     DT_MISS_UNSEEN = 1 << 7, /* devices that only its worker could tell */
-    DT_MISS_SPACE = 1 << 8,  /* other values or rules of the same parameters */
-    DT_MISS_UNTOLD = 1 << 9 /* an older entry: what was read from a command's output is not in it */
+    DT_MISS_SPACE = 1 << 8   /* other values or rules of the same parameters */
 };
 struct dt_match {
     long line;

@@ -71,26 +71,14 @@ static bool compare(const json_t *stored, const json_t *asked, const struct rule
     return true;
 }
 
-/* It is of a version that stored the text of a command alone. */
-static bool is_untold(const struct dt_asked *asked, const json_t *key)
-{
-    const json_t *job = json_object_get(asked->key, "job");
-    return json_object_get(key, "job") == NULL && json_object_get(job, "command") != NULL;
-}
-
 static bool compare_keys(const struct dt_asked *asked, const json_t *key, unsigned *misses)
 {
     struct rules rules = {.table = key_carried, .n = sizeof key_carried / sizeof key_carried[0]};
-    int skipped = 0;
     if (asked->any.worker)
         memcpy(rules.skip, (const char *[]){"worker", "workload", "space", "job", "engine", NULL},
                sizeof rules.skip);
-    else if (asked->any.space || strcmp(dt_json_text_at(key, "space"), asked->spelled) == 0)
-        rules.skip[skipped++] = "space";
-    if (is_untold(asked, key)) {
-        rules.skip[skipped++] = "job";
-        *misses |= DT_MISS_UNTOLD;
-    }
+    else if (asked->any.space)
+        rules.skip[0] = "space";
     return compare(key, asked->key, &rules, misses);
 }
 

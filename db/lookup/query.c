@@ -334,8 +334,6 @@ static dt_status read_space(const char *text, struct dt_asked *asked, char id[DT
     dt_status status = dt_space_rules_from_json(root, "the query's space", &asked->rules);
     if (status == DT_OK)
         status = dt_key_space_of(asked->rules, id);
-    if (status == DT_OK)
-        status = dt_key_space_spelled(root, asked->spelled);
     json_decref(root);
     return status;
 }

@@ -129,22 +129,13 @@ static void add_space(const struct dt_asked *asked, const json_t *entry, struct 
         dt_space_changes(was, asked->rules, out);
     dt_space_free(was);
     if (out->size == begin && begin > before)
-        dt_text_add(out, "of another spelling, by an older version");
-}
-
-static void add_untold(const struct dt_asked *asked, const json_t *entry, struct dt_text *out)
-{
-    (void)asked;
-    (void)entry;
-    dt_text_add(out, "by a version that did not store where the time was read, its unit, the shell "
-                     "and the folder, which may have been others");
+        dt_text_add(out, "of another spelling");
 }
 
 static const struct difference differences[] = {
     {DT_MISS_MACHINE, add_device},  {DT_MISS_UNSEEN, add_unseen}, {DT_MISS_ENGINE, add_engine},
     {DT_MISS_DEVICES, add_devices}, {DT_MISS_SIZE, add_size},     {DT_MISS_BATCH, add_batch},
     {DT_MISS_LIMITS, add_limits},   {DT_MISS_NAME, add_name},     {DT_MISS_SPACE, add_space},
-    {DT_MISS_UNTOLD, add_untold},
 };
 
 const char *dt_reason_provisional(enum dt_verdict verdict)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares fields that both sides have. A field on one side only is ignored: older sessions stored fewer fields. */
+/* Compares fields that both sides have. A field on one side only is ignored: a machine that another worker described has
+ * others. */
 #include "db/lookup/lookup_int.h"
 
 #include <string.h>

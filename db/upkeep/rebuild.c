@@ -106,7 +106,7 @@ static dt_status read_journals(struct rebuild *rebuild)
     return status;
 }
 
-/* Recovers the lines with a right crc from a damaged file; a file of version 1 as a whole. */
+/* Recovers the lines with a right crc from a damaged file. */
 static dt_status salvage_lines(struct rebuild *rebuild, const struct dt_best *best,
                                const char *name)
 {

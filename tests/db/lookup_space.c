@@ -178,30 +178,6 @@ static void cases_are_compared(void **state)
     }
 }
 
-/* Entries of older versions have a hash of the text. */
-static void a_text_of_older_versions_is_known(void **state)
-{
-    (void)state;
-    char id[DT_KEY_ID_SIZE];
-    json_t *was = json_of(WAS);
-    assert_int_equal(dt_key_space_spelled(was, id), DT_OK);
-    look(entry_with(id, ""), WAS, "", DT_TIER_EXACT, "");
-    look(entry_with(id, ""), rows[3].now, "", DT_TIER_NEAR, "of another spelling");
-    look(entry_with(id, ""), rows[10].now, "", DT_TIER_NEAR, "without gpus=8");
-    json_t *key = json_pack("{s:i}", "devices", 4), *stored = json_pack("{s:i}", "devices", 4);
-    char today[DT_KEY_ID_SIZE];
-    assert_int_equal(dt_key_space(was, today), DT_OK);
-    json_object_set_new(key, "space", json_string(today));
-    json_object_set_new(stored, "space", json_string(id));
-    assert_true(dt_key_same(key, stored, was));
-    assert_false(dt_key_same(key, stored, NULL));
-    json_object_set_new(stored, "devices", json_integer(5));
-    assert_false(dt_key_same(key, stored, was));
-    json_decref(key);
-    json_decref(stored);
-    json_decref(was);
-}
-
 static void a_job_is_what_was_measured(void **state)
 {
     static const struct {
@@ -221,9 +197,7 @@ static void a_job_is_what_was_measured(void **state)
          "folder '/a' instead of '/b'"},
         {"{'command':'./x','later':2}", "{'command':'./x'}", DT_TIER_NONE,
          "later 2 instead of none"},
-        /* before these were stored */
-        {"", "{'command':'./x','time':'wall'}", DT_TIER_NEAR,
-         "did not store where the time was read"},
+        {"", "{'command':'./x','time':'wall'}", DT_TIER_NONE, "command none instead of './x'"},
         {"", "{'model':'x'}", DT_TIER_NONE, "model none instead of 'x'"},
     };
     char id[DT_KEY_ID_SIZE];
@@ -239,7 +213,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_space_is_what_it_means),
                                        cmocka_unit_test(cases_are_compared),
-                                       cmocka_unit_test(a_text_of_older_versions_is_known),
                                        cmocka_unit_test(a_job_is_what_was_measured)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Recovery by `dittune db`: from journals, from intact lines, from an older version; and its removals. */
+/* Recovery by `dittune db`: from journals, from intact lines; and its removals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

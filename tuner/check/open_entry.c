@@ -193,10 +193,6 @@ static dt_status other_key(struct dt_check_entry *entry)
                    (!json_equal(json_object_get(key, "worker"), json_object_get(mine, "worker")) ||
                     (is_command(mine) &&
                      !json_equal(json_object_get(key, "job"), json_object_get(mine, "job"))));
-    if (is_command(key) && json_object_get(key, "job") == NULL)
-        return leave(entry, DT_CHECK_UNSUPPORTED,
-                     "it is of a version that did not store where the time was read, its unit, the "
-                     "shell and the folder: tune it again");
     if (is_command(key) && is_command(mine) &&
         (strcmp(field, "workload") == 0 || strcmp(field, "job") == 0))
         return other_command(entry);
@@ -285,11 +281,8 @@ static dt_status make_target(struct dt_check_entry *entry)
     if (of_entry(status))
         return leave(entry, DT_CHECK_NOT_CHECKED, dt_message());
     DT_TRY(status);
-    if (!dt_key_same(entry->target->identity.key, key, entry->target->worker.announced))
+    if (!json_equal(entry->target->identity.key, key))
         return other_key(entry);
-    json_decref(entry->target->identity
-                    .key); /* they may differ in their spelling: the store has this one */
-    entry->target->identity.key = json_incref((json_t *)key);
     if (!json_equal(entry->target->identity.hard, entry->item->entry.fingerprint.hard))
         return leave(entry, DT_CHECK_NOT_CHECKED,
                      "it was measured with another engine, mode or amount of memory");

@@ -13,7 +13,7 @@ void dt_show_answer(const struct dt_answer *answer, struct dt_text *out);
 /* A warning for readers who see only the plan, one sentence; none for an exact answer. */
 void dt_show_warning(const struct dt_answer *answer, struct dt_text *out);
 
-/* The job of a key if it is of --command (docs/command.md), borrowed; NULL: it is not, or of an older version. */
+/* The job of a key if it is of --command (docs/command.md), borrowed; NULL: it is not. */
 const json_t *dt_command_job(const json_t *key);
 
 /* Appends the command of such an entry with the plan's values, one line quoted for sh: that of the options, or where none is given
