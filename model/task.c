@@ -70,6 +70,26 @@ void dt_task_spell(const struct dt_task *task, enum dt_task_field field, struct 
     }
 }
 
+bool dt_task_same(const struct dt_task *a, const struct dt_task *b, enum dt_task_field field)
+{
+    const struct dt_task_value *mine = &a->at[field], *its = &b->at[field];
+    if (!mine->given || !its->given)
+        return mine->given == its->given;
+    switch (dt_task_rows[field].kind) {
+    case DT_TASK_TEXT:
+    case DT_TASK_DTYPE:
+        return strcmp(mine->text, its->text) == 0;
+    case DT_TASK_LENGTHS:
+        return mine->lengths.count == its->lengths.count &&
+               memcmp(mine->lengths.at, its->lengths.at,
+                      (size_t)its->lengths.count * sizeof its->lengths.at[0]) == 0;
+    case DT_TASK_SCALE:
+        return mine->scale == its->scale;
+    default:
+        return mine->count == its->count;
+    }
+}
+
 static json_t *value_json(enum dt_task_kind kind, const struct dt_task_value *value)
 {
     char lengths[DT_LENGTHS_TEXT];

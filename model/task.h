@@ -65,6 +65,9 @@ void dt_task_spell(const struct dt_task *task, enum dt_task_field field, struct 
 /* The name of a field given that the built-in network has not; guidance is none, which is yes or no there. NULL: it has none. */
 const char *dt_task_of_engine(const struct dt_task *task);
 
+/* Both have the same value of the field, or none. */
+bool dt_task_same(const struct dt_task *a, const struct dt_task *b, enum dt_task_field field);
+
 /* The fields given, new reference. DT_ENOMEM. */
 dt_status dt_task_json(const struct dt_task *task, json_t **job) DT_MUST_CHECK;
 /* The fields that the object has with a value of their kind, and no others; it may be NULL. */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "db/lookup/answer_int.h"
+/* An answer and its sentence: what was measured, how it differs from the question, and which entries were refused. */
+#include "db/lookup/lookup_int.h"
 
 #include "db/engines/engines.h"
+#include "space/dit/dit.h"
+#include "space/json/json.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,6 +36,170 @@ dt_status dt_tier_find(const char *what, const char *name, enum dt_tier *tier)
                    what, name);
 }
 
+/* ---- the sentence */
+
+struct difference {
+    unsigned miss;
+    void (*add)(const struct dt_asked *asked, const json_t *entry, struct dt_text *out);
+};
+
+static const json_t *key_of(const json_t *entry, const char *field)
+{
+    return json_object_get(json_object_get(entry, "key"), field);
+}
+
+static const char *hard_of(const json_t *entry, const char *field)
+{
+    const json_t *hard = json_object_get(json_object_get(entry, "fingerprint"), "hard");
+    const char *text = json_string_value(json_object_get(hard, field));
+    return text != NULL ? text : "unknown";
+}
+
+static void device_add(const struct dt_asked *asked, const json_t *entry, struct dt_text *out)
+{
+    (void)asked;
+    const json_t *hard = json_object_get(json_object_get(entry, "fingerprint"), "hard");
+    const json_t *gpus = json_object_get(hard, "gpus");
+    dt_text_add(out, "on other hardware (%s, %lld %s)", hard_of(entry, "device"),
+                (long long)json_integer_value(gpus != NULL ? gpus : json_object_get(hard, "cores")),
+                gpus != NULL ? "GPUs" : "cores");
+}
+
+static void engine_add(const struct dt_asked *asked, const json_t *entry, struct dt_text *out)
+{
+    const char *worker = json_string_value(key_of(entry, "worker"));
+    const char *engine = json_string_value(json_object_get(asked->hard, "engine"));
+    const char *mode = json_string_value(json_object_get(asked->hard, "mode"));
+    dt_text_add(out, "by %s (%s%s%s), not by %s (%s)", hard_of(entry, "engine"),
+                hard_of(entry, "mode"), worker != NULL ? ", worker " : "",
+                worker != NULL ? worker : "", engine != NULL ? engine : "unknown",
+                mode != NULL ? mode : "unknown");
+}
+
+static void unseen_add(const struct dt_asked *asked, const json_t *entry, struct dt_text *out)
+{
+    const json_t *hard = json_object_get(json_object_get(entry, "fingerprint"), "hard");
+    const char *devices = json_string_value(json_object_get(hard, "devices"));
+    (void)asked;
+    if (devices == NULL)
+        dt_text_add(out, "on cores");
+    else if (strcmp(devices, DT_DEVICES_UNKNOWN) == 0)
+        dt_text_add(out, "on devices that its worker did not name");
+    else
+        dt_text_add(out, "on devices that only its worker can tell (%s)", devices);
+}
+
+static void devices_add(const struct dt_asked *asked, const json_t *entry, struct dt_text *out)
+{
+    dt_text_add(out, "with %lld devices instead of %d",
+                (long long)json_integer_value(key_of(entry, "devices")), asked->devices);
+}
+
+static void size_add(const struct dt_asked *asked, const json_t *entry, struct dt_text *out)
+{
+    dt_text_add(out, "at %lld x %lld px instead of %d x %d",
+                (long long)json_integer_value(key_of(entry, "width")) * DT_PIXELS_A_CELL,
+                (long long)json_integer_value(key_of(entry, "height")) * DT_PIXELS_A_CELL,
+                asked->workload.width * DT_PIXELS_A_CELL,
+                asked->workload.height * DT_PIXELS_A_CELL);
+}
+
+static void list_add(const json_t *list, struct dt_text *out)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        dt_text_add(out, "%s%lld", i > 0 ? "," : "",
+                    (long long)json_integer_value(json_array_get(list, i)));
+}
+
+static void batch_add(const struct dt_asked *asked, const json_t *entry, struct dt_text *out)
+{
+    dt_text_add(out, "with batch ");
+    list_add(key_of(entry, "batch"), out);
+    dt_text_add(out, " instead of ");
+    list_add(json_object_get(asked->key, "batch"), out);
+}
+
+static void limit_add(const char *name, const json_t *then, int64_t now, struct dt_text *out)
+{
+    dt_text_add(out, " %s ", name);
+    if (then == NULL)
+        dt_text_add(out, "none");
+    else
+        dt_text_add(out, "%lld", (long long)json_integer_value(then));
+    if (now == 0)
+        dt_text_add(out, " instead of none");
+    else
+        dt_text_add(out, " instead of %lld, which it keeps", (long long)now);
+}
+
+static void limits_add(const struct dt_asked *asked, const json_t *entry, struct dt_text *out)
+{
+    const json_t *bytes = key_of(entry, "max_bytes"), *latency = key_of(entry, "max_latency_ns");
+    dt_text_add(out, "under other limits:");
+    if (json_integer_value(bytes) != asked->max_bytes)
+        limit_add("max_bytes", bytes, asked->max_bytes, out);
+    if (json_integer_value(latency) != asked->max_latency_ns)
+        limit_add("max_latency_ns", latency, asked->max_latency_ns, out);
+}
+
+static void name_add(const struct dt_asked *asked, const json_t *entry, struct dt_text *out)
+{
+    const char *name = json_string_value(key_of(entry, "model"));
+    (void)asked;
+    dt_text_add(out, "as '%s', the same network under another name",
+                name != NULL ? name : "unknown");
+}
+
+static void space_add(const struct dt_asked *asked, const json_t *entry, struct dt_text *out)
+{
+    struct dt_space *was = NULL;
+    size_t before = out->size;
+    dt_text_add(out, "in a space ");
+    size_t begin = out->size;
+    if (asked->rules != NULL && dt_space_rules_from_json(json_object_get(entry, "space"),
+                                                         "the entry's space", &was) == DT_OK)
+        dt_space_changes(was, asked->rules, out);
+    dt_space_free(was);
+    if (out->size == begin && begin > before)
+        dt_text_add(out, "of another spelling");
+}
+
+static const struct difference differences[] = {
+    {DT_MISS_MACHINE, device_add},  {DT_MISS_UNSEEN, unseen_add}, {DT_MISS_ENGINE, engine_add},
+    {DT_MISS_DEVICES, devices_add}, {DT_MISS_SIZE, size_add},     {DT_MISS_BATCH, batch_add},
+    {DT_MISS_LIMITS, limits_add},   {DT_MISS_NAME, name_add},     {DT_MISS_SPACE, space_add},
+};
+
+static const char *provisional_text(enum dt_verdict verdict)
+{
+    if (verdict == DT_VERDICT_INCONCLUSIVE)
+        return "the final comparison of its session could not decide";
+    return "its session was interrupted or ended before its final comparison";
+}
+
+void dt_reason_add(const struct dt_asked *asked, const struct dt_match *match, const json_t *entry,
+                   const struct dt_fitted *fitted, struct dt_text *out)
+{
+    const char *verdict = json_string_value(json_object_get(entry, "verdict"));
+    dt_text_add(out, "measured");
+    if (match->misses == 0)
+        dt_text_add(out, " for this very question on hardware of this make");
+    const char *before = " ";
+    for (size_t i = 0; i < sizeof differences / sizeof differences[0]; i++) {
+        if ((match->misses & differences[i].miss) == 0)
+            continue;
+        dt_text_add(out, "%s", before);
+        differences[i].add(asked, entry, out);
+        before = ", ";
+    }
+    if (fitted->changed[0] != '\0')
+        dt_text_add(out, "; %s", fitted->changed);
+    if (match->provisional)
+        dt_text_add(out, "; provisional: %s", provisional_text(dt_verdict_of(verdict)));
+}
+
+/* ---- the answer */
+
 void dt_found_free(struct dt_found *found)
 {
     if (found == NULL)
@@ -53,7 +220,7 @@ void dt_answer_free(struct dt_answer *answer)
 }
 
 /* Sets the answer's pointers to the objects of found. */
-static void show(struct dt_found *found, const struct dt_query *query)
+static void found_show(struct dt_found *found, const struct dt_asked *asked, int64_t now_ns)
 {
     struct dt_answer *answer = &found->answer;
     answer->reason = found->reason;
@@ -62,24 +229,25 @@ static void show(struct dt_found *found, const struct dt_query *query)
     answer->hint = found->hint;
     answer->stale_reasons = found->stale_reasons;
     answer->stale = json_array_size(found->stale_reasons) > 0;
-    answer->key = query->asked.key;
-    int64_t age = found->stored_ns > 0 ? dt_query_now(query) - found->stored_ns : -1;
+    answer->key = asked->key;
+    int64_t age = found->stored_ns > 0 ? now_ns - found->stored_ns : -1;
     answer->age_ns = found->stored_ns > 0 && age < 0 ? 0 : age; /* the clock was set back */
 }
 
-struct dt_found *dt_answer_lend(const struct dt_found *found, const struct dt_query *query)
+struct dt_found *dt_answer_lend(const struct dt_found *found, const struct dt_asked *asked,
+                                int64_t now_ns)
 {
     struct dt_found *lent = malloc(sizeof *lent);
     if (lent == NULL)
         return NULL;
     *lent = *found;
     lent->lent = true;
-    show(lent, query);
+    found_show(lent, asked, now_ns);
     return lent;
 }
 
 /* Empties reason. */
-static bool take_reason(struct dt_text *reason, const struct dt_refusals *refusals,
+static bool reason_take(struct dt_text *reason, const struct dt_refusals *refusals,
                         struct dt_found *found)
 {
     bool refused = refusals->text.size > 0;
@@ -92,7 +260,7 @@ static bool take_reason(struct dt_text *reason, const struct dt_refusals *refusa
 }
 
 /* Reads the figures of exactly this plan. */
-static void read_figures(const struct dt_stored_entry *entry, struct dt_answer *answer)
+static void figures_read(const struct dt_stored_entry *entry, struct dt_answer *answer)
 {
     const json_t *fallback = entry->fallback.plan;
     if (entry->gain.ratio > 0)
@@ -113,8 +281,8 @@ static void read_figures(const struct dt_stored_entry *entry, struct dt_answer *
 }
 
 /* A plan fitted to another count of devices has no measurements. */
-static void describe(const struct dt_match *match, const json_t *entry, bool refit,
-                     struct dt_answer *answer)
+static void answer_describe(const struct dt_match *match, const json_t *entry, bool refit,
+                            struct dt_answer *answer)
 {
     struct dt_stored_entry fields;
     dt_record_read(&dt_record_stored_entry, entry, &fields);
@@ -126,45 +294,45 @@ static void describe(const struct dt_match *match, const json_t *entry, bool ref
                                                               : tiers[match->tier].evidence;
     answer->entry = entry;
     answer->verdict = fields.verdict;
-    answer->lost = dt_stale_by_loss(json_object_get(entry, "fingerprint"));
+    answer->lost = fields.fingerprint.info.lost_ns > 0;
     if (match->provisional)
-        answer->why_provisional = dt_reason_provisional(dt_verdict_of(fields.verdict));
+        answer->why_provisional = provisional_text(dt_verdict_of(fields.verdict));
     if (match->tier != DT_TIER_PROXY && !refit)
-        read_figures(&fields, answer);
+        figures_read(&fields, answer);
 }
 
-dt_status dt_answer_of_entry(const struct dt_query *query, const struct dt_match *match,
+dt_status dt_answer_of_entry(const struct dt_asked *asked, const struct dt_match *match,
                              const json_t *entry, struct dt_fitted *fitted,
                              const struct dt_refusals *refusals, struct dt_found **found)
 {
     struct dt_text reason = {0};
-    struct dt_found *made = calloc(1, sizeof *made);
-    dt_reason_add(query, match, entry, fitted, &reason);
-    if (made == NULL) {
+    struct dt_found *fresh = calloc(1, sizeof *fresh);
+    dt_reason_add(asked, match, entry, fitted, &reason);
+    if (fresh == NULL) {
         json_decref(fitted->plan);
         dt_text_fini(&reason);
         return dt_lookup_no_memory();
     }
-    made->plan = fitted->plan;
-    made->stale_reasons = dt_stale_reasons(query, json_object_get(entry, "fingerprint"));
-    if (!take_reason(&reason, refusals, made) || made->stale_reasons == NULL) {
-        dt_found_free(made);
+    fresh->plan = fitted->plan;
+    fresh->stale_reasons = dt_stale_reasons(asked, json_object_get(entry, "fingerprint"));
+    if (!reason_take(&reason, refusals, fresh) || fresh->stale_reasons == NULL) {
+        dt_found_free(fresh);
         return dt_lookup_no_memory();
     }
-    made->stored_ns = match->stored_ns;
-    describe(match, entry, fitted->refit, &made->answer);
-    show(made, query);
-    *found = made;
+    fresh->stored_ns = match->stored_ns;
+    answer_describe(match, entry, fitted->refit, &fresh->answer);
+    found_show(fresh, asked, dt_asked_now(asked));
+    *found = fresh;
     return DT_OK;
 }
 
-dt_status dt_answer_without(const struct dt_query *query, json_t *plan, json_t *hint,
+dt_status dt_answer_without(const struct dt_asked *asked, json_t *plan, json_t *hint,
                             const struct dt_refusals *refusals, struct dt_found **found)
 {
     struct dt_text reason = {0};
-    struct dt_found *made = calloc(1, sizeof *made);
+    struct dt_found *fresh = calloc(1, sizeof *fresh);
     enum dt_tier tier = plan != NULL ? DT_TIER_HEURISTIC : DT_TIER_NONE;
-    if (made == NULL) {
+    if (fresh == NULL) {
         json_decref(plan);
         json_decref(hint);
         return dt_lookup_no_memory();
@@ -173,20 +341,20 @@ dt_status dt_answer_without(const struct dt_query *query, json_t *plan, json_t *
     for (int i = 0; plan != NULL && i < DT_DEGREES; i++)
         dt_text_add(&reason, "%s%s", i == 0 ? "; by the default rule: " : ", then ",
                     dt_params[dt_degrees[dt_degrees_grown[i]].param].name);
-    if (plan != NULL && query->asked.max_latency_ns > 0)
+    if (plan != NULL && asked->max_latency_ns > 0)
         dt_text_add(&reason, "; max_latency was not checked");
-    made->plan = plan;
-    made->hint = hint;
-    made->stale_reasons = json_array();
-    if (!take_reason(&reason, refusals, made) || made->stale_reasons == NULL) {
-        dt_found_free(made);
+    fresh->plan = plan;
+    fresh->hint = hint;
+    fresh->stale_reasons = json_array();
+    if (!reason_take(&reason, refusals, fresh) || fresh->stale_reasons == NULL) {
+        dt_found_free(fresh);
         return dt_lookup_no_memory();
     }
-    made->answer.tier = tier;
-    made->answer.evidence = tiers[tier].evidence;
-    made->answer.distance = NAN;
-    show(made, query);
-    *found = made;
+    fresh->answer.tier = tier;
+    fresh->answer.evidence = tiers[tier].evidence;
+    fresh->answer.distance = NAN;
+    found_show(fresh, asked, dt_asked_now(asked));
+    *found = fresh;
     return DT_OK;
 }
 
@@ -204,7 +372,7 @@ void dt_answer_export(const struct dt_answer *answer, struct dt_export_request *
     request->checkpoint = json_string_value(json_object_get(json_object_get(key, "job"), "model"));
 }
 
-static json_t *borrowed(const json_t *value)
+static json_t *json_or_null(const json_t *value)
 {
     return value != NULL ? json_incref((json_t *)value) : json_null();
 }
@@ -237,15 +405,17 @@ json_t *dt_answer_json(const struct dt_answer *answer)
         "{s:s, s:b, s:o, s:o, s:s, s:o, s:s?, s:s?, s:s?, s:o, s:b, s:s?, s:o, s:o, s:o, s:o, s:o, "
         "s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
         "tier", dt_tier_text(answer->tier), "stale", (int)answer->stale, "stale_reasons",
-        borrowed(answer->stale_reasons), "distance", distance, "reason", answer->reason,
+        json_or_null(answer->stale_reasons), "distance", distance, "reason", answer->reason,
         "age_seconds", age, "evidence", answer->evidence, "engine", answer->engine, "mode",
         answer->mode, "gain", gain_json(answer), "provisional", answer->why_provisional != NULL,
-        "verdict", answer->verdict, "median_ns", borrowed(json_object_get(figures, "median_ns")),
-        "interval_ns", borrowed(json_object_get(figures, "interval_ns")), "image_ns",
-        image_json(answer), "noise", borrowed(json_object_get(entry, "noise")), "tried",
-        borrowed(json_object_get(entry, "tried")), "plans",
-        borrowed(json_object_get(entry, "plans")), "skipped",
-        borrowed(json_object_get(entry, "skipped")), "load",
-        borrowed(json_object_get(entry, "load")), "plan", borrowed(answer->plan), "hint",
-        borrowed(answer->hint), "key", borrowed(answer->key), "entry", borrowed(answer->entry));
+        "verdict", answer->verdict, "median_ns",
+        json_or_null(json_object_get(figures, "median_ns")), "interval_ns",
+        json_or_null(json_object_get(figures, "interval_ns")), "image_ns", image_json(answer),
+        "noise", json_or_null(json_object_get(entry, "noise")), "tried",
+        json_or_null(json_object_get(entry, "tried")), "plans",
+        json_or_null(json_object_get(entry, "plans")), "skipped",
+        json_or_null(json_object_get(entry, "skipped")), "load",
+        json_or_null(json_object_get(entry, "load")), "plan", json_or_null(answer->plan), "hint",
+        json_or_null(answer->hint), "key", json_or_null(answer->key), "entry",
+        json_or_null(answer->entry));
 }

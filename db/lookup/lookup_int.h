@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* lookup_int - declarations shared by the files of a look-up
+/* lookup_int - shared by the files of a look-up: a sealed question, the head of a line, a match, an answer with what it owns
  *
- * A look-up reads the head of each line that may matter (head.c), determines how each differs from the query (match.c),
- * and takes the strongest one whose plan, fitted where it must be (refit.c), keeps the query's rules and limits
- * (check.c).
+ * lookup.c decides: it reads the head of each line that may matter (head.c), determines how each differs from the question,
+ * and takes the strongest one whose plan, fitted where it must be, keeps the question's rules and limits (fit.c). answer.c
+ * words the answer, stale.c what has changed since it was stored. query.c makes the question; none of them needs lookup.c.
  */
 #ifndef DT_DB_LOOKUP_LOOKUP_INT_H
 #define DT_DB_LOOKUP_LOOKUP_INT_H
 
+#include "base/clock.h"
 #include "db/lookup/key.h"
 #include "db/lookup/lookup.h"
+#include "model/task.h"
 #include "space/space.h"
 
-#define DT_DAY_NS      (86400LL * 1000000000)
-#define DT_STALE_DAYS  180
-#define DT_FIXED_MAX   16
-#define DT_BATCHES_MAX 64
-#define DT_QUERY_VALUE DT_JSON_MAX_BYTES /* bytes of a value, a worker's space too */
-#define DT_DEVICES_UNKNOWN                                                                         \
-    "unknown"              /* of "devices" in a hard fingerprint, as tuner/machine writes it */
+#define DT_BATCHES_MAX   64
 #define DT_PIXELS_A_CELL 8 /* image pixels of a latent pixel, along a side */
+/* "devices" in a hard fingerprint, as tuner/machine writes it */
+#define DT_DEVICES_UNKNOWN "unknown"
 
-dt_status dt_lookup_no_memory(void);
+static inline dt_status dt_lookup_no_memory(void)
+{
+    return dt_fail(DT_ENOMEM, "out of memory while looking up a plan");
+}
 
 /* What a question about a foreign worker's plan leaves open. */
 struct dt_any {
@@ -29,40 +30,46 @@ struct dt_any {
     bool space, engine, mode, dtype;
 };
 
-/* The values of a sealed query, parsed and completed. */
+/* A sealed question: of the built-in network, a worker, or (any.worker) the entries tuned on an engine. What a cached answer
+ * needs stands first: a look-up among many questions waits for memory. */
 struct dt_asked {
-    bool foreign;
-    struct dt_any any;
-    struct dt_workload workload;
-    int batches[DT_BATCHES_MAX], batch_count, devices;
-    const char *objective;
-    int64_t max_bytes, max_latency_ns, now_ns; /* now_ns 0: the clock */
-    char title[256];
-    struct dt_space *rules; /* compiled; NULL: those of the entry */
+    uint64_t id;      /* of key and hard */
+    uint64_t mark[2]; /* of everything an answer depends on except the store and the clock */
+    int64_t now_ns;   /* 0: the clock */
     json_t *key, *hard;
-    uint64_t id;
-    /* Fields of the key that must be equal byte for byte in an entry; "name" includes its quotes. */
-    struct {
-        char name[DT_FIXED_MAX][32], *value[DT_FIXED_MAX];
-        int count;
-    } fixed;
-    char *text; /* everything an answer depends on except the store and the clock */
-    size_t text_size;
+    const json_t *soft;     /* the query's */
+    struct dt_space *rules; /* compiled; NULL: those of the entry */
+    char needles[2][24];    /* bytes of each key that can answer; "": any */
+    bool foreign, lossy;
+    struct dt_any any;
+    int devices, batch_count, batches[DT_BATCHES_MAX];
+    const char *objective;
+    int64_t max_bytes, max_latency_ns;
+    char title[256];
+    struct dt_task task;         /* of an engine; its texts are the query's */
+    struct dt_workload workload; /* of the built-in network */
 };
 
+static inline int64_t dt_asked_now(const struct dt_asked *asked)
+{
+    return asked->now_ns > 0 ? asked->now_ns : dt_clock_wall_ns();
+}
+
 struct dt_query {
+    bool sealed, is_network;
+    struct dt_asked asked; /* where is_network */
+    /* An engine was named, and no worker: the entries tuned on it are asked first, and only they where the question cannot be
+     * one about the built-in network. NULL: none was. */
+    struct dt_asked *tuned;
     json_t *machine_hard, *soft;
     int cores, hosts;    /* hosts that the cores are on; 0: one machine */
     struct dt_gpus gpus; /* count 0: cores */
     int64_t memory_bytes;
-    bool bfloat16, sealed;
-    char **values; /* as set; NULL: not set */
-    /* An engine was named, and no worker: the entries tuned on it are asked first, and only they where the question
-     * cannot be one about the built-in network. */
-    bool is_tuned, is_network;
-    struct dt_asked asked, tuned;
+    bool bfloat16;
+    struct dt_task_value *values; /* as set, of each row of asks.def; texts are owned */
+    int64_t width, height;        /* of the value "size" */
+    int batches[DT_BATCHES_MAX], batch_count;
 };
-int64_t dt_query_now(const struct dt_query *query);
 
 /* First fields of an entry's line. All owned. */
 struct dt_head {
@@ -72,13 +79,12 @@ struct dt_head {
 /* DT_EUSAGE: the line does not look like an entry's. */
 dt_status dt_head_read(const char *line, size_t size, struct dt_head *head) DT_MUST_CHECK;
 void dt_head_fini(struct dt_head *head);
-/* false: the entry in this line cannot answer the query. Cheap, and true when in doubt. */
-bool dt_head_may_match(const char *line, size_t size, const struct dt_asked *asked);
+/* *key: the key alone, new reference; NULL: the line has none that can be read, or it has not the bytes of both needles.
+ * DT_ENOMEM. */
+dt_status dt_head_key(const char *line, size_t size, const char needles[2][24],
+                      json_t **key) DT_MUST_CHECK;
 
-/* log2 of a finite x above 0, exact for powers of 2: the public library links no libm. */
-double dt_lookup_log2(double x);
-
-/* Differences between an entry and the query. */
+/* Differences between an entry and the question. */
 enum {
     DT_MISS_NAME = 1 << 0, /* the same network under another name */
     DT_MISS_SIZE = 1 << 1,
@@ -100,41 +106,21 @@ struct dt_match {
     int batch;         /* the plan's, fitted; 0: as it is */
     int devices;       /* of the entry's key */
 };
-/* The head of a line; NULL: unreadable, or it cannot answer. Borrowed from the snapshot. */
-dt_status dt_lookup_head(const struct dt_snapshot *snapshot, const struct dt_asked *asked,
-                         long line, const struct dt_head **head) DT_MUST_CHECK;
-
-/* false: it cannot answer the query. */
-bool dt_match_of(const struct dt_query *query, const struct dt_head *head, struct dt_match *match);
-/* Appends how the job of an entry differs, which otherwise could answer; false: it differs in more than that. */
-bool dt_match_other_job(const struct dt_query *query, const struct dt_head *head,
-                        struct dt_text *out);
-/* Order of trying two matches: below 0: a first. */
-int dt_match_order(const struct dt_match *a, const struct dt_match *b);
-
-struct dt_matches {
-    struct dt_match *at; /* owned */
-    size_t count;
-};
-dt_status dt_matches_add(struct dt_matches *matches, const struct dt_match *match) DT_MUST_CHECK;
-void dt_matches_order(struct dt_matches *matches); /* best first */
 
 /* Sentences about changes since the entry was stored; NULL when out of memory. */
-json_t *dt_stale_reasons(const struct dt_query *query, const json_t *fingerprint);
-/* The last check that judged the plan called it slower than another. */
-bool dt_stale_by_loss(const json_t *fingerprint);
-bool dt_stale_by_age(const struct dt_query *query, int64_t stored_ns);
-/* Time when it was stored, or last confirmed by a check. */
+json_t *dt_stale_reasons(const struct dt_asked *asked, const json_t *fingerprint);
+bool dt_stale_by_age(int64_t now_ns, int64_t stored_ns);
+/* Time when it was stored, or last confirmed by a check; 0: not known. */
 int64_t dt_stored_ns(const json_t *fingerprint);
 
-/* The entry's plan adapted to the query, new reference. changed: the changes and reasons, "" without any; refit: it
+/* The entry's plan adapted to the question, new reference. changed: the changes and reasons, "" without any; refit: it
  * differs from the measured plan. DT_EINFEASIBLE with a sentence when it breaks a rule or a limit. */
 struct dt_fitted {
     json_t *plan;
     bool refit;
     char changed[200];
 };
-dt_status dt_plan_fit(const struct dt_query *query, const struct dt_match *match,
+dt_status dt_plan_fit(const struct dt_asked *asked, const struct dt_match *match,
                       const json_t *entry, struct dt_fitted *fitted) DT_MUST_CHECK;
 
 /* DT_EINFEASIBLE with a sentence when a plan of space `was` means something else in `now`, whatever its values: the parameters,
@@ -143,12 +129,45 @@ dt_status dt_space_carries(const struct dt_space *was, const struct dt_space *no
 /* Appends the values and rules that differ: "without a=8, with the rule a <= 4"; "" where the spaces mean the same. */
 void dt_space_changes(const struct dt_space *was, const struct dt_space *now, struct dt_text *out);
 
-/* Adapts values[] (axis order) to another count of devices such that the rules hold, or leaves them unchanged, whether
- * the rules hold or not; fitted->changed names the changes. */
-void dt_plan_rescale(const struct dt_space *rules, const struct dt_match *match,
-                     const struct dt_asked *asked, int64_t values[], struct dt_fitted *fitted);
-/* The query's rules hold for these values. */
-bool dt_plan_keeps(const struct dt_space *rules, const struct dt_asked *asked,
-                   const int64_t values[]);
+/* An answer with the objects it owns. One of the exact tier is cached beside the snapshot's entry (dt_snapshot_note): the next
+ * equal question borrows it, and only fields that depend on the clock are new. */
+struct dt_found {
+    struct dt_answer answer; /* first: what callers see */
+    bool lent;               /* the fields below are borrowed */
+    char *reason, *refused;
+    json_t *plan, *stale_reasons, *hint;
+    int64_t stored_ns;
+    bool aged; /* also stale by age */
+    /* Of a cached one: that of its question, and the entry's next. */
+    uint64_t mark[2];
+    struct dt_found *next;
+};
+
+/* Reasons why stronger answers were refused, appended one by one. */
+struct dt_refusals {
+    struct dt_text text;
+    int count;
+};
+
+/* All new, DT_ENOMEM. Always owns fitted->plan. */
+dt_status dt_answer_of_entry(const struct dt_asked *asked, const struct dt_match *match,
+                             const json_t *entry, struct dt_fitted *fitted,
+                             const struct dt_refusals *refusals,
+                             struct dt_found **found) DT_MUST_CHECK;
+/* plan NULL: tier none. hint may be NULL. Always owns both. */
+dt_status dt_answer_without(const struct dt_asked *asked, json_t *plan, json_t *hint,
+                            const struct dt_refusals *refusals,
+                            struct dt_found **found) DT_MUST_CHECK;
+/* A copy that borrows everything from found, with the age at now_ns. NULL: out of memory. */
+struct dt_found *dt_answer_lend(const struct dt_found *found, const struct dt_asked *asked,
+                                int64_t now_ns);
+void dt_found_free(struct dt_found *found);
+
+/* Appends the basis of the tier, in words. */
+void dt_reason_add(const struct dt_asked *asked, const struct dt_match *match, const json_t *entry,
+                   const struct dt_fitted *fitted, struct dt_text *out);
+
+/* log2 of a finite x above 0, exact for powers of 2: the public library links no libm. */
+double dt_lookup_log2(double x);
 
 #endif

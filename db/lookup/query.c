@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A query's texts, and what they mean together: the workload, the key and hard fingerprint as a session would store them, the rules
- * for plans, and one text of everything, the key of cached answers. An engine's name makes it a question about the entries that were
- * tuned on the engine, too, whose key has what was asked for, and nothing else. */
-#include "base/clock.h"
+/* A query's values, read once as they are set, and what they mean together: the workload, the key and hard fingerprint as a session
+ * would store them, the rules for plans, and one text of everything, the key of cached answers. An engine's name makes it a question
+ * about the entries that were tuned on the engine, too, whose key has what was asked for, and nothing else. */
+#include "base/siphash.h"
 #include "db/canonical_int.h"
 #include "db/lookup/lookup_int.h"
 #include "db/snapshot.h"
 #include "model/cards/card.h"
-#include "model/task.h"
 #include "space/dit/dit.h"
 #include "space/json/json.h"
 
@@ -21,7 +20,8 @@ enum {
     DEVICES_MAX = 1024,
     BATCH_MAX = 65536,
     TOKENS_MAX = 1 << 20,
-    COUNT_MAX = 1 << 20
+    COUNT_MAX = 1 << 20,
+    VALUE_MAX = DT_JSON_MAX_BYTES /* bytes of a value, a worker's space too */
 };
 
 enum {
@@ -37,9 +37,46 @@ static const char *const ask_names[] = {
 #undef DT_ASK
     NULL};
 
+enum ask_kind {
+    ASK_TEXT,
+    ASK_DTYPE,
+    ASK_LENGTHS,
+    ASK_SCALE,
+    ASK_COUNT,
+    ASK_SIDE,
+    ASK_BATCH,
+    ASK_SIZE,
+    ASK_SWITCH,
+    ASK_DEVICES,
+    ASK_LIMIT,
+    ASK_OBJECTIVE,
+    ASK_DOCUMENT,
+    ASK_KINDS
+};
+
+static const enum ask_kind ask_kinds[] = {
+#define DT_ASK(name, kind) ASK_##kind,
+#include "db/lookup/asks.def"
+#undef DT_ASK
+};
+
+/* Kinds that are whole numbers, and their range. */
+static const struct {
+    int64_t low, high;
+} ranges[ASK_KINDS] = {
+    [ASK_COUNT] = {1, COUNT_MAX},     [ASK_SIDE] = {1, SIDE_MAX},       [ASK_SWITCH] = {0, 1},
+    [ASK_DEVICES] = {1, DEVICES_MAX}, [ASK_LIMIT] = {1, INT64_MAX / 2},
+};
+
+static dt_status query_no_memory(void)
+{
+    return dt_fail(DT_ENOMEM, "out of memory while making a query");
+}
+
 /* ---- values */
 
-static dt_status whole(const char *name, const char *text, int64_t low, int64_t high, int64_t *out)
+static dt_status number_read(const char *name, const char *text, int64_t low, int64_t high,
+                             int64_t *out)
 {
     char *end;
     errno = 0;
@@ -52,18 +89,23 @@ static dt_status whole(const char *name, const char *text, int64_t low, int64_t 
 }
 
 /* "512" or "512x768": width x height, as --size. */
-static dt_status read_size(const char *text, int64_t *width, int64_t *height)
+static dt_status size_read(const char *text, struct dt_query *query)
 {
     char first[16];
     const char *by = strchr(text, 'x');
     size_t n = by != NULL ? (size_t)(by - text) : strlen(text);
+    int64_t width, height;
     if (n >= sizeof first)
         return dt_fail(DT_EUSAGE, "size is '%.40s', expected pixels such as 512 or 512x768", text);
     memcpy(first, text, n);
     first[n] = '\0';
-    DT_TRY(whole("size", first, 1, SIDE_MAX, width));
-    *height = *width;
-    return by != NULL ? whole("size", by + 1, 1, SIDE_MAX, height) : DT_OK;
+    DT_TRY(number_read("size", first, 1, SIDE_MAX, &width));
+    height = width;
+    if (by != NULL)
+        DT_TRY(number_read("size", by + 1, 1, SIDE_MAX, &height));
+    query->width = width;
+    query->height = height;
+    return DT_OK;
 }
 
 static int ascending(const void *a, const void *b)
@@ -71,9 +113,9 @@ static int ascending(const void *a, const void *b)
     return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
 }
 
-static dt_status read_batches(const char *text, int batches[], int *count)
+static dt_status batches_read(const char *text, struct dt_query *query)
 {
-    int n = 0;
+    int batches[DT_BATCHES_MAX], n = 0;
     char word[16];
     for (const char *at = text; at != NULL; n++) {
         const char *comma = strchr(at, ',');
@@ -84,7 +126,7 @@ static dt_status read_batches(const char *text, int batches[], int *count)
                            text, DT_BATCHES_MAX);
         memcpy(word, at, size);
         word[size] = '\0';
-        DT_TRY(whole("batch", word, 1, BATCH_MAX, &value));
+        DT_TRY(number_read("batch", word, 1, BATCH_MAX, &value));
         batches[n] = (int)value;
         for (int i = 0; i < n; i++)
             if (batches[i] == (int)value)
@@ -93,138 +135,99 @@ static dt_status read_batches(const char *text, int batches[], int *count)
         at = comma != NULL ? comma + 1 : NULL;
     }
     qsort(batches, (size_t)n, sizeof batches[0], ascending);
-    *count = n;
+    memcpy(query->batches, batches, (size_t)n * sizeof batches[0]);
+    query->batch_count = n;
     return DT_OK;
 }
 
-static dt_status check_any(const char *name, const char *value)
-{
-    (void)name;
-    (void)value;
-    return DT_OK;
-}
-
-static dt_status check_TEXT(const char *name, const char *value)
-{
-    if (strlen(value) < 1024)
-        return DT_OK;
-    return dt_fail(DT_EUSAGE, "%s has %zu bytes, the limit is 1023", name, strlen(value));
-}
-
-static dt_status check_size(const char *name, const char *value)
-{
-    int64_t height, width;
-    (void)name;
-    return read_size(value, &width, &height);
-}
-
-static dt_status check_SIDE(const char *name, const char *value)
-{
-    int64_t number;
-    return whole(name, value, 1, SIDE_MAX, &number);
-}
-
-static dt_status check_switch(const char *name, const char *value)
-{
-    int64_t number;
-    return whole(name, value, 0, 1, &number);
-}
-
-static dt_status check_COUNT(const char *name, const char *value)
-{
-    int64_t number;
-    return whole(name, value, 1, COUNT_MAX, &number);
-}
-
-static dt_status check_LENGTHS(const char *name, const char *value)
-{
-    struct dt_lengths lengths;
-    return dt_lengths_parse(name, value, &lengths);
-}
-
-/* Of the built-in network: 0 or 1 (seal_builtin). */
-static dt_status check_SCALE(const char *name, const char *value)
+/* Of the built-in network: 0 or 1 (workload_make). */
+static dt_status scale_read(const char *name, const char *text, double *scale)
 {
     char *end = NULL;
-    double number = value[0] >= '0' && value[0] <= '9' ? strtod(value, &end) : -1;
-    if (number >= 0 && number < 1e9 && end != NULL && *end == '\0')
-        return DT_OK;
-    return dt_fail(DT_EUSAGE, "%s is '%.40s', expected 0 to 1, or an engine's scale such as 3.5",
-                   name, value);
+    double number = text[0] >= '0' && text[0] <= '9' ? strtod(text, &end) : -1;
+    if (!(number >= 0 && number < 1e9 && end != NULL && *end == '\0'))
+        return dt_fail(DT_EUSAGE,
+                       "%s is '%.40s', expected 0 to 1, or an engine's scale such as 3.5", name,
+                       text);
+    *scale = number;
+    return DT_OK;
 }
 
-static dt_status check_devices(const char *name, const char *value)
-{
-    int64_t number;
-    return whole(name, value, 1, DEVICES_MAX, &number);
-}
-
-static dt_status check_limit(const char *name, const char *value)
-{
-    int64_t number;
-    return whole(name, value, 1, INT64_MAX / 2, &number);
-}
-
-static dt_status check_BATCH(const char *name, const char *value)
-{
-    int batches[DT_BATCHES_MAX], n;
-    (void)name;
-    return read_batches(value, batches, &n);
-}
-
-static dt_status check_DTYPE(const char *name, const char *value)
-{
-    enum dt_dtype dtype;
-    if (strcmp(value, "float16") == 0) /* of foreign workers */
-        return DT_OK;
-    return dt_dtype_find(name, value, &dtype);
-}
-
-static dt_status check_objective(const char *name, const char *value)
+static dt_status objective_check(const char *name, const char *text)
 {
     static const char *const known[] = {"latency", "throughput", "cost", NULL};
     for (int i = 0; known[i] != NULL; i++)
-        if (strcmp(known[i], value) == 0)
+        if (strcmp(known[i], text) == 0)
             return DT_OK;
-    if (strncmp(value, "max:", 4) == 0 && value[4] != '\0')
+    if (strncmp(text, "max:", 4) == 0 && text[4] != '\0')
         return DT_OK;
     return dt_fail(DT_EUSAGE, "%s is '%.40s', expected latency, throughput, cost or max:METRIC",
-                   name, value);
+                   name, text);
 }
 
-static dt_status check_value(int ask, const char *value)
+/* Refuses what is never valid. Sizes and batches are set in the query. */
+static dt_status value_read(int ask, const char *text, struct dt_task_value *value,
+                            struct dt_query *query)
 {
-    static dt_status (*const checks[])(const char *name, const char *value) = {
-#define DT_ASK(name, kind) check_##kind,
-#include "db/lookup/asks.def"
-#undef DT_ASK
-    };
-    if (!dt_text_whole(value))
-        return dt_fail(DT_EUSAGE, "%s is '%.80s', which is not UTF-8", ask_names[ask], value);
-    return checks[ask](ask_names[ask], value);
+    const char *name = ask_names[ask];
+    enum ask_kind kind = ask_kinds[ask];
+    enum dt_dtype dtype;
+    if (!dt_text_whole(text))
+        return dt_fail(DT_EUSAGE, "%s is '%.80s', which is not UTF-8", name, text);
+    if (ranges[kind].high > 0)
+        return number_read(name, text, ranges[kind].low, ranges[kind].high, &value->count);
+    switch (kind) {
+    case ASK_SIZE:
+        return size_read(text, query);
+    case ASK_BATCH:
+        DT_TRY(batches_read(text, query));
+        value->count = query->batches[0];
+        return DT_OK;
+    case ASK_LENGTHS:
+        return dt_lengths_parse(name, text, &value->lengths);
+    case ASK_SCALE:
+        return scale_read(name, text, &value->scale);
+    case ASK_DTYPE: /* float16 is of foreign workers */
+        return strcmp(text, "float16") == 0 ? DT_OK : dt_dtype_find(name, text, &dtype);
+    case ASK_OBJECTIVE:
+        return objective_check(name, text);
+    case ASK_TEXT:
+        if (strlen(text) >= 1024)
+            return dt_fail(DT_EUSAGE, "%s has %zu bytes, the limit is 1023", name, strlen(text));
+        return DT_OK;
+    default:
+        return DT_OK;
+    }
+}
+
+static bool is_given(const struct dt_query *query, int ask)
+{
+    return query->values[ask].given;
 }
 
 static int64_t number_of(const struct dt_query *query, int ask, int64_t fallback)
 {
-    return query->values[ask] != NULL ? strtoll(query->values[ask], NULL, 10) : fallback;
+    return is_given(query, ask) ? query->values[ask].count : fallback;
 }
 
 static const char *text_of(const struct dt_query *query, int ask, const char *fallback)
 {
-    return query->values[ask] != NULL ? query->values[ask] : fallback;
+    return is_given(query, ask) ? query->values[ask].text : fallback;
 }
 
-static dt_status size_of(const struct dt_query *query, int64_t *height, int64_t *width)
+/* What is asked of an engine; texts are the query's. */
+static void task_of(const struct dt_query *query, struct dt_task *task)
 {
-    int64_t rows = 0, columns = 0;
-    if (query->values[DT_ASK_size] != NULL)
-        DT_TRY(read_size(query->values[DT_ASK_size], &columns, &rows));
-    *height = number_of(query, DT_ASK_height, rows);
-    *width = number_of(query, DT_ASK_width, columns);
-    return DT_OK;
+    memcpy(task->at, query->values, sizeof task->at);
+    if (is_given(query, DT_ASK_model))
+        dt_task_set_text(task, DT_TASK_model, dt_card_full_name(text_of(query, DT_ASK_model, "")));
+    if (is_given(query, DT_ASK_size) && !is_given(query, DT_ASK_width))
+        dt_task_set_count(task, DT_TASK_width, query->width);
+    if (is_given(query, DT_ASK_size) && !is_given(query, DT_ASK_height))
+        dt_task_set_count(task, DT_TASK_height, query->height);
 }
 
-static void set_limits(const struct dt_query *query, struct dt_asked *asked)
+static void limits_set(const struct dt_query *query, struct dt_asked *asked)
 {
     int usual = query->cores < DEVICES_MAX ? query->cores : DEVICES_MAX;
     asked->devices = (int)number_of(query, DT_ASK_devices, usual);
@@ -232,9 +235,11 @@ static void set_limits(const struct dt_query *query, struct dt_asked *asked)
     asked->max_bytes = number_of(query, DT_ASK_max_bytes, 0);
     asked->max_latency_ns = number_of(query, DT_ASK_max_latency_ns, 0);
     asked->now_ns = number_of(query, DT_ASK_now_ns, 0);
+    asked->lossy = number_of(query, DT_ASK_lossy, 0) != 0;
+    asked->soft = query->soft;
 }
 
-static dt_status set_hardware(const struct dt_query *query, struct dt_asked *asked)
+static dt_status hardware_set(const struct dt_query *query, struct dt_asked *asked)
 {
     const char *dtype = asked->foreign ? text_of(query, DT_ASK_dtype, dt_dtype_text(DT_FLOAT32))
                                        : dt_dtype_text(asked->workload.dtype);
@@ -244,13 +249,13 @@ static dt_status set_hardware(const struct dt_query *query, struct dt_asked *ask
     if (hard == NULL || json_object_set_new(hard, "dtype", json_string(dtype)) != 0 ||
         json_object_set_new(hard, "engine", json_string(text_of(query, DT_ASK_engine, own))) != 0 ||
         json_object_set_new(hard, "mode", json_string(text_of(query, DT_ASK_mode, "eager"))) != 0)
-        return dt_fail(DT_ENOMEM, "out of memory while making a query");
+        return query_no_memory();
     return DT_OK;
 }
 
 /* ---- about the built-in network, or a worker */
 
-static dt_status set_side(const struct dt_network *network, const char *name, int64_t pixels,
+static dt_status side_set(const struct dt_network *network, const char *name, int64_t pixels,
                           int *side)
 {
     int step = DT_PIXELS_A_CELL * network->patch;
@@ -263,45 +268,58 @@ static dt_status set_side(const struct dt_network *network, const char *name, in
     return DT_OK;
 }
 
-static dt_status make_workload(const struct dt_query *query, struct dt_workload *workload)
+/* The built-in network's guidance is yes or no. */
+static bool is_switch(const struct dt_query *query)
 {
-    int64_t guidance = 0;
-    DT_TRY(whole("guidance", text_of(query, DT_ASK_guidance, "1"), 0, 1, &guidance));
-    *workload = (struct dt_workload){.guidance = guidance != 0, .seed = 1, .sampler_steps = 50};
+    double scale = query->values[DT_ASK_guidance].scale;
+    return !is_given(query, DT_ASK_guidance) || scale == 0 || scale == 1;
+}
+
+static dt_status workload_make(const struct dt_query *query, const struct dt_task *task,
+                               struct dt_workload *workload)
+{
+    if (!is_switch(query))
+        return dt_fail(DT_EUSAGE, "guidance is '%.40s', expected a whole number of 0 to 1",
+                       text_of(query, DT_ASK_guidance, ""));
+    bool guided = !is_given(query, DT_ASK_guidance) || task->at[DT_TASK_guidance].scale > 0;
+    *workload = (struct dt_workload){.guidance = guided, .seed = 1, .sampler_steps = 50};
     const struct dt_gpus *gpus = query->gpus.count > 0 ? &query->gpus : NULL;
     struct dt_dit_usual usual = dt_dit_usual(gpus);
     DT_TRY(dt_network_load(text_of(query, DT_ASK_model, usual.model), &workload->network));
     workload->dtype = dt_dit_usual_dtype(&workload->network, gpus);
-    if (query->values[DT_ASK_dtype] != NULL)
-        DT_TRY(dt_dtype_find("dtype", query->values[DT_ASK_dtype], &workload->dtype));
-    int64_t height = (int64_t)workload->network.latent_size * DT_PIXELS_A_CELL, width = height;
-    if (query->values[DT_ASK_model] == NULL && usual.size > 0)
-        height = width = usual.size;
-    int64_t rows, columns;
-    DT_TRY(size_of(query, &rows, &columns));
-    height = rows > 0 ? rows : height;
-    width = columns > 0 ? columns : width;
-    DT_TRY(set_side(&workload->network, "height", height, &workload->height));
-    DT_TRY(set_side(&workload->network, "width", width, &workload->width));
+    if (is_given(query, DT_ASK_dtype))
+        DT_TRY(dt_dtype_find("dtype", text_of(query, DT_ASK_dtype, ""), &workload->dtype));
+    int64_t side = (int64_t)workload->network.latent_size * DT_PIXELS_A_CELL;
+    if (!is_given(query, DT_ASK_model) && usual.size > 0)
+        side = usual.size;
+    const struct dt_task_value *width = &task->at[DT_TASK_width];
+    const struct dt_task_value *height = &task->at[DT_TASK_height];
+    int64_t columns = width->given ? width->count : side;
+    int64_t rows = height->given ? height->count : side;
+    DT_TRY(side_set(&workload->network, "height", rows, &workload->height));
+    DT_TRY(side_set(&workload->network, "width", columns, &workload->width));
     if (dt_workload_tokens(workload) > TOKENS_MAX)
         return dt_fail(DT_EUSAGE, "%lld x %lld pixels are %d tokens, at most %d are allowed",
-                       (long long)width, (long long)height, dt_workload_tokens(workload),
+                       (long long)columns, (long long)rows, dt_workload_tokens(workload),
                        TOKENS_MAX);
     return DT_OK;
 }
 
-static dt_status seal_builtin(const struct dt_query *query, struct dt_asked *asked)
+static dt_status builtin_seal(const struct dt_query *query, const struct dt_task *task,
+                              struct dt_asked *asked)
 {
     struct dt_workload *workload = &asked->workload;
-    if (query->values[DT_ASK_workload] != NULL || query->values[DT_ASK_space] != NULL)
+    if (is_given(query, DT_ASK_workload) || is_given(query, DT_ASK_space))
         return dt_fail(DT_EUSAGE, "a query names a workload or a space only with a worker");
-    DT_TRY(make_workload(query, workload));
-    DT_TRY(read_batches(text_of(query, DT_ASK_batch, "1"), asked->batches, &asked->batch_count));
+    DT_TRY(workload_make(query, task, workload));
+    asked->batch_count = is_given(query, DT_ASK_batch) ? query->batch_count : 1;
+    asked->batches[0] = 1;
+    if (is_given(query, DT_ASK_batch))
+        memcpy(asked->batches, query->batches, sizeof asked->batches);
     snprintf(asked->title, sizeof asked->title, "%s, %d x %d px (%d tokens), %s, %s",
              workload->network.name, workload->width * DT_PIXELS_A_CELL,
              workload->height * DT_PIXELS_A_CELL, dt_workload_tokens(workload),
              workload->guidance ? "guided" : "not guided", dt_dtype_text(workload->dtype));
-    bool none = workload->dtype != DT_FLOAT32 && !query->bfloat16;
     const struct dt_limits limits = {
         .gpus = query->gpus.count > 0 ? &query->gpus : NULL,
         .cores = query->cores,
@@ -310,8 +328,8 @@ static dt_status seal_builtin(const struct dt_query *query, struct dt_asked *ask
         .devices = asked->devices,
         .oversubscribe = number_of(query, DT_ASK_oversubscribe, 0) != 0,
         .tune_nccl = true,
-        .lossy = number_of(query, DT_ASK_lossy, 0) != 0,
-        .no_dtype = none,
+        .lossy = asked->lossy,
+        .no_dtype = workload->dtype != DT_FLOAT32 && !query->bfloat16,
         .memory_bytes = query->memory_bytes * (query->hosts > 1 ? query->hosts : 1),
         .max_bytes = asked->max_bytes,
         .batches = asked->batches,
@@ -327,7 +345,7 @@ static bool is_id(const char *text)
            strspn(text, "0123456789abcdef") == DT_KEY_ID_SIZE - 1;
 }
 
-static dt_status read_space(const char *text, struct dt_asked *asked, char id[DT_KEY_ID_SIZE])
+static dt_status space_read(const char *text, struct dt_asked *asked, char id[DT_KEY_ID_SIZE])
 {
     json_t *root = NULL;
     DT_TRY(dt_json_parse(text, strlen(text), "the query's space", &root));
@@ -338,33 +356,33 @@ static dt_status read_space(const char *text, struct dt_asked *asked, char id[DT
     return status;
 }
 
-static dt_status seal_foreign(const struct dt_query *query, struct dt_asked *asked,
+static dt_status foreign_seal(const struct dt_query *query, struct dt_asked *asked,
                               char space[DT_KEY_ID_SIZE])
 {
-    const char *text = query->values[DT_ASK_space];
-    if (query->values[DT_ASK_workload] == NULL)
+    const char *text = text_of(query, DT_ASK_space, NULL);
+    if (!is_given(query, DT_ASK_workload))
         return dt_fail(DT_EUSAGE, "a query that names a worker names its workload, too");
     asked->any = (struct dt_any){.space = text == NULL,
-                                 .engine = query->values[DT_ASK_engine] == NULL,
-                                 .mode = query->values[DT_ASK_mode] == NULL};
-    snprintf(asked->title, sizeof asked->title, "%.100s: %.140s", query->values[DT_ASK_worker],
-             query->values[DT_ASK_workload]);
+                                 .engine = !is_given(query, DT_ASK_engine),
+                                 .mode = !is_given(query, DT_ASK_mode)};
+    snprintf(asked->title, sizeof asked->title, "%.100s: %.140s", text_of(query, DT_ASK_worker, ""),
+             text_of(query, DT_ASK_workload, ""));
     if (text == NULL)
         return DT_OK;
     if (!is_id(text))
-        return read_space(text, asked, space);
+        return space_read(text, asked, space);
     memcpy(space, text, DT_KEY_ID_SIZE);
     return DT_OK;
 }
 
 /* *job: new reference, or NULL. */
-static dt_status read_job(const struct dt_query *query, json_t **job)
+static dt_status job_read(const struct dt_query *query, json_t **job)
 {
-    const char *text = query->values[DT_ASK_job];
+    const char *text = text_of(query, DT_ASK_job, NULL);
     *job = NULL;
     if (text == NULL)
         return DT_OK;
-    if (query->values[DT_ASK_worker] == NULL)
+    if (!is_given(query, DT_ASK_worker))
         return dt_fail(DT_EUSAGE, "a query names a job only with a worker");
     DT_TRY(dt_json_parse(text, strlen(text), "the query's job", job));
     if (json_is_object(*job))
@@ -374,148 +392,10 @@ static dt_status read_job(const struct dt_query *query, json_t **job)
     return dt_fail(DT_EUSAGE, "the query's job is not an object");
 }
 
-static dt_status seal_fixed(struct dt_asked *asked)
+/* Of the entire space, since its id is only a hash. */
+static dt_status mark_seal(const struct dt_query *query, struct dt_asked *asked)
 {
-    const char *field;
-    json_t *value;
-    json_object_foreach(asked->key, field, value)
-    {
-        struct dt_text text = {0};
-        if (asked->fixed.count == DT_FIXED_MAX)
-            return dt_fail(DT_EUNSUP, "a key has more than %d fields", DT_FIXED_MAX);
-        dt_status status = dt_json_text(value, &text);
-        if (status == DT_OK)
-            status = dt_text_status(&text);
-        if (status != DT_OK) {
-            dt_text_fini(&text);
-            return status;
-        }
-        snprintf(asked->fixed.name[asked->fixed.count], sizeof asked->fixed.name[0], "\"%s\"",
-                 field);
-        asked->fixed.value[asked->fixed.count++] = dt_text_take(&text);
-    }
-    return DT_OK;
-}
-
-/* ---- about the entries that were tuned on an engine */
-
-static bool has(const struct dt_query *query, int ask)
-{
-    return query->values[ask] != NULL;
-}
-
-static bool is_tuned(const struct dt_query *query)
-{
-    const char *engine = query->values[DT_ASK_engine], *batch = query->values[DT_ASK_batch];
-    bool several = batch != NULL && strchr(batch, ',') != NULL;
-    return engine != NULL && strcmp(engine, "dittune") != 0 && !has(query, DT_ASK_worker) &&
-           !has(query, DT_ASK_oversubscribe) && !several;
-}
-
-static dt_status task_of(const struct dt_query *query, struct dt_task *task)
-{
-    struct dt_lengths lengths;
-    int64_t height, width;
-    *task = (struct dt_task){0};
-    for (enum dt_task_field i = 0; i < DT_TASK_FIELDS; i++) {
-        const char *value = query->values[i];
-        enum dt_task_kind kind = dt_task_rows[i].kind;
-        if (value == NULL)
-            continue;
-        if (kind >= DT_TASK_COUNT) {
-            dt_task_set_count(task, i, strtoll(value, NULL, 10));
-        } else if (kind == DT_TASK_SCALE) {
-            dt_task_set_scale(task, i, strtod(value, NULL));
-        } else if (kind == DT_TASK_LENGTHS) {
-            DT_TRY(dt_lengths_parse(ask_names[i], value, &lengths));
-            dt_task_set_lengths(task, i, &lengths);
-        } else {
-            dt_task_set_text(task, i, i == DT_TASK_model ? dt_card_full_name(value) : value);
-        }
-    }
-    DT_TRY(size_of(query, &height, &width));
-    dt_task_set_count(task, DT_TASK_width, width);
-    dt_task_set_count(task, DT_TASK_height, height);
-    return DT_OK;
-}
-
-static dt_status find_network(const struct dt_query *query, bool *is)
-{
-    const char *guidance = query->values[DT_ASK_guidance], *dtype = query->values[DT_ASK_dtype];
-    const char *model = query->values[DT_ASK_model];
-    struct dt_network network;
-    struct dt_task task;
-    enum dt_dtype known;
-    DT_TRY(task_of(query, &task));
-    *is = dt_task_of_engine(&task) == NULL &&
-          (guidance == NULL || strcmp(guidance, "0") == 0 || strcmp(guidance, "1") == 0) &&
-          (dtype == NULL || dt_dtype_find("dtype", dtype, &known) == DT_OK);
-    if (!*is || model == NULL)
-        return DT_OK;
-    dt_status status = dt_network_load(model, &network);
-    *is = status == DT_OK;
-    return status == DT_ENOMEM ? status : DT_OK;
-}
-
-/* The parts of a job that were asked for, new reference; not the data type, which is a part of the hard fingerprint. */
-static dt_status make_job(const struct dt_query *query, json_t **job)
-{
-    struct dt_task task;
-    DT_TRY(task_of(query, &task));
-    task.at[DT_TASK_dtype].given = false;
-    DT_TRY(dt_task_json(&task, job));
-    if (number_of(query, DT_ASK_lossy, 0) == 0 ||
-        json_object_set_new(*job, "lossy", json_integer(1)) == 0)
-        return DT_OK;
-    json_decref(*job);
-    return dt_fail(DT_ENOMEM, "out of memory while making a query");
-}
-
-static dt_status put_title(const json_t *job, const char *engine, char title[], size_t room)
-{
-    struct dt_text text = {0};
-    dt_text_add(&text, "%s", engine);
-    if (json_object_size(job) > 0)
-        dt_text_add(&text, ": ");
-    dt_task_title(job, &text);
-    size_t size = text.size < room ? text.size : room - 1;
-    memcpy(title, dt_text_at(&text), size);
-    title[size] = '\0';
-    dt_text_clean(title);
-    dt_status status = dt_text_status(&text);
-    dt_text_fini(&text);
-    return status;
-}
-
-static dt_status seal_tuned(const struct dt_query *query, struct dt_asked *asked)
-{
-    const char *engine = query->values[DT_ASK_engine];
-    json_t *job = NULL;
-    asked->foreign = true;
-    asked->any = (struct dt_any){.worker = true,
-                                 .space = true,
-                                 .mode = !has(query, DT_ASK_mode),
-                                 .dtype = !has(query, DT_ASK_dtype)};
-    set_limits(query, asked);
-    DT_TRY(make_job(query, &job));
-    const struct dt_key key = {.engine = engine,
-                               .job = job,
-                               .devices = asked->devices,
-                               .objective = asked->objective,
-                               .max_bytes = asked->max_bytes,
-                               .max_latency_ns = asked->max_latency_ns};
-    dt_status status = put_title(job, engine, asked->title, sizeof asked->title);
-    if (status == DT_OK)
-        status = dt_key_json(&key, &asked->key);
-    json_decref(job);
-    return status == DT_OK ? set_hardware(query, asked) : status;
-}
-
-/* ---- both */
-
-/* The text contains the whole space, since its id is only a hash. */
-static dt_status seal_text(const struct dt_query *query, struct dt_asked *asked)
-{
+    static const unsigned char keys[2][DT_SIPHASH_KEY] = {"a cached answer", "another hash"};
     struct dt_text text = {0};
     int libraries = 0;
     for (int i = 0; i < DT_ATTENTIONS; i++)
@@ -524,115 +404,183 @@ static dt_status seal_text(const struct dt_query *query, struct dt_asked *asked)
         "{s:O, s:O, s:O, s:[i,I,b,I,i,i,b], s:s?, s:s?}", "key", asked->key, "hard", asked->hard,
         "soft", query->soft, "limits", query->cores, (json_int_t)query->memory_bytes,
         (int)query->bfloat16, (json_int_t)query->gpus.shared_bytes, query->gpus.nccl, libraries,
-        (int)query->gpus.capture, "oversubscribe", query->values[DT_ASK_oversubscribe], "space",
-        query->values[DT_ASK_space]);
+        (int)query->gpus.capture, "oversubscribe", text_of(query, DT_ASK_oversubscribe, NULL),
+        "space", text_of(query, DT_ASK_space, NULL));
     if (all == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory while making a query");
+        return query_no_memory();
     dt_status status = dt_canonical_add(all, &text);
     json_decref(all);
-    asked->text_size = text.size;
-    if (status == DT_OK)
-        asked->text = dt_text_take(&text);
+    for (int i = 0; status == DT_OK && i < 2; i++)
+        asked->mark[i] = dt_siphash(keys[i], text.bytes, text.size);
     dt_text_fini(&text);
     return status;
 }
 
-static dt_status seal(const struct dt_query *query, struct dt_asked *asked)
+static dt_status network_seal(const struct dt_query *query, const struct dt_task *task,
+                              struct dt_asked *asked)
 {
     char space[DT_KEY_ID_SIZE] = "";
-    struct dt_task task;
-    DT_TRY(task_of(query, &task));
-    if (dt_task_of_engine(&task) != NULL) /* a worker says it by itself */
-        return dt_fail(DT_EUSAGE, "a query names %s only with an engine", dt_task_of_engine(&task));
-    asked->foreign = query->values[DT_ASK_worker] != NULL;
-    set_limits(query, asked);
-    DT_TRY(asked->foreign ? seal_foreign(query, asked, space) : seal_builtin(query, asked));
+    if (dt_task_of_engine(task) != NULL) /* a worker says it by itself */
+        return dt_fail(DT_EUSAGE, "a query names %s only with an engine", dt_task_of_engine(task));
+    asked->foreign = is_given(query, DT_ASK_worker);
+    limits_set(query, asked);
+    DT_TRY(asked->foreign ? foreign_seal(query, asked, space) : builtin_seal(query, task, asked));
     json_t *job = NULL;
-    DT_TRY(read_job(query, &job));
+    DT_TRY(job_read(query, &job));
     const struct dt_key key = {.workload = asked->foreign ? NULL : &asked->workload,
                                .job = job,
                                .batches = asked->batches,
                                .batch_count = asked->batch_count,
-                               .worker = query->values[DT_ASK_worker],
-                               .program = query->values[DT_ASK_workload],
+                               .worker = text_of(query, DT_ASK_worker, NULL),
+                               .program = text_of(query, DT_ASK_workload, NULL),
                                .space = space[0] != '\0' ? space : NULL,
                                .devices = asked->devices,
                                .objective = asked->objective,
                                .max_bytes = asked->max_bytes,
                                .max_latency_ns = asked->max_latency_ns,
-                               .lossy = number_of(query, DT_ASK_lossy, 0) != 0};
+                               .lossy = asked->lossy};
     dt_status status = dt_key_json(&key, &asked->key);
     json_decref(job);
     DT_TRY(status);
-    DT_TRY(seal_fixed(asked));
-    DT_TRY(set_hardware(query, asked));
+    snprintf(asked->needles[0], sizeof asked->needles[0], "\"%.16s\"",
+             asked->foreign ? "worker" : dt_json_text_at(asked->key, "network"));
+    if (strncmp(asked->objective, "max:", 4) != 0)
+        snprintf(asked->needles[1], sizeof asked->needles[1], "\"%.16s\"", asked->objective);
+    DT_TRY(hardware_set(query, asked));
     DT_TRY(dt_store_id(asked->key, asked->hard, &asked->id));
-    return seal_text(query, asked);
+    return mark_seal(query, asked);
 }
 
-static void drop(struct dt_asked *asked)
+/* ---- about the entries that were tuned on an engine */
+
+static bool is_tuned(const struct dt_query *query)
+{
+    const char *engine = text_of(query, DT_ASK_engine, "dittune");
+    bool several = is_given(query, DT_ASK_batch) && query->batch_count > 1;
+    return strcmp(engine, "dittune") != 0 && !is_given(query, DT_ASK_worker) &&
+           !is_given(query, DT_ASK_oversubscribe) && !several;
+}
+
+/* The question can be one about the built-in network, too. */
+static dt_status network_check(const struct dt_query *query, const struct dt_task *task, bool *is)
+{
+    struct dt_network network;
+    enum dt_dtype known;
+    *is = dt_task_of_engine(task) == NULL && is_switch(query) &&
+          (!is_given(query, DT_ASK_dtype) ||
+           dt_dtype_find("dtype", text_of(query, DT_ASK_dtype, ""), &known) == DT_OK);
+    if (!*is || !is_given(query, DT_ASK_model))
+        return DT_OK;
+    dt_status status = dt_network_load(text_of(query, DT_ASK_model, ""), &network);
+    *is = status == DT_OK;
+    return status == DT_ENOMEM ? status : DT_OK;
+}
+
+static dt_status title_set(const json_t *job, const char *engine, char title[], size_t room)
+{
+    struct dt_text text = {0};
+    dt_text_add(&text, "%s%s", engine, json_object_size(job) > 0 ? ": " : "");
+    dt_task_title(job, &text);
+    snprintf(title, room, "%s", dt_text_at(&text));
+    dt_text_clean(title);
+    dt_status status = dt_text_status(&text);
+    dt_text_fini(&text);
+    return status;
+}
+
+/* The data type is not of the job: it is a part of the hard fingerprint. */
+static dt_status tuned_seal(const struct dt_query *query, const struct dt_task *task,
+                            struct dt_asked *asked)
+{
+    const char *engine = text_of(query, DT_ASK_engine, "");
+    json_t *job = NULL;
+    asked->foreign = true;
+    asked->any = (struct dt_any){.worker = true,
+                                 .space = true,
+                                 .mode = !is_given(query, DT_ASK_mode),
+                                 .dtype = !is_given(query, DT_ASK_dtype)};
+    limits_set(query, asked);
+    snprintf(asked->needles[0], sizeof asked->needles[0], "\"worker\"");
+    asked->task = *task;
+    asked->task.at[DT_TASK_dtype].given = false;
+    DT_TRY(dt_task_json(&asked->task, &job));
+    const struct dt_key key = {.engine = engine,
+                               .job = job,
+                               .devices = asked->devices,
+                               .objective = asked->objective,
+                               .max_bytes = asked->max_bytes,
+                               .max_latency_ns = asked->max_latency_ns};
+    dt_status status = DT_OK;
+    if (asked->lossy && json_object_set_new(job, "lossy", json_integer(1)) != 0)
+        status = query_no_memory();
+    if (status == DT_OK)
+        status = title_set(job, engine, asked->title, sizeof asked->title);
+    if (status == DT_OK)
+        status = dt_key_json(&key, &asked->key);
+    json_decref(job);
+    return status == DT_OK ? hardware_set(query, asked) : status;
+}
+
+/* ---- a query */
+
+static void asked_fini(struct dt_asked *asked)
 {
     dt_space_free(asked->rules);
     json_decref(asked->key);
     json_decref(asked->hard);
-    for (int i = 0; i < asked->fixed.count; i++)
-        free(asked->fixed.value[i]);
-    free(asked->text);
     *asked = (struct dt_asked){0};
 }
 
-static void unseal(struct dt_query *query)
+static void query_unseal(struct dt_query *query)
 {
-    drop(&query->asked);
-    drop(&query->tuned);
+    asked_fini(&query->asked);
+    if (query->tuned != NULL)
+        asked_fini(query->tuned);
+    free(query->tuned);
+    query->tuned = NULL;
     query->sealed = false;
 }
 
 dt_status dt_query_seal(struct dt_query *query)
 {
+    struct dt_task task;
+    dt_status status = DT_OK;
     if (query->sealed)
         return DT_OK;
-    dt_status status = DT_OK;
-    query->is_tuned = is_tuned(query);
+    task_of(query, &task);
     query->is_network = true;
-    if (query->is_tuned)
-        status = find_network(query, &query->is_network);
-    if (status == DT_OK && query->is_tuned)
-        status = seal_tuned(query, &query->tuned);
-    if (status == DT_OK && query->is_network)
-        status = seal(query, &query->asked);
-    if (status != DT_OK) {
-        unseal(query);
-        return status;
+    if (is_tuned(query)) {
+        query->tuned = calloc(1, sizeof *query->tuned);
+        status = query->tuned != NULL ? network_check(query, &task, &query->is_network)
+                                      : query_no_memory();
+        if (status == DT_OK)
+            status = tuned_seal(query, &task, query->tuned);
     }
-    query->sealed = true;
-    return DT_OK;
-}
-
-/* ---- a query */
-
-static dt_status no_memory(void)
-{
-    return dt_fail(DT_ENOMEM, "out of memory while making a query");
+    if (status == DT_OK && query->is_network)
+        status = network_seal(query, &task, &query->asked);
+    if (status != DT_OK)
+        query_unseal(query);
+    query->sealed = status == DT_OK;
+    return status;
 }
 
 dt_status dt_query_new(const struct dt_machine *machine, struct dt_query **query)
 {
-    struct dt_query *made = calloc(1, sizeof *made);
-    if (made != NULL)
-        made->values = calloc(DT_ASKS, sizeof *made->values);
-    if (made == NULL || made->values == NULL) {
-        free(made);
-        return no_memory();
+    struct dt_query *fresh = calloc(1, sizeof *fresh);
+    if (fresh != NULL)
+        fresh->values = calloc(DT_ASKS, sizeof *fresh->values);
+    if (fresh == NULL || fresh->values == NULL) {
+        free(fresh);
+        return query_no_memory();
     }
-    made->machine_hard = json_incref(machine->hard);
-    made->soft = json_incref(machine->soft);
-    made->cores = machine->cores;
-    made->hosts = machine->hosts;
-    made->gpus = machine->gpus;
-    made->memory_bytes = machine->memory_bytes;
-    made->bfloat16 = machine->bfloat16;
-    *query = made;
+    fresh->machine_hard = json_incref(machine->hard);
+    fresh->soft = json_incref(machine->soft);
+    fresh->cores = machine->cores;
+    fresh->hosts = machine->hosts;
+    fresh->gpus = machine->gpus;
+    fresh->memory_bytes = machine->memory_bytes;
+    fresh->bfloat16 = machine->bfloat16;
+    *query = fresh;
     return DT_OK;
 }
 
@@ -640,56 +588,56 @@ void dt_query_free(struct dt_query *query)
 {
     if (query == NULL)
         return;
-    unseal(query);
+    query_unseal(query);
     for (int i = 0; i < DT_ASKS; i++)
-        free(query->values[i]);
+        free((char *)query->values[i].text);
     free(query->values);
     json_decref(query->machine_hard);
     json_decref(query->soft);
     free(query);
 }
 
-static int find(const char *name)
+static dt_status ask_find(const char *name, int *ask)
 {
-    for (int i = 0; i < DT_ASKS; i++)
-        if (strcmp(ask_names[i], name) == 0)
-            return i;
-    return -1;
-}
-
-static dt_status unknown(const char *name)
-{
+    for (*ask = 0; *ask < DT_ASKS; ++*ask)
+        if (strcmp(ask_names[*ask], name) == 0)
+            return DT_OK;
     const char *near = dt_json_nearest(name, ask_names);
     if (near != NULL)
         return dt_fail(DT_EUSAGE, "a query has no '%.80s', did you mean '%s'?", name, near);
     return dt_fail(DT_EUSAGE, "a query has no '%.80s': see db/lookup/lookup.h", name);
 }
 
-dt_status dt_query_set(struct dt_query *query, const char *name, const char *value)
+dt_status dt_query_set(struct dt_query *query, const char *name, const char *text)
 {
-    char *copy = NULL;
-    int at = find(name);
-    if (at < 0)
-        return unknown(name);
-    if (strlen(value) >= DT_QUERY_VALUE)
-        return dt_fail(DT_EUSAGE, "%s has %zu bytes, the limit is %d", name, strlen(value),
-                       DT_QUERY_VALUE - 1);
-    if (value[0] != '\0') {
-        DT_TRY(check_value(at, value));
-        copy = strdup(value);
+    struct dt_task_value value = {0};
+    int ask;
+    DT_TRY(ask_find(name, &ask));
+    if (strlen(text) >= VALUE_MAX)
+        return dt_fail(DT_EUSAGE, "%s has %zu bytes, the limit is %d", name, strlen(text),
+                       VALUE_MAX - 1);
+    if (text[0] != '\0') {
+        char *copy = strdup(text);
         if (copy == NULL)
-            return no_memory();
+            return query_no_memory();
+        dt_status status = value_read(ask, text, &value, query);
+        if (status != DT_OK) {
+            free(copy);
+            return status;
+        }
+        value.given = true;
+        value.text = copy;
     }
-    unseal(query);
-    free(query->values[at]);
-    query->values[at] = copy;
+    query_unseal(query);
+    free((char *)query->values[ask].text);
+    query->values[ask] = value;
     return DT_OK;
 }
 
 /* The question about the built-in network or a worker; where there is none, that about the entries of an engine. */
 static const struct dt_asked *asked_of(const struct dt_query *query)
 {
-    return query->is_network ? &query->asked : &query->tuned;
+    return query->is_network ? &query->asked : query->tuned;
 }
 
 const json_t *dt_query_key(const struct dt_query *query)
@@ -709,10 +657,6 @@ const char *dt_query_title(const struct dt_query *query)
 
 const char *dt_query_title_of(const struct dt_query *query, const struct dt_answer *answer)
 {
-    return answer->key == query->tuned.key ? query->tuned.title : dt_query_title(query);
-}
-
-int64_t dt_query_now(const struct dt_query *query)
-{
-    return query->asked.now_ns > 0 ? query->asked.now_ns : dt_clock_wall_ns();
+    bool tuned = query->tuned != NULL && answer->key == query->tuned->key;
+    return tuned ? query->tuned->title : dt_query_title(query);
 }

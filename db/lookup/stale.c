@@ -6,7 +6,10 @@
 #include <string.h>
 #include <time.h>
 
-static void add_value(const json_t *value, struct dt_text *text)
+#define DAY_NS     (86400LL * 1000000000)
+#define STALE_DAYS 180
+
+static void value_add(const json_t *value, struct dt_text *text)
 {
     if (json_is_string(value))
         dt_text_add(text, "%s", json_string_value(value));
@@ -20,7 +23,7 @@ static bool is_file(const char *name)
     return strncmp(name, "file ", 5) == 0;
 }
 
-static bool add_reason(const char *name, const json_t *was, const json_t *now, json_t *reasons)
+static bool reason_add(const char *name, const json_t *was, const json_t *now, json_t *reasons)
 {
     struct dt_text text = {0};
     if (is_file(name))
@@ -28,13 +31,13 @@ static bool add_reason(const char *name, const json_t *was, const json_t *now, j
     dt_text_add(&text, "%s ", name);
     if (was != NULL) {
         dt_text_add(&text, "was ");
-        add_value(was, &text);
+        value_add(was, &text);
     } else {
         dt_text_add(&text, "was not set");
     }
     if (now != NULL) {
         dt_text_add(&text, ", is ");
-        add_value(now, &text);
+        value_add(now, &text);
     } else {
         dt_text_add(&text, ", is not set");
     }
@@ -45,7 +48,7 @@ static bool add_reason(const char *name, const json_t *was, const json_t *now, j
 }
 
 /* A variable missing on one side is not set there. */
-static bool compare_environment(const json_t *was, const json_t *now, json_t *reasons)
+static bool environment_compare(const json_t *was, const json_t *now, json_t *reasons)
 {
     const char *name;
     json_t *value;
@@ -54,19 +57,19 @@ static bool compare_environment(const json_t *was, const json_t *now, json_t *re
     {
         const json_t *other = json_object_get(now, name);
         if (other == NULL || !json_equal(value, other))
-            done = done && add_reason(name, value, other, reasons);
+            done = done && reason_add(name, value, other, reasons);
     }
     json_object_foreach((json_t *)now, name, value)
     {
         if (json_object_get(was, name) == NULL)
-            done = done && add_reason(name, NULL, value, reasons);
+            done = done && reason_add(name, NULL, value, reasons);
     }
     return done;
 }
 
 /* Both sides name a worker, and not the same program: the machine was described by the built-in worker, the entry was
  * measured by an engine's. */
-static bool other_worker(const json_t *was, const json_t *now)
+static bool is_other_worker(const json_t *was, const json_t *now)
 {
     const char *old = dt_json_text_at(was, "worker"), *new = dt_json_text_at(now, "worker");
     size_t size = strcspn(old, " ");
@@ -75,7 +78,7 @@ static bool other_worker(const json_t *was, const json_t *now)
 }
 
 /* The field is the controller's: the others are what a worker said of itself and of the environment that it reads. */
-static bool of_controller(const char *name)
+static bool is_of_controller(const char *name)
 {
     static const char *const names[] = {"dittune", "hwloc", "method", "kernel", "driver"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -84,20 +87,20 @@ static bool of_controller(const char *name)
     return false;
 }
 
-static bool compare(const json_t *was, const json_t *now, json_t *reasons)
+static bool soft_compare(const json_t *was, const json_t *now, json_t *reasons)
 {
-    bool others = other_worker(was, now);
+    bool others = is_other_worker(was, now);
     const char *name;
     json_t *value;
     bool done = true;
     json_object_foreach((json_t *)was, name, value)
     {
         const json_t *other = json_object_get(now, name);
-        if (other == NULL || json_equal(value, other) || (others && !of_controller(name)))
+        if (other == NULL || json_equal(value, other) || (others && !is_of_controller(name)))
             continue;
         done = done && (json_is_object(value) && json_is_object(other)
-                            ? compare_environment(value, other, reasons)
-                            : add_reason(name, value, other, reasons));
+                            ? environment_compare(value, other, reasons)
+                            : reason_add(name, value, other, reasons));
     }
     return done;
 }
@@ -110,20 +113,13 @@ int64_t dt_stored_ns(const json_t *fingerprint)
     return latest > 0 ? latest : 0;
 }
 
-bool dt_stale_by_age(const struct dt_query *query, int64_t stored_ns)
+bool dt_stale_by_age(int64_t now_ns, int64_t stored_ns)
 {
-    return stored_ns > 0 && dt_query_now(query) - stored_ns > DT_STALE_DAYS * DT_DAY_NS;
-}
-
-bool dt_stale_by_loss(const json_t *fingerprint)
-{
-    struct dt_fingerprint was;
-    dt_record_read(&dt_record_fingerprint, fingerprint, &was);
-    return was.info.lost_ns > 0;
+    return stored_ns > 0 && now_ns - stored_ns > STALE_DAYS * DAY_NS;
 }
 
 /* "it lost in the check of 2026-11-25 13:41 UTC: the default plan is better: it ran 2.000 times as fast" */
-static bool add_loss(const struct dt_stored_info *info, json_t *reasons)
+static bool loss_add(const struct dt_stored_info *info, json_t *reasons)
 {
     char when[40] = "";
     time_t seconds = (time_t)(info->lost_ns / 1000000000);
@@ -136,22 +132,21 @@ static bool add_loss(const struct dt_stored_info *info, json_t *reasons)
     return json_array_append_new(reasons, lost) == 0;
 }
 
-json_t *dt_stale_reasons(const struct dt_query *query, const json_t *fingerprint)
+json_t *dt_stale_reasons(const struct dt_asked *asked, const json_t *fingerprint)
 {
     json_t *reasons = json_array();
-    int64_t stored = dt_stored_ns(fingerprint);
+    int64_t stored = dt_stored_ns(fingerprint), now = dt_asked_now(asked);
     struct dt_fingerprint was;
     dt_record_read(&dt_record_fingerprint, fingerprint, &was);
-    bool done = reasons != NULL && compare(was.soft, query->soft, reasons);
-    if (done && dt_stale_by_age(query, stored)) {
-        json_t *old =
-            json_sprintf("it was %s %lld days ago, more than %d",
-                         was.info.checked_ns > was.info.t_wall_ns ? "checked" : "stored",
-                         (long long)((dt_query_now(query) - stored) / DT_DAY_NS), DT_STALE_DAYS);
+    bool done = reasons != NULL && soft_compare(was.soft, asked->soft, reasons);
+    if (done && dt_stale_by_age(now, stored)) {
+        json_t *old = json_sprintf("it was %s %lld days ago, more than %d",
+                                   was.info.checked_ns > was.info.t_wall_ns ? "checked" : "stored",
+                                   (long long)((now - stored) / DAY_NS), STALE_DAYS);
         done = json_array_append_new(reasons, old) == 0;
     }
     if (done && was.info.lost_ns > 0)
-        done = add_loss(&was.info, reasons);
+        done = loss_add(&was.info, reasons);
     if (!done) {
         json_decref(reasons);
         return NULL;

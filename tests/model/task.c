@@ -73,11 +73,50 @@ static void only_what_is_obeyed_is_an_option(void **state)
     json_decref(obeys);
 }
 
+/* As values, not as they are spelt: 4 is 4.0, and the order of lengths does not count. */
+static void fields_are_compared_as_values(void **state)
+{
+    static const struct {
+        const char *a, *b;
+        enum dt_task_field field;
+        bool same;
+    } pairs[] = {
+        {"{}", "{}", DT_TASK_model, true},
+        {"{\"model\":\"a\"}", "{}", DT_TASK_model, false},
+        {"{}", "{\"guidance\":0}", DT_TASK_guidance, false},
+        {"{\"model\":\"a\"}", "{\"model\":\"a\",\"steps\":4}", DT_TASK_model, true},
+        {"{\"model\":\"a\"}", "{\"model\":\"b\"}", DT_TASK_model, false},
+        {"{\"guidance\":4}", "{\"guidance\":4.0}", DT_TASK_guidance, true},
+        {"{\"guidance\":4}", "{\"guidance\":4.5}", DT_TASK_guidance, false},
+        {"{\"steps\":28}", "{\"steps\":28.0}", DT_TASK_steps, true},
+        {"{\"steps\":28}", "{\"steps\":50}", DT_TASK_steps, false},
+        {"{\"text_tokens\":\"17,37\"}", "{\"text_tokens\":\"37,17,37\"}", DT_TASK_text_tokens,
+         true},
+        {"{\"text_tokens\":\"17,37\"}", "{\"text_tokens\":\"17\"}", DT_TASK_text_tokens, false},
+        {"{\"text_tokens\":\"17,37\"}", "{\"text_tokens\":\"17,38\"}", DT_TASK_text_tokens, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        json_t *a = NULL, *b = NULL;
+        struct dt_task one, other;
+        assert_int_equal(dt_json_parse(pairs[i].a, strlen(pairs[i].a), "a job", &a), DT_OK);
+        assert_int_equal(dt_json_parse(pairs[i].b, strlen(pairs[i].b), "a job", &b), DT_OK);
+        dt_task_read(a, &one);
+        dt_task_read(b, &other);
+        if (dt_task_same(&one, &other, pairs[i].field) != pairs[i].same ||
+            dt_task_same(&other, &one, pairs[i].field) != pairs[i].same)
+            fail_msg("pair %zu: %s and %s", i, pairs[i].a, pairs[i].b);
+        json_decref(a);
+        json_decref(b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_field_is_read_and_written),
         cmocka_unit_test(only_what_is_obeyed_is_an_option),
+        cmocka_unit_test(fields_are_compared_as_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
