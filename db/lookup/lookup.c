@@ -529,6 +529,19 @@ static int traits_list(const struct candidates *list, int trait, struct dt_text 
     return count;
 }
 
+/* false: a number of the job is none, or below 0: the entry is damaged. */
+static bool job_read(const json_t *job, struct dt_task *task)
+{
+    dt_task_read(job, task);
+    for (enum dt_task_field i = 0; i < DT_TASK_FIELDS; i++) {
+        const json_t *value = json_object_get(job, dt_task_rows[i].name);
+        if (value != NULL && dt_task_rows[i].kind >= DT_TASK_SCALE &&
+            (!json_is_number(value) || json_number_value(value) < 0))
+            return false;
+    }
+    return true;
+}
+
 /* Lines of the engine. Plans tuned with settings that change the output answer only who asks for such. */
 static dt_status candidates_gather(const struct dt_snapshot *snapshot, const struct dt_asked *asked,
                                    struct candidates *list)
@@ -546,9 +559,8 @@ static dt_status candidates_gather(const struct dt_snapshot *snapshot, const str
         one.hard = json_object_get(head->fingerprint, "hard");
         if (json_object_get(head->key, "worker") == NULL ||
             !json_equal(json_object_get(one.hard, "engine"), engine) ||
-            (json_object_get(job, "lossy") != NULL) != asked->lossy)
+            (json_object_get(job, "lossy") != NULL) != asked->lossy || !job_read(job, &one.task))
             continue;
-        dt_task_read(job, &one.task);
         DT_TRY(DT_GROW(list->at, list->count, 1));
         list->at[list->count++] = one;
     }

@@ -91,6 +91,13 @@ static const struct row rows[] = {
     {FLUX, "", FLUX,
      "key.space='0123456789abcdef'; fingerprint.info.t_wall_ns=1799990000000000000; plan.gpus=2",
      "steps=28", DT_TIER_EXACT, "", 2},
+    /* a damaged job answers nothing: it is not one without a size */
+    {"'model':'org/flux','width':-1024,'height':768,'steps':28", "", NULL, NULL, "steps=28",
+     DT_TIER_NONE, "nothing that fits", 0},
+    {"'model':'org/flux','steps':'many'", "", NULL, NULL, "model=org/flux", DT_TIER_NONE,
+     "nothing that fits", 0},
+    {"'model':'org/flux','width':-1024,'height':768,'steps':28", "plan.gpus=2", FLUX, "",
+     "steps=28", DT_TIER_EXACT, "", 4},
     /* another machine's job is no choice */
     {FLUX, "", "'model':'org/wan','steps':28", "fingerprint.hard.cores=8", "steps=28",
      DT_TIER_EXACT, "", 4},
