@@ -4,10 +4,13 @@
 engine runs what its file in db/engines allows, and fails, or is wrong, where it forbids. Each boundary is a row of the table in
 docs/engines.md."""
 import json
+import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+import threading
 
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / "lib"), str(pathlib.Path(__file__).parent)]
 from dittune_test import SOURCE, Dittune
@@ -66,6 +69,7 @@ ROWS = {
         ("tokens of the text", QWEN, 8, SQUARE, "17,37", U2, "divisible"), ("tokens of the text", QWEN, 8, SQUARE, "17,37", anything(U2), "right"),
         ("tokens of the image", WAN, 8, ODD_VIDEO, None, U2, "divisible"), ("tokens of the image", WAN, 8, ODD_VIDEO, None, anything(U2), "right")],
 }
+MOST_OF_ENGINE = 7200  # seconds of all its plans; lib_boundaries.py has a limit for each
 PACKAGES = {"diffusers": "diffusers", "xdit": "xfuser", "cache-dit": "cache_dit"}
 MOST = {"right": (0, 1e-5), "padded": (0, 2e-2), "wrong": (1e-3, 1e9)}  # the error of what the engine does
 CLASSES = {FLUX: "FLUX", QWEN: "Qwen-Image", WAN: "Wan"}
@@ -91,11 +95,15 @@ def engine_does(engine, groups):
     lines = [dict(card=str(card(name, heads)), plans=[row[-2] for row in rows],
                   job=dict(zip(("width", "height", "frames"), size), **(dict(text_tokens=text) if text else {})))
              for (name, heads, size, text), rows in groups.items()]
-    done = subprocess.run([PYTHON, SOURCE / "tests/workers/lib_boundaries.py", engine], input="\n".join(map(json.dumps, lines)), text=True,
-                          capture_output=True, check=False, env=t.environment)
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    asked = subprocess.Popen([PYTHON, SOURCE / "tests/workers/lib_boundaries.py", engine], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, env=t.environment, start_new_session=True)
+    late = threading.Timer(MOST_OF_ENGINE, os.killpg, (asked.pid, signal.SIGKILL))  # its ranks, too, which hold the pipes
+    late.start()
+    out, log = asked.communicate("\n".join(map(json.dumps, lines)))
+    late.cancel()
+    answers = [json.loads(line) for line in out.splitlines()]
     t.check(f"{engine} answers", len(answers) == len(lines) and all(isinstance(answer, list) for answer in answers),
-            done.stderr[-1000:] + str([answer for answer in answers if isinstance(answer, str)])[-2000:])
+            log[-1000:] + str([answer for answer in answers if isinstance(answer, str)])[-2000:])
     return answers
 
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Asks an installed engine to run plans, whatever the rules say: lib_boundaries.py ENGINE. Standard input has a line for each network and
 job, {"card", "job", "plans"}; standard output an answer for each of its plans, that of one rank first: "prepared" with the summaries of
-all ranks, or "failed". The engine is imported once; each line has a process of its own, and each plan its ranks."""
+all ranks, or "failed", which a plan without an answer after MOST seconds has, too. The engine is imported once; each line has a process of its own, and each plan its ranks."""
 import argparse
 import copy
 import importlib
 import json
 import os
 import pathlib
+import signal
 import sys
 import traceback
 
@@ -20,6 +21,7 @@ from dittune_workers.network import rank, worker
 
 VERIFY = dict(projections=16, seed=7)
 DEGREES = ("ulysses", "ring", "tensor")
+MOST = int(os.environ.get("BOUNDARIES_MOST", "600"))  # seconds of a plan, its ranks' start included
 
 
 def cache_dit():
@@ -61,9 +63,15 @@ def kind(name):
     return getattr(importlib.import_module(f"dittune_workers.{name}.worker"), {"diffusers": "Diffusers", "xdit": "Xdit"}[name])
 
 
+def late(*_):
+    raise protocol.Lost(f"no answer within {MOST} s")
+
+
 def ask(engine, plan):
     values = {"uneven": "off", "cfg": 1, "threads": 1, **dict.fromkeys(DEGREES, 1), **plan}
     group = None
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(MOST)
     try:
         group = protocol.Group(engine, values["ranks"], [])
         answers = group.ask(dict(op="prepare", handle=1, plan=values, seed=1, verify=VERIFY), lambda: None)
@@ -71,6 +79,7 @@ def ask(engine, plan):
     except (protocol.Refused, protocol.Lost) as error:
         return dict(op="failed", say=str(error.args[1] if len(error.args) > 1 else error.args[0]))
     finally:
+        signal.alarm(0)
         if group is not None:
             group.kill()
 
