@@ -74,7 +74,7 @@ static void put_card(const struct dt_engine *engine, struct dt_values *values, c
     put(engine, values, "depth", card->depth);
     put(engine, values, "hidden", (int64_t)card->heads * card->head_size);
     put_texts(engine, values, job, &task, card);
-    put(engine, values, "guidance", card->guidance == DT_GUIDANCE_CFG);
+    put(engine, values, "guidance", card->guidance == DT_GUIDANCE_CFG ? card->passes : 0);
     if (dt_card_check_size(card, size) == DT_OK) {
         put(engine, values, "tokens", dt_card_tokens(card, size));
         put(engine, values, "height", size.height);
@@ -102,7 +102,7 @@ static void put_key(const struct dt_engine *engine, struct dt_values *values, co
         }
     }
     if (json_is_boolean(guidance))
-        put(engine, values, "guidance", json_is_true(guidance));
+        put(engine, values, "guidance", json_is_true(guidance) ? 2 : 0);
     if (dtype != NULL)
         put(engine, values, "bfloat16", strcmp(dtype, "bfloat16") == 0);
     if (json_is_integer(json_object_get(key, "devices")))

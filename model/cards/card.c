@@ -159,6 +159,12 @@ static dt_status read_shape(const json_t *root, const char *what, struct dt_card
     card->joint = joint == 1;
     card->prompt = prompt == 1;
     card->guidance = (enum dt_guidance)guidance;
+    card->passes = 2;
+    if (dt_json_has(root, "passes")) {
+        int64_t passes;
+        DT_TRY(dt_json_int(root, what, "passes", 2, 3, &passes));
+        card->passes = (int)passes;
+    }
     return DT_OK;
 }
 
@@ -175,9 +181,9 @@ static dt_status read_class(const json_t *root, const char *what, struct dt_card
 static dt_status read_card(const json_t *root, const char *what, struct dt_card *card)
 {
     static const char *const known[] = {
-        "name",        "aliases",   "doc",      "heads",     "head_size", "depth",
-        "text_tokens", "attention", "guidance", "vae",       "patch",     "usual",
-        "parameters",  "engines",   "sources",  "diffusers", "text",      NULL};
+        "name",      "aliases",   "doc",  "heads",  "head_size", "depth",      "text_tokens",
+        "attention", "guidance",  "vae",  "patch",  "usual",     "parameters", "engines",
+        "sources",   "diffusers", "text", "passes", NULL};
     struct dt_card read = {.engine_count = 0};
     json_t *sources = NULL;
     int aliases;

@@ -289,9 +289,18 @@ def own_file():
         t.check(f"its plans and {engine}'s choice are those of the same card, compiled in",
                 all(own[name] == known[name] for name in ("plans", "chosen")), (own, known))
     mine = ("lookup", "--engine", "xdit", "--model", t.path / "mine.json", "--plan")
+    for passes in (2, 3):
+        guided = t.write("guided.json", {**card, "name": "my/guided", "guidance": "cfg", "passes": passes, "engines": []})
+        t.exits(f"{passes} passes of guidance", t.tool("models", guided), 0, out="two halves" if passes == 2 else "three passes")
+        for engine, most in (("sglang", passes), ("vllm-omni", passes), ("xdit", 2)):
+            row = t.tool("models", guided, "--engine", engine, "--devices", 8, "--json").json
+            t.check(f"{passes} passes: {engine} has cfg up to {most}, never more", {plan["cfg"] for plan in row["plans"]} == set(range(1, most + 1)), row)
+            for cfg in (2, 3, 4, 8):
+                done = t.tool("lookup", "--engine", engine, "--model", guided, "--plan", f"ranks={cfg} cfg={cfg}")
+                t.check(f"{passes} passes: {engine}, cfg={cfg}", (done.code == 0) is (cfg <= most) and (done.code == 0 or "idle" in done.err or "halves" in done.err), done)
     t.exits("a file of one's own: a plan that it refuses", t.tool(*mine, "ranks=2 cfg=2"), 3, err="has no halves")
     t.exits("a file of one's own: a plan that it takes", t.tool(*mine, "ranks=2 ulysses=2"), 0, out="--ulysses_degree 2")
-    for change, say in (({"heads": 0}, "'heads' is 0"), ({"guidance": "both"}, "expected none, embedded or cfg"),
+    for change, say in (({"heads": 0}, "'heads' is 0"), ({"guidance": "both"}, "expected none, embedded or cfg"), ({"passes": 8}, "'passes'"),
                         ({"attention": 7}, "'attention'"), ({"hedas": 24}, "heads"), ({"usual": {"width": 1000, "height": 1024, "frames": 1}}, "multiples of 16"),
                         ({"aliases": ["a"] * 9}, "at most 4"), ({"name": "x" * 200}, "'name'")):
         t.write("bad.json", {**card, **change})
