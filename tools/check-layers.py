@@ -39,7 +39,7 @@ ARROWS = {
 # A room of tuner/ has one public header, named after it; all others are its own. Beside it, from the room's folder:
 PUBLIC = {
     "tuner/runner": "hosts.h load.h runner.h",
-    "tuner/session": "history.h record.h",
+    "tuner/session": "history.h",
     "tuner/check": "history/timeline.h",
 }
 
@@ -75,12 +75,12 @@ JSON = {
     "files and messages with spaces": "space/json/json.h space/json/json_int.h space/json/file_int.h tuner/measure/job.h",
     "recorded tables": "search/landscape/table.h",
     "the store, whose entries keep fields that this version does not know": "db/",
-    "descriptions of machines, and what was found on them": "tuner/machine/machine.h tuner/machine/machine_int.h tuner/machine/devices.h "
+    "descriptions of machines, and what was found on them": "tuner/machine/machine.h tuner/machine/machine_int.h "
                                                             "tuner/machine/doctor/doctor.h",
     "measurements, as workers report them and journals keep them": "tuner/measure/target.h tuner/measure/rig.h tuner/measure/result.h "
                                                                    "tuner/measure/record/result_json.h "
                                                                    "tuner/measure/foreign/narrow.h",
-    "records of a session": "tuner/session/history.h tuner/session/session_int.h tuner/session/record.h",
+    "records of a session": "tuner/session/history.h tuner/session/session_int.h tuner/session/session.h",
     "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/tuned_by.h tuner/check/history/timeline.h",
     "what --json prints": "tuner/cli/evidence/evidence.h tuner/cli/live/progress.h tuner/cli/live/stream.h tuner/cli/print.h "
                           "tuner/cli/export.h tuner/cli/lookup/show.h tuner/cli/commands/measuring/preview.h tuner/cli/report/report.h "

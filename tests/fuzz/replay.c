@@ -6,7 +6,7 @@
 #include "tests/fuzz/mutant.h"
 #include "tuner/cli/page/source.h"
 #include "tuner/cli/report/report.h"
-#include "tuner/session/record.h"
+#include "tuner/session/session.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static void write_pages(const struct dt_page_source *source)
     static const char *const names[] = {"html", "md", "csv"};
     struct dt_text text = {0};
     json_decref(dt_page_why(source, &text));
-    json_decref(dt_record_session(page->session));
+    json_decref(dt_session_json(page->session));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const struct dt_page pages[2] = {*page, *page};
         dt_text_clear(&text);

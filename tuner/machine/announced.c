@@ -14,21 +14,15 @@
 
 enum announced { CORES, NOTHING, OTHERS };
 
-static const char *text_of(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text != NULL ? text : "";
-}
-
 /* The device of every rank that names one is "cpu", or not. */
-static enum announced devices_of(const json_t *ready)
+static enum announced announced_devices(const json_t *ready)
 {
     enum announced found = NOTHING;
     const json_t *rank;
     size_t i;
     json_array_foreach(json_object_get(ready, "ranks"), i, rank)
     {
-        const char *device = text_of(rank, "device");
+        const char *device = dt_json_text_at(rank, "device");
         if (strcmp(device, "cpu") != 0 && device[0] != '\0')
             return OTHERS;
         if (device[0] != '\0')
@@ -40,12 +34,12 @@ static enum announced devices_of(const json_t *ready)
 /* A GPU of the list by its UUID; NULL: there is none, or the device does not say it. */
 static const json_t *find_uuid(const json_t *cards, const json_t *device)
 {
-    const char *uuid = text_of(device, "uuid");
+    const char *uuid = dt_json_text_at(device, "uuid");
     const json_t *card;
     size_t i;
     json_array_foreach(cards, i, card)
     {
-        if (uuid[0] != '\0' && strcasecmp(text_of(card, "uuid"), uuid) == 0)
+        if (uuid[0] != '\0' && strcasecmp(dt_json_text_at(card, "uuid"), uuid) == 0)
             return card;
     }
     return NULL;
@@ -53,7 +47,7 @@ static const json_t *find_uuid(const json_t *cards, const json_t *device)
 
 bool dt_machine_is_here(const json_t *rank)
 {
-    const char *host = text_of(rank, "host"), *here = dt_host_name();
+    const char *host = dt_json_text_at(rank, "host"), *here = dt_host_name();
     size_t size = strcspn(host, ".");
     return size == 0 || (size == strcspn(here, ".") && strncasecmp(host, here, size) == 0);
 }
@@ -80,8 +74,8 @@ static bool elsewhere(const json_t *ready, const json_t *cards)
 static void name_devices(const json_t *ready, char text[], size_t room)
 {
     const json_t *list = json_object_get(ready, "devices"), *first = json_array_get(list, 0);
-    json_int_t bytes = json_integer_value(json_object_get(first, "memory_bytes"));
-    const char *name = text_of(first, "name"), *compute = text_of(first, "compute");
+    json_int_t bytes = dt_json_integer_at(first, "memory_bytes");
+    const char *name = dt_json_text_at(first, "name"), *compute = dt_json_text_at(first, "compute");
     if (name[0] == '\0' || compute[0] == '\0' || bytes <= 0) {
         snprintf(text, room, "unknown");
         return;
@@ -91,21 +85,17 @@ static void name_devices(const json_t *ready, char text[], size_t room)
     dt_group_clean(text);
 }
 
-static json_int_t bytes_of(const json_t *card)
-{
-    return json_integer_value(json_object_get(card, "memory_bytes"));
-}
-
 /* What the worker leaves open is no difference. Memory is counted in several ways: with and without a driver's own part. */
 static bool same_card(const json_t *announced, const json_t *card)
 {
     static const char *const texts[] = {"name", "compute"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        const char *text = text_of(announced, texts[i]);
-        if (text[0] != '\0' && strcmp(text, text_of(card, texts[i])) != 0)
+        const char *text = dt_json_text_at(announced, texts[i]);
+        if (text[0] != '\0' && strcmp(text, dt_json_text_at(card, texts[i])) != 0)
             return false;
     }
-    json_int_t mine = bytes_of(announced), found = bytes_of(card);
+    json_int_t mine = dt_json_integer_at(announced, "memory_bytes"),
+               found = dt_json_integer_at(card, "memory_bytes");
     return mine <= 0 || llabs(mine - found) <= found / MEMORY_PART;
 }
 
@@ -114,10 +104,11 @@ static dt_status compare_names(const json_t *device, const struct dt_backend *fo
 {
     const json_t *cards = json_object_get(found->devices, "devices");
     const json_t *first = json_array_get(cards, 0);
-    bool known = text_of(first, "uuid")[0] != '\0' && !json_is_true(json_object_get(first, "mig"));
+    bool known =
+        dt_json_text_at(first, "uuid")[0] != '\0' && !json_is_true(json_object_get(first, "mig"));
     char uuid[64], driver[80];
-    snprintf(uuid, sizeof uuid, "%s", text_of(device, "uuid"));
-    snprintf(driver, sizeof driver, "%s", text_of(device, "driver"));
+    snprintf(uuid, sizeof uuid, "%s", dt_json_text_at(device, "uuid"));
+    snprintf(driver, sizeof driver, "%s", dt_json_text_at(device, "driver"));
     dt_group_clean(uuid);
     dt_group_clean(driver);
     if (known && uuid[0] != '\0' && find_uuid(cards, device) == NULL)
@@ -125,7 +116,7 @@ static dt_status compare_names(const json_t *device, const struct dt_backend *fo
                        "the worker's ready: its 'devices' have %s, which is none of the GPUs that "
                        "this machine has: CUDA_VISIBLE_DEVICES must be the same for both",
                        uuid);
-    const char *ours = text_of(found->devices, "driver");
+    const char *ours = dt_json_text_at(found->devices, "driver");
     if (driver[0] != '\0' && ours[0] != '\0' && strcmp(driver, ours) != 0)
         return dt_fail(DT_EUSAGE,
                        "the worker's ready: the driver of its 'devices' is %s, but that of this "
@@ -135,7 +126,7 @@ static dt_status compare_names(const json_t *device, const struct dt_backend *fo
 }
 
 /* DT_EUSAGE when the worker names devices that are not among those of this machine. */
-static dt_status compare(const json_t *ready, const struct dt_backend *found)
+static dt_status compare_devices(const json_t *ready, const struct dt_backend *found)
 {
     const json_t *mine = json_object_get(ready, "devices"), *announced, *card;
     const json_t *cards = json_object_get(found->devices, "devices");
@@ -158,7 +149,7 @@ static dt_status compare(const json_t *ready, const struct dt_backend *found)
     name_devices(found->devices, ours, sizeof ours);
     if (strcmp(theirs, "unknown") == 0)
         snprintf(theirs, sizeof theirs, "%zu x %.100s", json_array_size(mine),
-                 text_of(json_array_get(mine, 0), "name"));
+                 dt_json_text_at(json_array_get(mine, 0), "name"));
     dt_group_clean(theirs);
     return dt_fail(DT_EUSAGE,
                    "the worker's ready: its 'devices' are %s, but the GPUs of this machine are %s: "
@@ -169,8 +160,8 @@ static dt_status compare(const json_t *ready, const struct dt_backend *found)
 dt_status dt_machine_announced_gpus(const json_t *ready, struct dt_backend *found)
 {
     const json_t *cards = json_object_get(found->devices, "devices");
-    if (devices_of(ready) == OTHERS && found->cuda && !elsewhere(ready, cards))
-        return compare(ready, found);
+    if (announced_devices(ready) == OTHERS && found->cuda && !elsewhere(ready, cards))
+        return compare_devices(ready, found);
     dt_backend_fini(found);
     *found = (struct dt_backend){.cuda = false};
     return DT_OK;
@@ -178,7 +169,7 @@ dt_status dt_machine_announced_gpus(const json_t *ready, struct dt_backend *foun
 
 json_t *dt_machine_announced_hard(const json_t *ready)
 {
-    enum announced announced = devices_of(ready);
+    enum announced announced = announced_devices(ready);
     struct dt_backend backend = {.cuda = false};
     if (announced == CORES || dt_backend_find_gpus(&backend) != DT_OK)
         backend = (struct dt_backend){.cuda = false};

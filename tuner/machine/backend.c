@@ -3,12 +3,76 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "tuner/machine/devices.h"
+#include "tuner/runner/runner.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- the GPUs of this machine, as a separate process lists them */
+
+static void devices_find_program(const char *chosen, struct dt_devices_answer *answer)
+{
+    chosen = chosen != NULL ? chosen : getenv("DITTUNE_WORKER_CUDA");
+    dt_machine_beside("dittune-worker-cuda", answer->program);
+    if (chosen != NULL)
+        snprintf(answer->program, sizeof answer->program, "%s", chosen);
+    answer->missing = access(answer->program, X_OK) != 0;
+}
+
+static const char *last_message(struct dt_text *err)
+{
+    while (err->size > 0 && err->bytes[err->size - 1] == '\n')
+        err->bytes[--err->size] = '\0';
+    const char *text = dt_text_at(err), *end = strrchr(text, '\n');
+    return end != NULL ? end + 1 : text;
+}
+
+static void devices_read_answer(struct dt_devices_answer *answer, struct dt_output *output)
+{
+    json_t *object = NULL;
+    const char *how = output->how;
+    if (how[0] == '\0' &&
+        (dt_json_parse(dt_text_at(&output->out), output->out.size, "its answer", &object) !=
+             DT_OK ||
+         !json_is_object(object) || !json_is_array(json_object_get(object, "devices"))))
+        how = "answered what is no description of devices";
+    if (how[0] == '\0') {
+        answer->devices = object;
+        return;
+    }
+    json_decref(object);
+    const char *said = last_message(&output->messages);
+    snprintf(answer->cause, sizeof answer->cause, "%s%s%.300s", how, said[0] != '\0' ? ": " : "",
+             said);
+    dt_group_clean(answer->cause);
+}
+
+dt_status dt_machine_devices(const char *program, int64_t deadline_ns,
+                             struct dt_devices_answer *answer)
+{
+    memset(answer, 0, sizeof *answer);
+    devices_find_program(program, answer);
+    if (answer->missing) {
+        snprintf(answer->cause, sizeof answer->cause, "there is no %.400s", answer->program);
+        return DT_OK;
+    }
+    char *argv[] = {answer->program, "--devices", NULL};
+    struct dt_output output;
+    DT_TRY(dt_output_read(answer->program, argv, deadline_ns, &output));
+    devices_read_answer(answer, &output);
+    dt_output_fini(&output);
+    return DT_OK;
+}
+
+void dt_devices_answer_fini(struct dt_devices_answer *answer)
+{
+    json_decref(answer->devices);
+    answer->devices = NULL;
+}
+
+/* ---- the back end */
 
 #define BFLOAT16_CAPABILITY 80 /* Ampere */
 #define ASK_SECONDS         20
@@ -16,11 +80,6 @@
 #define SETTLE_TURN_NS      (DT_NS_PER_SECOND / 2)
 /* exchanges in CUDA graphs (NCCL's user guide, "Using NCCL with CUDA Graphs") */
 #define CAPTURE_SINCE 20900
-
-static int64_t number_of(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
 
 /* "2.28.9" as NCCL_VERSION_CODE is since 2.9: 22809. */
 static int nccl_code(const char *version)
@@ -45,7 +104,8 @@ static int capability(const json_t *card)
 static void take_card(const json_t *card, struct dt_backend *backend)
 {
     struct dt_gpus *gpus = &backend->gpus;
-    int64_t memory = number_of(card, "memory_bytes"), shared = number_of(card, "shared_bytes");
+    int64_t memory = dt_json_integer_at(card, "memory_bytes"),
+            shared = dt_json_integer_at(card, "shared_bytes");
     int compute = capability(card);
     bool first = gpus->count == 0;
     gpus->memory_bytes = first || memory < gpus->memory_bytes ? memory : gpus->memory_bytes;
@@ -94,7 +154,7 @@ static bool has_driver(void)
 }
 
 /* DT_EUNSUP with the reason when there is no GPU to use. program NULL: the built-in worker for GPUs. */
-static dt_status find(const char *program, struct dt_backend *backend)
+static dt_status backend_query(const char *program, struct dt_backend *backend)
 {
     struct dt_devices_answer answer;
     backend->expected =
@@ -132,7 +192,7 @@ dt_status dt_backend_choose(enum dt_backend_kind kind, bool foreign, struct dt_b
         *out = backend;
         return DT_OK;
     }
-    dt_status status = find(NULL, &backend);
+    dt_status status = backend_query(NULL, &backend);
     if (status != DT_OK && status != DT_EUNSUP)
         return status;
     if (status == DT_EUNSUP) {
@@ -155,7 +215,7 @@ dt_status dt_backend_find_gpus(struct dt_backend *out)
     if (out->cuda || !out->expected || getenv("DITTUNE_WORKER_CUDA") != NULL || program[0] == '\0')
         return DT_OK;
     struct dt_backend backend = {.cuda = false};
-    dt_status status = find(program, &backend);
+    dt_status status = backend_query(program, &backend);
     if (status == DT_OK)
         *out = backend;
     return status == DT_EUNSUP ? DT_OK : status;
@@ -170,7 +230,8 @@ void dt_backend_fini(struct dt_backend *backend)
 static dt_status clean_card(const json_t *card)
 {
     const json_t *processes = json_object_get(card, "processes");
-    int64_t index = number_of(card, "index"), total = number_of(card, "memory_bytes");
+    int64_t index = dt_json_integer_at(card, "index"),
+            total = dt_json_integer_at(card, "memory_bytes");
     const json_t *free_bytes = json_object_get(card, "free_bytes");
     int64_t used = json_is_integer(free_bytes) ? total - json_integer_value(free_bytes) : 0;
     size_t n = json_array_size(processes);
@@ -180,7 +241,7 @@ static dt_status clean_card(const json_t *card)
             "GPU %lld is used by %zu other process%s (the first: pid %lld): end them, or "
             "measure anyway with --shared-devices",
             (long long)index, n, n == 1 ? "" : "es",
-            (long long)number_of(json_array_get(processes, 0), "pid"));
+            (long long)dt_json_integer_at(json_array_get(processes, 0), "pid"));
     if (used > DT_DIRTY_BYTES && (double)used > DT_DIRTY_SHARE * (double)total)
         return dt_fail(
             DT_EDIRTY,
@@ -239,7 +300,7 @@ dt_status dt_backend_settle(const struct dt_backend *backend, int count, int64_t
 }
 
 /* Hash of the topology: which GPU reaches which, and over what. */
-static void topology(const json_t *devices, char out[17])
+static void topology_hash(const json_t *devices, char out[17])
 {
     struct dt_text text = {0};
     json_t *all = json_pack("{s:O?, s:O?}", "links", json_object_get(devices, "links"), "peers",
@@ -255,7 +316,7 @@ json_t *dt_backend_hard(const struct dt_backend *backend)
 {
     char links[17];
     const json_t *first = json_array_get(json_object_get(backend->devices, "devices"), 0);
-    topology(backend->devices, links);
+    topology_hash(backend->devices, links);
     return json_pack("{s:s, s:i, s:I, s:s, s:s}", "device", dt_json_text_at(first, "name"), "gpus",
                      backend->gpus.count, "memory_gib",
                      (json_int_t)dt_machine_memory_gib(backend->gpus.memory_bytes), "compute",
@@ -277,7 +338,7 @@ json_t *dt_backend_limits(const struct dt_backend *backend)
 void dt_backend_soft(const struct dt_backend *backend, json_t *soft)
 {
     static const char *const names[] = {"driver", "nccl", "cudnn", "cublaslt"};
-    int cuda = (int)number_of(backend->devices, "cuda");
+    int cuda = (int)dt_json_integer_at(backend->devices, "cuda");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (dt_json_text_at(backend->devices, names[i])[0] != '\0')
             json_object_set_new(soft, names[i],

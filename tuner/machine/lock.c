@@ -64,7 +64,7 @@ static int open_lock(const char *path)
 
 /* The process that holds the lock; 0 when it is not visible from here (another container). Lines of /proc/locks: "7:
  * FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF", device numbers in hexadecimal. */
-static int holder(int fd)
+static int lock_holder(int fd)
 {
     struct stat info;
     FILE *file = fopen("/proc/locks", "re");
@@ -103,7 +103,7 @@ static void hide_commands(char words[], size_t size)
 }
 
 /* "pid 4711 (dittune --budget 2h)" */
-static void describe(int pid, struct dt_text *out)
+static void describe_process(int pid, struct dt_text *out)
 {
     char path[64], words[WORDS_READ + 1] = "";
     snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
@@ -126,9 +126,7 @@ static void describe(int pid, struct dt_text *out)
         name = *at == '/' ? at + 1 : name;
     if (size == 0)
         return;
-    dt_text_add(out, " (");
-    dt_text_add(out, "%s", name);
-    dt_text_add(out, ")");
+    dt_text_add(out, " (%s)", name);
 }
 
 /* A program of another user's that is no dittune: it may never end, so who reads of it should know. */
@@ -146,7 +144,7 @@ static bool is_strange(int pid)
 /* "pid 4711 (dittune --budget 2h) is measuring" */
 static void describe_holder(const char *path, int pid, struct dt_text *out)
 {
-    describe(pid, out);
+    describe_process(pid, out);
     if (is_strange(pid))
         dt_text_add(out, ", which is another user's and no dittune, holds the measuring lock %s",
                     path);
@@ -154,7 +152,7 @@ static void describe_holder(const char *path, int pid, struct dt_text *out)
         dt_text_add(out, " is measuring");
 }
 
-static dt_status interrupted(void)
+static dt_status interrupted_status(void)
 {
     return dt_fail(dt_group_interrupted == SIGTERM ? DT_ETERM : DT_EINTR,
                    "interrupted while waiting");
@@ -164,13 +162,13 @@ static dt_status interrupted(void)
 struct lock {
     const char *path;
     int fd;
-    int told; /* of which holder the user was told; -1: of none */
+    int noted; /* the holder that was noted last; -1: none */
 };
 
-static dt_status busy(const struct lock *lock, int64_t patience_ns)
+static dt_status busy_status(const struct lock *lock, int64_t patience_ns)
 {
     struct dt_text who = {0};
-    describe_holder(lock->path, holder(lock->fd), &who);
+    describe_holder(lock->path, lock_holder(lock->fd), &who);
     dt_text_add(&who, patience_ns > 0 ? " still, after a --wait of "
                                       : " on this machine, and --no-wait was given");
     if (patience_ns > 0)
@@ -184,10 +182,10 @@ static dt_status busy(const struct lock *lock, int64_t patience_ns)
 static void say_waiting(struct lock *lock, void (*note)(const char *sentence))
 {
     struct dt_text who = {0};
-    int pid = holder(lock->fd);
-    if (pid == lock->told)
+    int pid = lock_holder(lock->fd);
+    if (pid == lock->noted)
         return;
-    lock->told = pid;
+    lock->noted = pid;
     describe_holder(lock->path, pid, &who);
     dt_text_add(&who, ": waiting; --no-wait does not wait");
     note(dt_text_at(&who));
@@ -223,7 +221,7 @@ static bool try_lock(const struct lock *lock, void (*note)(const char *sentence)
 static dt_status take_lock(const char *path, int64_t patience_ns,
                            void (*note)(const char *sentence), bool *waited)
 {
-    struct lock lock = {.path = path, .fd = open_lock(path), .told = -1};
+    struct lock lock = {.path = path, .fd = open_lock(path), .noted = -1};
     int64_t begin_ns = dt_clock_ns();
     if (lock.fd < 0) {
         say_unlocked("open", path, note);
@@ -231,10 +229,11 @@ static dt_status take_lock(const char *path, int64_t patience_ns,
     }
     for (int looks = 0; !try_lock(&lock, note); looks++) {
         /* a process killed during a fork leaves the lock to its child, which releases it at once */
-        bool leaves = looks < LOOKS && holder(lock.fd) == 0;
+        bool leaves = looks < LOOKS && lock_holder(lock.fd) == 0;
         bool late = dt_clock_ns() - begin_ns >= patience_ns && !leaves;
         if (late || dt_group_interrupted != 0) {
-            dt_status status = dt_group_interrupted != 0 ? interrupted() : busy(&lock, patience_ns);
+            dt_status status =
+                dt_group_interrupted != 0 ? interrupted_status() : busy_status(&lock, patience_ns);
             close(lock.fd);
             return status;
         }

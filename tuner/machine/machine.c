@@ -2,14 +2,248 @@
 #include "tuner/machine/machine_int.h"
 
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/host.h"
+#include "base/rng.h"
 #include "model/workload_json.h"
 #include "tuner/runner/runner.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- variables that reach the worker and change the behaviour of its libraries */
+
+/* Prefixes, since libraries add variables often. Names of places, and variables of one launch (Open MPI sets such for
+ * its programs), do not affect speed. */
+
+#define NAME_ROOM  64
+#define VALUE_ROOM 256
+
+extern char **environ;
+
+/* docs/machine.md has the same list. */
+static const char *const relevant[] = {"OMP_",
+                                       "GOMP_",
+                                       "KMP_",
+                                       "OPENBLAS_",
+                                       "GOTO_",
+                                       "GOTOBLAS_",
+                                       "MKL_",
+                                       "BLIS_",
+                                       "DNNL_",
+                                       "ONEDNN_",
+                                       "OMPI_MCA_",
+                                       "PMIX_MCA_",
+                                       "UCX_",
+                                       "FI_",
+                                       "NCCL_",
+                                       "CUDA_",
+                                       "CUBLAS_",
+                                       "CUDNN_",
+                                       "TORCH_",
+                                       "PYTORCH_",
+                                       "HWLOC_",
+                                       "MALLOC_",
+                                       "LD_PRELOAD=",
+                                       "LD_LIBRARY_PATH=",
+                                       "GLIBC_TUNABLES=",
+                                       "NVIDIA_TF32_OVERRIDE=",
+                                       NULL};
+static const char *const not_relevant[] = {"OMPI_MCA_orte_",
+                                           "OMPI_MCA_ess_",
+                                           "OMPI_MCA_pmix",
+                                           "OMPI_MCA_initial_wdir",
+                                           "OMPI_MCA_shmem_RUNTIME_",
+                                           "OMPI_MCA_mpi_oversubscribe",
+                                           "HWLOC_HIDE_ERRORS=",
+                                           "CUDA_HOME=",
+                                           "CUDA_PATH=",
+                                           "CUDA_VERSION=",
+                                           NULL};
+
+static bool begins_with(const char *entry, const char *const prefixes[])
+{
+    for (int i = 0; prefixes[i] != NULL; i++)
+        if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+static void variables_add(json_t *object, char *const entries[])
+{
+    for (int i = 0; entries[i] != NULL; i++) {
+        size_t size = strcspn(entries[i], "=");
+        char name[NAME_ROOM], value[VALUE_ROOM];
+        if (entries[i][size] != '=' || size >= sizeof name || !begins_with(entries[i], relevant) ||
+            begins_with(entries[i], not_relevant))
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)size, entries[i]);
+        snprintf(value, sizeof value, "%s", entries[i] + size + 1);
+        dt_group_clean(name);
+        dt_group_clean(value);
+        json_object_set_new(object, name, json_string(value));
+    }
+}
+
+/* Variables about threads were removed before main; only a foreign worker gets them back. */
+json_t *dt_machine_environment(bool foreign)
+{
+    json_t *object = json_object();
+    if (foreign)
+        variables_add(object, dt_environment_dropped());
+    variables_add(object, environ);
+    return object;
+}
+
+/* ---- the cache */
+
+/* A cache holds a description and the stamp of its conditions: it is fresh when the current stamp is equal. Starting a
+ * worker takes a tenth of a second, reading the cache a hundredth of that. It is not synced: a lost or torn cache is
+ * written again. */
+
+#define PATH_ROOM 4096
+
+static json_int_t mtime_ns(const struct stat *info)
+{
+    return (json_int_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
+}
+
+/* Conditions of a cached description; NULL when the program is not found. The linker's cache changes whenever libraries
+ * are installed. */
+static json_t *cache_stamp(const char *program)
+{
+    char path[DT_PROGRAM_ROOM];
+    struct stat info, libraries;
+    char *full = dt_host_program(program, path, sizeof path) ? realpath(path, NULL) : NULL;
+    json_t *object = NULL;
+    if (full != NULL && stat(full, &info) == 0)
+        object = json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I}, s:I, s:s, s:i, s:I}", "boot_id",
+                           dt_host_boot(), "dittune", DT_VERSION, "worker", "path", full, "size",
+                           (json_int_t)info.st_size, "mtime_ns", mtime_ns(&info), "inode",
+                           (json_int_t)info.st_ino, "libraries_mtime_ns",
+                           stat("/etc/ld.so.cache", &libraries) == 0 ? mtime_ns(&libraries) : 0,
+                           "processors", dt_host_processors(), "cores", dt_host_cores(),
+                           "memory_bytes", (json_int_t)dt_host_memory_limit());
+    free(full);
+    return object;
+}
+
+static bool cache_folder(char folder[PATH_ROOM])
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int size = -1;
+    if (cache != NULL && cache[0] == '/')
+        size = snprintf(folder, PATH_ROOM, "%s/dittune", cache);
+    else if (home != NULL && home[0] == '/')
+        size = snprintf(folder, PATH_ROOM, "%s/.cache/dittune", home);
+    return size > 0 && size < PATH_ROOM - 64;
+}
+
+static uint64_t stream_of(const struct dt_program *program)
+{
+    uint64_t stream = dt_rng_stream(program->path);
+    for (int i = 0; program->arguments != NULL && program->arguments[i] != NULL; i++)
+        stream = stream * 31 + dt_rng_stream(program->arguments[i]);
+    return stream;
+}
+
+/* Each foreign worker has a file of its own, one for each list of arguments. */
+static bool cache_path(const struct dt_machine_worker *worker, char path[PATH_ROOM])
+{
+    if (!cache_folder(path))
+        return false;
+    size_t size = strlen(path);
+    if (worker->foreign)
+        snprintf(path + size, PATH_ROOM - size, "/machine-%016llx.json",
+                 (unsigned long long)stream_of(&worker->program));
+    else
+        snprintf(path + size, PATH_ROOM - size, "/machine%s.json",
+                 worker->backend != NULL && worker->backend->cuda ? "-cuda" : "");
+    return true;
+}
+
+static bool is_description(const json_t *root)
+{
+    json_int_t major =
+        json_integer_value(json_object_get(json_object_get(root, "version"), "major"));
+    return strcmp(dt_json_text_at(root, "format"), "dittune-machine") == 0 && major == 1 &&
+           json_is_object(json_object_get(root, "hard")) &&
+           json_is_object(json_object_get(root, "soft")) &&
+           json_is_object(json_object_get(root, "info")) &&
+           json_is_object(json_object_get(root, "limits"));
+}
+
+/* The variables are the current ones of this process, not the cached ones. */
+static json_t *cache_read(const struct dt_machine_worker *worker)
+{
+    char path[PATH_ROOM];
+    json_t *root = NULL;
+    if (!cache_path(worker, path) || access(path, R_OK) != 0 ||
+        dt_json_read(path, "the cache", &root) < 0)
+        return NULL;
+    json_t *now = cache_stamp(worker->program.path);
+    bool fresh =
+        now != NULL && is_description(root) && json_equal(now, json_object_get(root, "cache"));
+    json_decref(now);
+    if (!fresh) {
+        json_decref(root);
+        return NULL;
+    }
+    json_object_del(root, "cache");
+    json_object_set_new(json_object_get(root, "soft"), "environment",
+                        dt_machine_environment(worker->foreign));
+    return root;
+}
+
+/* Makes the folders of path, without the file itself. */
+static void make_folders(char path[])
+{
+    for (char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        if (mkdir(path, 0755) != 0 && errno != EEXIST)
+            errno = 0; /* opening the file reports the error */
+        *at = '/';
+    }
+}
+
+static void cache_write(const char *path, const struct dt_text *text)
+{
+    char temp[PATH_ROOM + 8];
+    snprintf(temp, sizeof temp, "%s.XXXXXX", path);
+    int fd = mkostemp(temp, O_CLOEXEC);
+    if (fd < 0)
+        return;
+    bool written = write(fd, text->bytes, text->size) == (ssize_t)text->size;
+    if (close(fd) != 0 || !written || rename(temp, path) != 0)
+        unlink(temp);
+}
+
+void dt_machine_keep(const struct dt_machine_worker *worker, const json_t *description)
+{
+    char path[PATH_ROOM];
+    struct dt_text text = {0};
+    json_t *now = cache_stamp(worker->program.path), *copy = json_copy((json_t *)description);
+    if (now == NULL || copy == NULL || !cache_path(worker, path)) {
+        json_decref(now);
+        json_decref(copy);
+        return;
+    }
+    json_object_set_new(copy, "cache", now);
+    if (dt_json_text(copy, &text) == DT_OK) {
+        dt_text_add(&text, "\n");
+        make_folders(path);
+        cache_write(path, &text);
+    }
+    dt_text_fini(&text);
+    json_decref(copy);
+}
+
+/* ---- the description */
 
 #define VERSIONS_MOST 32
 #define VERSION_ROOM  160
@@ -68,7 +302,7 @@ bool dt_machine_runs(enum dt_dtype dtype)
 #endif
 }
 
-static bool on_gpus(const struct dt_backend *backend)
+static bool is_on_gpus(const struct dt_backend *backend)
 {
     return backend != NULL && backend->cuda;
 }
@@ -76,7 +310,7 @@ static bool on_gpus(const struct dt_backend *backend)
 json_t *dt_machine_hard(const struct dt_backend *backend)
 {
     char topology[17];
-    if (on_gpus(backend))
+    if (is_on_gpus(backend))
         return dt_backend_hard(backend);
     snprintf(topology, sizeof topology, "%016llx", (unsigned long long)dt_host_topology());
     return json_pack("{s:s, s:i, s:I, s:s}", "device", dt_host_cpu(), "cores", dt_host_cores(),
@@ -85,7 +319,7 @@ json_t *dt_machine_hard(const struct dt_backend *backend)
 }
 
 /* A worker's texts, cleaned for files and terminals; our own fields take precedence. */
-static void add_versions(json_t *soft, const json_t *versions)
+static void soft_add_versions(json_t *soft, const json_t *versions)
 {
     const char *name;
     json_t *value;
@@ -113,7 +347,7 @@ static json_t *soft_fields(const json_t *hello, const json_t *ready,
     json_t *soft = json_pack("{s:s, s:s, s:s, s:s, s:o}", "dittune", DT_VERSION, "hwloc",
                              dt_host_hwloc_version(), "method", "1", "kernel", dt_host_kernel(),
                              "environment", dt_machine_environment(about->foreign));
-    if (on_gpus(about->backend))
+    if (is_on_gpus(about->backend))
         dt_backend_soft(about->backend, soft);
     else if (about->foreign && about->backend != NULL && about->backend->shared)
         json_object_set_new(soft, "devices", json_string("shared with others"));
@@ -124,14 +358,14 @@ static json_t *soft_fields(const json_t *hello, const json_t *ready,
         dt_group_clean(worker);
         json_object_set_new(soft, "worker", json_string(worker));
     }
-    add_versions(soft,
-                 json_object_get(json_array_get(json_object_get(ready, "ranks"), 0), "versions"));
+    soft_add_versions(
+        soft, json_object_get(json_array_get(json_object_get(ready, "ranks"), 0), "versions"));
     return soft;
 }
 
-static json_t *limits(const struct dt_backend *backend)
+static json_t *limits_json(const struct dt_backend *backend)
 {
-    if (on_gpus(backend))
+    if (is_on_gpus(backend))
         return dt_backend_limits(backend);
     return json_pack("{s:I, s:b}", "memory_bytes", (json_int_t)dt_host_memory_limit(), "bfloat16",
                      dt_machine_runs(DT_BFLOAT16));
@@ -146,7 +380,7 @@ json_t *dt_machine_describe(const json_t *hello, const json_t *ready,
                      "dittune-machine", "version", "major", 1, "minor", 0, "hard", hard, "soft",
                      soft_fields(hello, ready, worker), "info", "host", dt_host_name(), "boot_id",
                      dt_host_boot(), "t_wall_ns", (json_int_t)dt_clock_wall_ns(), "limits",
-                     limits(worker->backend));
+                     limits_json(worker->backend));
 }
 
 /* A hello accepts any workload: nothing is loaded before the first plan. */
@@ -183,8 +417,8 @@ static dt_status ask_worker(const struct dt_machine_worker *worker, int64_t dead
 dt_status dt_machine_read(const struct dt_machine_worker *worker, bool renew, int64_t deadline_ns,
                           json_t **description)
 {
-    json_t *cached = renew ? NULL : dt_machine_cached(worker);
-    if (cached != NULL && on_gpus(worker->backend)) { /* they were queried just now */
+    json_t *cached = renew ? NULL : cache_read(worker);
+    if (cached != NULL && is_on_gpus(worker->backend)) { /* they were queried just now */
         json_object_set_new(cached, "hard", dt_backend_hard(worker->backend));
         json_object_set_new(cached, "limits", dt_backend_limits(worker->backend));
         dt_backend_soft(worker->backend, json_object_get(cached, "soft"));

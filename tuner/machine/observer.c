@@ -29,7 +29,7 @@ struct dt_observer *dt_observer_new(const struct dt_backend *gpus)
     return observer;
 }
 
-static void stop(struct dt_observer *observer)
+static void observer_stop(struct dt_observer *observer)
 {
     dt_group_stop(observer->group, DT_NS_PER_SECOND);
     observer->group = NULL;
@@ -40,11 +40,11 @@ static void stop(struct dt_observer *observer)
 void dt_observer_free(struct dt_observer *observer)
 {
     if (observer != NULL)
-        stop(observer);
+        observer_stop(observer);
     free(observer);
 }
 
-static dt_status start(struct dt_observer *observer)
+static dt_status observer_start(struct dt_observer *observer)
 {
     static const char *const arguments[] = {"--observe", NULL};
     const struct dt_launch launch = {.program = observer->gpus->program,
@@ -58,37 +58,31 @@ static dt_status start(struct dt_observer *observer)
 }
 
 /* Takes the request. *answer stays NULL when there is none: the observer is then off. */
-static dt_status ask(struct dt_observer *observer, json_t *request, const char *want,
-                     json_t **answer)
+static dt_status observer_ask(struct dt_observer *observer, json_t *request, const char *want,
+                              json_t **answer)
 {
     struct dt_failure failure;
     dt_status status = observer->off || request == NULL ? DT_FAILED : DT_OK;
     if (status == DT_OK && observer->group == NULL)
-        status = start(observer);
+        status = observer_start(observer);
     if (status == DT_OK)
         status = dt_group_call(observer->group, request, want,
                                dt_clock_ns() + ASK_SECONDS * DT_NS_PER_SECOND, answer, &failure);
     json_decref(request);
     if (status == DT_FAILED || status == DT_EUSAGE) {
-        stop(observer);
+        observer_stop(observer);
         return DT_OK;
     }
     return status;
 }
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text != NULL ? text : "";
-}
-
 /* The place of a rank's GPU in the list; -1: unknown, or of another host. */
 static int place_of(const json_t *cards, const json_t *rank, int number)
 {
-    const char *uuid = text_of(rank, "uuid"), *device = text_of(rank, "device");
+    const char *uuid = dt_json_text_at(rank, "uuid"), *device = dt_json_text_at(rank, "device");
     int count = (int)json_array_size(cards), place = number;
     for (int i = 0; uuid[0] != '\0' && i < count; i++)
-        if (strcmp(text_of(json_array_get(cards, (size_t)i), "uuid"), uuid) == 0)
+        if (strcmp(dt_json_text_at(json_array_get(cards, (size_t)i), "uuid"), uuid) == 0)
             return i;
     if (strncmp(device, "cuda:", 5) == 0)
         place = (int)strtol(device + 5, NULL, 10);
@@ -100,11 +94,12 @@ static json_t *request_for(const struct dt_observer *observer, const char *op,
                            const struct dt_group *group, int ranks)
 {
     const json_t *cards = json_object_get(observer->gpus->devices, "devices");
-    const json_t *told = json_object_get(dt_group_ready(group), "ranks");
+    const json_t *ranks_ready = json_object_get(dt_group_ready(group), "ranks");
     json_t *list = json_array();
     for (int i = 0; i < ranks; i++) {
-        int place = place_of(cards, json_array_get(told, (size_t)i), i);
-        const char *pci = place < 0 ? "" : text_of(json_array_get(cards, (size_t)place), "pci");
+        int place = place_of(cards, json_array_get(ranks_ready, (size_t)i), i);
+        const char *pci =
+            place < 0 ? "" : dt_json_text_at(json_array_get(cards, (size_t)place), "pci");
         if (pci[0] == '\0') {
             json_decref(list);
             return NULL;
@@ -118,7 +113,8 @@ dt_status dt_observer_begin(struct dt_observer *observer, const struct dt_group 
 {
     json_t *answer = NULL;
     observer->ranks = ranks;
-    DT_TRY(ask(observer, request_for(observer, "observe", group, ranks), "observing", &answer));
+    DT_TRY(observer_ask(observer, request_for(observer, "observe", group, ranks), "observing",
+                        &answer));
     observer->begun = answer != NULL;
     json_decref(answer);
     return DT_OK;
@@ -131,7 +127,7 @@ dt_status dt_observer_end(struct dt_observer *observer, json_t **telemetry)
     if (!observer->begun)
         return DT_OK;
     observer->begun = false;
-    DT_TRY(ask(observer, json_pack("{s:s}", "op", "observed"), "observed", &answer));
+    DT_TRY(observer_ask(observer, json_pack("{s:s}", "op", "observed"), "observed", &answer));
     if (!dt_device_answer_telemetry(json_object_get(answer, "telemetry"), (size_t)observer->ranks,
                                     telemetry))
         *telemetry = NULL;
@@ -141,8 +137,8 @@ dt_status dt_observer_end(struct dt_observer *observer, json_t **telemetry)
 
 /* Bytes of the processes of rank `number` on its GPU: of all ranks' processes there but those of others that share it.
  * -1: the driver names none. */
-static json_int_t taken(const struct dt_group *group, const json_t *devices, const json_t *asked,
-                        int number)
+static json_int_t bytes_taken(const struct dt_group *group, const json_t *devices,
+                              const json_t *asked, int number)
 {
     const json_t *mine = json_array_get(asked, (size_t)number), *process;
     const json_t *card = json_array_get(devices, (size_t)number);
@@ -151,7 +147,7 @@ static json_int_t taken(const struct dt_group *group, const json_t *devices, con
     json_array_foreach(json_object_get(card, "processes"), i, process)
     {
         const json_t *bytes = json_object_get(process, "bytes");
-        int owner = dt_group_rank_of(group, json_integer_value(json_object_get(process, "pid")));
+        int owner = dt_group_rank_of(group, dt_json_integer_at(process, "pid"));
         bool other = owner != number && json_equal(json_array_get(asked, (size_t)owner), mine);
         if (owner >= 0 && !other && json_is_integer(bytes))
             sum = (sum > 0 ? sum : 0) + json_integer_value(bytes);
@@ -170,7 +166,7 @@ static json_t *memory_of(const struct dt_group *group, const json_t *devices, co
         for (size_t i = 0; i < json_array_size(asked); i++) {
             const json_t *value =
                 keys[k] != NULL ? json_object_get(json_array_get(devices, i), keys[k]) : NULL;
-            json_int_t bytes = keys[k] == NULL          ? taken(group, devices, asked, (int)i)
+            json_int_t bytes = keys[k] == NULL          ? bytes_taken(group, devices, asked, (int)i)
                                : json_is_integer(value) ? json_integer_value(value)
                                                         : -1;
             if (bytes >= 0)
@@ -192,7 +188,7 @@ dt_status dt_observer_memory(struct dt_observer *observer, const struct dt_group
     json_t *answer = NULL, *request = request_for(observer, "memory", group, ranks);
     json_t *asked = json_incref(json_object_get(request, "devices"));
     *memory = NULL;
-    dt_status status = ask(observer, request, "memory", &answer);
+    dt_status status = observer_ask(observer, request, "memory", &answer);
     const json_t *devices = json_object_get(answer, "devices");
     if (status == DT_OK && answer != NULL && json_array_size(devices) == (size_t)ranks)
         *memory = memory_of(group, devices, asked);
@@ -244,9 +240,9 @@ dt_status dt_observer_others(struct dt_observer *observer, enum dt_gpu_company c
     char name[17] = "";
     double count = 0;
     for (size_t i = 0; i < json_array_size(cards); i++)
-        json_array_append_new(list, json_string(text_of(json_array_get(cards, i), "pci")));
-    DT_TRY(
-        ask(observer, json_pack("{s:s, s:o}", "op", "memory", "devices", list), "memory", &answer));
+        json_array_append_new(list, json_string(dt_json_text_at(json_array_get(cards, i), "pci")));
+    DT_TRY(observer_ask(observer, json_pack("{s:s, s:o}", "op", "memory", "devices", list),
+                        "memory", &answer));
     const json_t *now = json_object_get(answer, "devices");
     for (size_t i = 0; i < json_array_size(now); i++)
         count += others_use(json_array_get(now, i), json_array_get(cards, i), company, name);

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/figures.h"
 #include "tuner/session/history.h"
-#include "tuner/session/record.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -369,7 +368,7 @@ dt_status dt_explore(struct dt_session *session)
         end_search(session, status == DT_DONE);
     if (status == DT_DONE)
         status = dt_trials_strays(session);
-    dt_record_now(session, INT64_MAX);
+    dt_store_now(session, INT64_MAX);
     return status < 0 ? status : DT_OK;
 }
 

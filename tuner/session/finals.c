@@ -133,7 +133,7 @@ struct keeper {
 static dt_status keep_sets(void *context)
 {
     const struct keeper *keeper = context;
-    return dt_history_sets(keeper->session, keeper->compared);
+    return dt_history_comparison(keeper->session, "sets", keeper->compared);
 }
 
 /* Between the sets of the final comparison the search goes on. The comparison ends when a plan is found that looks far better. */
@@ -187,7 +187,7 @@ static dt_status compare(struct dt_session *session, const struct dt_compare *gi
         measure_ceilings(session, compared);
     if (status != DT_OK && status != DT_EINTR)
         return status;
-    dt_status kept = dt_history_comparison(session, compared);
+    dt_status kept = dt_history_comparison(session, "comparison", compared);
     return status < 0 ? status : kept;
 }
 

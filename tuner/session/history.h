@@ -3,7 +3,7 @@
  *
  * The journal has raw data: times, outcomes, and the compared plans. A session that is read back is judged again by the
  * code that judged it live; no computed figure comes from the journal. To keep another fact, write it in history.c and
- * read it in replay.c: `dittune analyze` then prints what `dittune tune` printed.
+ * read it there: `dittune analyze` then prints what `dittune tune` printed.
  */
 #ifndef DT_TUNER_SESSION_HISTORY_H
 #define DT_TUNER_SESSION_HISTORY_H
@@ -22,22 +22,15 @@ dt_status dt_history_resumed(const struct dt_session *session) DT_MUST_CHECK;
 dt_status dt_history_taken(const struct dt_session *session) DT_MUST_CHECK;
 dt_status dt_history_plan(const struct dt_session *session, const char *kind,
                           const struct dt_point *point) DT_MUST_CHECK;
-dt_status dt_history_trial(const struct dt_session *session,
-                           const struct dt_result *result) DT_MUST_CHECK;
-/* The default plan, measured again by a session that goes on with another. */
-dt_status dt_history_recheck(const struct dt_session *session,
-                             const struct dt_result *result) DT_MUST_CHECK;
-/* The incumbent, measured again. */
-dt_status dt_history_visit(const struct dt_session *session,
-                           const struct dt_result *result) DT_MUST_CHECK;
+/* A measurement: "trial"; "recheck", of the default plan by a session that goes on with another; "visit", of the incumbent. */
+dt_status dt_history_result(const struct dt_session *session, const char *kind,
+                            const struct dt_result *result) DT_MUST_CHECK;
 dt_status dt_history_links(const struct dt_session *session, const struct dt_host_link *inside,
                            const struct dt_host_link *across) DT_MUST_CHECK;
 dt_status dt_history_searched(const struct dt_session *session) DT_MUST_CHECK; /* its end */
-/* A comparison; one that is not complete yet, after each set. */
-dt_status dt_history_comparison(const struct dt_session *session,
+/* A "comparison"; or its "sets" after each, before it is complete. */
+dt_status dt_history_comparison(const struct dt_session *session, const char *kind,
                                 const struct dt_compared *compared) DT_MUST_CHECK;
-dt_status dt_history_sets(const struct dt_session *session,
-                          const struct dt_compared *compared) DT_MUST_CHECK;
 /* A record of another journal, as it is there. */
 dt_status dt_history_copy(const struct dt_session *session, const json_t *record) DT_MUST_CHECK;
 dt_status dt_history_end(const struct dt_session *session) DT_MUST_CHECK;
@@ -71,6 +64,10 @@ dt_status dt_replay_search(struct dt_session *session, const json_t *record,
 void dt_replay_end(struct dt_replay *replay); /* there are no more */
 void dt_replay_fini(struct dt_replay *replay);
 
+/* A trial of the journal, judged again as the session judged it; the caller frees *result, also after an error. */
+dt_status dt_history_read_trial(struct dt_session *session, const json_t *record, const char *what,
+                                struct dt_result *result) DT_MUST_CHECK;
+
 /* Time that passed between the records of a journal, which are added in their order. */
 struct dt_spent {
     int64_t ns;
@@ -83,7 +80,7 @@ void dt_spent_add(struct dt_spent *spent, const json_t *record);
  * is not of a session, the session ended, or it measured no plan that could be stored. DT_EIO, DT_ENOMEM. */
 dt_status dt_revive(const char *path, json_t **entry) DT_MUST_CHECK;
 
-/* ---- a list: works that one command tunes one after the other, each in a session of its own (list.c) */
+/* ---- a list: works that one command tunes one after the other, each in a session of its own (resume.c) */
 
 /* A list that is resumed. */
 struct dt_list {

@@ -1,16 +1,259 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/session/record.h"
+#include "tuner/session/session_int.h"
 
 #include "base/clock.h"
+#include "base/host.h"
 #include "db/store.h"
+#include "model/workload_json.h"
 #include "search/bayes/importance.h"
 #include "space/json/json.h"
+#include "stats/front.h"
+#include "tuner/machine/machine.h"
 #include "tuner/session/history.h"
-#include "tuner/session/session_int.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- the entry of the store */
+
+#define WORKER_NS (20 * DT_NS_PER_SECOND)
+#define REST_MOST (1 << 20) /* bytes of an entry beside its space */
+
+/* A worker that has answered is not started again. */
+static json_t *describe_machine(const struct dt_session *session)
+{
+    const struct dt_target *target = session->target;
+    struct dt_machine_worker worker = {{target->worker.program, target->worker.arguments},
+                                       target->foreign,
+                                       &target->hardware.backend};
+    if (target->worker.ready != NULL) {
+        json_t *machine = dt_machine_describe(target->worker.hello, target->worker.ready, &worker);
+        if (session->job->wanted.secret == NULL) /* its file is named by the arguments */
+            dt_machine_keep(&worker, machine);
+        return machine;
+    }
+    json_t *machine = NULL;
+    int64_t now = dt_clock_ns(), share = (session->clock.deadline_ns - now) / 4;
+    int64_t deadline_ns = now + (share < WORKER_NS ? share : WORKER_NS);
+    if (dt_machine_read(&worker, false, deadline_ns, &machine) < 0)
+        machine = dt_machine_describe(NULL, NULL, &worker);
+    return machine;
+}
+
+static void set_fingerprint(struct dt_session *session)
+{
+    json_t *machine = describe_machine(session);
+    session->fingerprint = (struct dt_fingerprint){
+        .known = true,
+        .hard = json_incref(session->target->identity.hard),
+        .soft = json_incref(json_object_get(machine, "soft")),
+        .info = {.known = true, .host = dt_host_name(), .boot_id = dt_host_boot()}};
+    json_decref(machine);
+}
+
+static struct dt_fingerprint fingerprint_now(const struct dt_session *session)
+{
+    struct dt_fingerprint made = session->fingerprint;
+    json_incref(made.hard);
+    json_incref(made.soft);
+    made.info.t_wall_ns = dt_clock_wall_ns();
+    made.info.set_ns = session->finals.sets.set_ns;
+    made.info.set_plans = session->finals.entrant_count;
+    return made;
+}
+
+struct dt_gain dt_session_gain(const struct dt_session *session)
+{
+    bool compared = session->finals.best >= 0 && dt_session_against_default(session);
+    return dt_gain_of(compared ? &session->finals.entrants[session->finals.best].ratio : NULL);
+}
+
+static struct dt_image_time image_of(const struct dt_target *target)
+{
+    int64_t once_ns = target->image.text_and_vae_ns;
+    return (struct dt_image_time){.known = target->image.told,
+                                  .steps = target->image.steps,
+                                  .unit = target->image.whole ? "image" : NULL,
+                                  .text_and_vae_ns = once_ns > 0 ? once_ns : DT_NO_NS,
+                                  .source = once_ns <= 0          ? NULL
+                                            : target->image.given ? "given"
+                                                                  : "measured"};
+}
+
+static struct dt_shot shot_of(const struct dt_session *session, const struct dt_result *result,
+                              const char *from)
+{
+    const struct dt_interval *interval = &result->summary.interval;
+    return (struct dt_shot){
+        .point = result->point,
+        .value = dt_session_value(session, result),
+        .figures = {.known = true,
+                    .median_ns = dt_ns_of(result->summary.median),
+                    .interval_ns = {true, dt_ns_of(interval->low), dt_ns_of(interval->high)},
+                    .cold_ns = DT_NO_NS,
+                    .peak_bytes = result->peak_bytes,
+                    .batch = result->batch,
+                    .error = NAN,
+                    .from = from}};
+}
+
+void dt_entry_keep_shots(struct dt_session *session, const struct dt_entrant entrants[], int n)
+{
+    session->finals.shot_count = 0;
+    for (int i = 0; i < n && session->finals.shot_count < DT_SHOTS; i++)
+        if (!entrants[i].out && !dt_entrant_twin(&entrants[i]) &&
+            dt_session_eligible(session, &entrants[i].result))
+            session->finals.shots[session->finals.shot_count++] =
+                shot_of(session, &entrants[i].result, "shoot-out");
+}
+
+struct list {
+    const struct dt_session *session;
+    struct dt_shot *shots; /* distinct plans */
+    int count;
+};
+
+static void list_take(struct list *list, const struct dt_shot *one)
+{
+    for (int i = 0; i < list->count; i++)
+        if (dt_point_equal(list->session->target->space, &list->shots[i].point, &one->point))
+            return;
+    if (isfinite(one->value))
+        list->shots[list->count++] = *one;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const struct dt_shot *p = a, *q = b;
+    return (p->value > q->value) - (p->value < q->value);
+}
+
+/* Every plan that keeps the limits, the session's best first, the others by the objective. */
+static void list_plans(struct list *list)
+{
+    const struct dt_session *session = list->session;
+    struct dt_shot one = shot_of(session, dt_session_best(session),
+                                 session->finals.best >= 0 ? "final comparison" : "trial");
+    list_take(list, &one);
+    for (int i = 0; i < session->finals.entrant_count; i++) {
+        const struct dt_entrant *entrant = &session->finals.entrants[i];
+        one = shot_of(session, &entrant->result, "final comparison");
+        if (!entrant->out && !dt_entrant_twin(entrant) &&
+            dt_session_eligible(session, &entrant->result))
+            list_take(list, &one);
+    }
+    for (int i = 0; i < session->finals.shot_count; i++)
+        list_take(list, &session->finals.shots[i]);
+    for (int i = 0; i < session->count; i++) {
+        one = shot_of(session, &session->trials[i], "trial");
+        if (dt_session_eligible(session, &session->trials[i]))
+            list_take(list, &one);
+    }
+    if (list->count > 1)
+        qsort(list->shots + 1, (size_t)list->count - 1, sizeof list->shots[0], by_value);
+}
+
+static void fill_top(const struct dt_session *session, struct dt_stored_entry *entry)
+{
+    int room = 1 + session->finals.entrant_count + session->finals.shot_count + session->count;
+    struct list list = {.session = session, .shots = calloc((size_t)room, sizeof *list.shots)};
+    if (list.shots != NULL)
+        list_plans(&list);
+    for (int i = 0; i < list.count && i < DT_TOP_MOST; i++) {
+        entry->top[i] = list.shots[i].figures;
+        entry->top[i].plan = dt_point_json(session->target->space, &list.shots[i].point);
+        entry->top_count = i + 1;
+    }
+    free(list.shots);
+}
+
+/* Uses times of trials, since only they were all measured in the same way. */
+static void fill_front(const struct dt_session *session, struct dt_stored_entry *entry)
+{
+    struct dt_front_point *points = calloc((size_t)session->count + 1, sizeof *points);
+    int n = 0;
+    for (int i = 0; points != NULL && i < session->count; i++)
+        if (dt_session_eligible(session, &session->trials[i]))
+            points[n++] = (struct dt_front_point){dt_session_value(session, &session->trials[i]),
+                                                  session->trials[i].peak_bytes, i};
+    n = points != NULL ? dt_front(points, n) : 0;
+    for (int k = 0; k < n && k < DT_PARETO_MOST; k++) {
+        const struct dt_result *trial = &session->trials[points[k].index];
+        entry->pareto[k] = dt_front_figures(trial, session->target);
+        entry->pareto_count = k + 1;
+    }
+    free(points);
+}
+
+/* Presets are known by their names. */
+static bool is_preset(const json_t *network)
+{
+    const char *const *names = dt_network_presets();
+    const char *name = json_string_value(json_object_get(network, "name"));
+    struct dt_network preset;
+    bool same = false;
+    for (int i = 0; names[i] != NULL && name != NULL && !same; i++) {
+        if (strcmp(names[i], name) != 0 || dt_network_load(name, &preset) != DT_OK)
+            continue;
+        json_t *known = dt_network_to_json(&preset);
+        same = json_equal(known, network);
+        json_decref(known);
+    }
+    return same;
+}
+
+/* A space that leaves no room for the rest of a line stays out: the key has its hash. */
+static void add_work(const struct dt_target *target, json_t *object)
+{
+    json_t *network = json_object_get(target->workload, "network");
+    if (network != NULL && !is_preset(network))
+        json_object_set(object, "network", network);
+    if (target->worker.announced != NULL &&
+        json_dumpb(target->worker.announced, NULL, 0, JSON_COMPACT) <=
+            DT_JSON_MAX_BYTES - REST_MOST)
+        json_object_set(object, "space", target->worker.announced);
+}
+
+json_t *dt_entry(const struct dt_session *session)
+{
+    const struct dt_target *target = session->target;
+    const struct dt_result *best = dt_session_best(session);
+    if (best == NULL || session->limit_broken)
+        return NULL;
+    struct dt_noise noise = dt_session_noise(session);
+    struct dt_text skipped = {0};
+    int failed;
+    dt_session_skipped(session, &skipped);
+    struct dt_stored_entry entry = {
+        .known = true,
+        .key = json_incref(target->identity.key),
+        .fingerprint = fingerprint_now(session),
+        .plan = dt_point_json(target->space, &best->point),
+        .verdict = dt_verdict_text(session->verdict),
+        .provisional = dt_session_provisional(session),
+        .figures = dt_measured_of(best, target),
+        .fallback = dt_measured_of(dt_session_role(session, DT_ENTRANT_DEFAULT), target),
+        .baseline = dt_measured_of(dt_session_role(session, DT_ENTRANT_BASELINE), target),
+        .gain = dt_session_gain(session),
+        .noise = dt_noise_floor_of(&noise),
+        .resolution = dt_session_resolution(session),
+        .tried = dt_session_tried_count(session, &failed),
+        .plans = target->plans > 0 ? target->plans : 0,
+        .skipped = skipped.size > 0 ? dt_text_at(&skipped) : NULL,
+        .load = dt_session_load(session),
+        .image = image_of(target),
+        .journal = session->store.id};
+    fill_top(session, &entry);
+    fill_front(session, &entry);
+    json_t *json = dt_record_json(&dt_record_stored_entry, &entry);
+    add_work(target, json);
+    dt_text_fini(&skipped);
+    return json;
+}
+
+/* ---- the JSON, and the store */
 
 #define UNSTORED_MOST_NS (60 * DT_NS_PER_SECOND)
 
@@ -70,80 +313,72 @@ struct dt_noise_floor dt_noise_floor_of(const struct dt_noise *noise)
                                    .sets = noise->sets};
 }
 
-static int by_size(const void *a, const void *b)
+/* Times beside other programs: what is known of some sets or trials. */
+struct load {
+    struct dt_stored_load stored;
+    double *cores; /* [count], of those that were not disturbed */
+    int count;
+};
+
+static struct load load_begin(const char *of, double cores[])
 {
-    const double *one = a, *other = b;
-    return (*one > *other) - (*one < *other);
+    return (struct load){.stored = {.of = of,
+                                    .cores_most = NAN,
+                                    .stolen_most = NAN,
+                                    .stalled_most = NAN,
+                                    .left_out_most = NAN,
+                                    .gpus_most = NAN},
+                         .cores = cores};
 }
 
-/* Of the known ones; NAN: none. Sorts them. */
-static double median_of(double values[], int n)
+/* others, gpus: cores and GPUs that other programs used; NAN: not known. */
+static void load_add(struct load *load, bool disturbed, double others, double gpus)
 {
-    qsort(values, (size_t)n, sizeof values[0], by_size);
-    return n == 0 ? NAN : (values[(n - 1) / 2] + values[n / 2]) / 2;
+    struct dt_stored_load *stored = &load->stored;
+    if (disturbed) {
+        stored->left_out++;
+        stored->left_out_most = fmax(stored->left_out_most, others);
+        stored->gpus_most = gpus > 0 ? fmax(stored->gpus_most, gpus) : stored->gpus_most;
+    } else if (!isnan(others)) {
+        load->cores[load->count++] = others;
+        stored->cores_most = fmax(stored->cores_most, others);
+    }
 }
 
-static bool is_known(const struct dt_stored_load *load)
+static struct dt_stored_load load_end(struct load *load)
 {
-    return !isnan(load->cores) || load->left_out > 0;
+    load->stored.cores = dt_stats_median(load->cores, load->count);
+    load->stored.known = !isnan(load->stored.cores) || load->stored.left_out > 0;
+    return load->stored;
 }
 
 struct dt_stored_load dt_load_of_sets(const struct dt_sets *sets)
 {
     double cores[DT_SETS_MOST];
-    int n = 0;
-    struct dt_stored_load load = {.of = "sets",
-                                  .cores_most = NAN,
-                                  .stolen_most = NAN,
-                                  .stalled_most = NAN,
-                                  .left_out_most = NAN,
-                                  .gpus_most = NAN};
+    struct load load = load_begin("sets", cores);
     for (int s = 0; s < sets->count; s++) {
-        if (dt_sets_disturbed(sets, s)) {
-            load.left_out++;
-            load.left_out_most = fmax(load.left_out_most, sets->others[s]);
-            load.gpus_most =
-                sets->gpus[s] > 0 ? fmax(load.gpus_most, sets->gpus[s]) : load.gpus_most;
-        } else if (!isnan(sets->others[s])) {
-            cores[n++] = sets->others[s];
-            load.cores_most = fmax(load.cores_most, sets->others[s]);
-            load.stolen_most = fmax(load.stolen_most, sets->stolen[s]);
-            load.stalled_most = fmax(load.stalled_most, sets->stalled[s]);
-        }
+        bool disturbed = dt_sets_disturbed(sets, s);
+        load_add(&load, disturbed, sets->others[s], sets->gpus[s]);
+        if (disturbed || isnan(sets->others[s]))
+            continue;
+        load.stored.stolen_most = fmax(load.stored.stolen_most, sets->stolen[s]);
+        load.stored.stalled_most = fmax(load.stored.stalled_most, sets->stalled[s]);
     }
-    load.cores = median_of(cores, n);
-    load.known = is_known(&load);
-    if (load.left_out > 0 && sets->disturber[0] != '\0')
-        load.program = sets->disturber;
-    return load;
+    if (load.stored.left_out > 0 && sets->disturber[0] != '\0')
+        load.stored.program = sets->disturber;
+    return load_end(&load);
 }
 
 static struct dt_stored_load load_of_trials(const struct dt_session *session)
 {
     double *cores = calloc((size_t)session->count + 1, sizeof *cores);
-    int n = 0;
-    struct dt_stored_load load = {.of = "trials",
-                                  .cores_most = NAN,
-                                  .stolen_most = NAN,
-                                  .stalled_most = NAN,
-                                  .left_out_most = NAN,
-                                  .gpus_most = NAN};
-    for (int i = 0; cores != NULL && i < session->count; i++) {
-        double others = session->trials[i].others;
-        if (dt_result_disturbed(&session->trials[i])) {
-            load.left_out++;
-            load.left_out_most = fmax(load.left_out_most, others);
-            double gpus = session->trials[i].gpus;
-            load.gpus_most = gpus > 0 ? fmax(load.gpus_most, gpus) : load.gpus_most;
-        } else if (!isnan(others)) {
-            cores[n++] = others;
-            load.cores_most = fmax(load.cores_most, others);
-        }
-    }
-    load.cores = median_of(cores, n);
-    load.known = is_known(&load);
+    struct load load = load_begin("trials", cores);
+    for (int i = 0; cores != NULL && i < session->count; i++)
+        load_add(&load, dt_result_disturbed(&session->trials[i]), session->trials[i].others,
+                 session->trials[i].gpus);
+    struct dt_stored_load stored = load_end(&load);
     free(cores);
-    return load;
+    return stored;
 }
 
 struct dt_stored_load dt_session_load(const struct dt_session *session)
@@ -197,7 +432,7 @@ static void add_done(const struct dt_session *session, json_t *object)
     dt_text_fini(&skipped);
 }
 
-json_t *dt_record_session(const struct dt_session *session)
+json_t *dt_session_json(const struct dt_session *session)
 {
     const struct dt_target *target = session->target;
     json_t *trials = json_array();
@@ -220,7 +455,7 @@ json_t *dt_record_session(const struct dt_session *session)
         "search", session->search.name, "search_reason", session->search.why, "trials", trials,
         "elapsed_seconds", session->clock.elapsed_seconds, "verdict",
         dt_verdict_text(session->verdict), "journal", session->store.id);
-    struct dt_image_time image = dt_entry_image(target);
+    struct dt_image_time image = image_of(target);
     json_object_set_new(object, "image", dt_record_json(&dt_record_image_time, &image));
     add_search(session, object);
     add_noise(session, object);
@@ -228,23 +463,30 @@ json_t *dt_record_session(const struct dt_session *session)
     return object;
 }
 
-dt_status dt_record_begin(struct dt_session *session, const char *directory)
+dt_status dt_session_begin(struct dt_session *session)
 {
+    const char *directory = session->store.directory;
     DT_TRY(dt_store_check(directory));
     DT_TRY(dt_journal_open(directory, &session->store.journal));
     snprintf(session->store.id, sizeof session->store.id, "%s",
              dt_journal_id(session->store.journal));
-    dt_entry_machine(session);
-    struct dt_fingerprint fingerprint = dt_entry_fingerprint(session);
+    set_fingerprint(session);
+    struct dt_fingerprint fingerprint = fingerprint_now(session);
     json_t *identity = json_pack("{s:O, s:o}", "key", session->target->identity.key, "fingerprint",
                                  dt_record_json(&dt_record_fingerprint, &fingerprint));
-    dt_entry_add_work(session->target, identity);
-    return dt_history_begin(session, identity);
+    add_work(session->target, identity);
+    DT_TRY(dt_history_begin(session, identity));
+    dt_known_read(session, directory);
+    if (session->resume.wanted)
+        return dt_resume_find(session);
+    dt_resume_offer(session);
+    return DT_OK;
 }
 
 /* A provisional result does not replace a decided one. */
-static dt_status store(struct dt_session *session, const char *directory, json_t *entry)
+static dt_status store_entry(struct dt_session *session, json_t *entry)
 {
+    const char *directory = session->store.directory;
     json_t *before = NULL;
     if (dt_session_provisional(session))
         DT_TRY(dt_store_get(directory, session->target->identity.key,
@@ -260,7 +502,7 @@ static dt_status store(struct dt_session *session, const char *directory, json_t
     return status;
 }
 
-void dt_record_now(struct dt_session *session, int64_t wait_ns)
+void dt_store_now(struct dt_session *session, int64_t wait_ns)
 {
     const struct dt_result *best = dt_session_best(session);
     int64_t due_ns = session->store.unstored_ns + UNSTORED_MOST_NS;
@@ -269,7 +511,7 @@ void dt_record_now(struct dt_session *session, int64_t wait_ns)
         return;
     session->verdict = DT_VERDICT_PROVISIONAL;
     json_t *entry = dt_entry(session);
-    if (entry == NULL || store(session, session->store.directory, entry) < 0)
+    if (entry == NULL || store_entry(session, entry) < 0)
         dt_session_note(session, "the provisional result is not stored: %s", dt_message());
     json_decref(entry);
     session->verdict = DT_VERDICT_NONE;
@@ -295,15 +537,17 @@ static void weigh_axes(struct dt_session *session)
     free(trials);
 }
 
-dt_status dt_record_end(struct dt_session *session, const char *directory)
+dt_status dt_store_end(struct dt_session *session)
 {
+    if (session->store.directory == NULL)
+        return DT_OK;
     weigh_axes(session);
     json_t *entry = dt_entry(session);
     dt_status status = dt_history_end(session);
     if (status == DT_OK && entry != NULL)
         status = dt_journal_add(session->store.journal, "best", entry);
     if (entry != NULL) {
-        dt_status stored = store(session, directory, entry);
+        dt_status stored = store_entry(session, entry);
         status = status == DT_OK ? stored : status;
     }
     json_decref(entry);

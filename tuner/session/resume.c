@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/session_int.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/figures.h"
 #include "space/json/json.h"
@@ -14,7 +15,11 @@
 #include <sys/stat.h>
 #include <time.h>
 
+/* ---- one session */
+
 enum { LOST_MOST = 64, LOST_OUT = 2, DAY_SECONDS = 24 * 3600, VERSION = 1 };
+enum { TIME_BYTES = 16 }; /* of a journal's name: "20261124T004824Z" */
+#define SUFFIX ".jsonl"
 /* times the budget of the session that is resumed: the search has more time, too */
 #define MORE_TIME     1.01
 #define RECHECK_SHARE 0.03 /* of the whole budget: the time to measure the default again */
@@ -24,9 +29,13 @@ enum { LOST_MOST = 64, LOST_OUT = 2, DAY_SECONDS = 24 * 3600, VERSION = 1 };
 
 /* What a journal says of its session as a whole. */
 struct outline {
-    const struct dt_session *session; /* the new one */
-    char id[64], verdict[32];         /* verdict "": it did not come to its end */
-    bool same_work, same_machine;
+    char id[64];           /* "": it is of no session */
+    json_t *key, *machine; /* owned: what was tuned, and the fingerprint */
+    char list[64];         /* "": of none */
+    int64_t work, works;   /* its place there */
+    enum dt_verdict verdict;
+    bool ended;
+    int64_t began_ns; /* wall clock */
     struct dt_spent spent;
     int64_t before_ns; /* spent before it, where it was resumed itself */
     int64_t budget_ns;
@@ -34,6 +43,13 @@ struct outline {
     bool copying; /* it was resumed itself, and ended before it had all of that session */
     int version;  /* of its records; another than ours cannot be taken over */
 };
+
+static void outline_fini(struct outline *outline)
+{
+    json_decref(outline->key);
+    json_decref(outline->machine);
+    *outline = (struct outline){.key = NULL};
+}
 
 /* Journals that cannot be used, to be named in one note. */
 struct unusable {
@@ -46,62 +62,49 @@ static bool is_kind(const json_t *record, const char *kind)
     return strcmp(dt_json_text_at(record, "kind"), kind) == 0;
 }
 
-static void read_outline(const json_t *record, void *context)
+static void outline_record(const json_t *record, void *context)
 {
     struct outline *outline = context;
-    const struct dt_session *session = outline->session;
-    int version = (int)json_integer_value(json_object_get(record, "v"));
+    int version = (int)dt_json_integer_at(record, "v");
     outline->version = version != VERSION ? version : outline->version;
-    if (is_kind(record, "session")) {
-        const json_t *print = json_object_get(record, "fingerprint");
-        outline->same_work =
-            json_equal(json_object_get(record, "key"), session->target->identity.key);
-        outline->same_machine =
-            json_equal(json_object_get(print, "hard"), session->fingerprint.hard) &&
-            json_equal(json_object_get(print, "soft"), session->fingerprint.soft);
+    if (is_kind(record, "session") && outline->key == NULL) {
+        const json_t *list = json_object_get(record, "list");
         snprintf(outline->id, sizeof outline->id, "%s", dt_json_text_at(record, "run"));
-        outline->budget_ns = json_integer_value(json_object_get(record, "budget_ns"));
+        outline->key = json_incref(json_object_get(record, "key"));
+        outline->machine = json_incref(json_object_get(record, "fingerprint"));
+        snprintf(outline->list, sizeof outline->list, "%s", dt_json_text_at(list, "id"));
+        outline->work = dt_json_integer_at(list, "work");
+        outline->works = dt_json_integer_at(list, "works");
+        outline->began_ns = dt_json_integer_at(record, "t_wall_ns");
+        outline->budget_ns = dt_json_integer_at(record, "budget_ns");
     }
     if (is_kind(record, "resumed"))
-        outline->before_ns = json_integer_value(json_object_get(record, "spent_ns"));
-    if (is_kind(record, "end"))
-        snprintf(outline->verdict, sizeof outline->verdict, "%s",
-                 dt_json_text_at(record, "verdict"));
+        outline->before_ns = dt_json_integer_at(record, "spent_ns");
+    if (is_kind(record, "end")) {
+        outline->verdict = dt_verdict_of(dt_json_text_at(record, "verdict"));
+        outline->ended = true;
+    }
     outline->copying =
         is_kind(record, "resumed") || (outline->copying && !is_kind(record, "taken"));
     outline->trials += is_kind(record, "trial");
     dt_spent_add(&outline->spent, record);
 }
 
-static bool decided(const struct outline *outline)
+static bool is_decided(const struct outline *outline)
 {
-    static const char *const open[] = {"", "provisional", "inconclusive", "none"};
-    for (size_t i = 0; i < sizeof open / sizeof open[0]; i++)
-        if (strcmp(outline->verdict, open[i]) == 0)
-            return false;
-    return true;
-}
-
-static int is_journal(const struct dirent *file)
-{
-    size_t size = strlen(file->d_name);
-    return size > 6 && strcmp(file->d_name + size - 6, ".jsonl") == 0;
-}
-
-static void path_of(const char *directory, const char *name, struct dt_text *path)
-{
-    dt_text_clear(path);
-    dt_text_add(path, "%s/runs/%s", directory, name);
+    return outline->ended && outline->verdict != DT_VERDICT_NONE &&
+           !dt_verdict_provisional(outline->verdict);
 }
 
 /* A journal of the store is a file of its own: a link may lead to one that its owner did not put there. */
-static dt_status read_journal(const char *path, struct outline *outline)
+static dt_status outline_read(const char *path, struct outline *outline)
 {
     struct stat info;
     int bad;
+    *outline = (struct outline){.verdict = DT_VERDICT_NONE, .version = VERSION};
     if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode))
         return dt_fail(DT_EIO, "cannot read the journal %s: it is a symbolic link", path);
-    DT_TRY(dt_journal_read(path, read_outline, outline, &bad));
+    DT_TRY(dt_journal_read(path, outline_record, outline, &bad));
     if (outline->version != VERSION)
         return dt_fail(DT_ECORRUPT,
                        "the records of journal %s have version %d, and this program reads %d", path,
@@ -109,85 +112,138 @@ static dt_status read_journal(const char *path, struct outline *outline)
     return DT_OK;
 }
 
-/* The last journal of the same work that is not the session's own, and has all of those before it. since: the beginning of its name; older ones are not read. */
-static bool last_of_work(const struct dt_session *session, const char *directory, const char *since,
-                         struct outline *outline, struct unusable *unusable)
+static int is_journal(const struct dirent *file)
+{
+    size_t size = strlen(file->d_name), end = strlen(SUFFIX);
+    return size > end && strcmp(file->d_name + size - end, SUFFIX) == 0;
+}
+
+/* What a walk takes of the sessions. take may keep what the outline owns, by emptying it; false: no other is wanted. */
+struct walk {
+    const char *since; /* beginning of a journal's name: older ones are not read; "": all are */
+    bool (*take)(struct outline *outline, void *context, dt_status *status);
+    void *context;
+};
+
+/* From the newest journal, by its name, to the oldest. */
+static dt_status each_session(const char *directory, const struct walk *walk,
+                              struct unusable *unusable)
 {
     struct dt_text path = {0};
     struct dirent **files = NULL;
-    bool found = false;
-    path_of(directory, "", &path);
-    int count = scandir(dt_text_at(&path), &files, is_journal, alphasort);
-    for (int i = count - 1; i >= 0; i--) {
-        if (!found && strcmp(files[i]->d_name, since) >= 0) {
-            *outline = (struct outline){.session = session, .version = VERSION};
-            path_of(directory, files[i]->d_name, &path);
-            dt_status status = read_journal(dt_text_at(&path), outline);
-            found = status == DT_OK && outline->same_work && !outline->copying &&
-                    strcmp(outline->id, session->store.id) != 0;
-            if (status < 0 && unusable->count++ == 0)
+    dt_status status = DT_OK;
+    bool more = true;
+    dt_text_add(&path, "%s/runs", directory);
+    int left = scandir(dt_text_at(&path), &files, is_journal, alphasort);
+    while (left > 0) {
+        struct dirent *file = files[--left];
+        struct outline outline;
+        more = more && status == DT_OK && strncmp(file->d_name, walk->since, TIME_BYTES) >= 0;
+        if (more) {
+            dt_text_clear(&path);
+            dt_text_add(&path, "%s/runs/%s", directory, file->d_name);
+            dt_status read = outline_read(dt_text_at(&path), &outline);
+            if (read == DT_OK && outline.key != NULL)
+                more = walk->take(&outline, walk->context, &status);
+            if (read < 0 && unusable->count++ == 0)
                 snprintf(unusable->newest, sizeof unusable->newest, "%s", dt_message());
+            status = read == DT_ENOMEM ? read : status;
+            outline_fini(&outline);
         }
-        free(files[i]);
+        free(file);
     }
     free(files);
     dt_text_fini(&path);
-    return found;
+    return status;
 }
 
-dt_status dt_session_resume(struct dt_session *session, const char *directory)
+struct last {
+    const struct dt_session *session;
+    struct outline outline; /* owned; key NULL: none */
+};
+
+/* The last journal of the same work that is not the session's own, and has all of those before it. */
+static bool take_last(struct outline *outline, void *context, dt_status *status)
 {
-    struct outline last;
+    struct last *last = context;
+    (void)status;
+    if (!json_equal(outline->key, last->session->target->identity.key) || outline->copying ||
+        strcmp(outline->id, last->session->store.id) == 0)
+        return true;
+    last->outline = *outline;
+    *outline = (struct outline){.key = NULL};
+    return false;
+}
+
+static dt_status last_of_work(const char *since, struct last *last, struct unusable *unusable)
+{
+    const struct walk walk = {since, take_last, last};
+    return each_session(last->session->store.directory, &walk, unusable);
+}
+
+static bool is_same_machine(const struct dt_session *session, const json_t *machine)
+{
+    return json_equal(json_object_get(machine, "hard"), session->fingerprint.hard) &&
+           json_equal(json_object_get(machine, "soft"), session->fingerprint.soft);
+}
+
+dt_status dt_resume_find(struct dt_session *session)
+{
+    struct last last = {.session = session};
+    const struct outline *outline = &last.outline;
     struct unusable unusable = {0};
     const char *why = NULL;
-    bool found = last_of_work(session, directory, "", &last, &unusable);
+    DT_TRY(last_of_work("", &last, &unusable));
     if (unusable.count > 0)
         dt_session_note(session, "%d newer journal%s left out: %s", unusable.count,
                         unusable.count == 1 ? " is" : "s are", unusable.newest);
-    if (!found)
+    if (outline->key == NULL)
         why = "there is none of this work";
-    else if (decided(&last))
+    else if (is_decided(outline))
         why = "the last one of this work came to its end";
-    else if (last.trials == 0)
+    else if (outline->trials == 0)
         why = "the last one of this work measured nothing";
-    else if (!last.same_machine)
+    else if (!is_same_machine(session, outline->machine))
         why = "since the last one of this work the machine or its software has changed";
     if (why != NULL) {
         dt_session_note(session, "no session to resume: %s; a new one begins", why);
+        outline_fini(&last.outline);
         return DT_OK;
     }
-    int64_t spent = last.before_ns + last.spent.ns;
+    int64_t spent = outline->before_ns + outline->spent.ns;
     int64_t budget = session->clock.deadline_ns - session->clock.began_ns;
-    snprintf(session->resume.id, sizeof session->resume.id, "%s", last.id);
+    snprintf(session->resume.id, sizeof session->resume.id, "%s", outline->id);
     session->resume.spent_ns = spent;
-    session->resume.more_time = (double)budget > MORE_TIME * (double)last.budget_ns;
+    session->resume.more_time = (double)budget > MORE_TIME * (double)outline->budget_ns;
     session->clock.began_ns -= spent;
     session->clock.deadline_ns -= spent;
+    outline_fini(&last.outline);
     return dt_history_resumed(session);
 }
 
 /* It ended before its time, and not by a decision. */
-static bool cut_short(const struct outline *outline)
+static bool is_cut_short(const struct outline *outline)
 {
     bool early = (double)outline->spent.ns < CUT_SHARE * (double)outline->budget_ns;
-    return outline->verdict[0] == '\0' || (early && !decided(outline));
+    return !outline->ended || (early && !is_decided(outline));
 }
 
-void dt_session_note_open(const struct dt_session *session, const char *directory)
+void dt_resume_offer(const struct dt_session *session)
 {
-    struct outline last;
+    struct last last = {.session = session};
+    struct unusable unusable = {0};
     struct tm time;
     char since[32] = "";
     time_t yesterday = (time_t)(dt_clock_wall_ns() / DT_NS_PER_SECOND) - DAY_SECONDS;
     if (gmtime_r(&yesterday, &time) != NULL)
         strftime(since, sizeof since, "%Y%m%dT%H%M%SZ", &time);
-    struct unusable unusable = {0};
-    if (last_of_work(session, directory, since, &last, &unusable) && cut_short(&last) &&
-        last.trials > 0)
+    int trials = last_of_work(since, &last, &unusable) == DT_OK ? last.outline.trials : 0;
+    if (trials > 0 && is_cut_short(&last.outline))
         dt_session_note(session,
                         "session %s of this work was cut short after %d trial%s: --resume goes on "
                         "with it",
-                        last.id, last.trials, last.trials == 1 ? "" : "s");
+                        last.outline.id, trials, trials == 1 ? "" : "s");
+    outline_fini(&last.outline);
 }
 
 /* What is taken over while the journal is read. */
@@ -207,28 +263,23 @@ static void take_trial(struct take *take, const json_t *record)
 {
     struct dt_session *session = take->session;
     struct dt_result result;
-    dt_status status = dt_raw_read_result(record, "the journal", session->target, &result);
-    result.throttling.clocks = &session->rig.clocks;
-    if (status == DT_OK && result.report.request_count > 0)
-        status = dt_raw_finish_trial(record, "the journal", &result);
-    if (status == DT_OK)
-        status = dt_clocks_learn(result.throttling.clocks, &result);
+    dt_status status = dt_history_read_trial(session, record, "the journal", &result);
     int64_t took = (int64_t)(result.cost_seconds * 1e9);
-    bool keep = status == DT_OK && result.outcome != DT_TRIAL_INTERRUPTED;
-    if (keep && result.samples.n > 0 && took > session->slowest_ns)
+    bool counts = status == DT_OK && result.outcome != DT_TRIAL_INTERRUPTED;
+    if (counts && result.samples.n > 0 && took > session->slowest_ns)
         session->slowest_ns = took;
-    if (keep)
+    if (counts)
         status = dt_session_keep(session, &result);
-    if (!keep || status < 0)
+    if (!counts || status < 0)
         dt_result_fini(&result);
-    if (keep && status == DT_OK)
-        status = dt_history_trial(session, &session->trials[session->count - 1]);
+    if (counts && status == DT_OK)
+        status = dt_history_result(session, "trial", &session->trials[session->count - 1]);
     take->left_out += status == DT_EUSAGE; /* a plan that is not in the space any more */
     take->status = status == DT_EUSAGE ? DT_OK : status;
     take->open = false;
 }
 
-static void lose(struct take *take, const struct dt_point *point)
+static void take_lost(struct take *take, const struct dt_point *point)
 {
     if (take->lost_count < LOST_MOST)
         take->lost[take->lost_count++] = *point;
@@ -240,7 +291,7 @@ static void set_record(json_t **at, const json_t *record)
     *at = json_incref((json_t *)record);
 }
 
-/* It came to its end, with its first entrant: without it the session goes on with the others. */
+/* A final comparison whose first entrant was not excluded: after such an exclusion the session compares the others. */
 static bool is_final(const json_t *record)
 {
     const json_t *first = json_array_get(json_object_get(record, "entrants"), 0);
@@ -250,17 +301,18 @@ static bool is_final(const json_t *record)
 
 /* A comparison that a signal ended has an unfinished set: the sets before it are in a record of their own. What follows a complete final
  * comparison is compared again. */
-static void remember(struct take *take, const json_t *record)
+static void take_kind(struct take *take, const json_t *record)
 {
     const char *name = dt_json_text_at(record, "name");
-    bool whole = is_kind(record, "comparison") && json_is_true(json_object_get(record, "complete"));
+    bool complete =
+        is_kind(record, "comparison") && json_is_true(json_object_get(record, "complete"));
     if (is_kind(record, "search"))
         set_record(&take->search, record);
     if (is_kind(record, "searched"))
         set_record(&take->searched, record);
-    if (!take->compared && (whole || is_kind(record, "sets")))
+    if (!take->compared && (complete || is_kind(record, "sets")))
         set_record(strcmp(name, "shoot-out") == 0 ? &take->shootout : &take->final, record);
-    take->compared = take->compared || (whole && is_final(record));
+    take->compared = take->compared || (complete && is_final(record));
 }
 
 static void take_record(const json_t *record, void *context)
@@ -273,12 +325,12 @@ static void take_record(const json_t *record, void *context)
         return;
     if (is_kind(record, "trial"))
         take_trial(take, record);
-    remember(take, record);
+    take_kind(take, record);
     if (!(begins || lost || undone) ||
         dt_target_stored(take->session->target, json_object_get(record, "plan"), &point) != DT_OK)
         return;
     if (lost)
-        lose(take, &point);
+        take_lost(take, &point);
     if (undone)
         dt_session_undo(take->session, &point);
     take->open = take->open || begins;
@@ -296,7 +348,8 @@ static dt_status leave_out(struct dt_session *session, const struct dt_point *po
     dt_status status = dt_session_keep(session, &result);
     if (status < 0)
         dt_result_fini(&result);
-    return status < 0 ? status : dt_history_trial(session, &session->trials[session->count - 1]);
+    return status < 0 ? status
+                      : dt_history_result(session, "trial", &session->trials[session->count - 1]);
 }
 
 static dt_status judge_lost(struct take *take)
@@ -338,8 +391,8 @@ static dt_status take_comparison(struct take *take, const json_t *record,
     return status == DT_EUSAGE ? DT_OK : status;
 }
 
-/* Its search was over, by itself or by a time that is no longer now: it is as it was, and its comparisons go on. Else they are made
- * anew. */
+/* Takes over the search's end and the comparisons where the search need not go on: it had stopped by itself, or this session has no
+ * larger budget. Otherwise the search goes on, and comparisons are made anew. */
 static dt_status take_end(struct take *take)
 {
     struct dt_session *session = take->session;
@@ -379,7 +432,7 @@ static dt_status take_all(struct take *take)
 {
     DT_TRY(take->status);
     if (take->open)
-        lose(take, &take->begun);
+        take_lost(take, &take->begun);
     DT_TRY(judge_lost(take));
     DT_TRY(take_end(take));
     note_resumed(take);
@@ -397,15 +450,13 @@ static void see_damage(int line, bool torn, void *context)
 
 dt_status dt_resume_trials(struct dt_session *session)
 {
-    struct dt_text path = {0}, name = {0};
+    struct dt_text path = {0};
     struct take take = {.session = session, .status = DT_OK};
     if (session->resume.id[0] == '\0')
         return DT_OK;
-    dt_text_add(&name, "%s.jsonl", session->resume.id);
-    path_of(session->store.directory, dt_text_at(&name), &path);
+    dt_text_add(&path, "%s/runs/%s" SUFFIX, session->store.directory, session->resume.id);
     dt_status status = dt_journal_verify(dt_text_at(&path), take_record, see_damage, &take);
     dt_text_fini(&path);
-    dt_text_fini(&name);
     if (status == DT_OK)
         status = take_all(&take);
     json_decref(take.search);
@@ -423,7 +474,7 @@ static void add_estimate(const struct dt_session *session, const struct dt_resul
 }
 
 /* By more than the margin, and by more than the intervals explain. */
-static bool differs(const struct dt_summary *before, const struct dt_summary *now)
+static bool default_differs(const struct dt_summary *before, const struct dt_summary *now)
 {
     bool apart =
         before->interval.low > now->interval.high || now->interval.low > before->interval.high;
@@ -444,7 +495,7 @@ static void note_recheck(const struct dt_session *session, const struct dt_resul
     dt_text_add(&text, " now, and took ");
     add_estimate(session, before, &text);
     dt_text_add(&text, " before");
-    if (differs(&before->summary, &now->summary))
+    if (default_differs(&before->summary, &now->summary))
         dt_text_add(&text,
                     ": this machine is %.2f times as %s as it was, so the search compares trials "
                     "of unlike times; the final comparison measures its plans side by side. "
@@ -472,8 +523,145 @@ dt_status dt_resume_recheck(struct dt_session *session)
     dt_status status = dt_measure_plan(&session->rig, &session->target->fallback, &how, &now);
     if (status == DT_OK) {
         note_recheck(session, before, &now);
-        status = dt_history_recheck(session, &now);
+        status = dt_history_result(session, "recheck", &now);
     }
     dt_result_fini(&now);
+    return status;
+}
+
+/* ---- lists */
+
+/* The sessions of one list. */
+struct members {
+    const char *id; /* of the list */
+    struct outline *at;
+    int count;
+    int64_t last_work; /* the farthest that was begun */
+};
+
+/* The last work that was begun may have been interrupted, others came to their end. */
+static bool is_done(const struct members *members, const struct outline *member)
+{
+    return member->ended && (is_decided(member) || member->work != members->last_work);
+}
+
+static void members_fini(struct members *members)
+{
+    for (int i = 0; i < members->count; i++)
+        outline_fini(&members->at[i]);
+    free(members->at);
+}
+
+static bool take_member(struct outline *outline, void *context, dt_status *status)
+{
+    struct members *members = context;
+    if (strcmp(outline->list, members->id) != 0)
+        return true;
+    *status = DT_GROW(members->at, members->count, 1);
+    if (*status < 0)
+        return false;
+    if (outline->work > members->last_work)
+        members->last_work = outline->work;
+    members->at[members->count++] = *outline;
+    *outline = (struct outline){.key = NULL};
+    return true;
+}
+
+static dt_status members_find(const char *directory, const char *id, struct members *members)
+{
+    struct unusable unusable = {0};
+    const struct walk walk = {id, take_member, members};
+    *members = (struct members){.id = id};
+    return each_session(directory, &walk, &unusable);
+}
+
+/* Sessions that began within the newest one's second are told apart by their clock. */
+static bool take_newest(struct outline *outline, void *context, dt_status *status)
+{
+    struct outline *newest = context;
+    (void)status;
+    if (newest->key != NULL && strncmp(outline->id, newest->id, TIME_BYTES) != 0)
+        return false;
+    if (newest->key == NULL || outline->began_ns > newest->began_ns) {
+        outline_fini(newest);
+        *newest = *outline;
+        *outline = (struct outline){.key = NULL};
+    }
+    return true;
+}
+
+/* Nothing remains of the list. */
+static bool members_at_end(const struct members *members)
+{
+    for (int i = 0; i < members->count; i++)
+        if (members->at[i].work == members->at[i].works - 1 && is_done(members, &members->at[i]))
+            return true;
+    return false;
+}
+
+dt_status dt_list_last(const char *directory, int works, struct dt_list *list)
+{
+    struct outline newest = {.key = NULL};
+    struct members members = {.count = 0};
+    struct unusable unusable = {0};
+    const struct walk walk = {"", take_newest, &newest};
+    *list = (struct dt_list){.spent_ns = 0};
+    dt_status status = each_session(directory, &walk, &unusable);
+    bool fits = status == DT_OK && newest.works == works && newest.list[0] != '\0';
+    if (fits)
+        status = members_find(directory, newest.list, &members);
+    if (fits && status == DT_OK && !members_at_end(&members)) {
+        snprintf(list->id, sizeof list->id, "%s", newest.list);
+        for (int i = 0; i < members.count; i++)
+            if (is_done(&members, &members.at[i]))
+                list->spent_ns += members.at[i].before_ns + members.at[i].spent.ns;
+    }
+    members_fini(&members);
+    outline_fini(&newest);
+    return status;
+}
+
+struct reading {
+    const char *path;
+    struct dt_replay *replay;
+};
+
+static dt_status reading_record(const json_t *record, int line, void *context)
+{
+    const struct reading *reading = context;
+    (void)line;
+    return dt_replay_record(reading->replay, record, reading->path);
+}
+
+static dt_status read_done(const char *path, struct dt_replay *replay, bool *found)
+{
+    struct reading reading = {path, replay};
+    *replay = (struct dt_replay){.target = NULL};
+    dt_status status = dt_journal_scan(path, reading_record, &reading);
+    *found = status == DT_OK && replay->ended;
+    if (*found)
+        dt_replay_end(replay);
+    else
+        dt_replay_fini(replay);
+    return status == DT_ENOMEM ? status : DT_OK;
+}
+
+dt_status dt_list_done(const char *directory, const struct dt_list *list, int work,
+                       const json_t *key, struct dt_replay *replay, bool *found)
+{
+    struct members members;
+    struct dt_text path = {0};
+    dt_status status = members_find(directory, list->id, &members);
+    *found = false;
+    for (int i = 0; status == DT_OK && !*found && i < members.count; i++) {
+        const struct outline *member = &members.at[i];
+        if (!is_done(&members, member) || member->work != work || !json_equal(member->key, key))
+            continue;
+        dt_text_clear(&path);
+        dt_text_add(&path, "%s/runs/%s" SUFFIX, directory, member->id);
+        status = read_done(dt_text_at(&path), replay, found);
+    }
+    dt_text_fini(&path);
+    members_fini(&members);
     return status;
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/session/session.h"
+#include "tuner/session/session_int.h"
 
 #include "base/clock.h"
 #include "base/figures.h"
 #include "tuner/session/history.h"
-#include "tuner/session/record.h"
-#include "tuner/session/session_int.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -93,7 +91,7 @@ static dt_status try_more(struct dt_session *session)
     return status;
 }
 
-static dt_status run(struct dt_session *session)
+static dt_status run_phases(struct dt_session *session)
 {
     DT_TRY(dt_resume_trials(session));
     DT_TRY(dt_trials_links(session));
@@ -107,7 +105,7 @@ static dt_status run(struct dt_session *session)
         DT_TRY(dt_trials_last(session));
         DT_TRY(dt_history_searched(session));
     } else {
-        dt_record_now(session, INT64_MAX);
+        dt_store_now(session, INT64_MAX);
     }
     bool limited = session->job->max_latency_ns > 0;
     for (int i = 0; i < session->count; i++)
@@ -132,6 +130,28 @@ void dt_session_note(const struct dt_session *session, const char *format, ...)
     session->watch->note(session->watch->context, sentence);
 }
 
+dt_status dt_session_open(struct dt_session *session, const struct dt_session_opts *opts)
+{
+    const struct dt_target *target = opts->target;
+    *session = (struct dt_session){.job = opts->job,
+                                   .target = target,
+                                   .search.strategy = opts->strategy,
+                                   .store.directory = opts->directory,
+                                   .resume.wanted = opts->resume,
+                                   .clock.began_ns = opts->began_ns,
+                                   .clock.deadline_ns = opts->deadline_ns,
+                                   .finals.best = -1,
+                                   .list = opts->list};
+    DT_TRY(dt_target_check(target));
+    session->has_against = opts->against != NULL;
+    if (session->has_against)
+        DT_TRY(dt_target_plan(target, opts->against, &session->against));
+    dt_status status = dt_belief_init(&session->search.belief, target, opts->prior);
+    if (status < 0)
+        dt_belief_fini(&session->search.belief);
+    return status;
+}
+
 dt_status dt_session_run(struct dt_session *session)
 {
     int64_t all = session->clock.deadline_ns - session->clock.began_ns;
@@ -140,7 +160,7 @@ dt_status dt_session_run(struct dt_session *session)
     session->finals.best = -1;
     dt_rig_init(&session->rig, session->target, (uint64_t)session->job->seed);
     session->rig.end_ns = session->clock.deadline_ns - DT_NS_PER_SECOND / 2;
-    dt_status status = run(session);
+    dt_status status = run_phases(session);
     dt_search_free(session->search.running);
     session->search.running = NULL;
     dt_verdict_end(session);
@@ -150,7 +170,10 @@ dt_status dt_session_run(struct dt_session *session)
     session->clock.elapsed_seconds = (double)(dt_clock_ns() - session->clock.began_ns) * 1e-9;
     if (dt_session_provisional(session) || session->verdict == DT_VERDICT_NONE)
         dt_doubts_budget(session);
-    return status < 0 ? status : verdict_status(session);
+    struct dt_error ended = {DT_OK, ""};
+    dt_error_keep(&ended, status < 0 ? status : verdict_status(session));
+    DT_TRY(dt_store_end(session));
+    return dt_error_raise(&ended);
 }
 
 static void made_fini(struct dt_session_made *made)
@@ -175,6 +198,8 @@ void dt_session_fini(struct dt_session *session)
     session->fingerprint = (struct dt_fingerprint){.known = false};
     dt_verdict_drop(&session->finals);
     dt_verdict_drop(&session->earlier);
+    dt_journal_close(session->store.journal);
+    session->store.journal = NULL;
     session->trials = NULL;
     session->tried = (struct dt_session_tried){.slots = NULL};
     session->count = 0;

@@ -13,9 +13,10 @@
 
 #include "db/journal.h"
 #include "db/stored.h"
+#include "model/workload.h"
+#include "search/landscape/landscape.h"
 #include "search/search.h"
 #include "tuner/measure/measure.h"
-#include "tuner/session/belief.h"
 
 /* How the time is shared: trials end at 60 %, the shoot-out at 75 %, the final comparison at the end less the time to
  * stop the last groups. */
@@ -27,6 +28,29 @@
 
 #define DT_KNOWN 4 /* most plans taken from the store */
 #define DT_SHOTS 4 /* most plans of a shoot-out: the default and its challengers */
+
+/* The prior of a session's search:
+ *
+ *     --prior FILE      a table that another machine recorded (docs/search.md)
+ *     --prior cost      operations and bytes of each plan (model/cost.h); the built-in network's default
+ *     --prior none
+ */
+struct dt_belief {
+    const struct dt_target *target;
+    struct dt_workload workload; /* of the built-in network */
+    struct dt_landscape *source; /* owned; NULL: the cost model is used */
+    struct dt_transfer transfer; /* from the source */
+    char name[160];              /* "" when there is none */
+    struct dt_prior prior;       /* points into the belief, which must not move */
+};
+
+/* DT_EUSAGE, DT_EIO: the file is no table, or has no plan of the target. */
+dt_status dt_belief_init(struct dt_belief *belief, const struct dt_target *target,
+                         const char *option) DT_MUST_CHECK;
+void dt_belief_fini(struct dt_belief *belief);
+
+/* For dt_search_opts; NULL: none. */
+const struct dt_prior *dt_belief_prior(const struct dt_belief *belief);
 
 /* Figures of a plan after its samples were freed. */
 struct dt_shot {
@@ -99,7 +123,7 @@ struct dt_session_finals {
 
 /* Files of the session. */
 struct dt_session_store {
-    const char *directory;      /* NULL: no provisional entries are stored */
+    const char *directory;      /* NULL: nothing is stored */
     struct dt_journal *journal; /* NULL: none */
     char id[64];                /* of the journal; "" without one */
     bool stored;                /* the result is in the store */
@@ -108,7 +132,7 @@ struct dt_session_store {
     int64_t unstored_ns; /* since when a better plan is not in the store; 0: stored */
 };
 
-/* The trials by their plans, kept up to date by dt_session_keep (tried.c). */
+/* The trials by their plans, kept up to date by dt_session_keep (trials.c). */
 struct dt_session_tried {
     int *slots; /* owned: 1 + the trial that counts for its plan; 0: free */
     int room;   /* a power of two; 0: no trial */
@@ -125,6 +149,7 @@ struct dt_session_made {
 
 /* The session that this one goes on with. */
 struct dt_session_resume {
+    bool wanted;
     char id[64]; /* of its journal; "": none */
     int64_t spent_ns;
     bool searched;  /* its search was over */
@@ -164,9 +189,30 @@ struct dt_session {
     bool limit_broken; /* no plan keeps --max-latency, or a --limit */
 };
 
-/* Runs it. The session is initialised with job, target, watch, strategy, journal and deadline_ns. DT_OK (also with
- * failures of plans), DT_EPROVISIONAL, DT_EALLFAILED, DT_EINFEASIBLE (no plan keeps the limits), DT_EINTR; *session has
- * the results so far. */
+/* What a session is asked for. Borrowed while it lives. */
+struct dt_session_opts {
+    const struct dt_job *job;
+    const struct dt_target *target;
+    const char *directory;       /* of the store; NULL: nothing is stored */
+    const char *strategy;        /* of the search */
+    const char *prior, *against; /* as the options; NULL: not given */
+    bool resume;                 /* goes on with the last session of the same work */
+    int64_t began_ns, deadline_ns;
+    struct dt_session_list list;
+};
+
+/* Fails, and leaves nothing to be freed, when the target has no plan, or --against or --prior name none. */
+dt_status dt_session_open(struct dt_session *session,
+                          const struct dt_session_opts *opts) DT_MUST_CHECK;
+
+/* Begins the journal, and reads what other sessions found. With resume: looks for the last session of the same key on this machine,
+ * with the same software, that was killed, interrupted, or had too little time, and takes its spent time from this one's;
+ * dt_session_run takes its trials over. Without one that can be resumed the session is a new one, and a note says why. Without
+ * resume a note says that the last session of this work was cut short, within a day. */
+dt_status dt_session_begin(struct dt_session *session) DT_MUST_CHECK;
+
+/* Runs it, and stores the result. DT_OK (also with failures of plans), DT_EPROVISIONAL, DT_EALLFAILED, DT_EINFEASIBLE (no plan
+ * keeps the limits), DT_EINTR, and errors of the store; *session has the results so far. */
 dt_status dt_session_run(struct dt_session *session) DT_MUST_CHECK;
 
 /* Sends a sentence to the display. */
@@ -200,7 +246,7 @@ const struct dt_entrant *dt_session_candidate(const struct dt_session *session);
 /* The fastest trial, where the default stays and no round compared the two; NULL: none. */
 const struct dt_result *dt_session_uncompared(const struct dt_session *session);
 
-/* ---- judged from its samples (verdict.c, tried.c) */
+/* ---- judged from its samples (verdict.c, trials.c) */
 
 /* The result is ok, was not undone, and keeps --max-latency. */
 bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result);
@@ -281,29 +327,20 @@ struct dt_preview {
 /* A usual trial of a plan with this step time, without its load. */
 double dt_session_trial_seconds(double step);
 
-/* Runs nothing and writes nothing. trial_seconds: of a trial, on which the choice of the search depends. The session is as for dt_session_run,
- * without a journal; its search's name and reason are set. */
+/* Runs nothing and writes nothing. trial_seconds: of a trial, on which the choice of the search depends. The session is open,
+ * and has no journal; its search's name and reason are set. */
 dt_status dt_session_preview(struct dt_session *session, double trial_seconds,
                              struct dt_preview *preview) DT_MUST_CHECK;
 
 /* ---- the store and the journal */
-
-/* Goes on with a session of the same work that was killed, interrupted, or had too little time: looks for the last one of the same key
- * on this machine, with the same software, and takes its spent time from this one's; dt_session_run takes its trials over. To be called
- * between dt_record_begin and dt_session_run. Without one that can be resumed the session is a new one, and a note says why. */
-dt_status dt_session_resume(struct dt_session *session, const char *directory) DT_MUST_CHECK;
-
-/* Without --resume: notes that the last session of this work was cut short, within a day. */
-void dt_session_note_open(const struct dt_session *session, const char *directory);
 
 /* Sets known and known_count of the session from the store: the same work, perhaps under another objective, limit or
  * batch, with other devices or on another machine; nearest first, and only feasible ones. Empty if the store is
  * unreadable: saving the session reports the error. */
 void dt_known_read(struct dt_session *session, const char *directory);
 
-/* Starts and ends the session's journal; stores the entry. */
-dt_status dt_record_begin(struct dt_session *session, const char *directory) DT_MUST_CHECK;
-dt_status dt_record_end(struct dt_session *session, const char *directory) DT_MUST_CHECK;
+/* The object of `tune --json` (docs/json.md), new reference. */
+json_t *dt_session_json(const struct dt_session *session);
 
 /* Figures in the form of an entry (db/entry.def). Those of a plan own the plan, and are unknown when nothing was measured (or
  * result is NULL); those of a front are fewer. A gain is the default's value over an entrant's, unknown when ratio is NULL or has

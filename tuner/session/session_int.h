@@ -136,20 +136,15 @@ void dt_doubts_budget(struct dt_session *session);
 /* A further set would have fitted into the budget: something else than time ended the final comparison. */
 bool dt_doubts_time_left(const struct dt_session *session);
 
-/* ---- make_entry: the store's entry of a session (docs/database.md) */
+/* ---- record: the store's entry of a session (docs/database.md), and when it is stored */
 
-/* Sets session->fingerprint, starting the worker when its versions are not cached. A worker that does not start is no error
- * here: the session reports it, and its fingerprint lacks the worker's versions. */
-void dt_entry_machine(struct dt_session *session);
+/* Stores the results so far as provisional, in case the session is killed: if a better plan would otherwise be missing
+ * from the store for more than a minute, given that the next call is in wait_ns. A failure to store does not end the
+ * session. */
+void dt_store_now(struct dt_session *session, int64_t wait_ns);
 
-/* The same with the time of now, and owning its JSON values. */
-struct dt_fingerprint dt_entry_fingerprint(const struct dt_session *session);
-
-/* Of the whole image; not known where the steps are not. source is static. */
-struct dt_image_time dt_entry_image(const struct dt_target *target);
-
-/* Adds data for readers without the worker or the model file: "space" of a foreign worker, "network" from a file. */
-void dt_entry_add_work(const struct dt_target *target, json_t *object);
+/* Ends the journal, and stores the entry. */
+dt_status dt_store_end(struct dt_session *session) DT_MUST_CHECK;
 
 /* The entry, new reference, or NULL when there is nothing to store. */
 json_t *dt_entry(const struct dt_session *session);
@@ -164,7 +159,11 @@ void dt_entry_keep_shots(struct dt_session *session, const struct dt_entrant ent
  * when a session ended twice is left out.
  */
 
-/* Takes over the trials of the session that dt_session_resume found; nothing without one. By dt_session_run. */
+/* Finds the session to go on with, or says why there is none; or says that there is one (dt_session_begin). */
+dt_status dt_resume_find(struct dt_session *session) DT_MUST_CHECK;
+void dt_resume_offer(const struct dt_session *session);
+
+/* Takes over the trials of the session that dt_resume_find found; nothing without one. */
 dt_status dt_resume_trials(struct dt_session *session) DT_MUST_CHECK;
 
 /* Measures the default plan again, briefly, and notes what it took before and takes now. The result is kept in the journal only.

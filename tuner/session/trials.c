@@ -1,14 +1,176 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/session_int.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/figures.h"
+#include "search/racing.h"
 #include "tuner/measure/measure.h"
 #include "tuner/session/history.h"
-#include "tuner/session/record.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+/* ---- trials by their plans */
+
+enum { ROOM_LEAST = 64 };
+
+/* Fowler, Noll and Vo's hash (FNV-1a) of the values' places. */
+static uint64_t point_hash(const struct dt_space *space, const struct dt_point *point)
+{
+    uint64_t value = 14695981039346656037U;
+    for (int axis = 0; axis < dt_space_axes(space); axis++)
+        value = (value ^ (uint64_t)point->index[axis]) * 1099511628211U;
+    return value ^ value >> 32;
+}
+
+/* The slot of the plan, or the free one where it belongs. */
+static int *slot_of(const struct dt_session *session, const struct dt_point *point)
+{
+    const struct dt_session_tried *tried = &session->tried;
+    int at = (int)(point_hash(session->target->space, point) & (uint64_t)(tried->room - 1));
+    while (tried->slots[at] != 0 &&
+           !dt_point_equal(session->target->space, &session->trials[tried->slots[at] - 1].point,
+                           point))
+        at = (at + 1) & (tried->room - 1);
+    return &tried->slots[at];
+}
+
+/* Of several attempts the last one counts that was not interrupted. */
+static void tried_enter(struct dt_session *session, int i)
+{
+    int *slot = slot_of(session, &session->trials[i].point);
+    if (*slot == 0 || session->trials[i].outcome != DT_TRIAL_INTERRUPTED)
+        *slot = i + 1;
+}
+
+static dt_status tried_grow(struct dt_session *session)
+{
+    struct dt_session_tried *tried = &session->tried;
+    int room = tried->room > 0 ? 2 * tried->room : ROOM_LEAST;
+    int *slots = calloc((size_t)room, sizeof *slots);
+    if (slots == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for %d trials", room / 2);
+    free(tried->slots);
+    tried->slots = slots;
+    tried->room = room;
+    for (int i = 0; i < session->count; i++)
+        tried_enter(session, i);
+    return DT_OK;
+}
+
+const struct dt_result *dt_session_trial(const struct dt_session *session,
+                                         const struct dt_point *point)
+{
+    int slot = session->tried.room > 0 ? *slot_of(session, point) : 0;
+    return slot > 0 ? &session->trials[slot - 1] : NULL;
+}
+
+bool dt_session_counts(const struct dt_session *session, int i)
+{
+    return dt_session_trial(session, &session->trials[i].point) == &session->trials[i];
+}
+
+const struct dt_result *dt_session_leader(const struct dt_session *session)
+{
+    return session->tried.leader > 0 ? &session->trials[session->tried.leader - 1] : NULL;
+}
+
+/* Of the trials that count: the best one was made again, and is slower. */
+static void find_leader(struct dt_session *session)
+{
+    session->tried.leader = 0;
+    for (int i = 0; i < session->count; i++) {
+        const struct dt_result *leader = dt_session_leader(session);
+        if (dt_session_counts(session, i) && dt_session_eligible(session, &session->trials[i]) &&
+            (leader == NULL ||
+             dt_session_value(session, &session->trials[i]) < dt_session_value(session, leader)))
+            session->tried.leader = i + 1;
+    }
+}
+
+void dt_session_undo(struct dt_session *session, const struct dt_point *point)
+{
+    int slot = session->tried.room > 0 ? *slot_of(session, point) : 0;
+    if (slot > 0)
+        session->trials[slot - 1].undone = true;
+    find_leader(session);
+}
+
+dt_status dt_session_keep(struct dt_session *session, const struct dt_result *result)
+{
+    const struct dt_result *leader = dt_session_leader(session);
+    bool leads =
+        dt_session_eligible(session, result) &&
+        (leader == NULL || dt_session_value(session, result) < dt_session_value(session, leader));
+    struct dt_point led = leader != NULL ? leader->point : result->point; /* trials may move */
+    if (2 * (session->count + 1) > session->tried.room)
+        DT_TRY(tried_grow(session));
+    DT_TRY(DT_GROW(session->trials, session->count, 1));
+    session->trials[session->count++] = *result;
+    tried_enter(session, session->count - 1);
+    if (leads)
+        session->tried.leader = session->count;
+    else if (leader != NULL && dt_point_equal(session->target->space, &led, &result->point))
+        find_leader(session);
+    return DT_OK;
+}
+
+int dt_session_tried_count(const struct dt_session *session, int *failed)
+{
+    int tried = 0;
+    *failed = 0;
+    for (int i = 0; i < session->count; i++) {
+        enum dt_outcome outcome = session->trials[i].outcome;
+        bool counts = dt_session_counts(session, i) && outcome != DT_TRIAL_INTERRUPTED &&
+                      !dt_target_breaks(session->target, &session->trials[i].point);
+        tried += counts;
+        *failed += counts && outcome != DT_TRIAL_OK && outcome != DT_TRIAL_SLOW;
+    }
+    return tried;
+}
+
+static void skipped_add(const char *what, struct dt_text *out)
+{
+    dt_text_add(out, "%s%s", out->size > 0 ? "; " : "", what);
+}
+
+/* The one-rank plan of the final comparison was dropped, so that the others got their sets. */
+static bool baseline_dropped(const struct dt_session *session)
+{
+    for (int i = 1; i < session->finals.entrant_count; i++)
+        if (session->finals.entrants[i].role == DT_ENTRANT_BASELINE &&
+            session->finals.entrants[i].out &&
+            session->finals.entrants[i].result.outcome == DT_TRIAL_INTERRUPTED)
+            return true;
+    return false;
+}
+
+void dt_session_skipped(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_result *top[DT_CANDIDATES];
+    int failed, tried = dt_session_tried_count(session, &failed);
+    int64_t plans = session->target->plans;
+    if (session->count == 0 || (session->search.stopped && failed == tried))
+        return; /* no time would have helped */
+    if (!session->search.stopped && plans > tried)
+        dt_text_add(out, "%lld of %lld plans", (long long)(plans - tried), (long long)plans);
+    else if (!session->search.stopped && plans < 0)
+        dt_text_add(out, "all but %d plans", tried);
+    if (session->finals.entrant_count == 0 || dt_sets_rounds(&session->finals.sets) == 0) {
+        skipped_add("the final comparison", out);
+        return;
+    }
+    if (session->finals.shot_count == 0 && dt_verdict_candidates(session, top) > 1)
+        skipped_add("the shoot-out of the best trials", out);
+    if (baseline_dropped(session))
+        skipped_add("the one-rank plan in the final comparison", out);
+    if (!dt_session_enough(session))
+        skipped_add("sets of the final comparison", out);
+}
+
+/* ---- trials */
 
 /* limit of the first trial, as a share of the time; if it hangs the session goes on */
 #define FIRST_SHARE   0.35
@@ -72,7 +234,7 @@ static dt_status look_at_hosts(struct dt_session *session)
 }
 
 /* The driver frees the GPU memory of a killed worker after a while. Parked groups keep theirs, so they are stopped. */
-static dt_status settle(struct dt_session *session, const struct dt_result *result)
+static dt_status settle_memory(struct dt_session *session, const struct dt_result *result)
 {
     const struct dt_backend *gpus = dt_target_gpus(session->target);
     bool killed = result->outcome == DT_TRIAL_CRASHED || result->outcome == DT_TRIAL_HUNG;
@@ -112,11 +274,11 @@ static dt_status keep_trial(struct dt_session *session, const struct dt_result *
                         "which it was stopped are run again",
                         dt_figure_span_of((double)paused_ns * 1e-9).text);
     session->clock.paused_ns += paused_ns;
-    return dt_history_trial(session, result);
+    return dt_history_result(session, "trial", result);
 }
 
 /* The prior's value of the plan over the default's; 0: it has none. */
-static double predict(const struct dt_session *session, const struct dt_point *point)
+static double predicted_ratio(const struct dt_session *session, const struct dt_point *point)
 {
     const struct dt_prior *prior = dt_belief_prior(&session->search.belief);
     double ratio = prior != NULL ? prior->value(prior->context, point) /
@@ -157,7 +319,7 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
     }
     struct dt_result result;
     if (racing)
-        dt_record_now(session, how.deadline_ns - dt_clock_ns());
+        dt_store_now(session, how.deadline_ns - dt_clock_ns());
     if (session->watch != NULL)
         session->watch->begins(session->watch->context, point);
     DT_TRY(dt_history_plan(session, "begin", point));
@@ -182,13 +344,13 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
         dt_result_fini(&result);
         return status;
     }
-    result.predicted = predict(session, point);
+    result.predicted = predicted_ratio(session, point);
     result.slowdown = session->pace.level;
     int64_t took = (int64_t)(result.cost_seconds * 1e9);
     if (result.samples.n > 0 && took > session->slowest_ns)
         session->slowest_ns = took;
     DT_TRY(keep_trial(session, &result));
-    return settle(session, &result);
+    return settle_memory(session, &result);
 }
 
 /* The default is first; on GPUs the 1-rank plan, which needs no NCCL, so that there is a result even if NCCL fails. */
@@ -221,7 +383,7 @@ static bool may_pass(const struct dt_session *session, const struct dt_result *t
 }
 
 /* Retries the known plans with temporary failures, while there is time for trials. */
-static dt_status try_again(struct dt_session *session, bool late)
+static dt_status retry_known(struct dt_session *session, bool late)
 {
     const struct dt_point *known[DT_FIRST_MOST];
     int n = dt_trials_first(session, known);
@@ -273,9 +435,9 @@ dt_status dt_trials_known(struct dt_session *session)
         if (dt_session_trial(session, known[i]) == NULL) /* of the session that this one resumes */
             DT_TRY(dt_trials_try(session, known[i], false, i == 0 ? FIRST_SHARE : FIRST_SHARE / 2));
         if (i == 1 || n == 1)
-            dt_record_now(session, INT64_MAX);
+            dt_store_now(session, INT64_MAX);
     }
-    DT_TRY(try_again(session, false));
+    DT_TRY(retry_known(session, false));
     struct dt_text need = {0};
     dt_doubts_budget(session);
     dt_session_need(session, "", &need);
@@ -366,5 +528,148 @@ dt_status dt_trials_last(struct dt_session *session)
 {
     int64_t now = dt_clock_ns();
     session->clock.search_deadline_ns = now + (session->clock.deadline_ns - now) / 2;
-    return try_again(session, true);
+    return retry_known(session, true);
+}
+
+/* ---- visits of the incumbent */
+
+/* A slow time that begins and ends between two visits is not seen: it is shorter than VISIT_SECONDS, or VISIT_SHARE of the budget, and a
+ * trial. */
+
+#define VISIT_TRIALS     8    /* between two visits, when none of them was dropped */
+#define VISIT_SECONDS    20   /* between two visits, */
+#define VISIT_SHARE      0.02 /* or this share of the budget */
+#define COST_SHARE       0.1  /* of visits, in the time */
+#define SLOW_SHARE       0.25 /* while the machine is slower */
+#define LEVEL_MARGIN     0.1  /* of noise: a smaller change is none */
+#define VISIT_HALF_WIDTH 0.05
+
+double dt_visits_times(const struct dt_session *session, const struct dt_result *incumbent)
+{
+    double level = session->pace.level > 0 ? session->pace.level : 1;
+    return incumbent != NULL ? level / dt_result_slowdown(incumbent) : 1;
+}
+
+/* The best trial before the last visit: at what level later ones were made is not known yet. */
+static const struct dt_result *anchor_of(const struct dt_session *session)
+{
+    const struct dt_result *best = NULL;
+    for (int i = 0; i < session->pace.since && i < session->count; i++) {
+        const struct dt_result *trial = &session->trials[i];
+        if (dt_session_counts(session, i) && dt_session_eligible(session, trial) &&
+            (best == NULL || dt_session_value(session, trial) < dt_session_value(session, best)))
+            best = trial;
+    }
+    return best;
+}
+
+static bool any_drop(const struct dt_session *session)
+{
+    for (int i = session->pace.since; i < session->count; i++)
+        if (session->trials[i].outcome == DT_TRIAL_SLOW)
+            return true;
+    return false;
+}
+
+static bool visit_is_due(const struct dt_session *session, const struct dt_result *anchor)
+{
+    const struct dt_session_pace *pace = &session->pace;
+    bool slow = pace->level > 1 + LEVEL_MARGIN;
+    double all = (double)(session->clock.deadline_ns - session->clock.began_ns) * 1e-9;
+    double passed = (double)(dt_clock_ns() - pace->at_ns) * 1e-9;
+    double left = (double)(session->clock.search_deadline_ns - dt_clock_ns()) * 1e-9;
+    if (anchor == NULL || session->count == pace->since)
+        return false;
+    bool stay = dt_rig_classes(&session->rig).stay;
+    double cost = pace->cost_seconds > 0 ? pace->cost_seconds
+                                         : dt_session_trial_seconds(anchor->summary.median) +
+                                               (stay ? 0 : dt_rig_load_seconds(&session->rig));
+    return left > 2 * cost && passed >= cost / (slow ? SLOW_SHARE : COST_SHARE) &&
+           (slow || passed >= fmin(VISIT_SECONDS, VISIT_SHARE * all)) &&
+           (slow || any_drop(session) || session->count - pace->since >= VISIT_TRIALS);
+}
+
+/* Beyond noise: the intervals are apart, and the medians by more than the margin. times: by which those of `before` are longer. */
+static bool is_other_pace(const struct dt_summary *before, const struct dt_summary *now,
+                          double times)
+{
+    bool apart = times * before->interval.low > now->interval.high ||
+                 now->interval.low > times * before->interval.high;
+    return apart && fabs(log(now->median / (times * before->median))) > log1p(LEVEL_MARGIN);
+}
+
+/* Undoes the trials since the visit before, and, of those made while the machine was slower, what may be better than the incumbent. */
+static dt_status undo_trials(struct dt_session *session, const struct dt_result *anchor,
+                             bool slower, int *count)
+{
+    double most = DT_RACE_HOPELESS * dt_session_value(session, anchor);
+    for (int i = slower ? session->pace.since : session->pace.from; i < session->count; i++) {
+        struct dt_result *trial = &session->trials[i];
+        if (!dt_session_counts(session, i) || trial == anchor || trial->samples.n == 0 ||
+            !dt_trials_may_try(session, &trial->point) ||
+            dt_trials_is_known(session, &trial->point) ||
+            (i < session->pace.since && !(dt_session_value(session, trial) <= most)))
+            continue;
+        dt_session_undo(session, &trial->point);
+        ++*count;
+        DT_TRY(dt_history_plan(session, "undone", &trial->point));
+    }
+    return DT_OK;
+}
+
+/* Compares the visit with the incumbent's trial; a change begins a new level. */
+static dt_status take_visit(struct dt_session *session, const struct dt_result *anchor,
+                            const struct dt_result *visit)
+{
+    struct dt_session_pace *pace = &session->pace;
+    double times = dt_visits_times(session, anchor), old = times * dt_result_slowdown(anchor);
+    int undone = 0;
+    if (visit->outcome != DT_TRIAL_OK || visit->samples.n == 0)
+        return DT_OK;
+    if (is_other_pace(&anchor->summary, &visit->summary, times)) {
+        double level = dt_result_slowdown(anchor) * visit->summary.median / anchor->summary.median;
+        bool slower = level > old;
+        DT_TRY(undo_trials(session, anchor, slower, &undone));
+        pace->level = level;
+        pace->from = slower ? pace->since : session->count;
+        dt_session_note(session,
+                        "this machine is %.2f times as %s as at the visit before, by its best plan "
+                        "so far: %d plan%s tried since %s tried again",
+                        fmax(level / old, old / level), slower ? "slow" : "fast", undone,
+                        undone == 1 ? "" : "s", undone == 1 ? "is" : "are");
+    }
+    pace->since = session->count;
+    return DT_OK;
+}
+
+static dt_status visit_incumbent(struct dt_session *session, const struct dt_result *anchor)
+{
+    int64_t now = dt_clock_ns(), end = session->clock.search_deadline_ns;
+    struct dt_measure how = {.deadline_ns = end,
+                             .until_ns = now + (end - now) / 2,
+                             .rest_ns = now,
+                             .half_width = VISIT_HALF_WIDTH};
+    struct dt_result result;
+    dt_status status = dt_measure_plan(&session->rig, &anchor->point, &how, &result);
+    if (status == DT_OK)
+        status = take_visit(session, anchor, &result);
+    if (status == DT_OK)
+        status = dt_history_result(session, "visit", &result);
+    session->pace.at_ns = dt_clock_ns();
+    session->pace.cost_seconds = result.cost_seconds;
+    dt_result_fini(&result);
+    return status;
+}
+
+dt_status dt_visits_make(struct dt_session *session)
+{
+    int tried;
+    do {
+        const struct dt_result *anchor = anchor_of(session);
+        if (visit_is_due(session, anchor))
+            DT_TRY(visit_incumbent(session, anchor));
+        tried = session->count;
+        DT_TRY(dt_trials_undone(session));
+    } while (session->count > tried);
+    return DT_OK;
 }

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "tuner/machine/devices.h"
+#include "tuner/machine/machine_int.h"
 
 #include <signal.h>
 #include <stdio.h>

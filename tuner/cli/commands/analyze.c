@@ -5,7 +5,6 @@
 #include "tuner/cli/print.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/session/history.h"
-#include "tuner/session/record.h"
 #include "tuner/session/session.h"
 
 #include <math.h>
@@ -241,7 +240,7 @@ static dt_status print_session(struct analysis *analysis)
         dt_print_note("warning: %s has no end: its session was cut short",
                       analysis->options->words.rest[0]);
     if (analysis->options->print.json)
-        return dt_print_json(dt_record_session(session));
+        return dt_print_json(dt_session_json(session));
     dt_report_session(session, NULL, &text);
     return dt_print_text(&text);
 }

@@ -3,7 +3,7 @@
 #include "base/replace.h"
 #include "tuner/cli/page/source.h"
 #include "tuner/cli/print.h"
-#include "tuner/session/record.h"
+#include "tuner/session/session.h"
 
 #include <string.h>
 
@@ -15,13 +15,13 @@ static dt_status write_page(const struct dt_options *options, const struct dt_pa
     struct dt_text text = {0};
     const char *output = options->run.output;
     if (format->write == NULL && n == 1 && output == NULL)
-        return dt_print_json(dt_record_session(pages[0].session));
+        return dt_print_json(dt_session_json(pages[0].session));
     if (format->write != NULL) {
         format->write(pages, n, &text);
     } else {
         json_t *list = json_array();
         for (int i = 0; i < n; i++)
-            json_array_append_new(list, dt_record_session(pages[i].session));
+            json_array_append_new(list, dt_session_json(pages[i].session));
         dt_status status = dt_json_shown(n == 1 ? json_array_get(list, 0) : list, &text);
         json_decref(list);
         dt_text_add(&text, "\n");

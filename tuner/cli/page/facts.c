@@ -9,7 +9,7 @@
 #include "search/bayes/importance.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/cli/words.h"
-#include "tuner/session/record.h"
+#include "tuner/session/session.h"
 
 #include <math.h>
 #include <string.h>
@@ -733,7 +733,7 @@ json_t *dt_page_why(const struct dt_page_source *source, struct dt_text *out)
     dt_text_add(&text, "%s%s\n\n", later != NULL ? " " : "", later != NULL ? later : "");
     dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 0, out);
     json_object_set_new(object, "answers", answers_of(session != NULL ? &view : NULL, source, out));
-    json_t *from = session != NULL ? dt_record_session(session) : json_incref(source->entry.json);
+    json_t *from = session != NULL ? dt_session_json(session) : json_incref(source->entry.json);
     add_fields(object, from);
     json_decref(from);
     if (session == NULL)

@@ -7,7 +7,7 @@
  *     dt_doctor_facts(&facts);                       -- or a file's
  *     dt_doctor_judge(facts, &findings);
  *
- * To add a rule: a row in a table of rules_*.c, and a case in tests/doctor/faults.py that plants it.
+ * To add a rule: a row in rules.c, and a case in tests/doctor/faults.py that plants it.
  */
 #ifndef DT_TUNER_MACHINE_DOCTOR_DOCTOR_H
 #define DT_TUNER_MACHINE_DOCTOR_DOCTOR_H
@@ -23,25 +23,23 @@
 struct dt_doctor_view {
     const json_t *worker;  /* {"program", "missing", "cause"} */
     const json_t *devices; /* docs/protocol.md */
-    const json_t *host;    /* facts.c */
+    const json_t *host;    /* doctor.c */
     int64_t count;         /* of devices */
+    const json_t
+        *device; /* that a rule about each device is asked of; NULL for rules about the machine */
 };
 
 struct dt_doctor_rule {
     const char *name;
     enum dt_severity severity;
     bool each; /* asked of each device */
-    /* True when the fault is present; `what` then has the sentence. device: NULL for rules about the machine. */
-    bool (*found)(const struct dt_doctor_view *view, const json_t *device, struct dt_text *what);
+    /* True when the fault is present; `what` then has the sentence. */
+    bool (*found)(const struct dt_doctor_view *view, struct dt_text *what);
     const char *mend; /* the remedy, one sentence */
 };
 
-struct dt_doctor_rules {
-    const struct dt_doctor_rule *rows;
-    int count;
-};
-extern const struct dt_doctor_rules dt_doctor_software, dt_doctor_device, dt_doctor_links,
-    dt_doctor_host;
+extern const struct dt_doctor_rule dt_doctor_rules[];
+extern const int dt_doctor_rule_count;
 
 /* A variable that libraries read, or are believed to read. */
 struct dt_doctor_variable {

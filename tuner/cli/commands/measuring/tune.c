@@ -14,7 +14,6 @@
 #include "tuner/cli/report/report.h"
 #include "tuner/cli/works.h"
 #include "tuner/session/history.h"
-#include "tuner/session/record.h"
 #include "tuner/session/session.h"
 
 #include <stdio.h>
@@ -36,7 +35,7 @@ static dt_status report(const struct dt_options *options, const struct dt_sessio
     struct dt_text text = {0}, lookup = {0};
     found->mix[found->count] = dt_mix_work(session, found->mix[found->count].part.share);
     if (options->print.json) {
-        json_array_append_new(found->results, dt_record_session(session));
+        json_array_append_new(found->results, dt_session_json(session));
         return DT_OK;
     }
     bool live = session->store.stored || session->store.kept; /* not read back */
@@ -86,73 +85,66 @@ static void say_resume(const struct dt_options *options)
 }
 
 /* After Ctrl-C or the end of the budget the session's results are still stored and shown. */
-static dt_status tune_target(const struct dt_options *options, const struct dt_job *job,
-                             const struct dt_target *target, int64_t deadline_ns,
-                             struct found *found)
+static dt_status tune_session(const struct dt_options *options, struct dt_session *session,
+                              struct found *found)
 {
-    const char *directory = options->db != NULL ? options->db : dt_store_default();
-    struct dt_session session = {.job = job,
-                                 .target = target,
-                                 .search.strategy = options->search.name,
-                                 .store.directory = directory,
-                                 .clock.began_ns =
-                                     options->search.dry ? found->next_ns : dt_clock_ns(),
-                                 .clock.deadline_ns = deadline_ns,
-                                 .finals.best = -1,
-                                 .list = {.work = found->count, .works = found->works}};
-    snprintf(session.list.id, sizeof session.list.id, "%s", found->list.id);
-    dt_status status = dt_target_check(target);
-    if (status == DT_OK && target->broken[0] != '\0' &&
-        dt_command_job(target->identity.key) != NULL)
-        status =
-            dt_fail(DT_EUSAGE, "the default plan breaks a rule, give the space another default: %s",
-                    target->broken);
-    if (status == DT_OK && options->against != NULL) {
-        session.has_against = true;
-        status = dt_target_plan(target, options->against, &session.against);
-    }
-    if (status == DT_OK)
-        status = dt_belief_init(&session.search.belief, target, options->search.prior);
-    if (status == DT_OK && options->search.dry)
-        status = dt_preview(options, &session, found->results);
-    else if (status == DT_OK)
-        status = dt_record_begin(&session, directory);
-    if (status < 0 || options->search.dry) {
-        dt_belief_fini(&session.search.belief);
-        return status;
-    }
-    if (found->list.id[0] == '\0')
-        snprintf(found->list.id, sizeof found->list.id, "%s", session.store.id);
-    dt_known_read(&session, directory);
     struct dt_progress progress;
     const struct dt_watch watch = dt_progress_watch(&progress);
-    dt_progress_init(&progress, target, dt_print_voice(options, false), deadline_ns);
-    session.watch = &watch;
-    progress.session = &session;
-    struct dt_error ended = {DT_OK, ""};
-    if (options->search.resume)
-        dt_error_keep(&ended, dt_session_resume(&session, directory));
-    else
-        dt_session_note_open(&session, directory);
-    progress.began_ns = session.clock.began_ns;
-    progress.deadline_ns = session.clock.deadline_ns;
-    if (ended.status == DT_OK)
-        dt_error_keep(&ended, dt_session_run(&session));
+    dt_progress_init(&progress, session->target, dt_print_voice(options, false),
+                     session->clock.deadline_ns);
+    session->watch = &watch;
+    progress.session = session;
+    dt_status begun = dt_session_begin(session), status = begun;
+    progress.began_ns = session->clock.began_ns;
+    progress.deadline_ns = session->clock.deadline_ns;
+    if (found->list.id[0] == '\0')
+        snprintf(found->list.id, sizeof found->list.id, "%s", session->store.id);
+    if (begun == DT_OK)
+        status = dt_session_run(session);
     dt_progress_end(&progress);
-    dt_status stored = dt_record_end(&session, directory);
-    status = stored < 0 ? stored : dt_error_raise(&ended);
-    dt_status printed = report(options, &session, found);
-    if (status == DT_EPROVISIONAL && !options->print.json && dt_session_best(&session) != NULL)
+    if (begun < 0)
+        return begun;
+    dt_status printed = report(options, session, found);
+    bool any = dt_session_best(session) != NULL;
+    if (status == DT_EPROVISIONAL && !options->print.json && any)
         status = dt_fail(status, "%s", ""); /* the report has the reason */
-    bool any = dt_session_best(&session) != NULL;
     if (status == DT_EINTR && any)
         say_resume(options);
     if (status == DT_EINTR)
         status = dt_fail(status, "interrupted%s",
                          any ? "; what was known is stored" : " before a plan was measured");
-    dt_journal_close(session.store.journal);
-    dt_session_fini(&session);
     return status < 0 ? status : printed;
+}
+
+static dt_status tune_target(const struct dt_options *options, const struct dt_job *job,
+                             const struct dt_target *target, int64_t deadline_ns,
+                             struct found *found)
+{
+    struct dt_session session;
+    bool dry = options->search.dry;
+    struct dt_session_opts opts = {.job = job,
+                                   .target = target,
+                                   .directory =
+                                       options->db != NULL ? options->db : dt_store_default(),
+                                   .strategy = options->search.name,
+                                   .prior = options->search.prior,
+                                   .against = options->against,
+                                   .resume = options->search.resume,
+                                   .began_ns = dry ? found->next_ns : dt_clock_ns(),
+                                   .deadline_ns = deadline_ns,
+                                   .list = {.work = found->count, .works = found->works}};
+    snprintf(opts.list.id, sizeof opts.list.id, "%s", found->list.id);
+    DT_TRY(dt_session_open(&session, &opts));
+    dt_status status = DT_OK;
+    if (target->broken[0] != '\0' && dt_command_job(target->identity.key) != NULL)
+        status =
+            dt_fail(DT_EUSAGE, "the default plan breaks a rule, give the space another default: %s",
+                    target->broken);
+    else
+        status = dry ? dt_preview(options, &session, found->results)
+                     : tune_session(options, &session, found);
+    dt_session_fini(&session);
+    return status;
 }
 
 static dt_status introduce(const struct dt_options *options, const struct dt_target *target)
