@@ -7,7 +7,7 @@
 
 /* Facts of the workload, which values.c takes from an entry's key and the model's card; the parameters follow. height
  * and width are pixels of the image; tokens are those of the image or video; joint_text_tokens are those of the text where
- * both are one sequence, else 0; guidance is the passes of a guided step, 2 or 3, or 0; bfloat16 is 1 or 0. To add one, add
+ * both are one sequence, else 0; guidance is the passes of a guided step, 2 to 4, or 0; bfloat16 is 1 or 0. To add one, add
  * it here and the line in values.c that sets it. */
 static const char *const workload_names[] = {
     "heads",  "depth", "hidden",   "tokens",   "joint_text_tokens", "latent_height", "latent_width",

@@ -162,7 +162,7 @@ static dt_status read_shape(const json_t *root, const char *what, struct dt_card
     card->passes = 2;
     if (dt_json_has(root, "passes")) {
         int64_t passes;
-        DT_TRY(dt_json_int(root, what, "passes", 2, 3, &passes));
+        DT_TRY(dt_json_int(root, what, "passes", 2, 4, &passes));
         card->passes = (int)passes;
     }
     return DT_OK;

@@ -26,7 +26,7 @@ enum {
 };
 
 /* What a guided step computes: one pass, one pass that takes the scale as input, or the passes of classifier-free guidance:
- * two halves, or three where a second condition, as a reference image, has a scale of its own. */
+ * two halves, or more where a second condition, as a reference image, has a scale of its own. */
 enum dt_guidance { DT_GUIDANCE_NONE, DT_GUIDANCE_EMBEDDED, DT_GUIDANCE_CFG };
 
 /* Pixels of an image or a video; frames: 1 for an image. */
@@ -64,7 +64,7 @@ struct dt_card {
         prompt; /* each text has the prompt's own length; else the pipeline pads it to text_tokens */
     bool joint; /* image and text tokens are one sequence, not text by cross attention */
     enum dt_guidance guidance;
-    int passes;              /* of a guided step with DT_GUIDANCE_CFG: 2 or 3 */
+    int passes;              /* of a guided step with DT_GUIDANCE_CFG: 2, 3 or 4 */
     int vae_time, vae_space; /* frames and pixels of one latent frame and pixel */
     int patch;               /* latent pixels along a side of a token */
     struct dt_frames usual;

@@ -289,9 +289,9 @@ def own_file():
         t.check(f"its plans and {engine}'s choice are those of the same card, compiled in",
                 all(own[name] == known[name] for name in ("plans", "chosen")), (own, known))
     mine = ("lookup", "--engine", "xdit", "--model", t.path / "mine.json", "--plan")
-    for passes in (2, 3):
+    for passes, say in ((2, "two halves"), (3, "three passes"), (4, "four passes")):
         guided = t.write("guided.json", {**card, "name": "my/guided", "guidance": "cfg", "passes": passes, "engines": []})
-        t.exits(f"{passes} passes of guidance", t.tool("models", guided), 0, out="two halves" if passes == 2 else "three passes")
+        t.exits(f"{passes} passes of guidance", t.tool("models", guided), 0, out=say)
         for engine, most in (("sglang", passes), ("vllm-omni", passes), ("xdit", 2)):
             row = t.tool("models", guided, "--engine", engine, "--devices", 8, "--json").json
             t.check(f"{passes} passes: {engine} has cfg up to {most}, never more", {plan["cfg"] for plan in row["plans"]} == set(range(1, most + 1)), row)

@@ -94,7 +94,8 @@ static void add_facts(const struct question *question, struct dt_text *out)
                 card->doc, card->depth, card->heads, card->head_size,
                 card->guidance != DT_GUIDANCE_CFG ? dt_guidance_text(card->guidance)
                 : card->passes == 2               ? "two halves"
-                                                  : "three passes");
+                : card->passes == 3               ? "three passes"
+                                                  : "four passes");
     add_texts(question, out);
     dt_text_add(out, ", %s\n", card->joint ? "one sequence with the image" : "by cross attention");
     dt_text_add(out, "%lld x %lld px, %lld frame%s: %lld tokens\nparameters: transformer ",
