@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* best - one version of best.json as lines, and a new version made of them
+/* best - one version of best.json as lines, an entry a line, and a new version made of them
  *
  *     {"format":"dittune-best","version":{"major":2,"minor":0},"incompat":[],"compat":[],"entries":[
  *     {"id":...,"crc":...},
@@ -11,6 +11,10 @@
  *
  * A newer minor version, or a word in "compat", may be read; a newer major version, or a word in "incompat", may not;
  * none of them may be written by this version.
+ *
+ * A line is {"id":"<16 hex>",fields...,"crc":"<8 hex>"}: id is a hash of the identity (key and fingerprint.hard) at a fixed place, so
+ * that a reader finds a line without parsing it; crc is the CRC-32C of the bytes before `,"crc"`, so that a line of a damaged file
+ * can be recovered.
  */
 #ifndef DT_DB_BEST_INT_H
 #define DT_DB_BEST_INT_H
@@ -72,5 +76,35 @@ dt_status dt_best_drop(const struct dt_best *best, const bool drop[],
 /* The state of root, a file's version and words; DT_EUSAGE when they are missing, or the version is below 2. */
 dt_status dt_best_version(const json_t *root, const char *what,
                           enum dt_best_state *state) DT_MUST_CHECK;
+
+/* ---- one entry and its line */
+
+#define DT_ENTRY_MAX_DEPTH  16
+#define DT_ENTRY_MAX_STRING 4096 /* bytes, in key and fingerprint */
+#define DT_ENTRY_LEAST      42   /* bytes of a line: id and crc */
+
+/* DT_EUSAGE unless entry has the objects "key", "fingerprint" {"hard"} and "plan", and is within the limits; the error message begins with `what`. */
+dt_status dt_entry_check(const json_t *entry, const char *what) DT_MUST_CHECK;
+
+/* The entry has this key and fingerprint.hard. */
+dt_status dt_entry_match(const json_t *entry, const json_t *key, const json_t *hard,
+                         bool *match) DT_MUST_CHECK;
+
+/* The id of a checked entry. */
+dt_status dt_entry_id(const json_t *entry, uint64_t *id) DT_MUST_CHECK;
+
+/* Appends the line of a checked entry; an existing "id" and "crc" are replaced. DT_EUSAGE when readers would refuse
+ * it. */
+dt_status dt_entry_write(const json_t *entry, struct dt_text *text) DT_MUST_CHECK;
+
+/* The bytes have the form of a line; *id is its id. */
+bool dt_entry_is_line(const char *line, size_t size, uint64_t *id);
+
+/* The line's crc is right. */
+bool dt_entry_is_whole(const char *line, size_t size);
+
+/* Parses a line and checks the entry; the error message begins with `what`. DT_EUSAGE, DT_ENOMEM. */
+dt_status dt_entry_read(const char *line, size_t size, const char *what,
+                        json_t **entry) DT_MUST_CHECK;
 
 #endif

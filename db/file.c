@@ -15,13 +15,14 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #define TEMP_PREFIX ".dittune-"
 #define TEMP_SUFFIX ".tmp"
 
-static int lift(int fd)
+static int fd_lift(int fd)
 {
     if (fd < 0 || fd > 2)
         return fd;
@@ -34,11 +35,11 @@ static int lift(int fd)
 
 int dt_file_open(int directory, const char *name, int flags, mode_t mode)
 {
-    return lift(openat(directory, name, flags | O_CLOEXEC | O_NOFOLLOW, mode));
+    return fd_lift(openat(directory, name, flags | O_CLOEXEC | O_NOFOLLOW, mode));
 }
 
 /* A new directory is only an entry of its parent: sync that. */
-static dt_status sync_parent(const char *path)
+static dt_status parent_sync(const char *path)
 {
     char *copy = strdup(path);
     if (copy == NULL)
@@ -57,10 +58,10 @@ static dt_status sync_parent(const char *path)
     return status;
 }
 
-static dt_status make_folder(const char *path)
+static dt_status folder_make(const char *path)
 {
     if (mkdir(path, DT_FOLDER_MODE) == 0)
-        return sync_parent(path);
+        return parent_sync(path);
     struct stat info;
     int error = errno;
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
@@ -83,25 +84,25 @@ dt_status dt_file_make_path(const char *path)
         if (copy[i] != '/' || copy[i - 1] == '/')
             continue;
         copy[i] = '\0';
-        status = make_folder(copy);
+        status = folder_make(copy);
         copy[i] = '/';
     }
     if (status == DT_OK)
-        status = make_folder(copy);
+        status = folder_make(copy);
     free(copy);
     return status;
 }
 
 dt_status dt_file_open_directory(const char *path, int *fd)
 {
-    int opened = lift(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    int opened = fd_lift(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (opened < 0 && errno != ENOENT)
         return dt_fail(DT_EIO, "cannot open the directory %s: %s", path, strerror(errno));
     *fd = opened;
     return DT_OK;
 }
 
-static dt_status read_blocks(int fd, size_t expected, size_t most, struct dt_text *text)
+static dt_status blocks_read(int fd, size_t expected, size_t most, struct dt_text *text)
 {
     dt_text_reserve(text, (expected < most ? expected : most) + 1);
     while (text->size <= most) {
@@ -141,7 +142,7 @@ dt_status dt_file_read(int directory, const char *path, const char *name, size_t
     dt_status status = DT_OK;
     if (!S_ISREG(info.st_mode))
         status = dt_fail(DT_EIO, "cannot read %s/%s: it is not a regular file", path, name);
-    else if ((status = read_blocks(fd, (size_t)info.st_size, most, text)) == DT_EIO)
+    else if ((status = blocks_read(fd, (size_t)info.st_size, most, text)) == DT_EIO)
         status = dt_fail(DT_EIO, "cannot read %s/%s: %s", path, name, strerror(errno));
     close(fd);
     if (status == DT_OK)
@@ -149,7 +150,7 @@ dt_status dt_file_read(int directory, const char *path, const char *name, size_t
     return status;
 }
 
-static dt_status write_all(int fd, const char *path, const struct dt_text *text)
+static dt_status text_write(int fd, const char *path, const struct dt_text *text)
 {
     const char *bytes = dt_text_at(text);
     size_t done = 0;
@@ -180,7 +181,7 @@ dt_status dt_file_write_temp(int directory, const char *path, const struct dt_te
     }
     if (fd < 0)
         return dt_fail(DT_EIO, "cannot write in %s: %s", path, strerror(errno));
-    dt_status status = write_all(fd, path, text);
+    dt_status status = text_write(fd, path, text);
     if (status == DT_OK)
         status = dt_file_sync(fd, path, temp);
     if (close(fd) != 0 && status == DT_OK)
@@ -279,4 +280,58 @@ void dt_file_unlock(int fd)
 {
     flock(fd, LOCK_UN);
     close(fd);
+}
+
+/* ---- file systems behind a network, by the number that statfs gives
+ *
+ * There a rename may have happened although it failed (rename(2)), an append may overwrite another's (open(2), O_APPEND), and a lock
+ * is the server's, if it is one. FUSE is among them because its backing store is unknown. Sources: linux/magic.h, statfs(2), and,
+ * where it is named, what GNU coreutils' stat knows (src/stat.c, rows marked "remote"). */
+
+static const struct network {
+    uint32_t magic;
+    const char *name;
+} networks[] = {
+    {0x6969, "NFS"},
+    {0x517b, "SMB"},
+    {0xff534d42, "SMB (CIFS)"},
+    {0xfe534d42, "SMB 2"},
+    {0x01021997, "9p"},
+    {0x65735546, "FUSE"},
+    {0x00c36400, "Ceph"},
+    {0x5346414f, "AFS"},
+    {0x6b414653, "AFS (kAFS)"},
+    {0x73757245, "Coda"},
+    {0x564c, "NCP"},
+    {0x7461636f, "OCFS2"},
+    {0x01161970, "GFS2"},
+    {0x0bd00bd0, "Lustre"},         /* coreutils */
+    {0x47504653, "GPFS"},           /* coreutils */
+    {0x19830326, "BeeGFS (FhGFS)"}, /* coreutils */
+    {0x013111a8, "IBRIX"},          /* coreutils */
+    {0x786f4256, "VirtualBox"},     /* coreutils: vboxsf */
+};
+
+const char *dt_file_network(uint32_t magic)
+{
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
+        if (networks[i].magic == magic)
+            return networks[i].name;
+    return NULL;
+}
+
+dt_status dt_file_refuse_network(int directory, const char *path)
+{
+    struct statfs info;
+    if (fstatfs(directory, &info) != 0) /* such as ENOSYS: continue if the kernel does not know */
+        return errno == EIO
+                   ? dt_fail(DT_EIO, "cannot tell the file system of %s: %s", path, strerror(errno))
+                   : DT_OK;
+    const char *name = dt_file_network((uint32_t)info.f_type);
+    if (name == NULL)
+        return DT_OK;
+    return dt_fail(DT_EUSAGE,
+                   "the store %s is on a network file system (%s), where locks and renames are not "
+                   "reliable: write to one on a local disk (--db DIR), looking up works here too",
+                   path, name);
 }

@@ -4,7 +4,6 @@
 #include "db/snapshot.h"
 
 #include "db/best_int.h"
-#include "db/entry_line_int.h"
 #include "db/file_int.h"
 
 #include <stdatomic.h>

@@ -1,18 +1,112 @@
 /* SPDX-License-Identifier: MIT */
-/* Readers need no lock: best.json is only ever replaced by rename, so an open file is one whole version. */
+/* Readers need no lock: best.json is only ever replaced by rename, so an open file is one entire version, the old or the new one. A
+ * damaged one gets a second name before it is replaced. */
 #include "db/store.h"
 
-#include "db/commit_int.h"
-#include "db/entry_line_int.h"
+#include "db/best_int.h"
+#include "db/file_int.h"
 #include "db/snapshot.h"
+#include "db/store_int.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+/* ---- best.json is replaced */
+
+/* A second name for best.json costs no space; where links are not allowed, a copy does. A rename between two names of
+ * one file (a writer died between the two renames) does nothing, so the temporary name is always removed. */
+static dt_status backup_make(int fd, const char *directory, const struct dt_text *old)
+{
+    char temp[DT_FILE_TEMP_SIZE];
+    snprintf(temp, sizeof temp, ".dittune-%ld-backup.tmp", (long)getpid());
+    unlinkat(fd, temp, 0);
+    if (linkat(fd, DT_BEST_FILE, fd, temp, 0) != 0)
+        DT_TRY(dt_file_write_temp(fd, directory, old, temp));
+    dt_status status = DT_OK;
+    if (renameat(fd, temp, fd, DT_BACKUP_FILE) != 0)
+        status =
+            dt_fail(DT_EIO, "cannot replace %s/%s: %s", directory, DT_BACKUP_FILE, strerror(errno));
+    unlinkat(fd, temp, 0);
+    return status;
+}
+
+static dt_status old_name(int fd, const char *directory, const char *stem)
+{
+    char name[DT_FILE_TEMP_SIZE + sizeof "-99"];
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "%s%s%.0d", stem, i > 0 ? "-" : "", i);
+        if (linkat(fd, DT_BEST_FILE, fd, name, 0) == 0)
+            return DT_OK;
+        if (errno == EEXIST)
+            continue;
+        if (renameat(fd, DT_BEST_FILE, fd, name) == 0)
+            return DT_OK;
+        break;
+    }
+    return dt_fail(DT_EIO, "cannot keep the old %s/%s as %s: %s", directory, DT_BEST_FILE, stem,
+                   strerror(errno));
+}
+
+/* best.json.<why>-20260102T030405Z */
+static dt_status old_name_dated(int fd, const char *directory, const char *why)
+{
+    char stem[DT_FILE_TEMP_SIZE];
+    snprintf(stem, sizeof stem, DT_BEST_FILE ".%s-", why);
+    size_t size = strlen(stem);
+    struct tm utc;
+    time_t now = time(NULL);
+    if (gmtime_r(&now, &utc) != NULL)
+        strftime(stem + size, sizeof stem - size, "%Y%m%dT%H%M%SZ", &utc);
+    return old_name(fd, directory, stem);
+}
+
+static dt_status best_replace(int fd, const char *directory, const char *temp)
+{
+    if (renameat(fd, temp, fd, DT_BEST_FILE) == 0)
+        return DT_OK;
+    return dt_fail(DT_EIO, "cannot replace %s/%s: %s", directory, DT_BEST_FILE, strerror(errno));
+}
+
+static dt_status old_set_aside(int fd, const char *directory, enum dt_commit_old old)
+{
+    switch (old) {
+    case DT_COMMIT_FIRST:
+    case DT_COMMIT_BACKUP:
+        return DT_OK;
+    case DT_COMMIT_BAD:
+        return old_name_dated(fd, directory, "bad");
+    case DT_COMMIT_OLD:
+        return old_name_dated(fd, directory, "old");
+    }
+    return DT_OK;
+}
+
+dt_status dt_commit(int fd, const char *directory, const struct dt_text *text,
+                    enum dt_commit_old old, const struct dt_text *bytes)
+{
+    char temp[DT_FILE_TEMP_SIZE];
+    if (old == DT_COMMIT_BACKUP) /* first, so that the previous version takes no space meanwhile */
+        DT_TRY(backup_make(fd, directory, bytes));
+    DT_TRY(dt_file_write_temp(fd, directory, text, temp));
+    dt_status status = old_set_aside(fd, directory, old);
+    if (status == DT_OK)
+        status = best_replace(fd, directory, temp);
+    if (status != DT_OK)
+        unlinkat(fd, temp, 0);
+    else
+        status = dt_file_sync_directory(fd, directory);
+    return status;
+}
+
+/* ---- the folder, and changes under its lock */
 
 const char *dt_store_default(void)
 {
@@ -33,7 +127,7 @@ const char *dt_store_default(void)
     return path;
 }
 
-static dt_status make_runs(const char *directory)
+static dt_status runs_make(const char *directory)
 {
     struct dt_text path = {0};
     dt_text_add(&path, "%s/runs", directory);
@@ -47,7 +141,7 @@ static dt_status make_runs(const char *directory)
 }
 
 /* The sentence of a folder that cannot be made or written, with what would help. */
-static dt_status name_another(dt_status status)
+static dt_status folder_advise(dt_status status)
 {
     return status != DT_EIO
                ? status
@@ -57,13 +151,13 @@ static dt_status name_another(dt_status status)
 dt_status dt_store_open(const char *directory, int *fd)
 {
     int opened = -1;
-    DT_TRY(name_another(dt_file_make_path(directory)));
+    DT_TRY(folder_advise(dt_file_make_path(directory)));
     DT_TRY(dt_file_open_directory(directory, &opened));
     if (opened < 0)
         return dt_fail(DT_EIO, "cannot open the directory %s: it was removed meanwhile", directory);
     dt_status status = dt_file_refuse_network(opened, directory);
     if (status == DT_OK)
-        status = name_another(make_runs(directory));
+        status = folder_advise(runs_make(directory));
     if (status == DT_OK)
         *fd = opened;
     else
@@ -72,7 +166,7 @@ dt_status dt_store_open(const char *directory, int *fd)
 }
 
 /* A sticky folder is no better: the first best.json, or a journal, may be anyone's. */
-static void warn_of_folder(const char *folder, struct dt_text *out)
+static void folder_warn(const char *folder, struct dt_text *out)
 {
     struct stat info;
     if (stat(folder, &info) == 0 && (info.st_mode & S_IWOTH) != 0)
@@ -85,26 +179,26 @@ dt_status dt_store_warnings(const char *directory, struct dt_text *out)
 {
     struct dt_text runs = {0};
     dt_text_add(&runs, "%s/runs", directory);
-    warn_of_folder(directory, out);
-    warn_of_folder(dt_text_at(&runs), out);
+    folder_warn(directory, out);
+    folder_warn(dt_text_at(&runs), out);
     dt_status status = dt_text_status(&runs);
     dt_text_fini(&runs);
     return status == DT_OK ? dt_text_status(out) : status;
 }
 
-static dt_status refuse_to_write(const struct dt_best *best)
+static dt_status write_refuse(const struct dt_best *best)
 {
     return best->state == DT_BEST_ABSENT || best->state == DT_BEST_GOOD ? DT_OK : DT_ECORRUPT;
 }
 
 /* The version to continue from. */
-static dt_status load_for_writing(int fd, const char *directory, struct dt_edit *edit,
-                                  struct dt_text *because)
+static dt_status edit_load(int fd, const char *directory, struct dt_edit *edit,
+                           struct dt_text *because)
 {
     DT_TRY(dt_best_load(fd, directory, DT_BEST_FILE, &edit->best));
     edit->old = edit->best.state == DT_BEST_ABSENT ? DT_COMMIT_FIRST : DT_COMMIT_BACKUP;
     if (edit->best.state != DT_BEST_BROKEN)
-        return refuse_to_write(&edit->best);
+        return write_refuse(&edit->best);
     edit->old = DT_COMMIT_BAD;
     dt_text_add(because, "%s", dt_message());
     edit->because = dt_text_at(because);
@@ -113,24 +207,24 @@ static dt_status load_for_writing(int fd, const char *directory, struct dt_edit 
     DT_TRY(dt_best_load(fd, directory, DT_BACKUP_FILE, &edit->best));
     if (edit->best.state == DT_BEST_BROKEN)
         dt_best_fini(&edit->best);
-    return refuse_to_write(&edit->best);
+    return write_refuse(&edit->best);
 }
 
-static dt_status check_best(int fd, const char *directory)
+static dt_status best_check(int fd, const char *directory)
 {
     struct dt_snapshot *snapshot = NULL;
     struct dt_edit edit = {.old = DT_COMMIT_FIRST};
     struct dt_text because = {0};
     DT_TRY(dt_snapshot_open(directory, &snapshot)); /* a session that no one could read */
     dt_snapshot_close(snapshot);
-    dt_status status = load_for_writing(fd, directory, &edit, &because);
+    dt_status status = edit_load(fd, directory, &edit, &because);
     dt_text_fini(&because);
     dt_best_fini(&edit.best);
     return status;
 }
 
 /* That it can be locked at all; who holds it now will be done by the end of a session. */
-static dt_status check_lock(int fd, const char *directory)
+static dt_status lock_check(int fd, const char *directory)
 {
     int lock = -1;
     dt_status status = dt_file_lock(fd, directory, 0, &lock);
@@ -150,9 +244,9 @@ dt_status dt_store_check(const char *directory)
     if (status == DT_OK)
         unlinkat(fd, temp, 0);
     if (status == DT_OK)
-        status = check_lock(fd, directory);
+        status = lock_check(fd, directory);
     if (status == DT_OK)
-        status = check_best(fd, directory);
+        status = best_check(fd, directory);
     close(fd);
     dt_text_fini(&text);
     return status;
@@ -165,7 +259,7 @@ static dt_status edit_locked(int fd, const char *directory,
     struct dt_edit edit = {.entries = json_array()};
     struct dt_text text = {0}, because = {0};
     dt_file_sweep(fd);
-    dt_status status = edit.entries != NULL ? load_for_writing(fd, directory, &edit, &because)
+    dt_status status = edit.entries != NULL ? edit_load(fd, directory, &edit, &because)
                                             : dt_fail(DT_ENOMEM, "out of memory while storing");
     if (status == DT_OK)
         status = decide(&edit, context);
@@ -198,7 +292,7 @@ dt_status dt_store_edit(const char *directory,
     return status;
 }
 
-static dt_status put_one(struct dt_edit *edit, void *context)
+static dt_status entry_put(struct dt_edit *edit, void *context)
 {
     json_t *entry = context;
     return json_array_append(edit->entries, entry) == 0
@@ -209,11 +303,11 @@ static dt_status put_one(struct dt_edit *edit, void *context)
 dt_status dt_store_put(const char *directory, json_t *entry)
 {
     DT_TRY(dt_entry_check(entry, "the entry"));
-    return dt_store_edit(directory, put_one, entry);
+    return dt_store_edit(directory, entry_put, entry);
 }
 
-static dt_status find(const struct dt_snapshot *snapshot, const json_t *key, const json_t *hard,
-                      const json_t **found)
+static dt_status entry_find(const struct dt_snapshot *snapshot, const json_t *key,
+                            const json_t *hard, const json_t **found)
 {
     uint64_t id = 0;
     DT_TRY(dt_store_id(key, hard, &id));
@@ -235,7 +329,7 @@ dt_status dt_store_get(const char *directory, const json_t *key, const json_t *h
     struct dt_snapshot *snapshot = NULL;
     const json_t *found = NULL;
     DT_TRY(dt_snapshot_open(directory, &snapshot));
-    dt_status status = find(snapshot, key, hard, &found);
+    dt_status status = entry_find(snapshot, key, hard, &found);
     if (status == DT_OK)
         *entry = json_incref((json_t *)found);
     dt_snapshot_close(snapshot);
@@ -257,5 +351,91 @@ dt_status dt_store_each(const char *directory, void (*visit)(const json_t *entry
             status = DT_OK;
     }
     dt_snapshot_close(snapshot);
+    return status;
+}
+
+/* ---- the secret of --private */
+
+#define SECRET_FILE "private.key"
+#define SECRET_NEW  ".private.key.new"
+#define DIGITS      (2 * DT_SIPHASH_KEY)
+
+static dt_status secret_parse(const char *path, const struct dt_text *text,
+                              unsigned char secret[DT_SIPHASH_KEY])
+{
+    const char *digits = dt_text_at(text);
+    if (strspn(digits, "0123456789abcdef") != DIGITS || strcmp(digits + DIGITS, "\n") != 0)
+        return dt_fail(DT_ECORRUPT,
+                       "%s/" SECRET_FILE " is no secret of --private: put the right one back, or "
+                       "remove it, after which the private entries are not found any more",
+                       path);
+    for (int i = 0; i < DT_SIPHASH_KEY; i++) {
+        unsigned int byte = 0;
+        (void)sscanf(digits + 2 * i, "%2x", &byte);
+        secret[i] = (unsigned char)byte;
+    }
+    return DT_OK;
+}
+
+static dt_status secret_read(int directory, const char *path, unsigned char secret[DT_SIPHASH_KEY],
+                             bool *there)
+{
+    struct dt_text text = {0};
+    *there = false;
+    dt_status status = dt_file_read(directory, path, SECRET_FILE, 2 * DIGITS, &text, there);
+    if (status == DT_OK && *there)
+        status = secret_parse(path, &text, secret);
+    dt_text_fini(&text);
+    return status;
+}
+
+/* Under the store's lock. The file appears whole or not at all. */
+static dt_status secret_write(int directory, const char *path, unsigned char secret[DT_SIPHASH_KEY])
+{
+    char text[DIGITS + 2];
+    if (getrandom(secret, DT_SIPHASH_KEY, 0) != DT_SIPHASH_KEY)
+        return dt_fail(DT_EIO, "cannot draw a secret: %s", strerror(errno));
+    for (int i = 0; i < DT_SIPHASH_KEY; i++)
+        snprintf(text + 2 * i, 3, "%02x", secret[i]);
+    memcpy(text + DIGITS, "\n", 2);
+    (void)unlinkat(directory, SECRET_NEW, 0);
+    int fd = dt_file_open(directory, SECRET_NEW, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    bool made = fd >= 0 && fchmod(fd, 0600) == 0 && write(fd, text, DIGITS + 1) == DIGITS + 1;
+    dt_status status = made ? dt_file_sync(fd, path, SECRET_NEW) : DT_OK;
+    if (fd >= 0)
+        close(fd);
+    DT_TRY(status);
+    if (!made || renameat(directory, SECRET_NEW, directory, SECRET_FILE) != 0)
+        return dt_fail(DT_EIO, "cannot make %s/" SECRET_FILE ": %s", path, strerror(errno));
+    return dt_file_sync_directory(directory, path);
+}
+
+static dt_status secret_make(const char *path, unsigned char secret[DT_SIPHASH_KEY], bool *there)
+{
+    int directory = -1, lock = -1;
+    DT_TRY(dt_store_open(path, &directory));
+    dt_status status = dt_file_lock(directory, path, DT_STORE_WAIT_NS, &lock);
+    if (status == DT_OK)
+        status = secret_read(directory, path, secret, there);
+    if (status == DT_OK && !*there)
+        status = secret_write(directory, path, secret);
+    if (lock >= 0)
+        dt_file_unlock(lock);
+    close(directory);
+    *there = status == DT_OK;
+    return status;
+}
+
+dt_status dt_private_read(const char *directory, bool make_one,
+                          unsigned char secret[DT_SIPHASH_KEY], bool *there)
+{
+    int folder = -1;
+    *there = false;
+    DT_TRY(dt_file_open_directory(directory, &folder));
+    dt_status status = folder >= 0 ? secret_read(folder, directory, secret, there) : DT_OK;
+    if (folder >= 0)
+        close(folder);
+    if (status == DT_OK && !*there && make_one)
+        status = secret_make(directory, secret, there);
     return status;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* store - the best plans known, in one directory
  *
- *     best.json        one entry a line (db/entry_line_int.h); replaced whole: lock, read, splice, temp, fsync, rename, fsync of the
+ *     best.json        one entry a line (db/best_int.h); replaced whole: lock, read, splice, temp, fsync, rename, fsync of the
  *                      directory; read by db/snapshot.h
  *     best.json.1      the version before
  *     lock             never renamed, never removed
  *     runs/<id>.jsonl  one journal a session, append-only (db/journal.h)
+ *     private.key      the secret by which entries name a command without its text (dittune --private)
  *
  * An entry is identified by its key (workload, objective, devices) and the fingerprint's hard fields.
  */
@@ -13,7 +14,10 @@
 #define DT_DB_STORE_H
 
 #include "base/json.h"
+#include "base/siphash.h"
 #include "base/status.h"
+
+#include <stdbool.h>
 
 /* The default directory: $DITTUNE_DB, else $XDG_DATA_HOME/dittune, else ~/.local/share/dittune. Static storage. */
 const char *dt_store_default(void);
@@ -41,5 +45,12 @@ dt_status dt_store_get(const char *directory, const json_t *key, const json_t *h
 /* Calls visit for each entry (borrowed). */
 dt_status dt_store_each(const char *directory, void (*visit)(const json_t *entry, void *context),
                         void *context) DT_MUST_CHECK;
+
+/* private.key has 32 hexadecimal digits and the mode 0600 whatever the umask: who may read the store but not this file can neither
+ * read a private command nor test a guess. Entries that are taken to another store are found there once the file has been copied,
+ * too. Reads the secret; where there is none, makes and stores one (`make`, which makes the store's folder, too), or sets *there to
+ * false. DT_EIO with a sentence: it cannot be read or made; DT_ECORRUPT: it is no secret; errors of dt_store_put. */
+dt_status dt_private_read(const char *directory, bool make, unsigned char secret[DT_SIPHASH_KEY],
+                          bool *there) DT_MUST_CHECK;
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "db/upkeep/upkeep_int.h"
 
-#include "db/commit_int.h"
-#include "db/entry_line_int.h"
 #include "db/file_int.h"
 #include "db/journal.h"
+#include "db/store_int.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Removes entries. Their journals stay, since they are evidence for other records, too. */
 #include "db/upkeep/upkeep_int.h"
 
-#include "db/commit_int.h"
-#include "db/entry_line_int.h"
+#include "db/file_int.h"
+#include "db/journal.h"
+#include "db/snapshot.h"
+#include "db/store_int.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- entries are removed; their journals stay, since they are evidence for other records, too */
 
 struct removal {
     const uint64_t *ids;
@@ -14,7 +24,7 @@ struct removal {
     struct dt_upkeep *upkeep;
 };
 
-static bool wanted(const struct removal *removal, uint64_t id)
+static bool is_wanted(const struct removal *removal, uint64_t id)
 {
     for (size_t i = 0; i < removal->count; i++)
         if (removal->ids[i] == id)
@@ -23,8 +33,8 @@ static bool wanted(const struct removal *removal, uint64_t id)
 }
 
 /* A line that is no entry is named by its id. */
-static dt_status tell(const struct removal *removal, const char *text,
-                      const struct dt_best_line *line)
+static dt_status removal_tell(const struct removal *removal, const char *text,
+                              const struct dt_best_line *line)
 {
     json_t *entry = NULL;
     struct dt_text name = {0};
@@ -43,7 +53,7 @@ static dt_status tell(const struct removal *removal, const char *text,
     return status;
 }
 
-static dt_status decide(struct dt_edit *edit, void *context)
+static dt_status removal_decide(struct dt_edit *edit, void *context)
 {
     struct removal *removal = context;
     if (edit->old == DT_COMMIT_BAD)
@@ -53,9 +63,9 @@ static dt_status decide(struct dt_edit *edit, void *context)
         return dt_fail(DT_ENOMEM, "out of memory while removing entries");
     dt_status status = DT_OK;
     for (size_t i = 0; status == DT_OK && i < edit->best.count; i++) {
-        drop[i] = wanted(removal, edit->best.lines[i].id);
+        drop[i] = is_wanted(removal, edit->best.lines[i].id);
         if (drop[i])
-            status = tell(removal, edit->best.text.bytes, &edit->best.lines[i]);
+            status = removal_tell(removal, edit->best.text.bytes, &edit->best.lines[i]);
     }
     if (status == DT_OK && removal->really && removal->upkeep->done > 0)
         edit->drop = drop;
@@ -68,5 +78,181 @@ dt_status dt_upkeep_remove(const char *directory, const uint64_t ids[], size_t c
                            struct dt_upkeep *upkeep)
 {
     struct removal removal = {.ids = ids, .count = count, .really = really, .upkeep = upkeep};
-    return dt_store_edit(directory, decide, &removal);
+    return dt_store_edit(directory, removal_decide, &removal);
+}
+
+/* ---- files are removed
+ *
+ * A journal is the evidence of an entry: one that an entry names, or whose result is an entry, is kept at any age; so is one whose
+ * process still runs (an id is time-pid-random). Journals with checks are kept, too: they are small, and have the only history of an
+ * entry. */
+
+struct gc {
+    const char *directory;
+    time_t before; /* younger files are kept */
+    bool really;
+    struct dt_upkeep *upkeep;
+    struct dt_pick store; /* entries of best.json */
+    json_t *named;        /* object: journals that entries name */
+};
+
+static dt_status entries_learn(struct gc *gc, const struct dt_snapshot *snapshot)
+{
+    for (size_t i = 0; i < dt_snapshot_count(snapshot); i++) {
+        const json_t *entry = NULL;
+        enum dt_offer ignored;
+        dt_status status = dt_snapshot_entry(snapshot, (long)i, &entry);
+        if (status == DT_ECORRUPT) /* its journal may be the only copy */
+            return dt_fail(status,
+                           "%s: nothing is removed beside a line that is no entry ('dittune db "
+                           "rebuild --salvage' makes best.json without it)",
+                           dt_message());
+        DT_TRY(status);
+        const char *journal = json_string_value(json_object_get(entry, "journal"));
+        if (journal != NULL && json_object_set_new(gc->named, journal, json_true()) != 0)
+            return dt_fail(DT_ENOMEM, "out of memory");
+        json_t *bare = dt_upkeep_bare(entry);
+        status = bare != NULL ? dt_pick_offer(&gc->store, bare, true, &ignored)
+                              : dt_fail(DT_ENOMEM, "out of memory");
+        json_decref(bare);
+        DT_TRY(status);
+    }
+    return DT_OK;
+}
+
+/* Without a good best.json nothing is removed, since the entries to keep are unknown. */
+static dt_status entries_load(struct gc *gc)
+{
+    struct dt_snapshot *snapshot = NULL;
+    DT_TRY(dt_snapshot_open(gc->directory, &snapshot));
+    dt_status status = entries_learn(gc, snapshot);
+    if (status == DT_OK && dt_snapshot_fallback(snapshot) != NULL)
+        status = dt_fail(DT_ECORRUPT, "%s: nothing is removed from a broken store",
+                         dt_snapshot_fallback(snapshot));
+    dt_snapshot_close(snapshot);
+    return status;
+}
+
+static bool is_running(const char *name)
+{
+    const char *dash = strchr(name, '-');
+    long pid = dash != NULL ? strtol(dash + 1, NULL, 10) : 0;
+    return pid > 0 && (kill((pid_t)pid, 0) == 0 || errno != ESRCH);
+}
+
+struct evidence {
+    const struct gc *gc;
+    bool needed;
+};
+
+static void evidence_visit(const json_t *record, void *context)
+{
+    struct evidence *evidence = context;
+    const char *kind = dt_json_text_at(record, "kind");
+    json_t *known = NULL;
+    evidence->needed = evidence->needed || strcmp(kind, "check") == 0;
+    if (strcmp(kind, "best") != 0)
+        return;
+    json_t *bare = dt_upkeep_bare(record);
+    dt_status status = bare != NULL ? dt_pick_find(&evidence->gc->store, bare, &known) : DT_ENOMEM;
+    evidence->needed = evidence->needed || status != DT_OK || json_equal(bare, known);
+    json_decref(bare);
+}
+
+static dt_status file_remove(const struct gc *gc, int folder, const char *path, const char *name)
+{
+    struct stat info;
+    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || info.st_mtime >= gc->before)
+        return DT_OK;
+    if (gc->really && unlinkat(folder, name, 0) != 0)
+        return dt_fail(DT_EIO, "cannot remove %s/%s: %s", path, name, strerror(errno));
+    gc->upkeep->bytes += info.st_size;
+    dt_upkeep_say(gc->upkeep, DT_TELL_DONE, "%s%s/%s, %lld bytes",
+                  gc->really ? "removed " : "would remove ", path, name, (long long)info.st_size);
+    return DT_OK;
+}
+
+static dt_status journal_consider(const struct gc *gc, int folder, const char *path,
+                                  const char *name)
+{
+    struct evidence evidence = {.gc = gc};
+    struct dt_text file = {0};
+    int bad;
+    size_t size = strlen(name) - strlen(".jsonl");
+    char id[256];
+    if (size >= sizeof id)
+        return DT_OK;
+    memcpy(id, name, size);
+    id[size] = '\0';
+    if (dt_json_has(gc->named, id) || is_running(id))
+        return DT_OK;
+    dt_text_add(&file, "%s/%s", path, name);
+    dt_status status = dt_journal_read(dt_text_at(&file), evidence_visit, &evidence, &bad);
+    dt_text_fini(&file);
+    DT_TRY(status);
+    return evidence.needed ? DT_OK : file_remove(gc, folder, path, name);
+}
+
+static dt_status
+folder_sweep(const struct gc *gc, const char *path, const char *prefix, const char *suffix,
+             dt_status (*look)(const struct gc *gc, int folder, const char *path, const char *name))
+{
+    json_t *names = NULL;
+    size_t i;
+    const json_t *name;
+    int folder = -1;
+    DT_TRY(dt_file_open_directory(path, &folder));
+    if (folder < 0)
+        return DT_OK;
+    dt_status status = dt_upkeep_files(path, prefix, suffix, &names);
+    json_array_foreach(names, i, name)
+    {
+        if (status == DT_OK)
+            status = look(gc, folder, path, json_string_value(name));
+    }
+    json_decref(names);
+    close(folder);
+    return status;
+}
+
+static dt_status gc_locked(struct gc *gc)
+{
+    struct dt_text runs_path = {0};
+    DT_TRY(entries_load(gc));
+    dt_text_add(&runs_path, "%s/runs", gc->directory);
+    dt_status status = dt_text_status(&runs_path);
+    if (status == DT_OK)
+        status = folder_sweep(gc, dt_text_at(&runs_path), "", ".jsonl", journal_consider);
+    if (status == DT_OK)
+        status = folder_sweep(gc, gc->directory, "best.json.bad-", "", file_remove);
+    if (status == DT_OK)
+        status = folder_sweep(gc, gc->directory, "best.json.old-", "", file_remove);
+    dt_text_fini(&runs_path);
+    return status;
+}
+
+dt_status dt_upkeep_gc(const char *directory, int64_t days, bool really, struct dt_upkeep *upkeep)
+{
+    struct gc gc = {.directory = directory,
+                    .before = time(NULL) - (time_t)days * 86400,
+                    .really = really,
+                    .upkeep = upkeep,
+                    .named = json_object()};
+    int fd = -1, lock = -1;
+    dt_status status = dt_pick_init(&gc.store);
+    if (status == DT_OK && gc.named == NULL)
+        status = dt_fail(DT_ENOMEM, "out of memory");
+    if (status == DT_OK)
+        status = dt_store_open(directory, &fd);
+    if (status == DT_OK)
+        status = dt_file_lock(fd, directory, DT_STORE_WAIT_NS, &lock);
+    if (status == DT_OK)
+        status = gc_locked(&gc);
+    if (lock >= 0)
+        dt_file_unlock(lock);
+    if (fd >= 0)
+        close(fd);
+    json_decref(gc.named);
+    dt_pick_fini(&gc.store);
+    return status;
 }

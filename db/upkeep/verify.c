@@ -2,7 +2,6 @@
 #include "db/upkeep/upkeep_int.h"
 
 #include "db/best_int.h"
-#include "db/entry_line_int.h"
 #include "db/file_int.h"
 #include "db/journal.h"
 

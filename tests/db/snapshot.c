@@ -10,7 +10,6 @@
 
 #include "base/rng.h"
 #include "db/best_int.h"
-#include "db/entry_line_int.h"
 #include "db/journal.h"
 #include "db/snapshot.h"
 #include "tests/db/scratch.h"

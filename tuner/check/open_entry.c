@@ -7,7 +7,7 @@
 #include "base/host.h"
 #include "base/quote.h"
 #include "db/lookup/key.h"
-#include "db/private.h"
+#include "db/store.h"
 #include "model/task.h"
 #include "model/workload_json.h"
 #include "space/json/json.h"

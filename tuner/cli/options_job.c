@@ -3,7 +3,6 @@
 
 #include "base/text.h"
 #include "db/lookup/machine.h"
-#include "db/private.h"
 #include "db/store.h"
 #include "model/cards/card.h"
 

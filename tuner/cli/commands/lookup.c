@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "db/engines/engines.h"
-#include "db/private.h"
 #include "db/snapshot.h"
 #include "db/store.h"
 #include "model/network.h"

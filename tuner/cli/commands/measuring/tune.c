@@ -2,7 +2,6 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/quote.h"
-#include "db/private.h"
 #include "db/store.h"
 #include "tuner/cli/alone.h"
 #include "tuner/cli/commands/measuring/preview.h"

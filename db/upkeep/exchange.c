@@ -1,15 +1,171 @@
 /* SPDX-License-Identifier: MIT */
+/* Entries go to another store, and come from one. */
 #include "db/upkeep/upkeep_int.h"
 
-#include "db/commit_int.h"
-#include "db/entry_line_int.h"
+#include "db/best_int.h"
+#include "db/file_int.h"
 #include "db/journal.h"
 #include "db/snapshot.h"
+#include "db/store_int.h"
 #include "db/stored.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+/* ---- a file of entries */
+
+#define EXPORT_MAJOR 1
+#define MOST_VALUES  ((size_t)4 << 20) /* some 100 bytes each once parsed */
+
+dt_status dt_upkeep_export(const json_t *entries, struct dt_text *text)
+{
+    size_t i;
+    const json_t *entry;
+    dt_text_add(text,
+                "{\"format\":\"dittune-export\",\"version\":{\"major\":%d,\"minor\":0},"
+                "\"entries\":[",
+                EXPORT_MAJOR);
+    json_array_foreach(entries, i, entry)
+    {
+        char checksum[9];
+        DT_TRY(dt_upkeep_checksum(entry, checksum));
+        json_t *sealed = dt_upkeep_bare(entry);
+        json_object_set_new(sealed, "checksum", json_string(checksum));
+        dt_text_add(text, i > 0 ? ",\n" : "\n");
+        dt_status status = dt_json_text(sealed, text);
+        json_decref(sealed);
+        DT_TRY(status);
+    }
+    dt_text_add(text, "\n]}\n");
+    return dt_text_status(text);
+}
+
+static dt_status format_check(const json_t *root, const char *what)
+{
+    const char *format;
+    json_t *version;
+    int64_t major;
+    enum dt_best_state state = DT_BEST_GOOD;
+    DT_TRY(dt_json_string(root, what, "format", &format));
+    if (strcmp(format, "dittune-best") == 0) {
+        DT_TRY(dt_best_version(root, what, &state));
+    } else if (strcmp(format, "dittune-export") == 0) {
+        DT_TRY(dt_json_object(root, what, "version", &version));
+        DT_TRY(dt_json_int(version, what, "major", 1, INT64_MAX, &major));
+        state = major > EXPORT_MAJOR ? DT_BEST_NEWER : DT_BEST_GOOD;
+    } else {
+        return dt_fail(DT_EUSAGE,
+                       "%s: 'format' is '%.80s', expected 'dittune-export' or 'dittune-best'", what,
+                       format);
+    }
+    if (state == DT_BEST_NEWER)
+        return dt_fail(DT_ECORRUPT, "%s was written by a newer dittune: use that one", what);
+    return DT_OK;
+}
+
+bool dt_upkeep_line(const char **at, const char *stop, const char **line, size_t *size)
+{
+    while (*at < stop) {
+        uint64_t id;
+        const char *end = memchr(*at, '\n', (size_t)(stop - *at));
+        end = end != NULL ? end : stop;
+        *line = *at;
+        *size = (size_t)(end - *at);
+        *size -= *size > 0 && end[-1] == ',';
+        *at = end < stop ? end + 1 : stop;
+        if (dt_entry_is_line(*line, *size, &id))
+            return true;
+    }
+    return false;
+}
+
+/* Removes the crc from entries whose line confirms it; false: the file does not have one line per entry. */
+static bool lines_compare(const struct dt_text *text, const json_t *entries)
+{
+    const char *at = dt_text_at(text), *stop = at + text->size, *line;
+    size_t size, n = 0;
+    while (dt_upkeep_line(&at, stop, &line, &size))
+        n++;
+    if (n != json_array_size(entries))
+        return false;
+    at = dt_text_at(text);
+    for (size_t i = 0; i < n && dt_upkeep_line(&at, stop, &line, &size); i++)
+        if (dt_entry_is_whole(line, size))
+            json_object_del(json_array_get(entries, i), "crc");
+    return true;
+}
+
+/* A crc covers bytes, which are lost when another program laid the file out. It is still confirmed when dittune would
+ * write the same bytes, but a program that writes 1.4 instead of 1.3999999999999999 damaged nothing. */
+static dt_status crcs_drop(const json_t *entries, const char *what, struct dt_upkeep *upkeep)
+{
+    size_t i, n = 0;
+    json_t *entry;
+    json_array_foreach(entries, i, entry)
+    {
+        dt_status status = dt_upkeep_check(entry, what);
+        if (status == DT_EUSAGE || !dt_json_has(entry, "crc")) /* reported when it is merged */
+            continue;
+        if (status == DT_OK)
+            status = dt_upkeep_seal(entry, what);
+        if (status != DT_EUSAGE)
+            DT_TRY(status);
+        else if (json_object_del(entry, "crc") == 0)
+            n++;
+    }
+    if (n > 0)
+        dt_upkeep_say(upkeep, DT_TELL_NOTE,
+                      "%s: another program laid it out, so the 'crc' of %zu of its %zu entries "
+                      "cannot be compared: they are checked for their types alone",
+                      what, n, json_array_size(entries));
+    return DT_OK;
+}
+
+static dt_status crcs_check(const char *path, const json_t *root, const char *what,
+                            struct dt_upkeep *upkeep)
+{
+    const json_t *entries = json_object_get(root, "entries");
+    const char *format = json_string_value(json_object_get(root, "format"));
+    struct dt_text text = {0};
+    bool there = false;
+    if (strcmp(format, "dittune-best") != 0)
+        return DT_OK;
+    dt_status status = dt_file_read(AT_FDCWD, ".", path, DT_BEST_MAX_BYTES, &text, &there);
+    if (status == DT_OK && !lines_compare(&text, entries))
+        status = crcs_drop(entries, what, upkeep);
+    dt_text_fini(&text);
+    return status;
+}
+
+dt_status dt_upkeep_read(const char *path, struct dt_upkeep *upkeep, json_t **entries)
+{
+    const struct dt_json_limits limits = {.bytes = DT_BEST_MAX_BYTES, .values = MOST_VALUES};
+    json_t *root = NULL, *array = NULL;
+    struct dt_text what = {0};
+    dt_text_add(&what, "the file %s", path);
+    DT_TRY(dt_text_status(&what));
+    dt_status status = dt_json_read_within(path, limits, "the file", &root);
+    if (status == DT_OK)
+        status = format_check(root, dt_text_at(&what));
+    if (status == DT_OK)
+        status = dt_json_array(root, dt_text_at(&what), "entries", &array);
+    if (status == DT_OK && json_array_size(array) > DT_BEST_MAX_ENTRIES)
+        status = dt_fail(DT_EUSAGE, "%s has more than the %d entries allowed", dt_text_at(&what),
+                         DT_BEST_MAX_ENTRIES);
+    if (status == DT_OK)
+        status = crcs_check(path, root, dt_text_at(&what), upkeep);
+    if (status == DT_OK)
+        *entries = json_incref(array);
+    json_decref(root);
+    dt_text_fini(&what);
+    return status;
+}
+
+/* ---- entries are taken */
 
 struct taking {
     const char *directory, *from;
@@ -21,7 +177,8 @@ struct taking {
 #define WAY_OUT "'dittune db rebuild --salvage' makes best.json without it"
 
 /* Skips a line that is no entry and reports it. */
-static dt_status leave_out(const struct dt_snapshot *snapshot, long i, struct dt_upkeep *upkeep)
+static dt_status line_leave_out(const struct dt_snapshot *snapshot, long i,
+                                struct dt_upkeep *upkeep)
 {
     dt_upkeep_say(upkeep, DT_TELL_BROKEN, "%s: the entry %016llx is left out (" WAY_OUT ")",
                   dt_message(), (unsigned long long)dt_snapshot_id(snapshot, i));
@@ -39,7 +196,7 @@ dt_status dt_upkeep_entries(const char *directory, struct dt_upkeep *upkeep, jso
         const json_t *entry = NULL;
         status = dt_snapshot_entry(snapshot, (long)i, &entry);
         if (status == DT_ECORRUPT)
-            status = leave_out(snapshot, (long)i, upkeep);
+            status = line_leave_out(snapshot, (long)i, upkeep);
         else if (status == DT_OK && json_array_append_new(array, dt_upkeep_bare(entry)) != 0)
             status = dt_fail(DT_ENOMEM, "out of memory");
     }
@@ -56,7 +213,8 @@ dt_status dt_upkeep_entries(const char *directory, struct dt_upkeep *upkeep, jso
 }
 
 /* Loads the store's entries for comparison. A line that is no entry stays in place. */
-static dt_status load(const struct dt_best *best, struct taking *taking, struct dt_pick *pick)
+static dt_status entries_load(const struct dt_best *best, struct taking *taking,
+                              struct dt_pick *pick)
 {
     for (size_t i = 0; i < best->count; i++) {
         json_t *entry = NULL;
@@ -82,7 +240,7 @@ static dt_status load(const struct dt_best *best, struct taking *taking, struct 
     return DT_OK;
 }
 
-static void tell(const struct taking *taking, const json_t *entry, enum dt_offer offer)
+static void offer_tell(const struct taking *taking, const json_t *entry, enum dt_offer offer)
 {
     static const char *const words[] = {[DT_OFFER_NEW] = "taken, there was none",
                                         [DT_OFFER_DECIDED] = "replaced: decided beats provisional",
@@ -99,7 +257,7 @@ static void tell(const struct taking *taking, const json_t *entry, enum dt_offer
 }
 
 /* Warns about entries from the future: the newer wins a merge, so such an entry wins until its date. */
-static void tell_future(const struct taking *taking, const json_t *entry)
+static void future_tell(const struct taking *taking, const json_t *entry)
 {
     struct dt_stored_entry fields;
     dt_record_read(&dt_record_stored_entry, entry, &fields);
@@ -115,7 +273,7 @@ static void tell_future(const struct taking *taking, const json_t *entry)
 }
 
 /* taken: entries that win against the store and each other. */
-static dt_status offer_each(struct taking *taking, struct dt_pick *store, struct dt_pick *taken)
+static dt_status entries_offer(struct taking *taking, struct dt_pick *store, struct dt_pick *taken)
 {
     size_t i;
     const json_t *entry;
@@ -141,16 +299,16 @@ static dt_status offer_each(struct taking *taking, struct dt_pick *store, struct
         if (status == DT_OK && offer <= DT_OFFER_NEWER)
             status = dt_pick_offer(taken, bare, true, &again);
         if (status == DT_OK)
-            tell(taking, bare, offer);
+            offer_tell(taking, bare, offer);
         if (status == DT_OK && offer <= DT_OFFER_NEWER)
-            tell_future(taking, bare);
+            future_tell(taking, bare);
         json_decref(bare);
         DT_TRY(status);
     }
     return DT_OK;
 }
 
-static dt_status write_journal(const struct taking *taking, const json_t *entries)
+static dt_status journal_write(const struct taking *taking, const json_t *entries)
 {
     struct dt_journal *journal = NULL;
     size_t i;
@@ -172,7 +330,7 @@ static dt_status write_journal(const struct taking *taking, const json_t *entrie
 }
 
 /* Refuses a damaged store, which the user can repair first, so that nothing is lost silently. */
-static dt_status check_store(const struct dt_edit *edit, const struct taking *taking)
+static dt_status edit_check(const struct dt_edit *edit, const struct taking *taking)
 {
     if (edit->old != DT_COMMIT_BAD)
         return DT_OK;
@@ -188,23 +346,23 @@ static dt_status check_store(const struct dt_edit *edit, const struct taking *ta
     return DT_OK;
 }
 
-static dt_status decide(struct dt_edit *edit, void *context)
+static dt_status take_decide(struct dt_edit *edit, void *context)
 {
     struct taking *taking = context;
     struct dt_pick store = {0}, taken = {0};
     json_t *array = NULL;
-    DT_TRY(check_store(edit, taking));
+    DT_TRY(edit_check(edit, taking));
     dt_status status = dt_pick_init(&store);
     if (status == DT_OK)
         status = dt_pick_init(&taken);
     if (status == DT_OK)
-        status = load(&edit->best, taking, &store);
+        status = entries_load(&edit->best, taking, &store);
     if (status == DT_OK)
-        status = offer_each(taking, &store, &taken);
+        status = entries_offer(taking, &store, &taken);
     if (status == DT_OK && (array = dt_pick_array(&taken)) == NULL)
         status = dt_fail(DT_ENOMEM, "out of memory");
     if (status == DT_OK && json_array_size(array) > 0)
-        status = write_journal(taking, array);
+        status = journal_write(taking, array);
     if (status == DT_OK && json_array_extend(edit->entries, array) != 0)
         status = dt_fail(DT_ENOMEM, "out of memory");
     json_decref(array);
@@ -218,7 +376,7 @@ dt_status dt_upkeep_take(const char *directory, const json_t *entries, const cha
 {
     struct taking taking = {
         .directory = directory, .from = from, .entries = entries, .upkeep = upkeep};
-    DT_TRY(dt_store_edit(directory, decide, &taking));
+    DT_TRY(dt_store_edit(directory, take_decide, &taking));
     if (taking.refused > 0)
         return dt_fail(DT_ECORRUPT, "%d of the %zu entries of %s could not be taken",
                        taking.refused, json_array_size(entries), from);

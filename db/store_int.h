@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* commit - replaces best.json as a whole; keeps the old one under another name */
-#ifndef DT_DB_COMMIT_INT_H
-#define DT_DB_COMMIT_INT_H
+/* store_int - best.json is replaced as a whole, and the old one stays under another name */
+#ifndef DT_DB_STORE_INT_H
+#define DT_DB_STORE_INT_H
 
 #include "db/best_int.h"
 #include "db/file_int.h"

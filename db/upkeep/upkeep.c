@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* What the parts of upkeep share: sentences, files, names, and the choice between entries of one identity. */
+#include "db/upkeep/upkeep_int.h"
+
+#include "base/array.h"
+#include "db/canonical_int.h"
+#include "db/file_int.h"
+#include "db/journal.h"
+#include "db/lookup/key.h"
+#include "db/stored.h"
+#include "model/task.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- sentences, and the files of a folder */
+
+void dt_upkeep_say(struct dt_upkeep *upkeep, enum dt_tell kind, const char *format, ...)
+{
+    char sentence[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    dt_text_mend(sentence);
+    upkeep->done += kind == DT_TELL_DONE;
+    upkeep->notes += kind == DT_TELL_NOTE || kind == DT_TELL_WARNING;
+    upkeep->broken += kind == DT_TELL_BROKEN;
+    upkeep->tell(kind, sentence, upkeep->context);
+}
+
+void dt_upkeep_say_error(struct dt_upkeep *upkeep, enum dt_tell kind, const char *opening)
+{
+    dt_upkeep_say(upkeep, kind, "%s%s", opening, dt_message());
+}
+
+/* Tests a candidate file; our names have only plain letters. *fits is false also for a file removed meanwhile. */
+static dt_status file_look(int folder, const char *path, const char *name, bool *fits)
+{
+    struct stat info;
+    for (const char *at = name; *at != '\0'; at++)
+        if (*at <= ' ' || *at > '~')
+            return DT_OK;
+    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0)
+        *fits = S_ISREG(info.st_mode);
+    else if (errno != ENOENT)
+        return dt_fail(DT_EIO, "cannot look at %s/%s: %s", path, name, strerror(errno));
+    return DT_OK;
+}
+
+static bool is_named(const char *name, const char *prefix, const char *suffix)
+{
+    size_t size = strlen(name), end = strlen(suffix);
+    return strncmp(name, prefix, strlen(prefix)) == 0 && name[0] != '.' && size >= end &&
+           strcmp(name + size - end, suffix) == 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+struct list {
+    const char *path;
+    char **names;
+    size_t n;
+};
+
+static dt_status list_add(struct list *list, const char *name)
+{
+    DT_TRY(DT_GROW(list->names, list->n, 1));
+    list->names[list->n] = strdup(name);
+    if (list->names[list->n] == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory while listing %s", list->path);
+    list->n++;
+    return DT_OK;
+}
+
+static dt_status list_fill(struct list *list, DIR *entries, const char *prefix, const char *suffix)
+{
+    for (;;) {
+        bool fits = false;
+        errno = 0;
+        const struct dirent *entry = readdir(entries);
+        if (entry == NULL && errno != 0)
+            return dt_fail(DT_EIO, "cannot list %s: %s", list->path, strerror(errno));
+        if (entry == NULL)
+            return DT_OK;
+        if (is_named(entry->d_name, prefix, suffix))
+            DT_TRY(file_look(dirfd(entries), list->path, entry->d_name, &fits));
+        if (fits)
+            DT_TRY(list_add(list, entry->d_name));
+    }
+}
+
+static dt_status list_sorted(const struct list *list, json_t **names)
+{
+    json_t *array = json_array();
+    if (list->n > 0)
+        qsort(list->names, list->n, sizeof *list->names, by_name);
+    for (size_t i = 0; array != NULL && i < list->n; i++)
+        if (json_array_append_new(array, json_string(list->names[i])) != 0) {
+            json_decref(array);
+            array = NULL;
+        }
+    *names = array;
+    return array != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory while listing %s", list->path);
+}
+
+dt_status dt_upkeep_files(const char *folder, const char *prefix, const char *suffix,
+                          json_t **names)
+{
+    int fd = -1;
+    DT_TRY(dt_file_open_directory(folder, &fd));
+    struct list list = {.path = folder};
+    if (fd < 0)
+        return list_sorted(&list, names);
+    DIR *entries = fdopendir(fd);
+    if (entries == NULL) {
+        dt_status status = dt_fail(DT_EIO, "cannot list %s: %s", folder, strerror(errno));
+        close(fd);
+        return status;
+    }
+    dt_status status = list_fill(&list, entries, prefix, suffix);
+    if (status == DT_OK)
+        status = list_sorted(&list, names);
+    closedir(entries);
+    for (size_t i = 0; i < list.n; i++)
+        free(list.names[i]);
+    free(list.names);
+    return status;
+}
+
+/* ---- entries from elsewhere are untrusted: known fields must have their types */
+
+dt_status dt_upkeep_check(const json_t *entry, const char *what)
+{
+    DT_TRY(dt_entry_check(entry, what));
+    DT_TRY(dt_record_check(&dt_record_stored_entry, entry, what));
+    return dt_record_check(&dt_record_fingerprint, json_object_get(entry, "fingerprint"), what);
+}
+
+dt_status dt_upkeep_checksum(const json_t *entry, char hex[9])
+{
+    struct dt_text text = {0};
+    json_t *bare = dt_upkeep_bare(entry);
+    dt_status status =
+        bare != NULL ? dt_canonical_add(bare, &text) : dt_fail(DT_ENOMEM, "out of memory");
+    if (status == DT_OK)
+        snprintf(hex, 9, "%08x", (unsigned)dt_crc32c(dt_text_at(&text), text.size));
+    json_decref(bare);
+    dt_text_fini(&text);
+    return status;
+}
+
+/* The crc of the line that would be written: right when another program changed only white space and writes numbers in
+ * the same way. */
+static dt_status crc_of_line(const json_t *entry, char hex[9])
+{
+    struct dt_text line = {0};
+    dt_status status = dt_entry_write(entry, &line);
+    if (status == DT_OK)
+        snprintf(hex, 9, "%.8s", line.bytes + line.size - 10);
+    dt_text_fini(&line);
+    return status;
+}
+
+dt_status dt_upkeep_seal(const json_t *entry, const char *what)
+{
+    bool exported = dt_json_has(entry, "checksum");
+    const char *name = exported ? "checksum" : "crc";
+    char hex[9] = "";
+    if (!dt_json_has(entry, name))
+        return DT_OK;
+    DT_TRY(exported ? dt_upkeep_checksum(entry, hex) : crc_of_line(entry, hex));
+    if (strcmp(dt_json_text_at(entry, name), hex) != 0)
+        return dt_fail(DT_EUSAGE,
+                       "%s: its '%s' is not that of its fields: it was changed or damaged (without "
+                       "it, it is taken as it is)",
+                       what, name);
+    return DT_OK;
+}
+
+dt_status dt_upkeep_name(const json_t *entry, struct dt_text *name)
+{
+    const json_t *key = json_object_get(entry, "key"), *model = json_object_get(key, "model");
+    const json_t *worker = json_object_get(key, "worker");
+    const char *word = json_is_string(model)    ? json_string_value(model)
+                       : json_is_string(worker) ? json_string_value(worker)
+                                                : "entry";
+    struct dt_text job = {0};
+    uint64_t id = 0;
+    DT_TRY(dt_entry_id(entry, &id));
+    dt_task_title(json_object_get(key, "job"), &job);
+    dt_text_add(name, "%.80s%s%.160s [%016llx]", word, job.size > 0 ? ": " : "", dt_text_at(&job),
+                (unsigned long long)id);
+    dt_text_fini(&job);
+    return dt_text_status(name);
+}
+
+/* ---- which of two entries stays */
+
+dt_status dt_pick_init(struct dt_pick *pick)
+{
+    pick->entries = json_object();
+    return pick->entries != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+void dt_pick_fini(struct dt_pick *pick)
+{
+    json_decref(pick->entries);
+    pick->entries = NULL;
+}
+
+static dt_status identity_add(const json_t *entry, struct dt_text *text)
+{
+    DT_TRY(dt_canonical_add(json_object_get(entry, "key"), text));
+    dt_text_add(text, " ");
+    return dt_canonical_add(json_object_get(json_object_get(entry, "fingerprint"), "hard"), text);
+}
+
+static int time_order(int64_t mine, int64_t its)
+{
+    return (mine > its) - (mine < its);
+}
+
+/* Orders copies of one session's result by their last check. */
+static int entry_order(const struct dt_stored_info *entry, const struct dt_stored_info *known)
+{
+    int session = time_order(entry->t_wall_ns, known->t_wall_ns);
+    return session != 0 ? session : time_order(entry->checked_ns, known->checked_ns);
+}
+
+static enum dt_offer offer_compare(const json_t *entry, const json_t *known, bool later)
+{
+    struct dt_stored_entry mine, its;
+    dt_record_read(&dt_record_stored_entry, entry, &mine);
+    dt_record_read(&dt_record_stored_entry, known, &its);
+    int newer = entry_order(&mine.fingerprint.info, &its.fingerprint.info);
+    if (json_equal(entry, known))
+        return DT_OFFER_SAME;
+    if (mine.provisional != its.provisional)
+        return mine.provisional ? DT_OFFER_PROVISIONAL : DT_OFFER_DECIDED;
+    return newer > 0 || (newer == 0 && later) ? DT_OFFER_NEWER : DT_OFFER_OLDER;
+}
+
+dt_status dt_pick_find(const struct dt_pick *pick, const json_t *entry, json_t **known)
+{
+    struct dt_text name = {0};
+    dt_status status = identity_add(entry, &name);
+    if (status == DT_OK)
+        status = dt_text_status(&name);
+    if (status == DT_OK)
+        *known = json_object_get(pick->entries, dt_text_at(&name));
+    dt_text_fini(&name);
+    return status;
+}
+
+static dt_status pick_set(struct dt_pick *pick, json_t *entry)
+{
+    struct dt_text name = {0};
+    dt_status status = identity_add(entry, &name);
+    if (status == DT_OK)
+        status = dt_text_status(&name);
+    if (status == DT_OK && json_object_set(pick->entries, dt_text_at(&name), entry) != 0)
+        status = dt_fail(DT_ENOMEM, "out of memory");
+    dt_text_fini(&name);
+    return status;
+}
+
+dt_status dt_pick_offer(struct dt_pick *pick, json_t *entry, bool later, enum dt_offer *offer)
+{
+    json_t *known = NULL;
+    DT_TRY(dt_pick_find(pick, entry, &known));
+    enum dt_offer found = known != NULL ? offer_compare(entry, known, later) : DT_OFFER_NEW;
+    if (found <= DT_OFFER_NEWER)
+        DT_TRY(pick_set(pick, entry));
+    *offer = found;
+    return DT_OK;
+}
+
+json_t *dt_pick_array(const struct dt_pick *pick)
+{
+    json_t *array = json_array(), *entry;
+    const char *name;
+    json_object_foreach(pick->entries, name, entry)
+    {
+        if (json_array_append(array, entry) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+json_t *dt_upkeep_bare(const json_t *entry)
+{
+    static const char *const added[] = {"id",  "crc",       "checksum",  "v",    "seq",
+                                        "run", "t_wall_ns", "t_mono_ns", "kind", NULL};
+    json_t *bare = json_copy((json_t *)entry);
+    for (int i = 0; bare != NULL && added[i] != NULL; i++)
+        json_object_del(bare, added[i]);
+    return bare;
+}
