@@ -22,6 +22,7 @@ dt_status dt_journal_open(const char *directory, struct dt_journal **journal) DT
 dt_status dt_journal_create(const char *path, struct dt_journal **journal) DT_MUST_CHECK;
 /* DT_EIO; DT_FAILED: there is no record in it, or one could not be written. */
 dt_status dt_journal_save(struct dt_journal *journal) DT_MUST_CHECK;
+/* Borrowed: <id> of its name, and the path of its file. */
 const char *dt_journal_id(const struct dt_journal *journal);
 const char *dt_journal_path(const struct dt_journal *journal);
 /* (optional) Called with each record that a journal of this program has written, without its newlines. */
@@ -30,6 +31,7 @@ extern void (*dt_journal_added)(const char *record, size_t size);
 /* kind: "session", "trial", "final", "best", "end", ...; record is borrowed, its fields are kept. */
 dt_status dt_journal_add(struct dt_journal *journal, const char *kind,
                          const json_t *record) DT_MUST_CHECK;
+/* A file of dt_journal_create that was not saved is removed. NULL is fine. */
 void dt_journal_close(struct dt_journal *journal);
 
 /* Calls visit for each good record of a journal (borrowed); *bad counts the records that fail their crc or are not JSON. */
@@ -53,6 +55,7 @@ dt_status dt_journal_scan_bytes(const char *name, const char *bytes, size_t size
                                 dt_status (*visit)(const json_t *record, int line, void *context),
                                 void *context) DT_MUST_CHECK;
 
+/* CRC-32C (Castagnoli: polynomial 0x1edc6f41, reflected) of the bytes; 0 of none. */
 uint32_t dt_crc32c(const void *bytes, size_t size);
 
 #endif

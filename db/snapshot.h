@@ -36,6 +36,7 @@ void dt_snapshot_close(struct dt_snapshot *snapshot);
 /* Why best.json.1 was read instead of best.json; NULL when it was not. */
 const char *dt_snapshot_fallback(const struct dt_snapshot *snapshot);
 
+/* Entries of it. */
 size_t dt_snapshot_count(const struct dt_snapshot *snapshot);
 
 /* The name of an identity: FNV-1a of the canonical text of {"hard":hard,"key":key}. DT_EUSAGE when it is nested too

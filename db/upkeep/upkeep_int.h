@@ -21,6 +21,7 @@ enum dt_offer {
     DT_OFFER_OLDER
 };
 
+/* DT_ENOMEM. */
 dt_status dt_pick_init(struct dt_pick *pick) DT_MUST_CHECK;
 /* Up to NEWER: the entry was taken, borrowed. SAME: equal except for time, place and session. later: of two with one
  * kind and time, the second is taken. */

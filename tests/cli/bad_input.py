@@ -220,8 +220,13 @@ STORES = [
     Case("lookup-nothing", "lookup", 10, "no plan is stored in {T}/db for dit-s/2, 256 x 256 px (256 tokens), guided, "
          "float32 (objective latency, * device*) on this machine: run dittune first, or take the default rule's plan "
          "with --require heuristic"),
+    Case("lookup-engine-typo", "lookup --engine difusers --model flux.1-dev", 10,
+         "no plan is stored in {T}/db for difusers: black-forest-labs/FLUX.1-dev (objective latency, * device*) on this machine: "
+         "did you mean --engine diffusers?"),
     Case("store-typo-show", "db show --db {T}/nowhere", 74, f"--db {{T}}/nowhere: {NO_FILE}"),
     Case("store-typo-history", "history --db {T}/nowhere", 74, f"--db {{T}}/nowhere: {NO_FILE}"),
+    Case("store-typo-report", "report --db {T}/nowhere", 74, f"--db {{T}}/nowhere: {NO_FILE}"),
+    Case("store-typo-why", "why --db {T}/nowhere", 74, f"--db {{T}}/nowhere: {NO_FILE}"),
     Case("prior-missing", "--prior {T}/none.jsonl", 74, f"cannot read {{T}}/none.jsonl: {NO_FILE}", prints=True),
 ]
 

@@ -37,8 +37,9 @@ def copy_store(name, new):
 def an_empty_store():
     t.exits("a missing store is not an error", t.tool("db", "verify"), 0, out="there is no store")
     t.exits("nothing to show", t.tool("db", "show"), 0, out="no plans are stored")
-    for verb in ("verify", "show", "gc", "export"):
+    for verb in ("verify", "show", "gc", "export", "rebuild"):
         t.exits(f"a path that is named and not there: {verb}", db(verb), 74, err="db: No such file or directory")
+    t.check("nothing is made there", not (t.path / "db").exists())
 
 
 def export():

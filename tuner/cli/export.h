@@ -45,7 +45,9 @@ dt_status dt_export_engines(const struct dt_options *options) DT_MUST_CHECK;
 /* The keywords that hold the plan where the command does not, borrowed; NULL: the command does. */
 const json_t *dt_export_keywords(const struct dt_export *export);
 
-/* The key of a published model's job, of which the engine's rules take the rest from its card; devices 0: not known. */
+/* The key {"job"[,"devices"]} of a published model for an engine's rules, which take the rest from its card: the fields that the
+ * options give, with the card's full name, and the card's usual size and frames where they give none. devices 0: not known. *size
+ * is the size that was taken; *key a new reference. DT_EUSAGE: the model cannot have that size, or texts of that length. */
 dt_status dt_export_card_key(const struct dt_options *options, const struct dt_card *card,
                              int64_t devices, struct dt_frames *size, json_t **key) DT_MUST_CHECK;
 /* The shape of --model as names for an engine's rules, {"heads": ...}: presets need none, files do. New reference. */

@@ -135,12 +135,13 @@ static dt_status choose_command(int argc, char **argv, int *at, const struct dt_
     return DT_OK;
 }
 
-/* For commands that only read a store a missing path is an error, not an empty store. */
+/* For commands that only read a store a missing path is an error, not an empty store; for look-up and check, which may come before
+ * the first session, it is one. */
 static dt_status check_store(const struct dt_command *command, const struct dt_options *options)
 {
     bool db = strcmp(command->name, "db") == 0 && options->words.rest_count > 0;
-    bool reads = strcmp(command->name, "history") == 0 ||
-                 (db && dt_has_word("show verify gc export rm", options->words.rest[0]));
+    bool reads = dt_has_word("history report why", command->name) ||
+                 (db && dt_has_word("show verify gc export rm rebuild", options->words.rest[0]));
     if (!reads || options->db == NULL || access(options->db, F_OK) == 0)
         return DT_OK;
     return dt_fail(DT_EIO, "--db %s: %s", options->db, strerror(errno));

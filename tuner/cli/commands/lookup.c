@@ -149,6 +149,26 @@ static dt_status check_engine(const struct dt_options *options)
     return DT_OK;
 }
 
+/* Appends "run dittune --engine mine first", or the engine that was meant by the name of none. */
+static void advice_add(const struct dt_options *options, struct dt_text *out)
+{
+    const char *names[64] = {NULL}, *near = NULL;
+    const char *engine = dt_ask_is_engine(options) ? options->lookup.engine : NULL;
+    json_t *list = NULL;
+    if (engine != NULL && !dt_engine_known(engine) && dt_engines(&list) == DT_OK) {
+        for (size_t i = 0; i < json_array_size(list) && i < 63; i++)
+            names[i] = dt_json_text_at(json_array_get(list, i), "engine");
+        near = dt_json_nearest(engine, names);
+    }
+    if (near != NULL)
+        dt_text_add(out, "did you mean --engine %s?", near);
+    else
+        dt_text_add(out, "run dittune%s%s %s", engine != NULL ? " --engine " : "",
+                    engine != NULL ? engine : "",
+                    options->lookup.machine != NULL ? "there" : "first");
+    json_decref(list);
+}
+
 /* The last reason for which it is stale. */
 static const char *reason_lost(const struct dt_answer *answer)
 {
@@ -181,7 +201,6 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
                                               "heuristic"
                                             : "";
     const char *tier = dt_tier_text(answer->tier);
-    bool there = options->lookup.machine != NULL;
     if (wants_json(options))
         DT_TRY(dt_print_json(dt_answer_json(answer)));
     if (is_of_cores(options, answer))
@@ -210,16 +229,17 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
     if (answer->refused != NULL)
         return dt_fail(DT_EWEAK, "no plan stored for %s can be used here: %s; run dittune again%s",
                        dt_query_title_of(query, answer), answer->refused, rule);
-    const char *engine = dt_ask_is_engine(options) ? options->lookup.engine : NULL;
     int64_t devices = json_integer_value(json_object_get(answer->key, "devices"));
-    return dt_fail(
-        DT_EWEAK,
-        "no plan is stored in %s for %s (objective %s, %lld device%s) on %s: run dittune%s%s "
-        "%s%s",
+    struct dt_text advice = {0};
+    advice_add(options, &advice);
+    dt_status status = dt_fail(
+        DT_EWEAK, "no plan is stored in %s for %s (objective %s, %lld device%s) on %s: %s%s",
         options->db != NULL ? options->db : dt_store_default(), dt_query_title_of(query, answer),
         options->job.objective, (long long)devices, devices == 1 ? "" : "s",
-        there ? "the machine of --machine" : "this machine", engine != NULL ? " --engine " : "",
-        engine != NULL ? engine : "", there ? "there" : "first", rule);
+        options->lookup.machine != NULL ? "the machine of --machine" : "this machine",
+        dt_text_at(&advice), rule);
+    dt_text_fini(&advice);
+    return status;
 }
 
 /* The command was given without --private, and the store has private ones. */
