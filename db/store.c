@@ -19,6 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#define WAIT_NS     INT64_C(10000000000)
+#define SECRET_FILE "private.key"
+#define SECRET_NEW  ".private.key.new"
+#define DIGITS      (2 * DT_SIPHASH_KEY)
+
 /* ---- best.json is replaced */
 
 /* A second name for best.json costs no space; where links are not allowed, a copy does. A rename between two names of
@@ -252,6 +257,21 @@ dt_status dt_store_check(const char *directory)
     return status;
 }
 
+dt_status dt_store_lock(const char *directory, struct dt_held *held)
+{
+    DT_TRY(dt_store_open(directory, &held->fd));
+    dt_status status = dt_file_lock(held->fd, directory, WAIT_NS, &held->lock);
+    if (status != DT_OK)
+        close(held->fd);
+    return status;
+}
+
+void dt_store_unlock(const struct dt_held *held)
+{
+    dt_file_unlock(held->lock);
+    close(held->fd);
+}
+
 static dt_status edit_locked(int fd, const char *directory,
                              dt_status (*decide)(struct dt_edit *edit, void *context),
                              void *context)
@@ -281,14 +301,10 @@ static dt_status edit_locked(int fd, const char *directory,
 dt_status dt_store_edit(const char *directory,
                         dt_status (*decide)(struct dt_edit *edit, void *context), void *context)
 {
-    int fd = -1, lock = -1;
-    DT_TRY(dt_store_open(directory, &fd));
-    dt_status status = dt_file_lock(fd, directory, DT_STORE_WAIT_NS, &lock);
-    if (status == DT_OK)
-        status = edit_locked(fd, directory, decide, context);
-    if (lock >= 0)
-        dt_file_unlock(lock);
-    close(fd);
+    struct dt_held held;
+    DT_TRY(dt_store_lock(directory, &held));
+    dt_status status = edit_locked(held.fd, directory, decide, context);
+    dt_store_unlock(&held);
     return status;
 }
 
@@ -356,10 +372,6 @@ dt_status dt_store_each(const char *directory, void (*visit)(const json_t *entry
 
 /* ---- the secret of --private */
 
-#define SECRET_FILE "private.key"
-#define SECRET_NEW  ".private.key.new"
-#define DIGITS      (2 * DT_SIPHASH_KEY)
-
 static dt_status secret_parse(const char *path, const struct dt_text *text,
                               unsigned char secret[DT_SIPHASH_KEY])
 {
@@ -412,16 +424,12 @@ static dt_status secret_write(int directory, const char *path, unsigned char sec
 
 static dt_status secret_make(const char *path, unsigned char secret[DT_SIPHASH_KEY], bool *there)
 {
-    int directory = -1, lock = -1;
-    DT_TRY(dt_store_open(path, &directory));
-    dt_status status = dt_file_lock(directory, path, DT_STORE_WAIT_NS, &lock);
-    if (status == DT_OK)
-        status = secret_read(directory, path, secret, there);
+    struct dt_held held;
+    DT_TRY(dt_store_lock(path, &held));
+    dt_status status = secret_read(held.fd, path, secret, there);
     if (status == DT_OK && !*there)
-        status = secret_write(directory, path, secret);
-    if (lock >= 0)
-        dt_file_unlock(lock);
-    close(directory);
+        status = secret_write(held.fd, path, secret);
+    dt_store_unlock(&held);
     *there = status == DT_OK;
     return status;
 }

@@ -39,6 +39,11 @@ dt_status dt_store_edit(const char *directory,
 /* Makes directory/runs and opens the directory for writing; refuses network file systems. */
 dt_status dt_store_open(const char *directory, int *fd) DT_MUST_CHECK;
 
-#define DT_STORE_WAIT_NS INT64_C(10000000000) /* limit of waiting for the lock */
+/* The same, under the lock, for which it waits at most 10 s. */
+struct dt_held {
+    int fd, lock; /* the directory, and its lock */
+};
+dt_status dt_store_lock(const char *directory, struct dt_held *held) DT_MUST_CHECK;
+void dt_store_unlock(const struct dt_held *held);
 
 #endif

@@ -201,6 +201,7 @@ const char *dt_space_rule_text(const struct dt_space *space, int rule); /* as wr
 void dt_axis_plain(const struct dt_axis *axis, int64_t value, struct dt_text *out);
 void dt_axis_text(const struct dt_axis *axis, int64_t value, struct dt_text *out);
 double dt_axis_number(const struct dt_axis *axis, int64_t value); /* 0.85 of 85 with 2 digits */
+int dt_axis_find(const struct dt_axis *axis, int64_t value);      /* index of the value, or -1 */
 /* Reads what either of them wrote, or a JSON value writes; DT_EUSAGE: it is of another kind. */
 dt_status dt_axis_read_text(const struct dt_axis *axis, const char *text,
                             int64_t *value) DT_MUST_CHECK;

@@ -122,9 +122,6 @@ void dt_cases_order(const struct dt_space *space, const struct dt_cases *table, 
 void dt_cases_text(const struct dt_space *space, const struct dt_cases *table,
                    const int64_t values[], struct dt_text *out);
 
-/* Index of value in the axis, or -1. */
-int dt_axis_find(const struct dt_axis *axis, int64_t value);
-
 /* Axis values of a point. */
 void dt_point_values(const struct dt_space *space, const struct dt_point *point, int64_t values[]);
 

@@ -46,26 +46,6 @@ static dt_status plan_read(const struct dt_space *rules, const json_t *plan, int
     return DT_OK;
 }
 
-static bool values_locate(const struct dt_space *rules, const int64_t values[],
-                          struct dt_point *point)
-{
-    for (int i = 0; i < dt_space_axes(rules); i++) {
-        const struct dt_axis *axis = dt_space_axis(rules, i);
-        int low = 0, high = axis->count - 1;
-        while (low < high) {
-            int middle = low + (high - low) / 2;
-            if (axis->values[middle] < values[i])
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (axis->values[low] != values[i])
-            return false;
-        point->index[i] = low;
-    }
-    return true;
-}
-
 /* A foreign worker's rules need not limit the number of devices. */
 static bool fits_devices(const struct dt_space *rules, const struct dt_asked *asked,
                          const int64_t values[])
@@ -74,12 +54,17 @@ static bool fits_devices(const struct dt_space *rules, const struct dt_asked *as
     return axis < 0 || dt_space_axis(rules, axis)->labels != NULL || values[axis] <= asked->devices;
 }
 
+/* The question's rules hold for these values. */
 static bool plan_keeps(const struct dt_space *rules, const struct dt_asked *asked,
                        const int64_t values[])
 {
     struct dt_point point;
-    return fits_devices(rules, asked, values) && values_locate(rules, values, &point) &&
-           dt_space_feasible(rules, &point);
+    for (int i = 0; i < dt_space_axes(rules); i++) {
+        point.index[i] = dt_axis_find(dt_space_axis(rules, i), values[i]);
+        if (point.index[i] < 0)
+            return false;
+    }
+    return fits_devices(rules, asked, values) && dt_space_feasible(rules, &point);
 }
 
 struct scale {

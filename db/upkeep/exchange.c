@@ -230,11 +230,8 @@ static dt_status entries_load(const struct dt_best *best, struct taking *taking,
             continue;
         }
         DT_TRY(status);
-        json_t *bare = dt_upkeep_bare(entry);
+        status = dt_pick_offer(pick, entry, false, &offer);
         json_decref(entry);
-        status = bare != NULL ? dt_pick_offer(pick, bare, false, &offer)
-                              : dt_fail(DT_ENOMEM, "out of memory");
-        json_decref(bare);
         DT_TRY(status);
     }
     return DT_OK;
@@ -292,18 +289,12 @@ static dt_status entries_offer(struct taking *taking, struct dt_pick *store, str
             continue;
         }
         DT_TRY(status);
-        json_t *bare = dt_upkeep_bare(entry);
-        if (bare == NULL)
-            return dt_fail(DT_ENOMEM, "out of memory");
-        status = dt_pick_offer(store, bare, false, &offer);
-        if (status == DT_OK && offer <= DT_OFFER_NEWER)
-            status = dt_pick_offer(taken, bare, true, &again);
-        if (status == DT_OK)
-            offer_tell(taking, bare, offer);
-        if (status == DT_OK && offer <= DT_OFFER_NEWER)
-            future_tell(taking, bare);
-        json_decref(bare);
-        DT_TRY(status);
+        DT_TRY(dt_pick_offer(store, entry, false, &offer));
+        if (offer <= DT_OFFER_NEWER)
+            DT_TRY(dt_pick_offer(taken, entry, true, &again));
+        offer_tell(taking, entry, offer);
+        if (offer <= DT_OFFER_NEWER)
+            future_tell(taking, entry);
     }
     return DT_OK;
 }

@@ -16,10 +16,10 @@ struct rebuild {
     struct dt_pick pick;
     dt_status status; /* of the visits */
     bool any;         /* the current journal has a result */
-    int results;
+    int results, journals;
 };
 
-static dt_status offer(struct rebuild *rebuild, const json_t *entry, const char *what)
+static dt_status entry_offer(struct rebuild *rebuild, const json_t *entry, const char *what)
 {
     enum dt_offer ignored;
     dt_status status = dt_entry_check(entry, what); /* its crc was right, so this store wrote it */
@@ -28,25 +28,22 @@ static dt_status offer(struct rebuild *rebuild, const json_t *entry, const char 
         return DT_OK;
     }
     DT_TRY(status);
-    json_t *bare = dt_upkeep_bare(entry);
-    status = bare != NULL ? dt_pick_offer(&rebuild->pick, bare, true, &ignored)
-                          : dt_fail(DT_ENOMEM, "out of memory");
-    json_decref(bare);
-    rebuild->results += status == DT_OK;
-    return status;
+    DT_TRY(dt_pick_offer(&rebuild->pick, entry, true, &ignored));
+    rebuild->results++;
+    return DT_OK;
 }
 
-static void visit(const json_t *record, void *context)
+static void record_visit(const json_t *record, void *context)
 {
     struct rebuild *rebuild = context;
     if (rebuild->status != DT_OK || strcmp(dt_json_text_at(record, "kind"), "best") != 0)
         return;
     rebuild->any = true;
-    rebuild->status = offer(rebuild, record, "a journal's result");
+    rebuild->status = entry_offer(rebuild, record, "a journal's result");
 }
 
 /* A killed session has no result, but may have measured a plan. */
-static dt_status revive(struct rebuild *rebuild, const char *path, const char *name)
+static dt_status session_revive(struct rebuild *rebuild, const char *path, const char *name)
 {
     json_t *entry = NULL;
     if (rebuild->any || rebuild->upkeep->revive == NULL)
@@ -56,20 +53,22 @@ static dt_status revive(struct rebuild *rebuild, const char *path, const char *n
         return DT_OK;
     dt_upkeep_say(rebuild->upkeep, DT_TELL_NOTE,
                   "%s: its session did not end: what it measured is provisional", name);
-    dt_status status = offer(rebuild, entry, "a journal's session");
+    dt_status status = entry_offer(rebuild, entry, "a journal's session");
     json_decref(entry);
     return status;
 }
 
-static dt_status read_journal(struct rebuild *rebuild, const char *path, const char *name)
+static dt_status journal_read(const char *path, const char *name, void *context)
 {
+    struct rebuild *rebuild = context;
     int bad = 0;
     rebuild->any = false;
-    dt_status status = dt_journal_read(path, visit, rebuild, &bad);
+    rebuild->journals++;
+    dt_status status = dt_journal_read(path, record_visit, rebuild, &bad);
     if (status == DT_OK)
         status = rebuild->status;
     if (status == DT_OK)
-        status = revive(rebuild, path, name);
+        status = session_revive(rebuild, path, name);
     if (status == DT_EIO && rebuild->salvage) { /* otherwise the result would be incomplete */
         dt_upkeep_say_error(rebuild->upkeep, DT_TELL_NOTE, "left out: ");
         status = DT_OK;
@@ -77,31 +76,6 @@ static dt_status read_journal(struct rebuild *rebuild, const char *path, const c
     if (status == DT_OK && bad > 0)
         dt_upkeep_say(rebuild->upkeep, DT_TELL_NOTE, "%s: %d damaged line%s left out", name, bad,
                       bad == 1 ? " was" : "s were");
-    return status;
-}
-
-static dt_status read_journals(struct rebuild *rebuild)
-{
-    struct dt_text path = {0};
-    json_t *names = NULL;
-    size_t i;
-    const json_t *name;
-    dt_text_add(&path, "%s/runs", rebuild->directory);
-    dt_status status = dt_upkeep_files(dt_text_at(&path), "", ".jsonl", &names);
-    json_array_foreach(names, i, name)
-    {
-        if (status != DT_OK)
-            break;
-        dt_text_clear(&path);
-        dt_text_add(&path, "%s/runs/%s", rebuild->directory, json_string_value(name));
-        status = read_journal(rebuild, dt_text_at(&path), json_string_value(name));
-    }
-    if (status == DT_OK)
-        dt_upkeep_say(rebuild->upkeep, DT_TELL_DONE, "%d result%s in %zu journal%s",
-                      rebuild->results, rebuild->results == 1 ? "" : "s", json_array_size(names),
-                      json_array_size(names) == 1 ? "" : "s");
-    json_decref(names);
-    dt_text_fini(&path);
     return status;
 }
 
@@ -118,7 +92,7 @@ static dt_status salvage_lines(struct rebuild *rebuild, const struct dt_best *be
             continue;
         dt_status status = dt_entry_read(line, size, name, &entry);
         if (status == DT_OK)
-            status = offer(rebuild, entry, name);
+            status = entry_offer(rebuild, entry, name);
         json_decref(entry);
         if (status != DT_EUSAGE)
             DT_TRY(status);
@@ -157,7 +131,7 @@ static dt_status salvage_files(int fd, struct rebuild *rebuild)
 }
 
 /* Reports entries that only the old file has. */
-static dt_status tell_lost(struct rebuild *rebuild, const struct dt_best *old)
+static dt_status lost_tell(struct rebuild *rebuild, const struct dt_best *old)
 {
     for (size_t i = 0; i < old->count; i++) {
         json_t *entry = NULL, *known = NULL;
@@ -180,7 +154,7 @@ static dt_status tell_lost(struct rebuild *rebuild, const struct dt_best *old)
     return DT_OK;
 }
 
-static dt_status write_new(int fd, struct rebuild *rebuild, const struct dt_best *old)
+static dt_status best_write(int fd, struct rebuild *rebuild, const struct dt_best *old)
 {
     static const enum dt_commit_old aside[] = {[DT_BEST_ABSENT] = DT_COMMIT_FIRST,
                                                [DT_BEST_GOOD] = DT_COMMIT_OLD,
@@ -210,7 +184,11 @@ static dt_status rebuild_locked(int fd, struct rebuild *rebuild)
     dt_status status =
         old.state == DT_BEST_NEWER || old.state == DT_BEST_READONLY ? DT_ECORRUPT : DT_OK;
     if (status == DT_OK)
-        status = read_journals(rebuild);
+        status = dt_upkeep_journals(rebuild->directory, journal_read, rebuild);
+    if (status == DT_OK)
+        dt_upkeep_say(rebuild->upkeep, DT_TELL_DONE, "%d result%s in %d journal%s",
+                      rebuild->results, rebuild->results == 1 ? "" : "s", rebuild->journals,
+                      rebuild->journals == 1 ? "" : "s");
     if (status == DT_OK && rebuild->salvage)
         status = salvage_files(fd, rebuild);
     if (status == DT_OK && rebuild->results == 0)
@@ -219,9 +197,9 @@ static dt_status rebuild_locked(int fd, struct rebuild *rebuild)
                          rebuild->salvage ? ", nor does a line of best.json"
                                           : " (--salvage also reads the lines of best.json)");
     if (status == DT_OK)
-        status = tell_lost(rebuild, &old);
+        status = lost_tell(rebuild, &old);
     if (status == DT_OK)
-        status = write_new(fd, rebuild, &old);
+        status = best_write(fd, rebuild, &old);
     dt_best_fini(&old);
     return status;
 }
@@ -229,16 +207,13 @@ static dt_status rebuild_locked(int fd, struct rebuild *rebuild)
 dt_status dt_upkeep_rebuild(const char *directory, bool salvage, struct dt_upkeep *upkeep)
 {
     struct rebuild rebuild = {.directory = directory, .salvage = salvage, .upkeep = upkeep};
-    int fd = -1, lock = -1;
-    DT_TRY(dt_store_open(directory, &fd));
-    dt_status status = dt_pick_init(&rebuild.pick);
-    if (status == DT_OK)
-        status = dt_file_lock(fd, directory, DT_STORE_WAIT_NS, &lock);
-    if (status == DT_OK)
-        status = rebuild_locked(fd, &rebuild);
-    if (lock >= 0)
-        dt_file_unlock(lock);
+    struct dt_held held;
+    DT_TRY(dt_pick_init(&rebuild.pick));
+    dt_status status = dt_store_lock(directory, &held);
+    if (status == DT_OK) {
+        status = rebuild_locked(held.fd, &rebuild);
+        dt_store_unlock(&held);
+    }
     dt_pick_fini(&rebuild.pick);
-    close(fd);
     return status;
 }

@@ -111,11 +111,7 @@ static dt_status entries_learn(struct gc *gc, const struct dt_snapshot *snapshot
         const char *journal = json_string_value(json_object_get(entry, "journal"));
         if (journal != NULL && json_object_set_new(gc->named, journal, json_true()) != 0)
             return dt_fail(DT_ENOMEM, "out of memory");
-        json_t *bare = dt_upkeep_bare(entry);
-        status = bare != NULL ? dt_pick_offer(&gc->store, bare, true, &ignored)
-                              : dt_fail(DT_ENOMEM, "out of memory");
-        json_decref(bare);
-        DT_TRY(status);
+        DT_TRY(dt_pick_offer(&gc->store, entry, true, &ignored));
     }
     return DT_OK;
 }
@@ -238,20 +234,16 @@ dt_status dt_upkeep_gc(const char *directory, int64_t days, bool really, struct 
                     .really = really,
                     .upkeep = upkeep,
                     .named = json_object()};
-    int fd = -1, lock = -1;
+    struct dt_held held;
     dt_status status = dt_pick_init(&gc.store);
     if (status == DT_OK && gc.named == NULL)
         status = dt_fail(DT_ENOMEM, "out of memory");
     if (status == DT_OK)
-        status = dt_store_open(directory, &fd);
-    if (status == DT_OK)
-        status = dt_file_lock(fd, directory, DT_STORE_WAIT_NS, &lock);
-    if (status == DT_OK)
+        status = dt_store_lock(directory, &held);
+    if (status == DT_OK) {
         status = gc_locked(&gc);
-    if (lock >= 0)
-        dt_file_unlock(lock);
-    if (fd >= 0)
-        close(fd);
+        dt_store_unlock(&held);
+    }
     json_decref(gc.named);
     dt_pick_fini(&gc.store);
     return status;

@@ -62,79 +62,60 @@ static bool is_named(const char *name, const char *prefix, const char *suffix)
            strcmp(name + size - end, suffix) == 0;
 }
 
-static int by_name(const void *a, const void *b)
+static int by_name(const struct dirent **a, const struct dirent **b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-struct list {
-    const char *path;
-    char **names;
-    size_t n;
-};
-
-static dt_status list_add(struct list *list, const char *name)
-{
-    DT_TRY(DT_GROW(list->names, list->n, 1));
-    list->names[list->n] = strdup(name);
-    if (list->names[list->n] == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory while listing %s", list->path);
-    list->n++;
-    return DT_OK;
-}
-
-static dt_status list_fill(struct list *list, DIR *entries, const char *prefix, const char *suffix)
-{
-    for (;;) {
-        bool fits = false;
-        errno = 0;
-        const struct dirent *entry = readdir(entries);
-        if (entry == NULL && errno != 0)
-            return dt_fail(DT_EIO, "cannot list %s: %s", list->path, strerror(errno));
-        if (entry == NULL)
-            return DT_OK;
-        if (is_named(entry->d_name, prefix, suffix))
-            DT_TRY(file_look(dirfd(entries), list->path, entry->d_name, &fits));
-        if (fits)
-            DT_TRY(list_add(list, entry->d_name));
-    }
-}
-
-static dt_status list_sorted(const struct list *list, json_t **names)
-{
-    json_t *array = json_array();
-    if (list->n > 0)
-        qsort(list->names, list->n, sizeof *list->names, by_name);
-    for (size_t i = 0; array != NULL && i < list->n; i++)
-        if (json_array_append_new(array, json_string(list->names[i])) != 0) {
-            json_decref(array);
-            array = NULL;
-        }
-    *names = array;
-    return array != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory while listing %s", list->path);
+    return strcmp((*a)->d_name, (*b)->d_name);
 }
 
 dt_status dt_upkeep_files(const char *folder, const char *prefix, const char *suffix,
                           json_t **names)
 {
-    int fd = -1;
-    DT_TRY(dt_file_open_directory(folder, &fd));
-    struct list list = {.path = folder};
-    if (fd < 0)
-        return list_sorted(&list, names);
-    DIR *entries = fdopendir(fd);
-    if (entries == NULL) {
-        dt_status status = dt_fail(DT_EIO, "cannot list %s: %s", folder, strerror(errno));
-        close(fd);
-        return status;
+    struct dirent **list = NULL;
+    int fd = -1, n = 0;
+    json_t *array = json_array();
+    dt_status status =
+        array != NULL ? dt_file_open_directory(folder, &fd) : dt_fail(DT_ENOMEM, "out of memory");
+    if (fd >= 0 && (n = scandirat(fd, ".", &list, NULL, by_name)) < 0)
+        status = dt_fail(errno == ENOMEM ? DT_ENOMEM : DT_EIO, "cannot list %s: %s", folder,
+                         strerror(errno));
+    for (int i = 0; i < n; i++) {
+        bool fits = false;
+        if (status == DT_OK && is_named(list[i]->d_name, prefix, suffix))
+            status = file_look(fd, folder, list[i]->d_name, &fits);
+        if (fits && json_array_append_new(array, json_string(list[i]->d_name)) != 0)
+            status = dt_fail(DT_ENOMEM, "out of memory while listing %s", folder);
+        free(list[i]);
     }
-    dt_status status = list_fill(&list, entries, prefix, suffix);
+    free(list);
+    if (fd >= 0)
+        close(fd);
     if (status == DT_OK)
-        status = list_sorted(&list, names);
-    closedir(entries);
-    for (size_t i = 0; i < list.n; i++)
-        free(list.names[i]);
-    free(list.names);
+        *names = array;
+    else
+        json_decref(array);
+    return status;
+}
+
+dt_status dt_upkeep_journals(const char *directory,
+                             dt_status (*visit)(const char *path, const char *name, void *context),
+                             void *context)
+{
+    struct dt_text path = {0};
+    json_t *names = NULL;
+    size_t i;
+    const json_t *name;
+    dt_text_add(&path, "%s/runs", directory);
+    dt_status status = dt_upkeep_files(dt_text_at(&path), "", ".jsonl", &names);
+    json_array_foreach(names, i, name)
+    {
+        if (status != DT_OK)
+            break;
+        dt_text_clear(&path);
+        dt_text_add(&path, "%s/runs/%s", directory, json_string_value(name));
+        status = visit(dt_text_at(&path), json_string_value(name), context);
+    }
+    json_decref(names);
+    dt_text_fini(&path);
     return status;
 }
 
@@ -275,15 +256,19 @@ static dt_status pick_set(struct dt_pick *pick, json_t *entry)
     return status;
 }
 
-dt_status dt_pick_offer(struct dt_pick *pick, json_t *entry, bool later, enum dt_offer *offer)
+dt_status dt_pick_offer(struct dt_pick *pick, const json_t *entry, bool later, enum dt_offer *offer)
 {
     json_t *known = NULL;
     DT_TRY(dt_pick_find(pick, entry, &known));
-    enum dt_offer found = known != NULL ? offer_compare(entry, known, later) : DT_OFFER_NEW;
-    if (found <= DT_OFFER_NEWER)
-        DT_TRY(pick_set(pick, entry));
-    *offer = found;
-    return DT_OK;
+    json_t *bare = dt_upkeep_bare(entry);
+    if (bare == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    enum dt_offer found = known != NULL ? offer_compare(bare, known, later) : DT_OFFER_NEW;
+    dt_status status = found <= DT_OFFER_NEWER ? pick_set(pick, bare) : DT_OK;
+    json_decref(bare);
+    if (status == DT_OK)
+        *offer = found;
+    return status;
 }
 
 json_t *dt_pick_array(const struct dt_pick *pick)
@@ -304,7 +289,7 @@ json_t *dt_upkeep_bare(const json_t *entry)
 {
     static const char *const added[] = {"id",  "crc",       "checksum",  "v",    "seq",
                                         "run", "t_wall_ns", "t_mono_ns", "kind", NULL};
-    json_t *bare = json_copy((json_t *)entry);
+    json_t *bare = dt_json_copy(entry);
     for (int i = 0; bare != NULL && added[i] != NULL; i++)
         json_object_del(bare, added[i]);
     return bare;

@@ -23,9 +23,9 @@ enum dt_offer {
 
 /* DT_ENOMEM. */
 dt_status dt_pick_init(struct dt_pick *pick) DT_MUST_CHECK;
-/* Up to NEWER: the entry was taken, borrowed. SAME: equal except for time, place and session. later: of two with one
- * kind and time, the second is taken. */
-dt_status dt_pick_offer(struct dt_pick *pick, json_t *entry, bool later,
+/* Of a copy without the fields that store and journal add. Up to NEWER: it was taken. SAME: equal except for time, place and
+ * session. later: of two with one kind and time, the second is taken. */
+dt_status dt_pick_offer(struct dt_pick *pick, const json_t *entry, bool later,
                         enum dt_offer *offer) DT_MUST_CHECK;
 /* *known is the entry of that identity, borrowed, or NULL. */
 dt_status dt_pick_find(const struct dt_pick *pick, const json_t *entry,
@@ -58,5 +58,10 @@ void dt_upkeep_say_error(struct dt_upkeep *upkeep, enum dt_tell kind, const char
 /* A new array of the names of regular files in the folder (missing: none) with this prefix and suffix, sorted. */
 dt_status dt_upkeep_files(const char *folder, const char *prefix, const char *suffix,
                           json_t **names) DT_MUST_CHECK;
+
+/* Calls visit for each journal of a store, in the order of their names, up to an error. */
+dt_status dt_upkeep_journals(const char *directory,
+                             dt_status (*visit)(const char *path, const char *name, void *context),
+                             void *context) DT_MUST_CHECK;
 
 #endif

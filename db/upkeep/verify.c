@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Number of lines with a right crc, which a rebuild may use although the file is damaged. */
-static size_t count_whole(const struct dt_text *text)
+static size_t lines_count(const struct dt_text *text)
 {
     size_t n = 0, size;
     const char *at = dt_text_at(text), *stop = at + text->size, *line;
@@ -22,7 +22,7 @@ static size_t count_whole(const struct dt_text *text)
 }
 
 /* A file must have at most one entry per key and hardware. */
-static dt_status check_alone(const struct dt_best *best, size_t i, const json_t *entry,
+static dt_status alone_check(const struct dt_best *best, size_t i, const json_t *entry,
                              const char *name, struct dt_upkeep *upkeep)
 {
     const json_t *hard = json_object_get(json_object_get(entry, "fingerprint"), "hard");
@@ -49,7 +49,7 @@ static dt_status check_alone(const struct dt_best *best, size_t i, const json_t 
     return DT_OK;
 }
 
-static dt_status check_line(const struct dt_best *best, size_t i, const char *name,
+static dt_status line_check(const struct dt_best *best, size_t i, const char *name,
                             struct dt_upkeep *upkeep)
 {
     const struct dt_best_line *line = &best->lines[i];
@@ -73,18 +73,17 @@ static dt_status check_line(const struct dt_best *best, size_t i, const char *na
                           "%s: its 'id' is %016llx, but its key and hardware give %016llx", what,
                           (unsigned long long)line->id, (unsigned long long)id);
         if (status == DT_OK)
-            status = check_alone(best, i, entry, name, upkeep);
+            status = alone_check(best, i, entry, name, upkeep);
     }
     json_decref(entry);
     return status;
 }
 
-static dt_status check_readable(const struct dt_best *best, const char *name,
-                                struct dt_upkeep *upkeep)
+static dt_status lines_check(const struct dt_best *best, const char *name, struct dt_upkeep *upkeep)
 {
     int broken = upkeep->broken;
     for (size_t i = 0; i < best->count; i++)
-        DT_TRY(check_line(best, i, name, upkeep));
+        DT_TRY(line_check(best, i, name, upkeep));
     if (best->state != DT_BEST_GOOD)
         dt_upkeep_say(upkeep, DT_TELL_NOTE, "%s: a newer dittune wrote it, this one only reads it",
                       name);
@@ -94,7 +93,7 @@ static dt_status check_readable(const struct dt_best *best, const char *name,
     return DT_OK;
 }
 
-static dt_status check_best(int fd, const char *directory, const char *name,
+static dt_status best_check(int fd, const char *directory, const char *name,
                             struct dt_upkeep *upkeep)
 {
     struct dt_best best = {.state = DT_BEST_ABSENT};
@@ -104,13 +103,13 @@ static dt_status check_best(int fd, const char *directory, const char *name,
         return DT_OK;
     }
     if (status == DT_OK && dt_best_readable(&best))
-        status = check_readable(&best, name, upkeep);
+        status = lines_check(&best, name, upkeep);
     else if (status == DT_OK && best.state == DT_BEST_NEWER)
         dt_upkeep_say_error(upkeep, DT_TELL_BROKEN, "");
     else if (status == DT_OK && best.state == DT_BEST_BROKEN)
         dt_upkeep_say(upkeep, DT_TELL_BROKEN,
                       "%s; %zu of its lines are whole, 'dittune db rebuild --salvage' uses them",
-                      dt_message(), count_whole(&best.text));
+                      dt_message(), lines_count(&best.text));
     dt_best_fini(&best);
     return status;
 }
@@ -122,7 +121,7 @@ struct journal {
     long long seq; /* of the previous record; -1: none */
 };
 
-static void see(const json_t *record, void *context)
+static void record_see(const json_t *record, void *context)
 {
     struct journal *journal = context;
     const json_t *seq = json_object_get(record, "seq");
@@ -135,7 +134,7 @@ static void see(const json_t *record, void *context)
 }
 
 /* A torn end comes from a killed writer; nothing acknowledged is lost. */
-static void see_damage(int line, bool torn, void *context)
+static void damage_see(int line, bool torn, void *context)
 {
     struct journal *journal = context;
     journal->damaged++;
@@ -154,40 +153,38 @@ static bool is_gone(const char *path)
     return access(path, F_OK) != 0 && errno == ENOENT;
 }
 
-static dt_status check_journals(const char *directory, struct dt_upkeep *upkeep)
+struct totals {
+    struct dt_upkeep *upkeep;
+    int journals;
+    long long records;
+};
+
+static dt_status journal_check(const char *path, const char *name, void *context)
 {
-    struct dt_text path = {0};
-    json_t *names = NULL;
-    size_t i, journals = 0;
-    const json_t *name;
-    long long records = 0;
-    int broken = upkeep->broken;
-    dt_text_add(&path, "%s/runs", directory);
-    dt_status status = dt_upkeep_files(dt_text_at(&path), "", ".jsonl", &names);
-    json_array_foreach(names, i, name)
-    {
-        struct journal journal = {.upkeep = upkeep, .name = json_string_value(name), .seq = -1};
-        dt_text_clear(&path);
-        dt_text_add(&path, "%s/runs/%s", directory, json_string_value(name));
-        if (status == DT_OK)
-            status = dt_journal_verify(dt_text_at(&path), see, see_damage, &journal);
-        bool gone = status == DT_EIO && is_gone(dt_text_at(&path));
-        if (status == DT_EIO && !gone)
-            dt_upkeep_say_error(upkeep, DT_TELL_BROKEN, "");
-        status = status == DT_EIO ? DT_OK : status;
-        journals += !gone;
-        records += journal.records;
-    }
-    if (status == DT_OK && upkeep->broken == broken)
-        dt_upkeep_say(upkeep, DT_TELL_DONE,
-                      "runs: %zu journal%s, %lld records, all checksums right", journals,
-                      journals == 1 ? "" : "s", records);
-    json_decref(names);
-    dt_text_fini(&path);
-    return status;
+    struct totals *totals = context;
+    struct journal journal = {.upkeep = totals->upkeep, .name = name, .seq = -1};
+    dt_status status = dt_journal_verify(path, record_see, damage_see, &journal);
+    totals->records += journal.records;
+    if (status == DT_EIO && is_gone(path))
+        return DT_OK;
+    totals->journals++;
+    if (status == DT_EIO)
+        dt_upkeep_say_error(totals->upkeep, DT_TELL_BROKEN, "");
+    return status == DT_EIO ? DT_OK : status;
 }
 
-static dt_status count_aside(const char *directory, struct dt_upkeep *upkeep)
+static dt_status journals_check(const char *directory, struct dt_upkeep *upkeep)
+{
+    struct totals totals = {.upkeep = upkeep};
+    int broken = upkeep->broken;
+    DT_TRY(dt_upkeep_journals(directory, journal_check, &totals));
+    if (upkeep->broken == broken)
+        dt_upkeep_say(upkeep, DT_TELL_DONE, "runs: %d journal%s, %lld records, all checksums right",
+                      totals.journals, totals.journals == 1 ? "" : "s", totals.records);
+    return DT_OK;
+}
+
+static dt_status aside_count(const char *directory, struct dt_upkeep *upkeep)
 {
     json_t *names = NULL;
     DT_TRY(dt_upkeep_files(directory, "best.json.bad-", "", &names));
@@ -208,14 +205,14 @@ dt_status dt_upkeep_verify(const char *directory, struct dt_upkeep *upkeep)
         dt_upkeep_say(upkeep, DT_TELL_NOTE, "there is no store at %s", directory);
         return DT_OK;
     }
-    dt_status status = check_best(fd, directory, "best.json", upkeep);
+    dt_status status = best_check(fd, directory, "best.json", upkeep);
     if (status == DT_OK)
-        status = check_best(fd, directory, "best.json.1", upkeep);
+        status = best_check(fd, directory, "best.json.1", upkeep);
     close(fd);
     if (status == DT_OK)
-        status = check_journals(directory, upkeep);
+        status = journals_check(directory, upkeep);
     if (status == DT_OK)
-        status = count_aside(directory, upkeep);
+        status = aside_count(directory, upkeep);
     if (status == DT_OK && upkeep->broken > 0)
         status = dt_fail(DT_ECORRUPT, "%d thing%s broken in the store %s", upkeep->broken,
                          upkeep->broken == 1 ? " is" : "s are", directory);
