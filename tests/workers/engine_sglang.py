@@ -25,7 +25,7 @@ for devices in (1, 2, 3, 4):
     print("OWN", devices, args.cfg_parallel_degree, 1 if gathers else args.ulysses_degree, args.kv_gather_degree, args.tp_size)
 """
 
-
+PATIENCE = 1800  # seconds of a program that starts SGLang a dozen times, beside other work
 DEGREES = {"tiny-wan": ["cfg", "ulysses", "kv_gather", "tensor"], "tiny-qwen-image": ["cfg", "ulysses", "kv_gather", "tensor"],
            "tiny-flux": ["ulysses", "kv_gather", "tensor"]}
 
@@ -75,9 +75,9 @@ def padding():
 def tuned():
     path = {"PATH": f"{WORKER.parent}:{os.environ['PATH']}"}
     job = ("--engine", "sglang", "--model", "tiny-wan", "--steps", 2, "--devices", 2)
-    done = t.tool("worker-test", "--engine", "sglang", "--model", "tiny-flux", "--steps", 1, env=path)
+    done = t.tool("worker-test", "--engine", "sglang", "--model", "tiny-flux", "--steps", 1, env=path, timeout=PATIENCE)
     t.check("worker-test", done.code == 0, done)
-    done = t.tool(*job, "--budget", "5m", "--json", env=path)
+    done = t.tool(*job, "--budget", "5m", "--json", env=path, timeout=PATIENCE)
     t.check("a short session tunes SGLang", done.code in (0, 6) and len(done.json["trials"]) >= 2, done)
     done = t.tool("lookup", *job, "--require", "none", "--format", "argv")
     t.check("a look-up gives SGLang's own call", "sglang serve" in done.out and "--cfg-parallel-size" in done.out, done)
