@@ -257,7 +257,7 @@ dt_status dt_store_check(const char *directory)
     return status;
 }
 
-dt_status dt_store_lock(const char *directory, struct dt_held *held)
+dt_status dt_store_lock(const char *directory, struct dt_store_held *held)
 {
     DT_TRY(dt_store_open(directory, &held->fd));
     dt_status status = dt_file_lock(held->fd, directory, WAIT_NS, &held->lock);
@@ -266,7 +266,7 @@ dt_status dt_store_lock(const char *directory, struct dt_held *held)
     return status;
 }
 
-void dt_store_unlock(const struct dt_held *held)
+void dt_store_unlock(const struct dt_store_held *held)
 {
     dt_file_unlock(held->lock);
     close(held->fd);
@@ -301,7 +301,7 @@ static dt_status edit_locked(int fd, const char *directory,
 dt_status dt_store_edit(const char *directory,
                         dt_status (*decide)(struct dt_edit *edit, void *context), void *context)
 {
-    struct dt_held held;
+    struct dt_store_held held;
     DT_TRY(dt_store_lock(directory, &held));
     dt_status status = edit_locked(held.fd, directory, decide, context);
     dt_store_unlock(&held);
@@ -424,7 +424,7 @@ static dt_status secret_write(int directory, const char *path, unsigned char sec
 
 static dt_status secret_make(const char *path, unsigned char secret[DT_SIPHASH_KEY], bool *there)
 {
-    struct dt_held held;
+    struct dt_store_held held;
     DT_TRY(dt_store_lock(path, &held));
     dt_status status = secret_read(held.fd, path, secret, there);
     if (status == DT_OK && !*there)

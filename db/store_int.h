@@ -40,10 +40,10 @@ dt_status dt_store_edit(const char *directory,
 dt_status dt_store_open(const char *directory, int *fd) DT_MUST_CHECK;
 
 /* The same, under the lock, for which it waits at most 10 s. */
-struct dt_held {
+struct dt_store_held {
     int fd, lock; /* the directory, and its lock */
 };
-dt_status dt_store_lock(const char *directory, struct dt_held *held) DT_MUST_CHECK;
-void dt_store_unlock(const struct dt_held *held);
+dt_status dt_store_lock(const char *directory, struct dt_store_held *held) DT_MUST_CHECK;
+void dt_store_unlock(const struct dt_store_held *held);
 
 #endif

@@ -207,7 +207,7 @@ static dt_status rebuild_locked(int fd, struct rebuild *rebuild)
 dt_status dt_upkeep_rebuild(const char *directory, bool salvage, struct dt_upkeep *upkeep)
 {
     struct rebuild rebuild = {.directory = directory, .salvage = salvage, .upkeep = upkeep};
-    struct dt_held held;
+    struct dt_store_held held;
     DT_TRY(dt_pick_init(&rebuild.pick));
     dt_status status = dt_store_lock(directory, &held);
     if (status == DT_OK) {

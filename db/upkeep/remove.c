@@ -234,7 +234,7 @@ dt_status dt_upkeep_gc(const char *directory, int64_t days, bool really, struct 
                     .really = really,
                     .upkeep = upkeep,
                     .named = json_object()};
-    struct dt_held held;
+    struct dt_store_held held;
     dt_status status = dt_pick_init(&gc.store);
     if (status == DT_OK && gc.named == NULL)
         status = dt_fail(DT_ENOMEM, "out of memory");
