@@ -95,34 +95,8 @@ void dt_page_draw_phases(const struct page_view *view, struct dt_text *out);
 /* The trials on the front of time and memory, at most `room`, fastest first. */
 int dt_page_front_rows(const struct page_view *view, int rows[], int room);
 
-/* A page's colours: gnuplot writes the number, the style sheet gives it its look by day and by
- * night. */
-enum page_colour {
-    PAGE_INK,
-    PAGE_GRID,
-    PAGE_MAIN,
-    PAGE_SECOND,
-    PAGE_THIRD,
-    PAGE_BAD,
-    PAGE_DIM,
-    PAGE_NOISE,
-    PAGE_COLOURS
-};
-const char *dt_page_colour(enum page_colour colour); /* "#010203" */
-void dt_page_colour_rules(struct dt_text *out);      /* of the style sheet */
-
-/* What a figure is called, and the tooltips of its points. All borrowed. */
-struct page_label {
-    const char *name;    /* of its elements: no other figure of the page has it */
-    const char *caption; /* read aloud where the figure is not seen */
-    /* Lines, each of the next point or bar of the first plot, in the order of the data; an empty
-     * line: none; a line "\f": the next ones are of the next plot. Escaped. */
-    const char *titles;
-};
-
-/* Runs gnuplot on a script; appends its SVG. DT_EIO: there is no gnuplot, or it failed. */
-dt_status dt_page_gnuplot(const struct dt_text *script, const struct page_label *label,
-                          struct dt_text *out) DT_MUST_CHECK;
+/* The figures' colours, as rules of the style sheet. */
+void dt_page_colour_rules(struct dt_text *out);
 
 void dt_page_html(const struct dt_page pages[], int n, struct dt_text *out);
 void dt_page_markdown(const struct dt_page pages[], int n, struct dt_text *out);

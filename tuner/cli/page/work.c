@@ -21,28 +21,26 @@ void dt_page_draw_ranks(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(view->session);
     struct page_figure figure;
+    struct dt_text axis = {0};
     if (!has_ranks(best))
         return;
-    dt_page_figure_begin(&figure, view, "ranks", 560, 260);
-    dt_page_figure_axis(&figure, 'x', "rank");
-    char axis[64];
+    dt_text_add(&axis, "median step");
     if (best->batch > 1)
-        snprintf(axis, sizeof axis, "median step of %d images, %s", best->batch, view->time.name);
-    else
-        snprintf(axis, sizeof axis, "median step, %s", view->time.name);
-    dt_page_figure_axis(&figure, 'y', axis);
+        dt_text_add(&axis, " of %d images", best->batch);
+    dt_text_add(&axis, ", %s", view->time.name);
+    dt_page_figure_begin(&figure, view, "ranks", "rank", dt_text_at(&axis));
+    dt_text_fini(&axis);
     dt_text_add(&figure.script,
                 "set nokey\nset xrange [-0.6:%d.6]\nset yrange [0:*]\nset xtics 0,%d\nset boxwidth "
-                "0.7\n$m << EOD\n",
+                "0.7\n",
                 best->ranks - 1, 1 + best->ranks / 16);
+    dt_page_figure_series(&figure, "@ using 1:2 with boxes fs solid lc rgb c_main");
     for (int i = 0; i < best->ranks; i++) {
         double median = dt_page_shown(view, best->samples.rank_seconds[i]);
-        dt_text_add(&figure.script, "%d %.7g\n", i, median);
+        DT_PAGE_POINT(&figure, i, median);
         if (median > 0) /* gnuplot draws no box of no height */
             dt_page_figure_say(&figure, "rank %d: median step %.4g %s", i, median, view->time.name);
     }
-    dt_text_add(&figure.script, "EOD\nplot $m using 1:2 with boxes fs solid lc rgb '%s'\n",
-                dt_page_colour(PAGE_MAIN));
     dt_page_figure_finish(
         &figure, "Ranks of the plan to use: a rank that is higher makes the others wait.", out);
 }
@@ -72,37 +70,30 @@ struct work {
     double images;
 };
 
-/* A bar for each kind of work, in the order of another plan's; after it, how high it would be at the device's ceiling, where
- * that is known. */
-static int add_bars(struct page_figure *figure, const struct work *work, const json_t *order,
-                    double shift)
+/* A bar for each kind of work, in the order of another plan's, and a line where it would end at the device's
+ * ceiling, where that is known. */
+static void add_bars(struct page_figure *figure, const struct work *work, const json_t *order,
+                     double shift)
 {
     const char *unit = figure->view->time.name;
-    const json_t *roofline = work->roofline;
     size_t i;
     json_t *kind;
-    int n = 0;
     dt_page_figure_say(figure, "%s", ""); /* the sample in the key */
     json_array_foreach((json_t *)order, i, kind)
     {
         const char *name = dt_json_text_at(kind, "name");
-        const json_t *mine = dt_json_named(json_object_get(roofline, "kinds"), name);
+        const json_t *mine = dt_json_named(json_object_get(work->roofline, "kinds"), name);
         if (mine == NULL)
             continue;
         double fraction = number_at(mine, "fraction"),
                height = number_at(mine, "seconds") / work->images / figure->view->time.size;
-        dt_text_add(&figure->script, "%.3f %.7g", (double)i + shift, height);
-        dt_page_figure_number(height * fraction, &figure->script);
-        dt_text_add(&figure->script, "\n");
+        DT_PAGE_POINT(figure, (double)i + shift, height, height * fraction);
         if (height > 0 && isfinite(fraction))
             dt_page_figure_say(figure, "%s: %.4g %s, at the ceiling %.4g %s", name, height, unit,
                                height * fraction, unit);
         else if (height > 0)
             dt_page_figure_say(figure, "%s: %.4g %s", name, height, unit);
-        n++;
     }
-    dt_page_figure_next(figure);
-    return n;
 }
 
 static bool has_ceiling(const json_t *kinds)
@@ -115,22 +106,6 @@ static bool has_ceiling(const json_t *kinds)
             return true;
     }
     return false;
-}
-
-static void plot_bars(struct page_figure *figure, const json_t *kinds, bool both)
-{
-    struct dt_text *script = &figure->script;
-    dt_text_add(script,
-                "EOD\nplot $m using 1:2 with boxes fs solid lc rgb '%s' title 'plan to use'",
-                dt_page_colour(PAGE_MAIN));
-    if (both)
-        dt_text_add(script, ", $t using 1:2 with boxes fs solid lc rgb '%s' title 'default'",
-                    dt_page_colour(PAGE_DIM));
-    for (int k = 0; k < (both ? 2 : 1) && has_ceiling(kinds); k++)
-        dt_text_add(
-            script, ", $%c using ($1-0.175):3:(0.35):(0) with vectors nohead lw 2.5 lc rgb '%s' %s",
-            "mt"[k], dt_page_colour(PAGE_SECOND), k == 0 ? "title 'at the ceiling'" : "notitle");
-    dt_text_add(script, "\n");
 }
 
 /* "of a step, ms", "per image and step, ms" */
@@ -146,10 +121,10 @@ static void draw_bars(const struct page_view *view, const struct work works[2], 
     struct page_figure figure;
     size_t i;
     char axis[64];
-    dt_page_figure_begin(&figure, view, "phases", 560, 260);
-    struct dt_text *script = &figure.script;
+    bool ceiling = has_ceiling(kinds);
     add_unit(view, axis, sizeof axis);
-    dt_page_figure_axis(&figure, 'y', axis);
+    dt_page_figure_begin(&figure, view, "phases", "", axis);
+    struct dt_text *script = &figure.script;
     dt_text_add(script, "set xrange [-0.6:%zu.4]\nset yrange [0:*]\nset boxwidth 0.35\nset xtics (",
                 json_array_size(kinds) - 1);
     json_array_foreach((json_t *)kinds, i, kind)
@@ -158,17 +133,28 @@ static void draw_bars(const struct page_view *view, const struct work works[2], 
         dt_page_figure_word(dt_json_text_at(kind, "name"), 12, script);
         dt_text_add(script, "' %zu", i);
     }
-    dt_text_add(script, ")\n$m << EOD\n");
-    add_bars(&figure, &works[0], kinds, works[1].roofline != NULL ? -0.19 : 0);
-    dt_text_add(script, "EOD\n$t << EOD\n");
-    plot_bars(&figure, kinds, add_bars(&figure, &works[1], kinds, 0.19) > 0);
+    dt_text_add(script, ")\n");
+    for (int k = 0; k < 2; k++) {
+        dt_page_figure_series(&figure, "@ using 1:2 with boxes fs solid lc rgb %s title '%s'%s%s",
+                              k == 0 ? "c_main" : "c_dim", k == 0 ? "plan to use" : "default",
+                              ceiling ? ", @ using ($1-0.175):3:(0.35):(0) with vectors nohead lw "
+                                        "2.5 lc rgb c_second "
+                                      : "",
+                              !ceiling ? ""
+                              : k == 0 ? "title 'at the ceiling'"
+                                       : "notitle");
+        if (works[k].roofline != NULL)
+            add_bars(&figure, &works[k], kinds,
+                     works[1].roofline == NULL ? 0
+                     : k == 0                  ? -0.19
+                                               : 0.19);
+    }
     dt_page_figure_finish(
         &figure,
-        has_ceiling(kinds) ? "Where a step's time goes on its last rank. The line: the same work "
-                             "at the device's ceiling (roofline). A line above its bar: the "
-                             "data stayed in a cache, which is faster than the copy of the "
-                             "ceiling."
-                           : "Where a step's time goes on its last rank.",
+        ceiling ? "Where a step's time goes on its last rank. The line: the same work at the "
+                  "device's ceiling (roofline). A line above its bar: the data stayed in a cache, "
+                  "which is faster than the copy of the ceiling."
+                : "Where a step's time goes on its last rank.",
         out);
 }
 
