@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A new version is the old one's bytes with some lines replaced: only lines that may be replaced are parsed. */
+/* A new version is the old one's bytes with some lines replaced: only lines that may be replaced
+ * are parsed. */
 #include "db/best_int.h"
 
 #include "base/array.h"
@@ -39,7 +40,8 @@ static dt_status depth_check(const json_t *value, const char *what, int depth)
     return DT_OK;
 }
 
-/* Checks the strings of key and fingerprint, which are compared and printed; their depth is limited. */
+/* Checks the strings of key and fingerprint, which are compared and printed; their depth is
+ * limited. */
 static dt_status strings_check(const json_t *value, const char *what)
 {
     const char *key;
@@ -443,7 +445,8 @@ void dt_best_fini(struct dt_best *best)
 #define KEEP (-1L)
 #define DROP (-2L)
 
-/* For each old line the entry that replaces it, or KEEP or DROP; for each entry whether it replaces a line. */
+/* For each old line the entry that replaces it, or KEEP or DROP; for each entry whether it replaces
+ * a line. */
 struct plan {
     long *line;
     bool *placed;
@@ -543,8 +546,8 @@ static int by_space(const void *a, const void *b)
     return (one->size < other->size) - (one->size > other->size);
 }
 
-/* Removes the largest spaces until the text is as many bytes shorter: the key has their hash, and the journal has them. False: there
- * was none. */
+/* Removes the largest spaces until the text is as many bytes shorter: the key has their hash, and
+ * the journal has them. False: there was none. */
 static bool spaces_drop(const json_t *entries, size_t bytes)
 {
     struct spaced *spaced = calloc(json_array_size(entries) + 1, sizeof *spaced);

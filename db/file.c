@@ -198,8 +198,8 @@ static bool is_temp(const char *name)
            strcmp(name + size - suffix, TEMP_SUFFIX) == 0;
 }
 
-/* A left-over of an ended process: its process is gone, or it is older than any write, or from the future (the clock
- * may have been set back). */
+/* A left-over of an ended process: its process is gone, or it is older than any write, or from the
+ * future (the clock may have been set back). */
 static bool is_left(const char *name, time_t modified, time_t now)
 {
     long writer = strtol(name + strlen(TEMP_PREFIX), NULL, 10);
@@ -228,7 +228,8 @@ void dt_file_sweep(int directory)
     closedir(entries);
 }
 
-/* Not retried: after a failed fsync Linux marks the pages clean, and a second one would succeed wrongly. */
+/* Not retried: after a failed fsync Linux marks the pages clean, and a second one would succeed
+ * wrongly. */
 dt_status dt_file_sync(int fd, const char *path, const char *name)
 {
     if (fsync(fd) == 0)
@@ -247,7 +248,8 @@ dt_status dt_file_sync_directory(int fd, const char *path)
 
 dt_status dt_file_lock(int directory, const char *path, int64_t wait_ns, int *fd)
 {
-    /* flock needs no right to write, which another user's umask may have kept back; O_NONBLOCK: a pipe */
+    /* flock needs no right to write, which another user's umask may have kept back; O_NONBLOCK: a
+     * pipe */
     int lock = dt_file_open(directory, "lock", O_RDONLY | O_CREAT | O_NONBLOCK, DT_FILE_MODE);
     struct stat info;
     if (lock < 0)
@@ -284,9 +286,10 @@ void dt_file_unlock(int fd)
 
 /* ---- file systems behind a network, by the number that statfs gives
  *
- * There a rename may have happened although it failed (rename(2)), an append may overwrite another's (open(2), O_APPEND), and a lock
- * is the server's, if it is one. FUSE is among them because its backing store is unknown. Sources: linux/magic.h, statfs(2), and,
- * where it is named, what GNU coreutils' stat knows (src/stat.c, rows marked "remote"). */
+ * There a rename may have happened although it failed (rename(2)), an append may overwrite
+ * another's (open(2), O_APPEND), and a lock is the server's, if it is one. FUSE is among them
+ * because its backing store is unknown. Sources: linux/magic.h, statfs(2), and, where it is named,
+ * what GNU coreutils' stat knows (src/stat.c, rows marked "remote"). */
 
 static const struct network {
     uint32_t magic;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Readers need no lock: best.json is only ever replaced by rename, so an open file is one entire version, the old or the new one. A
- * damaged one gets a second name before it is replaced. */
+/* Readers need no lock: best.json is only ever replaced by rename, so an open file is one entire
+ * version, the old or the new one. A damaged one gets a second name before it is replaced. */
 #include "db/store.h"
 
 #include "db/best_int.h"
@@ -26,8 +26,9 @@
 
 /* ---- best.json is replaced */
 
-/* A second name for best.json costs no space; where links are not allowed, a copy does. A rename between two names of
- * one file (a writer died between the two renames) does nothing, so the temporary name is always removed. */
+/* A second name for best.json costs no space; where links are not allowed, a copy does. A rename
+ * between two names of one file (a writer died between the two renames) does nothing, so the
+ * temporary name is always removed. */
 static dt_status backup_make(int fd, const char *directory, const struct dt_text *old)
 {
     char temp[DT_FILE_TEMP_SIZE];
@@ -115,8 +116,8 @@ dt_status dt_commit(int fd, const char *directory, const struct dt_text *text,
 
 const char *dt_store_default(void)
 {
-    static char path
-        [8192]; /* longer than the kernel accepts: a cut path fails and never names another file */
+    /* Longer than the kernel accepts: a cut path fails and never names another file. */
+    static char path[8192];
     const char *given = getenv("DITTUNE_DB"), *data = getenv("XDG_DATA_HOME");
     if (given != NULL && given[0] != '\0')
         return given;

@@ -16,8 +16,9 @@ enum dt_commit_old {
     DT_COMMIT_OLD     /* best.json.old-<time>: good, but rebuilt */
 };
 
-/* Writes text as the new best.json; bytes: contents of the old file (BACKUP only). The lock is held. DT_EIO: best.json is
- * unchanged, or (then the sentence says so) it is the new one but may not survive a power loss. */
+/* Writes text as the new best.json; bytes: contents of the old file (BACKUP only). The lock is
+ * held. DT_EIO: best.json is unchanged, or (then the sentence says so) it is the new one but may
+ * not survive a power loss. */
 dt_status dt_commit(int fd, const char *directory, const struct dt_text *text,
                     enum dt_commit_old old, const struct dt_text *bytes) DT_MUST_CHECK;
 
@@ -30,8 +31,8 @@ struct dt_edit {
     bool *drop;          /* output if nothing is put, heap memory: lines to drop; NULL: none */
 };
 
-/* Takes the lock, loads, calls decide for entries (checked, with distinct identities), and commits them or the dropped
- * lines, if any. Refuses the same files as dt_store_put. */
+/* Takes the lock, loads, calls decide for entries (checked, with distinct identities), and commits
+ * them or the dropped lines, if any. Refuses the same files as dt_store_put. */
 dt_status dt_store_edit(const char *directory,
                         dt_status (*decide)(struct dt_edit *edit, void *context),
                         void *context) DT_MUST_CHECK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An answer and its sentence: what was measured, how it differs from the question, and which entries were refused. */
+/* An answer and its sentence: what was measured, how it differs from the question, and which
+ * entries were refused. */
 #include "db/lookup/lookup_int.h"
 
 #include "db/engines/engines.h"

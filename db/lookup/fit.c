@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Adapts a stored plan to a question. Every returned plan is checked against the rules of the question: those of the built-in
- * network at its size on this machine, or of a foreign worker as stored in the query or the entry.
+/* Adapts a stored plan to a question. Every returned plan is checked against the rules of the
+ * question: those of the built-in network at its size on this machine, or of a foreign worker as
+ * stored in the query or the entry.
  *
- * A plan that did not use all offered devices is not spread over more: the session tried plans that do, and chose none.
- * Otherwise one degree is scaled: the first that satisfies all rules, in the order in which the default rule assigns devices
- * (space/dit/dit.h), reversed for fewer devices. A foreign worker's degrees are unknown: its ranks are scaled alone first, then
- * together with each other number. */
+ * A plan that did not use all offered devices is not spread over more: the session tried plans that
+ * do, and chose none. Otherwise one degree is scaled: the first that satisfies all rules, in the
+ * order in which the default rule assigns devices (space/dit/dit.h), reversed for fewer devices. A
+ * foreign worker's degrees are unknown: its ranks are scaled alone first, then together with each
+ * other number. */
 #include "db/lookup/lookup_int.h"
 
 #include "base/figures.h"
@@ -24,7 +26,8 @@ static dt_status value_read(const struct dt_axis *axis, const json_t *item, int6
     return dt_fail(DT_EINFEASIBLE, "its %s is of another kind than here", axis->name);
 }
 
-/* A parameter missing from the plan did not exist when it was stored, and has no effect at its default. */
+/* A parameter missing from the plan did not exist when it was stored, and has no effect at its
+ * default. */
 static dt_status plan_read(const struct dt_space *rules, const json_t *plan, int64_t values[])
 {
     const char *name;
@@ -97,7 +100,8 @@ static int degrees_list(const struct scale *scale, int axes[DT_AXES_MAX + 1])
     return n;
 }
 
-/* Threads follow a rank's share of the cores: at most the share, and all of it if they were all of it before. */
+/* Threads follow a rank's share of the cores: at most the share, and all of it if they were all of
+ * it before. */
 static void threads_fit(const struct scale *scale, int64_t values[])
 {
     int axis = dt_space_find(scale->rules, "threads");
@@ -271,7 +275,8 @@ static dt_status plan_write(const struct dt_space *rules, const int64_t values[]
     return DT_OK;
 }
 
-/* The entry's own default plan, asked for as it was measured, though it breaks a rule of its space (db/entry.def). */
+/* The entry's own default plan, asked for as it was measured, though it breaks a rule of its space
+ * (db/entry.def). */
 static bool is_measured_default(const struct dt_match *match, const json_t *entry)
 {
     const json_t *fallback = json_object_get(entry, "default");

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* key - the key of stored plans and of questions, built here for sessions and look-ups alike
  *
- *     {"model","network","height","width","guidance","dtype","devices","batch":[..],"objective"[,"max_bytes"][,"max_latency_ns"]}
- *     {"worker","workload"[,"job"],"devices","space","objective"[,"max_bytes"][,"max_latency_ns"]}      of a foreign worker
- *     {"engine","job","devices","objective"[,"max_bytes"][,"max_latency_ns"]}      of a question about the entries tuned on an engine
+ *     {"model","network","height","width","guidance","dtype","devices","batch":[..],"objective"}
+ *     {"worker","workload"[,"job"],"devices","space","objective"}     of a foreign worker
+ *     {"engine","job","devices","objective"}     of a question about the entries tuned on an engine
+ *
+ * each with "max_bytes" and "max_latency_ns" where they are limited.
  */
 #ifndef DT_DB_LOOKUP_KEY_H
 #define DT_DB_LOOKUP_KEY_H
@@ -28,8 +30,8 @@ struct dt_key {
     int devices;
     const char *objective;             /* NULL: left out */
     int64_t max_bytes, max_latency_ns; /* 0: left out */
-    bool
-        lossy; /* of the built-in network: tuned with settings that change the output; false: left out */
+    /* Of the built-in network: tuned with settings that change the output; false: left out. */
+    bool lossy;
 };
 
 /* *json is a new reference. DT_ENOMEM. */
@@ -38,8 +40,8 @@ dt_status dt_key_json(const struct dt_key *key, json_t **json) DT_MUST_CHECK;
 /* Id of the shape of a network, independent of its name. */
 dt_status dt_key_network(const struct dt_network *network, char id[DT_KEY_ID_SIZE]) DT_MUST_CHECK;
 
-/* Id of what the "parameters", "constants" and "rules" of a worker's hello, or of an entry's "space", mean (dt_space_identity).
- * DT_EUSAGE: they are no space. */
+/* Id of what the "parameters", "constants" and "rules" of a worker's hello, or of an entry's
+ * "space", mean (dt_space_identity). DT_EUSAGE: they are no space. */
 dt_status dt_key_space(const json_t *root, char id[DT_KEY_ID_SIZE]) DT_MUST_CHECK;
 dt_status dt_key_space_of(const struct dt_space *space, char id[DT_KEY_ID_SIZE]) DT_MUST_CHECK;
 

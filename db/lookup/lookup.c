@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Which plan answers a question: from the top, the bottom of this file first.
  *
- * The entries that were tuned on an engine come first, where one was named. Then the entry with the question's id: its checked
- * answer is cached beside it, so that the next equal question needs no parsing or checking. Otherwise the head of each line is
- * read and compared with the question field by field: fields in which a plan may be transferred make the tier, all others,
- * unknown ones too, must be equal. The matches are tried in their order until the plan of one, fitted where it must be, keeps
- * the question's rules and limits (fit.c). */
+ * The entries that were tuned on an engine come first, where one was named. Then the entry with the
+ * question's id: its checked answer is cached beside it, so that the next equal question needs no
+ * parsing or checking. Otherwise the head of each line is read and compared with the question field
+ * by field: fields in which a plan may be transferred make the tier, all others, unknown ones too,
+ * must be equal. The matches are tried in their order until the plan of one, fitted where it must
+ * be, keeps the question's rules and limits (fit.c). */
 #include "db/lookup/lookup_int.h"
 
 #include "base/array.h"
@@ -125,7 +126,8 @@ static bool is_skipped(const char *const skip[], const char *field)
     return false;
 }
 
-/* A field missing on one side is a difference, too; those of skip (ends with NULL) are not compared. */
+/* A field missing on one side is a difference, too; those of skip (ends with NULL) are not
+ * compared. */
 static bool fields_match(const json_t *stored, const json_t *asked, const struct carried *table,
                          const char *const skip[], unsigned *misses)
 {
@@ -187,7 +189,8 @@ static enum dt_tier tier_of(unsigned misses)
     return misses != 0 ? DT_TIER_NEAR : DT_TIER_EXACT;
 }
 
-/* 2 artanh((m - 1) / (m + 1)) = ln m, with m within a factor sqrt(2) of 1; frexp is in the C library itself. */
+/* 2 artanh((m - 1) / (m + 1)) = ln m, with m within a factor sqrt(2) of 1; frexp is in the C
+ * library itself. */
 double dt_lookup_log2(double x)
 {
     int exponent;
@@ -272,7 +275,8 @@ static bool match_of(const struct dt_asked *asked, const struct dt_head *head, l
     return true;
 }
 
-/* An entry with this key may answer, or is named because of its job: the rest of its head is worth parsing. */
+/* An entry with this key may answer, or is named because of its job: the rest of its head is worth
+ * parsing. */
 static bool key_may_match(const struct dt_asked *asked, const json_t *key)
 {
     unsigned misses = 0;
@@ -305,8 +309,8 @@ static dt_status head_of(const struct dt_snapshot *snapshot, const struct dt_ask
     return DT_OK;
 }
 
-/* Order of trying two matches. Ties are broken by decided, nearest, not stale, newest, and finally by line, so that the order is
- * total. */
+/* Order of trying two matches. Ties are broken by decided, nearest, not stale, newest, and finally
+ * by line, so that the order is total. */
 static int match_order(const void *one, const void *other)
 {
     const struct dt_match *a = one, *b = other;
@@ -353,7 +357,8 @@ static void refuse(struct dt_refusals *refusals, const struct dt_match *match, c
                     dt_tier_text(match->tier), why);
 }
 
-/* DT_EINFEASIBLE: its plan is not feasible here, or the line is no entry; refusals has the reason. */
+/* DT_EINFEASIBLE: its plan is not feasible here, or the line is no entry; refusals has the
+ * reason. */
 static dt_status answer_with(const struct dt_snapshot *snapshot, const struct dt_asked *asked,
                              const struct dt_match *match, struct dt_refusals *refusals,
                              struct dt_found **found)
@@ -385,7 +390,8 @@ static dt_status plan_by_rule(const struct dt_asked *asked, json_t **plan)
     return *plan != NULL ? DT_OK : dt_lookup_no_memory();
 }
 
-/* The best plan of other hardware, as a hint if it is feasible here; matches of tier none come last, nearest first. */
+/* The best plan of other hardware, as a hint if it is feasible here; matches of tier none come
+ * last, nearest first. */
 static dt_status hint_of(const struct dt_snapshot *snapshot, const struct dt_asked *asked,
                          const struct matches *list, json_t **hint)
 {
@@ -433,12 +439,13 @@ static dt_status answer_from(const struct dt_snapshot *snapshot, const struct dt
 
 /* ---- the entries tuned on an engine
  *
- * They are found by the engine's name and the parts of a job that were asked for: a look-up need not start the engine's worker
- * to learn its workload. A part that was not asked for may have any value, as long as all entries that could answer agree on
- * it: a look-up never chooses among jobs. */
+ * They are found by the engine's name and the parts of a job that were asked for: a look-up need
+ * not start the engine's worker to learn its workload. A part that was not asked for may have any
+ * value, as long as all entries that could answer agree on it: a look-up never chooses among
+ * jobs. */
 
-/* What may distinguish entries: the fields of a task, then others, which are compared as JSON. Width and height are one, at the width's
- * place; the data type is that of the hard fingerprint. */
+/* What may distinguish entries: the fields of a task, then others, which are compared as JSON.
+ * Width and height are one, at the width's place; the data type is that of the hard fingerprint. */
 enum place { OF_TASK, OF_HARD, OF_KEY, OF_JOB };
 static const struct trait {
     const char *name, *option;
@@ -542,7 +549,8 @@ static bool job_read(const json_t *job, struct dt_task *task)
     return true;
 }
 
-/* Lines of the engine. Plans tuned with settings that change the output answer only who asks for such. */
+/* Lines of the engine. Plans tuned with settings that change the output answer only who asks for
+ * such. */
 static dt_status candidates_gather(const struct dt_snapshot *snapshot, const struct dt_asked *asked,
                                    struct candidates *list)
 {
@@ -616,7 +624,8 @@ static dt_status candidates_agree(const struct dt_asked *asked, const struct can
     return DT_OK;
 }
 
-/* The matches of the candidates. Those of other machines, which give only hints, do not stay among the candidates. */
+/* The matches of the candidates. Those of other machines, which give only hints, do not stay among
+ * the candidates. */
 static dt_status candidates_match(const struct dt_asked *asked, struct candidates *list,
                                   struct matches *matches)
 {
@@ -634,8 +643,9 @@ static dt_status candidates_match(const struct dt_asked *asked, struct candidate
     return DT_OK;
 }
 
-/* only: an answer without an entry when none has the job that was asked for; otherwise *found stays NULL. DT_EUSAGE: several
- * could answer, and differ in what was not asked for; the sentence has the values. */
+/* only: an answer without an entry when none has the job that was asked for; otherwise *found stays
+ * NULL. DT_EUSAGE: several could answer, and differ in what was not asked for; the sentence has the
+ * values. */
 static dt_status answer_tuned(const struct dt_snapshot *snapshot, const struct dt_asked *asked,
                               bool only, struct dt_found **found)
 {
@@ -727,7 +737,8 @@ static dt_status answer_exact(const struct dt_snapshot *snapshot, const struct d
 
 /* ---- all entries */
 
-/* An entry of the same worker and workload with another job is no answer, but is named with what differs. */
+/* An entry of the same worker and workload with another job is no answer, but is named with what
+ * differs. */
 static void other_job_name(const struct dt_asked *asked, const struct dt_head *head,
                            struct dt_refusals *refusals)
 {

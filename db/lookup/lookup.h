@@ -7,9 +7,10 @@
  *     dt_query_seal(query);
  *     dt_lookup(snapshot, query, &answer);       -- answer->tier, ->plan, ->reason
  *
- * An answer is of the strongest tier that has one; docs/lookup.md defines the tiers. Every plan is checked against the
- * rules of the query, not of the session that found it. Nothing here prints, locks or keeps anything outside its
- * arguments: any number of threads may look up in one snapshot, with queries of their own or with one that is sealed.
+ * An answer is of the strongest tier that has one; docs/lookup.md defines the tiers. Every plan is
+ * checked against the rules of the query, not of the session that found it. Nothing here prints,
+ * locks or keeps anything outside its arguments: any number of threads may look up in one snapshot,
+ * with queries of their own or with one that is sealed.
  */
 #ifndef DT_DB_LOOKUP_LOOKUP_H
 #define DT_DB_LOOKUP_LOOKUP_H
@@ -24,7 +25,8 @@
 
 struct dt_snapshot;
 
-/* Ascending: a greater one is a stronger claim. Texts are "none", "heuristic", "proxy", "scaled", "near", "exact". */
+/* Ascending: a greater one is a stronger claim. Texts are "none", "heuristic", "proxy", "scaled",
+ * "near", "exact". */
 enum dt_tier {
     DT_TIER_NONE,
     DT_TIER_HEURISTIC, /* the default rule of the built-in network; not measured */
@@ -39,7 +41,8 @@ dt_status dt_tier_find(const char *what, const char *name, enum dt_tier *tier) D
 
 struct dt_query;
 
-/* Makes the query for the workload of `dittune tune` without options on this machine, which is copied as needed. */
+/* Makes the query for the workload of `dittune tune` without options on this machine, which is
+ * copied as needed. */
 dt_status dt_query_new(const struct dt_machine *machine, struct dt_query **query) DT_MUST_CHECK;
 void dt_query_free(struct dt_query *query);
 
@@ -62,16 +65,19 @@ void dt_query_free(struct dt_query *query);
  *     space         JSON {"parameters","rules","constants"} of that worker, or its id of 16 hexadecimal digits (db/lookup/key.h);
  *                   whichever is stored
  *     now_ns        wall time for ages                      the clock
- * With an engine and no worker, the entries tuned on that engine are asked first: those whose job has the values that
- * were set, whatever else it has (docs/lookup.md). The built-in network is asked when there is none, and only if the
- * values are of one: no revision, frames, steps or text_tokens, and a model that it knows.
- * DT_EUSAGE: no such name, or a value that can never be right. */
+ * With an engine and no worker, the entries tuned on that engine are asked first: those whose job
+ * has the values that were set, whatever else it has (docs/lookup.md). The built-in network is
+ * asked when there is none, and only if the values are of one: no revision, frames, steps or
+ * text_tokens, and a model that it knows. DT_EUSAGE: no such name, or a value that can never be
+ * right. */
 dt_status dt_query_set(struct dt_query *query, const char *name, const char *value) DT_MUST_CHECK;
 
-/* Checks the values together and computes key and id. A later dt_query_set unseals. DT_EUSAGE; DT_EIO: a model's file. */
+/* Checks the values together and computes key and id. A later dt_query_set unseals. DT_EUSAGE;
+ * DT_EIO: a model's file. */
 dt_status dt_query_seal(struct dt_query *query) DT_MUST_CHECK;
 
-/* Parts of a sealed query, borrowed: key and hard fingerprint as in an entry, and a title for sentences. */
+/* Parts of a sealed query, borrowed: key and hard fingerprint as in an entry, and a title for
+ * sentences. */
 const json_t *dt_query_key(const struct dt_query *query);
 const json_t *dt_query_hard(const struct dt_query *query);
 const char *dt_query_title(const struct dt_query *query);
@@ -100,10 +106,10 @@ struct dt_answer {
         struct dt_gain gain;
         int64_t median_ns;   /* 0: not known */
         double noise_margin; /* 0: not known */
-        double
-            resolution; /* the smallest gain that could be told from noise, a share; NAN: not known */
-        int batch;      /* images of a step; 0: not known */
-        int tried;      /* plans of its session; 0: not known */
+        /* The smallest gain that could be told from noise, a share; NAN: not known. */
+        double resolution;
+        int batch;           /* images of a step; 0: not known */
+        int tried;           /* plans of its session; 0: not known */
         int64_t plans;       /* of its space; 0: too many to count, or not known */
         const char *skipped; /* what the session left out for want of time; NULL: nothing */
         struct dt_stored_load load;
@@ -112,22 +118,24 @@ struct dt_answer {
         struct dt_image_time image;
     } measured;
     const json_t *key; /* the query's key */
-    /* {"plan","device","reason"}: best plan of other hardware, where the tier is heuristic or none */
+    /* {"plan","device","reason"}: best plan of other hardware, where the tier is heuristic or
+     * none */
     const json_t *hint;
 };
 
-/* Title of the question that the answer is to: of two (engine, see above) the one that was answered. */
+/* Title of the question that the answer is to: of two (engine, see above) the one that was
+ * answered. */
 const char *dt_query_title_of(const struct dt_query *query, const struct dt_answer *answer);
 
-/* "Nothing was found" is an answer: tier none. The answer must be freed before snapshot and query. DT_ENOMEM;
- * DT_EUSAGE: the query is not sealed, or several entries of an engine could answer that differ in what was not asked for;
- * DT_ECORRUPT: an entry cannot be read. */
+/* "Nothing was found" is an answer: tier none. The answer must be freed before snapshot and query.
+ * DT_ENOMEM; DT_EUSAGE: the query is not sealed, or several entries of an engine could answer that
+ * differ in what was not asked for; DT_ECORRUPT: an entry cannot be read. */
 dt_status dt_lookup(const struct dt_snapshot *snapshot, const struct dt_query *query,
                     struct dt_answer **answer) DT_MUST_CHECK;
 void dt_answer_free(struct dt_answer *answer);
 
-/* Sets what an export takes from the answer: plan, key and hard fingerprint; of a plan tuned on an engine also the constants
- * of its worker, and its model as checkpoint. All borrowed. */
+/* Sets what an export takes from the answer: plan, key and hard fingerprint; of a plan tuned on an
+ * engine also the constants of its worker, and its model as checkpoint. All borrowed. */
 struct dt_export_request;
 void dt_answer_export(const struct dt_answer *answer, struct dt_export_request *request);
 

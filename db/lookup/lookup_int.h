@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* lookup_int - shared by the files of a look-up: a sealed question, the head of a line, a match, an answer with what it owns
+/* lookup_int - shared by the files of a look-up: a sealed question, the head of a line, a match, an
+ * answer with what it owns
  *
- * lookup.c decides: it reads the head of each line that may matter (head.c), determines how each differs from the question,
- * and takes the strongest one whose plan, fitted where it must be, keeps the question's rules and limits (fit.c). answer.c
- * words the answer, stale.c what has changed since it was stored. query.c makes the question; none of them needs lookup.c.
+ * lookup.c decides: it reads the head of each line that may matter (head.c), determines how each
+ * differs from the question, and takes the strongest one whose plan, fitted where it must be, keeps
+ * the question's rules and limits (fit.c). answer.c words the answer, stale.c what has changed
+ * since it was stored. query.c makes the question; none of them needs lookup.c.
  */
 #ifndef DT_DB_LOOKUP_LOOKUP_INT_H
 #define DT_DB_LOOKUP_LOOKUP_INT_H
@@ -30,8 +32,9 @@ struct dt_any {
     bool space, engine, mode, dtype;
 };
 
-/* A sealed question: of the built-in network, a worker, or (any.worker) the entries tuned on an engine. What a cached answer
- * needs stands first: a look-up among many questions waits for memory. */
+/* A sealed question: of the built-in network, a worker, or (any.worker) the entries tuned on an
+ * engine. What a cached answer needs stands first: a look-up among many questions waits for
+ * memory. */
 struct dt_asked {
     uint64_t id;      /* of key and hard */
     uint64_t mark[2]; /* of everything an answer depends on except the store and the clock */
@@ -58,8 +61,8 @@ static inline int64_t dt_asked_now(const struct dt_asked *asked)
 struct dt_query {
     bool sealed, is_network;
     struct dt_asked asked; /* where is_network */
-    /* An engine was named, and no worker: the entries tuned on it are asked first, and only they where the question cannot be
-     * one about the built-in network. NULL: none was. */
+    /* An engine was named, and no worker: the entries tuned on it are asked first, and only they
+     * where the question cannot be one about the built-in network. NULL: none was. */
     struct dt_asked *tuned;
     json_t *machine_hard, *soft;
     int cores, hosts;    /* hosts that the cores are on; 0: one machine */
@@ -79,8 +82,8 @@ struct dt_head {
 /* DT_EUSAGE: the line does not look like an entry's. */
 dt_status dt_head_read(const char *line, size_t size, struct dt_head *head) DT_MUST_CHECK;
 void dt_head_fini(struct dt_head *head);
-/* *key: the key alone, new reference; NULL: the line has none that can be read, or it has not the bytes of both needles.
- * DT_ENOMEM. */
+/* *key: the key alone, new reference; NULL: the line has none that can be read, or it has not the
+ * bytes of both needles. DT_ENOMEM. */
 dt_status dt_head_key(const char *line, size_t size, const char needles[2][24],
                       json_t **key) DT_MUST_CHECK;
 
@@ -113,8 +116,9 @@ bool dt_stale_by_age(int64_t now_ns, int64_t stored_ns);
 /* Time when it was stored, or last confirmed by a check; 0: not known. */
 int64_t dt_stored_ns(const json_t *fingerprint);
 
-/* The entry's plan adapted to the question, new reference. changed: the changes and reasons, "" without any; refit: it
- * differs from the measured plan. DT_EINFEASIBLE with a sentence when it breaks a rule or a limit. */
+/* The entry's plan adapted to the question, new reference. changed: the changes and reasons, ""
+ * without any; refit: it differs from the measured plan. DT_EINFEASIBLE with a sentence when it
+ * breaks a rule or a limit. */
 struct dt_fitted {
     json_t *plan;
     bool refit;
@@ -123,14 +127,16 @@ struct dt_fitted {
 dt_status dt_plan_fit(const struct dt_asked *asked, const struct dt_match *match,
                       const json_t *entry, struct dt_fitted *fitted) DT_MUST_CHECK;
 
-/* DT_EINFEASIBLE with a sentence when a plan of space `was` means something else in `now`, whatever its values: the parameters,
- * their roles or defaults differ. */
+/* DT_EINFEASIBLE with a sentence when a plan of space `was` means something else in `now`, whatever
+ * its values: the parameters, their roles or defaults differ. */
 dt_status dt_space_carries(const struct dt_space *was, const struct dt_space *now) DT_MUST_CHECK;
-/* Appends the values and rules that differ: "without a=8, with the rule a <= 4"; "" where the spaces mean the same. */
+/* Appends the values and rules that differ: "without a=8, with the rule a <= 4"; "" where the
+ * spaces mean the same. */
 void dt_space_changes(const struct dt_space *was, const struct dt_space *now, struct dt_text *out);
 
-/* An answer with the objects it owns. One of the exact tier is cached beside the snapshot's entry (dt_snapshot_note): the next
- * equal question borrows it, and only fields that depend on the clock are new. */
+/* An answer with the objects it owns. One of the exact tier is cached beside the snapshot's entry
+ * (dt_snapshot_note): the next equal question borrows it, and only fields that depend on the clock
+ * are new. */
 struct dt_found {
     struct dt_answer answer; /* first: what callers see */
     bool lent;               /* the fields below are borrowed */

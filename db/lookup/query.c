@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A query's values, read once as they are set, and what they mean together: the workload, the key and hard fingerprint as a session
- * would store them, the rules for plans, and one text of everything, the key of cached answers. An engine's name makes it a question
- * about the entries that were tuned on the engine, too, whose key has what was asked for, and nothing else. */
+/* A query's values, read once as they are set, and what they mean together: the workload, the key
+ * and hard fingerprint as a session would store them, the rules for plans, and one text of
+ * everything, the key of cached answers. An engine's name makes it a question about the entries
+ * that were tuned on the engine, too, whose key has what was asked for, and nothing else. */
 #include "base/siphash.h"
 #include "db/canonical_int.h"
 #include "db/lookup/lookup_int.h"
@@ -634,7 +635,8 @@ dt_status dt_query_set(struct dt_query *query, const char *name, const char *tex
     return DT_OK;
 }
 
-/* The question about the built-in network or a worker; where there is none, that about the entries of an engine. */
+/* The question about the built-in network or a worker; where there is none, that about the entries
+ * of an engine. */
 static const struct dt_asked *asked_of(const struct dt_query *query)
 {
     return query->is_network ? &query->asked : query->tuned;

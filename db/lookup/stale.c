@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares fields that both sides have. A field on one side only is ignored: a machine that another worker described has
- * others. */
+/* Compares fields that both sides have. A field on one side only is ignored: a machine that another
+ * worker described has others. */
 #include "db/lookup/lookup_int.h"
 
 #include <string.h>
@@ -67,8 +67,8 @@ static bool environment_compare(const json_t *was, const json_t *now, json_t *re
     return done;
 }
 
-/* Both sides name a worker, and not the same program: the machine was described by the built-in worker, the entry was
- * measured by an engine's. */
+/* Both sides name a worker, and not the same program: the machine was described by the built-in
+ * worker, the entry was measured by an engine's. */
 static bool is_other_worker(const json_t *was, const json_t *now)
 {
     const char *old = dt_json_text_at(was, "worker"), *new = dt_json_text_at(now, "worker");
@@ -77,7 +77,8 @@ static bool is_other_worker(const json_t *was, const json_t *now)
            (strcspn(new, " ") != size || strncmp(old, new, size) != 0);
 }
 
-/* The field is the controller's: the others are what a worker said of itself and of the environment that it reads. */
+/* The field is the controller's: the others are what a worker said of itself and of the environment
+ * that it reads. */
 static bool is_of_controller(const char *name)
 {
     static const char *const names[] = {"dittune", "hwloc", "method", "kernel", "driver"};
@@ -118,7 +119,8 @@ bool dt_stale_by_age(int64_t now_ns, int64_t stored_ns)
     return stored_ns > 0 && now_ns - stored_ns > STALE_DAYS * DAY_NS;
 }
 
-/* "it lost in the check of 2026-11-25 13:41 UTC: the default plan is better: it ran 2.000 times as fast" */
+/* "it lost in the check of 2026-11-25 13:41 UTC: the default plan is better: it ran 2.000 times as
+ * fast" */
 static bool loss_add(const struct dt_stored_info *info, json_t *reasons)
 {
     char when[40] = "";

@@ -83,7 +83,8 @@ bool dt_upkeep_line(const char **at, const char *stop, const char **line, size_t
     return false;
 }
 
-/* Removes the crc from entries whose line confirms it; false: the file does not have one line per entry. */
+/* Removes the crc from entries whose line confirms it; false: the file does not have one line per
+ * entry. */
 static bool lines_compare(const struct dt_text *text, const json_t *entries)
 {
     const char *at = dt_text_at(text), *stop = at + text->size, *line;
@@ -99,8 +100,9 @@ static bool lines_compare(const struct dt_text *text, const json_t *entries)
     return true;
 }
 
-/* A crc covers bytes, which are lost when another program laid the file out. It is still confirmed when dittune would
- * write the same bytes, but a program that writes 1.4 instead of 1.3999999999999999 damaged nothing. */
+/* A crc covers bytes, which are lost when another program laid the file out. It is still confirmed
+ * when dittune would write the same bytes, but a program that writes 1.4 instead of
+ * 1.3999999999999999 damaged nothing. */
 static dt_status crcs_drop(const json_t *entries, const char *what, struct dt_upkeep *upkeep)
 {
     size_t i, n = 0;
@@ -253,7 +255,8 @@ static void offer_tell(const struct taking *taking, const json_t *entry, enum dt
     dt_text_fini(&name);
 }
 
-/* Warns about entries from the future: the newer wins a merge, so such an entry wins until its date. */
+/* Warns about entries from the future: the newer wins a merge, so such an entry wins until its
+ * date. */
 static void future_tell(const struct taking *taking, const json_t *entry)
 {
     struct dt_stored_entry fields;

@@ -83,9 +83,9 @@ dt_status dt_upkeep_remove(const char *directory, const uint64_t ids[], size_t c
 
 /* ---- files are removed
  *
- * A journal is the evidence of an entry: one that an entry names, or whose result is an entry, is kept at any age; so is one whose
- * process still runs (an id is time-pid-random). Journals with checks are kept, too: they are small, and have the only history of an
- * entry. */
+ * A journal is the evidence of an entry: one that an entry names, or whose result is an entry, is
+ * kept at any age; so is one whose process still runs (an id is time-pid-random). Journals with
+ * checks are kept, too: they are small, and have the only history of an entry. */
 
 struct gc {
     const char *directory;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of upkeep share: sentences, files, names, and the choice between entries of one identity. */
+/* What the parts of upkeep share: sentences, files, names, and the choice between entries of one
+ * identity. */
 #include "db/upkeep/upkeep_int.h"
 
 #include "base/array.h"
@@ -41,7 +42,8 @@ void dt_upkeep_say_error(struct dt_upkeep *upkeep, enum dt_tell kind, const char
     dt_upkeep_say(upkeep, kind, "%s%s", opening, dt_message());
 }
 
-/* Tests a candidate file; our names have only plain letters. *fits is false also for a file removed meanwhile. */
+/* Tests a candidate file; our names have only plain letters. *fits is false also for a file removed
+ * meanwhile. */
 static dt_status file_look(int folder, const char *path, const char *name, bool *fits)
 {
     struct stat info;
@@ -141,8 +143,8 @@ dt_status dt_upkeep_checksum(const json_t *entry, char hex[9])
     return status;
 }
 
-/* The crc of the line that would be written: right when another program changed only white space and writes numbers in
- * the same way. */
+/* The crc of the line that would be written: right when another program changed only white space
+ * and writes numbers in the same way. */
 static dt_status crc_of_line(const json_t *entry, char hex[9])
 {
     struct dt_text line = {0};

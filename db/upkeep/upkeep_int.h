@@ -7,7 +7,8 @@
 
 #include "db/best_int.h"
 
-/* The best entry of each identity: an object from the canonical text of the identity to the entry. */
+/* The best entry of each identity: an object from the canonical text of the identity to the
+ * entry. */
 struct dt_pick {
     json_t *entries; /* owned */
 };
@@ -23,8 +24,8 @@ enum dt_offer {
 
 /* DT_ENOMEM. */
 dt_status dt_pick_init(struct dt_pick *pick) DT_MUST_CHECK;
-/* Of a copy without the fields that store and journal add. Up to NEWER: it was taken. SAME: equal except for time, place and
- * session. later: of two with one kind and time, the second is taken. */
+/* Of a copy without the fields that store and journal add. Up to NEWER: it was taken. SAME: equal
+ * except for time, place and session. later: of two with one kind and time, the second is taken. */
 dt_status dt_pick_offer(struct dt_pick *pick, const json_t *entry, bool later,
                         enum dt_offer *offer) DT_MUST_CHECK;
 /* *known is the entry of that identity, borrowed, or NULL. */
@@ -40,22 +41,26 @@ json_t *dt_upkeep_bare(const json_t *entry);
 /* "dit-s/2 [0123456789abcdef]": names an entry in sentences. */
 dt_status dt_upkeep_name(const json_t *entry, struct dt_text *name) DT_MUST_CHECK;
 
-/* DT_EUSAGE unless the entry's known fields have their types; the error message begins with `what`. */
+/* DT_EUSAGE unless the entry's known fields have their types; the error message begins with
+ * `what`. */
 dt_status dt_upkeep_check(const json_t *entry, const char *what) DT_MUST_CHECK;
 
 /* The CRC-32C of the canonical text of an entry without added fields. */
 dt_status dt_upkeep_checksum(const json_t *entry, char hex[9]) DT_MUST_CHECK;
 
-/* DT_EUSAGE when a checked entry has a "checksum", or else a "crc", that is not that of its fields. */
+/* DT_EUSAGE when a checked entry has a "checksum", or else a "crc", that is not that of its
+ * fields. */
 dt_status dt_upkeep_seal(const json_t *entry, const char *what) DT_MUST_CHECK;
 
-/* The next line of a text that has the form of an entry's; *at moves behind it. False: there is none. */
+/* The next line of a text that has the form of an entry's; *at moves behind it. False: there is
+ * none. */
 bool dt_upkeep_line(const char **at, const char *stop, const char **line, size_t *size);
 
 /* Reports the opening and this thread's error message. */
 void dt_upkeep_say_error(struct dt_upkeep *upkeep, enum dt_tell kind, const char *opening);
 
-/* A new array of the names of regular files in the folder (missing: none) with this prefix and suffix, sorted. */
+/* A new array of the names of regular files in the folder (missing: none) with this prefix and
+ * suffix, sorted. */
 dt_status dt_upkeep_files(const char *folder, const char *prefix, const char *suffix,
                           json_t **names) DT_MUST_CHECK;
 
