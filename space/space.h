@@ -27,7 +27,8 @@
 struct dt_axis {
     const char *name, *doc;
     enum dt_role role;
-    int count;                 /* values, at least 1 */
+    int count; /* values, at least 1 */
+    int words; /* labels behind those of the values: rules may name them, no plan has them */
     const int64_t *values;     /* ascending for numbers; 0..count-1 for labels */
     int digits;                /* of decimals: 0.85 is the value 85 with 2 digits; else 0 */
     bool truth;                /* the values 0 and 1 are false and true */

@@ -98,6 +98,30 @@ static dt_status read_labels(struct dt_reading *reading, const json_t *list)
     return DT_OK;
 }
 
+/* Adds the texts of "words" that are no values: rules may name them, no plan has them. */
+static dt_status read_words(struct dt_reading *reading, const json_t *object)
+{
+    struct dt_axis *axis = &reading->axis;
+    json_t *list = NULL, *word;
+    size_t i;
+    if (!dt_json_has(object, "words"))
+        return DT_OK;
+    DT_TRY(dt_json_array(object, reading->what, "words", &list));
+    json_array_foreach(list, i, word)
+    {
+        if (!json_is_string(word) || axis->labels == NULL)
+            return dt_fail(DT_EUSAGE, "%s: parameter '%s': its 'words' are not texts as its values",
+                           reading->what, axis->name);
+        if (dt_axis_index(axis, word) >= 0)
+            continue;
+        if (axis->count + axis->words == DT_VALUES_MAX)
+            return dt_fail(DT_EUSAGE, "%s: parameter '%s' has more than %d values and words",
+                           reading->what, axis->name, DT_VALUES_MAX);
+        reading->labels[axis->count + axis->words++] = json_string_value(word);
+    }
+    return DT_OK;
+}
+
 /* Sets *value to the field as an integer of that many digits. */
 static dt_status read_end(const json_t *range, const char *what, const char *name, int digits,
                           int64_t least, int64_t *value)
@@ -364,6 +388,7 @@ dt_status dt_axis_read(struct dt_space *space, struct dt_reading *reading, const
     DT_TRY(read_default(reading, whole ? json_object_get(object, "default") : NULL, values));
     if (whole) {
         DT_TRY(read_role(reading, object));
+        DT_TRY(read_words(reading, object));
         if (dt_json_has(object, "doc"))
             DT_TRY(dt_json_string(object, reading->what, "doc", &axis->doc));
         if (dt_json_has(object, "when"))

@@ -146,7 +146,7 @@ static void collect(const struct dt_space *space, struct words *words)
     *words = (struct words){.counts = {0}};
     for (int i = 0; i < space->axis_count; i++) {
         words->labels[n] = space->axes[i].labels;
-        words->counts[n] = space->axes[i].count;
+        words->counts[n] = space->axes[i].count + space->axes[i].words;
         words->digits[n] = space->axes[i].digits;
         words->names[n++] = space->axes[i].name;
     }
@@ -286,7 +286,7 @@ dt_status dt_space_new(struct dt_space **space)
 
 static void free_axis(struct dt_axis *axis)
 {
-    for (int i = 0; axis->labels != NULL && i < axis->count; i++)
+    for (int i = 0; axis->labels != NULL && i < axis->count + axis->words; i++)
         free((char *)axis->labels[i]);
     free((void *)axis->labels);
     free((void *)axis->values);
@@ -367,7 +367,7 @@ static int by_text(const void *a, const void *b)
 
 static dt_status check_labels(const struct dt_axis *axis)
 {
-    size_t n = (size_t)axis->count;
+    size_t n = (size_t)(axis->count + axis->words);
     for (size_t i = 0; i < n; i++)
         DT_TRY(check_label(axis, axis->labels[i]));
     const char **sorted = calloc(n, sizeof *sorted);
@@ -408,11 +408,12 @@ static bool copy_text(const char *from, const char **to)
 
 static bool copy_axis(const struct dt_axis *from, struct dt_axis *to)
 {
-    size_t n = (size_t)from->count;
+    size_t n = (size_t)from->count, all = n + (size_t)from->words;
     int64_t *values = calloc(n, sizeof *values);
-    const char **labels = from->labels != NULL ? calloc(n, sizeof *labels) : NULL;
+    const char **labels = from->labels != NULL ? calloc(all, sizeof *labels) : NULL;
     *to = (struct dt_axis){.role = from->role,
                            .count = from->count,
+                           .words = from->words,
                            .fallback = from->fallback,
                            .unit = from->unit,
                            .digits = from->digits,
@@ -421,11 +422,11 @@ static bool copy_axis(const struct dt_axis *from, struct dt_axis *to)
     to->labels = labels;
     if (values == NULL || (from->labels != NULL && labels == NULL))
         return false;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         values[i] = from->labels != NULL ? (int64_t)i : from->values[i];
-        if (labels != NULL && !copy_text(from->labels[i], &labels[i]))
+    for (size_t i = 0; labels != NULL && i < all; i++)
+        if (!copy_text(from->labels[i], &labels[i]))
             return false;
-    }
     return copy_text(from->name, &to->name) &&
            copy_text(from->doc != NULL ? from->doc : "", &to->doc) &&
            copy_text(from->variable, &to->variable) && copy_text(from->when, &to->when);

@@ -23,7 +23,7 @@ static dt_status refuse(const char *name, const json_t *value, const char *why, 
     return status;
 }
 
-/* Keeps the worker's order of the values, and its default: plans are compared with that. */
+/* Keeps the worker's order of the values, and its default: plans are compared with that. Its rules may name the other texts. */
 static dt_status narrow_one(json_t *parameter, const char *name, const json_t *wanted)
 {
     json_t *all = NULL, *kept = json_array(), *fallback = json_object_get(parameter, "default");
@@ -48,7 +48,9 @@ static dt_status narrow_one(json_t *parameter, const char *name, const json_t *w
                         "must keep the worker's default, which plans are compared "
                         "with:",
                         all);
-    if (status == DT_OK && json_object_set(parameter, "values", kept) != 0)
+    bool words = json_is_string(json_array_get(all, 0)) && !dt_json_has(parameter, "words");
+    if (status == DT_OK && ((words && json_object_set(parameter, "words", all) != 0) ||
+                            json_object_set(parameter, "values", kept) != 0))
         status = dt_fail(DT_ENOMEM, "out of memory");
     json_decref(kept);
     return status;
