@@ -10,8 +10,10 @@
 
 #define NAME_MOST 48
 
-/* Engines whose workers come with dittune, as extras of the Python package dittune-workers. */
-static const char *const shipped[] = {"diffusers", "sglang", "vllm-omni", "xdit", NULL};
+/* Engines whose workers come with dittune, as extras of the Python package dittune-workers: its programs in pyproject.toml. */
+static const char *const shipped[] = {
+#include "workers.inc"
+    NULL};
 
 /* It becomes a part of a file's name, so nothing in it may lead elsewhere. */
 static dt_status check_name(const char *engine)
