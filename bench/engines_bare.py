@@ -18,7 +18,7 @@ import torch
 from dittune_workers import protocol
 from dittune_workers.diffusers import worker
 
-engine = worker.Diffusers(types.SimpleNamespace(cfg=False, compile=False))
+engine = worker.Diffusers(types.SimpleNamespace(image=False))
 engine.hello(dict(model=sys.argv[1]), 1)
 engine.ready()
 os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0", RANK="0", WORLD_SIZE="1")

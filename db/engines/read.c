@@ -64,6 +64,7 @@ static dt_status check_choices(const struct dt_engine *engine, const char *what)
 {
     static const char *const fields[] = {"default", "lossy"};
     const json_t *parameters = json_object_get(engine->root, "parameters");
+    const json_t *choices = json_object_get(engine->root, "choices");
     for (int i = 0; i < 2; i++) {
         const json_t *rows = json_object_get(engine->root, fields[i]);
         const char *name;
@@ -71,7 +72,9 @@ static dt_status check_choices(const struct dt_engine *engine, const char *what)
         json_object_foreach((json_t *)rows, name, value)
         {
             struct dt_expr *expr = NULL;
-            if (json_object_get(parameters, name) == NULL || !json_is_string(value))
+            bool known = json_object_get(parameters, name) != NULL ||
+                         (i == 0 && json_object_get(choices, name) != NULL);
+            if (!known || !json_is_string(value))
                 return dt_fail(DT_EUSAGE, "%s: '%s' of '%s' is not a text for a parameter", what,
                                name, fields[i]);
             if (i == 0)
@@ -130,7 +133,7 @@ static dt_status read_rules(struct dt_engine *engine, const char *what)
         return dt_fail(DT_EUSAGE, "%s: more than %d rules", what, DT_ENGINE_RULES);
     json_array_foreach(rules, i, row)
     {
-        static const char *const known[] = {"rule", "sentence", "source", "classes", NULL};
+        static const char *const known[] = {"rule", "sentence", "source", "classes", "for", NULL};
         struct dt_engine_rule *rule = &engine->rules[i];
         const char *text;
         DT_TRY(dt_json_only(row, what, known));
@@ -148,7 +151,7 @@ static dt_status read_root(struct dt_engine *engine, const char *what)
     static const char *const known[] = {
         "engine",     "version",     "doc",       "family",   "sources", "parameters", "default",
         "lossy",      "cannot",      "processes", "replicas", "rules",   "words",      "program",
-        "checkpoint", "environment", "kwargs",    "notes",    "choices", NULL,
+        "checkpoint", "environment", "kwargs",    "notes",    "choices", "worker",     NULL,
     };
     json_t *unused = NULL;
     const char *text;

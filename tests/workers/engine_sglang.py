@@ -41,8 +41,8 @@ def equal_plans(model):
         t.check(f"{model}: {degree}=2 gives the latents of one rank: {apart}", other["op"] == "prepared" and apart < 1e-5)
     took = worker.ask(op="run", handle=one["handle"], n=2, mode="measure")
     t.check("a time for each request", [len(row) for row in took.get("ns", [])] == [1, 1], took)
-    refused = worker.prepare(ranks=2, ulysses=2, kv_gather=2)
-    t.check("a plan against a rule", refused["op"] == "failed" and refused["kind"] == "infeasible", refused)
+    refused = t.tool("run", "--quick", "--worker", WORKER, "--model", model, "--steps", 2, "--devices", 4, "--plan", "ranks=4 ulysses=2 kv_gather=2")
+    t.check("a plan against a rule", refused.code == 2 and "not both" in refused.err, refused)
     t.check("hello names what was replaced, and the unit", "two kernels replaced" in worker.hello["workload"] and worker.hello["unit"] == "image")
     worker.end()
     t.none_left(f"{model}: no rank outlives the worker")
@@ -56,11 +56,10 @@ def own_choice():
     told = [tuple(map(int, line.split()[1:])) for line in done.stdout.splitlines() if line.startswith("OWN")]
     worker.end()
     for devices, *theirs in told:
-        worker = Worker(t, [WORKER], "tiny-wan", devices=devices)
-        default = {axis["name"]: axis["default"] for axis in worker.hello["parameters"]}
+        done = t.tool("explain", f"ranks={devices}", "--worker", WORKER, "--model", "tiny-wan", "--devices", devices, "--json")
+        default = (done.json or {}).get("plan", {})  # the defaults of all others
         t.check(f"on {devices} devices the default is SGLang's choice {theirs}",
-                [default["cfg"], default["ulysses"], default["kv_gather"], default["tensor"]] == theirs and default["ranks"] == devices, default)
-        worker.end()
+                [default.get(name) for name in ("cfg", "ulysses", "kv_gather", "tensor")] == theirs, done)
     t.check("SGLang said what it chooses", len(told) == 4, done.stderr[-500:])
 
 

@@ -53,7 +53,7 @@ def check_ready():
     pretend(2, uuid=DIGITS)
     importlib.metadata.version = lambda name: "1.2"
     engine = worker.Worker(None)
-    engine.gpu, engine.fork, engine.packages, engine.parameters = True, False, ("engine",), [{"name": "ranks", "values": [1, 2]}]
+    engine.gpu, engine.package, engine.parameters = True, "engine", [{"name": "ranks", "values": [1, 2]}]
     rank = engine.ready()
     t.check("ready names the devices", engine.devices == [CARD] * 2, engine.devices)
     t.check("and the driver among the versions", rank["device"] == CARD["name"] and rank["versions"]["driver"] == CARD["driver"], rank)

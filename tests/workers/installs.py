@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # ctest: full
-"""Each extra of workers/pyproject.toml in an empty environment: it has what its worker imports, and where this machine can run the engine,
+"""Each extra of the workers' package in an empty environment: it has what its worker imports, and where this machine can run the engine,
 a folder that diffusers has saved of each class is loaded. Needs the Python registry, and minutes and gigabytes an extra."""
 import pathlib
 import shutil
@@ -12,7 +12,10 @@ sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / "lib"), str(pathlib.Path
 from dittune_test import BUILD, SOURCE, Dittune, skip
 from lib_real import Worker
 
-EXTRAS = {"diffusers": "diffusers", "xdit": "xdit", "sglang": "sglang", "vllm-omni": "vllm_omni"}  # extra -> its worker's package
+sys.path.insert(0, str(SOURCE / "workers"))
+from dittune_workers import facts
+
+EXTRAS = {engine: engine.replace("-", "_") for engine in facts.engines()}  # extra -> its worker's package
 CLASSES = "tiny-flux", "tiny-wan", "tiny-qwen-image"
 MOST = 1500  # seconds of an install
 MAKE = """
@@ -23,9 +26,10 @@ print(folder.make(cards.find(sys.argv[1])))
 """
 PACKAGES = """
 import importlib.util, sys
-from dittune_workers.{package} import worker
-kind = next(value for value in vars(worker).values() if getattr(value, "module", "") == worker.__name__)
-print([name for name in kind.packages if importlib.util.find_spec(name) is None])
+from dittune_workers import facts
+import dittune_workers.{package}.worker
+packages = facts.files("{package}".replace("_", "-"))[-1]["worker"]["packages"]
+print([name for name in packages if importlib.util.find_spec(name) is None])
 """
 t = Dittune(clock="real")
 DISK = tempfile.TemporaryDirectory(prefix="installs-", dir=BUILD)  # gigabytes: not in memory, where the test's folder may lie

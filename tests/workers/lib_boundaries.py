@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "workers"))
 import diffusers as _diffusers  # before the forks, as transformers is
 import torch
 import transformers as _transformers
-from dittune_workers import protocol
+from dittune_workers import facts, protocol
 from dittune_workers.network import rank, worker
 
 VERIFY = dict(projections=16, seed=7)
@@ -47,8 +47,11 @@ def cache_dit():
 
     class CacheDit(worker.Worker):
         """cache-dit, for this test."""
-        name, module, engine, networks = "lib_boundaries", "lib_boundaries", "cache-dit", list(worker.PIPELINES)
-        requirement, packages = "cache-dit>=1.5.3,<1.6", ["cache_dit", "torch", "diffusers", "transformers"]
+        engine = "cache-dit"
+
+        def discover(self):
+            """Its file has no part of a worker: the networks are those of diffusers."""
+            return facts.installed("diffusers")
 
         @staticmethod
         def parts():
@@ -86,9 +89,8 @@ def ask(engine, plan):
 
 def run(made, row):
     engine = made(argparse.Namespace(cfg=False, compile=False, image=False))
-    engine.limits = lambda card: []
     engine.hello(dict(row["job"], model=row["card"]), 4)
-    engine.network.load()
+    engine.ready()
     return [ask(engine, plan) for plan in [dict(ranks=1), *row["plans"]]]
 
 

@@ -92,24 +92,23 @@ def step(self, own=network_rank.Plan.step):
     own(self)
 
 
-def axes(self, card, devices, own=worker.Diffusers.axes):
-    rows, job = own(self, card, devices), self.job
-    flux, halves = card["diffusers"]["class"] == "FluxTransformer2DModel", card["guidance"] == "cfg" and job["guidance"] > 1
+def space(self, file, card, here, known, own=worker.Diffusers.space):
+    made, job = own(self, file, card, here, known), self.job
+    flux, halves = card["diffusers"]["class"] == "FluxTransformer2DModel", "guided" in here
     shown = [fault for fault in ("ring", "stale", "stale1", *FLUX, *OUTPUTS) if (flux or fault not in FLUX)
              and (halves or fault not in HALVES) and (job["batch"] > 1 or fault not in BATCH)]
-    return rows if ALL else [*rows, dict(name="fault", values=["none", *shown], default="none")]
-
-
-def limits(self, card, own=worker.Diffusers.limits):
-    shown = next((axis["values"] for axis in self.parameters if axis["name"] == "fault"), [])
-    return own(self, card) + [("fault == 'none' || ranks > 1", "faults are of several ranks")][:len(shown)] + \
-        [(f"fault != '{fault}' || {rule}", f"the fault {fault} needs {rule}") for fault, rule in RULES.items() if fault in shown]
+    if not ALL:
+        made["parameters"].append(dict(name="fault", values=["none", *shown], default="none"))
+        made["rules"].append({"if": "fault == 'none' || ranks > 1", "say": "faults are of several ranks"})
+        made["rules"] += [{"if": f"fault != '{fault}' || {rule}", "say": f"the fault {fault} needs {rule}"}
+                          for fault, rule in RULES.items() if fault in shown]
+    return made
 
 
 attention_dispatch.funcol = types.SimpleNamespace(**{**vars(attention_dispatch.funcol), "all_gather_tensor": gather})
 transformer_flux.dispatch_attention_fn = attend
 engine.Plan.forward, network_rank.Plan.step = forward, step
-worker.Diffusers.axes, worker.Diffusers.limits = axes, limits
+worker.Diffusers.space = space
 if ALL == "dropped":
     FluxTransformer2DModel.enable_parallelism = lambda self, config: None
 if ALL == "variants":  # dynamo alone, without the minutes of a compiler

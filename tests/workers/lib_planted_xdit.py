@@ -20,8 +20,13 @@ def ring():
 
 
 def text():
-    limits = worker.Xdit.limits
-    worker.Xdit.limits = lambda self, card: [row for row in limits(self, card) if "text" not in row[0]]
+    space = worker.Xdit.space
+
+    def without(self, *what):
+        made = space(self, *what)
+        return dict(made, rules=[rule for rule in made["rules"] if "text" not in rule["if"]])
+
+    worker.Xdit.space = without
 
 
 {"ring": ring, "text": text}[os.environ["PLANTED"]]()

@@ -2,17 +2,18 @@
 # ctest:
 """A worker whose engine is not installed ends the command with one sentence that has the pip line."""
 import pathlib
-import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import SOURCE, Dittune
 
+sys.path.insert(0, str(SOURCE / "workers"))
+from dittune_workers import facts
+
 t = Dittune()
-PROJECT = (SOURCE / "workers/pyproject.toml").read_text(encoding="utf-8")
-for engine, package in (("diffusers", "diffusers"), ("xdit", "xfuser"), ("sglang", "sglang"), ("vllm_omni", "vllm_omni")):
-    extra = re.search(rf"^{engine.replace('_', '-')} = (\[.*\])$", PROJECT, re.M)[1]
-    wanted = next(word for word in re.findall('"(.*?)"', extra) if word.startswith(package.replace("_", "-")))
+for name in facts.engines():
+    engine, packages = name.replace("-", "_"), facts.files(name)[-1]["worker"]["packages"]
+    package, wanted = next(iter(packages.items()))
     worker = t.write(engine, f"#!/bin/sh\nPYTHONPATH='{SOURCE}/workers' exec '{sys.executable}' -S -m dittune_workers.{engine}.worker\n")
     worker.chmod(0o755)
     t.exits(f"without {package}", t.tool("run", "--worker", worker, "--model", "tiny-wan"), 2,

@@ -135,19 +135,19 @@ def vllm_omni(root, folder):
     backends = members(root + "/vllm_omni/diffusion/attention/backends/registry.py", "DiffusionAttentionBackendEnum")
     # What dittune-worker-vllm-omni asks of Omni; OmniBase takes the two timeouts itself.
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../workers"))
-    from dittune_workers.vllm_omni import server
+    from dittune_workers.vllm_omni import words as own
     taken = fields(root + "/vllm_omni/engine/arg_utils.py", "OrchestratorArgs") | fields(vllm + "/vllm/engine/arg_utils.py", "EngineArgs")
     taken |= {"stage_init_timeout", "init_timeout"}
     sampling = fields(root + "/vllm_omni/inputs/data.py", "OmniDiffusionSamplingParams")
     job = {"folder": "MODEL", "dtype": "bfloat16", "height": 1024, "width": 1024, "frames": 1, "steps": 28, "guidance": 3.5}
-    _, request = server.request_words(job, True, "a prompt", 1)
+    _, request = own.request_words(job, True, "a prompt", 1)
     assert set(request) <= sampling, "no such field of OmniDiffusionSamplingParams: %s" % (set(request) - sampling)
 
     def worker(export, attention):
         """The worker's keywords for the plan of an export give the same configuration."""
-        names = {word: name for name, word in server.DEGREES.items()}
+        names = {word: name for name, word in own.DEGREES.items()}
         values = {names[word]: value for word, value in export["kwargs"].items() if word in names}
-        words = server.start_words(job, dict(values, attention=attention or "auto", uneven=export["kwargs"].get("ulysses_mode", "off")))
+        words = own.start_words(job, dict(values, attention=attention or "auto", uneven=export["kwargs"].get("ulysses_mode", "off")))
         assert set(words) <= taken, "no such keyword of Omni: %s" % (set(words) - taken)
         return DiffusionParallelConfig(**words["parallel_config"])
 

@@ -5,7 +5,7 @@ import json
 import os
 import pathlib
 
-from dittune_workers.protocol import Refused
+from dittune_workers.link import Refused
 
 HERE = pathlib.Path(__file__).parent
 FIELDS = ("name", "heads", "head_size", "text_tokens", "attention", "guidance", "vae", "patch", "usual")

@@ -16,6 +16,8 @@ by socket. It never computes, so it notices at once when a rank fails or dies. A
                           number of steps. image(projections, seed), optional, sums up the whole image of the first step in
                           the same way, each time that it was made, in a list: its error is only told
     verifies_runs         (optional) False: output() is only asked for after the first two steps, as a step is long
+    own_ranks             (optional) True: the engine starts its ranks itself, on this host; each resident plan has one
+                          process of ours, and join(0, 1) is all that it is told
     memory()              in a rank: resident_bytes, and peak_bytes since the last call; perhaps free_bytes and total_bytes
 
 and a worker of it is `protocol.serve(engine)`. See diffusers/worker.py.
@@ -184,11 +186,12 @@ def kill(pids):
 
 
 class Group:
-    """Ranks that work together, each with its link."""
+    """Ranks that work together, each with its link. spread: those of other hosts, which were not started
+    here (process None); one that is lost cannot be started again here: dittune starts all of them again."""
 
-    def __init__(self, engine, ranks, keep):
+    def __init__(self, engine, ranks, keep, spread=None):
         self.links, self.processes, self.poll = [], [], select.poll()
-        self.start(engine, ranks, keep)
+        self.start(engine, ranks, keep, spread)
         for link in self.links:
             self.poll.register(link.end, select.POLLIN)
         try:
@@ -197,8 +200,14 @@ class Group:
             self.kill()
             raise
 
-    def start(self, engine, ranks, keep):
-        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(hosts.free_port()), WORLD_SIZE=str(ranks), LOCAL_WORLD_SIZE=str(ranks))
+    def start(self, engine, ranks, keep, spread):
+        if spread is not None:
+            self.begin(engine, 0, ranks, [spread.server, *spread.met.values(), *keep])
+            self.links += [spread.met[rank] for rank in range(1, ranks)]
+            self.processes += [None] * (ranks - 1)
+            return
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(hosts.free_port()), WORLD_SIZE=str(ranks),
+                          LOCAL_WORLD_SIZE=str(ranks))
         for rank in range(ranks):
             os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank))
             self.begin(engine, rank, ranks, keep)
@@ -238,6 +247,8 @@ class Group:
 
     def lost(self, rank):
         """The sentence of a rank that has closed its link."""
+        if self.processes[rank] is None:
+            return f"rank {rank}, which was on another host, has ended"
         _, status = os.waitpid(self.processes[rank], 0)
         self.processes[rank] = None
         code = os.waitstatus_to_exitcode(status)
@@ -293,26 +304,10 @@ class Group:
         self.processes = []
 
 
-class Spread(Group):
-    """Ranks on several hosts. One that is lost cannot be started again here: dittune starts all of them again."""
-
-    def __init__(self, engine, hosts, keep):
-        self.hosts = hosts
-        super().__init__(engine, hosts.ranks, keep)
-
-    def start(self, engine, ranks, keep):
-        self.begin(engine, 0, ranks, [self.hosts.server, *(link for link in self.hosts.met.values()), *keep])
-        for rank in range(1, ranks):
-            self.links.append(self.hosts.met[rank])
-            self.processes.append(None)
-
-    def lost(self, rank):
-        return super().lost(rank) if self.processes[rank] is not None else f"rank {rank}, which was on another host, has ended"
-
-
 class Speaker:
-    """Answers dittune. spreads: ranks may be on several hosts; plans: handle -> the request that made it resident; groups: rank count -> Group."""
-    spreads = True
+    """Answers dittune. plans: handle -> the request that made it resident; groups: Group of a rank count, or
+    of a handle where the engine starts its ranks: one process, of which a plan that is released leaves
+    its own, which has imported the engine, to the next (free)."""
 
     def __init__(self, engine):
         # The protocol keeps a descriptor of its own; whatever else prints goes to standard error.
@@ -320,6 +315,7 @@ class Speaker:
         os.dup2(2, 1)
         self.lock, self.busy, self.compiling = threading.Lock(), False, False
         self.engine, self.groups, self.plans, self.handles = engine, {}, {}, 0
+        self.own_ranks, self.free = getattr(engine, "own_ranks", False), []
         self.hosts, self.over = None, False
 
     def say(self, **message):
@@ -344,25 +340,31 @@ class Speaker:
             if self.busy or (self.compiling and used - before >= LEAST_USED):
                 self.beat()
 
-    def group(self, ranks):
-        if ranks not in self.groups:
-            busy, self.busy = self.busy, True
-            if self.hosts is not None and ranks != self.hosts.ranks:
-                raise Refused("error", f"{self.hosts.ranks} ranks were started, and the plan has {ranks}")
-            self.groups[ranks] = Spread(self.engine, self.hosts, [self.out]) if self.hosts is not None else Group(self.engine, ranks, [self.out])
-            self.busy = busy
-            for request in [plan for plan in self.plans.values() if plan["plan"]["ranks"] == ranks]:
-                self.groups[ranks].ask(request, self.beat)
-        return self.groups[ranks]
+    def make_group(self, ranks):
+        """Ranks in which the plans that are resident with so many are resident, too."""
+        busy, self.busy = self.busy, True
+        if self.hosts is not None and ranks != self.hosts.ranks:
+            raise Refused("error", f"{self.hosts.ranks} ranks were started, and the plan has {ranks}")
+        group = self.groups[ranks] = Group(self.engine, ranks, [self.out], self.hosts)
+        self.busy = busy
+        for request in self.plans.values():
+            if request["plan"]["ranks"] == ranks:
+                group.ask(request, self.beat)
+        return group
 
     def ask(self, request, plan):
-        """Asks the ranks of the plan; drops the group when it can no longer work together."""
-        ranks = plan["ranks"]
+        """Asks the ranks of the plan; drops the group when it can no longer work together, and with it
+        what an engine had started."""
+        which = request["handle"] if self.own_ranks else plan["ranks"]
         try:
-            return self.group(ranks).ask(request, self.beat)
+            if which not in self.groups and self.own_ranks:
+                self.groups[which] = self.free.pop() if self.free else Group(self.engine, 1, [self.out])
+            group = self.groups[which] if which in self.groups else self.make_group(which)
+            return group.ask(request, self.beat)
         except Refused as refused:
-            if len(refused.args) == 3 and ranks in self.groups:
-                self.groups.pop(ranks).kill()
+            broken = len(refused.args) == 3 or (self.own_ranks and request["op"] == "prepare")
+            if broken and which in self.groups:
+                self.groups.pop(which).kill()
                 self.over = self.hosts is not None
             raise Refused(*refused.args[:2]) from None
 
@@ -400,16 +402,18 @@ class Speaker:
         return answer
 
     def release(self, request):
-        plan = self.plan(request)
-        if plan["ranks"] in self.groups:
+        plan, handle = self.plan(request), request["handle"]
+        if self.own_ranks or plan["ranks"] in self.groups:
             self.ask(request, plan)
-        del self.plans[request["handle"]]
-        return dict(op="released", handle=request["handle"])
+        del self.plans[handle]
+        if self.own_ranks:
+            self.free.append(self.groups.pop(handle))
+        return dict(op="released", handle=handle)
 
     def hello(self, request):
         job, devices = request.get("job") or {}, request.get("devices") or 1
         message = self.engine.hello(job, devices)
-        spread = self.spreads and (request.get("hosts") or 1) > 1
+        spread = not self.own_ranks and (request.get("hosts") or 1) > 1
         if spread:
             message.pop("switch", None)
         self.say(**dict(message, op="hello", protocol=2, launch="torchrun" if spread else "self"))

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""A plan of an engine that serves requests: what dittune calls a step is a request, which makes one whole image or video.
+"""A plan of an engine that serves requests: what dittune calls a step is a request, which makes one
+whole image or video. An engine's own Plan derives from this one, with
 
-A server is an object with serve(job, prompt, seed, keep) -> the final latents, or None unless `keep`; pids() of its ranks; peak() ->
-bytes of a rank on a GPU, or None; and close()."""
+    start()     starts its ranks
+    serve(job, prompt, seed, keep)   the final latents, or None unless `keep`; sets bytes, the peak of a
+                rank on a GPU
+    pids()      of its ranks
+    end()       ends them"""
 import itertools
 import os
 import pathlib
@@ -10,9 +14,12 @@ import signal
 import time
 
 from dittune_workers.network import rank
+from dittune_workers.network.worker import guided
 
-PROMPTS = "word1 word2 word3", "word3 word1 word2"  # asked for in turn, each with noise of its own: what is left of one request shows in the next
-# Of the request that is verified: rounding grows from step to step, and guidance multiplies it. Above 1, so that both passes count.
+# Asked for in turn, each with noise of its own: what is left of one request shows in the next.
+PROMPTS = "word1 word2 word3", "word3 word1 word2"
+# Of the request that is verified: rounding grows from step to step, and guidance multiplies it. Above
+# 1, so that both passes count.
 STEPS, GUIDANCE = 2, 1.5
 
 
@@ -26,19 +33,20 @@ def status(pid, field):
 
 
 class Plan:
-    """Ranks that wait are stopped, as engines look for requests without a pause and would take the cores of other plans. images: the
-    first one; of one rank made twice, since two images of one program differ, too."""
+    """Ranks that wait are stopped, as engines look for requests without a pause and would take the
+    cores of other plans. images: the first one; of one rank made twice, since two images of one
+    program differ, too."""
 
     def __init__(self, engine, values, seed):
         self.engine, self.out, self.images, self.values = engine, None, [], values
         self.requests = [(prompt, (seed + number) % 2**31) for number, prompt in enumerate(PROMPTS)]
         self.asked = itertools.cycle(self.requests)
-        self.server = engine.start(values)
+        self.start()
         engine.plans.append(self)
         self.send(signal.SIGSTOP)
 
     def send(self, number):
-        for pid in self.server.pids():
+        for pid in self.pids():
             try:
                 os.kill(pid, number)
             except ProcessLookupError:
@@ -49,7 +57,7 @@ class Plan:
         self.send(signal.SIGCONT)
         begin = time.monotonic_ns()
         try:
-            out = self.server.serve({**self.engine.job, **other}, *request, keep)
+            out = self.serve({**self.engine.job, **other}, *request, keep)
             took = time.monotonic_ns() - begin
         finally:  # the plan stays resident when a request has failed
             self.send(signal.SIGSTOP)
@@ -63,8 +71,8 @@ class Plan:
     def step(self):
         """The request that is verified: the other prompt's first steps, from its noise."""
         job = self.engine.job
-        guided = dict(guidance=GUIDANCE) if self.engine.guided() else {}
-        self.out = self.ask(self.requests[1], True, steps=min(STEPS, job["steps"]), **guided)[1]
+        scale = dict(guidance=GUIDANCE) if guided(self.engine.card, job) else {}
+        self.out = self.ask(self.requests[1], True, steps=min(STEPS, job["steps"]), **scale)[1]
         if self.values["ranks"] == 1 and len(self.images) == 1:
             self.images.append(self.ask(self.requests[0], True)[1])
 
@@ -77,10 +85,12 @@ class Plan:
     def close(self):
         self.engine.plans.remove(self)
         self.send(signal.SIGCONT)
-        self.server.close()
+        self.end()
 
     def memory(self):
         """(peak, now) of the largest rank."""
-        pids, peak = self.server.pids(), self.server.peak()
+        pids = self.pids()
         now = max((status(pid, "VmRSS") for pid in pids), default=0)
-        return (peak, peak) if peak is not None else (max((status(pid, "VmHWM") for pid in pids), default=0), now)
+        if self.engine.gpu:
+            return self.bytes, self.bytes
+        return max((status(pid, "VmHWM") for pid in pids), default=0), now

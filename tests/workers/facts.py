@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+# ctest:
+"""workers/dittune_workers/facts.py: of each engine's file the space of every class of network, on cores and GPUs, in every data type, is
+one that dittune takes; the nearest version is that which is not newer; and no fact of an engine stands in Python."""
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import SOURCE, Dittune
+
+sys.path.insert(0, str(SOURCE / "workers"))
+from dittune_workers import cards, facts
+from dittune_workers.link import Refused
+from dittune_workers.network import worker
+
+t = Dittune()
+TASK = [name for name in re.findall(r"^DT_FIELD\((\w+), \"", (SOURCE / "model/task.def").read_text(encoding="utf-8"), re.M)]
+SCRIPT = """#!{python}
+import json, os, sys
+for line in sys.stdin:
+    if json.loads(line)["op"] == "hello":
+        print(json.dumps(dict(op="hello", protocol=2, name="w", engine="e", **json.load(open({path!r})))))
+        print(json.dumps(dict(op="ready", comm="self", ranks=[dict(rank=0, pid=os.getpid(), host="h", device="cpu", threads=1)])), flush=True)
+    else:
+        break
+"""
+SPACE = t.path / "space.json"
+WORKER = t.write("w", SCRIPT.format(python=sys.executable, path=str(SPACE)))
+WORKER.chmod(0o755)
+SIZES = {"tiny-flux": [{}, dict(width=368, height=336)], "tiny-wan": [{}, dict(width=208, height=208, frames=9)], "tiny-qwen-image": [{}],
+         "FLUX.1-dev": [{}]}
+
+
+def explained(space, plan, devices):
+    SPACE.write_text(json.dumps(space), encoding="utf-8")
+    return t.tool("explain", plan, "--worker", WORKER, "--devices", devices, "--json")
+
+
+def made(engine, model, gpu, dtype, devices, job=None, options=(), own=None):
+    file = facts.files(engine)[-1]
+    job, card, texts = worker.understand(file, dict(job or {}, model=model, dtype=dtype))
+    here = worker.surroundings(card, job, gpu, argparse.Namespace(**dict.fromkeys(options, True)))
+    known = facts.values(card, job, texts, here, devices, 4)
+    space = facts.space(file, card, here, known, own or {})
+    worker.explain_texts(space["rules"], texts)
+    return space, facts.tolerance(file, card, here)
+
+
+def taken():
+    """dittune compiles each rule and each default, and finds plans."""
+    for engine in facts.engines():
+        networks = facts.files(engine)[-1]["worker"]["networks"]
+        for model, jobs in SIZES.items():
+            for job in jobs if cards.find(model)["diffusers"]["class"] in networks else []:
+                for gpu, dtype in ((False, "float32"), (True, "bfloat16")):
+                    space, tolerance = made(engine, model, gpu, dtype, 8, job, ("cfg", "compile"))
+                    done = explained(space, "ranks=1", 8)
+                    t.check(f"{engine}, {model}, {job}, {dtype}: a space: {done.err.strip()}", done.code in (0, 3) and done.json is not None and 0 < tolerance < 0.1, done)
+
+
+def named():
+    space, _ = made("diffusers", "tiny-qwen-image", True, "bfloat16", 4)
+    names = [axis["name"] for axis in space["parameters"]]
+    t.check("axes in the file's order", names == ["ranks", "ulysses", "ring", "attention", "uneven"], names)
+    done = explained(space, "ranks=2 ring=2 uneven=anything", 4)
+    t.check("a rule with words that are no values of the axis refuses", done.code == 3 and "log-sum-exp" in done.json["violations"][0]["sentence"], done)
+    done = explained(space, "ranks=2 ulysses=2", 4)
+    t.check("several lengths of text are named", any("prompts have 63 or 64 tokens (--text-tokens)" in row["sentence"] for row in done.json["violations"]), done)
+    space, _ = made("vllm-omni", "FLUX.1-dev", True, "bfloat16", 4)
+    done = explained(space, "ranks=2 tensor=2", 4)
+    t.check("a degree that the card does not list is 1", done.code == 0 and space["constants"]["ulysses"] == 1, done)
+    space, _ = made("xdit", "tiny-wan", True, "bfloat16", 4, own=dict(attention=("flash", "xfuser, X")))
+    attention = next(axis for axis in space["parameters"] if axis["name"] == "attention")
+    t.check("the engine's own choice comes first, with its source", attention["default"] == "flash" == attention["values"][0]
+            and space["derived"] == {"attention": "xfuser, X"}, space)
+
+
+def defaults():
+    """SGLang's own choice, by the expressions of its file."""
+    for model, devices, own in (("tiny-wan", 1, (1, 1, 1)), ("tiny-wan", 2, (2, 1, 1)), ("tiny-wan", 4, (2, 1, 2)), ("tiny-wan", 8, (2, 4, 1)),
+                                ("tiny-wan", 3, (1, 3, 1)), ("tiny-flux", 2, (1, 1, 2)), ("tiny-flux", 8, (1, 8, 1))):
+        done = explained(made("sglang", model, False, "float32", devices)[0], f"ranks={devices}", devices)
+        plan = (done.json or {}).get("plan", {})
+        t.check(f"SGLang's choice for {model} on {devices}", (plan.get("cfg", 1), plan.get("ulysses"), plan.get("kv_gather")) == own, done)
+    space, _ = made("sglang", "tiny-wan", False, "float32", 8, dict(width=208, height=208, frames=9))
+    done = explained(space, "ranks=8", 8)
+    t.check("its choice pads what it does not divide", done.json["plan"]["uneven"] == "padding", done)
+    for wrong, words in (({"depth": "1"}, "'depth' is no parameter"), ({"cfg": "1 +"}, "the rule ends"), ({"cfg": "7"}, "none of its values"),
+                         ({"uneven": "9"}, "value 9 of 'uneven' is not there")):
+        done = explained(dict(space, defaults=wrong), "ranks=8", 8)
+        t.check(f"a default of {wrong} is refused", done.code == 2 and words in done.err, done)
+
+
+def versions():
+    known = [dict(version=version) for version in ("0.5.9", "0.5.23", "0.7")]
+    found = [facts.nearest(known, version)["version"] for version in ("0.5.8", "0.5.9", "0.5.22", "0.5.23", "0.5.24.post1", "0.6", "0.7", "1")]
+    t.check("the nearest version is not newer", found == ["0.5.9", "0.5.9", "0.5.9", "0.5.23", "0.5.23", "0.5.23", "0.7", "0.7"], found)
+    try:
+        t.check("an engine without a worker", False, facts.files("cache-dit"))
+    except Refused as refused:
+        t.check("an engine without a worker", "no file of a worker of cache-dit" in refused.args[1], refused)
+
+
+def one_place():
+    """Each engine obeys fields of a job, and its words, rules and sentences are in no source of Python."""
+    text = "".join(path.read_text(encoding="utf-8") for path in (SOURCE / "workers").rglob("*.py"))
+    for engine in facts.engines():
+        file = facts.files(engine)[-1]
+        part = file["worker"]
+        t.check(f"{engine} obeys fields of model/task.def, in its order", part["obeys"] == [name for name in TASK if name in part["obeys"]], part["obeys"])
+        rows = [*file["rules"], *part["rules"]]
+        literals = [row["rule"] for row in rows] + [row["sentence"] for row in rows] + [axis["doc"] for axis in part["axes"]]
+        literals = [literal for literal in literals if " " in literal and len(literal) > 12]
+        literals += [word for word in part["packages"].values() if ">" in word] + [str(part["degrees"])]
+        literals += [json.dumps(axis["values"]) for axis in part["axes"] if "values" in axis]
+        found = [literal for literal in literals if literal in text or literal.replace('"', "'") in text]
+        t.check(f"{engine}: no fact of its file in Python", not found, found)
+    t.check("no rule is evaluated in Python", not re.search(r"(?<![\w.])(eval|exec|compile)\(", text))
+    rows = re.findall(r"^dittune-worker-([\w-]+) = \"(.*):main\"$", (SOURCE / "workers/pyproject.toml").read_text(encoding="utf-8"), re.M)
+    t.check("each worker has its row in pyproject.toml and its folder", rows == [(engine, f"dittune_workers.{engine.replace('-', '_')}.worker")
+                                                                                for engine in facts.engines()], rows)
+    t.check("which is there", all((SOURCE / "workers" / f"{module.replace('.', '/')}.py").exists() for _, module in rows), rows)
+
+
+taken()
+named()
+defaults()
+versions()
+one_place()
+t.finish()

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""What is known of an engine: its files of db/engines (docs/exports.md), and the part `worker` in them."""
+import importlib.metadata
+import importlib.util
+import json
+import math
+import pathlib
+import re
+import sys
+
+from dittune_workers import cards
+from dittune_workers.link import Refused
+
+FOLDER = pathlib.Path(__file__).parent / "engines"
+WORD = re.compile(r"'[^']*'|([a-z_]\w*)")  # of a rule: what stands in quotes is no name
+
+
+def numbers(version):
+    return [int(word) for word in re.findall(r"\d+", version)]
+
+
+def engines():
+    """The engines that have a worker."""
+    texts = [path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json")]
+    names = {file["engine"] for file in map(json.loads, texts) if "worker" in file}
+    if not names:
+        raise Refused("error", f"{FOLDER} has no files of engines: dittune_workers was copied without "
+                               "them; install it from the whole source tree: pip install ./workers")
+    return sorted(names)
+
+
+def files(engine):
+    """Those of an engine's versions that have a worker, oldest first."""
+    if engine not in engines():
+        raise Refused("error", f"{FOLDER} has no file of a worker of {engine}")
+    texts = [path.read_text(encoding="utf-8") for path in FOLDER.glob(f"{engine}-*.json")]
+    found = [file for file in map(json.loads, texts) if file["engine"] == engine and "worker" in file]
+    return sorted(found, key=lambda file: numbers(file["version"]))
+
+
+def nearest(known, version):
+    """Of files, oldest first, the newest that is not newer than the version, else the oldest."""
+    older = [file for file in known if numbers(file["version"]) <= numbers(version)]
+    return older[-1] if older else known[0]
+
+
+def installed(engine):
+    """(the nearest file, the version) of the engine that is installed; Refused names what is not."""
+    known = files(engine)
+    packages = known[-1]["worker"]["packages"]
+    first, *others = packages
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            raise Refused("infeasible", f"{package} is not installed for {sys.executable}; install it "
+                                        f"with: {sys.executable} -m pip install '{packages[first]}' "
+                                        f"{' '.join(others)}")
+    version = importlib.metadata.version(first)
+    return nearest(known, version), version
+
+
+def names(rule):
+    return set(filter(None, WORD.findall(rule)))
+
+
+def holds(row, network, here):
+    """A row of a file counts: for this class of network, and where all that it is for is here."""
+    return network in row.get("classes", [network]) and here.issuperset(row.get("for", ()))
+
+
+def values(card, job, texts, here, devices, cores):
+    """The names of a workload that rules may use (db/engines/read.c). Several lengths of text are
+    divided by what divides their greatest common divisor."""
+    latent = {side: job[side] // card["vae"]["space"] for side in ("height", "width")}
+    return dict(heads=card["heads"], depth=card.get("depth"), hidden=card["heads"] * card["head_size"],
+                tokens=cards.tokens(card, job["width"], job["height"], job["frames"]),
+                joint_text_tokens=math.gcd(*texts) if card["attention"] == "joint" else 0,
+                latent_height=latent["height"], latent_width=latent["width"], height=job["height"],
+                width=job["width"], guidance=int("guided" in here),
+                bfloat16=int("bfloat16" in here), devices=devices, cores=cores)
+
+
+def axis_values(file, row, degrees, known, own):
+    """The values of a row of `axes`, the default first but for threads; own: the engine's choice at run
+    time. None: what the row lifts is in no plan's way."""
+    if row.get("role") == "threads":
+        fewer = [degree for degree in file["worker"]["degrees"] if degree < known["cores"]]
+        return sorted({1, known["cores"], *fewer})
+    if "lifts" in row:
+        modes = [mode for mode, lengths in row["lifts"].items()
+                 if any(known[length] % degree for length in lengths for degree in degrees)]
+        return [*file["choices"][row["name"]]["values"][:1], *modes] if modes else []
+    listed = row.get("values", degrees)
+    if isinstance(listed[0], str):
+        return list(dict.fromkeys([*own, *listed]))
+    return [value for value in listed if value <= degrees[-1]]
+
+
+def axes(file, card, here, known, derived):
+    """The parameters of the space. A degree that the card does not list for this engine has no axis,
+    unless an option asks for it; derived: {name: (the engine's choice at run time, its source)}."""
+    engine, network = file["engine"], card["diffusers"]["class"]
+    degrees = [degree for degree in file["worker"]["degrees"] if degree <= known["devices"]]
+    rows = [row["degrees"] for row in card.get("engines", []) if row["engine"] == engine]
+    found = []
+    for row in file["worker"]["axes"]:
+        name, role = row["name"], row.get("role", "plain")
+        asked = any(word.startswith("--") for word in row.get("for", ()))
+        if role == "layout" and rows and name not in rows[0] and not asked:
+            continue
+        own = [derived[name][0]] if name in derived else []
+        values = axis_values(file, row, degrees, known, own) if holds(row, network, here) else []
+        if values:
+            axis = dict(name=name, values=values, default=values[0], doc=row["doc"])
+            if role == "threads":
+                axis["default"] = known["cores"]
+            if role != "plain":
+                axis["role"] = role
+            if name in file.get("choices", {}):
+                axis["words"] = file["choices"][name]["values"]
+            found.append(axis)
+    return found
+
+
+def rules(file, card, here, announced):
+    """Those about what is announced. One that compares a choice without an axis says nothing here."""
+    lacking = set(file.get("choices", {})) - announced
+    found = []
+    for row in [*file["rules"], *file["worker"].get("rules", [])]:
+        used = names(row["rule"])
+        if holds(row, card["diffusers"]["class"], here) and used & announced and not used & lacking:
+            found.append({"if": row["rule"], "say": row["sentence"]})
+    return found
+
+
+def space(file, card, here, known, derived):
+    """What hello announces: parameters, rules, the defaults that are expressions, the constants that
+    these name, and the sources of what is derived; a degree that has no axis is 1."""
+    parameters = axes(file, card, here, known, derived)
+    announced = {axis["name"] for axis in parameters}
+    limits = rules(file, card, here, announced)
+    own = dict(file.get("default", {}))
+    if own:
+        own["ranks"] = file["parameters"]["ranks"]
+    defaults = {name: text for name, text in own.items() if name in announced}
+    used = set().union(*map(names, [*defaults.values(), *(rule["if"] for rule in limits)]))
+    ones = dict.fromkeys(file["parameters"], 1)
+    constants = {name: value for name, value in {**ones, **known}.items()
+                 if name in used and name not in announced}
+    sources = {name: source for name, (_, source) in derived.items() if name in announced}
+    made = dict(parameters=parameters, constants=constants, rules=limits)
+    return dict(made, **(dict(defaults=defaults) if defaults else {}), **(dict(derived=sources) if sources else {}))
+
+
+def tolerance(file, card, here):
+    """The relative error of an output that is still right."""
+    network = card["diffusers"]["class"]
+    return next(row["is"] for row in file["worker"]["tolerance"] if holds(row, network, here))
