@@ -42,7 +42,7 @@ def equal_plans(model):
     took = worker.ask(op="run", handle=one["handle"], n=2, mode="measure")
     t.check("a time for each request", [len(row) for row in took.get("ns", [])] == [1, 1], took)
     refused = t.tool("run", "--quick", "--worker", WORKER, "--model", model, "--steps", 2, "--devices", 4, "--plan", "ranks=4 ulysses=2 kv_gather=2")
-    t.check("a plan against a rule", refused.code == 2 and "not both" in refused.err, refused)
+    t.check("a plan against a rule", refused.code == 3 and "not both" in refused.err, refused)
     t.check("hello names what was replaced, and the unit", "two kernels replaced" in worker.hello["workload"] and worker.hello["unit"] == "image")
     worker.end()
     t.none_left(f"{model}: no rank outlives the worker")

@@ -32,7 +32,7 @@ def equal_plans():
     took = worker.ask(op="run", handle=one["handle"], n=2, mode="measure")
     t.check("a time for each request", [len(row) for row in took.get("ns", [])] == [1, 1], took)
     refused = t.tool("run", "--quick", "--worker", WORKER, *MODEL, "--devices", 4, "--plan", "ranks=4 ulysses=2 kv_gather=2", env=ENGINE)
-    t.check("a plan against a rule", refused.code == 2 and "not both" in refused.err, refused)
+    t.check("a plan against a rule", refused.code == 3 and "not both" in refused.err, refused)
     worker.end()
     t.none_left("no rank outlives the worker, stopped as they are")
     said = [json.loads(line) for line in t.read("log").splitlines()]
