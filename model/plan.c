@@ -64,6 +64,14 @@ const struct dt_param dt_params[] = {
 #undef DT_PARAM
 };
 const int dt_param_count = DT_PARAMS;
+
+bool dt_param_known(const char *name)
+{
+    for (int i = 0; i < dt_param_count; i++)
+        if (strcmp(dt_params[i].name, name) == 0)
+            return true;
+    return false;
+}
 const struct dt_plan dt_plan_fallback = {
 #define DT_PARAM(name, role, on, fallback, labels, doc) .name = fallback,
 #include "model/plan.def"

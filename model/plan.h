@@ -67,6 +67,7 @@ struct dt_param {
 };
 extern const struct dt_param dt_params[];
 extern const int dt_param_count;
+bool dt_param_known(const char *name);
 extern const struct dt_plan dt_plan_fallback; /* every parameter at its fallback: one rank */
 
 /* Indices of the degrees in dt_degrees: innermost first. */

@@ -83,6 +83,11 @@ struct dt_plans_wanted {
 dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
                           json_t **plans) DT_MUST_CHECK;
 
+/* At most so many of these that are nearest to a plan: as many ranks first, then as few changes as can be, of equal ones in the
+ * file's order. New reference. */
+dt_status dt_engine_nearest(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
+                            const json_t *own, int most, json_t **nearest) DT_MUST_CHECK;
+
 /* Settings whose values are words: name to {"values", "lossy", "source"}, the engine's own value first. New reference. */
 dt_status dt_engine_choices(const char *engine, json_t **choices) DT_MUST_CHECK;
 

@@ -54,7 +54,7 @@ struct dt_values {
     bool placeholder; /* a placeholder for the user's value was used */
 };
 
-/* registry.c: the files, sorted. */
+/* engine.c: the files, sorted. */
 struct dt_engine_file {
     const char *file; /* "xdit-0.4.5" */
     const unsigned char *text;
@@ -62,36 +62,17 @@ struct dt_engine_file {
 extern const struct dt_engine_file dt_engine_files[];
 extern const int dt_engine_file_count;
 dt_status dt_engine_find(const char *name, const struct dt_engine_file **file) DT_MUST_CHECK;
-
-/* read.c */
 dt_status dt_engine_read(const char *text, const char *what,
                          struct dt_engine **engine) DT_MUST_CHECK;
+/* Finds and reads. */
+dt_status dt_engine_open(const char *name, struct dt_engine **engine) DT_MUST_CHECK;
 void dt_engine_free(struct dt_engine *engine);
-
-/* choices.c */
-dt_status dt_choices_read(struct dt_engine *engine, const char *what) DT_MUST_CHECK;
-int dt_choice_find(const struct dt_engine_choice *choice, const char *word); /* -1: none */
-/* The word of a choice of that name; NULL: it is none. */
-const char *dt_choice_word(const struct dt_engine *engine, const char *name, size_t size,
-                           const struct dt_values *values);
 /* Compiles an expression, in which words in quotes are those of choices. */
 dt_status dt_engine_compile(const struct dt_engine *engine, const char *text,
                             struct dt_expr **expr) DT_MUST_CHECK;
-/* The name is a choice, and the value one of its words. */
-bool dt_choices_take(const struct dt_engine *engine, const char *name, const json_t *value);
-/* The plan's words; DT_EINFEASIBLE: no value of the choice. */
-dt_status dt_choices_put(const struct dt_engine *engine, const json_t *plan,
-                         struct dt_values *values) DT_MUST_CHECK;
-/* Sets open choices so that the check passes, the last ones first; false: no words do, and nothing is changed. */
-bool dt_choices_settle(const struct dt_engine *engine, struct dt_values *values,
-                       dt_status (*check)(const struct dt_engine *engine,
-                                          const struct dt_values *values));
-/* Adds the words that are not the engine's own. */
-dt_status dt_choices_add(const struct dt_engine *engine, const struct dt_values *values,
-                         json_t *plan) DT_MUST_CHECK;
-/* Notes the words that were added, and those that change the output. */
-dt_status dt_choices_note(const struct dt_engine *engine, const struct dt_values *values,
-                          json_t *notes) DT_MUST_CHECK;
+int dt_choice_find(const struct dt_engine_choice *choice, const char *word); /* -1: none */
+/* Appends a sentence, which it owns. */
+dt_status dt_engine_note(json_t *notes, json_t *sentence) DT_MUST_CHECK;
 
 /* values.c: from the request; then the rules. */
 dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_request *request,
@@ -108,8 +89,16 @@ dt_status dt_values_eval(const struct dt_engine *engine, const char *text,
 /* The row applies: it has no "when", or the condition holds; false when it uses an unknown name. */
 dt_status dt_values_when(const struct dt_engine *engine, const json_t *row,
                          const struct dt_values *values, bool *holds) DT_MUST_CHECK;
+/* The word of a choice of that name; NULL: it is none. */
+const char *dt_choice_word(const struct dt_engine *engine, const char *name, size_t size,
+                           const struct dt_values *values);
+/* The name is a choice, and the value one of its words. */
+bool dt_choices_take(const struct dt_engine *engine, const char *name, const json_t *value);
+/* Adds the words that are not the engine's own. */
+dt_status dt_choices_add(const struct dt_engine *engine, const struct dt_values *values,
+                         json_t *plan) DT_MUST_CHECK;
 
-/* words.c: text with {expressions} replaced, appended. */
+/* export.c: text with {expressions} replaced, appended. */
 dt_status dt_words_fill(const struct dt_engine *engine, const char *text, struct dt_values *values,
                         struct dt_text *out) DT_MUST_CHECK;
 dt_status dt_words_argv(const struct dt_engine *engine, struct dt_values *values,
@@ -118,8 +107,8 @@ dt_status dt_words_environment(const struct dt_engine *engine, struct dt_values 
                                json_t *environment) DT_MUST_CHECK;
 dt_status dt_words_kwargs(const struct dt_engine *engine, struct dt_values *values,
                           json_t *kwargs) DT_MUST_CHECK;
-
-/* form.c: the text of a form, from the JSON form. */
-dt_status dt_form_write(enum dt_form form, const json_t *whole, struct dt_text *out) DT_MUST_CHECK;
+/* Notes the words that were added, and those that change the output. */
+dt_status dt_choices_note(const struct dt_engine *engine, const struct dt_values *values,
+                          json_t *notes) DT_MUST_CHECK;
 
 #endif

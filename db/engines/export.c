@@ -1,20 +1,351 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes one export: values, rules, words, and the list of unexpressed parameters with reasons. */
+/* Makes one export: values, rules, the list of unexpressed parameters with reasons, and the words, with their {expressions} replaced.
+ * {program} and {checkpoint} are the user's own words; {{ and }} are braces. */
+#include "base/quote.h"
 #include "db/engines/engines_int.h"
 #include "model/plan.h"
 #include "model/workload_json.h"
 
 #include <string.h>
 
-static dt_status add_note(json_t *notes, json_t *sentence)
+static bool text_is(const char *text, size_t size, const char *word)
 {
-    if (json_array_append_new(notes, sentence) != 0)
+    return size == strlen(word) && memcmp(text, word, size) == 0;
+}
+
+/* The user's value, or the placeholder: the file's "program" or "checkpoint". */
+static const char *own_word(const struct dt_engine *engine, const char *which, const char *given,
+                            struct dt_values *values)
+{
+    if (given != NULL)
+        return given;
+    values->placeholder = true;
+    const char *stand_in = json_string_value(json_object_get(engine->root, which));
+    return stand_in != NULL ? stand_in : "?";
+}
+
+static dt_status fill_one(const struct dt_engine *engine, const char *inside, size_t size,
+                          struct dt_values *values, struct dt_text *out)
+{
+    char expression[512];
+    int64_t value;
+    const char *word = NULL;
+    if (text_is(inside, size, "program"))
+        word = own_word(engine, "program", values->program, values);
+    else if (text_is(inside, size, "checkpoint"))
+        word = own_word(engine, "checkpoint", values->checkpoint, values);
+    else
+        word = dt_choice_word(engine, inside, size, values);
+    if (word != NULL) {
+        dt_text_add_bytes(out, word, strlen(word));
+        return DT_OK;
+    }
+    if (size >= sizeof expression)
+        return dt_fail(DT_EUSAGE, "%s %s: an expression of %zu bytes", engine->name,
+                       engine->version, size);
+    memcpy(expression, inside, size);
+    expression[size] = '\0';
+    DT_TRY(dt_values_eval(engine, expression, values, &value));
+    dt_text_add(out, "%lld", (long long)value);
+    return DT_OK;
+}
+
+dt_status dt_words_fill(const struct dt_engine *engine, const char *text, struct dt_values *values,
+                        struct dt_text *out)
+{
+    for (const char *at = text; *at != '\0'; at++) {
+        if ((at[0] == '{' && at[1] == '{') || (at[0] == '}' && at[1] == '}')) {
+            dt_text_add_bytes(out, at++, 1);
+        } else if (*at == '{') {
+            const char *end = strchr(at, '}');
+            if (end == NULL)
+                return dt_fail(DT_EUSAGE, "%s %s: '%s' lacks a }", engine->name, engine->version,
+                               text);
+            DT_TRY(fill_one(engine, at + 1, (size_t)(end - at - 1), values, out));
+            at = end;
+        } else {
+            dt_text_add_bytes(out, at, 1);
+        }
+    }
+    return dt_text_status(out);
+}
+
+/* Jansson returns NULL for invalid UTF-8 and when memory runs out: an empty string shows which. */
+static dt_status to_string(const struct dt_text *text, json_t **string)
+{
+    for (int i = 0; i < 2; i++) {
+        *string = json_stringn(dt_text_at(text), text->size);
+        if (*string != NULL)
+            return DT_OK;
+        json_t *probe = json_string("");
+        if (probe == NULL)
+            return dt_fail(DT_ENOMEM, "out of memory");
+        json_decref(probe);
+    }
+    return dt_fail(DT_EUSAGE, "a word of the command is not UTF-8");
+}
+
+static dt_status fill_string(const struct dt_engine *engine, const char *text,
+                             struct dt_values *values, json_t **filled)
+{
+    struct dt_text out = {0};
+    dt_status status = dt_words_fill(engine, text, values, &out);
+    json_t *string = NULL;
+    if (status == DT_OK)
+        status = to_string(&out, &string);
+    dt_text_fini(&out);
+    if (status == DT_OK)
+        *filled = string;
+    return status;
+}
+
+static dt_status append_words(const struct dt_engine *engine, const json_t *row,
+                              struct dt_values *values, json_t *argv)
+{
+    json_t *words = NULL, *word = NULL;
+    size_t i;
+    DT_TRY(dt_json_array(row, "a row of words", "words", &words));
+    json_array_foreach(words, i, word)
+    {
+        json_t *filled = NULL;
+        if (!json_is_string(word))
+            return dt_fail(DT_EUSAGE, "%s %s: a word is not a string", engine->name,
+                           engine->version);
+        DT_TRY(fill_string(engine, json_string_value(word), values, &filled));
+        if (json_array_append_new(argv, filled) != 0)
+            return dt_fail(DT_ENOMEM, "out of memory");
+    }
+    return DT_OK;
+}
+
+dt_status dt_words_argv(const struct dt_engine *engine, struct dt_values *values, json_t *argv)
+{
+    const json_t *rows = json_object_get(engine->root, "words"), *row = NULL;
+    size_t i;
+    json_array_foreach(rows, i, row)
+    {
+        bool holds;
+        DT_TRY(dt_values_when(engine, row, values, &holds));
+        if (holds)
+            DT_TRY(append_words(engine, row, values, argv));
+    }
+    return DT_OK;
+}
+
+/* "{ring}" as a number, "{?cfg == 2}" as true or false, other strings filled; anything else as it stands. */
+static dt_status fill_value(const struct dt_engine *engine, json_t *value, struct dt_values *values,
+                            json_t **filled)
+{
+    const char *text = json_string_value(value);
+    size_t size = text != NULL ? strlen(text) : 0;
+    char expression[512];
+    int64_t number;
+    if (text == NULL) {
+        *filled = json_incref(value);
+        return DT_OK;
+    }
+    if (size < 3 || size >= sizeof expression || text[0] != '{' ||
+        strchr(text, '}') != text + size - 1 || strcmp(text, "{program}") == 0 ||
+        strcmp(text, "{checkpoint}") == 0 ||
+        dt_choice_word(engine, text + 1, size - 2, values) != NULL)
+        return fill_string(engine, text, values, filled);
+    bool truth = text[1] == '?';
+    memcpy(expression, text + 1 + truth, size - 2 - truth);
+    expression[size - 2 - truth] = '\0';
+    DT_TRY(dt_values_eval(engine, expression, values, &number));
+    *filled = truth ? json_boolean(number != 0) : json_integer(number);
+    return DT_OK;
+}
+
+/* field "a.b": creates object a if missing. Owns value. */
+static dt_status set_field(json_t *object, const char *field, json_t *value)
+{
+    char part[128];
+    const char *dot;
+    while ((dot = strchr(field, '.')) != NULL && (size_t)(dot - field) < sizeof part) {
+        memcpy(part, field, (size_t)(dot - field));
+        part[dot - field] = '\0';
+        json_t *inner = json_object_get(object, part);
+        if (inner == NULL) {
+            inner = json_object();
+            json_object_set_new(object, part, inner);
+        }
+        object = inner;
+        field = dot + 1;
+    }
+    if (json_object_set_new(object, field, value) != 0)
         return dt_fail(DT_ENOMEM, "out of memory");
     return DT_OK;
 }
 
+static dt_status fill_rows(const struct dt_engine *engine, const char *list,
+                           struct dt_values *values, json_t *object)
+{
+    const json_t *rows = json_object_get(engine->root, list), *row = NULL;
+    size_t i;
+    json_array_foreach(rows, i, row)
+    {
+        bool holds;
+        const char *name;
+        json_t *filled = NULL, *value = json_object_get(row, "value");
+        DT_TRY(dt_json_string(row, list, "name", &name));
+        if (value == NULL)
+            return dt_fail(DT_EUSAGE, "%s %s: '%s' has no value", engine->name, engine->version,
+                           name);
+        DT_TRY(dt_values_when(engine, row, values, &holds));
+        if (!holds)
+            continue;
+        DT_TRY(fill_value(engine, value, values, &filled));
+        DT_TRY(set_field(object, name, filled));
+    }
+    return DT_OK;
+}
+
+dt_status dt_words_environment(const struct dt_engine *engine, struct dt_values *values,
+                               json_t *environment)
+{
+    return fill_rows(engine, "environment", values, environment);
+}
+
+dt_status dt_words_kwargs(const struct dt_engine *engine, struct dt_values *values, json_t *kwargs)
+{
+    return fill_rows(engine, "kwargs", values, kwargs);
+}
+
+static const char *const form_names[] = {"argv", "env", "json", "table", NULL};
+
+dt_status dt_form_parse(const char *text, enum dt_form *form)
+{
+    for (int i = 0; form_names[i] != NULL; i++)
+        if (strcmp(form_names[i], text) == 0) {
+            *form = (enum dt_form)i;
+            return DT_OK;
+        }
+    return dt_fail(DT_EUSAGE, "unknown form '%s'; known are argv, env, json, table", text);
+}
+
+static void command_add(const json_t *argv, struct dt_text *out)
+{
+    json_t *word = NULL;
+    size_t i;
+    json_array_foreach(argv, i, word)
+    {
+        if (i > 0)
+            dt_text_add(out, " ");
+        dt_quote(json_string_value(word), out);
+    }
+}
+
+static void variable_add(const char *name, const char *value, struct dt_text *out)
+{
+    dt_text_add(out, "%s=", name);
+    dt_quote(value, out);
+    dt_text_add(out, "\n");
+}
+
+static dt_status env_write(const json_t *whole, struct dt_text *out)
+{
+    struct dt_text text = {0};
+    const char *name;
+    json_t *value;
+    static const char *const fields[][2] = {{"DITTUNE_ENGINE", "engine"},
+                                            {"DITTUNE_ENGINE_VERSION", "version"},
+                                            {"DITTUNE_PROCESSES", "processes"},
+                                            {"DITTUNE_REPLICAS", "replicas"},
+                                            {"DITTUNE_KWARGS", "kwargs"}};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        dt_text_clear(&text);
+        dt_json_plain(json_object_get(whole, fields[i][1]), &text);
+        variable_add(fields[i][0], dt_text_at(&text), out);
+    }
+    dt_text_clear(&text);
+    command_add(json_object_get(whole, "argv"), &text);
+    variable_add("DITTUNE_COMMAND", dt_text_at(&text), out);
+    json_object_foreach(json_object_get(whole, "environment"), name, value)
+    {
+        dt_text_clear(&text);
+        dt_json_plain(value, &text);
+        variable_add(name, dt_text_at(&text), out);
+    }
+    dt_status status = dt_text_status(&text);
+    dt_text_fini(&text);
+    return status;
+}
+
+static void row_add(const char *label, const char *text, struct dt_text *out)
+{
+    dt_text_add(out, "%-13s", label);
+    dt_text_show(text, out);
+    dt_text_add(out, "\n");
+}
+
+static void unexpressed_add(const json_t *list, struct dt_text *out)
+{
+    struct dt_text text = {0};
+    json_t *row = NULL;
+    size_t i;
+    json_array_foreach(list, i, row)
+    {
+        dt_text_clear(&text);
+        dt_text_add(&text, "%s=", json_string_value(json_object_get(row, "name")));
+        dt_json_plain(json_object_get(row, "value"), &text);
+        dt_text_add(&text, ": %s", json_string_value(json_object_get(row, "why")));
+        row_add(i == 0 ? "left out" : "", dt_text_at(&text), out);
+    }
+    out->failed = out->failed || text.failed;
+    dt_text_fini(&text);
+}
+
+static dt_status table_write(const json_t *whole, struct dt_text *out)
+{
+    struct dt_text text = {0};
+    json_t *value;
+    const char *name;
+    size_t i;
+    dt_text_add(&text, "%s %s", json_string_value(json_object_get(whole, "engine")),
+                json_string_value(json_object_get(whole, "version")));
+    row_add("engine", dt_text_at(&text), out);
+    dt_text_clear(&text);
+    command_add(json_object_get(whole, "argv"), &text);
+    if (text.size > 0)
+        row_add("command", dt_text_at(&text), out);
+    json_object_foreach(json_object_get(whole, "environment"), name, value)
+    {
+        dt_text_clear(&text);
+        dt_text_add(&text, "%s=", name);
+        dt_json_plain(value, &text);
+        row_add("environment", dt_text_at(&text), out);
+    }
+    dt_text_clear(&text);
+    if (json_object_size(json_object_get(whole, "kwargs")) > 0) {
+        dt_json_plain(json_object_get(whole, "kwargs"), &text);
+        row_add("keywords", dt_text_at(&text), out);
+    }
+    unexpressed_add(json_object_get(whole, "unexpressed"), out);
+    json_array_foreach(json_object_get(whole, "notes"), i, value)
+        row_add(i == 0 ? "notes" : "", json_string_value(value), out);
+    dt_status status = dt_text_status(&text);
+    dt_text_fini(&text);
+    return status;
+}
+
+static dt_status form_write(enum dt_form form, const json_t *whole, struct dt_text *out)
+{
+    if (form == DT_FORM_ENV)
+        DT_TRY(env_write(whole, out));
+    else if (form == DT_FORM_TABLE)
+        DT_TRY(table_write(whole, out));
+    else if (form == DT_FORM_JSON)
+        DT_TRY(dt_json_text(whole, out));
+    else
+        command_add(json_object_get(whole, "argv"), out);
+    if (form == DT_FORM_ARGV || form == DT_FORM_JSON)
+        dt_text_add(out, "\n");
+    return dt_text_status(out);
+}
+
 /* The row of a parameter of the built-in network that the engine's file does not name; NULL: it is none. New reference. */
-static json_t *unnamed(const json_t *plan, const char *name)
+static json_t *parameter_unnamed(const json_t *plan, const char *name)
 {
     struct dt_plan read;
     if (dt_plan_from_json(plan, &read) != DT_OK)
@@ -48,7 +379,7 @@ static dt_status list_unexpressed(const struct dt_engine *engine, const json_t *
         if (row == NULL &&
             (json_object_get(parameters, name) != NULL || dt_choices_take(engine, name, value)))
             continue;
-        row = row != NULL ? json_incref(row) : unnamed(plan, name);
+        row = row != NULL ? json_incref(row) : parameter_unnamed(plan, name);
         const json_t *neutral = json_object_get(row, "neutral");
         if (neutral != NULL && json_equal(neutral, value)) {
             json_decref(row);
@@ -61,6 +392,28 @@ static dt_status list_unexpressed(const struct dt_engine *engine, const json_t *
         if (json_array_append_new(unexpressed, json_pack("{s:s, s:O, s:o}", "name", name, "value",
                                                          value, "why", why)) != 0)
             return dt_fail(DT_ENOMEM, "out of memory");
+    }
+    return DT_OK;
+}
+
+/* Notes the words that were added, and those that change the output. */
+dt_status dt_choices_note(const struct dt_engine *engine, const struct dt_values *values,
+                          json_t *notes)
+{
+    for (int i = 0; i < engine->choice_count; i++) {
+        const struct dt_engine_choice *choice = &engine->choices[i];
+        const char *name = engine->names[choice->name],
+                   *word = choice->labels[values->at[choice->name]];
+        const char *why = json_string_value(json_object_get(choice->lossy, word));
+        const char *does = json_string_value(json_object_get(choice->does, word));
+        if (values->open[i] && values->at[choice->name] > 0)
+            DT_TRY(dt_engine_note(notes, json_sprintf("%s=%s is added, as %s=%s would break a rule",
+                                                      name, word, name, choice->labels[0])));
+        if (does != NULL)
+            DT_TRY(dt_engine_note(notes, json_sprintf("%s=%s: %s", name, word, does)));
+        if (why != NULL)
+            DT_TRY(dt_engine_note(notes,
+                                  json_sprintf("%s=%s changes the output: %s", name, word, why)));
     }
     return DT_OK;
 }
@@ -82,11 +435,12 @@ static dt_status note_evidence(const struct dt_engine *engine, const json_t *har
     if (measured)
         return DT_OK;
     if (by == NULL)
-        return add_note(notes,
-                        json_sprintf("not measured on %s %s", engine->name, engine->version));
-    return add_note(notes, json_sprintf("not measured on %s %s: the plan was measured on %s%s%s",
-                                        engine->name, engine->version, by,
-                                        mode != NULL ? ", mode " : "", mode != NULL ? mode : ""));
+        return dt_engine_note(notes,
+                              json_sprintf("not measured on %s %s", engine->name, engine->version));
+    return dt_engine_note(notes,
+                          json_sprintf("not measured on %s %s: the plan was measured on %s%s%s",
+                                       engine->name, engine->version, by,
+                                       mode != NULL ? ", mode " : "", mode != NULL ? mode : ""));
 }
 
 static dt_status note_row(const struct dt_engine *engine, const json_t *row,
@@ -101,7 +455,7 @@ static dt_status note_row(const struct dt_engine *engine, const json_t *row,
         return DT_OK;
     dt_status status = dt_words_fill(engine, note, values, &text);
     if (status == DT_OK)
-        status = add_note(notes, json_string(dt_text_at(&text)));
+        status = dt_engine_note(notes, json_string(dt_text_at(&text)));
     dt_text_fini(&text);
     return status;
 }
@@ -122,28 +476,31 @@ static dt_status note_hosts(const struct dt_engine *engine, const struct dt_valu
     if (hosts == 1)
         return DT_OK;
     if (!known)
-        return add_note(notes, json_sprintf("its processes are on %lld hosts, and how %s %s starts "
-                                            "there is not known here",
-                                            (long long)hosts, engine->name, engine->version));
-    return add_note(notes, json_sprintf("run the line on each of %lld hosts: NODE_RANK is 0 on "
-                                        "FIRST_HOST, then 1, and so on",
-                                        (long long)hosts));
+        return dt_engine_note(notes,
+                              json_sprintf("its processes are on %lld hosts, and how %s %s starts "
+                                           "there is not known here",
+                                           (long long)hosts, engine->name, engine->version));
+    return dt_engine_note(notes,
+                          json_sprintf("run the line on each of %lld hosts: NODE_RANK is 0 on "
+                                       "FIRST_HOST, then 1, and so on",
+                                       (long long)hosts));
 }
 
-static dt_status note_rest(const struct dt_engine *engine, struct dt_values *values, json_t *notes)
+static dt_status notes_rest(const struct dt_engine *engine, struct dt_values *values, json_t *notes)
 {
     const json_t *rows = json_object_get(engine->root, "notes"), *row = NULL;
     int64_t replicas = values->at[engine->count - 1];
     size_t i;
     if (replicas > 1)
-        DT_TRY(add_note(notes, json_sprintf("start it %lld times, each on devices of its own and "
-                                            "with its share of the batch",
-                                            (long long)replicas)));
+        DT_TRY(dt_engine_note(notes,
+                              json_sprintf("start it %lld times, each on devices of its own and "
+                                           "with its share of the batch",
+                                           (long long)replicas)));
     json_array_foreach(rows, i, row) DT_TRY(note_row(engine, row, values, notes));
     DT_TRY(note_hosts(engine, values, notes));
     if (values->placeholder)
-        DT_TRY(add_note(notes, json_string("words in capitals stand for your own program and "
-                                           "model")));
+        DT_TRY(dt_engine_note(notes, json_string("words in capitals stand for your own program and "
+                                                 "model")));
     return DT_OK;
 }
 
@@ -166,7 +523,7 @@ static dt_status fill_parts(const struct dt_engine *engine, const struct dt_expo
     DT_TRY(dt_choices_note(engine, values, parts->remarks));
     if (json_array_extend(parts->notes, parts->remarks) != 0)
         return dt_fail(DT_ENOMEM, "out of memory");
-    return note_rest(engine, values, parts->notes);
+    return notes_rest(engine, values, parts->notes);
 }
 
 static dt_status assemble(const struct dt_engine *engine, const struct dt_export_request *request,
@@ -185,7 +542,7 @@ static dt_status assemble(const struct dt_engine *engine, const struct dt_export
                   json_object_get(engine->root, "sources"));
     if (whole == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    dt_status status = dt_form_write(request->form, whole, &made.text);
+    dt_status status = form_write(request->form, whole, &made.text);
     if (status != DT_OK) {
         dt_text_fini(&made.text);
         json_decref(whole);
@@ -224,10 +581,8 @@ static dt_status export_by(const struct dt_engine *engine, const struct dt_expor
 
 dt_status dt_export(const struct dt_export_request *request, struct dt_export *out)
 {
-    const struct dt_engine_file *file = NULL;
     struct dt_engine *engine = NULL;
-    DT_TRY(dt_engine_find(request->engine, &file));
-    DT_TRY(dt_engine_read((const char *)file->text, file->file, &engine));
+    DT_TRY(dt_engine_open(request->engine, &engine));
     dt_status status = export_by(engine, request, out);
     dt_engine_free(engine);
     return status;

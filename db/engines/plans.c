@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Every plan of an engine's version for a model: all values of its degrees whose product is at most the devices, kept
- * where the rules hold. */
+ * where the rules hold; those nearest to another plan; and the engine's own choice. */
 #include "db/engines/engines_int.h"
+#include "model/plan.h"
 
+#include <math.h>
 #include <string.h>
 
 struct walk {
@@ -12,7 +14,7 @@ struct walk {
     json_t *plan, *plans;
 };
 
-static dt_status keep_legal(struct walk *walk)
+static dt_status plan_keep(struct walk *walk)
 {
     struct dt_values values;
     DT_TRY(dt_values_read(walk->engine, &walk->request, &values));
@@ -28,32 +30,25 @@ static dt_status keep_legal(struct walk *walk)
 }
 
 /* The degrees from index i on; room: the largest product that they may have. */
-static dt_status walk_degree(struct walk *walk, int i, int64_t room)
+static dt_status degree_walk(struct walk *walk, int i, int64_t room)
 {
     if (i == walk->engine->degree_count)
-        return keep_legal(walk);
+        return plan_keep(walk);
     const char *name = walk->engine->names[walk->engine->degrees[i]];
     int64_t most = json_object_get(walk->barred, name) != NULL ? 1 : room;
     for (int64_t value = 1; value <= most; value++) {
         if (json_object_set_new(walk->plan, name, json_integer(value)) != 0)
             return dt_fail(DT_ENOMEM, "out of memory");
-        DT_TRY(walk_degree(walk, i + 1, room / value));
+        DT_TRY(degree_walk(walk, i + 1, room / value));
     }
     return DT_OK;
-}
-
-static dt_status read_named(const char *engine, struct dt_engine **read)
-{
-    const struct dt_engine_file *file = NULL;
-    DT_TRY(dt_engine_find(engine, &file));
-    return dt_engine_read((const char *)file->text, file->file, read);
 }
 
 dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
                           json_t **plans)
 {
     struct dt_engine *read = NULL;
-    DT_TRY(read_named(engine, &read));
+    DT_TRY(dt_engine_open(engine, &read));
     struct walk walk = {.engine = read,
                         .barred = wanted.lossy ? NULL : json_object_get(read->root, "lossy"),
                         .plan = json_object(),
@@ -61,7 +56,7 @@ dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans
     walk.request = (struct dt_export_request){
         .engine = engine, .plan = walk.plan, .key = key, .card = wanted.card};
     dt_status status = walk.plan != NULL && walk.plans != NULL
-                           ? walk_degree(&walk, 0, wanted.devices)
+                           ? degree_walk(&walk, 0, wanted.devices)
                            : dt_fail(DT_ENOMEM, "out of memory");
     json_decref(walk.plan);
     dt_engine_free(read);
@@ -72,9 +67,71 @@ dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans
     return status;
 }
 
+/* The value of a degree in a plan, 1 where it is not named. */
+static int64_t plan_degree(const json_t *plan, const char *name)
+{
+    const json_t *value = json_object_get(plan, name);
+    return json_is_integer(value) && json_integer_value(value) > 0 ? json_integer_value(value) : 1;
+}
+
+/* As many ranks first, then as few changes as can be. The integers of an engine's plan are its degrees, and those of `own` that
+ * neither it nor dittune has are others'. */
+static double plan_distance(const json_t *own, const json_t *plan)
+{
+    enum { RANK = 64 };
+    const char *name;
+    json_t *value;
+    double mine = 1, ranks = 1, changes = 0;
+    json_object_foreach((json_t *)plan, name, value)
+    {
+        if (!json_is_integer(value))
+            continue;
+        mine *= (double)plan_degree(own, name);
+        ranks *= (double)plan_degree(plan, name);
+        changes += plan_degree(own, name) != plan_degree(plan, name);
+    }
+    json_object_foreach((json_t *)own, name, value)
+    {
+        if (json_object_get(plan, name) != NULL || dt_param_known(name))
+            continue;
+        mine *= (double)plan_degree(own, name);
+        changes += plan_degree(own, name) != 1;
+    }
+    mine = json_object_get(own, "ranks") != NULL ? (double)plan_degree(own, "ranks") : mine;
+    return RANK * fabs(mine - ranks) + changes;
+}
+
+dt_status dt_engine_nearest(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
+                            const json_t *own, int most, json_t **nearest)
+{
+    json_t *plans = NULL, *found = json_array(), *plan;
+    size_t i;
+    dt_status status = found != NULL ? dt_engine_plans(engine, key, wanted, &plans)
+                                     : dt_fail(DT_ENOMEM, "out of memory");
+    while (status == DT_OK && most-- > 0 && json_array_size(plans) > 0) {
+        size_t best = 0;
+        double least = INFINITY;
+        json_array_foreach(plans, i, plan)
+        {
+            double far = plan_distance(own, plan);
+            best = far < least ? i : best;
+            least = far < least ? far : least;
+        }
+        if (json_array_append(found, json_array_get(plans, best)) != 0)
+            status = dt_fail(DT_ENOMEM, "out of memory");
+        json_array_remove(plans, best);
+    }
+    json_decref(plans);
+    if (status == DT_OK)
+        *nearest = found;
+    else
+        json_decref(found);
+    return status;
+}
+
 /* The rows in their order: each may use the ones before. */
-static dt_status choose(const struct dt_engine *engine, const json_t *key,
-                        const struct dt_card *card, json_t *plan)
+static dt_status default_choose(const struct dt_engine *engine, const json_t *key,
+                                const struct dt_card *card, json_t *plan)
 {
     const struct dt_export_request request = {.plan = plan, .key = key, .card = card};
     struct dt_values values;
@@ -101,12 +158,12 @@ dt_status dt_engine_default(const char *engine, const json_t *key, const struct 
 {
     struct dt_engine *read = NULL;
     *plan = NULL;
-    DT_TRY(read_named(engine, &read));
+    DT_TRY(dt_engine_open(engine, &read));
     dt_status status = DT_OK;
     if (dt_json_has(read->root, "default")) {
         json_t *chosen = json_object();
-        status =
-            chosen != NULL ? choose(read, key, card, chosen) : dt_fail(DT_ENOMEM, "out of memory");
+        status = chosen != NULL ? default_choose(read, key, card, chosen)
+                                : dt_fail(DT_ENOMEM, "out of memory");
         if (status == DT_OK)
             *plan = chosen;
         else
@@ -119,7 +176,7 @@ dt_status dt_engine_default(const char *engine, const json_t *key, const struct 
 dt_status dt_engine_choices(const char *engine, json_t **choices)
 {
     struct dt_engine *read = NULL;
-    DT_TRY(read_named(engine, &read));
+    DT_TRY(dt_engine_open(engine, &read));
     json_t *found = json_object_get(read->root, "choices");
     *choices = found != NULL ? json_incref(found) : json_object();
     dt_engine_free(read);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Values for an engine's expressions: the workload's from the entry's key, the plan's by name, and derived ones. A
- * value may be unknown; expressions that need it are then not decided, and a note says so. */
+ * value may be unknown; expressions that need it are then not decided, and a note says so. Choices are parameters whose values are
+ * words, such as the attention back end: inside, a value is the index of its word; the first is what the engine does by itself. */
 #include "db/engines/engines_int.h"
 #include "model/network.h"
+#include "model/plan.h"
 #include "model/task.h"
 
 #include <string.h>
 
-static int index_of(const struct dt_engine *engine, const char *name)
+static int name_index(const struct dt_engine *engine, const char *name)
 {
     for (int i = 0; i < engine->count; i++)
         if (strcmp(engine->names[i], name) == 0)
@@ -15,10 +17,10 @@ static int index_of(const struct dt_engine *engine, const char *name)
     return -1;
 }
 
-static void put(const struct dt_engine *engine, struct dt_values *values, const char *name,
-                int64_t value)
+static void value_put(const struct dt_engine *engine, struct dt_values *values, const char *name,
+                      int64_t value)
 {
-    int i = index_of(engine, name);
+    int i = name_index(engine, name);
     values->at[i] = value;
     values->known[i] = true;
 }
@@ -31,18 +33,18 @@ static void put_network(const struct dt_engine *engine, struct dt_values *values
         struct dt_network network;
         if (strcmp(presets[i], model) != 0 || dt_network_load(model, &network) != DT_OK)
             continue;
-        put(engine, values, "heads", network.heads);
-        put(engine, values, "depth", network.depth);
-        put(engine, values, "hidden", network.hidden);
-        put(engine, values, "joint_text_tokens", 0);
-        int64_t height = values->at[index_of(engine, "latent_height")];
-        int64_t width = values->at[index_of(engine, "latent_width")];
-        if (values->known[index_of(engine, "latent_height")])
-            put(engine, values, "tokens", (height / network.patch) * (width / network.patch));
+        value_put(engine, values, "heads", network.heads);
+        value_put(engine, values, "depth", network.depth);
+        value_put(engine, values, "hidden", network.hidden);
+        value_put(engine, values, "joint_text_tokens", 0);
+        int64_t height = values->at[name_index(engine, "latent_height")];
+        int64_t width = values->at[name_index(engine, "latent_width")];
+        if (values->known[name_index(engine, "latent_height")])
+            value_put(engine, values, "tokens", (height / network.patch) * (width / network.patch));
     }
 }
 
-static int64_t given(const struct dt_task *task, enum dt_task_field field, int64_t otherwise)
+static int64_t task_count(const struct dt_task *task, enum dt_task_field field, int64_t otherwise)
 {
     return task->at[field].given ? task->at[field].count : otherwise;
 }
@@ -52,12 +54,12 @@ static void put_texts(const struct dt_engine *engine, struct dt_values *values, 
 {
     const struct dt_task_value *text = &task->at[DT_TASK_text_tokens];
     bool damaged = !text->given && json_object_get(job, "text_tokens") != NULL;
-    put(engine, values, "joint_text_tokens", 0);
+    value_put(engine, values, "joint_text_tokens", 0);
     if (!card->joint)
         return;
     if (damaged || dt_card_lengths(card, &text->lengths, &values->texts) != DT_OK)
         values->texts = (struct dt_lengths){.count = 1, .at = {1}}; /* divided by no plan */
-    put(engine, values, "joint_text_tokens", values->texts.at[values->texts.count - 1]);
+    value_put(engine, values, "joint_text_tokens", values->texts.at[values->texts.count - 1]);
 }
 
 /* A published model: its shape by its card, the size by the job, else the model's usual one. */
@@ -67,20 +69,21 @@ static void put_card(const struct dt_engine *engine, struct dt_values *values, c
     const json_t *job = json_object_get(key, "job");
     struct dt_task task;
     dt_task_read(job, &task);
-    struct dt_frames size = {.width = given(&task, DT_TASK_width, card->usual.width),
-                             .height = given(&task, DT_TASK_height, card->usual.height),
-                             .frames = given(&task, DT_TASK_frames, card->usual.frames)};
-    put(engine, values, "heads", card->heads);
-    put(engine, values, "depth", card->depth);
-    put(engine, values, "hidden", (int64_t)card->heads * card->head_size);
+    struct dt_frames size = {.width = task_count(&task, DT_TASK_width, card->usual.width),
+                             .height = task_count(&task, DT_TASK_height, card->usual.height),
+                             .frames = task_count(&task, DT_TASK_frames, card->usual.frames)};
+    value_put(engine, values, "heads", card->heads);
+    value_put(engine, values, "depth", card->depth);
+    value_put(engine, values, "hidden", (int64_t)card->heads * card->head_size);
     put_texts(engine, values, job, &task, card);
-    put(engine, values, "guidance", card->guidance == DT_GUIDANCE_CFG ? card->passes : 0);
+    value_put(engine, values, "guidance",
+              card->guidance == DT_GUIDANCE_CFG ? card->passes : 0);
     if (dt_card_check_size(card, size) == DT_OK) {
-        put(engine, values, "tokens", dt_card_tokens(card, size));
-        put(engine, values, "height", size.height);
-        put(engine, values, "width", size.width);
-        put(engine, values, "latent_height", size.height / card->vae_space);
-        put(engine, values, "latent_width", size.width / card->vae_space);
+        value_put(engine, values, "tokens", dt_card_tokens(card, size));
+        value_put(engine, values, "height", size.height);
+        value_put(engine, values, "width", size.width);
+        value_put(engine, values, "latent_height", size.height / card->vae_space);
+        value_put(engine, values, "latent_width", size.width / card->vae_space);
     }
 }
 
@@ -95,18 +98,18 @@ static void put_key(const struct dt_engine *engine, struct dt_values *values, co
     if (json_is_integer(height) && json_is_integer(width)) {
         int64_t rows = json_integer_value(height), columns = json_integer_value(width);
         if (rows > 0 && rows < 1 << 20 && columns > 0 && columns < 1 << 20) {
-            put(engine, values, "latent_height", rows);
-            put(engine, values, "latent_width", columns);
-            put(engine, values, "height", PIXELS * rows);
-            put(engine, values, "width", PIXELS * columns);
+            value_put(engine, values, "latent_height", rows);
+            value_put(engine, values, "latent_width", columns);
+            value_put(engine, values, "height", PIXELS * rows);
+            value_put(engine, values, "width", PIXELS * columns);
         }
     }
     if (json_is_boolean(guidance))
-        put(engine, values, "guidance", json_is_true(guidance) ? 2 : 0);
+        value_put(engine, values, "guidance", json_is_true(guidance) ? 2 : 0);
     if (dtype != NULL)
-        put(engine, values, "bfloat16", strcmp(dtype, "bfloat16") == 0);
+        value_put(engine, values, "bfloat16", strcmp(dtype, "bfloat16") == 0);
     if (json_is_integer(json_object_get(key, "devices")))
-        put(engine, values, "devices", json_integer_value(json_object_get(key, "devices")));
+        value_put(engine, values, "devices", json_integer_value(json_object_get(key, "devices")));
     if (model != NULL)
         put_network(engine, values, model);
     const char *published =
@@ -117,7 +120,7 @@ static void put_key(const struct dt_engine *engine, struct dt_values *values, co
         put_card(engine, values, key, &values->card);
 }
 
-static bool decidable(const struct dt_expr *expr, const struct dt_values *values, int *unknown)
+static bool expr_decidable(const struct dt_expr *expr, const struct dt_values *values, int *unknown)
 {
     struct dt_names names = dt_expr_names(expr);
     for (int i = 0; i < DT_ENGINE_NAMES; i++)
@@ -135,7 +138,7 @@ dt_status dt_values_eval(const struct dt_engine *engine, const char *text,
     int unknown = 0;
     DT_TRY(dt_engine_compile(engine, text, &expr));
     dt_status status;
-    if (decidable(expr, values, &unknown))
+    if (expr_decidable(expr, values, &unknown))
         status = dt_expr_eval(expr, values->at, result);
     else
         status =
@@ -155,7 +158,7 @@ dt_status dt_values_when(const struct dt_engine *engine, const json_t *row,
     dt_status status = DT_OK;
     if (text != NULL) {
         DT_TRY(dt_engine_compile(engine, text, &expr));
-        if (decidable(expr, values, &unknown))
+        if (expr_decidable(expr, values, &unknown))
             status = dt_expr_eval(expr, values->at, &result);
         else
             result = 0;
@@ -164,6 +167,70 @@ dt_status dt_values_when(const struct dt_engine *engine, const json_t *row,
     if (status == DT_OK)
         *holds = result != 0;
     return status;
+}
+
+const char *dt_choice_word(const struct dt_engine *engine, const char *name, size_t size,
+                           const struct dt_values *values)
+{
+    for (int i = 0; i < engine->choice_count; i++) {
+        const char *known = engine->names[engine->choices[i].name];
+        if (strlen(known) == size && memcmp(known, name, size) == 0)
+            return engine->choices[i].labels[values->at[engine->choices[i].name]];
+    }
+    return NULL;
+}
+
+static dt_status refuse_word(const struct dt_engine *engine, const struct dt_engine_choice *choice,
+                             const char *word)
+{
+    struct dt_text list = {0};
+    for (int i = 0; i < choice->count; i++)
+        dt_text_add(&list, "%s%s", i > 0 ? ", " : "", choice->labels[i]);
+    dt_status status = dt_text_status(&list);
+    if (status == DT_OK)
+        status = dt_fail(DT_EINFEASIBLE,
+                         "%s %s does not take this plan: %s=%.80s is none of its values: %s",
+                         engine->name, engine->version, engine->names[choice->name],
+                         word != NULL ? word : "", dt_text_at(&list));
+    dt_text_fini(&list);
+    return status;
+}
+
+/* A setting of dittune's own network that has the choice's name: no word of the engine, which then chooses by itself. */
+static bool word_is_own(const char *name, const char *word)
+{
+    for (int i = 0; word != NULL && i < dt_param_count; i++)
+        for (int k = 0; dt_params[i].labels != NULL && dt_params[i].labels[k] != NULL; k++)
+            if (strcmp(dt_params[i].name, name) == 0 && strcmp(dt_params[i].labels[k], word) == 0)
+                return true;
+    return false;
+}
+
+bool dt_choices_take(const struct dt_engine *engine, const char *name, const json_t *value)
+{
+    for (int i = 0; i < engine->choice_count; i++)
+        if (strcmp(engine->names[engine->choices[i].name], name) == 0)
+            return json_is_string(value) &&
+                   dt_choice_find(&engine->choices[i], json_string_value(value)) >= 0;
+    return false;
+}
+
+static dt_status choices_put(const struct dt_engine *engine, const json_t *plan,
+                             struct dt_values *values)
+{
+    for (int i = 0; i < engine->choice_count; i++) {
+        const struct dt_engine_choice *choice = &engine->choices[i];
+        const char *name = engine->names[choice->name];
+        const json_t *given = json_object_get(plan, name);
+        const char *word = json_string_value(given);
+        int at = word != NULL ? dt_choice_find(choice, word) : -1;
+        if (at < 0 && given != NULL && !word_is_own(name, word))
+            return refuse_word(engine, choice, word);
+        values->at[choice->name] = at < 0 ? 0 : at;
+        values->known[choice->name] = true;
+        values->open[i] = at < 0;
+    }
+    return DT_OK;
 }
 
 /* A parameter: the plan's value, else the file's default. */
@@ -204,9 +271,9 @@ static dt_status put_counts(const struct dt_engine *engine, struct dt_values *va
         int64_t count;
         const char *text = json_string_value(json_object_get(engine->root, counts[i]));
         DT_TRY(dt_values_eval(engine, text, values, &count));
-        put(engine, values, counts[i], count);
+        value_put(engine, values, counts[i], count);
     }
-    put(engine, values, "hosts", hosts_of(values, values->at[engine->count - 2]));
+    value_put(engine, values, "hosts", hosts_of(values, values->at[engine->count - 2]));
     return DT_OK;
 }
 
@@ -222,18 +289,18 @@ dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_
     put_key(engine, values, request->key, request->card);
     json_object_foreach((json_t *)request->constants, name, value)
     {
-        int i = index_of(engine, name);
+        int i = name_index(engine, name);
         if (i >= 0 && i < engine->first && json_is_integer(value))
-            put(engine, values, name, json_integer_value(value));
+            value_put(engine, values, name, json_integer_value(value));
     }
     for (int i = engine->first; i < engine->first + engine->parameters; i++)
         DT_TRY(put_parameter(engine, request->plan, i, values));
-    DT_TRY(dt_choices_put(engine, request->plan, values));
+    DT_TRY(choices_put(engine, request->plan, values));
     return put_counts(engine, values);
 }
 
 /* The rule counts for the model's class. */
-static bool counts(const struct dt_engine_rule *rule, const struct dt_values *values)
+static bool rule_counts(const struct dt_engine_rule *rule, const struct dt_values *values)
 {
     const json_t *class;
     size_t i;
@@ -246,10 +313,10 @@ static bool counts(const struct dt_engine_rule *rule, const struct dt_values *va
 }
 
 /* The rule does not hold with one of the texts; at: the numbers with which it does not. */
-static bool fails(const struct dt_engine *engine, const struct dt_engine_rule *rule,
-                  const struct dt_values *values, int64_t at[DT_ENGINE_NAMES])
+static bool rule_fails(const struct dt_engine *engine, const struct dt_engine_rule *rule,
+                       const struct dt_values *values, int64_t at[DT_ENGINE_NAMES])
 {
-    int text = index_of(engine, "joint_text_tokens"), i = 0;
+    int text = name_index(engine, "joint_text_tokens"), i = 0;
     int64_t result;
     memcpy(at, values->at, sizeof values->at);
     do {
@@ -262,19 +329,19 @@ static bool fails(const struct dt_engine *engine, const struct dt_engine_rule *r
     return false;
 }
 
-static bool breaks(const struct dt_engine *engine, const struct dt_engine_rule *rule,
-                   const struct dt_values *values, int64_t at[DT_ENGINE_NAMES])
+static bool rule_breaks(const struct dt_engine *engine, const struct dt_engine_rule *rule,
+                        const struct dt_values *values, int64_t at[DT_ENGINE_NAMES])
 {
     int unknown;
-    return counts(rule, values) && decidable(rule->expr, values, &unknown) &&
-           fails(engine, rule, values, at);
+    return rule_counts(rule, values) && expr_decidable(rule->expr, values, &unknown) &&
+           rule_fails(engine, rule, values, at);
 }
 
-static bool breaks_any(const struct dt_engine *engine, const struct dt_values *values)
+static bool rules_break(const struct dt_engine *engine, const struct dt_values *values)
 {
     int64_t at[DT_ENGINE_NAMES];
     for (int i = 0; i < engine->rule_count; i++)
-        if (breaks(engine, &engine->rules[i], values, at))
+        if (rule_breaks(engine, &engine->rules[i], values, at))
             return true;
     return false;
 }
@@ -294,32 +361,49 @@ static int foreign_degree(const struct dt_engine *engine, const struct dt_values
 }
 
 /* Without hosts that were named there is one, which takes all. */
-static bool splits(const struct dt_engine *engine, const struct dt_values *values)
+static bool hosts_split(const struct dt_engine *engine, const struct dt_values *values)
 {
     int64_t processes = values->at[engine->count - 2];
-    int64_t hosts = values->at[index_of(engine, "hosts")];
+    int64_t hosts = values->at[name_index(engine, "hosts")];
     return values->hosts == 0 || (processes % hosts == 0 && processes <= hosts * values->slots);
 }
 
 /* The processes are as many as the ranks. */
-static bool adds_up(const struct dt_engine *engine, const struct dt_values *values)
+static bool ranks_add_up(const struct dt_engine *engine, const struct dt_values *values)
 {
     enum { MOST = 1 << 20 };
     int64_t processes = values->at[engine->count - 2], replicas = values->at[engine->count - 1];
     return processes >= 1 && processes <= MOST && replicas >= 1 && replicas <= MOST &&
-           processes * replicas == values->at[index_of(engine, "ranks")];
+           processes * replicas == values->at[name_index(engine, "ranks")];
 }
 
-/* Sets no sentence. */
-static dt_status check_quietly(const struct dt_engine *engine, const struct dt_values *values)
+/* No rule forbids it, its degrees are the model's, and its processes as many as its ranks. Sets no sentence. */
+static bool plan_fits(const struct dt_engine *engine, const struct dt_values *values)
 {
-    bool legal = !breaks_any(engine, values) && foreign_degree(engine, values) < 0 &&
-                 adds_up(engine, values) && splits(engine, values);
-    return legal ? DT_OK : DT_EINFEASIBLE;
+    return !rules_break(engine, values) && foreign_degree(engine, values) < 0 &&
+           ranks_add_up(engine, values) && hosts_split(engine, values);
+}
+
+/* The words of the choices from i on. */
+static bool choices_settle(const struct dt_engine *engine, int i, struct dt_values *values)
+{
+    if (i == engine->choice_count)
+        return plan_fits(engine, values);
+    const struct dt_engine_choice *choice = &engine->choices[i];
+    int64_t own = values->at[choice->name];
+    for (int at = 0; at < (values->open[i] ? choice->count : 1); at++) {
+        if (at > 0 && json_object_get(choice->lossy, choice->labels[at]) != NULL)
+            continue;
+        values->at[choice->name] = values->open[i] ? at : own;
+        if (choices_settle(engine, i + 1, values))
+            return true;
+    }
+    values->at[choice->name] = own;
+    return false;
 }
 
 /* Each rule that the plan breaks names a choice that is open. */
-static bool may_settle(const struct dt_engine *engine, const struct dt_values *values)
+static bool choices_may_settle(const struct dt_engine *engine, const struct dt_values *values)
 {
     int64_t at[DT_ENGINE_NAMES];
     for (int r = 0; r < engine->rule_count; r++) {
@@ -329,7 +413,7 @@ static bool may_settle(const struct dt_engine *engine, const struct dt_values *v
             int name = engine->choices[i].name;
             open |= values->open[i] && (names.bits[name / 64] >> (name % 64) & 1) != 0;
         }
-        if (!open && breaks(engine, &engine->rules[r], values, at))
+        if (!open && rule_breaks(engine, &engine->rules[r], values, at))
             return false;
     }
     return true;
@@ -337,16 +421,16 @@ static bool may_settle(const struct dt_engine *engine, const struct dt_values *v
 
 bool dt_values_legal(const struct dt_engine *engine, struct dt_values *values)
 {
-    return check_quietly(engine, values) == DT_OK ||
-           (may_settle(engine, values) && dt_choices_settle(engine, values, check_quietly));
+    return plan_fits(engine, values) ||
+           (choices_may_settle(engine, values) && choices_settle(engine, 0, values));
 }
 
 /* With another value of one parameter, and as many ranks as then follow: no more than there are devices. */
-static bool would_do(const struct dt_engine *engine, const struct dt_values *values, int parameter,
-                     int64_t value, int64_t *ranks)
+static bool value_would_do(const struct dt_engine *engine, const struct dt_values *values,
+                           int parameter, int64_t value, int64_t *ranks)
 {
     struct dt_values tried = *values;
-    int at = index_of(engine, "ranks");
+    int at = name_index(engine, "ranks");
     const json_t *parameters = json_object_get(engine->root, "parameters");
     tried.at[parameter] = value;
     if (parameter != at &&
@@ -354,7 +438,7 @@ static bool would_do(const struct dt_engine *engine, const struct dt_values *val
                        &tried.at[at]) != DT_OK)
         return false;
     *ranks = tried.at[at];
-    int devices = index_of(engine, "devices");
+    int devices = name_index(engine, "devices");
     if ((values->known[devices] && *ranks > values->at[devices] && *ranks > values->at[at]) ||
         put_counts(engine, &tried) != DT_OK)
         return false;
@@ -363,7 +447,7 @@ static bool would_do(const struct dt_engine *engine, const struct dt_values *val
 
 /* The values of one parameter, nearest to its own, with which the whole plan is legal: "; ulysses=4 ranks=4 or ulysses=2 ranks=2
  * would do". Nothing when there is none. */
-static void add_nearest(const struct dt_engine *engine, const struct dt_expr *expr,
+static void nearest_add(const struct dt_engine *engine, const struct dt_expr *expr,
                         const struct dt_values *values, struct dt_text *out)
 {
     enum { REACH = 1024 };
@@ -377,12 +461,12 @@ static void add_nearest(const struct dt_engine *engine, const struct dt_expr *ex
                 int64_t value = values->at[i] + sign * step;
                 if (value < 0 || (value == 0 && values->at[i] > 0))
                     break;
-                if (!would_do(engine, values, i, value, &ranks))
+                if (!value_would_do(engine, values, i, value, &ranks))
                     continue;
                 dt_text_add(out, "%s%s=%lld", found++ > 0 ? " or " : "; ", engine->names[i],
                             (long long)value);
                 if (strcmp(engine->names[i], "ranks") != 0 &&
-                    ranks != values->at[index_of(engine, "ranks")])
+                    ranks != values->at[name_index(engine, "ranks")])
                     dt_text_add(out, " ranks=%lld", (long long)ranks);
                 break;
             }
@@ -394,21 +478,21 @@ static void add_nearest(const struct dt_engine *engine, const struct dt_expr *ex
 }
 
 /* The sentence has every rule that the plan breaks. */
-static dt_status refuse(const struct dt_engine *engine, const struct dt_values *values)
+static dt_status plan_refuse(const struct dt_engine *engine, const struct dt_values *values)
 {
     const struct dt_engine_rule *first = NULL;
     struct dt_text why = {0};
     int64_t at[DT_ENGINE_NAMES];
     for (int i = 0; i < engine->rule_count; i++) {
         const struct dt_engine_rule *rule = &engine->rules[i];
-        if (!breaks(engine, rule, values, at))
+        if (!rule_breaks(engine, rule, values, at))
             continue;
         dt_text_add(&why, "%s%s (", first != NULL ? "; " : "", rule->sentence);
         dt_expr_explain(rule->expr, at, &why);
         dt_text_add(&why, ")");
         first = first != NULL ? first : rule;
     }
-    add_nearest(engine, first->expr, values, &why);
+    nearest_add(engine, first->expr, values, &why);
     dt_status status = dt_text_status(&why);
     if (status == DT_OK)
         status = dt_fail(DT_EINFEASIBLE, "%s %s does not take this plan: %s", engine->name,
@@ -417,57 +501,52 @@ static dt_status refuse(const struct dt_engine *engine, const struct dt_values *
     return status;
 }
 
-static dt_status note(json_t *notes, json_t *sentence)
-{
-    return json_array_append_new(notes, sentence) == 0 ? DT_OK
-                                                       : dt_fail(DT_ENOMEM, "out of memory");
-}
-
 /* Of a rule that does not decide: something is not known, or it was seen with other models only, and this plan would break it. */
 static dt_status note_unchecked(const struct dt_engine *engine, const struct dt_engine_rule *rule,
                                 const struct dt_values *values, json_t *notes)
 {
     int64_t at[DT_ENGINE_NAMES];
     int unknown;
-    if (!decidable(rule->expr, values, &unknown))
-        return counts(rule, values)
-                   ? note(notes, json_sprintf("not checked, as '%s' is not known: %s",
-                                              engine->names[unknown], rule->sentence))
+    if (!expr_decidable(rule->expr, values, &unknown))
+        return rule_counts(rule, values)
+                   ? dt_engine_note(notes, json_sprintf("not checked, as '%s' is not known: %s",
+                                                        engine->names[unknown], rule->sentence))
                    : DT_OK;
-    if (counts(rule, values) || !fails(engine, rule, values, at))
+    if (rule_counts(rule, values) || !rule_fails(engine, rule, values, at))
         return DT_OK;
-    return note(notes, json_sprintf("not seen with %s, so not forbidden: %s",
-                                    values->card.transformer[0] != '\0' ? values->card.transformer
-                                                                        : "this model",
-                                    rule->sentence));
+    return dt_engine_note(
+        notes,
+        json_sprintf("not seen with %s, so not forbidden: %s",
+                     values->card.transformer[0] != '\0' ? values->card.transformer : "this model",
+                     rule->sentence));
 }
 
 /* Rules, degrees and counts; notes: of rules that do not decide. */
-static dt_status check(const struct dt_engine *engine, const struct dt_values *values,
-                       json_t *notes)
+static dt_status plan_check(const struct dt_engine *engine, const struct dt_values *values,
+                            json_t *notes)
 {
     int degree = foreign_degree(engine, values);
-    if (check_quietly(engine, values) == DT_OK) {
+    if (plan_fits(engine, values)) {
         for (int i = 0; i < engine->rule_count; i++)
             DT_TRY(note_unchecked(engine, &engine->rules[i], values, notes));
         return DT_OK;
     }
-    if (breaks_any(engine, values))
-        return refuse(engine, values);
+    if (rules_break(engine, values))
+        return plan_refuse(engine, values);
     if (degree >= 0)
         return dt_fail(DT_EINFEASIBLE,
                        "%s %s does not take this plan: it runs %s without the degree '%s' "
                        "(%s=%lld); %s=1 would do",
                        engine->name, engine->version, values->card.name, engine->names[degree],
                        engine->names[degree], (long long)values->at[degree], engine->names[degree]);
-    if (!adds_up(engine, values))
+    if (!ranks_add_up(engine, values))
         return dt_fail(
             DT_EINFEASIBLE,
             "%s %s does not take this plan: its degrees make %lld x %lld processes, and it has "
             "%lld ranks",
             engine->name, engine->version, (long long)values->at[engine->count - 2],
             (long long)values->at[engine->count - 1],
-            (long long)values->at[index_of(engine, "ranks")]);
+            (long long)values->at[name_index(engine, "ranks")]);
     return dt_fail(DT_EINFEASIBLE,
                    "%lld processes cannot be as many on each of at most %d hosts with %d slots",
                    (long long)values->at[engine->count - 2], values->hosts, values->slots);
@@ -476,5 +555,18 @@ static dt_status check(const struct dt_engine *engine, const struct dt_values *v
 dt_status dt_values_check(const struct dt_engine *engine, struct dt_values *values, json_t *notes)
 {
     dt_values_legal(engine, values);
-    return check(engine, values, notes);
+    return plan_check(engine, values, notes);
+}
+
+dt_status dt_choices_add(const struct dt_engine *engine, const struct dt_values *values,
+                         json_t *plan)
+{
+    for (int i = 0; i < engine->choice_count; i++) {
+        const struct dt_engine_choice *choice = &engine->choices[i];
+        int64_t at = values->at[choice->name];
+        if (at > 0 && json_object_set_new(plan, engine->names[choice->name],
+                                          json_string(choice->labels[at])) != 0)
+            return dt_fail(DT_ENOMEM, "out of memory");
+    }
+    return DT_OK;
 }

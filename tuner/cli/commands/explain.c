@@ -9,7 +9,6 @@
 #include "tuner/cli/print.h"
 #include "tuner/measure/measure.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { USUAL_DEVICES = 8, NEAREST = 3 };
@@ -89,76 +88,6 @@ static dt_status explain(const struct dt_options *options, const struct dt_targe
 
 /* ---- by an engine's file, where no worker can be asked */
 
-/* The value of a degree in a plan, 1 where it is not named. */
-static int64_t degree(const json_t *plan, const char *name)
-{
-    const json_t *value = json_object_get(plan, name);
-    return json_is_integer(value) && json_integer_value(value) > 0 ? json_integer_value(value) : 1;
-}
-
-static bool is_parameter(const char *name)
-{
-    for (int i = 0; i < DT_PARAMS; i++)
-        if (strcmp(dt_params[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-/* As many ranks first, then as few changes as can be. The integers of an engine's plan are its degrees, and those of `own` that
- * neither it nor dittune has are others'. */
-static double distance(const json_t *own, const json_t *plan)
-{
-    enum { RANK = 64 };
-    const char *name;
-    json_t *value;
-    double mine = 1, ranks = 1, changes = 0;
-    json_object_foreach((json_t *)plan, name, value)
-    {
-        if (!json_is_integer(value))
-            continue;
-        mine *= (double)degree(own, name);
-        ranks *= (double)degree(plan, name);
-        changes += degree(own, name) != degree(plan, name);
-    }
-    json_object_foreach((json_t *)own, name, value)
-    {
-        if (json_object_get(plan, name) != NULL || is_parameter(name))
-            continue;
-        mine *= (double)degree(own, name);
-        changes += degree(own, name) != 1;
-    }
-    mine = json_object_get(own, "ranks") != NULL ? (double)degree(own, "ranks") : mine;
-    return RANK * fabs(mine - ranks) + changes;
-}
-
-/* The engine's plans that are nearest, of equal ones in the order of its file. */
-static dt_status find_nearest(const struct dt_options *options, const struct dt_export_own *own,
-                              json_t **nearest)
-{
-    struct dt_plans_wanted wanted = {.devices = options->job.devices > 0 ? options->job.devices
-                                                                         : USUAL_DEVICES,
-                                     .lossy = options->lossy,
-                                     .card = &own->card};
-    json_t *plans = NULL, *plan;
-    size_t i;
-    DT_TRY(dt_engine_plans(options->worker.engine, own->key, wanted, &plans));
-    *nearest = json_array();
-    while (json_array_size(*nearest) < NEAREST && json_array_size(plans) > 0) {
-        size_t best = 0;
-        double least = INFINITY;
-        json_array_foreach(plans, i, plan)
-        {
-            double far = distance(own->plan, plan);
-            best = far < least ? i : best;
-            least = far < least ? far : least;
-        }
-        json_array_append(*nearest, json_array_get(plans, best));
-        json_array_remove(plans, best);
-    }
-    json_decref(plans);
-    return DT_OK;
-}
-
 static void add_plan(const json_t *plan, struct dt_text *out)
 {
     const char *name;
@@ -222,7 +151,12 @@ static dt_status complete_by_file(const struct dt_options *options, struct by_fi
     answer->fields = json_object();
     if (answer->why == NULL)
         return add_stored(options, answer->own, answer->words, answer->fields, &answer->evidence);
-    return find_nearest(options, answer->own, &answer->nearest);
+    struct dt_plans_wanted wanted = {.devices = options->job.devices > 0 ? options->job.devices
+                                                                         : USUAL_DEVICES,
+                                     .lossy = options->lossy,
+                                     .card = &answer->own->card};
+    return dt_engine_nearest(options->worker.engine, answer->own->key, wanted, answer->own->plan,
+                             NEAREST, &answer->nearest);
 }
 
 static json_t *by_file_json(const struct dt_options *options, const struct by_file *answer)
@@ -303,7 +237,7 @@ static dt_status check_names(const struct dt_options *options, struct dt_export_
     const char *name;
     json_object_foreach((json_t *)request.plan, name, value)
     {
-        if (!is_parameter(name))
+        if (!dt_param_known(name))
             json_object_set(others, name, value);
     }
     request.plan = others;

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+/* The engines' files, compiled in byte for byte (a file may exceed the 4095 characters that C guarantees for a literal): found by
+ * name, and read, with every expression in them compiled, so that mistakes are reported. */
+#include "db/engines/engines_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ENGINE(file, ...) {file, (const unsigned char[]){__VA_ARGS__, 0}},
+const struct dt_engine_file dt_engine_files[] = {
+#include "engines.inc"
+};
+#undef ENGINE
+const int dt_engine_file_count = sizeof dt_engine_files / sizeof dt_engine_files[0];
+
+/* Bytes of the engine's name in "vllm-omni-0.30.0". */
+static size_t file_name_size(const char *file)
+{
+    return (size_t)(strrchr(file, '-') - file);
+}
+
+static dt_status engine_unknown(const char *name)
+{
+    enum { NAMES = 64, ROOM = 48 };
+    struct dt_text list = {0};
+    char words[NAMES][ROOM];
+    const char *names[NAMES + 1] = {NULL};
+    for (int i = 0; i < dt_engine_file_count; i++) {
+        const char *file = dt_engine_files[i].file;
+        size_t size = file_name_size(file);
+        dt_text_add(&list, "%s%.*s:%s", i > 0 ? ", " : "", (int)size, file, file + size + 1);
+        if (i < NAMES) {
+            snprintf(words[i], ROOM, "%.*s", (int)size, file);
+            names[i] = words[i];
+        }
+    }
+    const char *near = strchr(name, ':') == NULL ? dt_json_nearest(name, names) : NULL;
+    dt_status status = dt_text_status(&list);
+    if (status == DT_OK)
+        status = dt_fail(DT_EUSAGE, "unknown engine '%s'%s%s%s; known are %s", name,
+                         near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+                         near != NULL ? "'?" : "", dt_text_at(&list));
+    dt_text_fini(&list);
+    return status;
+}
+
+/* The newest version of the engine that is not newer than the one asked for, else the oldest. */
+static dt_status version_unknown(const char *name, size_t size)
+{
+    const char *near = NULL;
+    for (int i = 0; i < dt_engine_file_count; i++) {
+        const char *file = dt_engine_files[i].file;
+        if (file_name_size(file) != size || strncmp(file, name, size) != 0)
+            continue;
+        const char *version = file + size + 1, *asked = name + size + 1;
+        bool fits = strverscmp(version, asked) <= 0;
+        bool near_fits = near != NULL && strverscmp(near, asked) <= 0;
+        if (near == NULL || (fits ? !near_fits || strverscmp(version, near) > 0
+                                  : !near_fits && strverscmp(version, near) < 0))
+            near = version;
+    }
+    return dt_fail(DT_EUSAGE,
+                   "unknown engine '%s': the nearest version with a file is %.*s:%s, whose words "
+                   "and rules may differ from it (docs/exports.md says how to write a file)",
+                   name, (int)size, name, near);
+}
+
+dt_status dt_engine_find(const char *name, const struct dt_engine_file **file)
+{
+    const char *colon = strchr(name, ':');
+    size_t size = strcspn(name, ":");
+    const struct dt_engine_file *found = NULL;
+    for (int i = 0; i < dt_engine_file_count; i++) {
+        const char *at = dt_engine_files[i].file;
+        if (file_name_size(at) != size || strncmp(at, name, size) != 0)
+            continue;
+        const char *version = at + size + 1;
+        if (colon != NULL ? strcmp(version, colon + 1) == 0
+                          : found == NULL || strverscmp(version, found->file + size + 1) > 0)
+            found = &dt_engine_files[i];
+    }
+    if (found == NULL)
+        return colon != NULL && dt_engine_known(name) ? version_unknown(name, size)
+                                                      : engine_unknown(name);
+    *file = found;
+    return DT_OK;
+}
+
+static dt_status list_add(json_t *list, const struct dt_engine_file *file)
+{
+    struct dt_engine *engine = NULL;
+    DT_TRY(dt_engine_read((const char *)file->text, file->file, &engine));
+    json_t *row = json_pack(
+        "{s:O, s:O, s:O, s:O, s:O}", "engine", json_object_get(engine->root, "engine"), "version",
+        json_object_get(engine->root, "version"), "doc", json_object_get(engine->root, "doc"),
+        "sources", json_object_get(engine->root, "sources"), "cannot",
+        json_object_get(engine->root, "cannot"));
+    dt_engine_free(engine);
+    if (json_array_append_new(list, row) != 0)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    return DT_OK;
+}
+
+dt_status dt_engines(json_t **list)
+{
+    json_t *rows = json_array();
+    dt_status status = rows != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    for (int i = 0; status == DT_OK && i < dt_engine_file_count; i++)
+        status = list_add(rows, &dt_engine_files[i]);
+    if (status != DT_OK) {
+        json_decref(rows);
+        return status;
+    }
+    *list = rows;
+    return DT_OK;
+}
+
+static dt_status choice_read(const char *what, const char *name, const json_t *row,
+                             struct dt_engine_choice *choice)
+{
+    static const char *const known[] = {"values", "lossy", "does", "source", NULL};
+    json_t *values = NULL, *value, *lossy = json_object_get(row, "lossy"), *why;
+    const char *source, *word;
+    size_t i;
+    DT_TRY(dt_json_only(row, what, known));
+    DT_TRY(dt_json_string(row, what, "source", &source));
+    DT_TRY(dt_json_array(row, what, "values", &values));
+    if (json_array_size(values) < 2 || json_array_size(values) > DT_ENGINE_LABELS)
+        return dt_fail(DT_EUSAGE, "%s: the choice '%s' has not 2 to %d values", what, name,
+                       DT_ENGINE_LABELS);
+    json_array_foreach(values, i, value)
+    {
+        if (!json_is_string(value))
+            return dt_fail(DT_EUSAGE, "%s: a value of the choice '%s' is not a word", what, name);
+        choice->labels[choice->count++] = json_string_value(value);
+    }
+    choice->lossy = lossy;
+    choice->does = json_object_get(row, "does");
+    json_object_foreach(choice->does, word, why)
+    {
+        if (dt_choice_find(choice, word) < 1 || !json_is_string(why))
+            return dt_fail(DT_EUSAGE,
+                           "%s: '%s' of 'does' is no value of the choice '%s' but the first, with "
+                           "what it does",
+                           what, word, name);
+    }
+    json_object_foreach(lossy, word, why)
+    {
+        int at = dt_choice_find(choice, word);
+        if (at < 1 || !json_is_string(why))
+            return dt_fail(DT_EUSAGE,
+                           "%s: '%s' of 'lossy' is no value of the choice '%s' but the "
+                           "first, with its reason",
+                           what, word, name);
+    }
+    return DT_OK;
+}
+
+static dt_status choices_read(struct dt_engine *engine, const char *what)
+{
+    const char *name;
+    json_t *row;
+    json_object_foreach(json_object_get(engine->root, "choices"), name, row)
+    {
+        if (engine->choice_count == DT_ENGINE_CHOICES || engine->count > DT_ENGINE_NAMES - 3)
+            return dt_fail(DT_EUSAGE, "%s: more than %d choices", what, DT_ENGINE_CHOICES);
+        struct dt_engine_choice *choice = &engine->choices[engine->choice_count++];
+        DT_TRY(choice_read(what, name, row, choice));
+        choice->name = engine->count;
+        engine->labels[engine->count] = choice->labels;
+        engine->label_counts[engine->count] = choice->count;
+        engine->names[engine->count++] = name;
+    }
+    return DT_OK;
+}
+
+int dt_choice_find(const struct dt_engine_choice *choice, const char *word)
+{
+    for (int i = 0; i < choice->count; i++)
+        if (strcmp(choice->labels[i], word) == 0)
+            return i;
+    return -1;
+}
+
+dt_status dt_engine_compile(const struct dt_engine *engine, const char *text, struct dt_expr **expr)
+{
+    const struct dt_vocabulary words = {.names = engine->names,
+                                        .labels = engine->labels,
+                                        .counts = engine->label_counts,
+                                        .count = engine->count};
+    return dt_expr_new_of(text, &words, expr);
+}
+
+/* Facts of the workload, which values.c takes from an entry's key and the model's card; the parameters follow. height
+ * and width are pixels of the image; tokens are those of the image or video; joint_text_tokens are those of the text where
+ * both are one sequence, else 0; guidance is the passes of a guided step, 2 to 4, or 0; bfloat16 is 1 or 0. To add one, add
+ * it here and the line in values.c that sets it. */
+static const char *const workload_names[] = {
+    "heads",  "depth", "hidden",   "tokens",   "joint_text_tokens", "latent_height", "latent_width",
+    "height", "width", "guidance", "bfloat16", "devices",           "hosts"};
+enum { FACTS = sizeof workload_names / sizeof workload_names[0] };
+
+static dt_status read_names(struct dt_engine *engine, const char *what)
+{
+    json_t *parameters = NULL, *value = NULL;
+    const char *name;
+    DT_TRY(dt_json_object(engine->root, what, "parameters", &parameters));
+    engine->first = FACTS;
+    engine->parameters = (int)json_object_size(parameters);
+    if (engine->parameters > DT_ENGINE_NAMES - FACTS - 2)
+        return dt_fail(DT_EUSAGE, "%s: more than %d parameters", what, DT_ENGINE_NAMES - FACTS - 2);
+    for (int i = 0; i < FACTS; i++)
+        engine->names[engine->count++] = workload_names[i];
+    json_object_foreach(parameters, name, value)
+    {
+        if (!json_is_string(value))
+            return dt_fail(DT_EUSAGE, "%s: the default of '%s' is not an expression in quotes",
+                           what, name);
+        engine->names[engine->count++] = name;
+    }
+    DT_TRY(choices_read(engine, what));
+    if (!dt_json_has(parameters, "ranks"))
+        return dt_fail(DT_EUSAGE, "%s: 'parameters' lacks 'ranks'", what);
+    engine->names[engine->count++] = "processes";
+    engine->names[engine->count++] = "replicas";
+    return DT_OK;
+}
+
+/* The degrees: the names of the expression that is the ranks' default, dp * cfg * ... */
+static dt_status find_degrees(struct dt_engine *engine, const char *what)
+{
+    const json_t *parameters = json_object_get(engine->root, "parameters");
+    struct dt_expr *expr = NULL;
+    DT_TRY(
+        dt_engine_compile(engine, json_string_value(json_object_get(parameters, "ranks")), &expr));
+    struct dt_names names = dt_expr_names(expr);
+    dt_expr_free(expr);
+    for (int i = engine->first; i < engine->first + engine->parameters; i++) {
+        if ((names.bits[i / 64] >> (i % 64) & 1) == 0)
+            continue;
+        if (engine->degree_count == DT_ENGINE_DEGREES)
+            return dt_fail(DT_EUSAGE, "%s: more than %d degrees", what, DT_ENGINE_DEGREES);
+        engine->degrees[engine->degree_count++] = i;
+    }
+    return DT_OK;
+}
+
+/* Optional: expressions of degrees that the engine chooses itself, and degrees that change the output. */
+static dt_status defaults_check(const struct dt_engine *engine, const char *what)
+{
+    static const char *const fields[] = {"default", "lossy"};
+    const json_t *parameters = json_object_get(engine->root, "parameters");
+    const json_t *choices = json_object_get(engine->root, "choices");
+    for (int i = 0; i < 2; i++) {
+        const json_t *rows = json_object_get(engine->root, fields[i]);
+        const char *name;
+        json_t *value;
+        json_object_foreach((json_t *)rows, name, value)
+        {
+            struct dt_expr *expr = NULL;
+            bool known = json_object_get(parameters, name) != NULL ||
+                         (i == 0 && json_object_get(choices, name) != NULL);
+            if (!known || !json_is_string(value))
+                return dt_fail(DT_EUSAGE, "%s: '%s' of '%s' is not a text for a parameter", what,
+                               name, fields[i]);
+            if (i == 0)
+                DT_TRY(dt_engine_compile(engine, json_string_value(value), &expr));
+            dt_expr_free(expr);
+        }
+    }
+    return DT_OK;
+}
+
+/* Parameters of the built-in network that engines have no word for: a row of "cannot" for each engine whose file does not
+ * name the parameter. All other parameters that a file does not name are neutral at their default. */
+static const struct {
+    const char *name;
+    int neutral; /* the value without effect; -1: none */
+    const char *why;
+} unnamed[] = {
+    {"threads", -1, "threads of a processor; the engine computes on a device"},
+    {"tile_q", -1, "the attention kernel chooses its own blocks"},
+    {"tile_kv", -1, "the attention kernel chooses its own blocks"},
+    {"overlap", 0, "no flag: what overlaps is the engine's own choice"},
+    {"chunks", 1, "the all-to-all goes in one piece"},
+};
+
+/* Puts the rows of unnamed that the file does not name before what else it lists. */
+static dt_status complete_cannot(struct dt_engine *engine)
+{
+    const char *name;
+    json_t *listed = json_object_get(engine->root, "cannot"), *all = json_object(), *row;
+    int failed = all == NULL;
+    for (size_t i = 0; i < sizeof unnamed / sizeof unnamed[0]; i++) {
+        if (json_object_get(json_object_get(engine->root, "parameters"), unnamed[i].name) != NULL)
+            continue;
+        row = json_incref(json_object_get(listed, unnamed[i].name));
+        if (row == NULL)
+            row = unnamed[i].neutral < 0 ? json_pack("{s:s}", "why", unnamed[i].why)
+                                         : json_pack("{s:i, s:s}", "neutral", unnamed[i].neutral,
+                                                     "why", unnamed[i].why);
+        failed |= json_object_set_new(all, unnamed[i].name, row);
+    }
+    json_object_foreach(listed, name, row)
+    {
+        if (json_object_get(all, name) == NULL)
+            failed |= json_object_set(all, name, row);
+    }
+    failed |= json_object_set_new(engine->root, "cannot", all);
+    return failed == 0 ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+static dt_status read_rules(struct dt_engine *engine, const char *what)
+{
+    json_t *rules = NULL, *row = NULL;
+    size_t i;
+    DT_TRY(dt_json_array(engine->root, what, "rules", &rules));
+    if (json_array_size(rules) > DT_ENGINE_RULES)
+        return dt_fail(DT_EUSAGE, "%s: more than %d rules", what, DT_ENGINE_RULES);
+    json_array_foreach(rules, i, row)
+    {
+        static const char *const known[] = {"rule", "sentence", "source", "classes", "for", NULL};
+        struct dt_engine_rule *rule = &engine->rules[i];
+        const char *text;
+        DT_TRY(dt_json_only(row, what, known));
+        DT_TRY(dt_json_string(row, what, "rule", &text));
+        DT_TRY(dt_json_string(row, what, "sentence", &rule->sentence));
+        DT_TRY(dt_engine_compile(engine, text, &rule->expr));
+        rule->classes = json_object_get(row, "classes");
+        engine->rule_count++;
+    }
+    return DT_OK;
+}
+
+static dt_status read_root(struct dt_engine *engine, const char *what)
+{
+    static const char *const known[] = {
+        "engine",     "version",     "doc",       "family",   "sources", "parameters", "default",
+        "lossy",      "cannot",      "processes", "replicas", "rules",   "words",      "program",
+        "checkpoint", "environment", "kwargs",    "notes",    "choices", "worker",     NULL,
+    };
+    json_t *unused = NULL;
+    const char *text;
+    DT_TRY(dt_json_only(engine->root, what, known));
+    DT_TRY(dt_json_string(engine->root, what, "engine", &engine->name));
+    DT_TRY(dt_json_string(engine->root, what, "version", &engine->version));
+    DT_TRY(dt_json_string(engine->root, what, "doc", &text));
+    DT_TRY(dt_json_string(engine->root, what, "processes", &text));
+    DT_TRY(dt_json_string(engine->root, what, "replicas", &text));
+    DT_TRY(dt_json_object(engine->root, what, "sources", &unused));
+    DT_TRY(dt_json_object(engine->root, what, "cannot", &unused));
+    DT_TRY(dt_json_array(engine->root, what, "words", &unused));
+    DT_TRY(dt_json_array(engine->root, what, "environment", &unused));
+    DT_TRY(dt_json_array(engine->root, what, "kwargs", &unused));
+    DT_TRY(read_names(engine, what));
+    DT_TRY(find_degrees(engine, what));
+    DT_TRY(defaults_check(engine, what));
+    DT_TRY(complete_cannot(engine));
+    return read_rules(engine, what);
+}
+
+dt_status dt_engine_read(const char *text, const char *what, struct dt_engine **engine)
+{
+    struct dt_engine *read = calloc(1, sizeof *read);
+    if (read == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    dt_status status = dt_json_parse(text, strlen(text), what, &read->root);
+    if (status == DT_OK)
+        status = read_root(read, what);
+    if (status != DT_OK) {
+        dt_engine_free(read);
+        return status;
+    }
+    *engine = read;
+    return DT_OK;
+}
+
+dt_status dt_engine_open(const char *name, struct dt_engine **engine)
+{
+    const struct dt_engine_file *file = NULL;
+    DT_TRY(dt_engine_find(name, &file));
+    return dt_engine_read((const char *)file->text, file->file, engine);
+}
+
+dt_status dt_engine_note(json_t *notes, json_t *sentence)
+{
+    return json_array_append_new(notes, sentence) == 0 ? DT_OK
+                                                       : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+void dt_engine_free(struct dt_engine *engine)
+{
+    if (engine == NULL)
+        return;
+    for (int i = 0; i < engine->rule_count; i++)
+        dt_expr_free(engine->rules[i].expr);
+    json_decref(engine->root);
+    free(engine);
+}
+
+dt_status dt_engine_family(const char *engine, json_t **name)
+{
+    const struct dt_engine_file *file = NULL;
+    struct dt_engine *read = NULL;
+    DT_TRY(dt_engine_find(engine, &file));
+    DT_TRY(dt_engine_read((const char *)file->text, file->file, &read));
+    json_t *family = json_object_get(read->root, "family");
+    *name = json_incref(family != NULL ? family : json_object_get(read->root, "engine"));
+    dt_engine_free(read);
+    return DT_OK;
+}
+
+bool dt_engine_known(const char *engine)
+{
+    size_t size = strcspn(engine, ":");
+    for (int i = 0; i < dt_engine_file_count; i++)
+        if (file_name_size(dt_engine_files[i].file) == size &&
+            strncmp(dt_engine_files[i].file, engine, size) == 0)
+            return true;
+    return false;
+}
+
+dt_status dt_engine_named(const char *engine, json_t **name)
+{
+    if (dt_engine_known(engine))
+        return dt_engine_family(engine, name);
+    json_t *made = json_string(engine);
+    if (made == NULL)
+        return dt_text_whole(engine) ? dt_fail(DT_ENOMEM, "out of memory")
+                                     : dt_fail(DT_EUSAGE, "the engine's name is not UTF-8");
+    *name = made;
+    return DT_OK;
+}
