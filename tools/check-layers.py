@@ -78,8 +78,7 @@ JSON = {
     "descriptions of machines, and what was found on them": "tuner/machine/machine.h tuner/machine/machine_int.h "
                                                             "tuner/machine/doctor/doctor.h",
     "measurements, as workers report them and journals keep them": "tuner/measure/target.h tuner/measure/rig.h tuner/measure/result.h "
-                                                                   "tuner/measure/record/result_json.h "
-                                                                   "tuner/measure/foreign/narrow.h",
+                                                                   "tuner/measure/record/result_json.h",
     "records of a session": "tuner/session/history.h tuner/session/session_int.h tuner/session/session.h",
     "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/tuned_by.h tuner/check/history/timeline.h",
     "what --json prints": "tuner/cli/evidence/evidence.h tuner/cli/live/progress.h tuner/cli/live/stream.h tuner/cli/print.h "

@@ -76,8 +76,7 @@ static void put_card(const struct dt_engine *engine, struct dt_values *values, c
     value_put(engine, values, "depth", card->depth);
     value_put(engine, values, "hidden", (int64_t)card->heads * card->head_size);
     put_texts(engine, values, job, &task, card);
-    value_put(engine, values, "guidance",
-              card->guidance == DT_GUIDANCE_CFG ? card->passes : 0);
+    value_put(engine, values, "guidance", card->guidance == DT_GUIDANCE_CFG ? card->passes : 0);
     if (dt_card_check_size(card, size) == DT_OK) {
         value_put(engine, values, "tokens", dt_card_tokens(card, size));
         value_put(engine, values, "height", size.height);

@@ -12,9 +12,6 @@ dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target) 
 /* The default plan of a worker's own space, and its baseline. */
 dt_status dt_target_own_plans(struct dt_target *target) DT_MUST_CHECK;
 
-/* Steps, text encoder and VAE of an image, by hello, ready and the command line; DT_EUSAGE. */
-dt_status dt_target_image(const struct dt_wanted *wanted, struct dt_target *target) DT_MUST_CHECK;
-
 /* The number behind "name=" in a plan's text; 0 when it is not named, or plan is NULL. */
 int dt_target_named(const char *plan, const char *name);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Builds space and identity of a target from a foreign worker's hello. */
+/* Builds space and identity of a target from a foreign worker's hello: what it promises, its space, which a file of the user may
+ * narrow, and what a step of it is. */
 #include "tuner/measure/target_int.h"
 
 #include "base/clock.h"
@@ -11,7 +12,6 @@
 #include "model/task.h"
 #include "space/expr/expr.h"
 #include "space/json/json.h"
-#include "tuner/measure/foreign/narrow.h"
 #include "tuner/runner/runner.h"
 
 #include <math.h>
@@ -22,6 +22,7 @@
 #define JOB_TEXT_MOST   4000
 #define SWITCHED_MOST   65536
 #define SAMPLES_MOST    1000000
+#define STEPS_MOST      1000000
 
 /* What the user asked for and the worker does not do is refused, so that it is not silently ignored. The bound of the
  * error is the controller's own. stored: the job of an entry, which has more than the worker obeys. */
@@ -291,15 +292,156 @@ static dt_status read_space(const struct dt_job *job, const json_t *hello, struc
     return status;
 }
 
+static const char space_file[] = "the space file";
+
+/* DT_EUSAGE with `why` and the value behind it. */
+static dt_status value_refuse(const char *name, const json_t *value, const char *why,
+                              const json_t *has)
+{
+    struct dt_text given = {0}, known = {0};
+    dt_status status = dt_json_text(value, &given);
+    if (status == DT_OK)
+        status = dt_json_text(has, &known);
+    if (status == DT_OK)
+        status = dt_fail(DT_EUSAGE, "%s: '%s' %s %s; the worker has %s", space_file, name, why,
+                         dt_text_at(&given), dt_text_at(&known));
+    dt_text_fini(&given);
+    dt_text_fini(&known);
+    return status;
+}
+
+/* Keeps the worker's order of the values, and its default: plans are compared with that. Its rules may name the other texts. */
+static dt_status axis_narrow(json_t *parameter, const char *name, const json_t *wanted)
+{
+    json_t *all = NULL, *kept = json_array(), *fallback = json_object_get(parameter, "default");
+    const json_t *value;
+    size_t i;
+    dt_status status = dt_json_array(parameter, "the worker's hello", "values", &all);
+    json_array_foreach(wanted, i, value)
+    {
+        if (status == DT_OK && !dt_json_contains(all, value))
+            status = value_refuse(name, value, "has no value", all);
+    }
+    json_array_foreach(all, i, value)
+    {
+        if (status == DT_OK && dt_json_contains(wanted, value) &&
+            json_array_append(kept, (json_t *)value) != 0)
+            status = dt_fail(DT_ENOMEM, "out of memory");
+    }
+    if (fallback == NULL)
+        fallback = json_array_get(all, 0);
+    if (status == DT_OK && !dt_json_contains(kept, fallback))
+        status = value_refuse(name, fallback,
+                              "must keep the worker's default, which plans are compared "
+                              "with:",
+                              all);
+    bool words = json_is_string(json_array_get(all, 0)) && !dt_json_has(parameter, "words");
+    if (status == DT_OK && ((words && json_object_set(parameter, "words", all) != 0) ||
+                            json_object_set(parameter, "values", kept) != 0))
+        status = dt_fail(DT_ENOMEM, "out of memory");
+    json_decref(kept);
+    return status;
+}
+
+static dt_status space_narrow(const json_t *file, json_t *announced)
+{
+    static const char *const members[] = {"parameters", NULL};
+    static const char *const fields[] = {"name", "values", NULL};
+    json_t *wanted, *parameter, *values;
+    size_t i;
+    DT_TRY(dt_json_only(file, space_file, members));
+    DT_TRY(dt_json_array(file, space_file, "parameters", &wanted));
+    json_array_foreach(wanted, i, parameter)
+    {
+        const char *name;
+        DT_TRY(dt_json_only(parameter, space_file, fields));
+        DT_TRY(dt_json_string(parameter, space_file, "name", &name));
+        DT_TRY(dt_json_array(parameter, space_file, "values", &values));
+        json_t *own = dt_json_named(json_object_get(announced, "parameters"), name);
+        if (own == NULL)
+            return dt_fail(DT_EUSAGE, "%s: the worker has no parameter '%s'", space_file, name);
+        DT_TRY(axis_narrow(own, name, values));
+    }
+    return DT_OK;
+}
+
+/* A copy with parameters of its own; NULL when memory runs out. */
+static json_t *announced_copy(const json_t *announced)
+{
+    json_t *copy = dt_json_copy(announced), *own = json_array(), *parameter;
+    size_t i;
+    bool failed = copy == NULL || own == NULL;
+    json_array_foreach(json_object_get(announced, "parameters"), i, parameter) failed |=
+        json_array_append_new(own, dt_json_copy(parameter)) != 0;
+    failed |= json_object_set_new(copy, "parameters", own) != 0;
+    if (failed)
+        json_decref(copy);
+    return failed ? NULL : copy;
+}
+
+/* {"parameters": [{"name", "values"}, ..]} of a whole space, new; NULL: it cannot be read. */
+static json_t *stored_values(const json_t *stored)
+{
+    struct dt_space *space = NULL;
+    json_t *names = json_array(), *axes, *axis;
+    size_t i;
+    if (dt_space_axes_from_json(stored, "the entry's space", &space) != DT_OK) {
+        json_decref(names);
+        return NULL;
+    }
+    axes = dt_space_axes_json(space);
+    json_array_foreach(axes, i, axis)
+    {
+        json_array_append_new(names, json_pack("{s:O, s:O}", "name", json_object_get(axis, "name"),
+                                               "values", json_object_get(axis, "values")));
+    }
+    json_decref(axes);
+    dt_space_free(space);
+    return json_pack("{s:o}", "parameters", names);
+}
+
+/* The announced space with only the values that the file at `path` names. *narrowed: new. DT_EUSAGE for an unknown name or value,
+ * or when the default is left out. */
+static dt_status narrow_by(const char *path, const json_t *announced, json_t **narrowed)
+{
+    json_t *file = NULL, *copy = announced_copy(announced);
+    dt_status status =
+        copy == NULL ? dt_fail(DT_ENOMEM, "out of memory") : dt_json_read(path, space_file, &file);
+    if (status == DT_OK) {
+        status = space_narrow(file, copy);
+        if (status == DT_EUSAGE)
+            status = dt_fail(DT_EUSAGE, "%s: %s", path, dt_message());
+    }
+    json_decref(file);
+    if (status == DT_OK)
+        *narrowed = copy;
+    else
+        json_decref(copy);
+    return status;
+}
+
+/* The same with the values of a space that an earlier session of this worker stored. *narrowed is NULL where they are no part of
+ * the announced ones, or all of them: then that session narrowed nothing. */
+static dt_status narrow_as(const json_t *stored, const json_t *announced, json_t **narrowed)
+{
+    json_t *file = stored_values(stored), *copy = file != NULL ? announced_copy(announced) : NULL;
+    dt_status status = copy != NULL ? space_narrow(file, copy) : DT_EUSAGE;
+    json_decref(file);
+    *narrowed = status == DT_OK ? copy : NULL;
+    if (status != DT_OK)
+        json_decref(copy);
+    return status == DT_ENOMEM ? status : DT_OK;
+}
+
 /* A file, or the entry that is checked, may narrow the space: then the narrowed one is tuned, and part of the key. */
 static dt_status read_searched(const struct dt_job *job, const json_t *hello,
                                struct dt_target *target)
 {
     json_t *narrowed = NULL;
     if (job->wanted.space != NULL)
-        DT_TRY(dt_target_narrow(job->wanted.space, target->worker.announced, &narrowed));
+        DT_TRY(narrow_by(job->wanted.space, target->worker.announced, &narrowed));
     else if (job->wanted.stored_space != NULL)
-        DT_TRY(dt_target_narrow_as(job->wanted.stored_space, target->worker.announced, &narrowed));
+        DT_TRY(narrow_as(job->wanted.stored_space, target->worker.announced, &narrowed));
     if (narrowed == NULL)
         return read_space(job, hello, target);
     json_decref(target->worker.announced);
@@ -487,6 +629,73 @@ static dt_status settle_defaults(json_t *hello)
     return DT_OK;
 }
 
+/* What `unit` of hello says that a step of this worker is. */
+static const struct {
+    const char *name, *doc;
+} units[] = {{NULL, "step"},
+             {"step", "denoising step"},
+             {"image", "whole image"},
+             {"run", "run"},
+             {"request", "request"}};
+
+const char *dt_target_step(const char *doc)
+{
+    for (size_t i = 0; doc != NULL && i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(doc, units[i].doc) == 0)
+            return units[i].doc;
+    return NULL;
+}
+
+/* Steps, text encoder and VAE of an image, by hello, ready and the command line; text encoder and VAE are given or measured. */
+static dt_status image_read(const struct dt_wanted *wanted, struct dt_target *target)
+{
+    const json_t *told = json_object_get(target->worker.hello, "job"),
+                 *measured = json_object_get(target->worker.ready, "text_and_vae_ns");
+    const json_t *unit = json_object_get(target->worker.hello, "unit");
+    const char *word = json_string_value(unit);
+    target->image.step = unit == NULL ? units[0].doc : NULL; /* a step of what, it does not say */
+    for (size_t i = 1; word != NULL && i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(word, units[i].name) == 0)
+            target->image.step = units[i].doc;
+    if (target->image.step == NULL)
+        return dt_fail(DT_EUSAGE,
+                       "the worker's hello: 'unit' is none of step, image, run and request");
+    target->image.starts = word != NULL && strcmp(word, "run") == 0;
+    target->image.whole = word != NULL && strcmp(word, "image") == 0;
+    target->image.request = word != NULL && strcmp(word, "request") == 0;
+    json_int_t steps = json_integer_value(json_object_get(told, "steps"));
+    if (measured != NULL && !json_is_null(measured) &&
+        (!json_is_integer(measured) || json_integer_value(measured) <= 0))
+        return dt_fail(DT_EUSAGE, "the worker's ready: 'text_and_vae_ns' is not a time above 0, an "
+                                  "integer of nanoseconds");
+    if (steps < 1 || steps > STEPS_MOST) {
+        if (wanted->text_and_vae_ns > 0)
+            return dt_fail(DT_EUSAGE,
+                           "--text-and-vae has no effect: the worker %s does not tell the steps "
+                           "of an image in its hello",
+                           target->worker.program);
+        return DT_OK;
+    }
+    if (target->image.whole && (wanted->text_and_vae_ns > 0 || json_integer_value(measured) > 0))
+        return dt_fail(DT_EUSAGE, "%s has no effect: the worker %s measures whole images",
+                       wanted->text_and_vae_ns > 0 ? "--text-and-vae"
+                                                   : "'text_and_vae_ns' in ready",
+                       target->worker.program);
+    target->image.sampler_steps = target->image.whole ? 1 : (int)steps;
+    target->image.steps = (int)steps;
+    target->image.told = true;
+    target->image.given = wanted->text_and_vae_ns > 0;
+    target->image.text_and_vae_ns =
+        target->image.given ? wanted->text_and_vae_ns : json_integer_value(measured);
+    return DT_OK;
+}
+
+double dt_target_image_seconds(const struct dt_target *target, double step, int batch)
+{
+    return target->image.sampler_steps * step +
+           (double)(batch * target->image.text_and_vae_ns) * 1e-9;
+}
+
 static dt_status read_hello(const struct dt_job *job, const json_t *hello, struct dt_target *target)
 {
     char name[64], workload[128];
@@ -510,7 +719,7 @@ static dt_status read_hello(const struct dt_job *job, const json_t *hello, struc
             target->worker.program);
     DT_TRY(check_engine(job->wanted.engine, target));
     DT_TRY(read_promises(job, hello, name, target));
-    DT_TRY(dt_target_image(&job->wanted, target));
+    DT_TRY(image_read(&job->wanted, target));
     DT_TRY(read_searched(job, barred ? target->worker.announced : hello, target));
     target->lossy_error = job->wanted.max_error > 0 ? job->wanted.max_error : INFINITY;
     target->worker.assigned.devices = target->hardware.devices;
