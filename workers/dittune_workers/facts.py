@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is known of an engine: its files of db/engines (docs/exports.md), and the part `worker` in them."""
+"""What is known of an engine: its files of db/engines (docs/exports.md), the part `worker` in them."""
 import importlib.metadata
 import importlib.util
 import json
@@ -24,8 +24,9 @@ def engines():
     texts = [path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json")]
     names = {file["engine"] for file in map(json.loads, texts) if "worker" in file}
     if not names:
-        raise Refused("error", f"{FOLDER} has no files of engines: dittune_workers was copied without "
-                               "them; install it from the whole source tree: pip install ./workers")
+        raise Refused("error", f"{FOLDER} has no files of engines: dittune_workers was copied "
+                               "without them; install it from the whole source tree: pip install "
+                               "./workers")
     return sorted(names)
 
 
@@ -34,7 +35,8 @@ def files(engine):
     if engine not in engines():
         raise Refused("error", f"{FOLDER} has no file of a worker of {engine}")
     texts = [path.read_text(encoding="utf-8") for path in FOLDER.glob(f"{engine}-*.json")]
-    found = [file for file in map(json.loads, texts) if file["engine"] == engine and "worker" in file]
+    named = [file for file in map(json.loads, texts) if file["engine"] == engine]
+    found = [file for file in named if "worker" in file]
     return sorted(found, key=lambda file: numbers(file["version"]))
 
 
@@ -51,9 +53,9 @@ def installed(engine):
     first, *others = packages
     for package in packages:
         if importlib.util.find_spec(package) is None:
-            raise Refused("infeasible", f"{package} is not installed for {sys.executable}; install it "
-                                        f"with: {sys.executable} -m pip install '{packages[first]}' "
-                                        f"{' '.join(others)}")
+            raise Refused("infeasible", f"{package} is not installed for {sys.executable}; "
+                                        f"install it with: {sys.executable} -m pip install "
+                                        f"'{packages[first]}' {' '.join(others)}")
     version = importlib.metadata.version(first)
     return nearest(known, version), version
 
@@ -70,18 +72,18 @@ def holds(row, network, here):
 def values(card, job, texts, here, devices, cores):
     """The names of a workload that rules may use (db/engines/read.c). Several lengths of text are
     divided by what divides their greatest common divisor."""
-    latent = {side: job[side] // card["vae"]["space"] for side in ("height", "width")}
-    return dict(heads=card["heads"], depth=card.get("depth"), hidden=card["heads"] * card["head_size"],
-                tokens=cards.tokens(card, job["width"], job["height"], job["frames"]),
+    width, height, heads, pixels = job["width"], job["height"], card["heads"], card["vae"]["space"]
+    return dict(heads=heads, depth=card.get("depth"), hidden=heads * card["head_size"],
+                tokens=cards.tokens(card, width, height, job["frames"]),
                 joint_text_tokens=math.gcd(*texts) if card["attention"] == "joint" else 0,
-                latent_height=latent["height"], latent_width=latent["width"], height=job["height"],
-                width=job["width"], guidance=int("guided" in here),
-                bfloat16=int("bfloat16" in here), devices=devices, cores=cores)
+                latent_height=height // pixels, latent_width=width // pixels, height=height,
+                width=width, guidance=int("guided" in here), bfloat16=int("bfloat16" in here),
+                devices=devices, cores=cores)
 
 
 def axis_values(file, row, degrees, known, own):
-    """The values of a row of `axes`, the default first but for threads; own: the engine's choice at run
-    time. None: what the row lifts is in no plan's way."""
+    """The values of a row of `axes`, the default first but for threads; own: the engine's choice at
+    run time. None: what the row lifts is in no plan's way."""
     if row.get("role") == "threads":
         fewer = [degree for degree in file["worker"]["degrees"] if degree < known["cores"]]
         return sorted({1, known["cores"], *fewer})
@@ -96,8 +98,8 @@ def axis_values(file, row, degrees, known, own):
 
 
 def axes(file, card, here, known, derived):
-    """The parameters of the space. A degree that the card does not list for this engine has no axis,
-    unless an option asks for it; derived: {name: (the engine's choice at run time, its source)}."""
+    """The parameters of the space. A degree that the card does not list for this engine has no
+    axis, unless an option asks for it; derived: {name: (the engine's choice, its source)}."""
     engine, network = file["engine"], card["diffusers"]["class"]
     degrees = [degree for degree in file["worker"]["degrees"] if degree <= known["devices"]]
     rows = [row["degrees"] for row in card.get("engines", []) if row["engine"] == engine]
@@ -122,7 +124,7 @@ def axes(file, card, here, known, derived):
 
 
 def rules(file, card, here, announced):
-    """Those about what is announced. One that compares a choice without an axis says nothing here."""
+    """Those about what is announced. One that names a choice without an axis says nothing here."""
     lacking = set(file.get("choices", {})) - announced
     found = []
     for row in [*file["rules"], *file["worker"].get("rules", [])]:
@@ -133,8 +135,8 @@ def rules(file, card, here, announced):
 
 
 def space(file, card, here, known, derived):
-    """What hello announces: parameters, rules, the defaults that are expressions, the constants that
-    these name, and the sources of what is derived; a degree that has no axis is 1."""
+    """What hello announces: parameters, rules, the defaults that are expressions, the constants
+    that these name, and the sources of what is derived; a degree that has no axis is 1."""
     parameters = axes(file, card, here, known, derived)
     announced = {axis["name"] for axis in parameters}
     limits = rules(file, card, here, announced)
@@ -147,8 +149,9 @@ def space(file, card, here, known, derived):
     constants = {name: value for name, value in {**ones, **known}.items()
                  if name in used and name not in announced}
     sources = {name: source for name, (_, source) in derived.items() if name in announced}
-    made = dict(parameters=parameters, constants=constants, rules=limits)
-    return dict(made, **(dict(defaults=defaults) if defaults else {}), **(dict(derived=sources) if sources else {}))
+    made = dict(parameters=parameters, constants=constants, rules=limits, defaults=defaults,
+                derived=sources)
+    return {name: value for name, value in made.items() if value or name == "rules"}
 
 
 def tolerance(file, card, here):

@@ -1,28 +1,37 @@
 # SPDX-License-Identifier: MIT
 """The worker protocol (docs/protocol.md) for engines in Python; standard library only.
 
-The process that dittune starts is the speaker: it reads requests, starts groups of ranks and passes requests on to them
-by socket. It never computes, so it notices at once when a rank fails or dies. An engine is an object with
+The process that dittune starts is the speaker: it reads requests, starts groups of ranks and passes
+requests on to them by socket. It never computes, so it notices at once when a rank fails or dies. An
+engine is an object with
 
     hello(job, devices)   the message `hello`, or Refused
-    ready()               loads what the ranks share (by fork) and gives the fields of rank 0 in `ready`
+    ready()               loads what the ranks share (by fork), gives the fields of rank 0 in `ready`
     devices, text_and_vae_ns    (optional) from then on: these fields of `ready`
-    fork                  True: ranks are forked from the speaker; False: fresh processes that run its `module`
-    compiles(plan)        (optional) True: a first step of this plan may take minutes in which no rank waits for others
-    join(rank, ranks)     in a rank: connect to the others (MASTER_ADDR, MASTER_PORT are set) and to the device
-    prepare(plan, seed)   in a rank: a plan with step(), measure(), output(projections, seed) and close(). Steps take two
-                          sets of inputs in turn, so that what is left of the step before shows as an error; output()
-                          sums up the whole output of the last step, as this rank has it, and is asked for after an even
-                          number of steps. image(projections, seed), optional, sums up the whole image of the first step in
-                          the same way, each time that it was made, in a list: its error is only told
-    verifies_runs         (optional) False: output() is only asked for after the first two steps, as a step is long
-    own_ranks             (optional) True: the engine starts its ranks itself, on this host; each resident plan has one
-                          process of ours, and join(0, 1) is all that it is told
-    memory()              in a rank: resident_bytes, and peak_bytes since the last call; perhaps free_bytes and total_bytes
+    fork                  True: ranks are forked from the speaker; False: fresh processes that run
+                          its `module`
+    compiles(plan)        (optional) True: a first step of this plan may take minutes in which no
+                          rank waits for others
+    join(rank, ranks)     in a rank: connect to the others (MASTER_ADDR, MASTER_PORT are set) and to
+                          the device
+    prepare(plan, seed)   in a rank: a plan with step(), measure(), output(projections, seed) and
+                          close(). Steps take two sets of inputs in turn, so that what is left of the
+                          step before shows as an error; output() sums up the whole output of the
+                          last step, as this rank has it, and is asked for after an even number of
+                          steps. image(projections, seed), optional, sums up the whole image of the
+                          first step in the same way, each time that it was made, in a list: its
+                          error is only told
+    verifies_runs         (optional) False: output() is only asked for after the first two steps, as
+                          a step is long
+    own_ranks             (optional) True: the engine starts its ranks itself, on this host; each
+                          resident plan has one process of ours, which is told join(0, 1)
+    memory()              in a rank: resident_bytes, and peak_bytes since the last call; perhaps
+                          free_bytes and total_bytes
 
 and a worker of it is `protocol.serve(engine)`. See diffusers/worker.py.
 
-On several hosts dittune starts all ranks, as torchrun would: this program is then rank 0's speaker, or becomes another rank.
+On several hosts dittune starts all ranks, as torchrun would: this program is then rank 0's speaker,
+or becomes another rank.
 """
 import contextlib
 import ctypes
@@ -42,9 +51,11 @@ import time
 from dittune_workers import hosts
 from dittune_workers.link import Link, Refused, fault
 
-LEAST_USED = 2  # ticks of 10 ms in a second: a compilation or a load uses more, ranks that only wait use none
+# Ticks of 10 ms in a second: a compilation or a load uses more, ranks that only wait use none.
+LEAST_USED = 2
 # For Python below 3.11, which has no -P.
-AS_MODULE = "import sys; del sys.path[0]; import runpy; runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
+AS_MODULE = ("import sys; del sys.path[0]; import runpy; "
+             "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)")
 GRACE = 10  # seconds that the other ranks have to answer after one has failed
 PR_SET_PDEATHSIG = 1
 
@@ -89,8 +100,9 @@ class Rank:
         self.beat()
         plan.step()
         self.plans[request["handle"]], self.steps[request["handle"]] = plan, 2
-        summary = plan.output(verify["projections"], verify["seed"]) if verify else None
-        image = plan.image(verify["projections"], verify["seed"]) if verify and hasattr(plan, "image") else None
+        how = (verify["projections"], verify["seed"]) if verify else None
+        summary = plan.output(*how) if how else None
+        image = plan.image(*how) if how and hasattr(plan, "image") else None
         return dict(op="prepared", cold_ns=cold, verify=summary, image=image, **self.engine.memory())
 
     def run(self, request):
@@ -104,7 +116,8 @@ class Rank:
             plan.step()
             self.steps[handle] += 1
         summary = plan.output(verify["projections"], verify["seed"]) if verify else None
-        return dict(op="samples", ns=[row[0] for row in rows], device_ns=[row[1] for row in rows], verify=summary)
+        host, device = [row[0] for row in rows], [row[1] for row in rows]
+        return dict(op="samples", ns=host, device_ns=device, verify=summary)
 
     def release(self, request):
         del self.steps[request["handle"]]
@@ -137,8 +150,9 @@ def run_rank(engine, end, rank, ranks):
 
 
 def fresh(module, *words, path=()):
-    """The command of an interpreter that runs a module, and its environment. It searches `path`, then this package, wherever that lies; not
-    the current folder, where `python -m` looks before all else: what lies there may be anybody's."""
+    """The command of an interpreter that runs a module, and its environment. It searches `path`, then
+    this package, wherever that lies; not the current folder, where `python -m` looks before all else:
+    what lies there may be anybody's."""
     search = [*path, str(pathlib.Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     start = ["-P", "-m"] if sys.version_info >= (3, 11) else ["-c", AS_MODULE]
     return [sys.executable, *start, module, *words], dict(os.environ, PYTHONPATH=os.pathsep.join(search))
@@ -155,14 +169,17 @@ def become_rank(engine):
 # ---- in the speaker
 
 
+def stat(path):
+    """The fields of /proc/PID/stat behind the program's name."""
+    return path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+
+
 def descendants(pid):
     """The processes that this one has started, and theirs."""
     started = {}
     for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        try:
-            started.setdefault(int(path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]), []).append(int(path.parent.name))
-        except OSError:  # it has ended
-            continue
+        with contextlib.suppress(OSError):  # it has ended
+            started.setdefault(int(stat(path)[1]), []).append(int(path.parent.name))
     found = [pid]
     for each in found:
         found += started.get(each, [])
@@ -174,7 +191,7 @@ def processor_time(pids):
     ticks = 0
     for pid in pids:
         with contextlib.suppress(OSError):  # it has ended
-            fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            fields = stat(pathlib.Path(f"/proc/{pid}/stat"))
             ticks += sum(int(fields[place]) for place in range(11, 15))
     return ticks
 
@@ -206,8 +223,8 @@ class Group:
             self.links += [spread.met[rank] for rank in range(1, ranks)]
             self.processes += [None] * (ranks - 1)
             return
-        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(hosts.free_port()), WORLD_SIZE=str(ranks),
-                          LOCAL_WORLD_SIZE=str(ranks))
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(hosts.free_port()),
+                          WORLD_SIZE=str(ranks), LOCAL_WORLD_SIZE=str(ranks))
         for rank in range(ranks):
             os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank))
             self.begin(engine, rank, ranks, keep)
@@ -241,9 +258,11 @@ class Group:
     @staticmethod
     def spawn(engine, end, rank, ranks, foreign):
         del rank, ranks, foreign  # in the environment, and closed by exec
-        command, environment = fresh(engine.module, "--rank", str(end.fileno()), str(os.getpid()), path=getattr(engine, "path", []))
+        words = "--rank", str(end.fileno()), str(os.getpid())
+        command, environment = fresh(engine.module, *words, path=getattr(engine, "path", []))
         environment["DITTUNE_WORKER_JOB"] = json.dumps(engine.job)
-        return subprocess.Popen(command, pass_fds=[end.fileno()], stdin=subprocess.DEVNULL, env=environment).pid
+        return subprocess.Popen(command, pass_fds=[end.fileno()], stdin=subprocess.DEVNULL,
+                                env=environment).pid
 
     def lost(self, rank):
         """The sentence of a rank that has closed its link."""
@@ -256,8 +275,9 @@ class Group:
         return f"rank {rank} {how}"
 
     def collect(self, beat):
-        """One answer a rank. The first fault is raised: at once when all have answered, after a grace when the others
-        wait for the rank that failed; this group is broken then (Refused has a third value)."""
+        """One answer a rank. The first fault is raised: at once when all have answered, after a grace
+        when the others wait for the rank that failed; this group is broken then (Refused has a third
+        value)."""
         answers, failed, until = {}, None, None
         ranks = {link.fileno(): rank for rank, link in enumerate(self.links)}
         while len(answers) < len(self.links):
@@ -278,8 +298,8 @@ class Group:
                     continue
                 answers[rank] = message
                 if message["op"] == "failed" and failed is None:
-                    many = len(self.links) > 1
-                    failed = dict(message, say=f"rank {rank}: {message['say']}" if many else message["say"])
+                    who = f"rank {rank}: " if len(self.links) > 1 else ""
+                    failed = dict(message, say=who + message["say"])
                     until = time.monotonic() + GRACE
         if failed is not None:
             raise Refused(failed["kind"], failed["say"])
@@ -294,7 +314,8 @@ class Group:
         return self.collect(beat)
 
     def kill(self):
-        """The ranks, and the processes that an engine has started in them, which may be stopped and would outlive them."""
+        """The ranks, and the processes that an engine has started in them, which may be stopped and
+        would outlive them."""
         for pid in filter(None, self.processes):
             kill([pid, *descendants(pid)])
         for pid in filter(None, self.processes):
@@ -328,9 +349,10 @@ class Speaker:
         self.say(op="heartbeat")
 
     def watch(self):
-        """A thread: ends the worker when dittune has ended, and tells once a second that a load or a start goes on, or a
-        compilation, while the ranks and their compilers use processor time. Not that steps do: ranks that wait for each
-        other for ever look the same from here, and tell by themselves between steps that they go on."""
+        """A thread: ends the worker when dittune has ended, and tells once a second that a load or a
+        start goes on, or a compilation, while the ranks and their compilers use processor time. Not
+        that steps do: ranks that wait for each other for ever look the same from here, and tell by
+        themselves between steps that they go on."""
         poll, used = select.poll(), 0
         poll.register(0, 0)  # POLLHUP and POLLERR are always reported
         while True:
@@ -344,7 +366,8 @@ class Speaker:
         """Ranks in which the plans that are resident with so many are resident, too."""
         busy, self.busy = self.busy, True
         if self.hosts is not None and ranks != self.hosts.ranks:
-            raise Refused("error", f"{self.hosts.ranks} ranks were started, and the plan has {ranks}")
+            started = self.hosts.ranks
+            raise Refused("error", f"{started} ranks were started, and the plan has {ranks}")
         group = self.groups[ranks] = Group(self.engine, ranks, [self.out], self.hosts)
         self.busy = busy
         for request in self.plans.values():
@@ -358,7 +381,8 @@ class Speaker:
         which = request["handle"] if self.own_ranks else plan["ranks"]
         try:
             if which not in self.groups and self.own_ranks:
-                self.groups[which] = self.free.pop() if self.free else Group(self.engine, 1, [self.out])
+                free = self.free.pop() if self.free else Group(self.engine, 1, [self.out])
+                self.groups[which] = free
             group = self.groups[which] if which in self.groups else self.make_group(which)
             return group.ask(request, self.beat)
         except Refused as refused:
@@ -387,16 +411,18 @@ class Speaker:
             if field in parts[0]:
                 answer[field] = [part[field] for part in parts]
         if parts[0]["verify"] is not None:
-            answer.update(verify=[part["verify"] for part in parts], verifies_runs=getattr(self.engine, "verifies_runs", True))
+            answer["verify"] = [part["verify"] for part in parts]
+            answer["verifies_runs"] = getattr(self.engine, "verifies_runs", True)
         if parts[0]["image"] is not None:
             answer["image"] = parts[0]["image"]
         return answer
 
     def run(self, request):
         parts = self.ask(request, self.plan(request))
-        answer = dict(op="samples", handle=request["handle"], ns=[list(row) for row in zip(*(p["ns"] for p in parts))])
+        steps = {name: list(zip(*[part[name] for part in parts])) for name in ("ns", "device_ns")}
+        answer = dict(op="samples", handle=request["handle"], ns=steps["ns"])
         if parts[0]["device_ns"][0] is not None:
-            answer["device_ns"] = [list(row) for row in zip(*(part["device_ns"] for part in parts))]
+            answer["device_ns"] = steps["device_ns"]
         if parts[0]["verify"] is not None:
             answer["verify"] = [part["verify"] for part in parts]
         return answer
@@ -419,7 +445,8 @@ class Speaker:
         self.say(**dict(message, op="hello", protocol=2, launch="torchrun" if spread else "self"))
         self.busy = True
         others = self.hosts.meet(job, devices) if self.hosts is not None else []
-        rank = dict(rank=0, pid=os.getpid(), host=socket.gethostname(), cores=sorted(os.sched_getaffinity(0)), **self.engine.ready())
+        rank = dict(rank=0, pid=os.getpid(), host=socket.gethostname(),
+                    cores=sorted(os.sched_getaffinity(0)), **self.engine.ready())
         answer = dict(op="ready", ranks=[rank, *others], comm=self.engine.comm)
         more = {field: getattr(self.engine, field, None) for field in ("devices", "text_and_vae_ns")}
         return dict(answer, **{field: value for field, value in more.items() if value is not None})
@@ -458,7 +485,8 @@ class Speaker:
 
     @staticmethod
     def end(code):
-        """Ends this process. Ranks are killed with their parent, but not what an engine has started in them."""
+        """Ends this process. Ranks are killed with their parent, but not what an engine has started
+        in them."""
         kill(descendants(os.getpid()))
         os._exit(code)
 

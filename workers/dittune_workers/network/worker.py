@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The engine of protocol.serve for transformers of diffusers. An engine of its own derives from Worker:
+"""The engine of protocol.serve for transformers of diffusers. One of its own derives from Worker:
 
     engine          its name, that of its file in db/engines (facts.py), where its space, rules and
                     versions are
     on_cores        (optional) what the user should know of it on cores, at the end of `workload`
     parts()         its Network and its Plan (rank.py)
-    derived(here)   (optional) what is read from the installed engine: {axis: (its choice, the source)}
+    derived(here)   (optional) what is read from the installed engine: {axis: (choice, source)}
 """
 import argparse
 import importlib.metadata
@@ -17,35 +17,37 @@ from dittune_workers import cards, facts, gpus, machine, protocol
 from dittune_workers.protocol import Refused
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
-IMAGE = {"--image": "measure text encoder and VAE once, for the time of a whole image: the model must be "
-                    "a folder or in the hub's cache"}
+IMAGE = {"--image": "measure text encoder and VAE once, for the time of a whole image: the model "
+                    "must be a folder or in the hub's cache"}
 
 
 def check_memory(card, dtype, free):
-    """Refused when the weights do not fit into the memory of cores: the system would end other programs
-    to make room."""
+    """Refused when the weights do not fit into the memory of cores: the system would end other
+    programs to make room."""
     needed = (card.get("parameters", {}).get("transformer") or 0) * BYTES[dtype]
     if needed > free:
-        raise Refused("infeasible", f"the transformer of {card['name']} takes {needed / 2**30:.1f} GiB in "
-                                    f"{dtype} on cores, and {free / 2**30:.1f} GiB of memory are free")
+        raise Refused("infeasible", f"the transformer of {card['name']} takes "
+                                    f"{needed / 2**30:.1f} GiB in {dtype} on cores, and "
+                                    f"{free / 2**30:.1f} GiB of memory are free")
 
 
 def check_revision(asked, random, name):
     """Refused when a revision was asked for that is not that of the random weights."""
     if asked not in (None, random):
-        raise Refused("infeasible", f"revision '{asked}' of {name} is not in the hub's cache: download it "
-                                    "first; without --revision the weights are random")
+        raise Refused("infeasible", f"revision '{asked}' of {name} is not in the hub's cache: "
+                                    "download it first; without --revision the weights are random")
 
 
 def understand(file, asked):
-    """(job, card, lengths of text) with the engine's defaults filled in; Refused when it cannot be done."""
+    """(job, card, lengths of text) with the defaults filled in; Refused when it cannot be done."""
     if "model" not in asked:
-        raise Refused("infeasible", f"name a model with --model; there are cards for {', '.join(cards.names())}")
+        known = ", ".join(cards.names())
+        raise Refused("infeasible", f"name a model with --model; there are cards for {known}")
     card, networks = cards.find(asked["model"]), file["worker"]["networks"]
     network = card.get("diffusers", {}).get("class")
     if network not in networks:
-        raise Refused("infeasible", f"the card of {card['name']} has no class of diffusers that this worker "
-                                    f"runs; it runs {', '.join(networks)}")
+        raise Refused("infeasible", f"the card of {card['name']} has no class of diffusers that "
+                                    f"this worker runs; it runs {', '.join(networks)}")
     job = dict(card["usual"], batch=1, steps=networks[network]["steps"])
     job["guidance"] = 0.0 if card["guidance"] == "none" else networks[network]["guidance"]
     job.update(asked)
@@ -64,9 +66,10 @@ def guided(card, job):
 
 def surroundings(card, job, gpu, options):
     """The words that rows of the engine's file may be for."""
-    given = {"--" + name for name, value in vars(options).items() if value is True}
-    return given | {"gpus" if gpu else "cores", job["dtype"]} \
-        | ({"half"} if job["dtype"] != "float32" else set()) | ({"guided"} if guided(card, job) else set())
+    here = {"--" + name for name, value in vars(options).items() if value is True}
+    here |= {"gpus" if gpu else "cores", job["dtype"]}
+    here |= {"half"} if job["dtype"] != "float32" else set()
+    return here | ({"guided"} if guided(card, job) else set())
 
 
 def explain_texts(rules, texts):
@@ -119,9 +122,10 @@ class Worker:
         self.job.update(revision=revision, weights="random" if folder is None else "loaded")
         whole = folder is not None and (folder.parent / "model_index.json").is_file()
         if getattr(self.options, "image", False) and not whole:
-            raise Refused("infeasible", f"--image cannot measure text encoder and VAE: {self.job['model']} is "
-                                        "no folder with a model_index.json, and not in the hub's cache; give "
-                                        "their time with --text-and-vae")
+            raise Refused("infeasible", "--image cannot measure text encoder and VAE: "
+                                        f"{self.job['model']} is no folder with a model_index.json, "
+                                        "and not in the hub's cache; give their time with "
+                                        "--text-and-vae")
         return folder.parent if whole else None
 
     def space(self, file, card, here, known):
@@ -139,35 +143,38 @@ class Worker:
         space = self.space(file, card, here, known)
         explain_texts(space["rules"], texts)
         self.parameters, self.package = space["parameters"], next(iter(file["worker"]["packages"]))
-        return dict(self.message(file, version), **space, tolerance=facts.tolerance(file, card, here))
+        most_apart = facts.tolerance(file, card, here)
+        return dict(self.message(file, version), **space, tolerance=most_apart)
 
     def message(self, file, version):
-        """Hello without the space. Groups in one process, or of the engine's own, switch plans; on GPUs
-        each rank count loads the weights again, so one at a time is resident there."""
+        """Hello without the space. Groups in one process, or of the engine's own, switch plans; on
+        GPUs each rank count loads the weights again, so one at a time is resident there."""
         job, known = self.job, file["version"]
         frames = f"x{job['frames']}" if job["frames"] > 1 else ""
         note = f", {self.on_cores}" if self.on_cores and not self.gpu else ""
         note += f", by the rules of {self.engine} {known}" if known != version else ""
-        message = dict(name=self.name, version=version, engine=self.engine, facts=f"{self.engine}-{known}",
-                       mode=file["worker"].get("mode", "eager"),
+        message = dict(name=self.name, version=version, engine=self.engine,
+                       facts=f"{self.engine}-{known}", mode=file["worker"].get("mode", "eager"),
                        workload=f"{self.card['name']}, {job['width']}x{job['height']}{frames}, "
                                 f"{job['weights']} weights{note}",
                        obeys=[name for name in file["worker"]["obeys"] if name in job], job=job,
                        dtype=job["dtype"], reference="same")
         if self.fork or self.own_ranks:
             message["switch"] = max(self.parameters[0]["values"])
-        message.update((name, file["worker"][name]) for name in ("unit", "least_fault") if name in file["worker"])
+        more = {"unit", "least_fault"} & set(file["worker"])
+        message.update((name, file["worker"][name]) for name in more)
         return message
 
     def image(self):
-        """Nanoseconds of text encoder and VAE, by a process that ends before the transformer is loaded."""
+        """Nanoseconds of text encoder and VAE, by a process that ends before the network is loaded."""
         words = json.dumps(self.job), json.dumps(self.card), str(self.folder)
         command, environment = protocol.fresh("dittune_workers.network.image", *words)
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                              env=environment)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              check=False, env=environment)
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         if done.returncode != 0:
-            raise Refused("error", f"text encoder and VAE of {self.folder} could not be measured: {last}")
+            raise Refused("error", f"text encoder and VAE of {self.folder} could not be measured: "
+                                   f"{last}")
         return int(done.stdout.split()[-1])
 
     def ready(self):
@@ -182,15 +189,18 @@ class Worker:
         if self.gpu:
             self.devices = gpus.describe(max(self.parameters[0]["values"]))
             device = self.devices[0]["name"]
-            versions.update({"driver": self.devices[0]["driver"]} if "driver" in self.devices[0] else {})
-        return dict(device=device, threads=1, versions=dict(versions, python=platform.python_version()))
+            if "driver" in self.devices[0]:
+                versions["driver"] = self.devices[0]["driver"]
+        versions["python"] = platform.python_version()
+        return dict(device=device, threads=1, versions=versions)
 
     def check(self, plan):
         """Whether each value was announced: rules are the controller's."""
         for axis in self.parameters:
-            if plan.get(axis["name"]) not in axis["values"]:
-                raise Refused("infeasible", f"{axis['name']}={plan.get(axis['name'])} is not legal: one of "
-                                            f"{', '.join(map(str, axis['values']))}")
+            name, values = axis["name"], axis["values"]
+            if plan.get(name) not in values:
+                raise Refused("infeasible", f"{name}={plan.get(name)} is not legal: one of "
+                                            f"{', '.join(map(str, values))}")
 
     def open(self):
         network, _ = self.parts()
@@ -215,9 +225,10 @@ class Worker:
 
 
 def main(kind):
-    parser = argparse.ArgumentParser(prog=f"dittune-worker-{kind.engine}", description=kind.__doc__.split("\n", 1)[0])
-    newest = facts.files(kind.engine)[-1]
-    for option, text in {**newest["worker"].get("options", {}), **({} if kind.own_ranks else IMAGE)}.items():
+    doc = kind.__doc__.split("\n", 1)[0]
+    parser = argparse.ArgumentParser(prog=f"dittune-worker-{kind.engine}", description=doc)
+    options = facts.files(kind.engine)[-1]["worker"].get("options", {})
+    for option, text in {**options, **({} if kind.own_ranks else IMAGE)}.items():
         parser.add_argument(option, action="store_true", help=text)
     parser.add_argument("--rank", nargs=2, metavar=("FD", "PARENT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
