@@ -70,7 +70,7 @@ def holds(row, network, here):
 
 
 def values(card, job, texts, here, devices, cores):
-    """The names of a workload that rules may use (db/engines/read.c). Several lengths of text are
+    """The names of a workload that rules may use (db/engines/engine.c). Several lengths of text are
     divided by what divides their greatest common divisor."""
     width, height, heads, pixels = job["width"], job["height"], card["heads"], card["vae"]["space"]
     return dict(heads=heads, depth=card.get("depth"), hidden=heads * card["head_size"],
