@@ -180,7 +180,18 @@ ONCE = (
 STATIC = re.compile(r"^static (?!const struct \w+ \w+ =)[^;{}=\n]*?(\w+)\([^;{}]*?\)\n\{", re.M)
 
 
-def show_once(texts):
+# Of a worker: what its engine's file has, as Python would write it: a rule in quotes, values of an axis, a version for pip.
+FACT = re.compile(r'''["'](?=[^"'\n]*(?:==|!=|<=|>=))[a-z_]\w* [^"\n]*(?:\|\||&&|== ranks|== 0|== 1)|values=\[\d|DEGREES = \[|"[a-z_-]+(?:\[\w+\])?>=\d''')
+
+
+def engine_facts(root):
+    """Times, files and the most of the facts that stand in sources of Python instead of db/engines."""
+    sources = {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in (root / "workers").rglob("*.py")}
+    found = {path: len(FACT.findall(text)) for path, text in sources.items() if FACT.search(text)}
+    return sum(found.values()), len(found), ", ".join(f"{path} ({n})" for path, n in sorted(found.items(), key=lambda row: -row[1])[:3])
+
+
+def show_once(texts, root):
     rows = []
     for what, files, pattern, least in ONCE:
         found = {path: len(set(matches) if least > 1 else matches) for path, text in texts.items() if re.search(files, path)
@@ -188,6 +199,7 @@ def show_once(texts):
         found = {path: n for path, n in found.items() if n >= least}
         most = sorted(found, key=lambda path: (-found[path], path))[:3]
         rows.append((what, len(found) if least > 1 else sum(found.values()), len(found), ", ".join(f"{path} ({found[path]})" for path in most)))
+    rows.append(("literal facts of engines in Python", *engine_facts(root)))
     table(("what should be there once", "times", "files", "most in"), rows)
     names = collections.Counter(name for text in texts.values() for name in STATIC.findall(text))
     shared = sum(n for n in names.values() if n > 1)
@@ -217,7 +229,7 @@ def main():
     groups = circles(texts)
     print(f"Circles between folders: {len(groups)}{''.join(': ' + ' '.join(group) for group in groups)}\n")
     show_structs(texts)
-    show_once(texts)
+    show_once(texts, root)
     show_recipes(root)
 
 
