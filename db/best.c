@@ -76,16 +76,9 @@ dt_status dt_entry_check(const json_t *entry, const char *what)
     return strings_check(part, what);
 }
 
-dt_status dt_entry_match(const json_t *entry, const json_t *key, const json_t *hard, bool *match)
+bool dt_entry_match(const json_t *entry, const json_t *key, const json_t *hard)
 {
-    const json_t *its_key = json_object_get(entry, "key"), *its_hard = hard_of(entry);
-    bool same = its_key != NULL && its_hard != NULL;
-    if (same)
-        DT_TRY(dt_canonical_equal(its_key, key, &same));
-    if (same)
-        DT_TRY(dt_canonical_equal(its_hard, hard, &same));
-    *match = same;
-    return DT_OK;
+    return json_equal(json_object_get(entry, "key"), key) && json_equal(hard_of(entry), hard);
 }
 
 dt_status dt_store_id(const json_t *key, const json_t *hard, uint64_t *id)
@@ -455,12 +448,10 @@ struct plan {
 static dt_status entry_place(const struct dt_best *best, const json_t *entry, long number,
                              struct plan *plan)
 {
-    const json_t *hard = json_object_get(json_object_get(entry, "fingerprint"), "hard");
     uint64_t id = 0;
     DT_TRY(dt_entry_id(entry, &id));
     for (long i = dt_best_find(best, id); i >= 0; i = dt_best_next(best, i)) {
         json_t *old = NULL;
-        bool match = false;
         const struct dt_best_line *line = &best->lines[i];
         dt_status status = dt_entry_read(best->text.bytes + line->at, line->size,
                                          "the stored entry of the same id", &old);
@@ -468,10 +459,9 @@ static dt_status entry_place(const struct dt_best *best, const json_t *entry, lo
             status = dt_fail(DT_ECORRUPT,
                              "%s ('dittune db rebuild --salvage' makes best.json without it)",
                              dt_message());
-        if (status == DT_OK)
-            status = dt_entry_match(old, json_object_get(entry, "key"), hard, &match);
-        json_decref(old);
         DT_TRY(status);
+        bool match = dt_entry_match(old, json_object_get(entry, "key"), hard_of(entry));
+        json_decref(old);
         if (!match)
             continue;
         plan->line[i] = plan->placed[number] ? DROP : number;

@@ -91,8 +91,7 @@ dt_status dt_best_version(const json_t *root, const char *what,
 dt_status dt_entry_check(const json_t *entry, const char *what) DT_MUST_CHECK;
 
 /* The entry has this key and fingerprint.hard. */
-dt_status dt_entry_match(const json_t *entry, const json_t *key, const json_t *hard,
-                         bool *match) DT_MUST_CHECK;
+bool dt_entry_match(const json_t *entry, const json_t *key, const json_t *hard);
 
 /* The id of a checked entry. */
 dt_status dt_entry_id(const json_t *entry, uint64_t *id) DT_MUST_CHECK;

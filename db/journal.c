@@ -32,7 +32,7 @@ struct dt_journal {
 
 void (*dt_journal_added)(const char *record, size_t size);
 
-static void name(char id[64])
+static void id_make(char id[64])
 {
     char stamp[32] = "0";
     struct tm utc;
@@ -44,13 +44,13 @@ static void name(char id[64])
     snprintf(id, 64, "%s-%ld-%08x", stamp, (long)getpid(), (unsigned)(random >> 32));
 }
 
-static dt_status create(struct dt_journal *journal, const char *folder)
+static dt_status file_create(struct dt_journal *journal, const char *folder)
 {
     char file[80];
     int directory = -1;
     DT_TRY(dt_file_make_path(folder));
     DT_TRY(dt_file_open_directory(folder, &directory));
-    name(journal->id);
+    id_make(journal->id);
     snprintf(file, sizeof file, "%s.jsonl", journal->id);
     if (directory >= 0)
         journal->fd =
@@ -70,37 +70,37 @@ static dt_status create(struct dt_journal *journal, const char *folder)
 dt_status dt_journal_open(const char *directory, struct dt_journal **journal)
 {
     struct dt_text folder = {0};
-    struct dt_journal *made = calloc(1, sizeof *made);
-    if (made == NULL)
+    struct dt_journal *opened = calloc(1, sizeof *opened);
+    if (opened == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while opening a journal");
-    made->fd = -1;
+    opened->fd = -1;
     dt_text_add(&folder, "%s/runs", directory);
     dt_status status = dt_text_status(&folder);
     if (status == DT_OK)
-        status = create(made, dt_text_at(&folder));
+        status = file_create(opened, dt_text_at(&folder));
     dt_text_fini(&folder);
     if (status == DT_OK)
-        *journal = made;
+        *journal = opened;
     else
-        dt_journal_close(made);
+        dt_journal_close(opened);
     return status;
 }
 
 dt_status dt_journal_create(const char *path, struct dt_journal **journal)
 {
-    struct dt_journal *made = calloc(1, sizeof *made);
-    if (made == NULL)
+    struct dt_journal *opened = calloc(1, sizeof *opened);
+    if (opened == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while opening a journal");
-    name(made->id);
-    dt_text_add(&made->path, "%s", path);
-    dt_status status = dt_replace_open(dt_text_at(&made->path), &made->file);
-    made->fd = made->file.fd;
+    id_make(opened->id);
+    dt_text_add(&opened->path, "%s", path);
+    dt_status status = dt_replace_open(dt_text_at(&opened->path), &opened->file);
+    opened->fd = opened->file.fd;
     if (status == DT_OK)
-        status = dt_text_status(&made->path);
+        status = dt_text_status(&opened->path);
     if (status == DT_OK)
-        *journal = made;
+        *journal = opened;
     else
-        dt_journal_close(made);
+        dt_journal_close(opened);
     return status;
 }
 
@@ -115,7 +115,7 @@ const char *dt_journal_path(const struct dt_journal *journal)
 }
 
 /* line: one record without its newlines. The crc covers bytes, so it is checked before parsing. */
-static dt_status parse_line(const char *line, size_t size, json_t **record)
+static dt_status line_parse(const char *line, size_t size, json_t **record)
 {
     char tail[TAIL + 1];
     if (size < TAIL)
@@ -127,8 +127,8 @@ static dt_status parse_line(const char *line, size_t size, json_t **record)
 }
 
 /* A new object: the common fields, then the fields of record. */
-static dt_status dress(const struct dt_journal *journal, const char *kind, const json_t *record,
-                       json_t **dressed)
+static dt_status record_dress(const struct dt_journal *journal, const char *kind,
+                              const json_t *record, json_t **dressed)
 {
     json_t *object =
         json_pack("{s:i, s:I, s:s, s:I, s:I, s:s}", "v", 1, "seq", (json_int_t)journal->seq, "run",
@@ -156,7 +156,7 @@ static dt_status dress(const struct dt_journal *journal, const char *kind, const
 }
 
 /* Writes "\n{...}\n" to journal->line, only when the reader would accept it. */
-static dt_status frame(struct dt_journal *journal, const json_t *object)
+static dt_status record_frame(struct dt_journal *journal, const json_t *object)
 {
     json_t *again = NULL;
     struct dt_text *line = &journal->line;
@@ -167,13 +167,13 @@ static dt_status frame(struct dt_journal *journal, const json_t *object)
     line->size--;
     dt_text_add(line, CRC_FIELD "\n", crc);
     DT_TRY(dt_text_status(line));
-    DT_TRY(parse_line(line->bytes + 1, line->size - 2, &again));
+    DT_TRY(line_parse(line->bytes + 1, line->size - 2, &again));
     json_decref(again);
     return DT_OK;
 }
 
 /* One write: a short one leaves a torn record, which the next record's leading newline ends. */
-static dt_status append(const struct dt_journal *journal)
+static dt_status record_append(const struct dt_journal *journal)
 {
     ssize_t put;
     do {
@@ -191,12 +191,12 @@ static dt_status append(const struct dt_journal *journal)
 dt_status dt_journal_add(struct dt_journal *journal, const char *kind, const json_t *record)
 {
     json_t *object = NULL;
-    DT_TRY(dress(journal, kind, record, &object));
-    dt_status status = frame(journal, object);
+    DT_TRY(record_dress(journal, kind, record, &object));
+    dt_status status = record_frame(journal, object);
     json_decref(object);
     DT_TRY(status);
     journal->seq++; /* also when the write fails: a part may be in the file */
-    status = append(journal);
+    status = record_append(journal);
     journal->incomplete = journal->incomplete || status < 0;
     if (status == DT_OK && dt_journal_added != NULL)
         dt_journal_added(journal->line.bytes + 1, journal->line.size - 2);
@@ -237,7 +237,7 @@ struct reader {
 };
 
 /* A line of any program: with a crc, which must then be right, or without one. */
-static dt_status scan_line(const struct reader *reader)
+static dt_status line_scan(const struct reader *reader)
 {
     const char *line = dt_text_at(&reader->line), *damage = NULL;
     size_t size = reader->line.size;
@@ -247,7 +247,7 @@ static dt_status scan_line(const struct reader *reader)
     if (reader->over)
         damage = "it is too long";
     else if (size > 0)
-        status = sealed ? parse_line(line, size, &record)
+        status = sealed ? line_parse(line, size, &record)
                         : dt_json_parse(line, size, "the record", &record);
     if (status < 0 && status != DT_ENOMEM)
         damage = sealed ? "it does not match its crc" : "it is not a JSON object";
@@ -264,13 +264,13 @@ static dt_status scan_line(const struct reader *reader)
     return status;
 }
 
-static dt_status end_line(struct reader *reader)
+static dt_status line_end(struct reader *reader)
 {
     json_t *record = NULL;
     dt_status status = DT_OK;
     reader->lines++;
     if (reader->scan != NULL) {
-        status = scan_line(reader);
+        status = line_scan(reader);
         dt_text_clear(&reader->line);
         reader->over = false;
         return status;
@@ -278,7 +278,7 @@ static dt_status end_line(struct reader *reader)
     if (reader->over)
         status = DT_ECORRUPT;
     else if (reader->line.size > 0)
-        status = parse_line(dt_text_at(&reader->line), reader->line.size, &record);
+        status = line_parse(dt_text_at(&reader->line), reader->line.size, &record);
     if (record != NULL)
         reader->visit(record, reader->context);
     json_decref(record);
@@ -292,7 +292,7 @@ static dt_status end_line(struct reader *reader)
     return DT_OK;
 }
 
-static dt_status feed(struct reader *reader, const char *bytes, size_t size)
+static dt_status reader_feed(struct reader *reader, const char *bytes, size_t size)
 {
     while (size > 0) {
         const char *end = memchr(bytes, '\n', size);
@@ -303,14 +303,14 @@ static dt_status feed(struct reader *reader, const char *bytes, size_t size)
         DT_TRY(dt_text_status(&reader->line));
         if (end == NULL)
             return DT_OK;
-        DT_TRY(end_line(reader));
+        DT_TRY(line_end(reader));
         bytes += part + 1;
         size -= part + 1;
     }
     return DT_OK;
 }
 
-static dt_status read_lines(int fd, const char *name, struct reader *reader)
+static dt_status lines_read(int fd, const char *name, struct reader *reader)
 {
     char block[65536];
     size_t size;
@@ -318,13 +318,13 @@ static dt_status read_lines(int fd, const char *name, struct reader *reader)
         DT_TRY(dt_read_block(fd, name, block, sizeof block, &size));
         if (size == 0) {
             reader->last = true;
-            return end_line(reader);
+            return line_end(reader);
         }
-        DT_TRY(feed(reader, block, size));
+        DT_TRY(reader_feed(reader, block, size));
     }
 }
 
-static dt_status read_file(const char *path, struct reader *reader)
+static dt_status file_read(const char *path, struct reader *reader)
 {
     struct dt_text name = {0};
     int fd;
@@ -332,7 +332,7 @@ static dt_status read_file(const char *path, struct reader *reader)
     dt_text_add(&name, "the journal %s", path);
     dt_status status = dt_read_open(path, dt_text_at(&name), &fd, &bytes);
     if (status == DT_OK) {
-        status = read_lines(fd, dt_text_at(&name), reader);
+        status = lines_read(fd, dt_text_at(&name), reader);
         close(fd);
     }
     dt_text_fini(&name);
@@ -344,7 +344,7 @@ dt_status dt_journal_read(const char *path, void (*visit)(const json_t *record, 
                           void *context, int *bad)
 {
     struct reader reader = {.visit = visit, .context = context};
-    DT_TRY(read_file(path, &reader));
+    DT_TRY(file_read(path, &reader));
     *bad = reader.bad;
     return DT_OK;
 }
@@ -353,7 +353,7 @@ dt_status dt_journal_verify(const char *path, void (*visit)(const json_t *record
                             void (*damaged)(int line, bool torn, void *context), void *context)
 {
     struct reader reader = {.visit = visit, .damaged = damaged, .context = context};
-    return read_file(path, &reader);
+    return file_read(path, &reader);
 }
 
 dt_status dt_journal_scan(const char *path,
@@ -361,7 +361,7 @@ dt_status dt_journal_scan(const char *path,
                           void *context)
 {
     struct reader reader = {.scan = visit, .path = path, .context = context};
-    return read_file(path, &reader);
+    return file_read(path, &reader);
 }
 
 dt_status dt_journal_scan_bytes(const char *name, const char *bytes, size_t size,
@@ -369,9 +369,9 @@ dt_status dt_journal_scan_bytes(const char *name, const char *bytes, size_t size
                                 void *context)
 {
     struct reader reader = {.scan = visit, .path = name, .context = context};
-    dt_status status = feed(&reader, bytes, size);
+    dt_status status = reader_feed(&reader, bytes, size);
     if (status == DT_OK)
-        status = end_line(&reader);
+        status = line_end(&reader);
     dt_text_fini(&reader.line);
     return status;
 }

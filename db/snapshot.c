@@ -24,47 +24,47 @@ struct dt_snapshot {
     struct dt_text because; /* set when best.json.1 was read */
 };
 
-static dt_status finish(struct dt_snapshot *made, struct dt_snapshot **snapshot)
+static dt_status snapshot_finish(struct dt_snapshot *fresh, struct dt_snapshot **snapshot)
 {
-    made->cells = calloc(made->best.count + 1, sizeof *made->cells);
-    if (made->cells == NULL)
+    fresh->cells = calloc(fresh->best.count + 1, sizeof *fresh->cells);
+    if (fresh->cells == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while reading a store");
-    DT_TRY(dt_text_status(&made->because));
-    DT_TRY(dt_text_status(&made->what));
-    *snapshot = made;
+    DT_TRY(dt_text_status(&fresh->because));
+    DT_TRY(dt_text_status(&fresh->what));
+    *snapshot = fresh;
     return DT_OK;
 }
 
 /* DT_ECORRUPT with the sentence about best.json when the previous version cannot replace it. */
-static dt_status fall_back(int fd, const char *directory, struct dt_snapshot *made)
+static dt_status backup_load(int fd, const char *directory, struct dt_snapshot *fresh)
 {
-    dt_text_add(&made->because, "%s", dt_message());
-    dt_best_fini(&made->best);
-    DT_TRY(dt_best_load(fd, directory, "best.json.1", &made->best));
-    if (dt_best_readable(&made->best))
+    dt_text_add(&fresh->because, "%s", dt_message());
+    dt_best_fini(&fresh->best);
+    DT_TRY(dt_best_load(fd, directory, "best.json.1", &fresh->best));
+    if (dt_best_readable(&fresh->best))
         return DT_OK;
     return dt_fail(DT_ECORRUPT,
                    "%s, and there is no good best.json.1 beside it: 'dittune db rebuild' makes it "
                    "anew from the journals",
-                   dt_text_at(&made->because));
+                   dt_text_at(&fresh->because));
 }
 
-static dt_status load(const char *directory, struct dt_snapshot *made)
+static dt_status snapshot_load(const char *directory, struct dt_snapshot *fresh)
 {
     int fd = -1;
     DT_TRY(dt_file_open_directory(directory, &fd));
     if (fd < 0)
         return DT_OK;
-    dt_status status = dt_best_load(fd, directory, "best.json", &made->best);
-    if (status == DT_OK && made->best.state == DT_BEST_NEWER)
+    dt_status status = dt_best_load(fd, directory, "best.json", &fresh->best);
+    if (status == DT_OK && fresh->best.state == DT_BEST_NEWER)
         status = DT_ECORRUPT;
-    if (status == DT_OK && made->best.state == DT_BEST_BROKEN)
-        status = fall_back(fd, directory, made);
+    if (status == DT_OK && fresh->best.state == DT_BEST_BROKEN)
+        status = backup_load(fd, directory, fresh);
     close(fd);
     return status;
 }
 
-static dt_status allocate(struct dt_snapshot **snapshot)
+static dt_status snapshot_allocate(struct dt_snapshot **snapshot)
 {
     *snapshot = calloc(1, sizeof **snapshot);
     return *snapshot != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory while reading a store");
@@ -72,33 +72,33 @@ static dt_status allocate(struct dt_snapshot **snapshot)
 
 dt_status dt_snapshot_open(const char *directory, struct dt_snapshot **snapshot)
 {
-    struct dt_snapshot *made = NULL;
-    DT_TRY(allocate(&made));
-    dt_text_add(&made->what, "the store %s", directory);
-    dt_status status = load(directory, made);
+    struct dt_snapshot *fresh = NULL;
+    DT_TRY(snapshot_allocate(&fresh));
+    dt_text_add(&fresh->what, "the store %s", directory);
+    dt_status status = snapshot_load(directory, fresh);
     if (status == DT_OK)
-        status = finish(made, snapshot);
+        status = snapshot_finish(fresh, snapshot);
     if (status != DT_OK)
-        dt_snapshot_close(made);
+        dt_snapshot_close(fresh);
     return status;
 }
 
 dt_status dt_snapshot_parse(const char *text, size_t size, const char *what,
                             struct dt_snapshot **snapshot)
 {
-    struct dt_snapshot *made = NULL;
-    DT_TRY(allocate(&made));
-    dt_text_add(&made->what, "%s", what);
-    dt_text_add_bytes(&made->best.text, text, size);
-    dt_status status = dt_text_status(&made->best.text);
+    struct dt_snapshot *fresh = NULL;
+    DT_TRY(snapshot_allocate(&fresh));
+    dt_text_add(&fresh->what, "%s", what);
+    dt_text_add_bytes(&fresh->best.text, text, size);
+    dt_status status = dt_text_status(&fresh->best.text);
     if (status == DT_OK)
-        status = dt_best_parse(what, &made->best);
-    if (status == DT_OK && !dt_best_readable(&made->best))
+        status = dt_best_parse(what, &fresh->best);
+    if (status == DT_OK && !dt_best_readable(&fresh->best))
         status = DT_ECORRUPT;
     if (status == DT_OK)
-        status = finish(made, snapshot);
+        status = snapshot_finish(fresh, snapshot);
     if (status != DT_OK)
-        dt_snapshot_close(made);
+        dt_snapshot_close(fresh);
     return status;
 }
 
@@ -150,7 +150,7 @@ const char *dt_snapshot_line(const struct dt_snapshot *snapshot, long i, size_t 
     return snapshot->best.text.bytes + snapshot->best.lines[i].at;
 }
 
-static dt_status read_entry(const struct dt_snapshot *snapshot, long i, json_t **entry)
+static dt_status entry_read(const struct dt_snapshot *snapshot, long i, json_t **entry)
 {
     size_t size;
     const char *line = dt_snapshot_line(snapshot, i, &size);
@@ -168,7 +168,7 @@ dt_status dt_snapshot_entry(const struct dt_snapshot *snapshot, long i, const js
     _Atomic(json_t *) *cell = &snapshot->cells[i].entry;
     json_t *known = atomic_load_explicit(cell, memory_order_acquire), *read = NULL;
     if (known == NULL) {
-        DT_TRY(read_entry(snapshot, i, &read));
+        DT_TRY(entry_read(snapshot, i, &read));
         if (atomic_compare_exchange_strong(cell, &known, read))
             known = read;
         else

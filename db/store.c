@@ -330,12 +330,10 @@ static dt_status entry_find(const struct dt_snapshot *snapshot, const json_t *ke
     DT_TRY(dt_store_id(key, hard, &id));
     for (long i = dt_snapshot_find(snapshot, id); i >= 0; i = dt_snapshot_next(snapshot, i)) {
         const json_t *entry = NULL;
-        bool match = false;
         DT_TRY(dt_snapshot_entry(snapshot, i, &entry));
-        DT_TRY(dt_entry_match(entry, key, hard, &match));
-        if (match) {
+        if (dt_entry_match(entry, key, hard)) {
             *found = entry;
-            return DT_OK;
+            break;
         }
     }
     return DT_OK;

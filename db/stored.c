@@ -24,12 +24,12 @@ static bool is_journal(const json_t *value)
            name[strspn(name, allowed)] == '\0';
 }
 
-static void read_journal(const json_t *value, void *member)
+static void journal_read(const json_t *value, void *member)
 {
     *(const char **)member = json_string_value(value);
 }
 
-static json_t *write_journal(const void *member)
+static json_t *journal_write(const void *member)
 {
     const char *name = *(const char *const *)member;
     return name != NULL ? json_string(name) : json_null();
@@ -43,7 +43,7 @@ DT_OBJECT_KIND(space);
 const struct dt_kind dt_kind_plan = {"plan", "an object of numbers, words and true or false",
                                      is_plan, dt_kind_read_json, dt_kind_write_json};
 const struct dt_kind dt_kind_journal = {"journal", "the name of a journal", is_journal,
-                                        read_journal, write_journal};
+                                        journal_read, journal_write};
 
 #include "base/record_rows.h"
 

@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static dt_status no_memory(void)
+static dt_status key_no_memory(void)
 {
     return dt_fail(DT_ENOMEM, "out of memory while making a key");
 }
 
-static void name_text(const struct dt_text *text, char id[DT_KEY_ID_SIZE])
+static void id_of(const struct dt_text *text, char id[DT_KEY_ID_SIZE])
 {
     snprintf(id, DT_KEY_ID_SIZE, "%016llx", (unsigned long long)dt_rng_stream(dt_text_at(text)));
 }
@@ -25,12 +25,12 @@ dt_status dt_key_network(const struct dt_network *network, char id[DT_KEY_ID_SIZ
     struct dt_text text = {0};
     json_t *shape = dt_network_to_json(network);
     if (shape == NULL)
-        return no_memory();
+        return key_no_memory();
     json_object_del(shape, "name");
     dt_status status = dt_json_text(shape, &text);
     json_decref(shape);
     if (status == DT_OK)
-        name_text(&text, id);
+        id_of(&text, id);
     dt_text_fini(&text);
     return status;
 }
@@ -41,7 +41,7 @@ dt_status dt_key_space_of(const struct dt_space *space, char id[DT_KEY_ID_SIZE])
     dt_space_identity(space, &text);
     dt_status status = dt_text_status(&text);
     if (status == DT_OK)
-        name_text(&text, id);
+        id_of(&text, id);
     dt_text_fini(&text);
     return status;
 }
@@ -68,38 +68,38 @@ static json_t *builtin_json(const struct dt_key *key, const char *network)
 dt_status dt_key_json(const struct dt_key *key, json_t **json)
 {
     char network[DT_KEY_ID_SIZE];
-    json_t *made;
+    json_t *object;
     int failed = 0;
     if (key->workload != NULL) {
         DT_TRY(dt_key_network(&key->workload->network, network));
-        made = builtin_json(key, network);
+        object = builtin_json(key, network);
     } else {
-        made = json_pack("{s:s*, s:s*, s:s*, s:i}", "engine", key->engine, "worker", key->worker,
-                         "workload", key->program, "devices", key->devices);
+        object = json_pack("{s:s*, s:s*, s:s*, s:i}", "engine", key->engine, "worker", key->worker,
+                           "workload", key->program, "devices", key->devices);
     }
-    if (made == NULL)
-        return no_memory();
+    if (object == NULL)
+        return key_no_memory();
     if (key->workload == NULL && key->space != NULL)
-        failed |= json_object_set_new(made, "space", json_string(key->space));
+        failed |= json_object_set_new(object, "space", json_string(key->space));
     if (key->workload == NULL && key->job != NULL)
-        failed |= json_object_set(made, "job", (json_t *)key->job);
+        failed |= json_object_set(object, "job", (json_t *)key->job);
     if (key->objective != NULL)
-        failed |= json_object_set_new(made, "objective", json_string(key->objective));
+        failed |= json_object_set_new(object, "objective", json_string(key->objective));
     if (key->max_bytes > 0)
-        failed |= json_object_set_new(made, "max_bytes", json_integer(key->max_bytes));
+        failed |= json_object_set_new(object, "max_bytes", json_integer(key->max_bytes));
     if (key->workload != NULL && key->lossy)
-        failed |= json_object_set_new(made, "lossy", json_integer(1));
+        failed |= json_object_set_new(object, "lossy", json_integer(1));
     if (key->max_latency_ns > 0)
-        failed |= json_object_set_new(made, "max_latency_ns", json_integer(key->max_latency_ns));
+        failed |= json_object_set_new(object, "max_latency_ns", json_integer(key->max_latency_ns));
     if (failed != 0) {
-        json_decref(made);
-        return no_memory();
+        json_decref(object);
+        return key_no_memory();
     }
-    *json = made;
+    *json = object;
     return DT_OK;
 }
 
-static void add_quoted(const json_t *value, struct dt_text *out)
+static void quoted_add(const json_t *value, struct dt_text *out)
 {
     dt_text_add(out, json_is_string(value) ? "'" : "");
     if (value == NULL)
@@ -109,7 +109,7 @@ static void add_quoted(const json_t *value, struct dt_text *out)
     dt_text_add(out, json_is_string(value) ? "'" : "");
 }
 
-static void add_difference(const char *name, const json_t *stored, const json_t *asked,
+static void difference_add(const char *name, const json_t *stored, const json_t *asked,
                            struct dt_text *out)
 {
     if (json_is_object(stored) && (asked == NULL || json_is_object(asked))) {
@@ -118,9 +118,9 @@ static void add_difference(const char *name, const json_t *stored, const json_t 
         dt_key_add_differences(NULL, asked, out);
     } else {
         dt_text_add(out, "%s%s ", out->size > 0 ? ", " : "", name);
-        add_quoted(stored, out);
+        quoted_add(stored, out);
         dt_text_add(out, " instead of ");
-        add_quoted(asked, out);
+        quoted_add(asked, out);
     }
 }
 
@@ -132,11 +132,11 @@ void dt_key_add_differences(const json_t *stored, const json_t *asked, struct dt
     {
         const json_t *other = json_object_get(asked, name);
         if (other == NULL || !json_equal(value, other))
-            add_difference(name, value, other, out);
+            difference_add(name, value, other, out);
     }
     json_object_foreach((json_t *)asked, name, value)
     {
         if (json_object_get(stored, name) == NULL)
-            add_difference(name, NULL, value, out);
+            difference_add(name, NULL, value, out);
     }
 }

@@ -7,7 +7,7 @@
 
 enum { MAJOR = 1, HOSTS_MAX = 64, CORES_MAX = 65536, GPUS_MAX = 4096, GIB_MAX = 1 << 24 };
 
-static dt_status check_format(const json_t *root, const char *what)
+static dt_status format_check(const json_t *root, const char *what)
 {
     const char *format;
     json_t *version;
@@ -25,7 +25,7 @@ static dt_status check_format(const json_t *root, const char *what)
 }
 
 /* A missing capability counts as absent. */
-static dt_status read_gpus(const json_t *limits, const char *what, struct dt_machine *machine)
+static dt_status gpus_read(const json_t *limits, const char *what, struct dt_machine *machine)
 {
     struct dt_gpus *gpus = &machine->gpus;
     int64_t nccl = 0;
@@ -44,7 +44,7 @@ static dt_status read_gpus(const json_t *limits, const char *what, struct dt_mac
     return DT_OK;
 }
 
-static dt_status read_limits(const json_t *root, const char *what, struct dt_machine *machine)
+static dt_status limits_read(const json_t *root, const char *what, struct dt_machine *machine)
 {
     json_t *limits;
     if (!dt_json_has(root, "limits"))
@@ -54,7 +54,7 @@ static dt_status read_limits(const json_t *root, const char *what, struct dt_mac
         DT_TRY(dt_json_int(limits, what, "memory_bytes", 1, INT64_MAX / 2, &machine->memory_bytes));
     if (dt_json_has(limits, "bfloat16"))
         DT_TRY(dt_json_bool(limits, what, "bfloat16", &machine->bfloat16));
-    return machine->gpus.count > 0 ? read_gpus(limits, what, machine) : DT_OK;
+    return machine->gpus.count > 0 ? gpus_read(limits, what, machine) : DT_OK;
 }
 
 /* Converts "9.0" to 90; 0 when it is missing. */
@@ -66,7 +66,7 @@ static int capability(const json_t *hard)
     return 10 * major + minor;
 }
 
-static dt_status read_hosts(const json_t *hard, const char *what, struct dt_machine *machine)
+static dt_status hosts_read(const json_t *hard, const char *what, struct dt_machine *machine)
 {
     int64_t hosts, slots;
     DT_TRY(dt_json_int(hard, what, "hosts", 1, HOSTS_MAX, &hosts));
@@ -79,7 +79,7 @@ static dt_status read_hosts(const json_t *hard, const char *what, struct dt_mach
 }
 
 /* The four fields must be there: without one of them the machine could not be distinguished from another. */
-static dt_status read_hard(const json_t *root, const char *what, struct dt_machine *machine)
+static dt_status hard_read(const json_t *root, const char *what, struct dt_machine *machine)
 {
     const char *text;
     int64_t cores, gib;
@@ -97,35 +97,35 @@ static dt_status read_hard(const json_t *root, const char *what, struct dt_machi
         machine->gpus = (struct dt_gpus){
             .count = (int)cores, .memory_bytes = gib << 30, .capability = capability(hard)};
     machine->hard = json_incref(hard);
-    return dt_json_has(hard, "hosts") ? read_hosts(hard, what, machine) : DT_OK;
+    return dt_json_has(hard, "hosts") ? hosts_read(hard, what, machine) : DT_OK;
 }
 
-static dt_status fill(const json_t *root, const char *what, struct dt_machine *machine)
+static dt_status machine_fill(const json_t *root, const char *what, struct dt_machine *machine)
 {
     json_t *soft = NULL;
-    DT_TRY(check_format(root, what));
-    DT_TRY(read_hard(root, what, machine));
+    DT_TRY(format_check(root, what));
+    DT_TRY(hard_read(root, what, machine));
     if (dt_json_has(root, "soft"))
         DT_TRY(dt_json_object(root, what, "soft", &soft));
     machine->soft = soft != NULL ? json_incref(soft) : json_object();
     if (machine->soft == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while reading %s", what);
-    return read_limits(root, what, machine);
+    return limits_read(root, what, machine);
 }
 
 dt_status dt_machine_from_json(const json_t *root, const char *what, struct dt_machine **machine)
 {
     if (!json_is_object(root))
         return dt_fail(DT_EUSAGE, "%s is not a JSON object", what);
-    struct dt_machine *made = calloc(1, sizeof *made);
-    if (made == NULL)
+    struct dt_machine *filled = calloc(1, sizeof *filled);
+    if (filled == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while reading %s", what);
-    dt_status status = fill(root, what, made);
+    dt_status status = machine_fill(root, what, filled);
     if (status != DT_OK) {
-        dt_machine_free(made);
+        dt_machine_free(filled);
         return status;
     }
-    *machine = made;
+    *machine = filled;
     return DT_OK;
 }
 

@@ -8,7 +8,7 @@
 
 #define CHANGES_MOST 4 /* in a sentence */
 
-static void add_value(const struct dt_axis *axis, int value, struct dt_text *out)
+static void value_add(const struct dt_axis *axis, int value, struct dt_text *out)
 {
     dt_axis_plain(axis, axis->values[value], out);
 }
@@ -37,19 +37,19 @@ static bool same_text(const char *a, const char *b)
     return (a == NULL && b == NULL) || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-static dt_status other_default(const struct dt_axis *was, const struct dt_axis *now)
+static dt_status default_differs(const struct dt_axis *was, const struct dt_axis *now)
 {
     struct dt_text text = {0};
-    add_value(was, was->fallback, &text);
+    value_add(was, was->fallback, &text);
     dt_text_add(&text, ", and is ");
-    add_value(now, now->fallback, &text);
+    value_add(now, now->fallback, &text);
     dt_status status =
         dt_fail(DT_EINFEASIBLE, "the default of %s was %s", was->name, dt_text_at(&text));
     dt_text_fini(&text);
     return status;
 }
 
-static dt_status check_axis(const struct dt_axis *was, const struct dt_axis *now)
+static dt_status axis_check(const struct dt_axis *was, const struct dt_axis *now)
 {
     if ((was->labels == NULL) != (now->labels == NULL) || was->truth != now->truth)
         return dt_fail(DT_EINFEASIBLE, "the values of %s were of another kind", was->name);
@@ -64,7 +64,7 @@ static dt_status check_axis(const struct dt_axis *was, const struct dt_axis *now
                        was->when != NULL ? "when " : "always", was->when != NULL ? was->when : "",
                        now->when != NULL ? "when " : "always", now->when != NULL ? now->when : "");
     int same = find_value(was, was->fallback, now);
-    return same == now->fallback ? DT_OK : other_default(was, now);
+    return same == now->fallback ? DT_OK : default_differs(was, now);
 }
 
 dt_status dt_space_carries(const struct dt_space *was, const struct dt_space *now)
@@ -75,7 +75,7 @@ dt_status dt_space_carries(const struct dt_space *was, const struct dt_space *no
         if (at < 0)
             return dt_fail(DT_EINFEASIBLE, "it was tuned with the parameter %s, which is gone",
                            axis->name);
-        DT_TRY(check_axis(axis, dt_space_axis(now, at)));
+        DT_TRY(axis_check(axis, dt_space_axis(now, at)));
     }
     for (int i = 0; i < dt_space_axes(now); i++)
         if (dt_space_find(was, dt_space_axis(now, i)->name) < 0)
@@ -90,7 +90,7 @@ struct changes {
 };
 
 /* The beginning of a change that is still named. */
-static bool begin_change(struct changes *changes, const char *word)
+static bool change_begin(struct changes *changes, const char *word)
 {
     bool named = changes->count++ < CHANGES_MOST;
     if (named)
@@ -99,19 +99,19 @@ static bool begin_change(struct changes *changes, const char *word)
 }
 
 /* Values of `axis` that `other` has not. */
-static void add_values(const struct dt_axis *axis, const struct dt_axis *other, const char *word,
+static void values_add(const struct dt_axis *axis, const struct dt_axis *other, const char *word,
                        struct changes *changes)
 {
     for (int i = 0; i < axis->count; i++) {
-        if (find_value(axis, i, other) >= 0 || !begin_change(changes, word))
+        if (find_value(axis, i, other) >= 0 || !change_begin(changes, word))
             continue;
         dt_text_add(changes->out, "%s=", axis->name);
-        add_value(axis, i, changes->out);
+        value_add(axis, i, changes->out);
     }
 }
 
 /* The values that both axes have, in another order. */
-static void add_order(const struct dt_axis *was, const struct dt_axis *now, struct changes *changes)
+static void order_add(const struct dt_axis *was, const struct dt_axis *now, struct changes *changes)
 {
     int last = -1;
     bool moved = false;
@@ -120,7 +120,7 @@ static void add_order(const struct dt_axis *was, const struct dt_axis *now, stru
         moved = moved || (at >= 0 && at < last);
         last = at > last ? at : last;
     }
-    if (moved && begin_change(changes, "with another order of"))
+    if (moved && change_begin(changes, "with another order of"))
         dt_text_add(changes->out, "%s", was->name);
 }
 
@@ -151,7 +151,7 @@ static json_t *cases_of(const struct dt_space *space)
 }
 
 /* Rules of `space` that `other` has not; of lists of cases, the cases. */
-static void add_rules(const struct dt_space *space, const struct dt_space *other, const char *word,
+static void rules_add(const struct dt_space *space, const struct dt_space *other, const char *word,
                       struct changes *changes)
 {
     json_t *cases = cases_of(other);
@@ -160,12 +160,12 @@ static void add_rules(const struct dt_space *space, const struct dt_space *other
         dt_space_rule_code(space, rule, &text);
         bool known = has_rule(other, dt_text_at(&text));
         int count = json_object_size(cases) > 0 ? dt_space_cases(space, rule) : 0;
-        if (!known && count == 0 && begin_change(changes, word))
+        if (!known && count == 0 && change_begin(changes, word))
             dt_text_add(changes->out, "the rule %.80s", dt_space_rule_text(space, rule));
         for (int i = 0; !known && i < count; i++) {
             dt_text_clear(&text);
             dt_space_case(space, rule, i, &text);
-            if (json_object_get(cases, dt_text_at(&text)) == NULL && begin_change(changes, word))
+            if (json_object_get(cases, dt_text_at(&text)) == NULL && change_begin(changes, word))
                 dt_text_add(changes->out, "the case %s", dt_text_at(&text));
         }
         dt_text_fini(&text);
@@ -181,12 +181,12 @@ void dt_space_changes(const struct dt_space *was, const struct dt_space *now, st
         int at = dt_space_find(now, axis->name);
         if (at < 0 || (axis->labels == NULL) != (dt_space_axis(now, at)->labels == NULL))
             continue;
-        add_values(dt_space_axis(now, at), axis, "without", &changes);
-        add_values(axis, dt_space_axis(now, at), "with", &changes);
-        add_order(axis, dt_space_axis(now, at), &changes);
+        values_add(dt_space_axis(now, at), axis, "without", &changes);
+        values_add(axis, dt_space_axis(now, at), "with", &changes);
+        order_add(axis, dt_space_axis(now, at), &changes);
     }
-    add_rules(now, was, "without", &changes);
-    add_rules(was, now, "with", &changes);
+    rules_add(now, was, "without", &changes);
+    rules_add(was, now, "with", &changes);
     if (changes.count > CHANGES_MOST)
         dt_text_add(out, " and %d more", changes.count - CHANGES_MOST);
 }

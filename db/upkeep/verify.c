@@ -29,15 +29,13 @@ static dt_status alone_check(const struct dt_best *best, size_t i, const json_t 
     for (long k = dt_best_find(best, best->lines[i].id); k >= 0 && (size_t)k < i;
          k = dt_best_next(best, k)) {
         json_t *other = NULL;
-        bool same = false;
         dt_status status = dt_entry_read(best->text.bytes + best->lines[k].at, best->lines[k].size,
                                          "a line before", &other);
         if (status == DT_EUSAGE) /* reported with that line */
             continue;
-        if (status == DT_OK)
-            status = dt_entry_match(other, json_object_get(entry, "key"), hard, &same);
-        json_decref(other);
         DT_TRY(status);
+        bool same = dt_entry_match(other, json_object_get(entry, "key"), hard);
+        json_decref(other);
         if (!same)
             continue;
         dt_upkeep_say(upkeep, DT_TELL_BROKEN,
