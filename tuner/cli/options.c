@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* A row defines how an option's text is parsed: its function writes at an offset of struct dt_options. */
+/* The table of options, and what reads a command line by it. */
 #include "tuner/cli/options_int.h"
+
+#include "base/figures.h"
+#include "base/json.h"
+#include "db/engines/engines.h"
+#include "model/task.h"
+#include "tuner/machine/machine.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* ---- rows */
 
 const struct dt_command dt_commands[] = {
 #define DT_COMMAND(name, word, arguments, least, most, doc)                                        \
@@ -566,4 +575,531 @@ bool dt_option_is_default(const char *option, const char *text)
         if (strcmp(dt_option_rows[i].name, option) == 0)
             return text == NULL || text == dt_option_rows[i].fallback;
     return false;
+}
+
+/* ---- --command and what belongs to it, as a worker and its arguments; --engine as the worker of
+ * that engine */
+
+#define PROGRAM "dittune-worker-command"
+
+/* The options of the worker that have a value, in their order on its command line. */
+static const struct row {
+    const char *option;
+    size_t at; /* in struct dt_command_options */
+} rows[] = {{"command", offsetof(struct dt_command_options, text)},
+            {"space", offsetof(struct dt_command_options, space)},
+            {"time", offsetof(struct dt_command_options, time)},
+            {"unit", offsetof(struct dt_command_options, unit)},
+            {"prepare", offsetof(struct dt_command_options, prepare)},
+            {"cleanup", offsetof(struct dt_command_options, cleanup)},
+            {"timeout", offsetof(struct dt_command_options, timeout)},
+            {"retries", offsetof(struct dt_command_options, retries)},
+            {"accept-codes", offsetof(struct dt_command_options, accept)},
+            {"leftovers", offsetof(struct dt_command_options, leftovers)},
+            {"verify-output", offsetof(struct dt_command_options, output)},
+            {"compare", offsetof(struct dt_command_options, compare)},
+            {"tolerance", offsetof(struct dt_command_options, tolerance)},
+            {"ready", offsetof(struct dt_command_options, ready)},
+            {"request", offsetof(struct dt_command_options, request)},
+            {"requests", offsetof(struct dt_command_options, requests)},
+            {"start-timeout", offsetof(struct dt_command_options, start)}};
+enum {
+    ROWS = sizeof rows / sizeof rows[0],
+    FIRST_STRAY = 2
+}; /* --space has a meaning without --command */
+
+static const char *value_of(const struct dt_command_options *command, int i)
+{
+    return *(const char *const *)(const void *)((const char *)command + rows[i].at);
+}
+
+/* One of the options that mean something only with --command, if it was given. */
+static const char *stray(const struct dt_command_options *command)
+{
+    for (int i = FIRST_STRAY; i < ROWS; i++)
+        if (value_of(command, i) != NULL)
+            return rows[i].option;
+    return command->metrics.count > 0  ? "metric"
+           : command->limits.count > 0 ? "limit"
+           : command->shell            ? "shell"
+           : command->is_private       ? "private"
+                                       : NULL;
+}
+
+static bool is_servers(const char *name)
+{
+    return strcmp(name, "ready") == 0 || strncmp(name, "request", 7) == 0;
+}
+
+/* An option of --command beside --server, or the other way round; NULL: none. */
+static const char *misplaced(const struct dt_command_options *command)
+{
+    for (int i = FIRST_STRAY; i < ROWS; i++) {
+        const char *name = rows[i].option;
+        bool both = strcmp(name, "time") == 0 || strcmp(name, "unit") == 0 ||
+                    strcmp(name, "timeout") == 0 || strcmp(name, "start-timeout") == 0;
+        bool server = is_servers(name);
+        if (!both && server != command->served && value_of(command, i) != NULL)
+            return name;
+    }
+    return command->served && command->limits.count > 0 ? "limit" : NULL;
+}
+
+static dt_status check_command(const struct dt_command_options *command, const char *metric)
+{
+    const char *name = command->served ? "server" : "command", *wrong = misplaced(command);
+    if (wrong != NULL)
+        return dt_fail(DT_EUSAGE, "--%s belongs to --%s, which is not given", wrong,
+                       command->served ? "command" : "server");
+    if (command->space == NULL)
+        return dt_fail(DT_EUSAGE, "--%s needs --space FILE: its parameters and their values", name);
+    if (command->served && command->request == NULL)
+        return dt_fail(DT_EUSAGE, "--server needs --request FILE: the HTTP request that is timed");
+    if (!command->served && command->time == NULL && metric == NULL)
+        return dt_fail(DT_EUSAGE, "--command needs --time: regex:EXPRESSION, json:PATH or wall; or "
+                                  "--objective max:METRIC");
+    if (command->output == NULL && (command->compare != NULL || command->tolerance != NULL))
+        return dt_fail(DT_EUSAGE, "--%s needs --verify-output FILE",
+                       command->compare != NULL ? "compare" : "tolerance");
+    return DT_OK;
+}
+
+static void add_word(const char *name, const char *value, const char *words[], int *count)
+{
+    words[(*count)++] = name;
+    words[(*count)++] = value;
+}
+
+dt_status dt_options_command(struct dt_options *options)
+{
+    static char start[24];
+    static char names[ROWS][24]; /* a process has one command line */
+    static const char *words[2 * (ROWS + 1 + 2 * DT_TEXTS_MOST) + 2];
+    const struct dt_command_options *command = &options->command;
+    int count = 0;
+    if (command->text == NULL && command->space != NULL && options->worker.program.path == NULL &&
+        options->worker.engine == NULL)
+        return dt_fail(DT_EUSAGE, "--space needs --command, --server, --worker or --engine");
+    if (command->text == NULL)
+        return stray(command) == NULL
+                   ? DT_OK
+                   : dt_fail(DT_EUSAGE, "--%s belongs to --%s, which is not given", stray(command),
+                             is_servers(stray(command)) ? "server" : "command");
+    const char *metric = dt_figure_metric(options->job.objective);
+    DT_TRY(check_command(command, metric));
+    if (command->served && dt_option_given(options, "start-timeout")) {
+        snprintf(start, sizeof start, "%.9g", (double)options->worker.start_ns * 1e-9);
+        options->command.start = start;
+    }
+    for (int i = 0; i < ROWS; i++) {
+        if (value_of(command, i) == NULL)
+            continue;
+        snprintf(names[i], sizeof names[i], "--%s",
+                 i == 0 && command->served ? "server" : rows[i].option);
+        add_word(names[i], value_of(command, i), words, &count);
+    }
+    if (metric != NULL)
+        add_word("--objective", options->job.objective, words, &count);
+    for (int i = 0; i < command->metrics.count; i++)
+        add_word("--metric", command->metrics.at[i], words, &count);
+    for (int i = 0; i < command->limits.count; i++)
+        add_word("--limit", command->limits.at[i], words, &count);
+    if (command->shell)
+        words[count++] = "--shell";
+    words[count] = NULL;
+    if (options->worker.program.path == NULL)
+        options->worker.program = (struct dt_program){PROGRAM, words};
+    return DT_OK;
+}
+
+dt_status dt_options_engine(const struct dt_command *command, struct dt_options *options)
+{
+    static char program[DT_PROGRAM_ROOM]; /* a process has one command line */
+    if (options->worker.engine == NULL)
+        return DT_OK;
+    dt_status status = dt_machine_engine(options->worker.engine, program);
+    if (status == DT_OK)
+        options->worker.program.path = program;
+    else if (strcmp(command->name, "explain") == 0 &&
+             (dt_engine_known(options->worker.engine) ||
+              strchr(options->worker.engine, ':') != NULL)) /* answered by the engine's file */
+        return DT_OK;
+    return status;
+}
+
+/* ---- options without effect beside another one, which are refused so that they are not silently
+ * ignored */
+
+#define STARTED "tune run noise space explain machine check" /* --engine names a worker */
+
+static const char decides[] = "the worker decides by itself what it runs";
+static const char shown[] = "the space is the file's";
+static const char raced[] = "a race has no search";
+
+static const struct effect {
+    const char *commands, *beside, *option, *why;
+} effects[] = {
+#define DT_FIELD(name, option, kind, before, after, whose, values, help)                           \
+    {TARGETS, "command", option, decides},
+#include "model/task.def"
+#undef DT_FIELD
+    {TARGETS, "worker", "weights", decides},
+    {TARGETS, "worker", "input", decides},
+    {TARGETS, "worker", "output", decides},
+    {TARGETS " machine", "worker", "backend", decides},
+    {"tune space explain", "worker", "tune-nccl", decides},
+    {"space explain", "machine", "hosts", "the machine's file says what plans run on"},
+    {"space explain", "machine", "hostfile", "the machine's file says what plans run on"},
+    {"space explain", "worker", "machine", decides},
+    {"space explain", "machine", "backend", "the machine's file says what plans run on"},
+    {"space explain", "machine", "input", "no plan is run there"},
+    {COMMANDED, "worker", "command", "the worker is a program of its own"},
+    {COMMANDED, "worker", "server", "the worker is a program of its own"},
+    {COMMANDED, "command", "server", "a plan is one program"},
+    {STARTED, "worker", "engine", "the worker is a program of its own"},
+    {"machine check", "worker", "space", "it narrows a search"},
+    {COMMANDED, "worker", "ready", "it belongs to --server"},
+    {COMMANDED, "worker", "request", "it belongs to --server"},
+    {COMMANDED, "worker", "requests", "it belongs to --server"},
+    {COMMANDED, "worker", "time", "it belongs to --command"},
+    {COMMANDED, "worker", "unit", "it belongs to --command"},
+    {COMMANDED, "worker", "metric", "it belongs to --command"},
+    {COMMANDED, "worker", "limit", "it belongs to --command"},
+    {COMMANDED, "worker", "shell", "it belongs to --command"},
+    {COMMANDED, "worker", "private", "it belongs to --command"},
+    {COMMANDED, "worker", "prepare", "it belongs to --command"},
+    {COMMANDED, "worker", "cleanup", "it belongs to --command"},
+    {COMMANDED, "worker", "timeout", "it belongs to --command"},
+    {COMMANDED, "worker", "retries", "it belongs to --command"},
+    {COMMANDED, "worker", "accept-codes", "it belongs to --command"},
+    {COMMANDED, "worker", "leftovers", "it belongs to --command"},
+    {COMMANDED, "worker", "verify-output", "it belongs to --command"},
+    {COMMANDED, "worker", "compare", "it belongs to --command"},
+    {COMMANDED, "worker", "tolerance", "it belongs to --command"},
+    {"space", "space", "worker", shown},
+    {"space", "space", "engine", shown},
+    {"space", "space", "input", shown},
+    {"space", "space", "model", shown},
+    {"space", "space", "size", shown},
+    {"space", "space", "devices", shown},
+    {"space", "space", "backend", shown},
+    {"space", "space", "batch", shown},
+    {"space", "space", "dtype", shown},
+    {"space", "space", "max-bytes", shown},
+    {"space", "space", "oversubscribe", shown},
+    {"space", "space", "tune-nccl", shown},
+    {"space", "space", "machine", shown},
+    {"run", "input", "batch", "the batch is the file's"},
+    {"run", "input", "sweep", "the batch is the file's"},
+    {"tune run noise check", "quiet", "verbose", "one asks for less, the other for more"},
+    {"tune run noise check worker-test", "no-wait", "wait", "one of them says how long"},
+    {"tune", "dry-run", "resume", "no session is gone on with"},
+    {"tune check", "dry-run", "json-stream", "nothing happens that it could report"},
+    {"check", "dry-run", "update", "nothing is measured"},
+    {"check", "dry-run", "junit", "nothing is measured"},
+    {"check", "dry-run", "github", "nothing is measured"},
+    {"tune run check", "json-stream", "json", "the last event has what it prints"},
+    {"simulate", "racing", "search", raced},
+    {"simulate", "racing", "prior", raced},
+    {"simulate", "racing", "spend", raced},
+    {"simulate", "racing", "replay-noise", raced},
+};
+
+/* Options of the worker while it runs, and when it starts. */
+static const char *const running[] = {"max-error", "start-timeout", NULL};
+static const char *const starting[] = {"start-timeout", NULL};
+
+static dt_status refuse_given(const struct dt_options *options, const char *const names[],
+                              const char *why)
+{
+    for (int i = 0; names[i] != NULL; i++)
+        if (dt_option_given(options, names[i]))
+            return dt_fail(DT_EUSAGE, "--%s has no effect %s", names[i], why);
+    return DT_OK;
+}
+
+/* Options of an engine's or worker's job. images: those for the time of a whole image are taken. */
+static dt_status refuse_task(const struct dt_options *options, bool images)
+{
+    static const char *const whole[] = {"text-and-vae", NULL};
+    for (int i = 0; i < DT_TASK_FIELDS; i++) {
+        const struct dt_task_row *row = &dt_task_rows[i];
+        const char *const names[] = {row->option, NULL};
+        if (row->whose == DT_TASK_ENGINE || (row->whose == DT_TASK_IMAGE && !images))
+            DT_TRY(refuse_given(options, names, "without --engine or --worker"));
+    }
+    return images ? DT_OK : refuse_given(options, whole, "without --engine or --worker");
+}
+
+static dt_status check_assigned(const struct dt_command *command, const struct dt_options *options)
+{
+    bool started = dt_option_given(options, "worker") || options->command.text != NULL ||
+                   options->worker.engine != NULL || strcmp(command->name, "worker-test") == 0;
+    bool foreign =
+        started || options->lookup.engine != NULL || strcmp(command->name, "models") == 0;
+    bool own = !foreign && dt_has_word("tune run", command->name); /* both show whole images */
+    if (!foreign)
+        DT_TRY(refuse_task(options, own));
+    bool lossy = !foreign && options->lossy && strcmp(command->name, "lookup") != 0;
+    if (!started)
+        DT_TRY(refuse_given(options, lossy ? starting : running,
+                            foreign ? "on a look-up by --engine: it starts no worker"
+                                    : "without --engine or --worker"));
+    for (int i = 0; i < options->job.sizes.count; i++)
+        if (!foreign && options->job.sizes.widths[i] != options->job.sizes.heights[i])
+            return dt_fail(DT_EUSAGE,
+                           "--size %dx%d is not a square, which the built-in network needs: "
+                           "--size %d",
+                           options->job.sizes.widths[i], options->job.sizes.heights[i],
+                           options->job.sizes.widths[i]);
+    if (started && options->job.batches.count > 1)
+        return dt_fail(DT_EUSAGE, "a worker takes one --batch, not %d", options->job.batches.count);
+    return DT_OK;
+}
+
+/* --engine, --command and --server name a worker, too. */
+static const char *beside_of(const struct dt_options *options, const struct effect *row)
+{
+    if (row->why == decides && options->command.served)
+        return "server";
+    if (strcmp(row->beside, "worker") != 0 || dt_option_given(options, "worker"))
+        return row->beside;
+    if (options->worker.engine != NULL && strcmp(row->option, "engine") != 0)
+        return "engine";
+    return row->why == decides ? "command" : row->beside;
+}
+
+bool dt_option_given(const struct dt_options *options, const char *option)
+{
+    for (int i = 0; i < options->words.given_count; i++)
+        if (strcmp(options->words.given[i], option) == 0)
+            return true;
+    return false;
+}
+
+dt_status dt_options_effect(const struct dt_command *command, const struct dt_options *options)
+{
+    for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++) {
+        const struct effect *row = &effects[i];
+        const char *beside = beside_of(options, row);
+        if (dt_has_word(row->commands, command->name) && dt_option_given(options, beside) &&
+            dt_option_given(options, row->option))
+            return dt_fail(DT_EUSAGE, "--%s has no effect beside --%s: %s", row->option, beside,
+                           row->why);
+    }
+    DT_TRY(check_assigned(command, options));
+    bool max = dt_figure_metric(options->job.objective) != NULL;
+    if (dt_option_given(options, "objective") && !max && !dt_has_word("tune lookup", command->name))
+        return dt_fail(DT_EUSAGE, "--objective %s has no effect on '%s': only max:METRIC has",
+                       options->job.objective, command->name);
+    if (max && dt_has_word("tune run lookup", command->name) &&
+        !dt_option_given(options, "command") && !dt_option_given(options, "server") &&
+        !dt_option_given(options, "worker"))
+        return dt_fail(DT_EUSAGE, "--objective %s has no effect: a metric belongs to --command",
+                       options->job.objective);
+    if (max && options->job.max_latency_ns > 0)
+        return dt_fail(DT_EUSAGE, "--max-latency has no effect beside --objective %s: give --limit",
+                       options->job.objective);
+    if (dt_option_given(options, "sweep") && !options->run.sweep.ranks &&
+        dt_option_given(options, "batch"))
+        return dt_fail(DT_EUSAGE, "--batch has no effect beside --sweep batch=..: the sweep names "
+                                  "the batches");
+    return DT_OK;
+}
+
+/* ---- the command line */
+
+#define OPTIONS_MOST 128 /* considered for the nearest name of a misspelt one */
+#define NAMES_MOST   32  /* commands and topics of help */
+
+bool dt_has_word(const char *words, const char *word)
+{
+    size_t size = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)) != NULL; at += size)
+        if ((at == words || at[-1] == ' ') && (at[size] == ' ' || at[size] == '\0'))
+            return true;
+    return false;
+}
+
+bool dt_option_taken(const struct dt_command *command, const struct dt_option_row *row)
+{
+    return row->commands == NULL || dt_has_word(row->commands, command->name);
+}
+
+/* Suggests our option for a name known from other tools. */
+static const char *instead(const char *name)
+{
+    static const struct {
+        const char *name, *hint;
+    } hints[] = {{"trials", "a session has a time, not a number of trials: --budget 2m"},
+                 {"timeout", "a session has a time: --budget 2m"},
+                 {"gpus", "--devices N: use at most N devices"},
+                 {"resolution", "--size PX"}};
+    for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++)
+        if (strcmp(hints[i].name, name) == 0)
+            return hints[i].hint;
+    return NULL;
+}
+
+/* Suggests the nearest option of the command. */
+static dt_status unknown_option(const struct dt_command *command, const char *name)
+{
+    const char *names[OPTIONS_MOST + 1] = {NULL}, *hint = instead(name);
+    int n = 0;
+    for (int i = 0; i < dt_option_row_count && n < OPTIONS_MOST; i++)
+        if (dt_option_taken(command, &dt_option_rows[i]))
+            names[n++] = dt_option_rows[i].name;
+    const char *near = dt_json_nearest(name, names);
+    if (hint != NULL)
+        return dt_fail(DT_EUSAGE, "unknown option --%s: %s", name, hint);
+    if (near != NULL)
+        return dt_fail(DT_EUSAGE, "unknown option --%s, did you mean --%s?", name, near);
+    return dt_fail(DT_EUSAGE, "unknown option --%s: see dittune %s --help", name, command->name);
+}
+
+static void remember(struct dt_options *options, const char *name)
+{
+    if (options->words.given_count < DT_GIVEN_MOST && !dt_option_given(options, name))
+        options->words.given[options->words.given_count++] = name;
+}
+
+dt_status dt_command_find(const char *word, bool topics, const struct dt_command **command)
+{
+    const char *names[NAMES_MOST + 1] = {NULL};
+    for (int i = 0; topics && dt_help_topics[i] != NULL; i++)
+        names[dt_command_count + i] = dt_help_topics[i];
+    for (int i = 0; i < dt_command_count; i++) {
+        names[i] = dt_commands[i].name;
+        if (strcmp(word, dt_commands[i].name) == 0) {
+            *command = &dt_commands[i];
+            return DT_OK;
+        }
+    }
+    const char *near = dt_json_nearest(word, names);
+    if (near != NULL)
+        return dt_fail(DT_EUSAGE, "unknown command '%s', did you mean '%s'?", word, near);
+    return dt_fail(DT_EUSAGE, "unknown command '%s': see dittune --help", word);
+}
+
+/* The row with that name for the command, else any: a name may have different meanings for two
+ * commands. */
+static const struct dt_option_row *find_row(const struct dt_command *command, const char *name)
+{
+    const struct dt_option_row *row = NULL;
+    for (int k = 0; k < dt_option_row_count; k++)
+        if (strcmp(dt_option_rows[k].name, name) == 0 &&
+            (row == NULL || dt_option_taken(command, &dt_option_rows[k])))
+            row = &dt_option_rows[k];
+    return row;
+}
+
+/* One "--name", "--name value" or "--name=value" at argv[*i]. */
+static dt_status parse_option(int argc, char **argv, int *i, const struct dt_command *command,
+                              struct dt_options *options)
+{
+    static const char *const letters[] = {"help", "quiet", "verbose", "output"};
+    char name[64];
+    const char *word = argv[*i] + 2, *equals = strchr(word, '=');
+    bool letter = argv[*i][1] != '-' && argv[*i][2] == '\0';
+    for (size_t k = 0; letter && k < sizeof letters / sizeof letters[0]; k++)
+        if (letters[k][0] == argv[*i][1])
+            word = letters[k];
+    size_t size = equals != NULL ? (size_t)(equals - word) : strlen(word);
+    if ((argv[*i][1] != '-' && word == argv[*i] + 2) || size == 0 || size >= sizeof name)
+        return dt_fail(DT_EUSAGE,
+                       "unknown option %s: options start with two dashes, see dittune --help",
+                       argv[*i]);
+    memcpy(name, word, size);
+    name[size] = '\0';
+    const struct dt_option_row *row = find_row(command, name);
+    if (row == NULL)
+        return unknown_option(command, name);
+    if (!dt_option_taken(command, row))
+        return dt_fail(DT_EUSAGE, "--%s is not an option of 'dittune %s' (it belongs to: %s)", name,
+                       command->name, row->commands);
+    if (row->hint == NULL && equals != NULL)
+        return dt_fail(DT_EUSAGE, "--%s takes no value", name);
+    if (row->hint != NULL && equals == NULL && *i + 1 >= argc)
+        return dt_fail(DT_EUSAGE, "--%s needs a value: --%s %s", name, name, row->hint);
+    const char *value = row->hint == NULL ? "" : equals != NULL ? equals + 1 : argv[++*i];
+    remember(options, row->name);
+    return row->parse(name, value, (char *)options + row->offset);
+}
+
+/* The first word that is neither an option nor its value is the command. */
+static dt_status choose_command(int argc, char **argv, int *at, const struct dt_command **command)
+{
+    *at = 0;
+    *command = &dt_commands[0];
+    if (argc > 1 && argv[1][0] != '-') {
+        *at = 1;
+        return dt_command_find(argv[1], false, command);
+    }
+    return DT_OK;
+}
+
+/* For commands that only read a store a missing path is an error, not an empty store; for look-up
+ * and check, which may come before the first session, it is one. */
+static dt_status check_store(const struct dt_command *command, const struct dt_options *options)
+{
+    bool db = strcmp(command->name, "db") == 0 && options->words.rest_count > 0;
+    bool reads = dt_has_word("history report why", command->name) ||
+                 (db && dt_has_word("show verify gc export rm rebuild", options->words.rest[0]));
+    if (!reads || options->db == NULL || access(options->db, F_OK) == 0)
+        return DT_OK;
+    return dt_fail(DT_EIO, "--db %s: %s", options->db, strerror(errno));
+}
+
+/* The words after -- are arguments of the worker. */
+static bool starts_worker(const struct dt_command *command, const struct dt_options *options,
+                          int words)
+{
+    return options->worker.program.path != NULL || options->worker.engine != NULL ||
+           (strcmp(command->name, "worker-test") == 0 && words == 1);
+}
+
+dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
+                           const struct dt_command **command)
+{
+    int at, words = 0;
+    *options = (struct dt_options){0};
+    for (int k = 0; k < dt_option_row_count; k++)
+        if (dt_option_rows[k].fallback != NULL)
+            DT_TRY(dt_option_rows[k].parse(dt_option_rows[k].name, dt_option_rows[k].fallback,
+                                           (char *)options + dt_option_rows[k].offset));
+    DT_TRY(choose_command(argc, argv, &at, command));
+    bool only_words = false;
+    for (int i = at + 1; i < argc; i++) {
+        if (!only_words && strcmp(argv[i], "--") == 0) {
+            if (starts_worker(*command, options, words)) {
+                options->worker.program.arguments = (const char *const *)argv + i + 1;
+                break;
+            }
+            only_words = true;
+        } else if (!only_words && argv[i][0] == '-' && argv[i][1] != '\0') {
+            DT_TRY(parse_option(argc, argv, &i, *command, options));
+        } else {
+            argv[1 + words++] = argv[i];
+        }
+    }
+    options->words.rest = (const char *const *)argv + 1;
+    options->words.rest_count = words;
+    argv[1 + words < argc ? 1 + words : argc] = NULL;
+    if (options->print.help)
+        return DT_OK;
+    if (words > (*command)->words_max && strchr(argv[1 + (*command)->words_max], '=') != NULL)
+        return dt_fail(DT_EUSAGE,
+                       "'dittune %s' does not take the word '%s': quote a plan, as in --plan "
+                       "'ranks=2 ulysses=2'",
+                       (*command)->name, argv[1 + (*command)->words_max]);
+    if (words > (*command)->words_max)
+        return dt_fail(DT_EUSAGE, "'dittune %s' does not take the word '%s': see dittune %s --help",
+                       (*command)->name, argv[1 + (*command)->words_max], (*command)->name);
+    if (words < (*command)->words_min)
+        return dt_fail(DT_EUSAGE, "'dittune %s' needs %s", (*command)->name, (*command)->arguments);
+    options->print.json = options->print.json || options->print.stream;
+    DT_TRY(check_store(*command, options));
+    DT_TRY(dt_options_effect(*command, options));
+    DT_TRY(dt_options_engine(*command, options));
+    return dt_options_command(options);
 }

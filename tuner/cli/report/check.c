@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* What `dittune check` prints. */
 #include "tuner/cli/report/report.h"
 
 #include "base/figures.h"
@@ -6,6 +7,8 @@
 
 #include <math.h>
 #include <string.h>
+
+/* ---- text */
 
 static bool verdict_is(const struct dt_check_record *record, enum dt_check_verdict verdict)
 {
@@ -73,7 +76,8 @@ static void add_plan(const json_t *plan, struct dt_text *out)
     }
 }
 
-/* The interval of a speed, which fewer than four sets of fresh processes do not have, and its pairs. */
+/* The interval of a speed, which fewer than four sets of fresh processes do not have, and its
+ * pairs. */
 static void add_sureness(const struct dt_span *interval, int pairs, struct dt_text *out)
 {
     if (isfinite(interval->high))
@@ -81,7 +85,8 @@ static void add_sureness(const struct dt_span *interval, int pairs, struct dt_te
     dt_text_add(out, ", %d pairs\n", pairs);
 }
 
-/* Rows have times over times, as docs/json.md says; people read how fast, above 1 is faster, as in the gain. */
+/* Rows have times over times, as docs/json.md says; people read how fast, above 1 is faster, as
+ * in the gain. */
 static void add_rival(const struct dt_check_row *rival, struct dt_text *out)
 {
     dt_text_add(out, "  %-11s %s: ", rival->role, rival->verdict);
@@ -148,7 +153,8 @@ static void add_soft(const struct dt_check_record *record, struct dt_text *out)
     dt_text_add(out, "\n");
 }
 
-/* The comparison that chose a successor where no ratio to the stored plan is known. first: role of its first row. */
+/* The comparison that chose a successor where no ratio to the stored plan is known. first: role
+ * of its first row. */
 static void add_successor(const struct dt_check_successor *row, const char *first,
                           struct dt_text *out)
 {
@@ -218,4 +224,107 @@ void dt_check_text(const struct dt_check_run *run, struct dt_text *out)
     if (run->lost_gain > 0)
         dt_text_add(out, ", %d lost too much of its gain", run->lost_gain);
     dt_text_add(out, "\n");
+}
+
+/* ---- JUnit */
+
+static void escape(const char *text, struct dt_text *out)
+{
+    for (const char *at = text; *at != '\0';) {
+        size_t size = dt_text_shown(at);
+        if (size == 0)
+            dt_text_add(out, "\xef\xbf\xbd");
+        else if (strchr("<>&\"'", *at) != NULL)
+            dt_text_add(out, "&#%d;", *at);
+        else
+            dt_text_add_bytes(out, at, size);
+        at += size > 0 ? size : 1;
+    }
+}
+
+static void add_attribute(const char *name, const char *value, struct dt_text *out)
+{
+    dt_text_add(out, " %s=\"", name);
+    escape(value, out);
+    dt_text_add(out, "\"");
+}
+
+static void add_case(const struct dt_check_run *run, const struct dt_check_record *record,
+                     struct dt_text *out)
+{
+    const char *verdict = record->verdict, *reason = record->reason != NULL ? record->reason : "";
+    bool fails = dt_check_fails(run, record), open = dt_check_open_question(record);
+    struct dt_text what = {0};
+    dt_text_add(&what, "%s%s%s%s", verdict, reason[0] != '\0' ? ": " : "", reason,
+                record->gain_lost ? "; it lost too much of its gain over the default" : "");
+    dt_text_add(out, "    <testcase classname=\"dittune.check\"");
+    add_attribute("name", record->subject.title, out);
+    dt_text_add(out, ">\n");
+    if (fails || open) {
+        dt_text_add(out, fails ? "      <failure" : "      <skipped");
+        add_attribute("message", dt_text_at(&what), out);
+        dt_text_add(out, "/>\n");
+    }
+    dt_text_add(out, "      <system-out>");
+    escape(verdict, out);
+    dt_text_add(out, "; to tune again: ");
+    escape(dt_check_again(record), out);
+    dt_text_add(out, "</system-out>\n    </testcase>\n");
+    dt_text_fini(&what);
+}
+
+void dt_check_junit(const struct dt_check_run *run, struct dt_text *out)
+{
+    int failures = 0, skipped = 0;
+    for (int i = 0; i < run->count; i++) {
+        const struct dt_check_record *record = &run->records[i].record;
+        bool fails = dt_check_fails(run, record);
+        failures += fails;
+        skipped += !fails && dt_check_open_question(record);
+    }
+    dt_text_add(out,
+                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite "
+                "name=\"dittune check\" tests=\"%d\" failures=\"%d\" errors=\"0\" "
+                "skipped=\"%d\">\n",
+                run->count, failures, skipped);
+    for (int i = 0; i < run->count; i++)
+        add_case(run, &run->records[i].record, out);
+    dt_text_add(out, "  </testsuite>\n</testsuites>\n");
+}
+
+/* ---- annotations of GitHub */
+
+static void github_escape(const char *text, bool property, struct dt_text *out)
+{
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
+        bool line = *at == '%' || *at == '\r' || *at == '\n';
+        if (line || (property && (*at == ':' || *at == ',')))
+            dt_text_add(out, "%%%02X", *at);
+        else if (*at >= 0x20 && *at != 0x7f)
+            dt_text_add_bytes(out, at, 1);
+        else
+            dt_text_add(out, "?");
+    }
+}
+
+void dt_check_github(const struct dt_check_run *run, struct dt_text *out)
+{
+    for (int i = 0; i < run->count; i++) {
+        const struct dt_check_record *record = &run->records[i].record;
+        bool fails = dt_check_fails(run, record);
+        const char *reason = record->reason != NULL ? record->reason : "";
+        struct dt_text message = {0};
+        if (!fails && !dt_check_open_question(record))
+            continue;
+        dt_text_add(&message, "%s: %s%s%s%s\nto tune again: %s", record->verdict,
+                    record->subject.title, reason[0] != '\0' ? ": " : "", reason,
+                    record->gain_lost ? ": it lost too much of its gain over the default" : "",
+                    dt_check_again(record));
+        dt_text_add(out, "::%s title=", fails ? "error" : "warning");
+        github_escape("dittune check", true, out);
+        dt_text_add(out, "::");
+        github_escape(dt_text_at(&message), false, out);
+        dt_text_add(out, "\n");
+        dt_text_fini(&message);
+    }
 }

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/figures.h"
+/* The formats of `dittune history`. */
 #include "tuner/cli/report/report.h"
 
+#include "base/figures.h"
+#include "base/quote.h"
+#include "tuner/check/check.h"
+
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+/* ---- text */
 
 enum { ROWS = 20, WIDTH = 24 /* of the plot */ };
 
@@ -165,4 +172,263 @@ void dt_timelines_text(const struct dt_timelines *lines, struct dt_text *out)
             dt_text_add(out, "\n");
         add_line(&lines->lines[i], out);
     }
+}
+
+/* ---- CSV: RFC 4180, but lines end in one line feed */
+
+static void add_number(double value, const char *format, struct dt_text *out)
+{
+    dt_text_add(out, ",");
+    if (isfinite(value))
+        dt_text_add(out, format, value);
+}
+
+/* The changes of the three series at this moment. */
+static void csv_add_changes(const struct dt_entry_timeline *line, int moment, struct dt_text *out)
+{
+    struct dt_text all = {0};
+    for (int k = 0; k < DT_SERIES_COUNT; k++)
+        for (int i = 0; i < line->courses[k].changes.count; i++) {
+            const struct dt_change *change = &line->courses[k].changes.change[i];
+            double ratio = exp(change->after - change->before);
+            if (line->courses[k].at[change->at] == moment)
+                dt_text_add(&all, "%s%s %s %.1f %%", all.size > 0 ? "; " : "",
+                            dt_series_text((enum dt_series_of)k), ratio > 1 ? "rose" : "fell",
+                            100 * fabs(ratio - 1));
+        }
+    dt_text_add(out, ",");
+    dt_quote_csv(dt_text_at(&all), out);
+    dt_text_fini(&all);
+}
+
+static void csv_add_row(const struct dt_entry_timeline *line, int i, struct dt_text *out)
+{
+    const struct dt_moment *moment = &line->moments[i];
+    struct dt_text plan = {0};
+    char minute[24];
+    dt_minute(moment->t_wall_ns, minute);
+    dt_plan_words(moment->plan, &plan);
+    dt_text_add(out, "%016llx,", (unsigned long long)line->id);
+    dt_quote_csv(line->title, out);
+    dt_text_add(out, ",%s,%lld,%s,", minute, (long long)moment->t_wall_ns,
+                dt_moment_text(moment->kind));
+    dt_quote_csv(moment->run, out);
+    dt_text_add(out, ",");
+    dt_quote_csv(moment->verdict, out);
+    dt_text_add(out, ",%s", moment->provisional ? "true" : "false");
+    add_number(moment->tuned * 1e9, "%.0f", out);
+    add_number(moment->fallback * 1e9, "%.0f", out);
+    add_number(moment->gain, "%.6g", out);
+    add_number(moment->low, "%.6g", out);
+    add_number(moment->high, "%.6g", out);
+    dt_text_add(out, ",");
+    dt_quote_csv(dt_text_at(&plan), out);
+    csv_add_changes(line, i, out);
+    dt_text_add(out, "\n");
+    dt_text_fini(&plan);
+}
+
+void dt_timelines_csv(const struct dt_timelines *lines, struct dt_text *out)
+{
+    dt_text_add(out, "id,title,time,t_wall_ns,kind,journal,verdict,provisional,tuned_ns,default_ns,"
+                     "gain,gain_low,gain_high,plan,change\n");
+    for (int i = 0; i < lines->count; i++)
+        for (int k = 0; k < lines->lines[i].count; k++)
+            csv_add_row(&lines->lines[i], k, out);
+}
+
+/* ---- JSON */
+
+static json_t *nanoseconds(double seconds)
+{
+    return isfinite(seconds) ? json_integer((json_int_t)llround(seconds * 1e9)) : json_null();
+}
+
+static json_t *moment_json(const struct dt_moment *moment)
+{
+    json_t *gain = isfinite(moment->gain)
+                       ? json_pack("{s:f, s:[o,o]}", "ratio", moment->gain, "interval",
+                                   dt_json_number(moment->low), dt_json_number(moment->high))
+                       : json_null();
+    return json_pack("{s:s, s:I, s:s, s:s, s:b, s:o, s:o, s:o, s:O?, s:O?}", "kind",
+                     dt_moment_text(moment->kind), "t_wall_ns", (json_int_t)moment->t_wall_ns,
+                     "journal", moment->run, "verdict", moment->verdict, "provisional",
+                     moment->provisional, "tuned_ns", nanoseconds(moment->tuned), "default_ns",
+                     nanoseconds(moment->fallback), "gain", gain, "plan", moment->plan, "soft",
+                     moment->soft);
+}
+
+static json_t *change_json(const struct dt_entry_timeline *line, enum dt_series_of series, int i)
+{
+    const struct dt_course *course = &line->courses[series];
+    const struct dt_change *change = &course->changes.change[i];
+    struct dt_text news = {0};
+    dt_course_news(line, series, i, &news);
+    json_t *object = json_pack(
+        "{s:s, s:f, s:i, s:i, s:i, s:I, s:b, s:s?}", "series", dt_series_text(series), "ratio",
+        exp(change->after - change->before), "moment", course->at[change->at], "earliest",
+        course->at[change->earliest], "latest", course->at[change->latest], "t_wall_ns",
+        (json_int_t)dt_course_at(line, series, change->at)->t_wall_ns, "may_be_drift",
+        change->may_be_line, "with", news.size > 0 ? dt_text_at(&news) : NULL);
+    dt_text_fini(&news);
+    return object;
+}
+
+static json_t *drift_json(const struct dt_entry_timeline *line, enum dt_series_of series,
+                          const struct dt_stretch *stretch)
+{
+    const struct dt_course *course = &line->courses[series];
+    return json_pack("{s:s, s:i, s:i, s:f, s:f}", "series", dt_series_text(series), "from",
+                     course->at[stretch->from], "to",
+                     course->at[stretch->from + stretch->count - 1], "ratio_per_moment",
+                     exp(stretch->slope), "ratio", exp(stretch->slope * (stretch->count - 1)));
+}
+
+static json_t *line_json(const struct dt_entry_timeline *line)
+{
+    json_t *moments = json_array(), *changes = json_array(), *drifts = json_array();
+    char id[17];
+    snprintf(id, sizeof id, "%016llx", (unsigned long long)line->id);
+    for (int i = 0; i < line->count; i++)
+        json_array_append_new(moments, moment_json(&line->moments[i]));
+    for (int k = 0; k < DT_SERIES_COUNT; k++) {
+        const struct dt_changes *its = &line->courses[k].changes;
+        for (int i = 0; i < its->count; i++)
+            json_array_append_new(changes, change_json(line, (enum dt_series_of)k, i));
+        for (int i = 0; i <= its->count; i++)
+            if (its->stretch[i].slope != 0)
+                json_array_append_new(drifts,
+                                      drift_json(line, (enum dt_series_of)k, &its->stretch[i]));
+    }
+    return json_pack("{s:s, s:s, s:O, s:O, s:o, s:o, s:o, s:b}", "id", id, "title", line->title,
+                     "key", line->key, "hard", line->hard, "moments", moments, "changes", changes,
+                     "drifts", drifts, "enough",
+                     line->courses[DT_OF_TUNED].count >= DT_CHANGES_LEAST);
+}
+
+json_t *dt_timelines_json(const struct dt_timelines *lines)
+{
+    json_t *entries = json_array();
+    for (int i = 0; i < lines->count; i++)
+        json_array_append_new(entries, line_json(&lines->lines[i]));
+    return json_pack("{s:o, s:{s:i, s:i, s:i}, s:b}", "entries", entries, "journals", "read",
+                     lines->journals, "damaged_records", lines->damaged, "damaged", lines->spoiled,
+                     "store_unreadable", lines->store.status < 0);
+}
+
+/* ---- OpenMetrics 1.0: every moment with its time, as a backfill reads it; points of a metric are
+ * together, in the order of time, and no two have the same time */
+
+static const enum dt_check_verdict verdicts[] = {DT_CHECK_WINS,        DT_CHECK_TIES,
+                                                 DT_CHECK_LOSES,       DT_CHECK_INCONCLUSIVE,
+                                                 DT_CHECK_NOT_CHECKED, DT_CHECK_UNSUPPORTED};
+
+static void add_escaped(const char *text, struct dt_text *out)
+{
+    for (const char *at = text; *at != '\0'; at++)
+        if (*at == '\\' || *at == '"')
+            dt_text_add(out, "\\%c", *at);
+        else if (*at == '\n')
+            dt_text_add(out, "\\n");
+        else
+            dt_text_add_bytes(out, at, 1);
+}
+
+static void add_labels(const struct dt_entry_timeline *line, struct dt_text *out)
+{
+    dt_text_add(out, "{id=\"%016llx\",title=\"", (unsigned long long)line->id);
+    add_escaped(line->title, out);
+    dt_text_add(out, "\"");
+}
+
+static void metrics_add_time(const struct dt_moment *moment, struct dt_text *out)
+{
+    long long ms = (long long)(moment->t_wall_ns / 1000000);
+    dt_text_add(out, " %lld.%03lld\n", ms / 1000, ms % 1000);
+}
+
+/* A moment has a time, and is the last of those in its millisecond. */
+static bool counts(const struct dt_entry_timeline *line, int i)
+{
+    int64_t ms = line->moments[i].t_wall_ns / 1000000;
+    return ms > 0 && (i + 1 == line->count || line->moments[i + 1].t_wall_ns / 1000000 > ms);
+}
+
+static double figure(const struct dt_moment *moment, enum dt_series_of series)
+{
+    const double values[] = {moment->tuned, moment->fallback, moment->gain};
+    return values[series];
+}
+
+static void add_gauge(const struct dt_timelines *lines, enum dt_series_of series,
+                      struct dt_text *out)
+{
+    static const char *const names[] = {"dittune_tuned_seconds", "dittune_default_seconds",
+                                        "dittune_gain_ratio"};
+    static const char *const units[] = {"seconds", "seconds", "ratio"};
+    static const char *const docs[] = {"Median time of a step of the stored plan.",
+                                       "Median time of a step of the default plan.",
+                                       "The default's value over the stored plan's."};
+    dt_text_add(out, "# TYPE %s gauge\n# UNIT %s %s\n# HELP %s %s\n", names[series], names[series],
+                units[series], names[series], docs[series]);
+    for (int i = 0; i < lines->count; i++)
+        for (int k = 0; k < lines->lines[i].count; k++) {
+            const struct dt_moment *moment = &lines->lines[i].moments[k];
+            if (!counts(&lines->lines[i], k) || !isfinite(figure(moment, series)))
+                continue;
+            dt_text_add(out, "%s", names[series]);
+            add_labels(&lines->lines[i], out);
+            dt_text_add(out, "} %.9g", figure(moment, series));
+            metrics_add_time(moment, out);
+        }
+}
+
+static void add_verdict(const struct dt_entry_timeline *line, const struct dt_moment *moment,
+                        struct dt_text *out)
+{
+    for (size_t v = 0; v < sizeof verdicts / sizeof verdicts[0]; v++) {
+        const char *text = dt_check_verdict_text(verdicts[v]);
+        dt_text_add(out, "dittune_verdict");
+        add_labels(line, out);
+        dt_text_add(out, ",dittune_verdict=\"%s\"} %d", text, strcmp(text, moment->verdict) == 0);
+        metrics_add_time(moment, out);
+    }
+}
+
+static void add_verdicts(const struct dt_timelines *lines, struct dt_text *out)
+{
+    dt_text_add(out, "# TYPE dittune_verdict stateset\n"
+                     "# HELP dittune_verdict Verdict of a check on the stored plan.\n");
+    for (int i = 0; i < lines->count; i++) {
+        const struct dt_entry_timeline *line = &lines->lines[i];
+        for (int k = 0; k < line->count; k++)
+            if (line->moments[k].kind == DT_MOMENT_CHECK && counts(line, k))
+                add_verdict(line, &line->moments[k], out);
+    }
+}
+
+static void add_plans(const struct dt_timelines *lines, struct dt_text *out)
+{
+    dt_text_add(out, "# TYPE dittune_plan info\n"
+                     "# HELP dittune_plan The plan that is stored last.\n");
+    for (int i = 0; i < lines->count; i++) {
+        const struct dt_entry_timeline *line = &lines->lines[i];
+        struct dt_text plan = {0};
+        dt_plan_words(line->moments[line->count - 1].plan, &plan);
+        dt_text_add(out, "dittune_plan_info");
+        add_labels(line, out);
+        dt_text_add(out, ",plan=\"");
+        add_escaped(dt_text_at(&plan), out);
+        dt_text_add(out, "\"} 1\n");
+        dt_text_fini(&plan);
+    }
+}
+
+void dt_timelines_openmetrics(const struct dt_timelines *lines, struct dt_text *out)
+{
+    for (int k = 0; k < DT_SERIES_COUNT; k++)
+        add_gauge(lines, (enum dt_series_of)k, out);
+    add_verdicts(lines, out);
+    add_plans(lines, out);
+    dt_text_add(out, "# EOF\n");
 }
