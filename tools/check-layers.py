@@ -86,8 +86,7 @@ JSON = {
                           "tuner/cli/page/page.h tuner/cli/page/source.h tuner/cli/trace/trace.h",
 }
 
-GENERATED = {"presets.inc": "model", "cards.inc": "model", "engines.inc": "db", "workers.inc": "tuner/machine", "page.css.inc": "tuner/cli", "page.js.inc": "tuner/cli",
-             "page.js.hash.inc": "tuner/cli"}  # included by name alone, in that module
+GENERATED = {"presets.inc": "model", "cards.inc": "model", "engines.inc": "db", "workers.inc": "tuner/machine", "page.html.inc": "tuner/cli"}  # included by name alone, in that module
 OPAQUE = {"dt_linear"}  # one for each compute back end, which alone sees the inside
 SUFFIXES = (".c", ".h", ".def", ".cu", ".cuh", ".inc")
 GROWS = "base/array.c"  # the one place of the product that calls realloc

@@ -577,6 +577,16 @@ bool dt_option_is_default(const char *option, const char *text)
     return false;
 }
 
+/* The word is one of the words, which blanks separate. */
+static bool has_word(const char *words, const char *word)
+{
+    size_t size = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)) != NULL; at += size)
+        if ((at == words || at[-1] == ' ') && (at[size] == ' ' || at[size] == '\0'))
+            return true;
+    return false;
+}
+
 /* ---- --command and what belongs to it, as a worker and its arguments; --engine as the worker of
  * that engine */
 
@@ -670,7 +680,7 @@ static void add_word(const char *name, const char *value, const char *words[], i
     words[(*count)++] = value;
 }
 
-dt_status dt_options_command(struct dt_options *options)
+static dt_status command_fill(struct dt_options *options)
 {
     static char start[24];
     static char names[ROWS][24]; /* a process has one command line */
@@ -712,7 +722,7 @@ dt_status dt_options_command(struct dt_options *options)
     return DT_OK;
 }
 
-dt_status dt_options_engine(const struct dt_command *command, struct dt_options *options)
+static dt_status engine_fill(const struct dt_command *command, struct dt_options *options)
 {
     static char program[DT_PROGRAM_ROOM]; /* a process has one command line */
     if (options->worker.engine == NULL)
@@ -837,7 +847,7 @@ static dt_status check_assigned(const struct dt_command *command, const struct d
                    options->worker.engine != NULL || strcmp(command->name, "worker-test") == 0;
     bool foreign =
         started || options->lookup.engine != NULL || strcmp(command->name, "models") == 0;
-    bool own = !foreign && dt_has_word("tune run", command->name); /* both show whole images */
+    bool own = !foreign && has_word("tune run", command->name); /* both show whole images */
     if (!foreign)
         DT_TRY(refuse_task(options, own));
     bool lossy = !foreign && options->lossy && strcmp(command->name, "lookup") != 0;
@@ -877,24 +887,23 @@ bool dt_option_given(const struct dt_options *options, const char *option)
     return false;
 }
 
-dt_status dt_options_effect(const struct dt_command *command, const struct dt_options *options)
+static dt_status effects_check(const struct dt_command *command, const struct dt_options *options)
 {
     for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++) {
         const struct effect *row = &effects[i];
         const char *beside = beside_of(options, row);
-        if (dt_has_word(row->commands, command->name) && dt_option_given(options, beside) &&
+        if (has_word(row->commands, command->name) && dt_option_given(options, beside) &&
             dt_option_given(options, row->option))
             return dt_fail(DT_EUSAGE, "--%s has no effect beside --%s: %s", row->option, beside,
                            row->why);
     }
     DT_TRY(check_assigned(command, options));
     bool max = dt_figure_metric(options->job.objective) != NULL;
-    if (dt_option_given(options, "objective") && !max && !dt_has_word("tune lookup", command->name))
+    if (dt_option_given(options, "objective") && !max && !has_word("tune lookup", command->name))
         return dt_fail(DT_EUSAGE, "--objective %s has no effect on '%s': only max:METRIC has",
                        options->job.objective, command->name);
-    if (max && dt_has_word("tune run lookup", command->name) &&
-        !dt_option_given(options, "command") && !dt_option_given(options, "server") &&
-        !dt_option_given(options, "worker"))
+    if (max && has_word("tune run lookup", command->name) && !dt_option_given(options, "command") &&
+        !dt_option_given(options, "server") && !dt_option_given(options, "worker"))
         return dt_fail(DT_EUSAGE, "--objective %s has no effect: a metric belongs to --command",
                        options->job.objective);
     if (max && options->job.max_latency_ns > 0)
@@ -912,18 +921,9 @@ dt_status dt_options_effect(const struct dt_command *command, const struct dt_op
 #define OPTIONS_MOST 128 /* considered for the nearest name of a misspelt one */
 #define NAMES_MOST   32  /* commands and topics of help */
 
-bool dt_has_word(const char *words, const char *word)
-{
-    size_t size = strlen(word);
-    for (const char *at = words; (at = strstr(at, word)) != NULL; at += size)
-        if ((at == words || at[-1] == ' ') && (at[size] == ' ' || at[size] == '\0'))
-            return true;
-    return false;
-}
-
 bool dt_option_taken(const struct dt_command *command, const struct dt_option_row *row)
 {
-    return row->commands == NULL || dt_has_word(row->commands, command->name);
+    return row->commands == NULL || has_word(row->commands, command->name);
 }
 
 /* Suggests our option for a name known from other tools. */
@@ -1043,8 +1043,8 @@ static dt_status choose_command(int argc, char **argv, int *at, const struct dt_
 static dt_status check_store(const struct dt_command *command, const struct dt_options *options)
 {
     bool db = strcmp(command->name, "db") == 0 && options->words.rest_count > 0;
-    bool reads = dt_has_word("history report why", command->name) ||
-                 (db && dt_has_word("show verify gc export rm rebuild", options->words.rest[0]));
+    bool reads = has_word("history report why", command->name) ||
+                 (db && has_word("show verify gc export rm rebuild", options->words.rest[0]));
     if (!reads || options->db == NULL || access(options->db, F_OK) == 0)
         return DT_OK;
     return dt_fail(DT_EIO, "--db %s: %s", options->db, strerror(errno));
@@ -1099,7 +1099,7 @@ dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
         return dt_fail(DT_EUSAGE, "'dittune %s' needs %s", (*command)->name, (*command)->arguments);
     options->print.json = options->print.json || options->print.stream;
     DT_TRY(check_store(*command, options));
-    DT_TRY(dt_options_effect(*command, options));
-    DT_TRY(dt_options_engine(*command, options));
-    return dt_options_command(options);
+    DT_TRY(effects_check(*command, options));
+    DT_TRY(engine_fill(*command, options));
+    return command_fill(options);
 }

@@ -23,21 +23,7 @@ struct dt_option_row {
 extern const struct dt_option_row dt_option_rows[];
 extern const int dt_option_row_count;
 
-/* DT_EUSAGE with a sentence when an option that was given has no effect beside another one. */
-dt_status dt_options_effect(const struct dt_command *command,
-                            const struct dt_options *options) DT_MUST_CHECK;
-
-/* The word is one of the words, which blanks separate. */
-bool dt_has_word(const char *words, const char *word);
-
 /* The command takes the option. */
 bool dt_option_taken(const struct dt_command *command, const struct dt_option_row *row);
-
-/* Finds the worker of --engine. DT_EUSAGE when there is none; explain answers by the engine's file then, and has no program. */
-dt_status dt_options_engine(const struct dt_command *command,
-                            struct dt_options *options) DT_MUST_CHECK;
-
-/* Makes a worker of --command. DT_EUSAGE when a part of it is missing, or stands alone. */
-dt_status dt_options_command(struct dt_options *options) DT_MUST_CHECK;
 
 #endif

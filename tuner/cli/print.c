@@ -38,6 +38,19 @@ dt_status dt_print_json(json_t *object)
     return status < 0 ? status : printed;
 }
 
+dt_status dt_print_either(const struct dt_options *options, dt_status status, json_t *object,
+                          struct dt_text *text)
+{
+    bool json = status == DT_OK && options->print.json;
+    if (status == DT_OK && !json)
+        status = dt_print_text(text);
+    dt_text_fini(text);
+    if (json)
+        return dt_print_json(object);
+    json_decref(object);
+    return status;
+}
+
 void dt_print_note(const char *format, ...)
 {
     char line[4096] = "dittune: ";

@@ -14,6 +14,10 @@ dt_status dt_print_json(json_t *object) DT_MUST_CHECK;
 
 /* Text for people, cleaned for a terminal (base/text.h); frees it. */
 dt_status dt_print_text(struct dt_text *text) DT_MUST_CHECK;
+/* The object with --json, else the text for people; frees both. A status below DT_OK is passed on, and
+ * nothing is printed. */
+dt_status dt_print_either(const struct dt_options *options, dt_status status, json_t *object,
+                          struct dt_text *text) DT_MUST_CHECK;
 /* Text for programs, as it is; frees it. */
 dt_status dt_print_exact(struct dt_text *text) DT_MUST_CHECK;
 

@@ -3,6 +3,7 @@
 #include "db/engines/engines.h"
 #include "db/store.h"
 #include "space/json/json.h"
+#include "tuner/check/history/timeline.h"
 #include "tuner/cli/evidence/evidence.h"
 #include "tuner/cli/export.h"
 #include "tuner/cli/options_job.h"
@@ -90,14 +91,8 @@ static dt_status explain(const struct dt_options *options, const struct dt_targe
 
 static void add_plan(const json_t *plan, struct dt_text *out)
 {
-    const char *name;
-    json_t *value;
-    dt_text_add(out, " ");
-    json_object_foreach((json_t *)plan, name, value)
-    {
-        dt_text_add(out, " %s=", name);
-        dt_json_plain(value, out);
-    }
+    dt_text_add(out, "  ");
+    dt_plan_words(plan, out);
     dt_text_add(out, "\n");
 }
 

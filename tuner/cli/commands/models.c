@@ -328,15 +328,7 @@ static dt_status show_model(const struct dt_options *options, const char *name)
     dt_status status = engine != NULL ? one_engine(&question, engine, answer, &text)
                                       : each_engine(&question, answer, &text);
     json_decref(question.key);
-    if (status == DT_OK && options->print.json) {
-        dt_text_fini(&text);
-        return dt_print_json(answer);
-    }
-    json_decref(answer);
-    if (status == DT_OK)
-        return dt_print_text(&text);
-    dt_text_fini(&text);
-    return status;
+    return dt_print_either(options, status, answer, &text);
 }
 
 static void add_row(const struct dt_card *card, struct dt_text *out)
@@ -359,12 +351,7 @@ static dt_status list_models(const struct dt_options *options)
         }
         add_row(&card, &text);
     }
-    if (options->print.json) {
-        dt_text_fini(&text);
-        return dt_print_json(json_pack("{s:o}", "models", rows));
-    }
-    json_decref(rows);
-    return dt_print_text(&text);
+    return dt_print_either(options, DT_OK, json_pack("{s:o}", "models", rows), &text);
 }
 
 dt_status dt_command_models(const struct dt_options *options)

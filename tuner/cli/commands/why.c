@@ -15,13 +15,5 @@ dt_status dt_command_why(const struct dt_options *options)
         status = dt_text_status(&text);
     }
     dt_page_source_close(&source);
-    if (status == DT_OK && options->print.json) {
-        dt_text_fini(&text);
-        return dt_print_json(object);
-    }
-    json_decref(object);
-    if (status == DT_OK)
-        return dt_print_text(&text);
-    dt_text_fini(&text);
-    return status;
+    return dt_print_either(options, status, object, &text);
 }

@@ -174,7 +174,7 @@ static bool count(struct dt_counts *counts, const struct dt_result *result)
     return failed;
 }
 
-void dt_progress_trial(struct dt_progress *progress, const struct dt_result *result)
+static void progress_trial(struct dt_progress *progress, const struct dt_result *result)
 {
     struct dt_text text = {0};
     int number = progress->counts.done + 1;
@@ -237,7 +237,7 @@ static void ended(void *context, const struct dt_session *session, const struct 
     if (progress->best != NULL)
         dt_curve_add(&progress->curve, dt_session_value(session, progress->best), dt_clock_ns());
     progress->now.phase = NULL;
-    dt_progress_trial(progress, result);
+    progress_trial(progress, result);
     draw(progress);
     stream(progress, false);
 }

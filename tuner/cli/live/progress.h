@@ -61,9 +61,7 @@ enum dt_voice {
 void dt_progress_init(struct dt_progress *progress, const struct dt_target *target,
                       enum dt_voice voice, int64_t deadline_ns);
 void dt_progress_now(struct dt_progress *progress, const struct dt_point *point,
-                     const char *stage); /* current activity */
-void dt_progress_trial(struct dt_progress *progress,
-                       const struct dt_result *result);  /* result of a finished trial */
+                     const char *stage);                 /* current activity */
 void dt_progress_set(void *progress, int set, int sets); /* number of sets made */
 void dt_progress_note(struct dt_progress *progress, const char *format, ...)
     DT_FORMAT(2, 3);                                /* a line of its own */

@@ -5,27 +5,12 @@
 #include "base/quote.h"
 #include "db/engines/engines.h"
 #include "space/json/json.h"
-#include "tuner/cli/print.h"
+#include "tuner/check/history/timeline.h"
 #include "tuner/cli/words.h"
 #include "worker/command/words.h"
 
 #include <math.h>
 #include <string.h>
-
-static void add_plan(const json_t *plan, struct dt_text *out)
-{
-    const char *name, *before = "";
-    json_t *value;
-    json_object_foreach((json_t *)plan, name, value)
-    {
-        dt_text_add(out, "%s%s=", before, name);
-        if (json_is_string(value)) /* escaped when it is printed */
-            dt_text_add(out, "%s", json_string_value(value));
-        else
-            dt_print_value(value, out);
-        before = " ";
-    }
-}
 
 /* Text of a store is untrusted, so it is escaped for the terminal. */
 static void add_row(const char *name, const char *text, struct dt_text *out)
@@ -145,7 +130,7 @@ static void add_gain(const struct dt_answer *answer, struct dt_text *out)
 static void add_hint(const json_t *hint, struct dt_text *out)
 {
     struct dt_text text = {0};
-    add_plan(json_object_get(hint, "plan"), &text);
+    dt_plan_words(json_object_get(hint, "plan"), &text);
     dt_text_add(&text, ", %s", json_string_value(json_object_get(hint, "reason")));
     add_row("hint", dt_text_at(&text), out);
     dt_text_fini(&text);
@@ -177,11 +162,8 @@ static void add_done(const struct dt_answer *answer, struct dt_text *out)
 
 void dt_show_answer(const struct dt_answer *answer, struct dt_text *out)
 {
-    struct dt_text plan = {0};
-    add_plan(answer->plan, &plan);
-    dt_text_show(dt_text_at(&plan), out);
+    dt_plan_words(answer->plan, out);
     dt_text_add(out, "\n");
-    dt_text_fini(&plan);
     add_row("tier", dt_tier_text(answer->tier), out);
     if (answer->distance > 0)
         dt_text_add(out, "  %-9s %.3g\n", "distance", answer->distance);

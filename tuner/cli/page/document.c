@@ -1,181 +1,227 @@
 /* SPDX-License-Identifier: MIT */
-/* The document: its sections in their order, as a page or as Markdown; its trials as CSV. */
+/* The document: page.html with its slots filled, the same as Markdown, or the trials as CSV. To
+ * add to the page, write its text and a slot there, and a row here. */
+#include "tuner/cli/page/page_int.h"
+
 #include "base/quote.h"
 #include "tuner/check/history/timeline.h"
-#include "tuner/cli/page/page_int.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    const char *heading, *words;
-    void (*draw)(const struct page_view *view, struct dt_text *out); /* NULL: the table alone */
-    void (*table)(const struct page_view *view, struct page_pen *pen);
-    bool open; /* the table is shown, not folded */
-    bool half; /* as narrow as its figure */
-} sections[] = {
-    {"Plans",
-     "Plans of the final comparison were measured in turn, in fresh processes: quote these times. "
-     "The speed comes from pairs, measured one after the other, so it is more exact than the "
-     "quotient of two times. A trial is one start at another time: compare trials with trials "
-     "only. Words are explained at the end of the page.",
-     NULL, dt_page_plans, true, false},
-    {"Final comparison",
-     "Rounds visit each plan in turn, so that what disturbs the machine disturbs all plans alike.",
-     dt_page_draw_pairs, dt_page_pairs, false, true},
-    {"The session",
-     "Trials in their order, with failures and those that were dropped early. A trial is of one "
-     "start: the best of them were measured again before one was chosen.",
-     dt_page_draw_course, dt_page_trials, false, true},
-    {"Time and memory",
-     "Times and memory of the trials. A plan on the line is the best of all that need no more "
-     "memory.",
-     dt_page_draw_memory, dt_page_front, false, true},
-    {"Ranks", "", dt_page_draw_ranks, dt_page_ranks, false, true},
-    {"Prediction",
-     "Before a plan is measured, the search's prior predicts its time from the default's. Plans "
-     "that the prior cannot tell apart lie above each other.",
-     dt_page_draw_predicted, dt_page_predicted, false, true},
-    {"Kinds of work",
-     "Rates are of the operations and bytes that the shapes need, against what the device reached "
-     "in the same session.",
-     dt_page_draw_phases, dt_page_phases, false, true},
-    {"Effect of each parameter",
-     "Points are trials, bars their medians. Where enough plans were measured, a share says how "
-     "much of the differences the parameter explains alone; what several explain only together "
-     "is in no share.",
-     dt_page_draw_effects, dt_page_importance, false, false},
-    {"Machine", "", NULL, dt_page_machine, true, false},
-    {"Words", "", NULL, dt_page_words, true, false},
+static const char template[] = {
+#include "page.html.inc"
+};
+/* What is filled, and the session whose article is open. */
+struct filling {
+    const struct page_view *views, *view;
+    int count;
+    struct page_pen *pen;
 };
 
-static void add_sections(const struct page_view *view, struct page_pen *pen)
+/* ---- slots */
+
+static void add_titles(const struct filling *filling)
 {
-    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
-        struct dt_text table = {0}, *out = pen->out;
-        pen->out = &table;
-        sections[i].table(view, pen);
-        pen->out = out;
-        if (table.size == 0)
-            continue;
-        dt_text_add(out, !pen->html         ? ""
-                         : sections[i].half ? "<section class=\"half\">\n"
-                                            : "<section>\n");
-        dt_pen_heading(pen, 2, sections[i].heading);
-        dt_pen_say(pen, sections[i].words);
-        if (pen->html && sections[i].draw != NULL) {
-            dt_text_add(out, "<div class=\"figures\">\n");
-            sections[i].draw(view, out);
-            dt_text_add(out, "</div>\n");
-        }
-        if (!sections[i].open)
-            dt_pen_fold(pen, sections[i].draw != NULL ? "Data" : "Show");
-        dt_text_add_bytes(out, dt_text_at(&table), table.size);
-        if (!sections[i].open)
-            dt_pen_unfold(pen);
-        dt_text_add(out, pen->html ? "</section>\n" : "");
-        out->failed = out->failed || table.failed;
-        dt_text_fini(&table);
+    for (int i = 0; i < filling->count; i++) {
+        dt_text_add(filling->pen->out, i > 0 ? " and " : "");
+        dt_pen_text(filling->pen, filling->views[i].session->target->identity.title);
     }
 }
 
-static void add_session(const struct page_view *view, struct page_pen *pen, const char *letter)
+static void add_comparison(const struct filling *filling)
 {
-    const struct dt_session *session = view->session;
-    char minute[24], title[400];
-    struct dt_text words = {0};
-    dt_minute(view->page->began_wall_ns, minute);
-    snprintf(title, sizeof title, "%s%s", letter, session->target->identity.title);
-    dt_text_add(pen->out, pen->html ? "<article>\n" : "");
-    dt_pen_heading(pen, 1, title);
-    if (pen->html)
-        dt_text_add(pen->out, "<div class=\"verdict\">");
-    dt_page_verdict(view, &words);
-    dt_pen_say(pen, dt_text_at(&words));
-    if (view->page->later != NULL && view->page->later[0] != '\0')
-        dt_pen_say(pen, view->page->later);
-    if (pen->html)
-        dt_text_add(pen->out, "</div>\n");
-    dt_text_clear(&words);
-    dt_text_add(&words, "Tuned for %s on %s UTC; session %s.", session->target->objective->name,
-                minute, view->page->journal);
-    dt_pen_say(pen, dt_text_at(&words));
-    dt_page_facts(view, pen);
-    add_sections(view, pen);
-    dt_text_add(pen->out, pen->html ? "</article>\n" : "");
-    dt_text_fini(&words);
+    if (filling->count == 2)
+        dt_page_compare(filling->views, filling->pen);
 }
 
-/* False: no memory, which *out says then. */
-static bool make_views(const struct dt_page pages[], int n, struct page_view views[2],
-                       struct dt_text *out)
+static void add_title(const struct filling *filling)
 {
-    for (int i = 0; i < n; i++)
-        if (!dt_page_view(&pages[i], i == 0 ? "a" : "b", &views[i])) {
-            out->failed = true;
-            return false;
+    char title[400];
+    const char *letter = filling->count == 1 ? "" : filling->view == filling->views ? "A: " : "B: ";
+    snprintf(title, sizeof title, "%s%s", letter, filling->view->session->target->identity.title);
+    dt_pen_text(filling->pen, title);
+}
+
+static void add_verdict(const struct filling *filling)
+{
+    struct dt_text text = {0};
+    dt_page_verdict(filling->view, &text);
+    dt_pen_text(filling->pen, dt_text_at(&text));
+    dt_text_fini(&text);
+}
+
+static void add_later(const struct filling *filling)
+{
+    const char *later = filling->view->page->later;
+    dt_pen_say(filling->pen, later != NULL ? later : "");
+}
+
+static void add_tuned(const struct filling *filling)
+{
+    const struct dt_page *page = filling->view->page;
+    struct dt_text text = {0};
+    char minute[24];
+    dt_minute(page->began_wall_ns, minute);
+    dt_text_add(&text, "Tuned for %s on %s UTC; session %s.",
+                page->session->target->objective->name, minute, page->journal);
+    dt_pen_text(filling->pen, dt_text_at(&text));
+    dt_text_fini(&text);
+}
+
+/* Of a page that is made now, as far as it is. */
+static void add_no_figures(const struct filling *filling)
+{
+    if (filling->pen->html && strstr(dt_text_at(filling->pen->out), "<svg ") == NULL)
+        dt_pen_say(filling->pen,
+                   "There are no figures: gnuplot was not found when the page was made, it "
+                   "failed, or there was nothing to draw.");
+}
+
+static const struct slot {
+    const char *name;
+    void (*add)(const struct filling *filling);
+    void (*table)(const struct page_view *view, struct page_pen *pen);
+    void (*figure)(const struct page_view *view, struct dt_text *out);
+} slots[] = {{"titles", add_titles, NULL, NULL},
+             {"no figures", add_no_figures, NULL, NULL},
+             {"compare", add_comparison, NULL, NULL},
+             {"title", add_title, NULL, NULL},
+             {"verdict", add_verdict, NULL, NULL},
+             {"later", add_later, NULL, NULL},
+             {"tuned", add_tuned, NULL, NULL},
+             {"facts", NULL, dt_page_facts, NULL},
+             {"plans", NULL, dt_page_plans, NULL},
+             {"pairs", NULL, dt_page_pairs, dt_page_draw_pairs},
+             {"trials", NULL, dt_page_trials, dt_page_draw_course},
+             {"front", NULL, dt_page_front, dt_page_draw_memory},
+             {"ranks", NULL, dt_page_ranks, dt_page_draw_ranks},
+             {"predicted", NULL, dt_page_predicted, dt_page_draw_predicted},
+             {"work", NULL, dt_page_phases, dt_page_draw_phases},
+             {"effects", NULL, dt_page_importance, dt_page_draw_effects},
+             {"machine", NULL, dt_page_machine, NULL},
+             {"words", NULL, dt_page_words, NULL}};
+
+/* name: as in the template, a figure's with " figure" behind it. */
+static void slot_fill(const struct filling *filling, const char *name, size_t size)
+{
+    for (size_t i = 0; i < sizeof slots / sizeof slots[0]; i++) {
+        size_t own = strlen(slots[i].name);
+        if (own > size || strncmp(slots[i].name, name, own) != 0)
+            continue;
+        if (own == size && slots[i].add != NULL)
+            slots[i].add(filling);
+        else if (own == size)
+            slots[i].table(filling->view, filling->pen);
+        else if (filling->pen->html && slots[i].figure != NULL && name[own] == ' ')
+            slots[i].figure(filling->view, filling->pen->out);
+    }
+}
+
+/* ---- the template */
+
+/* Markup of the template as it is; of Markdown headings and paragraphs are left. */
+static void markup_add(const char *at, const char *end, const struct page_pen *pen)
+{
+    static const struct {
+        const char *tag, *mark;
+    } marks[] = {{"<h1>", "# "},    {"<h2>", "## "},  {"<summary>", "### "}, {"</h1>", "\n\n"},
+                 {"</h2>", "\n\n"}, {"</p>", "\n\n"}, {"</summary>", "\n\n"}};
+    if (pen->html) {
+        dt_text_add_bytes(pen->out, at, (size_t)(end - at));
+        return;
+    }
+    while (at < end) {
+        size_t text = strcspn(at, "<"), left = (size_t)(end - at);
+        text = text < left ? text : left;
+        if (strspn(at, "\n") < text)
+            dt_text_add_bytes(pen->out, at, text);
+        at += text;
+        for (size_t i = 0; at < end && i < sizeof marks / sizeof marks[0]; i++)
+            if (strncmp(at, marks[i].tag, strlen(marks[i].tag)) == 0)
+                dt_text_add(pen->out, "%s", marks[i].mark);
+        at = at < end ? at + strcspn(at, ">") + 1 : end;
+    }
+}
+
+/* The next place of the word before `end`; `end`: none. */
+static const char *place_of(const char *word, const char *at, const char *end)
+{
+    const char *found = memmem(at, (size_t)(end - at), word, strlen(word));
+    return found != NULL ? found : end;
+}
+
+/* The template up to `end`; returns whether a slot had something. An article is there once for
+ * each session. A section whose slots have nothing is left out. */
+static bool template_fill(struct filling *filling, const char *at, const char *end)
+{
+    static const char article[] = "<article>", section[] = "<section", after[] = "</section>\n";
+    struct dt_text *out = filling->pen->out;
+    bool any = false;
+    while (at < end) {
+        const char *slot = place_of("{{", at, end), *part = place_of(section, at, slot),
+                   *whole = filling->view == NULL ? place_of(article, at, part) : part;
+        markup_add(at, whole, filling->pen);
+        at = whole;
+        if (whole < part) {
+            const char *close = place_of("</article>", at, end);
+            for (int i = 0; i < filling->count; i++) {
+                filling->view = &filling->views[i];
+                template_fill(filling, at, close);
+                markup_add(close, close + sizeof article, filling->pen);
+            }
+            filling->view = NULL;
+            at = close + sizeof article;
+            any = true;
+        } else if (part < slot) {
+            const char *close = place_of(after, at, end) + sizeof after - 1;
+            struct dt_text inner = {0};
+            filling->pen->out = &inner;
+            markup_add(at, at + sizeof section - 1, filling->pen);
+            bool full = template_fill(filling, at + sizeof section - 1, close);
+            filling->pen->out = out;
+            if (full)
+                dt_text_add_bytes(out, dt_text_at(&inner), inner.size);
+            out->failed = out->failed || inner.failed;
+            dt_text_fini(&inner);
+            any = any || full;
+            at = close;
+        } else if (slot < end) {
+            const char *close = place_of("}}", slot, end);
+            size_t before = out->size;
+            slot_fill(filling, slot + 2, (size_t)(close - slot) - 2);
+            any = any || out->size > before;
+            at = close + 2;
         }
-    return true;
+    }
+    return any;
 }
 
-static void add_all(const struct dt_page pages[], int n, struct page_pen *pen)
+/* The template from its beginning or from one of its tags on, up to its end. */
+static void page_fill(const struct dt_page pages[], int n, const char *from, struct page_pen *pen)
 {
     struct page_view views[2] = {{.count = 0}};
-    if (make_views(pages, n, views, pen->out)) {
-        if (n == 2) {
-            dt_pen_heading(pen, 1, "Two sessions");
-            dt_page_compare(views, pen);
-        }
-        for (int i = 0; i < n; i++)
-            add_session(&views[i], pen, n == 1 ? "" : i == 0 ? "A: " : "B: ");
-    }
+    bool made = true;
+    for (int i = 0; i < n && made; i++)
+        made = dt_page_view(&pages[i], i == 0 ? "a" : "b", &views[i]);
+    const char *end = template + sizeof template - 1, *begin = place_of(from, template, end);
+    struct filling filling = {.views = views, .count = n, .pen = pen};
+    if (made)
+        template_fill(&filling, begin, pen->html ? end : place_of("<script>", begin, end));
+    pen->out->failed = pen->out->failed || !made;
     for (int i = 0; i < n; i++)
         dt_page_view_fini(&views[i]);
 }
 
-void dt_page_markdown(const struct dt_page pages[], int n, struct dt_text *out)
+static void page_html(const struct dt_page pages[], int n, struct dt_text *out)
 {
-    add_all(pages, n, &(struct page_pen){.out = out});
+    page_fill(pages, n, "<!DOCTYPE", &(struct page_pen){.out = out, .html = true});
 }
 
-static const char style[] = {
-#include "page.css.inc"
-};
-static const char script[] = {
-#include "page.js.inc"
-};
-/* Whatever hostile text might become in spite of its escapes: no script but this one, and
- * nothing is loaded or sent. Styles are inline in gnuplot's figures. */
-static const char policy[] =
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; "
-    "form-action 'none'; style-src 'unsafe-inline'; script-src '"
-#include "page.js.hash.inc"
-    "'\">\n";
-
-void dt_page_html(const struct dt_page pages[], int n, struct dt_text *out)
+static void page_markdown(const struct dt_page pages[], int n, struct dt_text *out)
 {
-    struct dt_text body = {0};
-    add_all(pages, n, &(struct page_pen){.out = &body, .html = true});
-    dt_text_add(out,
-                "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                "%s<meta name=\"viewport\" content=\"width=device-width, "
-                "initial-scale=1\">\n<title>dittune: ",
-                policy);
-    for (int i = 0; i < n; i++) {
-        dt_text_add(out, i > 0 ? " and " : "");
-        dt_pen_escape(pages[i].session->target->identity.title, out);
-    }
-    dt_text_add(out, "</title>\n<style>\n%s", style);
-    dt_page_colour_rules(out);
-    dt_text_add(out, "</style>\n</head>\n<body>\n<main>\n");
-    dt_text_add_bytes(out, dt_text_at(&body), body.size);
-    if (body.size > 0 && strstr(dt_text_at(&body), "<svg ") == NULL)
-        dt_text_add(out, "<p>There are no figures: gnuplot was not found when the page was made, "
-                         "it failed, or there was nothing to draw.</p>\n");
-    dt_text_add(out, "</main>\n<script>%s</script>\n</body>\n</html>\n", script);
-    out->failed = out->failed || body.failed;
-    dt_text_fini(&body);
+    page_fill(pages, n, "<main>", &(struct page_pen){.out = out});
 }
 
 /* ---- CSV, and all formats */
@@ -218,7 +264,7 @@ static void add_trial(const struct dt_page *page, const struct dt_result *result
 }
 
 /* Two sessions have parameters of their own, so each has a header of its own. */
-void dt_page_csv(const struct dt_page pages[], int n, struct dt_text *out)
+static void page_csv(const struct dt_page pages[], int n, struct dt_text *out)
 {
     for (int i = 0; i < n; i++) {
         const struct dt_session *session = pages[i].session;
@@ -239,7 +285,7 @@ void dt_page_csv(const struct dt_page pages[], int n, struct dt_text *out)
 const struct dt_page_format *dt_page_format(const char *name)
 {
     static const struct dt_page_format formats[] = {
-        {"html", dt_page_html}, {"md", dt_page_markdown}, {"csv", dt_page_csv}, {"json", NULL}};
+        {"html", page_html}, {"md", page_markdown}, {"csv", page_csv}, {"json", NULL}};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
         if (strcmp(formats[i].name, name) == 0)
             return &formats[i];

@@ -216,26 +216,12 @@ static dt_status figure_draw(const struct page_figure *figure, const char *capti
 
 /* ---- the script */
 
-/* Colours that gnuplot writes, the script's names of them, and the style sheet's, which gives them
- * their look by day and by night. */
+/* Colours that gnuplot writes, and the script's names of them; page.css gives them their look. */
 static const struct {
     const char *number, *name;
 } colours[] = {{"010203", "ink"},   {"020304", "grid"}, {"030405", "main"}, {"040506", "second"},
                {"050607", "third"}, {"060708", "bad"},  {"070809", "dim"},  {"08090a", "noise"}};
 enum { COLOURS = sizeof colours / sizeof colours[0] };
-
-void dt_page_colour_rules(struct dt_text *out)
-{
-    static const char *const attributes[] = {"stroke", "fill", "color"};
-    for (int i = 0; i < COLOURS; i++)
-        for (int k = 0; k < 3; k++) {
-            unsigned red, green, blue;
-            (void)sscanf(colours[i].number, "%2x%2x%2x", &red, &green, &blue);
-            dt_text_add(out, "svg [%s=\"rgb(%3u, %3u, %3u)\"],", attributes[k], red, green, blue);
-            dt_text_add(out, "svg [%s=\"rgb(%u,%u,%u)\"]{%s:var(--%s)}\n", attributes[k], red,
-                        green, blue, attributes[k], colours[i].name);
-        }
-}
 
 void dt_page_figure_word(const char *text, int most, struct dt_text *out)
 {

@@ -3,8 +3,8 @@
  * (docs/report.md)
  *
  * The page needs no network and no script: gnuplot draws its figures into it, and each has its
- * data in a table. To add a section or a figure, write a function and add its row in document.c;
- * to add a format, a row in formats.c.
+ * data in a table. To add a section or a figure, write a function, its row in document.c and its
+ * place in page.html.
  */
 #ifndef DT_TUNER_CLI_PAGE_PAGE_H
 #define DT_TUNER_CLI_PAGE_PAGE_H

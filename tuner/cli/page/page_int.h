@@ -95,11 +95,4 @@ void dt_page_draw_phases(const struct page_view *view, struct dt_text *out);
 /* The trials on the front of time and memory, at most `room`, fastest first. */
 int dt_page_front_rows(const struct page_view *view, int rows[], int room);
 
-/* The figures' colours, as rules of the style sheet. */
-void dt_page_colour_rules(struct dt_text *out);
-
-void dt_page_html(const struct dt_page pages[], int n, struct dt_text *out);
-void dt_page_markdown(const struct dt_page pages[], int n, struct dt_text *out);
-void dt_page_csv(const struct dt_page pages[], int n, struct dt_text *out);
-
 #endif

@@ -39,22 +39,9 @@ static void escape_markdown(const char *text, struct dt_text *out)
     dt_text_fini(&shown);
 }
 
-static void add(const struct page_pen *pen, const char *text)
+void dt_pen_text(struct page_pen *pen, const char *text)
 {
     (pen->html ? dt_pen_escape : escape_markdown)(text, pen->out);
-}
-
-void dt_pen_heading(struct page_pen *pen, int level, const char *text)
-{
-    if (pen->html)
-        dt_text_add(pen->out, "<h%d>", level);
-    else
-        dt_text_add(pen->out, "%.*s ", level, "######");
-    add(pen, text);
-    if (pen->html)
-        dt_text_add(pen->out, "</h%d>\n", level);
-    else
-        dt_text_add(pen->out, "\n\n");
 }
 
 void dt_pen_say(struct page_pen *pen, const char *text)
@@ -62,7 +49,7 @@ void dt_pen_say(struct page_pen *pen, const char *text)
     if (text[0] == '\0')
         return;
     dt_text_add(pen->out, pen->html ? "<p>" : "");
-    add(pen, text);
+    dt_pen_text(pen, text);
     dt_text_add(pen->out, pen->html ? "</p>\n" : "\n\n");
 }
 
@@ -91,7 +78,7 @@ static void add_header(struct page_pen *pen, char *names)
         if (pen->html)
             dt_text_add(pen->out, "<th scope=\"col\"%s>",
                         pen->kinds[i] == '>' ? " class=\"n\"" : "");
-        add(pen, name);
+        dt_pen_text(pen, name);
         dt_text_add(pen->out, pen->html ? "</th>" : "|");
     }
     if (pen->html) {
@@ -110,11 +97,11 @@ void dt_pen_table(struct page_pen *pen, const char *id, const char *caption, con
     if (pen->html) {
         dt_text_add(pen->out, "<div class=\"wide\" tabindex=\"0\"><table%s%s%s>\n<caption>",
                     id[0] != '\0' ? " id=\"" : "", id, id[0] != '\0' ? "\"" : "");
-        add(pen, caption);
+        dt_pen_text(pen, caption);
         dt_text_add(pen->out, "</caption>\n");
     } else if (caption[0] != '\0') {
         dt_text_add(pen->out, "**");
-        add(pen, caption);
+        dt_pen_text(pen, caption);
         dt_text_add(pen->out, "**\n\n");
     }
     if (names != NULL)
@@ -130,11 +117,11 @@ static void put(struct page_pen *pen, const char *text)
                                            "<th scope=\"row\">"};
         int tag = kind == '>' ? 1 : kind == '~' ? 2 : pen->cell == 0 ? 3 : 0;
         dt_text_add(pen->out, "%s%s", pen->cell == 0 ? "<tr>" : "", tags[tag]);
-        add(pen, text);
+        dt_pen_text(pen, text);
         dt_text_add(pen->out, tag == 3 ? "</th>" : "</td>");
     } else {
         dt_text_add(pen->out, "%s", pen->cell == 0 ? "|" : "");
-        add(pen, text);
+        dt_pen_text(pen, text);
         dt_text_add(pen->out, "|");
     }
     if (++pen->cell < pen->columns)
@@ -187,16 +174,4 @@ void dt_pen_range(struct page_pen *pen, double low, double high)
 void dt_pen_end(struct page_pen *pen)
 {
     dt_text_add(pen->out, pen->html ? "</tbody></table></div>\n" : "\n");
-}
-
-void dt_pen_fold(struct page_pen *pen, const char *summary)
-{
-    dt_text_add(pen->out, pen->html ? "<details><summary>" : "### ");
-    add(pen, summary);
-    dt_text_add(pen->out, pen->html ? "</summary>\n" : "\n\n");
-}
-
-void dt_pen_unfold(struct page_pen *pen)
-{
-    dt_text_add(pen->out, pen->html ? "</details>\n" : "");
 }

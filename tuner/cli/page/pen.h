@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pen - headings, sentences and tables, written as HTML or as Markdown
+/* pen - sentences and tables, written as HTML or as Markdown
  *
  *     dt_pen_table(pen, "", "Ranks", "rank|>median, ms");
  *     dt_pen_cell(pen, "%d", 0);      -- a row is full after as many cells as there are columns
@@ -22,7 +22,7 @@ struct page_pen {
     char kinds[DT_PEN_COLUMNS]; /* '>': a number, to the right; '~': a plan; ' ': words */
 };
 
-void dt_pen_heading(struct page_pen *pen, int level, const char *text);
+void dt_pen_text(struct page_pen *pen, const char *text);
 void dt_pen_say(struct page_pen *pen, const char *text); /* a paragraph; nothing when it is "" */
 
 /* id: of the element, "" for none. columns: names with '|' between them, each after '>' for numbers or '~' for plans. */
@@ -33,10 +33,6 @@ void dt_pen_figure(struct page_pen *pen, double value); /* four digits, no expon
 void dt_pen_range(struct page_pen *pen, double low,
                   double high); /* "1.2 to 3"; "-" unless both are known */
 void dt_pen_end(struct page_pen *pen);
-
-/* What stays closed until it is asked for; in Markdown it is open. */
-void dt_pen_fold(struct page_pen *pen, const char *summary);
-void dt_pen_unfold(struct page_pen *pen);
 
 /* Text with & < > " ' as entities; control characters and bytes that are not UTF-8 are made visible. */
 void dt_pen_escape(const char *text, struct dt_text *out);

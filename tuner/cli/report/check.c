@@ -27,7 +27,8 @@ bool dt_check_open_question(const struct dt_check_record *record)
            !verdict_is(record, DT_CHECK_LOSES);
 }
 
-const char *dt_check_again(const struct dt_check_record *record)
+/* The command line that tunes the entry of a record again, or why there is none. */
+static const char *check_again(const struct dt_check_record *record)
 {
     const json_t *key = record->subject.key;
     if (record->retune != NULL)
@@ -58,22 +59,6 @@ static void add_clean(const char *text, struct dt_text *out)
     dt_text_add(out, "%s", text);
     if (out->size > before)
         dt_text_clean(out->bytes + before);
-}
-
-static void add_plan(const json_t *plan, struct dt_text *out)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)plan, name, value)
-    {
-        dt_text_add(out, " ");
-        add_clean(name, out);
-        dt_text_add(out, "=");
-        if (json_is_string(value))
-            add_clean(json_string_value(value), out);
-        else
-            dt_print_value(value, out);
-    }
 }
 
 /* The interval of a speed, which fewer than four sets of fresh processes do not have, and its
@@ -158,8 +143,8 @@ static void add_soft(const struct dt_check_record *record, struct dt_text *out)
 static void add_successor(const struct dt_check_successor *row, const char *first,
                           struct dt_text *out)
 {
-    dt_text_add(out, "  left       ");
-    add_plan(row->plan, out);
+    dt_text_add(out, "  left        ");
+    dt_plan_words(row->plan, out);
     dt_text_add(out, ": %s, ", row->role);
     if (isnan(row->ratio)) {
         dt_text_add(out, "%s\n", row->reason != NULL ? row->reason : "not compared");
@@ -179,8 +164,8 @@ static void add_store(const struct dt_check_update *update, struct dt_text *out)
     }
     if (update->updated != NULL) {
         dt_text_add(out, "  store       %s%s", update->updated,
-                    update->replaced_by != NULL ? " by" : "");
-        add_plan(update->replaced_by, out);
+                    update->replaced_by != NULL ? " by " : "");
+        dt_plan_words(update->replaced_by, out);
         dt_text_add(out, "\n");
     }
     if (update->note != NULL)
@@ -196,8 +181,8 @@ static void add_record(const struct dt_check_record *record, struct dt_text *out
     dt_text_fini(&word);
     if (record->reason != NULL)
         dt_text_add(out, "  because     %s\n", record->reason);
-    dt_text_add(out, "  plan       ");
-    add_plan(record->plan, out);
+    dt_text_add(out, "  plan        ");
+    dt_plan_words(record->plan, out);
     dt_text_add(out, "\n");
     for (int i = 0; i < record->rivals_count; i++)
         add_rival(&record->rivals[i], out);
@@ -206,7 +191,7 @@ static void add_record(const struct dt_check_record *record, struct dt_text *out
     add_company(record, out);
     add_soft(record, out);
     if (loses || json_array_size(record->soft_changed) > 0)
-        dt_text_add(out, "  tune again  %s\n", dt_check_again(record));
+        dt_text_add(out, "  tune again  %s\n", check_again(record));
     add_store(&record->update, out);
 }
 
@@ -268,7 +253,7 @@ static void add_case(const struct dt_check_run *run, const struct dt_check_recor
     dt_text_add(out, "      <system-out>");
     escape(verdict, out);
     dt_text_add(out, "; to tune again: ");
-    escape(dt_check_again(record), out);
+    escape(check_again(record), out);
     dt_text_add(out, "</system-out>\n    </testcase>\n");
     dt_text_fini(&what);
 }
@@ -319,7 +304,7 @@ void dt_check_github(const struct dt_check_run *run, struct dt_text *out)
         dt_text_add(&message, "%s: %s%s%s%s\nto tune again: %s", record->verdict,
                     record->subject.title, reason[0] != '\0' ? ": " : "", reason,
                     record->gain_lost ? ": it lost too much of its gain over the default" : "",
-                    dt_check_again(record));
+                    check_again(record));
         dt_text_add(out, "::%s title=", fails ? "error" : "warning");
         github_escape("dittune check", true, out);
         dt_text_add(out, "::");

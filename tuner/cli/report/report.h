@@ -98,9 +98,6 @@ void dt_check_github(const struct dt_check_run *run, struct dt_text *out); /* an
 bool dt_check_fails(const struct dt_check_run *run, const struct dt_check_record *record);
 bool dt_check_open_question(const struct dt_check_record *record);
 
-/* The command line that tunes the entry of a record again, or why there is none. */
-const char *dt_check_again(const struct dt_check_record *record);
-
 /* ---- history: the formats of `dittune history` (docs/history.md) */
 
 json_t *dt_timelines_json(const struct dt_timelines *lines); /* docs/json.md; new reference */
