@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/print.h"
 
+#include "db/store.h"
 #include "tuner/cli/live/screen.h"
 #include "tuner/cli/live/stream.h"
 #include "tuner/machine/machine.h"
+#include "tuner/measure/measure.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -91,4 +93,20 @@ void dt_print_cores(const struct dt_backend *backend, bool quiet)
 {
     if (backend->expected && backend->why[0] != '\0' && !quiet)
         dt_print_note("plans run on cores, as no GPU can be used: %s", backend->why);
+}
+
+void dt_print_store(const char *directory)
+{
+    struct dt_text warnings = {0};
+    if (dt_store_warnings(directory, &warnings) == DT_OK && warnings.size > 0)
+        dt_print_note("warning: %s", dt_text_at(&warnings));
+    dt_text_fini(&warnings);
+}
+
+void dt_print_crowded(const struct dt_target *target, const struct dt_point *point)
+{
+    if (dt_target_oversubscribed(target, point))
+        dt_print_note("warning: %d ranks on %d %ss: oversubscribed, the times mean little",
+                      dt_target_ranks(target, point), target->hardware.cores,
+                      target->hardware.unit);
 }

@@ -8,6 +8,8 @@
 #include "tuner/cli/options.h"
 
 struct dt_backend;
+struct dt_point;
+struct dt_target;
 
 /* One line; steals the reference. DT_ENOMEM when object is NULL. */
 dt_status dt_print_json(json_t *object) DT_MUST_CHECK;
@@ -30,6 +32,9 @@ enum dt_voice dt_print_voice(const struct dt_options *options, bool json);
 /* A JSON scalar, escaped; "-" for null, objects and arrays. */
 void dt_print_value(const json_t *value, struct dt_text *out);
 
+/* On standard error: what is wrong with the store's folder; that a plan has more ranks than cores. */
+void dt_print_store(const char *directory);
+void dt_print_crowded(const struct dt_target *target, const struct dt_point *point);
 /* Prints on standard error why plans run on cores although there seems to be a GPU. */
 void dt_print_cores(const struct dt_backend *backend, bool quiet);
 

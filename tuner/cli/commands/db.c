@@ -47,7 +47,6 @@ dt_status dt_command_db(const struct dt_options *options)
 {
     const char *directory = options->db != NULL ? options->db : dt_store_default();
     const struct dt_verb *verb = NULL;
-    struct dt_text warnings = {0};
     int count = options->words.rest_count - 1;
     DT_TRY(find(options->words.rest[0], &verb));
     if (count < verb->least)
@@ -62,9 +61,7 @@ dt_status dt_command_db(const struct dt_options *options)
                            "--%s is an option of 'dittune db show' and 'dittune db rm', not "
                            "of 'dittune db %s'",
                            choices[i], verb->name);
-    if (dt_store_warnings(directory, &warnings) == DT_OK && warnings.size > 0)
-        dt_print_note("warning: %s", dt_text_at(&warnings));
-    dt_text_fini(&warnings);
+    dt_print_store(directory);
     leave_on_signals();
     return verb->run(options, directory, options->words.rest + 1, count);
 }

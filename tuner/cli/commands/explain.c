@@ -63,24 +63,18 @@ static dt_status explain(const struct dt_options *options, const struct dt_targe
         dt_explanation_fini(&explanation);
         return status;
     }
-    if (options->print.json) {
-        status = dt_print_json(json_incref(explanation.json));
-    } else {
-        struct dt_text text = {0};
-        dt_text_add(&text, "%s", dt_text_at(&explanation.text));
-        if (feasible && dt_target_plan(target, plan, &point) == DT_OK &&
-            dt_target_oversubscribed(target, &point))
-            dt_text_add(&text,
-                        "but it has %d ranks on %d %ss: 'dittune run' runs it, tuning leaves it "
-                        "out unless --oversubscribe\n",
-                        dt_target_ranks(target, &point), target->hardware.cores,
-                        target->hardware.unit);
-        if (feasible && !options->job.tune_nccl && dt_target_plan(target, plan, &point) == DT_OK &&
-            sets_variables(target, &point))
-            dt_text_add(&text, "but it sets NCCL's variables: 'dittune run' runs it, tuning leaves "
-                               "it out unless --tune-nccl\n");
-        status = dt_print_text(&text);
-    }
+    struct dt_text text = {0};
+    dt_text_add(&text, "%s", dt_text_at(&explanation.text));
+    bool known = feasible && dt_target_plan(target, plan, &point) == DT_OK;
+    if (known && dt_target_oversubscribed(target, &point))
+        dt_text_add(&text,
+                    "but it has %d ranks on %d %ss: 'dittune run' runs it, tuning leaves it out "
+                    "unless --oversubscribe\n",
+                    dt_target_ranks(target, &point), target->hardware.cores, target->hardware.unit);
+    if (known && !options->job.tune_nccl && sets_variables(target, &point))
+        dt_text_add(&text, "but it sets NCCL's variables: 'dittune run' runs it, tuning leaves it "
+                           "out unless --tune-nccl\n");
+    status = dt_print_either(options, status, json_incref(explanation.json), &text);
     dt_explanation_fini(&explanation);
     if (status < 0 || feasible)
         return status;
@@ -193,11 +187,9 @@ static dt_status print_by_file(const struct dt_options *options, struct by_file 
 {
     struct dt_text text = {0};
     dt_status status = complete_by_file(options, answer);
-    if (status == DT_OK && options->print.json) {
-        status = dt_print_json(by_file_json(options, answer));
-    } else if (status == DT_OK) {
+    if (status == DT_OK) {
         by_file_text(options, answer, &text);
-        status = dt_print_text(&text);
+        status = dt_print_either(options, status, by_file_json(options, answer), &text);
     }
     json_decref(answer->nearest);
     json_decref(answer->fields);

@@ -7,6 +7,7 @@
 #include "base/quote.h"
 #include "db/snapshot.h"
 #include "db/stored.h"
+#include "tuner/check/history/timeline.h"
 #include "tuner/cli/lookup/show.h"
 #include "tuner/cli/print.h"
 
@@ -140,16 +141,7 @@ static void show_device(const struct dt_stored_entry *entry, struct dt_text *out
 
 static void show_plan(const struct dt_stored_entry *entry, struct dt_text *out)
 {
-    const char *name, *space = "";
-    json_t *value;
-    json_object_foreach(entry->plan, name, value)
-    {
-        dt_text_add(out, "%s", space);
-        dt_text_show(name, out);
-        dt_text_add(out, "=");
-        dt_print_value(value, out);
-        space = " ";
-    }
+    dt_plan_words(entry->plan, out);
 }
 
 static const struct column {

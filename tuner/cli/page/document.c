@@ -126,8 +126,14 @@ static void markup_add(const char *at, const char *end, const struct page_pen *p
 {
     static const struct {
         const char *tag, *mark;
-    } marks[] = {{"<h1>", "# "},    {"<h2>", "## "},  {"<summary>", "### "}, {"</h1>", "\n\n"},
-                 {"</h2>", "\n\n"}, {"</p>", "\n\n"}, {"</summary>", "\n\n"}};
+    } marks[] = {{"<h1>", "# "},         {"<h2>", "## "},
+                 {"<summary>", "### "},  {"<caption>", "**"},
+                 {"</h1>", "\n\n"},      {"</h2>", "\n\n"},
+                 {"</summary>", "\n\n"}, {"</caption>", "**\n\n"},
+                 {"</p>", "\n\n"},       {"<tr>", "|"},
+                 {"</th>", "|"},         {"</td>", "|"},
+                 {"</tr>", "\n"},        {"</thead>", "|---|---|\n"},
+                 {"</tbody>", "\n"}};
     if (pen->html) {
         dt_text_add_bytes(pen->out, at, (size_t)(end - at));
         return;

@@ -91,6 +91,11 @@ static void add_header(struct page_pen *pen, char *names)
     dt_text_add(pen->out, "\n");
 }
 
+void dt_pen_columns(struct page_pen *pen, const char *columns)
+{
+    free(read_columns(pen, columns));
+}
+
 void dt_pen_table(struct page_pen *pen, const char *id, const char *caption, const char *columns)
 {
     char *names = read_columns(pen, columns);

@@ -27,6 +27,8 @@ void dt_pen_say(struct page_pen *pen, const char *text); /* a paragraph; nothing
 
 /* id: of the element, "" for none. columns: names with '|' between them, each after '>' for numbers or '~' for plans. */
 void dt_pen_table(struct page_pen *pen, const char *id, const char *caption, const char *columns);
+/* Cells that follow are of a table that is open already. */
+void dt_pen_columns(struct page_pen *pen, const char *columns);
 void dt_pen_cell(struct page_pen *pen, const char *format, ...) DT_FORMAT(2, 3);
 void dt_pen_number(struct page_pen *pen, double value, const char *format); /* NAN: "-" */
 void dt_pen_figure(struct page_pen *pen, double value); /* four digits, no exponent; NAN: "-" */

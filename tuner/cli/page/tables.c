@@ -27,6 +27,15 @@ static struct page_row *fastest_first(const struct page_view *view)
     return rows;
 }
 
+static void plan_cell(const struct page_view *view, struct page_pen *pen,
+                      const struct dt_point *point)
+{
+    struct dt_text plan = {0};
+    dt_page_plan(view, point, &plan);
+    dt_pen_cell(pen, "%s", dt_text_at(&plan));
+    dt_text_fini(&plan);
+}
+
 /* ---- plans */
 
 /* A plan has a row already. */
@@ -74,13 +83,11 @@ static void add_speed(struct page_pen *pen, const struct dt_ratio *ratio)
 static void add_plan(const struct page_view *view, struct page_pen *pen, const char *role,
                      const struct dt_result *result, const struct dt_ratio *speed)
 {
-    struct dt_text plan = {0};
     struct dt_trial trial = dt_result_trial(result, view->session->target);
     const struct dt_result *first = dt_session_trial(view->session, &result->point);
     bool final = result != first;
-    dt_page_plan(view, &result->point, &plan);
     dt_pen_cell(pen, "%s", role);
-    dt_pen_cell(pen, "%s", dt_text_at(&plan));
+    plan_cell(view, pen, &result->point);
     dt_pen_figure(pen, final ? dt_page_shown(view, trial.value) : NAN);
     double low = dt_page_shown(view, trial.low), high = dt_page_shown(view, trial.high);
     dt_pen_range(pen, final ? fmin(low, high) : NAN, fmax(low, high));
@@ -94,7 +101,6 @@ static void add_plan(const struct page_view *view, struct page_pen *pen, const c
                   result->peak_bytes > 0 ? (double)result->peak_bytes / view->memory.size : NAN);
     dt_pen_cell(pen, "%d", result->devices);
     dt_pen_figure(pen, device_seconds(view, result, trial.value));
-    dt_text_fini(&plan);
 }
 
 static void add_entrants(const struct page_view *view, struct page_pen *pen, struct listed *listed)
@@ -159,12 +165,10 @@ static void add_trial(const struct page_view *view, struct page_pen *pen,
                       const struct page_row *row)
 {
     const struct dt_result *result = row->result;
-    struct dt_text plan = {0};
     struct dt_trial trial = dt_result_trial(result, view->session->target);
     double low = dt_page_shown(view, trial.low), high = dt_page_shown(view, trial.high);
-    dt_page_plan(view, &result->point, &plan);
     dt_pen_cell(pen, "%d", row->number);
-    dt_pen_cell(pen, "%s", dt_text_at(&plan));
+    plan_cell(view, pen, &result->point);
     dt_pen_cell(pen, "%s%s", result->outcome == DT_TRIAL_SLOW ? "dropped: " : "",
                 dt_outcome_text(result->outcome));
     dt_pen_figure(pen, dt_page_shown(view, row->value));
@@ -174,7 +178,6 @@ static void add_trial(const struct page_view *view, struct page_pen *pen,
                   result->peak_bytes > 0 ? (double)result->peak_bytes / view->memory.size : NAN);
     dt_pen_figure(pen, result->cost_seconds);
     dt_pen_cell(pen, "%s", result->cause);
-    dt_text_fini(&plan);
 }
 
 void dt_page_trials(const struct page_view *view, struct page_pen *pen)
@@ -219,13 +222,10 @@ void dt_page_front(const struct page_view *view, struct page_pen *pen)
                  columns);
     for (int i = 0; i < n; i++) {
         const struct page_row *row = &view->rows[rows[i]];
-        struct dt_text plan = {0};
-        dt_page_plan(view, &row->result->point, &plan);
         dt_pen_cell(pen, "%d", row->number);
-        dt_pen_cell(pen, "%s", dt_text_at(&plan));
+        plan_cell(view, pen, &row->result->point);
         dt_pen_figure(pen, dt_page_shown(view, row->value));
         dt_pen_figure(pen, (double)row->result->peak_bytes / view->memory.size);
-        dt_text_fini(&plan);
     }
     dt_pen_end(pen);
 }
@@ -248,17 +248,14 @@ void dt_page_predicted(const struct page_view *view, struct page_pen *pen)
              n > TRIALS_MOST ? ": the best plans" : "");
     dt_pen_table(pen, "", caption, columns);
     for (int i = 0, shown = 0; i < view->count && shown < TRIALS_MOST; i++) {
-        struct dt_text plan = {0};
         double predicted = rows[i].result->predicted * known;
         if (!isfinite(rows[i].value) || !(predicted > 0))
             continue;
-        dt_page_plan(view, &rows[i].result->point, &plan);
         dt_pen_cell(pen, "%d", rows[i].number);
-        dt_pen_cell(pen, "%s", dt_text_at(&plan));
+        plan_cell(view, pen, &rows[i].result->point);
         dt_pen_figure(pen, dt_page_shown(view, predicted));
         dt_pen_figure(pen, dt_page_shown(view, rows[i].value));
         dt_pen_number(pen, rows[i].value / predicted, "%.3f");
-        dt_text_fini(&plan);
         shown++;
     }
     free(rows);
@@ -363,35 +360,9 @@ void dt_page_machine(const struct page_view *view, struct page_pen *pen)
 
 /* ---- words */
 
+/* Rows of the template's table of words: parameters of the space that have a meaning of their own. */
 void dt_page_words(const struct page_view *view, struct page_pen *pen)
 {
-    static const struct {
-        const char *word, *meaning;
-    } words[] = {
-        {"plan", "one way to run the network: a value for each parameter"},
-        {"rank", "one of the processes that share the work"},
-        {"device", "a GPU, or a core of the processor"},
-        {"device-seconds", "devices that a plan holds, times its time: what it costs"},
-        {"default",
-         "the plan that a careful user, or the engine itself, would take without measuring"},
-        {"baseline", "the plan of one rank"},
-        {"best", "the plan that was shown to be faster than the default"},
-        {"kept", "the plan that is stored while none was shown to be faster"},
-        {"candidate", "the plan that was chosen to challenge the default"},
-        {"trial", "the first measurement of a plan, in one start of its processes"},
-        {"runner-up", "a plan with a fast trial that was not in the final comparison"},
-        {"shoot-out", "a comparison of the best trials, which chooses the candidate"},
-        {"pair", "a plan and the default, measured one after the other in a round"},
-        {"start", "fresh processes may run faster or slower than the last ones, so the final "
-                  "comparison starts all plans anew several times, and its interval holds for the "
-                  "next start, too"},
-        {"twin", "a second copy of the default plan, measured like the others: what differs "
-                 "between the two is noise"},
-        {"noise floor", "the largest gain that the twin may have over the default by chance"},
-        {"reference", "the output of the network on one rank, which each plan's output is compared "
-                      "with"},
-        {"Pareto front", "the plans that no other beats in both time and memory"},
-    };
     static const char *const parameters[][2] = {
         {"dp", "the images of a batch are divided among groups of ranks"},
         {"cfg", "the guided and the unguided pass run on two halves of the ranks"},
@@ -404,17 +375,12 @@ void dt_page_words(const struct page_view *view, struct page_pen *pen)
         {"overlap", "1: exchanges run while other parts are computed"},
         {"chunks", "parts that an exchange is cut into, so that they overlap"},
     };
-    dt_pen_table(pen, "", "Words of this page", "word|meaning");
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        dt_pen_cell(pen, "%s", words[i].word);
-        dt_pen_cell(pen, "%s", words[i].meaning);
-    }
+    dt_pen_columns(pen, "word|meaning");
     for (size_t i = 0; i < sizeof parameters / sizeof parameters[0]; i++)
         if (dt_space_find(view->session->target->space, parameters[i][0]) >= 0) {
             dt_pen_cell(pen, "%s", parameters[i][0]);
             dt_pen_cell(pen, "%s", parameters[i][1]);
         }
-    dt_pen_end(pen);
 }
 
 /* ---- two sessions side by side */

@@ -167,10 +167,8 @@ dt_status dt_command_noise(const struct dt_options *options)
     if (status == DT_OK && options->job.plan != NULL)
         status = dt_target_plan(target, options->job.plan, &point);
     copies[0].point = copies[1].point = point;
-    if (status == DT_OK && dt_target_oversubscribed(target, &point))
-        fprintf(stderr,
-                "dittune: warning: %d ranks on %d %ss: oversubscribed, the times mean little\n",
-                dt_target_ranks(target, &point), target->hardware.cores, target->hardware.unit);
+    if (status == DT_OK)
+        dt_print_crowded(target, &point);
     if (status == DT_OK)
         status = compare(options, target, deadline_ns, copies);
     dt_entrant_fini(&copies[0]);

@@ -154,10 +154,7 @@ static dt_status run_plan(struct run *run, const struct dt_point *point)
     struct dt_result result = {0}, one = {0};
     struct dt_rig rig;
     dt_rig_init(&rig, target, (uint64_t)run->options->job.seed);
-    if (dt_target_oversubscribed(target, point))
-        fprintf(stderr,
-                "dittune: warning: %d ranks on %d %ss: oversubscribed, the times mean little\n",
-                dt_target_ranks(target, point), target->hardware.cores, target->hardware.unit);
+    dt_print_crowded(target, point);
     dt_progress_init(&run->progress, target, dt_print_voice(run->options, false), 0);
     dt_status status = measure_both(run, &rig, point, &result, &one);
     dt_progress_end(&run->progress);

@@ -204,16 +204,6 @@ static dt_status check_job(const struct dt_job *job)
     return DT_OK;
 }
 
-static void warn_of_store(const struct dt_options *options)
-{
-    struct dt_text warnings = {0};
-    if (dt_store_warnings(options->db != NULL ? options->db : dt_store_default(), &warnings) ==
-            DT_OK &&
-        warnings.size > 0)
-        dt_print_note("warning: %s", dt_text_at(&warnings));
-    dt_text_fini(&warnings);
-}
-
 /* All are checked before the first one is begun. */
 static dt_status check_works(struct dt_works *works)
 {
@@ -344,7 +334,7 @@ static dt_status tune_all(const struct dt_options *options, struct dt_works *wor
     found.results = json_array();
     for (int i = 0; i < works->count; i++)
         found.mix[i] = dt_mix_none(dt_works_share(works, i));
-    warn_of_store(options);
+    dt_print_store(directory);
     dt_status status = tune_works(works, &found);
     dt_status printed = print_found(options, works, &found);
     free(found.mix);
