@@ -80,7 +80,7 @@ JSON = {
     "measurements, as workers report them and journals keep them": "tuner/measure/target.h tuner/measure/rig.h tuner/measure/result.h "
                                                                    "tuner/measure/record/result_json.h",
     "records of a session": "tuner/session/history.h tuner/session/session_int.h tuner/session/session.h",
-    "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/tuned_by.h tuner/check/history/timeline.h",
+    "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/history/timeline.h",
     "what --json prints": "tuner/cli/evidence/evidence.h tuner/cli/live/progress.h tuner/cli/live/stream.h tuner/cli/print.h "
                           "tuner/cli/export.h tuner/cli/lookup/show.h tuner/cli/commands/measuring/preview.h tuner/cli/report/report.h "
                           "tuner/cli/page/page.h tuner/cli/page/source.h tuner/cli/trace/trace.h",

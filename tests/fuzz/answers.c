@@ -46,19 +46,19 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
 
 static struct dt_supervised played;
 
-dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start)
+dt_status dt_start_make(const struct dt_launch *launch, struct dt_start *start)
 {
     (void)launch;
     *start = (struct dt_start){.argv = NULL};
     return DT_OK;
 }
 
-void dt_launch_fini(struct dt_start *start)
+void dt_start_fini(struct dt_start *start)
 {
     (void)start;
 }
 
-void dt_launch_drop(struct dt_start *start)
+void dt_start_drop(struct dt_start *start)
 {
     (void)start;
 }

@@ -11,7 +11,7 @@
 #include "db/journal.h"
 #include "db/stored.h"
 #include "tuner/check/judge_rivals.h"
-#include "tuner/check/tuned_by.h"
+#include "tuner/machine/machine.h"
 #include "tuner/measure/measure.h"
 
 /* An entry of the store that is to be checked. */
@@ -72,6 +72,16 @@ struct dt_check_today {
     json_t *changed;     /* names of differences from the stored soft one */
 };
 
+/* The worker of an engine or of a user's own that tuned a stored plan, so that a check of a store needs no --engine. */
+#define DT_TUNED_WORDS 64
+
+struct dt_tuned_by {
+    char program[DT_PROGRAM_ROOM];
+    const char *engine;                        /* as --engine; NULL: a program of the user's */
+    const char *arguments[DT_TUNED_WORDS + 1]; /* after --, NULL-ended; borrowed from record */
+    json_t *record;                            /* owned */
+};
+
 /* Result of --update. */
 struct dt_check_written {
     bool replaced, stamped, marked, cleared;
@@ -113,6 +123,20 @@ struct dt_check_span {
     int64_t least_ns, most_ns;
 };
 struct dt_check_span dt_check_span(const struct dt_check_entry *entry);
+
+/* ---- arithmetic of the time: no clock */
+
+/* Estimated time where no session has measured it: of plans with these steps in `sets` sets: starts, and visits in the usual number of rounds. */
+int64_t dt_check_estimate_ns(const double step_seconds[], int n, int sets);
+
+/* Time limit of the next of `entries`: its even share of the remaining time, or the time of a verdict LOSES (6 sets) if
+ * that is more, but at most half of the remaining time, so that one slow entry does not take the time of many. 0: not
+ * even the first look fits. The first of a run, the least recently checked, may use all of it, or it might never be
+ * checked; the only one does also where its estimate is longer. least_ns, lose_ns: estimates of DT_SETS_LEAST sets, and of those that LOSES needs. */
+int64_t dt_check_share_ns(int64_t left_ns, int entries, bool first, int64_t least_ns,
+                          int64_t lose_ns);
+
+/* ---- an entry */
 
 /* The command line that tunes this entry again, starting from the stored results; empty where its network is not a
  * preset, or its worker unknown, and not given, or where its image is not square, since the line would tune something

@@ -1,21 +1,314 @@
 /* SPDX-License-Identifier: MIT */
-/* Converts a stored key to its job, and the job to a target by the code of all commands. If the target's key differs,
- * the work is not the same, and the entry is not checked. */
 #include "tuner/check/check.h"
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/figures.h"
 #include "base/host.h"
 #include "base/quote.h"
+#include "base/read.h"
 #include "db/lookup/key.h"
 #include "db/store.h"
 #include "model/task.h"
 #include "model/workload_json.h"
 #include "space/json/json.h"
+#include "tuner/machine/machine.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
+
+/* ---- which entries are checked */
+
+struct selection {
+    const struct dt_check_opts *opts;
+    struct dt_check_list *list;
+    json_t *hard,
+        /* the machine's part of a hard fingerprint, for cores and for GPUs; gpus may be NULL */
+        *gpus;
+    bool failed; /* out of memory */
+};
+
+/* The job says more than the worker's workload. */
+static void title_add_work(const json_t *key, struct dt_text *out)
+{
+    const json_t *job = json_object_get(key, "job");
+    dt_text_add(out, "%s: ", dt_json_text_at(key, "worker"));
+    size_t before = out->size;
+    if (json_object_get(job, "time") != NULL) {
+        dt_text_add(out, "%s, time %s", dt_json_text_at(key, "workload"),
+                    dt_json_text_at(job, "time"));
+        if (json_object_get(job, "unit") != NULL)
+            dt_text_add(out, " in %s", dt_json_text_at(job, "unit"));
+        if (json_object_get(job, "limits") != NULL)
+            dt_text_add(out, ", %s", dt_json_text_at(job, "limits"));
+        return;
+    }
+    dt_task_title(job, out);
+    if (out->size == before)
+        dt_text_add(out, "%s", dt_json_text_at(key, "workload"));
+}
+
+void dt_check_title(const json_t *key, char title[], size_t room)
+{
+    struct dt_text text = {0};
+    const json_t *batches = json_object_get(key, "batch");
+    if (json_object_get(key, "worker") != NULL)
+        title_add_work(key, &text);
+    else
+        dt_text_add(&text, "%s, %.0f x %.0f px, %s", dt_json_text_at(key, "model"),
+                    (double)dt_json_integer_at(key, "width") * DT_LATENT_PIXELS,
+                    (double)dt_json_integer_at(key, "height") * DT_LATENT_PIXELS,
+                    dt_json_text_at(key, "dtype"));
+    for (size_t i = 0; i < json_array_size(batches); i++)
+        dt_text_add(&text, "%s%lld", i == 0 ? ", batch " : ",",
+                    (long long)json_integer_value(json_array_get(batches, i)));
+    dt_text_add(&text, ", %lld devices, %s", (long long)dt_json_integer_at(key, "devices"),
+                dt_json_text_at(key, "objective"));
+    if (dt_json_integer_at(key, "max_bytes") > 0)
+        dt_text_add(&text, ", at most %lld bytes", (long long)dt_json_integer_at(key, "max_bytes"));
+    if (dt_json_integer_at(key, "max_latency_ns") > 0)
+        dt_text_add(&text, ", at most %s",
+                    dt_figure_of((double)dt_json_integer_at(key, "max_latency_ns") * 1e-9).text);
+    snprintf(title, room, "%.*s", (int)room - 1, dt_text_at(&text));
+    dt_text_clean(title);
+    dt_text_fini(&text);
+}
+
+/* The other fields of an entry's hard fingerprint are compared after making its target. */
+static bool is_this_machine(const struct selection *selection, const json_t *hard)
+{
+    const char *name;
+    json_t *value;
+    json_t *mine = json_object_get(hard, "gpus") != NULL ? selection->gpus : selection->hard;
+    bool equal = mine != NULL;
+    json_object_foreach(mine, name, value)
+    {
+        equal = equal && json_equal(value, json_object_get(hard, name));
+    }
+    return equal;
+}
+
+bool dt_check_passes(const char *filter, const char *title, const json_t *key)
+{
+    struct dt_text text = {0};
+    bool found = filter == NULL || strcasestr(title, filter) != NULL;
+    if (!found && dt_json_text(key, &text) == DT_OK)
+        found = strcasestr(dt_text_at(&text), filter) != NULL;
+    dt_text_fini(&text);
+    return found;
+}
+
+/* With --engine, entries that were tuned on it, and on that --model. */
+static bool is_of_engine(const struct dt_check_opts *opts, const struct dt_stored_entry *entry)
+{
+    const json_t *job = json_object_get(entry->key, "job");
+    return opts->job.wanted.engine == NULL ||
+           (json_object_get(entry->key, "worker") != NULL &&
+            strcmp(dt_json_text_at(entry->fingerprint.hard, "engine"), opts->job.wanted.engine) ==
+                0 &&
+            (opts->model == NULL || strcmp(dt_json_text_at(job, "model"), opts->model) == 0));
+}
+
+static void select_entry(const json_t *stored, void *context)
+{
+    struct selection *selection = context;
+    struct dt_check_list *list = selection->list;
+    struct dt_check_item item = {.stored = NULL};
+    dt_record_read(&dt_record_stored_entry, stored, &item.entry);
+    dt_check_title(item.entry.key, item.title, sizeof item.title);
+    if (!is_this_machine(selection, item.entry.fingerprint.hard) ||
+        !is_of_engine(selection->opts, &item.entry) ||
+        !dt_check_passes(selection->opts->filter, item.title, item.entry.key)) {
+        list->others++;
+        return;
+    }
+    if (DT_GROW(list->items, list->count, 1) < 0) {
+        selection->failed = true;
+        return;
+    }
+    item.stored = json_deep_copy(stored);
+    selection->failed = selection->failed || item.stored == NULL;
+    dt_record_read(&dt_record_stored_entry, item.stored, &item.entry);
+    list->items[list->count++] = item;
+}
+
+/* Notes a check that has a verdict. */
+static void note_check(const json_t *record, void *context)
+{
+    struct dt_check_list *list = context;
+    struct dt_check_record check;
+    if (strcmp(dt_json_text_at(record, "kind"), "check") != 0)
+        return;
+    dt_record_read(&dt_record_check_record, record, &check);
+    if (dt_check_verdict_of(check.verdict) == DT_CHECK_NOT_CHECKED)
+        return;
+    for (int i = 0; i < list->count; i++) {
+        struct dt_check_item *item = &list->items[i];
+        int64_t at = dt_json_integer_at(record, "t_wall_ns");
+        if (at > item->checked_ns && json_equal(item->entry.key, check.subject.key) &&
+            json_equal(item->entry.fingerprint.hard, check.subject.hard))
+            item->checked_ns = at;
+    }
+}
+
+static bool is_of_check(const char *path)
+{
+    char head[512] = "";
+    return dt_read_head(path, head, sizeof head) > 0 && strstr(head, "\"kind\":\"check\"") != NULL;
+}
+
+/* Unreadable journals are skipped. */
+static void read_checks(const char *directory, struct dt_check_list *list)
+{
+    struct dt_text path = {0};
+    dt_text_add(&path, "%s/runs", directory);
+    DIR *folder = opendir(dt_text_at(&path));
+    for (const struct dirent *file; folder != NULL && (file = readdir(folder)) != NULL;) {
+        size_t size = strlen(file->d_name);
+        int bad = 0;
+        if (size < 6 || strcmp(file->d_name + size - 6, ".jsonl") != 0)
+            continue;
+        dt_text_clear(&path);
+        dt_text_add(&path, "%s/runs/%s", directory, file->d_name);
+        if (!is_of_check(dt_text_at(&path)) ||
+            dt_journal_read(dt_text_at(&path), note_check, list, &bad) < 0)
+            continue;
+    }
+    if (folder != NULL)
+        closedir(folder);
+    dt_text_fini(&path);
+}
+
+static int by_last_check(const void *a, const void *b)
+{
+    const struct dt_check_item *one = a, *other = b;
+    if (one->checked_ns != other->checked_ns)
+        return one->checked_ns < other->checked_ns ? -1 : 1;
+    return strcmp(one->title, other->title);
+}
+
+dt_status dt_check_select(const struct dt_check_opts *opts, struct dt_check_list *list)
+{
+    struct selection selection = {.opts = opts, .list = list, .hard = dt_machine_hard(NULL)};
+    struct dt_backend backend;
+    *list = (struct dt_check_list){0};
+    DT_TRY(dt_backend_find_gpus(&backend));
+    if (backend.cuda)
+        selection.gpus = dt_machine_hard(&backend);
+    dt_backend_fini(&backend);
+    dt_status status = selection.hard != NULL
+                           ? dt_store_each(opts->directory, select_entry, &selection)
+                           : dt_fail(DT_ENOMEM, "out of memory");
+    json_decref(selection.hard);
+    json_decref(selection.gpus);
+    DT_TRY(status);
+    if (selection.failed)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    if (list->count > 0)
+        read_checks(opts->directory, list);
+    if (list->count > 1)
+        qsort(list->items, (size_t)list->count, sizeof list->items[0], by_last_check);
+    return DT_OK;
+}
+
+void dt_check_list_fini(struct dt_check_list *list)
+{
+    for (int i = 0; i < list->count; i++)
+        json_decref(list->items[i].stored);
+    free(list->items);
+    *list = (struct dt_check_list){0};
+}
+
+/* ---- the worker that tuned an entry */
+
+/* The worker that tuned an entry, from the record of its session: an entry may come from elsewhere (dittune db import), and must not
+ * name a program that is started; a journal is only written by sessions on this machine. */
+
+struct search {
+    const json_t *key; /* of the entry */
+    json_t *worker;    /* new reference */
+};
+
+static void tuned_record(const json_t *record, void *context)
+{
+    struct search *search = context;
+    json_t *worker = json_object_get(record, "worker");
+    if (search->worker == NULL && json_is_object(worker) &&
+        strcmp(dt_json_text_at(record, "kind"), "session") == 0 &&
+        json_equal(json_object_get(record, "key"), search->key))
+        search->worker = json_incref(worker);
+}
+
+static json_t *tuned_worker(const char *directory, const struct dt_stored_entry *entry)
+{
+    struct search search = {.key = entry->key};
+    struct dt_text path = {0};
+    int bad = 0;
+    if (entry->journal == NULL || strchr(entry->journal, '/') != NULL)
+        return NULL;
+    dt_text_add(&path, "%s/runs/%s.jsonl", directory, entry->journal);
+    if (dt_text_status(&path) != DT_OK || access(dt_text_at(&path), R_OK) != 0 ||
+        dt_journal_read(dt_text_at(&path), tuned_record, &search, &bad) < 0) {
+        json_decref(search.worker);
+        search.worker = NULL;
+    }
+    dt_text_fini(&path);
+    return search.worker;
+}
+
+/* The words stay those of the record. */
+static bool tuned_arguments(const json_t *worker, struct dt_tuned_by *by)
+{
+    const json_t *list = json_object_get(worker, "arguments");
+    size_t n = json_array_size(list);
+    if (n > DT_TUNED_WORDS)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        by->arguments[i] = json_string_value(json_array_get(list, i));
+        if (by->arguments[i] == NULL)
+            return false;
+    }
+    by->arguments[n] = NULL;
+    return true;
+}
+
+static void tuned_by_fini(struct dt_tuned_by *by)
+{
+    json_decref(by->record);
+    *by = (struct dt_tuned_by){.record = NULL};
+}
+
+/* False: the session's journal is not in the store's folder, or the program is not on this machine any more. */
+static bool tuned_by_find(const char *directory, const struct dt_stored_entry *entry,
+                          struct dt_tuned_by *by)
+{
+    *by = (struct dt_tuned_by){.record = tuned_worker(directory, entry)};
+    by->engine = json_string_value(json_object_get(by->record, "engine"));
+    const char *program = json_string_value(json_object_get(by->record, "program"));
+    bool found = by->record != NULL && tuned_arguments(by->record, by);
+    bool command = program == NULL && strcmp(dt_json_text_at(entry->key, "worker"), "command") == 0;
+    if (found && (by->engine != NULL || command))
+        found =
+            dt_machine_engine(by->engine != NULL ? by->engine : "command", by->program) == DT_OK;
+    else if (found)
+        found = program != NULL && program[0] == '/' && strlen(program) < sizeof by->program &&
+                access(program, X_OK) == 0;
+    if (found && by->engine == NULL && !command)
+        snprintf(by->program, sizeof by->program, "%s", program);
+    if (!found)
+        tuned_by_fini(by);
+    return found;
+}
+
+/* ---- an entry's target and plans */
+
+/* Converts a stored key to its job, and the job to a target by the code of all commands. If the target's key differs,
+ * the work is not the same, and the entry is not checked. */
 
 #define RUNNERS_UP 2
 
@@ -31,7 +324,8 @@ static bool is_command(const json_t *key)
 }
 
 /* Sets the reason why the entry cannot be measured. */
-static dt_status leave(struct dt_check_entry *entry, enum dt_check_verdict verdict, const char *why)
+static dt_status entry_leave(struct dt_check_entry *entry, enum dt_check_verdict verdict,
+                             const char *why)
 {
     char reason[sizeof entry->reason];
     snprintf(reason, sizeof reason, "%s", why); /* why may point to dt_message() */
@@ -42,12 +336,12 @@ static dt_status leave(struct dt_check_entry *entry, enum dt_check_verdict verdi
 }
 
 /* The error concerns only this entry: the others can still be checked. */
-static bool of_entry(dt_status status)
+static bool is_of_entry(dt_status status)
 {
     return status < 0 && status != DT_EINTR && status != DT_ENOMEM;
 }
 
-static bool preset(const char *name)
+static bool is_preset(const char *name)
 {
     const char *const *names = dt_network_presets();
     for (int i = 0; names[i] != NULL; i++)
@@ -57,7 +351,7 @@ static bool preset(const char *name)
 }
 
 /* Converts a height to pixels; an impossible height gives a number that no --size has. */
-static int pixels(json_int_t height)
+static int pixels_of(json_int_t height)
 {
     return height > 0 && height <= INT_MAX / DT_LATENT_PIXELS ? (int)height * DT_LATENT_PIXELS
                                                               : INT_MAX;
@@ -83,9 +377,9 @@ static dt_status set_network(const struct dt_check_entry *entry, struct dt_job *
     const json_t *key = key_of(entry);
     job->worker = (struct dt_program){NULL, NULL};
     job->has_dtype = true;
-    job->size = pixels(dt_json_integer_at(key, "height"));
+    job->size = pixels_of(dt_json_integer_at(key, "height"));
     DT_TRY(dt_dtype_find("the entry's dtype", dt_json_text_at(key, "dtype"), &job->dtype));
-    if (!kept_network(entry, &job->network) && preset(dt_json_text_at(key, "model")))
+    if (!kept_network(entry, &job->network) && is_preset(dt_json_text_at(key, "model")))
         DT_TRY(dt_network_load(dt_json_text_at(key, "model"), &job->network));
     return DT_OK;
 }
@@ -101,7 +395,7 @@ static void set_wanted(const json_t *job, struct dt_wanted *wanted)
     dt_task_read(job, &wanted->task);
 }
 
-static bool of_hosts(const struct dt_check_entry *entry)
+static bool is_of_hosts(const struct dt_check_entry *entry)
 {
     return json_object_get(entry->item->entry.fingerprint.hard, "hosts") != NULL;
 }
@@ -140,7 +434,7 @@ static dt_status make_job(struct dt_check_entry *entry)
     job.backend = json_object_get(stored->fingerprint.hard, "gpus") != NULL ? DT_BACKEND_CUDA
                                                                             : DT_BACKEND_CPU;
     job.more.oversubscribe = job.more.oversubscribe || oversubscribed(stored);
-    if (!of_hosts(entry))
+    if (!is_of_hosts(entry))
         job.more.hosts = NULL;
     job.more.nccl = true; /* for plans that --tune-nccl found */
     job.more.lossy = dt_json_integer_at(key, "lossy") != 0;
@@ -174,7 +468,7 @@ static dt_status other_command(struct dt_check_entry *entry)
                            json_object_get(entry->target->identity.key, "job"), &differences);
     snprintf(why, sizeof why, "it was measured with %s", dt_text_at(&differences));
     dt_text_fini(&differences);
-    return leave(entry, DT_CHECK_NOT_CHECKED, why);
+    return entry_leave(entry, DT_CHECK_NOT_CHECKED, why);
 }
 
 /* Reports which field of the target's key differs. */
@@ -200,25 +494,25 @@ static dt_status other_key(struct dt_check_entry *entry)
         (strcmp(field, "worker") == 0 || strcmp(field, "workload") == 0)) {
         snprintf(why, sizeof why, "it needs its own worker, and %.200s is '%.100s'",
                  entry->job.worker.path, entry->target->identity.title);
-        return leave(entry, DT_CHECK_NOT_CHECKED, why);
+        return entry_leave(entry, DT_CHECK_NOT_CHECKED, why);
     }
     if (entry->target->foreign && strcmp(field, "job") == 0)
-        return leave(
+        return entry_leave(
             entry, DT_CHECK_UNSUPPORTED,
             "the worker, given the job that the plan is stored for, announces another one");
     if (entry->target->foreign)
-        return leave(
+        return entry_leave(
             entry, DT_CHECK_UNSUPPORTED,
             "the worker's parameters or rules are no longer those that the plan is stored "
             "for: it may have been tuned with other arguments of the worker, or by another "
             "version");
-    if (preset(dt_json_text_at(key, "model")))
+    if (is_preset(dt_json_text_at(key, "model")))
         snprintf(why, sizeof why, "this program computes another %s from its key: tune it again",
                  field[0] != '\0' ? field : "key");
     else
         snprintf(why, sizeof why, "'%.100s' came from a file: pass it again with --model FILE",
                  dt_json_text_at(key, "model"));
-    return leave(entry, DT_CHECK_NOT_CHECKED, why);
+    return entry_leave(entry, DT_CHECK_NOT_CHECKED, why);
 }
 
 /* Neither the command line nor the session's journal names it. */
@@ -231,13 +525,13 @@ static dt_status no_worker(struct dt_check_entry *entry)
                  "it was tuned by the command %.160s: give %s, --space and --time as then",
                  dt_json_text_at(key_of(entry), "workload"),
                  served ? "--server, --request" : "--command");
-        return leave(entry, DT_CHECK_NOT_CHECKED, why);
+        return entry_leave(entry, DT_CHECK_NOT_CHECKED, why);
     }
     snprintf(why, sizeof why,
              "it was tuned on the engine '%.100s', and the journal of its session, which says with "
              "which program, is not here or no longer true: --engine NAME, or --worker PROGRAM",
              dt_json_text_at(entry->item->entry.fingerprint.hard, "engine"));
-    return leave(entry, DT_CHECK_NOT_CHECKED, why);
+    return entry_leave(entry, DT_CHECK_NOT_CHECKED, why);
 }
 
 /* The hosts must be as many as those of the entry, with as many slots. */
@@ -252,14 +546,14 @@ static dt_status other_hosts(struct dt_check_entry *entry)
     snprintf(why, sizeof why, "it was measured on %lld hosts with %lld slots, %s",
              (long long)dt_json_integer_at(hard, "hosts"),
              (long long)dt_json_integer_at(hard, "slots"), given);
-    return leave(entry, DT_CHECK_NOT_CHECKED, why);
+    return entry_leave(entry, DT_CHECK_NOT_CHECKED, why);
 }
 
 static bool same_hosts(const struct dt_check_entry *entry)
 {
     const json_t *hard = entry->item->entry.fingerprint.hard;
     const struct dt_hosts *hosts = entry->opts->job.more.hosts;
-    return !of_hosts(entry) ||
+    return !is_of_hosts(entry) ||
            (hosts != NULL && hosts->count == dt_json_integer_at(hard, "hosts") &&
             dt_hosts_slots(hosts) == dt_json_integer_at(hard, "slots"));
 }
@@ -269,29 +563,29 @@ static dt_status make_target(struct dt_check_entry *entry)
     const json_t *key = key_of(entry);
     bool foreign = json_object_get(key, "worker") != NULL;
     if (foreign && entry->opts->job.worker.path == NULL &&
-        !dt_tuned_by(entry->opts->directory, &entry->item->entry, &entry->tuned_by))
+        !tuned_by_find(entry->opts->directory, &entry->item->entry, &entry->tuned_by))
         return no_worker(entry);
     if (!foreign && dt_json_integer_at(key, "height") != dt_json_integer_at(key, "width"))
-        return leave(entry, DT_CHECK_NOT_CHECKED, "it is not of a square image");
+        return entry_leave(entry, DT_CHECK_NOT_CHECKED, "it is not of a square image");
     if (!same_hosts(entry))
         return other_hosts(entry);
     dt_status status = make_job(entry);
     if (status == DT_OK)
         status = dt_target_new(&entry->job, &entry->target);
-    if (of_entry(status))
-        return leave(entry, DT_CHECK_NOT_CHECKED, dt_message());
+    if (is_of_entry(status))
+        return entry_leave(entry, DT_CHECK_NOT_CHECKED, dt_message());
     DT_TRY(status);
     if (!json_equal(entry->target->identity.key, key))
         return other_key(entry);
     if (!json_equal(entry->target->identity.hard, entry->item->entry.fingerprint.hard))
-        return leave(entry, DT_CHECK_NOT_CHECKED,
-                     "it was measured with another engine, mode or amount of memory");
+        return entry_leave(entry, DT_CHECK_NOT_CHECKED,
+                           "it was measured with another engine, mode or amount of memory");
     status = dt_target_devices_free(entry->target);
-    return status == DT_EDIRTY ? leave(entry, DT_CHECK_NOT_CHECKED, dt_message()) : status;
+    return status == DT_EDIRTY ? entry_leave(entry, DT_CHECK_NOT_CHECKED, dt_message()) : status;
 }
 
-static void enter(struct dt_check_entry *entry, enum dt_entrant_role role,
-                  const struct dt_point *point)
+static void entry_enter(struct dt_check_entry *entry, enum dt_entrant_role role,
+                        const struct dt_point *point)
 {
     for (int i = 0; i < entry->count; i++)
         if (dt_point_equal(entry->target->space, &entry->entrants[i].point, point))
@@ -316,12 +610,12 @@ static void enter_runners_up(struct dt_check_entry *entry)
         const json_t *plan = stored->top[i].plan;
         if (plan != NULL && entry->count < before + RUNNERS_UP &&
             dt_point_from_json(entry->target->space, plan, &point) == DT_OK)
-            enter(entry, DT_ENTRANT_RUNNER_UP, &point);
+            entry_enter(entry, DT_ENTRANT_RUNNER_UP, &point);
     }
 }
 
 /* A rival does not share the tuned plan's processes: then the twin gets its own, too, to show that effect. */
-static bool scattered(const struct dt_check_entry *entry)
+static bool are_scattered(const struct dt_check_entry *entry)
 {
     for (int i = 1; i < entry->count; i++)
         if (!dt_rig_same_group(entry->target, &entry->entrants[0].point, &entry->entrants[i].point))
@@ -335,25 +629,25 @@ static dt_status enter_plans(struct dt_check_entry *entry)
     const json_t *plan = entry->item->entry.plan;
     struct dt_point point;
     if (plan == NULL)
-        return leave(entry, DT_CHECK_UNSUPPORTED, "there is no plan in the entry");
+        return entry_leave(entry, DT_CHECK_UNSUPPORTED, "there is no plan in the entry");
     dt_status status = dt_target_check(target);
     if (status == DT_OK)
         status = dt_target_stored(target, plan, &point);
-    if (of_entry(status))
-        return leave(entry, DT_CHECK_UNSUPPORTED, dt_message());
+    if (is_of_entry(status))
+        return entry_leave(entry, DT_CHECK_UNSUPPORTED, dt_message());
     DT_TRY(status);
-    enter(entry, DT_ENTRANT_TUNED, &point);
-    enter(entry, DT_ENTRANT_DEFAULT, &target->fallback);
-    enter(entry, DT_ENTRANT_BASELINE, &target->baseline);
+    entry_enter(entry, DT_ENTRANT_TUNED, &point);
+    entry_enter(entry, DT_ENTRANT_DEFAULT, &target->fallback);
+    entry_enter(entry, DT_ENTRANT_BASELINE, &target->baseline);
     if (entry->opts->against != NULL) {
         status = dt_target_plan(target, entry->opts->against, &point);
-        if (of_entry(status))
+        if (is_of_entry(status))
             leave_against(entry);
         else
-            enter(entry, DT_ENTRANT_AGAINST, &point);
+            entry_enter(entry, DT_ENTRANT_AGAINST, &point);
     }
     enter_runners_up(entry);
-    bool apart = scattered(entry);
+    bool apart = are_scattered(entry);
     entry->entrants[entry->count++] = (struct dt_entrant){
         .role = DT_ENTRANT_TWIN, .point = entry->entrants[0].point, .apart = apart};
     entry->twin = true;
@@ -374,7 +668,7 @@ void dt_check_close(struct dt_check_entry *entry)
     for (int i = 0; i < entry->count; i++)
         dt_entrant_fini(&entry->entrants[i]);
     dt_target_free(entry->target);
-    dt_tuned_by_fini(&entry->tuned_by);
+    tuned_by_fini(&entry->tuned_by);
     json_decref(entry->today.soft);
     json_decref(entry->today.info);
     json_decref(entry->written.best);
@@ -398,8 +692,8 @@ static const char *model_of(const struct dt_check_entry *entry)
     const json_t *key = key_of(entry);
     struct dt_network network;
     char id[DT_KEY_ID_SIZE];
-    const char *model =
-        preset(dt_json_text_at(key, "model")) ? dt_json_text_at(key, "model") : entry->opts->model;
+    const char *model = is_preset(dt_json_text_at(key, "model")) ? dt_json_text_at(key, "model")
+                                                                 : entry->opts->model;
     bool same = model != NULL && dt_network_load(model, &network) == DT_OK &&
                 dt_key_network(&network, id) == DT_OK &&
                 strcmp(id, dt_json_text_at(key, "network")) == 0;
@@ -464,4 +758,42 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
         add_quoted("db", entry->opts->db, out);
     if (foreign)
         dt_quote_arguments(job->worker.arguments, out);
+}
+
+/* ---- the machine as it is today */
+
+/* Names in `out` ("environment.NAME" for those inside): values that differ, or that only one side has. */
+static void soft_differences(const json_t *then, const json_t *now, const char *inside, json_t *out)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)then, name, value)
+    {
+        const json_t *other = json_object_get(now, name);
+        if (json_is_object(value) && json_is_object(other))
+            soft_differences(value, other, name, out);
+        else if (!json_equal(value, other))
+            json_array_append_new(
+                out, json_sprintf("%s%s%s", inside, inside[0] != '\0' ? "." : "", name));
+    }
+    json_object_foreach((json_t *)now, name, value)
+    {
+        if (json_object_get(then, name) == NULL)
+            json_array_append_new(
+                out, json_sprintf("%s%s%s", inside, inside[0] != '\0' ? "." : "", name));
+    }
+}
+
+dt_status dt_check_soft(struct dt_check_entry *entry, int64_t deadline_ns)
+{
+    json_t *machine = dt_target_machine(entry->target, deadline_ns, false);
+    entry->today.soft = json_incref(json_object_get(machine, "soft"));
+    entry->today.info = json_incref(json_object_get(machine, "info"));
+    entry->today.changed = json_array();
+    json_decref(machine);
+    if (entry->today.soft == NULL || entry->today.info == NULL || entry->today.changed == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    soft_differences(entry->item->entry.fingerprint.soft, entry->today.soft, "",
+                     entry->today.changed);
+    return DT_OK;
 }

@@ -5,12 +5,52 @@
 #include "base/clock.h"
 #include "base/figures.h"
 #include "db/store.h"
-#include "tuner/check/budget.h"
+#include "stats/stats.h"
+#include "tuner/check/judge_rivals.h"
+#include "tuner/measure/measure.h"
 #include "tuner/runner/runner.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- time: how a check shares it among entries */
+
+#define USUAL_START_SECONDS 0.5 /* start of a plan's processes */
+#define SETUP_STEPS         5   /* cold, verified, warm */
+#define VISIT_SECONDS       0.02
+#define SET_ROUNDS          4 /* usual ones */
+#define MARGIN              1.3
+
+/* Seconds of a visit: one untimed step, and timed ones for 20 ms. */
+static double visit_seconds(double step)
+{
+    double timed = step > 0 ? ceil(VISIT_SECONDS / step) : 1;
+    return step * (1 + fmin(fmax(timed, 1), DT_VISIT_STEPS));
+}
+
+int64_t dt_check_estimate_ns(const double step_seconds[], int n, int sets)
+{
+    double seconds = 0;
+    for (int i = 0; i < n; i++)
+        seconds += USUAL_START_SECONDS + MARGIN * (SETUP_STEPS * step_seconds[i] +
+                                                   SET_ROUNDS * visit_seconds(step_seconds[i]));
+    return (int64_t)(sets * seconds * 1e9);
+}
+
+int64_t dt_check_share_ns(int64_t left_ns, int entries, bool first, int64_t least_ns,
+                          int64_t lose_ns)
+{
+    int64_t even = left_ns / (entries > 0 ? entries : 1), half = left_ns / 2;
+    int64_t share = lose_ns < half ? lose_ns : half;
+    share = share > even ? share : even;
+    if (first && share < least_ns && (entries <= 1 || least_ns <= left_ns))
+        return left_ns;
+    return share >= least_ns ? share : 0;
+}
+
+/* ---- the run */
 
 /* Rivals planned for each entry: default, baseline, two runners-up, and --against. */
 #define PLANNED_RIVALS 4
@@ -43,7 +83,7 @@ struct dt_check_span dt_check_span(const struct dt_check_entry *entry)
     return (struct dt_check_span){sets_ns(entry, DT_SETS_LEAST), sets_ns(entry, most)};
 }
 
-static void leave(struct dt_check_entry *entry, const char *why)
+static void leave_entry(struct dt_check_entry *entry, const char *why)
 {
     entry->verdict = DT_CHECK_NOT_CHECKED;
     snprintf(entry->reason, sizeof entry->reason, "%s", why);
@@ -56,22 +96,24 @@ static dt_status leave_for_time(struct dt_check_entry *entry, int64_t least_ns)
     dt_text_add(&why, "the budget ended before it, which takes about ");
     dt_figure_span((double)least_ns * 1e-9, &why);
     dt_text_add(&why, ": --budget gives more");
-    leave(entry, dt_text_at(&why));
+    leave_entry(entry, dt_text_at(&why));
     dt_text_fini(&why);
     return DT_OK;
 }
 
 /* Handles an error: a signal or lack of memory stops the run, other errors only this entry. */
-static dt_status give_up(struct dt_check_run *run, struct dt_check_entry *entry, dt_status status)
+static dt_status run_give_up(struct dt_check_run *run, struct dt_check_entry *entry,
+                             dt_status status)
 {
     run->interrupted = run->interrupted || status == DT_EINTR;
-    leave(entry, run->interrupted ? "interrupted" : dt_message());
+    leave_entry(entry, run->interrupted ? "interrupted" : dt_message());
     dt_text_clean(entry->reason);
     return status == DT_ENOMEM ? status : DT_OK;
 }
 
 /* A failed write to the store ends the run; after a signal the store is unchanged. */
-static dt_status update(struct dt_check_run *run, struct dt_check_entry *entry, int64_t deadline_ns)
+static dt_status run_update(struct dt_check_run *run, struct dt_check_entry *entry,
+                            int64_t deadline_ns)
 {
     dt_status status =
         dt_check_update(entry, run->opts->directory, dt_journal_id(run->journal), deadline_ns);
@@ -87,7 +129,7 @@ static dt_status update(struct dt_check_run *run, struct dt_check_entry *entry, 
 }
 
 /* A store that cannot be written stays as it is, which is said; the check goes on. */
-static dt_status mark(struct dt_check_run *run, struct dt_check_entry *entry)
+static dt_status run_mark(struct dt_check_run *run, struct dt_check_entry *entry)
 {
     dt_status status = run->failed.status < 0 ? DT_OK : dt_check_mark(entry, run->opts->directory);
     if (status == DT_EINTR)
@@ -102,27 +144,27 @@ static dt_status mark(struct dt_check_run *run, struct dt_check_entry *entry)
 }
 
 /* Checks the first of `left` remaining entries. */
-static dt_status check_one(struct dt_check_run *run, struct dt_check_entry *entry, int left,
-                           int64_t end_ns)
+static dt_status run_check_entry(struct dt_check_run *run, struct dt_check_entry *entry, int left,
+                                 int64_t end_ns)
 {
     if (run->interrupted) {
-        leave(entry, "interrupted");
+        leave_entry(entry, "interrupted");
         return DT_OK;
     }
     if (run->failed.status < 0) {
         char why[560];
         snprintf(why, sizeof why, "an error ended the run before it: %.500s", run->failed.sentence);
-        leave(entry, why);
+        leave_entry(entry, why);
         dt_text_clean(entry->reason);
         return DT_OK;
     }
     if (dt_clock_ns() >= end_ns) {
-        leave(entry, "the budget ended before it: --budget gives more");
+        leave_entry(entry, "the budget ended before it: --budget gives more");
         return DT_OK;
     }
     dt_status status = dt_check_open(entry);
     if (status < 0)
-        return give_up(run, entry, status);
+        return run_give_up(run, entry, status);
     if (entry->verdict != DT_CHECK_UNJUDGED)
         return DT_OK;
     DT_TRY(dt_check_soft(entry, end_ns));
@@ -133,21 +175,21 @@ static dt_status check_one(struct dt_check_run *run, struct dt_check_entry *entr
         return leave_for_time(entry, least);
     status = dt_check_measure(entry, dt_check_lose_alpha(run->comparisons), now + share);
     if (status < 0)
-        return give_up(run, entry, status);
+        return run_give_up(run, entry, status);
     if (run->opts->update)
-        DT_TRY(update(run, entry, now + 2 * share < end_ns ? now + 2 * share : end_ns));
-    return mark(run, entry);
+        DT_TRY(run_update(run, entry, now + 2 * share < end_ns ? now + 2 * share : end_ns));
+    return run_mark(run, entry);
 }
 
 /* Today's gain with its whole interval is below the share of the stored gain that --max-gain-loss allows. */
-static bool lost_gain(const struct dt_check_run *run, const struct dt_check_record *record)
+static bool has_lost_gain(const struct dt_check_run *run, const struct dt_check_record *record)
 {
     double least = record->then.gain.ratio * (1 - run->opts->max_gain_loss);
     return run->opts->max_gain_loss > 0 && record->then.gain.known && record->now.gain.known &&
            record->now.gain.interval.high < least;
 }
 
-static dt_status add_record(struct dt_check_run *run, json_t *json)
+static dt_status run_add_record(struct dt_check_run *run, json_t *json)
 {
     struct dt_checked *checked = &run->records[run->count++];
     checked->json = json;
@@ -158,7 +200,7 @@ static dt_status add_record(struct dt_check_run *run, json_t *json)
 }
 
 /* Entries of other commands, or workers, than the one that was named are told where no entry is of that. */
-static dt_status add_aside(struct dt_check_run *run, const json_t *records)
+static dt_status run_add_aside(struct dt_check_run *run, const json_t *records)
 {
     json_t *record;
     size_t i;
@@ -167,19 +209,19 @@ static dt_status add_aside(struct dt_check_run *run, const json_t *records)
         return DT_OK;
     json_array_foreach(records, i, record)
     {
-        DT_TRY(add_record(run, json_incref(record)));
+        DT_TRY(run_add_record(run, json_incref(record)));
     }
     return DT_OK;
 }
 
-static dt_status keep(struct dt_check_run *run, struct dt_check_entry *entry, json_t *aside)
+static dt_status run_keep(struct dt_check_run *run, struct dt_check_entry *entry, json_t *aside)
 {
     struct dt_check_record record = dt_check_record(entry);
     struct dt_text retune = {0};
     dt_check_retune(entry, &retune);
     if (retune.size > 0)
         dt_text_clean(retune.bytes);
-    record.gain_lost = lost_gain(run, &record);
+    record.gain_lost = has_lost_gain(run, &record);
     record.retune = retune.size > 0 ? dt_text_at(&retune) : NULL;
     json_t *json = dt_record_json(&dt_record_check_record, &record);
     dt_text_fini(&retune);
@@ -188,7 +230,7 @@ static dt_status keep(struct dt_check_run *run, struct dt_check_entry *entry, js
     if (entry->other)
         return json_array_append_new(aside, json) == 0 ? DT_OK
                                                        : dt_fail(DT_ENOMEM, "out of memory");
-    DT_TRY(add_record(run, json));
+    DT_TRY(run_add_record(run, json));
     return entry->written.best != NULL ? dt_journal_add(run->journal, "best", entry->written.best)
                                        : DT_OK;
 }
@@ -214,13 +256,13 @@ dt_status dt_check_run(struct dt_check_run *run)
         run->interrupted = run->interrupted || dt_group_interrupted != 0;
         if (run->opts->progress != NULL)
             run->opts->progress(run->opts->context, entry->item->title, i, list.count);
-        status = check_one(run, entry, list.count - i, end_ns);
+        status = run_check_entry(run, entry, list.count - i, end_ns);
         if (status == DT_OK)
-            dt_error_keep(&run->failed, keep(run, entry, aside));
+            dt_error_keep(&run->failed, run_keep(run, entry, aside));
         dt_check_close(entry);
     }
     if (status == DT_OK)
-        dt_error_keep(&run->failed, add_aside(run, aside));
+        dt_error_keep(&run->failed, run_add_aside(run, aside));
     json_decref(aside);
     free(entry);
     dt_check_list_fini(&list);

@@ -95,30 +95,30 @@ static bool throttle_drops(const struct dt_throttling *throttling, int step)
     return throttling->marks != NULL && throttling->marks[step] && !throttling->all;
 }
 
-void dt_kept_fini(struct dt_kept *kept)
+void dt_counted_fini(struct dt_counted *counted)
 {
-    free(kept->ns);
-    free(kept->index);
-    *kept = (struct dt_kept){0};
+    free(counted->ns);
+    free(counted->index);
+    *counted = (struct dt_counted){0};
 }
 
-dt_status dt_throttle_keep(const struct dt_result *result, int from, struct dt_kept *out)
+dt_status dt_throttle_count(const struct dt_result *result, int from, struct dt_counted *out)
 {
     size_t ranks = (size_t)result->ranks, most = (size_t)(result->report.steps - from);
-    struct dt_kept kept = {.ns = calloc(most * ranks + 1, sizeof *kept.ns),
-                           .index = calloc(most + 1, sizeof *kept.index)};
-    if (kept.ns == NULL || kept.index == NULL) {
-        dt_kept_fini(&kept);
+    struct dt_counted counted = {.ns = calloc(most * ranks + 1, sizeof *counted.ns),
+                                 .index = calloc(most + 1, sizeof *counted.index)};
+    if (counted.ns == NULL || counted.index == NULL) {
+        dt_counted_fini(&counted);
         return dt_fail(DT_ENOMEM, "out of memory");
     }
     for (int i = from; i < result->report.steps; i++) {
         if (throttle_drops(&result->throttling, i))
             continue;
-        memcpy(kept.ns + (size_t)kept.n * ranks, result->report.ns + (size_t)i * ranks,
-               ranks * sizeof *kept.ns);
-        kept.index[kept.n++] = i;
+        memcpy(counted.ns + (size_t)counted.n * ranks, result->report.ns + (size_t)i * ranks,
+               ranks * sizeof *counted.ns);
+        counted.index[counted.n++] = i;
     }
-    *out = kept;
+    *out = counted;
     return DT_OK;
 }
 
@@ -656,17 +656,17 @@ dt_status dt_result_finish(struct dt_result *result, double level, bool detect, 
         return finish_starts(result, level);
     struct dt_samples *samples = &result->samples;
     int from = least < result->report.steps ? least : result->report.steps, start = 0;
-    struct dt_kept kept;
+    struct dt_counted counted;
     DT_TRY(samples_make_room(result, samples));
     DT_TRY(dt_throttle_mark(result, from));
-    DT_TRY(dt_throttle_keep(result, from, &kept));
-    dt_stats_over_ranks(kept.ns, kept.n, result->ranks, samples->seconds, NULL);
-    samples->steady = !detect || dt_stats_steady(samples->seconds, kept.n, &start);
+    DT_TRY(dt_throttle_count(result, from, &counted));
+    dt_stats_over_ranks(counted.ns, counted.n, result->ranks, samples->seconds, NULL);
+    samples->steady = !detect || dt_stats_steady(samples->seconds, counted.n, &start);
     start = samples->steady ? start : 0;
-    samples->start = start < kept.n ? kept.index[start] : from;
-    samples->n = kept.n - start;
-    dt_status status = dt_result_sum(result, kept.ns + (size_t)start * (size_t)result->ranks);
-    dt_kept_fini(&kept);
+    samples->start = start < counted.n ? counted.index[start] : from;
+    samples->n = counted.n - start;
+    dt_status status = dt_result_sum(result, counted.ns + (size_t)start * (size_t)result->ranks);
+    dt_counted_fini(&counted);
     if (status == DT_OK)
         result->summary = dt_stats_summary(samples->seconds, samples->n, level);
     return status;

@@ -167,16 +167,16 @@ dt_status dt_clocks_learn(struct dt_clocks *clocks, const struct dt_result *tria
  * reference, by the median of these steps. */
 dt_status dt_throttle_mark(struct dt_result *result, int least) DT_MUST_CHECK;
 
-struct dt_kept {
+struct dt_counted {
     int n;
     long long *ns; /* [n * ranks], owned */
     int *index;    /* [n] step of each, owned */
 };
 
 /* Lists the steps from `from` on that count: all but the throttled ones, or all when all are throttled. */
-dt_status dt_throttle_keep(const struct dt_result *result, int from,
-                           struct dt_kept *kept) DT_MUST_CHECK;
-void dt_kept_fini(struct dt_kept *kept);
+dt_status dt_throttle_count(const struct dt_result *result, int from,
+                            struct dt_counted *counted) DT_MUST_CHECK;
+void dt_counted_fini(struct dt_counted *counted);
 
 /* ---- what the devices reported */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/measure/target_int.h"
 
+#include "base/clock.h"
 #include "base/host.h"
 #include "db/lookup/key.h"
 #include "model/input.h"
@@ -14,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MACHINE_NS (20 * DT_NS_PER_SECOND) /* for a worker to tell its versions */
 
 /* ---- devices: how cores and GPUs differ for the built-in network, one row each */
 
@@ -324,7 +327,7 @@ static void set_image(const struct dt_wanted *wanted, const struct dt_workload *
                                     .flops = dt_workload_flops(workload, 1),
                                     .attention_flops = dt_workload_attention_flops(workload, 1),
                                     .rest_bytes = dt_workload_rest_bytes(workload, 1),
-                                    .told = steps > 0 || wanted->text_and_vae_ns > 0,
+                                    .known = steps > 0 || wanted->text_and_vae_ns > 0,
                                     .given = wanted->text_and_vae_ns > 0,
                                     .text_and_vae_ns = wanted->text_and_vae_ns};
     image->steps = image->sampler_steps;
@@ -541,4 +544,21 @@ dt_status dt_target_stored(const struct dt_target *target, const json_t *plan,
 dt_status dt_target_check(const struct dt_target *target)
 {
     return dt_space_count(target->space) != 0 ? DT_OK : dt_space_none(target->space);
+}
+
+json_t *dt_target_machine(const struct dt_target *target, int64_t deadline_ns, bool cached)
+{
+    struct dt_machine_worker worker = {{target->worker.program, target->worker.arguments},
+                                       target->foreign,
+                                       &target->hardware.backend};
+    int64_t most = dt_clock_ns() + MACHINE_NS;
+    json_t *machine = NULL;
+    if (target->worker.ready != NULL) {
+        machine = dt_machine_describe(target->worker.hello, target->worker.ready, &worker);
+        if (cached)
+            dt_machine_keep(&worker, machine);
+    } else if (dt_machine_read(&worker, false, deadline_ns < most ? deadline_ns : most, &machine) <
+               0)
+        machine = dt_machine_describe(NULL, NULL, &worker);
+    return machine;
 }

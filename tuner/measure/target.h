@@ -64,10 +64,10 @@ struct dt_image_work {
     /* what it measures as a step is a run of a program: nothing is resident, no output is
      * verified, and no step warms up another */
     bool starts;
-    bool told;    /* the image's denoising steps are known: from a foreign worker, or given */
-    int steps;    /* these */
-    bool whole;   /* what it measures as a step is a whole image: sampler_steps is 1 */
-    bool request; /* it is a request to a server, whose answer is not compared with a reference */
+    bool known;    /* the image's denoising steps are: from a foreign worker, or given */
+    int steps;     /* these */
+    bool is_image; /* what it measures as a step is a whole image: sampler_steps is 1 */
+    bool request;  /* it is a request to a server, whose answer is not compared with a reference */
     int64_t text_and_vae_ns; /* of an image, besides its steps; 0: not known */
     bool given;              /* text_and_vae_ns, by the user; otherwise the worker measured it */
 };
@@ -86,7 +86,7 @@ struct dt_target {
     int64_t max_bytes; /* limit of a rank's memory; 0: none */
     const struct dt_objective *objective;
     double tolerance;   /* of verification */
-    double least_fault; /* the smallest error of the faults that it was chosen by; 0: not told */
+    double least_fault; /* the smallest error of the faults that it was chosen by; 0: not known */
     double lossy_error; /* the same for plans with lossy settings; INFINITY: not limited */
     struct dt_identity identity;
     struct dt_target_worker worker;
@@ -134,7 +134,7 @@ double dt_target_image_seconds(const struct dt_target *target, double step, int 
 const char *dt_target_reference(const struct dt_target *target);
 
 /* Adds why verification cannot tell all faults from rounding in this data type: the tolerance is more than a third of the smallest fault
- * that was planted to choose it. Nothing: it can, or that was not told. */
+ * that was planted to choose it. Nothing: it can, or no faults were planted. */
 void dt_target_blind(const struct dt_target *target, struct dt_text *out);
 
 /* The options of a foreign worker's job as it understood it, as far as it obeys them: " --model flux --size 64x32"; "" for the built-in network. */
@@ -156,5 +156,10 @@ dt_status dt_target_stored(const struct dt_target *target, const json_t *plan,
 
 /* DT_EINFEASIBLE with a sentence when no plan is feasible: which rule removes most. */
 dt_status dt_target_check(const struct dt_target *target) DT_MUST_CHECK;
+
+/* The description of the machine, for the fingerprint; new reference. A worker that has not answered yet is started where its versions
+ * are not cached; if it does not start, they are missing: the session reports it, and a check does not check its plans. cached: what
+ * a foreign worker answered is kept for the next time. */
+json_t *dt_target_machine(const struct dt_target *target, int64_t deadline_ns, bool cached);
 
 #endif

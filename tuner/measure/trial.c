@@ -466,13 +466,13 @@ static dt_status join_samples(const struct dt_result parts[], int n, struct dt_r
         return dt_fail(DT_ENOMEM, "out of memory");
     }
     for (int i = 0; i < n; i++) {
-        struct dt_kept kept = {0};
+        struct dt_counted counted = {0};
         if (status == DT_OK)
-            status = dt_throttle_keep(&parts[i], parts[i].samples.start, &kept);
+            status = dt_throttle_count(&parts[i], parts[i].samples.start, &counted);
         if (status == DT_OK)
-            memcpy(ns + at, kept.ns, (size_t)kept.n * ranks * sizeof *ns);
-        at += (size_t)kept.n * ranks;
-        dt_kept_fini(&kept);
+            memcpy(ns + at, counted.ns, (size_t)counted.n * ranks * sizeof *ns);
+        at += (size_t)counted.n * ranks;
+        dt_counted_fini(&counted);
         whole->samples.process_seconds[i] = parts[i].summary.median;
     }
     if (status == DT_OK)

@@ -52,7 +52,7 @@ void dt_group_clean(char text[])
 }
 
 /* Reads available standard error and keeps its last bytes. False at end of file. */
-static bool drain(struct dt_group *group)
+static bool drain_messages(struct dt_group *group)
 {
     char block[65536];
     ssize_t got = read(group->process.messages, block, sizeof block);
@@ -60,12 +60,13 @@ static bool drain(struct dt_group *group)
         return got < 0 && (errno == EINTR || errno == EAGAIN);
     if (dt_group_watch.output != NULL)
         dt_group_watch.output(dt_group_watch.context, block, (size_t)got);
-    size_t size = (size_t)got < DT_GROUP_KEPT ? (size_t)got : DT_GROUP_KEPT;
-    size_t stay = group->kept + size <= DT_GROUP_KEPT ? group->kept : DT_GROUP_KEPT - size;
-    memmove(group->messages, group->messages + group->kept - stay, stay);
+    size_t size = (size_t)got < DT_GROUP_MESSAGES ? (size_t)got : DT_GROUP_MESSAGES;
+    size_t stay = group->messages_size + size <= DT_GROUP_MESSAGES ? group->messages_size
+                                                                   : DT_GROUP_MESSAGES - size;
+    memmove(group->messages, group->messages + group->messages_size - stay, stay);
     memcpy(group->messages + stay, block + (size_t)got - size, size);
-    group->kept = stay + size;
-    group->messages[group->kept] = '\0';
+    group->messages_size = stay + size;
+    group->messages[group->messages_size] = '\0';
     return true;
 }
 
@@ -78,7 +79,7 @@ static bool is_rule(const char *line, size_t size)
 /* The last nonempty line of standard error, made printable; where that is the end of a message of mpirun, the first one. */
 static void last_words(const struct dt_group *group, char out[], size_t room)
 {
-    size_t end = group->kept;
+    size_t end = group->messages_size;
     while (end > 0 && !isgraph((unsigned char)group->messages[end - 1]))
         end--;
     size_t begin = end;
@@ -108,7 +109,7 @@ static dt_status break_group(struct dt_group *group, struct dt_failure *failure,
 }
 
 /* Kills a group that broke the protocol; *failure is already set. DT_FAILED. */
-static dt_status condemn(struct dt_group *group, struct dt_failure *failure)
+static dt_status break_for_answer(struct dt_group *group, struct dt_failure *failure)
 {
     char why[200];
     snprintf(why, sizeof why, "%.190s", failure->cause);
@@ -154,7 +155,7 @@ static void add_words(struct dt_group *group, bool open, char why[], size_t room
     char words[80];
     while (open &&
            (poll(&(struct pollfd){.fd = group->process.messages, .events = POLLIN}, 1, 0) == 1))
-        open = drain(group);
+        open = drain_messages(group);
     last_words(group, words, sizeof words);
     size_t size = strlen(why);
     if (words[0] != '\0')
@@ -171,7 +172,7 @@ static dt_status find_dead(struct dt_group *group, struct dt_failure *failure)
     while (!ended && dt_clock_machine_ns() < until) {
         struct pollfd poller = {.fd = group->process.messages, .events = POLLIN};
         if (open && poll(&poller, 1, 5) == 1)
-            open = drain(group);
+            open = drain_messages(group);
         else if (!open)
             dt_clock_sleep_ns(2000000);
         ended = dt_supervisor_ended(&group->process, &end);
@@ -188,8 +189,8 @@ static dt_status find_hung(struct dt_group *group, bool starved, struct dt_failu
     char why[160];
     snprintf(why, sizeof why, "no answer before the deadline%s%s%.60s%s",
              starved ? ": other programs had the cores" : "",
-             group->said[0] != '\0' ? " (last heartbeat: " : "", group->said,
-             group->said[0] != '\0' ? ")" : "");
+             group->beat[0] != '\0' ? " (last heartbeat: " : "", group->beat,
+             group->beat[0] != '\0' ? ")" : "");
     add_words(group, true, why, sizeof why);
     dt_status status = break_group(group, failure, DT_TRIAL_HUNG, why);
     failure->early = starved;
@@ -208,7 +209,7 @@ static bool await_end(struct dt_group *group, int64_t until, struct dt_ended *en
         if (dt_supervisor_ended(&group->process, ended))
             return true;
         poll(pollers, 3, 20);
-        bool said = pollers[1].revents != 0 && drain(group);
+        bool said = pollers[1].revents != 0 && drain_messages(group);
         if (pollers[2].revents != 0)
             said = read(group->process.from, block, sizeof block) > 0 || said;
         if (!said && pollers[0].revents == 0)
@@ -310,23 +311,23 @@ int64_t dt_group_paused_ns(const struct dt_group *group)
     return group->paused_ns;
 }
 
-static void show(const struct dt_group *group)
+static void group_show(const struct dt_group *group)
 {
     if (dt_group_watch.tick != NULL)
-        dt_group_watch.tick(dt_group_watch.context, group->shown, group->said);
+        dt_group_watch.tick(dt_group_watch.context, group->shown, group->beat);
 }
 
 /* Sleeps until the worker writes, the next tick is due, or the deadline passes; drains standard error. */
-static void rest(struct dt_group *group, int64_t deadline_ns)
+static void group_rest(struct dt_group *group, int64_t deadline_ns)
 {
-    show(group);
+    group_show(group);
     int64_t now = dt_clock_ns(), until = deadline_ns < now + TICK_NS ? deadline_ns : now + TICK_NS;
     struct pollfd pollers[2] = {{.fd = group->process.from, .events = POLLIN},
                                 {.fd = group->process.messages, .events = POLLIN}};
     int timeout = until > now ? (int)((until - now) / 1000000) + 1 : 0;
     if (poll(pollers, 2, timeout) <= 0)
         return;
-    if (pollers[1].revents != 0 && !drain(group)) {
+    if (pollers[1].revents != 0 && !drain_messages(group)) {
         /* end of file, which poll would report for ever */
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
         dup3(null, group->process.messages, O_CLOEXEC);
@@ -348,7 +349,7 @@ static dt_status misread(struct dt_group *group, dt_status status, struct dt_fai
 }
 
 /* A line of the transcript: '>' to the worker, '<' from it. */
-static void note(struct dt_group *group, char direction, const json_t *message)
+static void transcript_note(struct dt_group *group, char direction, const json_t *message)
 {
     if (group->transcript == NULL)
         return;
@@ -359,7 +360,7 @@ static void note(struct dt_group *group, char direction, const json_t *message)
 }
 
 /* Number of bytes of the worker's output that have arrived, from its start. */
-static size_t arrived(const struct dt_group *group)
+static size_t bytes_arrived(const struct dt_group *group)
 {
     int unread = 0;
     if (ioctl(group->process.from, FIONREAD, &unread) != 0)
@@ -368,7 +369,7 @@ static size_t arrived(const struct dt_group *group)
 }
 
 /* The deadline, or `more_ns` from now on where that is allowed and later. */
-static int64_t extended(const struct dt_group *group, int64_t deadline_ns, int64_t more_ns)
+static int64_t extended_deadline(const struct dt_group *group, int64_t deadline_ns, int64_t more_ns)
 {
     int64_t later_ns = dt_clock_ns() + more_ns;
     if (later_ns > group->until_ns)
@@ -385,7 +386,7 @@ struct spell {
 
 /* Ends the spell, and begins the next one. A group that sleeps is not starved, however busy the machine is; nor is one that has the
  * cores for itself, whose threads may wait for each other. */
-static void look(const struct dt_group *group, struct spell *spell)
+static void spell_look(const struct dt_group *group, struct spell *spell)
 {
     int64_t now = dt_clock_machine_ns(), passed_ns = now - spell->at_ns;
     if (spell->at_ns > 0 && passed_ns < SPELL_NS)
@@ -401,21 +402,21 @@ static void look(const struct dt_group *group, struct spell *spell)
 }
 
 /* Keeps the heartbeat's text. Returns the request's deadline, which it may extend by the time `more_ns` from now on. */
-static int64_t heard(struct dt_group *group, const json_t *beat, int64_t deadline_ns,
-                     int64_t more_ns)
+static int64_t take_beat(struct dt_group *group, const json_t *beat, int64_t deadline_ns,
+                         int64_t more_ns)
 {
     const char *said = json_string_value(json_object_get(beat, "say"));
     if (said != NULL) {
-        snprintf(group->said, sizeof group->said, "%s", said);
-        dt_group_clean(group->said);
+        snprintf(group->beat, sizeof group->beat, "%s", said);
+        dt_group_clean(group->beat);
     }
-    return extended(group, deadline_ns, more_ns);
+    return extended_deadline(group, deadline_ns, more_ns);
 }
 
 /* The next message that is not a heartbeat. A message that has arrived by the deadline is in time, even behind
  * heartbeats. */
-static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **message,
-                      struct dt_failure *failure)
+static dt_status next_message(struct dt_group *group, int64_t deadline_ns, json_t **message,
+                              struct dt_failure *failure)
 {
     struct dt_pause pause = dt_pause_begin();
     size_t in_time = SIZE_MAX;
@@ -423,8 +424,8 @@ static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **mess
     int64_t half_ns = deadline_ns - more_ns / 2; /* reading /proc disturbs what is measured */
     more_ns = more_ns > BEAT_NS ? more_ns : BEAT_NS;
     struct spell spell = {0};
-    group->said[0] = '\0';
-    show(group);
+    group->beat[0] = '\0';
+    group_show(group);
     for (;;) {
         json_t *got = NULL;
         if (dt_group_interrupted != 0)
@@ -434,15 +435,15 @@ static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **mess
         int64_t now = dt_clock_ns();
         bool late = now >= deadline_ns;
         if (late && in_time == SIZE_MAX)
-            in_time = arrived(group);
+            in_time = bytes_arrived(group);
         dt_status status = dt_wire_read(&group->wire, 0, &got);
         if (status == DT_OK && strcmp(dt_wire_op(got), "heartbeat") != 0) {
-            note(group, '<', got);
+            transcript_note(group, '<', got);
             *message = got;
             return DT_OK;
         }
         int64_t until = status == DT_OK && group->wire.taken <= in_time
-                            ? heard(group, got, deadline_ns, more_ns)
+                            ? take_beat(group, got, deadline_ns, more_ns)
                             : 0;
         json_decref(got);
         if (until > deadline_ns) {
@@ -453,8 +454,8 @@ static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **mess
         if (status == DT_OK && group->wire.taken < in_time)
             continue;
         if ((status == DT_ETIMEOUT || status == DT_OK) && late) {
-            look(group, &spell);
-            until = spell.starved ? extended(group, deadline_ns, more_ns) : deadline_ns;
+            spell_look(group, &spell);
+            until = spell.starved ? extended_deadline(group, deadline_ns, more_ns) : deadline_ns;
             if (until <= deadline_ns)
                 return find_hung(group, spell.starved, failure);
             deadline_ns = until;
@@ -462,9 +463,9 @@ static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **mess
             continue;
         }
         if (spell.at_ns == 0 && now >= half_ns)
-            look(group, &spell);
+            spell_look(group, &spell);
         if (status == DT_ETIMEOUT)
-            rest(group, deadline_ns);
+            group_rest(group, deadline_ns);
         else if (status != DT_OK && status != DT_EINTR)
             return misread(group, status, failure);
     }
@@ -491,7 +492,7 @@ static const char *recorded_sentence(const struct dt_group *group, const json_t 
 }
 
 /* {"op":"failed"}: the worker lives on, unless it says that this is its last answer. */
-static dt_status failed(struct dt_group *group, json_t *message, struct dt_failure *failure)
+static dt_status answer_failed(struct dt_group *group, json_t *message, struct dt_failure *failure)
 {
     const char *kind = json_string_value(json_object_get(message, "kind"));
     const char *say = recorded_sentence(group, message);
@@ -516,13 +517,13 @@ static dt_status failed(struct dt_group *group, json_t *message, struct dt_failu
     return dt_fail(DT_FAILED, "%s", failure->cause);
 }
 
-static dt_status expect(struct dt_group *group, const char *want, int64_t deadline_ns,
-                        json_t **answer, struct dt_failure *failure)
+static dt_status expect_answer(struct dt_group *group, const char *want, int64_t deadline_ns,
+                               json_t **answer, struct dt_failure *failure)
 {
     json_t *message = NULL;
-    DT_TRY(next(group, deadline_ns, &message, failure));
+    DT_TRY(next_message(group, deadline_ns, &message, failure));
     if (strcmp(dt_wire_op(message), "failed") == 0)
-        return failed(group, message, failure);
+        return answer_failed(group, message, failure);
     if (strcmp(dt_wire_op(message), want) != 0)
         return unexpected(group, want, message, failure);
     if (group->is_private && json_object_get(message, "read") != NULL) /* what was matched, too */
@@ -531,11 +532,12 @@ static dt_status expect(struct dt_group *group, const char *want, int64_t deadli
     return DT_OK;
 }
 
-static dt_status say(struct dt_group *group, const json_t *request, struct dt_failure *failure)
+static dt_status send_request(struct dt_group *group, const json_t *request,
+                              struct dt_failure *failure)
 {
     if (!group->alive)
         return break_group(group, failure, DT_TRIAL_CRASHED, "the group had ended before");
-    note(group, '>', request);
+    transcript_note(group, '>', request);
     dt_status status = dt_wire_write(&group->wire, request);
     return status == DT_EDEAD ? find_dead(group, failure) : status;
 }
@@ -555,8 +557,8 @@ dt_status dt_group_call(struct dt_group *group, const json_t *request, const cha
     group->paused_ns = 0;
     if (group->alive && dt_clock_ns() >= deadline_ns)
         return find_hung(group, false, failure);
-    DT_TRY(say(group, request, failure));
-    return expect(group, answer_op, deadline_ns, answer, failure);
+    DT_TRY(send_request(group, request, failure));
+    return expect_answer(group, answer_op, deadline_ns, answer, failure);
 }
 
 /* hello, hello, ready. */
@@ -574,16 +576,16 @@ static dt_status greet(struct dt_group *group, const struct dt_launch *launch,
         json_object_set_new(hello, "devices", json_integer(assigned->devices));
     if (assigned->hosts > 1)
         json_object_set_new(hello, "hosts", json_integer(assigned->hosts));
-    dt_status status = say(group, hello, failure);
+    dt_status status = send_request(group, hello, failure);
     json_decref(hello);
     if (status == DT_OK)
-        status = expect(group, "hello", deadline_ns, &group->hello, failure);
+        status = expect_answer(group, "hello", deadline_ns, &group->hello, failure);
     DT_TRY(status);
     int64_t version = json_integer_value(json_object_get(group->hello, "protocol"));
     if (version < 1 || version > DT_PROTOCOL_VERSION)
         return break_group(group, failure, DT_TRIAL_PROTOCOL,
                            "speaks a protocol version this program does not know");
-    DT_TRY(expect(group, "ready", deadline_ns, &group->ready, failure));
+    DT_TRY(expect_answer(group, "ready", deadline_ns, &group->ready, failure));
     if (dt_group_ranks(group) < 1)
         return break_group(group, failure, DT_TRIAL_PROTOCOL, "'ready' lists no ranks");
     return DT_OK;
@@ -593,16 +595,16 @@ dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
                          int64_t deadline_ns, struct dt_group **out, struct dt_failure *failure)
 {
     struct dt_start start;
-    DT_TRY(dt_launch_plan(launch, &start));
+    DT_TRY(dt_start_make(launch, &start));
     struct dt_group *group = calloc(1, sizeof *group);
     dt_status status =
         group == NULL
             ? dt_fail(DT_ENOMEM, "out of memory")
             : dt_supervisor_start(start.path, start.argv, start.envp, start.processes,
                                   (const char(*)[DT_FOLDER_ROOM])start.folders, &group->process);
-    dt_launch_fini(&start);
+    dt_start_fini(&start);
     if (status < 0) {
-        dt_launch_drop(&start);
+        dt_start_drop(&start);
         free(group);
         return status;
     }
@@ -683,7 +685,8 @@ static dt_status breach(struct dt_failure *failure, const char *what)
 }
 
 /* The largest of an array of integers from low to high; false for anything else. */
-static bool largest(const json_t *array, size_t n, json_int_t low, json_int_t high, int64_t *out)
+static bool read_largest(const json_t *array, size_t n, json_int_t low, json_int_t high,
+                         int64_t *out)
 {
     int64_t most = 0;
     if (json_array_size(array) != n)
@@ -700,7 +703,7 @@ static bool largest(const json_t *array, size_t n, json_int_t low, json_int_t hi
 }
 
 /* A number, or null for one that is not finite. */
-static bool number(const json_t *value, double *out)
+static bool read_number(const json_t *value, double *out)
 {
     *out = json_is_number(value) ? json_number_value(value) : NAN;
     return json_is_number(value) || json_is_null(value);
@@ -718,11 +721,11 @@ static dt_status read_rank_output(const json_t *verify, size_t rank, struct dt_o
         return breach(failure, "verify has not one norm and one row of projections an image");
     for (size_t i = 0; i < rows; i++) {
         json_t *row = json_array_get(table, i);
-        if (json_array_size(row) != count || !number(json_array_get(norms, i), &norm[i]))
+        if (json_array_size(row) != count || !read_number(json_array_get(norms, i), &norm[i]))
             return breach(failure,
                           "verify has rows of different length, or a norm that is no number");
         for (size_t k = 0; k < count; k++)
-            if (!number(json_array_get(row, k), &projection[(rank * rows + i) * count + k]))
+            if (!read_number(json_array_get(row, k), &projection[(rank * rows + i) * count + k]))
                 return breach(failure, "verify has a projection that is no number");
     }
     return DT_OK;
@@ -770,10 +773,10 @@ static dt_status read_prepared(const json_t *answer, int ranks, struct dt_prepar
     prepared->handle = (int)json_integer_value(handle);
     if (prepared->ranks < 1 || (ranks > 1 && prepared->ranks != ranks))
         return breach(failure, "cold_ns has not one number a rank");
-    if (!largest(cold, (size_t)prepared->ranks, 1, NS_MOST, &prepared->cold_ns))
+    if (!read_largest(cold, (size_t)prepared->ranks, 1, NS_MOST, &prepared->cold_ns))
         return breach(failure,
                       "cold_ns holds something that is not a positive integer, a day at most");
-    if (!largest(peak, (size_t)prepared->ranks, 0, INT64_MAX, &prepared->peak_bytes))
+    if (!read_largest(peak, (size_t)prepared->ranks, 0, INT64_MAX, &prepared->peak_bytes))
         return breach(failure, "peak_bytes has not one integer a rank");
     if (resident != NULL && (!json_is_integer(resident) || json_integer_value(resident) < 0))
         return breach(failure, "resident_bytes is not an integer");
@@ -815,7 +818,7 @@ dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
     json_decref(answer);
     if (status < 0) {
         dt_prepared_fini(&prepared);
-        return status == DT_FAILED ? condemn(group, failure) : status;
+        return status == DT_FAILED ? break_for_answer(group, failure) : status;
     }
     *out = prepared;
     return DT_OK;
@@ -926,7 +929,7 @@ dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int
     json_decref(answer);
     if (status < 0) {
         dt_run_fini(&run);
-        return status == DT_FAILED ? condemn(group, failure) : status;
+        return status == DT_FAILED ? break_for_answer(group, failure) : status;
     }
     *out = run;
     return DT_OK;

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#define DT_GROUP_KEPT 4096
+#define DT_GROUP_MESSAGES 4096
 
 struct dt_group {
     struct dt_supervised process;
@@ -17,13 +17,13 @@ struct dt_group {
     json_t *hello, *ready;
     const char *phase; /* "preparing", for failure sentences */
     const char *shown; /* "verifying", for displays */
-    char messages[DT_GROUP_KEPT + 1];
-    size_t kept;
+    char messages[DT_GROUP_MESSAGES + 1];
+    size_t messages_size;
     bool alive, is_private;
     int processes;     /* that the controller has started */
     int64_t paused_ns; /* during the last request */
     int64_t until_ns;  /* heartbeats extend deadlines up to this time; 0: they do not */
-    char said[80];     /* text of the last heartbeat of the last request; "": none */
+    char beat[80];     /* text of the last heartbeat of the last request; "": none */
     FILE *transcript;  /* $DITTUNE_TRANSCRIPT: every message, with its direction; NULL: none */
 };
 

@@ -100,7 +100,7 @@ static bool is_name(const char *name, size_t size)
     return true;
 }
 
-static struct dt_host *find(struct dt_hosts *hosts, const char *name)
+static struct dt_host *host_find(struct dt_hosts *hosts, const char *name)
 {
     for (int i = 0; i < hosts->count; i++)
         if (strcmp(hosts->at[i].name, name) == 0)
@@ -109,14 +109,15 @@ static struct dt_host *find(struct dt_hosts *hosts, const char *name)
 }
 
 /* DT_EUSAGE without the place, which the caller puts before it. */
-static dt_status add(struct dt_hosts *hosts, const char *name, size_t size, int slots, bool again)
+static dt_status host_add(struct dt_hosts *hosts, const char *name, size_t size, int slots,
+                          bool again)
 {
     if (!is_name(name, size))
         return dt_fail(DT_EUSAGE, "'%.*s' is no name of a host", (int)(size < 64 ? size : 64),
                        name);
     struct dt_host host = {.slots = slots};
     memcpy(host.name, name, size);
-    struct dt_host *known = find(hosts, host.name);
+    struct dt_host *known = host_find(hosts, host.name);
     if (known != NULL && !again)
         return dt_fail(DT_EUSAGE, "the host %s is there twice", host.name);
     if (known == NULL && hosts->count == DT_HOSTS_MOST)
@@ -150,7 +151,7 @@ dt_status dt_hosts_parse(const char *text, struct dt_hosts *hosts)
             return dt_fail(DT_EUSAGE,
                            "--hosts '%s': '%.*s' is not of the form HOST:SLOTS with 1 to %d slots",
                            text, (int)size, at, DT_SLOTS_MOST);
-        dt_status status = add(hosts, at, name, slots, false);
+        dt_status status = host_add(hosts, at, name, slots, false);
         if (status < 0)
             return dt_fail(status, "--hosts '%s': %s", text, dt_message());
         at += size;
@@ -182,7 +183,7 @@ static dt_status read_line(char *line, struct dt_hosts *hosts)
     rest += strspn(rest, blanks);
     if (*rest != '\0')
         return dt_fail(DT_EUSAGE, "'%.40s' is not understood, expected HOST slots=N", rest);
-    return add(hosts, name, size, slots, true);
+    return host_add(hosts, name, size, slots, true);
 }
 
 dt_status dt_hosts_read(const char *path, struct dt_hosts *hosts)
@@ -193,8 +194,8 @@ dt_status dt_hosts_read(const char *path, struct dt_hosts *hosts)
     if (file == NULL)
         return dt_fail(DT_EIO, "cannot read the hostfile %s: %s", path, strerror(errno));
     for (int number = 1; status == DT_OK && fgets(line, sizeof line, file) != NULL; number++) {
-        bool whole = strchr(line, '\n') != NULL || feof(file);
-        status = whole ? read_line(line, hosts) : dt_fail(DT_EUSAGE, "the line is too long");
+        bool complete = strchr(line, '\n') != NULL || feof(file);
+        status = complete ? read_line(line, hosts) : dt_fail(DT_EUSAGE, "the line is too long");
         if (status < 0)
             status = dt_fail(status, "the hostfile %s, line %d: %s", path, number, dt_message());
     }
@@ -233,7 +234,7 @@ void dt_hosts_text(const struct dt_hosts *hosts, int count, int slots, struct dt
 
 bool dt_hosts_drop(struct dt_hosts *hosts, const char *name)
 {
-    struct dt_host *host = find(hosts, name);
+    struct dt_host *host = host_find(hosts, name);
     if (host == NULL)
         return false;
     memmove(host, host + 1, (size_t)(hosts->at + hosts->count - (host + 1)) * sizeof *host);

@@ -262,7 +262,7 @@ static dt_status make_folders(const struct dt_launch *launch, struct dt_start *s
     return DT_OK;
 }
 
-void dt_launch_drop(struct dt_start *start)
+void dt_start_drop(struct dt_start *start)
 {
     for (int i = 0; i < DT_SUPERVISOR_FOLDERS; i++)
         dt_folder_remove(start->folders[i]);
@@ -281,7 +281,7 @@ static void add_mpirun(struct word_list *words, const struct dt_launch *launch,
 }
 
 /* The words as an array of their own; NULL when memory ran out. */
-static char **take(struct word_list *words)
+static char **words_take(struct word_list *words)
 {
     char **list = words->failed ? NULL : calloc((size_t)words->n + 1, sizeof *list);
     for (int i = 0; i < words->n; i++)
@@ -307,7 +307,7 @@ static bool any_names(char *const list[], const char *entry)
     return false;
 }
 
-static int length(char *const list[])
+static int list_length(char *const list[])
 {
     int n = 0;
     while (list != NULL && list[n] != NULL)
@@ -382,10 +382,10 @@ static char **make_environment(const struct dt_launch *launch, char *const ours[
     int room = 1, n = 0;
     bool failed = false;
     for (int i = 0; i < 4; i++)
-        room += length(lists[i]);
+        room += list_length(lists[i]);
     char **list = calloc((size_t)room, sizeof *list);
     for (int i = 0; list != NULL && i < 4; i++)
-        for (int k = 0; k < length(lists[i]); k++) {
+        for (int k = 0; k < list_length(lists[i]); k++) {
             bool replaced = false;
             for (int later = i + 1; later < 4; later++)
                 replaced = replaced || any_names(lists[later], lists[i][k]);
@@ -428,7 +428,7 @@ static dt_status add_variables(const struct dt_launch *launch, const struct dt_s
     return set_ranks(launch, variables);
 }
 
-static void free_list(char **list)
+static void list_free(char **list)
 {
     for (int i = 0; list != NULL && list[i] != NULL; i++)
         free(list[i]);
@@ -445,22 +445,23 @@ static void add_program(const struct dt_launch *launch, const char *program,
         add_word(words, launch->arguments[i]);
 }
 
-static dt_status fill(const struct dt_launch *launch, const char *program, struct dt_start *start)
+static dt_status start_fill(const struct dt_launch *launch, const char *program,
+                            struct dt_start *start)
 {
     struct word_list words = {.n = 0}, variables = {.n = 0};
     dt_status status = add_variables(launch, start, &variables);
-    char **ours = take(&variables);
+    char **ours = words_take(&variables);
     bool all = launch->by == DT_LAUNCH_TORCHRUN && launch->hosts == NULL;
     start->processes = all ? launch->ranks : 1;
     if (status == DT_OK && ours != NULL)
         start->envp = make_environment(launch, ours);
-    free_list(ours);
+    list_free(ours);
     DT_TRY(status);
     if (launch->hosts != NULL)
         status = add_launcher(launch, program, &words);
     else
         add_program(launch, program, start, &words);
-    start->argv = take(&words);
+    start->argv = words_take(&words);
     DT_TRY(status);
     if (start->argv == NULL || start->envp == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while starting %s", program);
@@ -485,7 +486,7 @@ static dt_status not_a_program(const char *name)
     return dt_fail(DT_EUSAGE, "the worker %s is not a program that can be run", name);
 }
 
-dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start)
+dt_status dt_start_make(const struct dt_launch *launch, struct dt_start *start)
 {
     char program[4096], launcher[256];
     *start = (struct dt_start){.argv = NULL};
@@ -504,17 +505,17 @@ dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start)
         return dt_fail(DT_EUSAGE,
                        "mpirun not found: install openmpi-bin, or ask for plans of one rank");
     DT_TRY(make_folders(launch, start));
-    dt_status status = fill(launch, program, start);
+    dt_status status = start_fill(launch, program, start);
     if (status < 0) {
-        dt_launch_drop(start);
-        dt_launch_fini(start);
+        dt_start_drop(start);
+        dt_start_fini(start);
     }
     return status;
 }
 
-void dt_launch_fini(struct dt_start *start)
+void dt_start_fini(struct dt_start *start)
 {
-    free_list(start->argv);
-    free_list(start->envp);
+    list_free(start->argv);
+    list_free(start->envp);
     start->argv = start->envp = NULL;
 }

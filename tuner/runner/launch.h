@@ -15,8 +15,8 @@ struct dt_start {
 };
 
 /* Finds the programs, makes the folders, and the first time removes those of dead sessions. DT_EUSAGE when the program or mpirun is missing. */
-dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start) DT_MUST_CHECK;
-void dt_launch_fini(struct dt_start *start); /* frees memory; folders stay */
-void dt_launch_drop(struct dt_start *start); /* removes the folders of a group that did not start */
+dt_status dt_start_make(const struct dt_launch *launch, struct dt_start *start) DT_MUST_CHECK;
+void dt_start_fini(struct dt_start *start); /* frees memory; folders stay */
+void dt_start_drop(struct dt_start *start); /* removes the folders of a group that did not start */
 
 #endif

@@ -143,7 +143,7 @@ static int by_pid(const void *a, const void *b)
     return (one->pid > other->pid) - (one->pid < other->pid);
 }
 
-static const struct process *find(const struct table *table, pid_t pid)
+static const struct process *table_find(const struct table *table, pid_t pid)
 {
     const struct process wanted = {.pid = pid};
     return bsearch(&wanted, table->at, (size_t)table->count, sizeof wanted, by_pid);
@@ -156,7 +156,7 @@ static bool is_ours(const struct table *table, const struct process *process)
     for (int depth = 0; depth < DEEPEST && pid > 1; depth++) {
         if (pid == getpid())
             return true;
-        const struct process *parent = find(table, pid);
+        const struct process *parent = table_find(table, pid);
         pid = parent != NULL ? parent->parent : 0;
     }
     return false;

@@ -17,7 +17,7 @@
 
 extern char **environ;
 
-static bool take(int fd, struct dt_text *text)
+static bool read_some(int fd, struct dt_text *text)
 {
     char block[4096];
     ssize_t n = read(fd, block, sizeof block);
@@ -39,9 +39,9 @@ static bool read_pipes(const struct dt_supervised *child, int64_t deadline_ns,
         if (poll(polled, 2, TURN_MS) <= 0)
             continue;
         if (polled[0].revents != 0)
-            out_open = take(child->from, &output->out);
+            out_open = read_some(child->from, &output->out);
         if (polled[1].revents != 0)
-            messages_open = take(child->messages, &output->messages);
+            messages_open = read_some(child->messages, &output->messages);
     }
     return true;
 }
@@ -57,7 +57,7 @@ static bool await_end(struct dt_supervised *child, int64_t deadline_ns, struct d
     return true;
 }
 
-static void explain(bool ended, int status, char how[80])
+static void describe_end(bool ended, int status, char how[80])
 {
     if (!ended)
         snprintf(how, 80, "did not answer in time");
@@ -78,7 +78,7 @@ dt_status dt_output_read(const char *path, char *const argv[], int64_t deadline_
     *output = (struct dt_output){.how = ""};
     bool ended = read_pipes(&child, deadline_ns, output) && await_end(&child, deadline_ns, &end);
     dt_supervisor_stop(&child, ended ? 0 : GRACE_NS);
-    explain(ended, end.status, output->how);
+    describe_end(ended, end.status, output->how);
     if (dt_group_interrupted == 0)
         return DT_OK;
     dt_output_fini(output);

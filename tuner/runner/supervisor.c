@@ -50,7 +50,7 @@ struct knock {
     int number;
 };
 
-static void note(struct ward *ward, pid_t pid)
+static void ward_note(struct ward *ward, pid_t pid)
 {
     for (int i = 0; i < ward->noted_count; i++)
         if (ward->noted[i] == pid)
@@ -62,7 +62,7 @@ static void note(struct ward *ward, pid_t pid)
 static void knock_at(pid_t pid, void *context)
 {
     const struct knock *knock = context;
-    note(knock->ward, pid);
+    ward_note(knock->ward, pid);
     kill(pid, knock->number);
 }
 
@@ -90,7 +90,7 @@ static void take_end(struct ward *ward, pid_t pid, int wait_status)
 }
 
 /* The program has ended when all its processes have, or one has failed. */
-static void report(struct ward *ward)
+static void ward_report(struct ward *ward)
 {
     if (ward->reported || (ward->running > 0 && ward->end.status == 0))
         return;
@@ -101,7 +101,7 @@ static void report(struct ward *ward)
 }
 
 /* Reaps what ended and reports the program's end. False when no child is left. */
-static bool reap(struct ward *ward)
+static bool ward_reap(struct ward *ward)
 {
     int wait_status;
     for (;;) {
@@ -109,7 +109,7 @@ static bool reap(struct ward *ward)
         if (pid < 0 && errno == EINTR)
             continue;
         if (pid <= 0) {
-            report(ward);
+            ward_report(ward);
             return pid == 0;
         }
         take_end(ward, pid, wait_status);
@@ -161,9 +161,9 @@ static void remove_registered(const struct ward *ward)
     }
 }
 
-static void watch(struct ward *ward, const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM])
+static void ward_watch(struct ward *ward, const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM])
 {
-    while (reap(ward)) {
+    while (ward_reap(ward)) {
         if (ward->kill_at != 0 && dt_clock_machine_ns() >= ward->kill_at)
             signal_all(ward, SIGKILL);
         if (ward->control >= 0)
@@ -268,7 +268,7 @@ static void start_ranks(struct ward *ward, const struct program *program, const 
         if (pid < 0)
             take_end(ward, pid, W_EXITCODE(127, 0));
         else
-            note(ward, pid);
+            ward_note(ward, pid);
     }
 }
 
@@ -296,7 +296,7 @@ static void supervise(const struct program *program,
     dup2(null, STDOUT_FILENO);
     dup2(null, STDERR_FILENO);
     close_others((int[]){ward.control, ward.status, ward.children}, 3);
-    watch(&ward, folders);
+    ward_watch(&ward, folders);
 }
 
 static bool open_pipes(struct pipes *pipes)
@@ -373,7 +373,7 @@ static void kill_one(pid_t pid, void *context)
 }
 
 /* Reports the process that keeps a group from ending: its supervisor, or a descendant. */
-static void give_up(const struct dt_supervised *supervised)
+static void report_stuck(const struct dt_supervised *supervised)
 {
     struct dt_proc own = {.pid = 0}, below = {.pid = 0};
     dt_proc_below(supervised->pid, kill_one, NULL);
@@ -426,7 +426,7 @@ void dt_supervisor_stop(struct dt_supervised *supervised, int64_t grace_ns)
         kill(supervised->pid, SIGCONT); /* it may be stopped */
         int64_t patience_ns = gave_up ? SHORT_NS : supervised->patience_ns;
         if (!await_supervisor(supervised, grace_ns + patience_ns)) {
-            give_up(supervised);
+            report_stuck(supervised);
             gave_up = true;
         }
     }

@@ -96,32 +96,33 @@ static double seconds_until(int64_t ns)
     return (double)(ns - dt_clock_ns()) * 1e-9;
 }
 
-static bool same_entrants(const struct dt_session *session, const struct dt_session_made *made,
+static bool same_entrants(const struct dt_session *session,
+                          const struct dt_session_comparison *resumed,
                           const struct dt_compared *compared)
 {
-    bool same = made->entrants != NULL && made->count == compared->count;
-    for (int i = 0; same && i < made->count; i++)
-        same = made->entrants[i].role == compared->entrants[i].role &&
-               dt_point_equal(session->target->space, &made->entrants[i].point,
+    bool same = resumed->entrants != NULL && resumed->count == compared->count;
+    for (int i = 0; same && i < resumed->count; i++)
+        same = resumed->entrants[i].role == compared->entrants[i].role &&
+               dt_point_equal(session->target->space, &resumed->entrants[i].point,
                               &compared->entrants[i].point);
     return same;
 }
 
 /* Takes over the sets that the resumed session made of this comparison, if there are any. */
-static bool take_made(const struct dt_session *session, struct dt_session_made *made,
-                      struct dt_compared *compared)
+static bool take_resumed(const struct dt_session *session, struct dt_session_comparison *resumed,
+                         struct dt_compared *compared)
 {
-    if (!same_entrants(session, made, compared))
+    if (!same_entrants(session, resumed, compared))
         return false;
-    for (int i = 0; i < made->count; i++) {
+    for (int i = 0; i < resumed->count; i++) {
         bool apart = compared->entrants[i].apart;
-        compared->entrants[i] = made->entrants[i];
+        compared->entrants[i] = resumed->entrants[i];
         compared->entrants[i].apart = apart;
     }
-    compared->sets = made->sets;
-    compared->complete = made->complete;
-    free(made->entrants);
-    made->entrants = NULL;
+    compared->sets = resumed->sets;
+    compared->complete = resumed->complete;
+    free(resumed->entrants);
+    resumed->entrants = NULL;
     return true;
 }
 
@@ -167,15 +168,15 @@ static void measure_ceilings(struct dt_session *session, struct dt_compared *com
 
 /* Runs a comparison and keeps its measurements, also when a signal ended it. */
 static dt_status compare(struct dt_session *session, const struct dt_compare *given,
-                         struct dt_session_made *made, struct dt_compared *compared)
+                         struct dt_session_comparison *resumed, struct dt_compared *compared)
 {
     struct dt_compare how = *given;
     struct keeper keeper = {session, compared};
     how.keep = keep_sets;
     how.keeper = &keeper;
-    how.between = made == &session->resume.final ? try_plans : NULL;
+    how.between = resumed == &session->resume.final ? try_plans : NULL;
     compared->complete = false;
-    how.goes_on = take_made(session, made, compared);
+    how.goes_on = take_resumed(session, resumed, compared);
     if (compared->complete && compared->entrants[0].out)
         return DT_OK;
     if (session->watch != NULL)
@@ -183,7 +184,7 @@ static dt_status compare(struct dt_session *session, const struct dt_compare *gi
     dt_status status =
         dt_compare_run(&session->rig, compared->entrants, compared->count, &how, &compared->sets);
     compared->complete = status == DT_OK;
-    if (status == DT_OK && made == &session->resume.final)
+    if (status == DT_OK && resumed == &session->resume.final)
         measure_ceilings(session, compared);
     if (status != DT_OK && status != DT_EINTR)
         return status;
@@ -210,13 +211,13 @@ static dt_status shoot(struct dt_session *session, struct dt_compared *shootout)
 /* The top candidates, or those of the shoot-out that the resumed session began; returns their number. */
 static int shootout_points(const struct dt_session *session, struct dt_point points[DT_CANDIDATES])
 {
-    const struct dt_session_made *made = &session->resume.shootout;
+    const struct dt_session_comparison *resumed = &session->resume.shootout;
     const struct dt_result *top[DT_CANDIDATES];
-    int n = made->entrants != NULL ? 0 : dt_verdict_candidates(session, top);
+    int n = resumed->entrants != NULL ? 0 : dt_verdict_candidates(session, top);
     for (int i = 0; i < n; i++)
         points[i] = top[i]->point;
-    for (int i = 1; made->entrants != NULL && i < made->count && n < DT_CANDIDATES; i++)
-        points[n++] = made->entrants[i].point;
+    for (int i = 1; resumed->entrants != NULL && i < resumed->count && n < DT_CANDIDATES; i++)
+        points[n++] = resumed->entrants[i].point;
     return n;
 }
 
@@ -319,14 +320,14 @@ static bool first_fell(const struct dt_session *session)
 }
 
 /* The entrants of the comparison that the resumed session began; false: it began none. */
-static bool enter_made(struct dt_session *session)
+static bool enter_resumed(struct dt_session *session)
 {
-    const struct dt_session_made *made = &session->resume.final;
-    for (int i = 0; made->entrants != NULL && i < made->count; i++)
+    const struct dt_session_comparison *resumed = &session->resume.final;
+    for (int i = 0; resumed->entrants != NULL && i < resumed->count; i++)
         session->finals.entrants[session->finals.entrant_count++] =
-            (struct dt_entrant){.role = made->entrants[i].role,
-                                .point = made->entrants[i].point,
-                                .decisive = made->entrants[i].decisive};
+            (struct dt_entrant){.role = resumed->entrants[i].role,
+                                .point = resumed->entrants[i].point,
+                                .decisive = resumed->entrants[i].decisive};
     for (int i = 0; i < session->finals.entrant_count; i++)
         session->finals.entrants[i].apart =
             dt_entrant_twin(&session->finals.entrants[i]) && twin_is_apart(session);
@@ -412,7 +413,7 @@ dt_status dt_finals_run(struct dt_session *session, const struct dt_point *found
     session->finals.tried = session->count;
     dt_status status = shootout(session, &challenger, &challenged);
     if (status == DT_OK && !(challenged && compared_before(session, &challenger))) {
-        if (!enter_made(session))
+        if (!enter_resumed(session))
             enter_all(session, challenged ? &challenger : NULL);
         status = compare_finally(session);
     }

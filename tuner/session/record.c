@@ -18,33 +18,14 @@
 
 /* ---- the entry of the store */
 
-#define WORKER_NS (20 * DT_NS_PER_SECOND)
 #define REST_MOST (1 << 20) /* bytes of an entry beside its space */
-
-/* A worker that has answered is not started again. */
-static json_t *describe_machine(const struct dt_session *session)
-{
-    const struct dt_target *target = session->target;
-    struct dt_machine_worker worker = {{target->worker.program, target->worker.arguments},
-                                       target->foreign,
-                                       &target->hardware.backend};
-    if (target->worker.ready != NULL) {
-        json_t *machine = dt_machine_describe(target->worker.hello, target->worker.ready, &worker);
-        if (session->job->wanted.secret == NULL) /* its file is named by the arguments */
-            dt_machine_keep(&worker, machine);
-        return machine;
-    }
-    json_t *machine = NULL;
-    int64_t now = dt_clock_ns(), share = (session->clock.deadline_ns - now) / 4;
-    int64_t deadline_ns = now + (share < WORKER_NS ? share : WORKER_NS);
-    if (dt_machine_read(&worker, false, deadline_ns, &machine) < 0)
-        machine = dt_machine_describe(NULL, NULL, &worker);
-    return machine;
-}
 
 static void set_fingerprint(struct dt_session *session)
 {
-    json_t *machine = describe_machine(session);
+    int64_t now = dt_clock_ns(), share = (session->clock.deadline_ns - now) / 4;
+    /* the file of a private command is named by its arguments */
+    json_t *machine =
+        dt_target_machine(session->target, now + share, session->job->wanted.secret == NULL);
     session->fingerprint = (struct dt_fingerprint){
         .known = true,
         .hard = json_incref(session->target->identity.hard),
@@ -73,9 +54,9 @@ struct dt_gain dt_session_gain(const struct dt_session *session)
 static struct dt_image_time image_of(const struct dt_target *target)
 {
     int64_t once_ns = target->image.text_and_vae_ns;
-    return (struct dt_image_time){.known = target->image.told,
+    return (struct dt_image_time){.known = target->image.known,
                                   .steps = target->image.steps,
-                                  .unit = target->image.whole ? "image" : NULL,
+                                  .unit = target->image.is_image ? "image" : NULL,
                                   .text_and_vae_ns = once_ns > 0 ? once_ns : DT_NO_NS,
                                   .source = once_ns <= 0          ? NULL
                                             : target->image.given ? "given"
@@ -493,9 +474,9 @@ static dt_status store_entry(struct dt_session *session, json_t *entry)
                             session->target->identity.hard, &before));
     struct dt_stored_entry there;
     dt_record_read(&dt_record_stored_entry, before, &there);
-    session->store.kept = there.known && !there.provisional;
+    session->store.outranked = there.known && !there.provisional;
     json_decref(before);
-    if (session->store.kept)
+    if (session->store.outranked)
         return DT_OK;
     dt_status status = dt_store_put(directory, entry);
     session->store.stored = status == DT_OK;

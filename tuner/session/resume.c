@@ -370,7 +370,7 @@ static dt_status judge_lost(struct take *take)
 
 /* Reads a comparison and writes it to the journal of this session; what cannot be read is made anew. */
 static dt_status take_comparison(struct take *take, const json_t *record,
-                                 struct dt_session_made *made)
+                                 struct dt_session_comparison *comparison)
 {
     struct dt_session *session = take->session;
     struct dt_compared compared = {.clocks = &session->rig.clocks};
@@ -380,14 +380,14 @@ static dt_status take_comparison(struct take *take, const json_t *record,
     if (compared.entrants == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a comparison");
     dt_status status = dt_raw_read_comparison(record, "the journal", session->target, &compared);
-    *made = (struct dt_session_made){compared.entrants, compared.count, compared.sets,
-                                     is_kind(record, "comparison")};
+    *comparison = (struct dt_session_comparison){compared.entrants, compared.count, compared.sets,
+                                                 is_kind(record, "comparison")};
     if (status == DT_OK)
         return dt_history_copy(session, record);
-    for (int i = 0; i < made->count; i++)
-        dt_entrant_fini(&made->entrants[i]);
-    free(made->entrants);
-    *made = (struct dt_session_made){.entrants = NULL};
+    for (int i = 0; i < comparison->count; i++)
+        dt_entrant_fini(&comparison->entrants[i]);
+    free(comparison->entrants);
+    *comparison = (struct dt_session_comparison){.entrants = NULL};
     return status == DT_EUSAGE ? DT_OK : status;
 }
 

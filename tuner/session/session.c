@@ -176,12 +176,12 @@ dt_status dt_session_run(struct dt_session *session)
     return dt_error_raise(&ended);
 }
 
-static void made_fini(struct dt_session_made *made)
+static void comparison_fini(struct dt_session_comparison *comparison)
 {
-    for (int i = 0; made->entrants != NULL && i < made->count; i++)
-        dt_entrant_fini(&made->entrants[i]);
-    free(made->entrants);
-    *made = (struct dt_session_made){.entrants = NULL};
+    for (int i = 0; comparison->entrants != NULL && i < comparison->count; i++)
+        dt_entrant_fini(&comparison->entrants[i]);
+    free(comparison->entrants);
+    *comparison = (struct dt_session_comparison){.entrants = NULL};
 }
 
 void dt_session_fini(struct dt_session *session)
@@ -189,8 +189,8 @@ void dt_session_fini(struct dt_session *session)
     dt_belief_fini(&session->search.belief);
     for (int i = 0; i < session->count; i++)
         dt_result_fini(&session->trials[i]);
-    made_fini(&session->resume.shootout);
-    made_fini(&session->resume.final);
+    comparison_fini(&session->resume.shootout);
+    comparison_fini(&session->resume.final);
     free(session->trials);
     free(session->tried.slots);
     json_decref(session->fingerprint.hard);

@@ -128,7 +128,7 @@ struct dt_session_store {
     char id[64];                /* of the journal; "" without one */
     bool stored;                /* the result is in the store */
     /* the store has a decided result, which a provisional one does not replace */
-    bool kept;
+    bool outranked;
     int64_t unstored_ns; /* since when a better plan is not in the store; 0: stored */
 };
 
@@ -140,7 +140,7 @@ struct dt_session_tried {
 };
 
 /* A comparison of the session that is resumed. */
-struct dt_session_made {
+struct dt_session_comparison {
     struct dt_entrant *entrants; /* [DT_ENTRANTS], owned; NULL: none */
     int count;
     struct dt_sets sets;
@@ -154,7 +154,7 @@ struct dt_session_resume {
     int64_t spent_ns;
     bool searched;  /* its search was over */
     bool more_time; /* this one has a larger budget */
-    struct dt_session_made shootout, final;
+    struct dt_session_comparison shootout, final;
 };
 
 /* The place of this session in a list of works (history.h). */

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "tuner/check/budget.h"
+#include "tuner/check/check.h"
 #include "tuner/check/judge_rivals.h"
 #include "tuner/measure/measure.h"
 

@@ -188,7 +188,7 @@ static void image_of_session(const struct page_view *view, struct dt_text *out)
 {
     if (dt_report_whole_image(view->session, out))
         return;
-    if (view->session->target->image.told)
+    if (view->session->target->image.known)
         dt_text_add(out, "Not known: no plan was measured.");
     else
         dt_text_add(out, "Not known: the session was not told how many denoising steps an image "

@@ -400,7 +400,7 @@ bool dt_report_whole_image(const struct dt_session *session, struct dt_text *out
 {
     const struct dt_image_work *image = &session->target->image;
     const struct dt_result *best = dt_session_best(session);
-    if (!image->told || best == NULL || !(best->summary.median > 0))
+    if (!image->known || best == NULL || !(best->summary.median > 0))
         return false;
     double step = best->summary.median;
     double whole = dt_target_image_seconds(session->target, step, best->batch);
@@ -416,7 +416,7 @@ static void add_image(const struct dt_session *session, struct dt_text *out)
     struct dt_text image = {0};
     if (dt_report_whole_image(session, &image))
         dt_text_add(out, "%s%s\n",
-                    session->target->image.whole ? "" : "A whole image: ", dt_text_at(&image));
+                    session->target->image.is_image ? "" : "A whole image: ", dt_text_at(&image));
     dt_text_fini(&image);
 }
 
@@ -477,7 +477,7 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
     dt_text_fini(&text);
     if (dt_session_best(session) == NULL || lookup == NULL || session->limit_broken)
         return;
-    if (session->store.kept)
+    if (session->store.outranked)
         dt_text_add(out,
                     "Not stored: an earlier session decided this with a final comparison.\n"
                     "Look that up: %s\n",

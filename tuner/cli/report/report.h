@@ -19,7 +19,7 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
 /* "; after all steps the image differs by 0.03, a second one of the 1-rank plan by 0.02"; nothing where it was not compared. */
 void dt_report_image_error(const struct dt_result *result, struct dt_text *out);
 
-/* "50 ms, 25 steps of 2 ms and ..": the time of a whole batch of images, where target->image.told. gain: inserted after it. */
+/* "50 ms, 25 steps of 2 ms and ..": the time of a whole batch of images, where target->image.known. gain: inserted after it. */
 void dt_report_image(const struct dt_target *target, const struct dt_result *result,
                      const char *gain, struct dt_text *out);
 

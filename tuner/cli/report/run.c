@@ -167,7 +167,7 @@ void dt_report_image(const struct dt_target *target, const struct dt_result *res
 {
     const struct dt_image_work *image = &target->image;
     double step = result->summary.median;
-    if (image->whole) {
+    if (image->is_image) {
         dt_text_add(out,
                     "What is called a step here is a whole image of %d denoising steps, with "
                     "text encoder and VAE.",
@@ -254,8 +254,8 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
         dt_text_add(out, ", %.0f %% of the GEMM peak",
                     100 * target->image.flops * result->batch / summary->median /
                         result->report.flop_peak);
-    if (target->image.told) {
-        dt_text_add(out, "\n%s", target->image.whole ? "" : "image       ");
+    if (target->image.known) {
+        dt_text_add(out, "\n%s", target->image.is_image ? "" : "image       ");
         dt_report_image(target, result, "", out);
     }
     if (isfinite(result->verified_error))
@@ -277,7 +277,7 @@ static json_t *image_json(const struct dt_result *result, const struct dt_target
 {
     const struct dt_image_work *image = &target->image;
     double seconds = dt_target_image_seconds(target, result->summary.median, result->batch);
-    if (!image->told)
+    if (!image->known)
         return json_null();
     return json_pack("{s:i, s:I, s:s?, s:o}", "steps", image->steps, "text_and_vae_ns",
                      (json_int_t)image->text_and_vae_ns, "source",

@@ -20,7 +20,7 @@
 
 /* ---- visits: a plan made resident, and run for some steps in its turn. One that fails is no error: its result has the outcome */
 
-static dt_status warm_up(struct dt_rig *rig, struct dt_entrant *entrant, int64_t deadline_ns)
+static dt_status visit_warm_up(struct dt_rig *rig, struct dt_entrant *entrant, int64_t deadline_ns)
 {
     struct dt_result warm;
     dt_result_init(&warm, rig->target, &entrant->point);
@@ -38,7 +38,7 @@ static dt_status warm_up(struct dt_rig *rig, struct dt_entrant *entrant, int64_t
 
 /* Heartbeats extend a request at most to a quarter of the time that is left: a plan that hangs and goes on sending them leaves the
  * rest to the others. */
-static void extend(struct dt_rig *rig, int64_t deadline_ns)
+static void extend_deadline(struct dt_rig *rig, int64_t deadline_ns)
 {
     int64_t now = dt_clock_ns();
     rig->until_ns = now + (deadline_ns - now) / 4;
@@ -48,7 +48,7 @@ static void extend(struct dt_rig *rig, int64_t deadline_ns)
 static dt_status visit_prepare(struct dt_rig *rig, struct dt_entrant *entrant, int64_t deadline_ns)
 {
     rig->apart = entrant->apart;
-    extend(rig, deadline_ns);
+    extend_deadline(rig, deadline_ns);
     dt_status status = dt_rig_prepare(rig, &entrant->point, deadline_ns, &entrant->resident);
     rig->apart = false;
     if (status < 0)
@@ -57,7 +57,7 @@ static dt_status visit_prepare(struct dt_rig *rig, struct dt_entrant *entrant, i
     if (entrant->resident.outcome == DT_TRIAL_OK && rig->target->image.starts)
         return DT_OK;
     if (entrant->resident.outcome == DT_TRIAL_OK)
-        return warm_up(rig, entrant, deadline_ns);
+        return visit_warm_up(rig, entrant, deadline_ns);
     dt_rig_release(rig, &entrant->resident);
     return DT_OK;
 }
@@ -129,7 +129,7 @@ static dt_status visit_make(struct dt_rig *rig, struct dt_entrant *entrant, int 
     if (result->outcome != DT_TRIAL_OK)
         return DT_OK;
     int steps = steps_of_visit(entrant);
-    extend(rig, deadline_ns);
+    extend_deadline(rig, deadline_ns);
     if (rig->target->image.starts)
         return visit_start(rig, entrant, round, deadline_ns);
     struct dt_result lead;
@@ -174,7 +174,7 @@ bool dt_compare_may_pass(enum dt_outcome outcome)
 
 /* Handles a failure in this set: the number and kind of failures decide whether the plan is tried again. When it is
  * excluded, the others may fit together. */
-static void fail(struct course *course, struct dt_entrant *entrant)
+static void entrant_fail(struct course *course, struct dt_entrant *entrant)
 {
     int most = entrant == course->entrants ? DT_ATTEMPTS_FIRST : DT_ATTEMPTS;
     entrant->failures++;
@@ -227,7 +227,7 @@ static bool crowded_out(struct course *course, struct dt_entrant *entrant)
 }
 
 /* A failure after the end of the time does not count against the plan. */
-static bool late(struct course *course, struct dt_entrant *entrant)
+static bool is_late(struct course *course, struct dt_entrant *entrant)
 {
     if (dt_clock_ns() < course->how->deadline_ns)
         return false;
@@ -267,9 +267,9 @@ static dt_status one_round(struct course *course, const int members[], int m, in
         DT_TRY(visit_make(course->rig, entrant, base + k, deadline_ns));
         if (entrant->result.outcome == DT_TRIAL_OK)
             continue;
-        if (late(course, entrant) || crowded_out(course, entrant))
+        if (is_late(course, entrant) || crowded_out(course, entrant))
             return DT_OK;
-        fail(course, entrant);
+        entrant_fail(course, entrant);
         if (entrant == course->entrants)
             return DT_OK;
     }
@@ -322,7 +322,8 @@ static int64_t deadline_of(const struct course *course, const struct dt_entrant 
     return short_one ? until : course->how->deadline_ns;
 }
 
-static dt_status load(struct course *course, struct dt_entrant *entrant, int64_t deadline_ns)
+static dt_status load_entrant(struct course *course, struct dt_entrant *entrant,
+                              int64_t deadline_ns)
 {
     course->sets->loads++;
     return visit_prepare(course->rig, entrant, deadline_ns);
@@ -345,14 +346,15 @@ static dt_status make_all_resident(struct course *course)
         struct dt_entrant *entrant = &course->entrants[order[k % course->n]];
         if (dt_entrant_twin(entrant) != (k >= course->n) || !takes_part(entrant))
             continue;
-        DT_TRY(load(course, entrant, deadline_of(course, entrant, began)));
+        DT_TRY(load_entrant(course, entrant, deadline_of(course, entrant, began)));
         if (entrant->result.outcome == DT_TRIAL_OK)
             continue;
-        if (late(course, entrant))
+        if (is_late(course, entrant))
             return DT_OK;
         if (crowded_out(course, entrant))
             return DT_OK;
-        fail(course, entrant); /* the others are tried nevertheless, to learn which can run */
+        entrant_fail(course,
+                     entrant); /* the others are tried nevertheless, to learn which can run */
     }
     int64_t took = dt_clock_ns() - began;
     course->sets->setup_ns = took > course->sets->setup_ns ? took : course->sets->setup_ns;
@@ -384,7 +386,7 @@ static dt_status visit_alone(struct course *course, struct dt_entrant *entrant, 
                              int rounds)
 {
     int64_t deadline_ns = course->how->deadline_ns;
-    dt_status status = load(course, entrant, deadline_ns);
+    dt_status status = load_entrant(course, entrant, deadline_ns);
     for (int k = 0; status == DT_OK && k < rounds && takes_part(entrant); k++) {
         course->ended = dt_clock_ns() >= deadline_ns;
         if (course->ended)
@@ -392,8 +394,8 @@ static dt_status visit_alone(struct course *course, struct dt_entrant *entrant, 
         status = visit_make(course->rig, entrant, base + k, deadline_ns + DT_NS_PER_SECOND);
     }
     dt_rig_release(course->rig, &entrant->resident);
-    if (status == DT_OK && entrant->result.outcome != DT_TRIAL_OK && !late(course, entrant))
-        fail(course, entrant);
+    if (status == DT_OK && entrant->result.outcome != DT_TRIAL_OK && !is_late(course, entrant))
+        entrant_fail(course, entrant);
     return status;
 }
 
@@ -407,7 +409,7 @@ static bool any_visit(const struct course *course, int base, int rounds)
 }
 
 /* Sets become shorter when the time left is too short for those that a decision needs. */
-static void hurry(struct course *course, int64_t began_ns)
+static void shorten_sets(struct course *course, int64_t began_ns)
 {
     int64_t now = dt_clock_ns(), missing = DT_SETS_LEAST - dt_sets_quiet(course->sets);
     if (missing * (now - began_ns) > course->how->deadline_ns - now)
@@ -429,17 +431,17 @@ static dt_status one_by_one(struct course *course, int base, int64_t began_ns, i
             DT_TRY(visit_alone(course, entrant, base, rounds));
     }
     *made = any_visit(course, base, rounds) ? rounds : 0;
-    hurry(course, began_ns);
+    shorten_sets(course, began_ns);
     return DT_OK;
 }
 
 /* Makes a plan resident in a set of pairs; a failure is handled. */
 static dt_status load_for_pair(struct course *course, struct dt_entrant *entrant, int64_t began_ns)
 {
-    DT_TRY(load(course, entrant, deadline_of(course, entrant, began_ns)));
-    if (entrant->result.outcome != DT_TRIAL_OK && !late(course, entrant) &&
+    DT_TRY(load_entrant(course, entrant, deadline_of(course, entrant, began_ns)));
+    if (entrant->result.outcome != DT_TRIAL_OK && !is_late(course, entrant) &&
         !crowded_out(course, entrant))
-        fail(course, entrant);
+        entrant_fail(course, entrant);
     return DT_OK;
 }
 
@@ -471,7 +473,7 @@ static dt_status in_pairs(struct course *course, int base, int64_t began_ns, int
         dt_rig_release(course->rig, &other->resident);
     }
     release_all(course);
-    hurry(course, began_ns);
+    shorten_sets(course, began_ns);
     return status;
 }
 
@@ -614,7 +616,7 @@ static bool after_set(const struct course *course)
 }
 
 /* The first set always begins, a later one only when its least rounds fit. */
-static bool fits(const struct course *course)
+static bool set_fits(const struct course *course)
 {
     int64_t least = course->company == DT_ALL_TOGETHER
                         ? course->sets->setup_ns + LEAST_ROUNDS * course->sets->round_ns
@@ -639,7 +641,7 @@ static int64_t gap_ns(const struct course *course)
     return gap < GAP_MOST_NS ? gap : GAP_MOST_NS;
 }
 
-static dt_status spread(struct course *course)
+static dt_status spread_sets(struct course *course)
 {
     int64_t began = dt_clock_ns(), due = began + gap_ns(course);
     bool watched = !isnan(course->sets->others[course->sets->count - 1]);
@@ -675,7 +677,7 @@ static dt_status sets_until(struct course *course)
 {
     const struct dt_compare *how = course->how;
     while (dt_sets_quiet(course->sets) < how->sets && course->sets->count < DT_SETS_MOST &&
-           !course->entrants[0].out && !course->ended && fits(course)) {
+           !course->entrants[0].out && !course->ended && set_fits(course)) {
         int before = course->sets->count;
         spare_baseline(course);
         wait_for_quiet(course);
@@ -688,14 +690,14 @@ static dt_status sets_until(struct course *course)
             DT_TRY(how->keep(how->keeper));
         if (after_set(course))
             return DT_OK;
-        dt_status status = spread(course);
+        dt_status status = spread_sets(course);
         if (status != DT_OK)
             return status < 0 ? status : DT_OK;
     }
     return DT_OK;
 }
 
-static void enter(const struct dt_rig *rig, struct dt_entrant *entrant)
+static void entrant_begin(const struct dt_rig *rig, struct dt_entrant *entrant)
 {
     dt_result_init(&entrant->result, rig->target, &entrant->point);
     entrant->result.throttling.clocks = (struct dt_clocks *)&rig->clocks;
@@ -709,7 +711,7 @@ static void enter(const struct dt_rig *rig, struct dt_entrant *entrant)
 }
 
 /* The sets were made in other processes, perhaps before the last judgement; true when they suffice. */
-static bool go_on(struct course *course)
+static bool resume_sets(struct course *course)
 {
     const struct dt_sets *sets = course->sets;
     course->company = sets->company;
@@ -723,7 +725,7 @@ static bool go_on(struct course *course)
 }
 
 /* Excludes an entrant that failed in the last set, unless it ran in enough others. */
-static void leave(const struct course *course, struct dt_entrant *entrant)
+static void entrant_end(const struct course *course, struct dt_entrant *entrant)
 {
     if (entrant->out || entrant->result.outcome == DT_TRIAL_OK)
         return;
@@ -742,8 +744,8 @@ dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n
     if (!how->goes_on)
         *sets = (struct dt_sets){0};
     for (int i = 0; i < n && !how->goes_on; i++)
-        enter(rig, &entrants[i]);
-    bool decided = how->goes_on && go_on(&course);
+        entrant_begin(rig, &entrants[i]);
+    bool decided = how->goes_on && resume_sets(&course);
     if (rig->target->worker.alone)
         course.company = DT_ONE_ALONE;
     dt_status status = decided ? DT_OK : warm_caches(&course);
@@ -751,7 +753,7 @@ dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n
         status = sets_until(&course);
     dt_entrants_judge(rig->target, entrants, n, sets, true);
     for (int i = 0; i < n; i++) {
-        leave(&course, &entrants[i]);
+        entrant_end(&course, &entrants[i]);
         dt_status finished = dt_entrant_finish(&entrants[i], sets);
         status = status < 0 ? status : finished;
     }

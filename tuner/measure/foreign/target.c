@@ -661,7 +661,7 @@ static dt_status image_read(const struct dt_wanted *wanted, struct dt_target *ta
         return dt_fail(DT_EUSAGE,
                        "the worker's hello: 'unit' is none of step, image, run and request");
     target->image.starts = word != NULL && strcmp(word, "run") == 0;
-    target->image.whole = word != NULL && strcmp(word, "image") == 0;
+    target->image.is_image = word != NULL && strcmp(word, "image") == 0;
     target->image.request = word != NULL && strcmp(word, "request") == 0;
     json_int_t steps = json_integer_value(json_object_get(told, "steps"));
     if (measured != NULL && !json_is_null(measured) &&
@@ -676,14 +676,14 @@ static dt_status image_read(const struct dt_wanted *wanted, struct dt_target *ta
                            target->worker.program);
         return DT_OK;
     }
-    if (target->image.whole && (wanted->text_and_vae_ns > 0 || json_integer_value(measured) > 0))
+    if (target->image.is_image && (wanted->text_and_vae_ns > 0 || json_integer_value(measured) > 0))
         return dt_fail(DT_EUSAGE, "%s has no effect: the worker %s measures whole images",
                        wanted->text_and_vae_ns > 0 ? "--text-and-vae"
                                                    : "'text_and_vae_ns' in ready",
                        target->worker.program);
-    target->image.sampler_steps = target->image.whole ? 1 : (int)steps;
+    target->image.sampler_steps = target->image.is_image ? 1 : (int)steps;
     target->image.steps = (int)steps;
-    target->image.told = true;
+    target->image.known = true;
     target->image.given = wanted->text_and_vae_ns > 0;
     target->image.text_and_vae_ns =
         target->image.given ? wanted->text_and_vae_ns : json_integer_value(measured);

@@ -589,15 +589,15 @@ dt_status dt_raw_read_visits(const json_t *entrant, const char *what, double vis
 /* NULL where the steps of an image are not known. */
 static json_t *image_json(const struct dt_image_work *image)
 {
-    return image->told ? json_pack("{s:i, s:I, s:b, s:b}", "steps", image->steps, "text_and_vae_ns",
-                                   (json_int_t)image->text_and_vae_ns, "given", image->given,
-                                   "whole", image->whole)
-                       : NULL;
+    return image->known ? json_pack("{s:i, s:I, s:b, s:b}", "steps", image->steps,
+                                    "text_and_vae_ns", (json_int_t)image->text_and_vae_ns, "given",
+                                    image->given, "whole", image->is_image)
+                        : NULL;
 }
 
 json_t *dt_raw_target(const struct dt_target *target)
 {
-    bool breaks = target->broken[0] != '\0', told = target->least_fault > 0;
+    bool breaks = target->broken[0] != '\0', planted = target->least_fault > 0;
     return json_pack(
         "{s:s, s:s, s:s, s:b, s:i, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:o*, s:s*, s:s, s:s*, "
         "s:o*, s:o*}",
@@ -611,8 +611,8 @@ json_t *dt_raw_target(const struct dt_target *target)
         dt_point_json(target->space, &target->baseline), "image", image_json(&target->image),
         "step", target->image.step, "reference", dt_target_reference(target), "broken",
         breaks ? target->broken : NULL, "tolerance",
-        breaks || told ? json_real(target->tolerance) : NULL, "least_fault",
-        told ? json_real(target->least_fault) : NULL);
+        breaks || planted ? json_real(target->tolerance) : NULL, "least_fault",
+        planted ? json_real(target->least_fault) : NULL);
 }
 
 static dt_status read_number(const json_t *record, const char *what, const char *key, int most,
@@ -646,8 +646,8 @@ static dt_status read_image(const json_t *record, const char *what, struct dt_im
     DT_TRY(read_number(object, what, "steps", STEPS_MOST, &image->steps));
     DT_TRY(dt_json_int(object, what, "text_and_vae_ns", 0, INT64_MAX, &image->text_and_vae_ns));
     DT_TRY(dt_json_bool(object, what, "given", &image->given));
-    DT_TRY(dt_json_bool(object, what, "whole", &image->whole));
-    image->told = true;
+    DT_TRY(dt_json_bool(object, what, "whole", &image->is_image));
+    image->known = true;
     return DT_OK;
 }
 

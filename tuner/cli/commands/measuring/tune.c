@@ -37,7 +37,7 @@ static dt_status report(const struct dt_options *options, const struct dt_sessio
         json_array_append_new(found->results, dt_session_json(session));
         return DT_OK;
     }
-    bool live = session->store.stored || session->store.kept; /* not read back */
+    bool live = session->store.stored || session->store.outranked; /* not read back */
     const struct dt_result *best = dt_session_best(session);
     if (live)
         dt_ask_line(options, session->target, best != NULL ? &best->point : NULL, &lookup);

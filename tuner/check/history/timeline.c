@@ -15,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
+
+/* ---- reading */
 
 struct reader {
     const struct dt_moment_filter *filter;
@@ -36,7 +39,7 @@ static void set_gain(const struct dt_gain *gain, struct dt_moment *moment)
 }
 
 /* record is borrowed. */
-static struct dt_moment of_check(json_t *record, const struct dt_check_record *check)
+static struct dt_moment moment_of_check(json_t *record, const struct dt_check_record *check)
 {
     struct dt_moment moment = {.record = json_incref(record), .kind = DT_MOMENT_CHECK};
     moment.tuned = dt_seconds_of(check->now.tuned_ns);
@@ -48,7 +51,7 @@ static struct dt_moment of_check(json_t *record, const struct dt_check_record *c
     return moment;
 }
 
-static struct dt_moment of_entry(json_t *record, const struct dt_stored_entry *entry)
+static struct dt_moment moment_of_entry(json_t *record, const struct dt_stored_entry *entry)
 {
     struct dt_moment moment = {.record = json_incref(record)};
     moment.tuned = dt_seconds_of(entry->figures.median_ns);
@@ -63,7 +66,7 @@ static struct dt_moment of_entry(json_t *record, const struct dt_stored_entry *e
 }
 
 /* wanted NULL: any. */
-static bool on_engine(const char *wanted, const json_t *hard)
+static bool is_on_engine(const char *wanted, const json_t *hard)
 {
     const char *engine = json_string_value(json_object_get(hard, "engine"));
     return wanted == NULL || (engine != NULL && strcasecmp(engine, wanted) == 0);
@@ -81,7 +84,7 @@ static struct dt_entry_timeline *line_of(struct reader *reader, json_t *key, jso
             json_equal(lines->lines[i].hard, hard))
             return &lines->lines[i];
     dt_check_title(key, line.title, sizeof line.title);
-    if (!on_engine(reader->filter->engine, hard) ||
+    if (!is_on_engine(reader->filter->engine, hard) ||
         !dt_check_passes(reader->filter->text, line.title, key))
         return NULL;
     if (DT_GROW(lines->lines, lines->count, 1) < 0) {
@@ -95,7 +98,8 @@ static struct dt_entry_timeline *line_of(struct reader *reader, json_t *key, jso
 }
 
 /* Owns the moment's record. */
-static void add(struct reader *reader, struct dt_entry_timeline *line, struct dt_moment *moment)
+static void line_add(struct reader *reader, struct dt_entry_timeline *line,
+                     struct dt_moment *moment)
 {
     bool wanted = line != NULL && moment->t_wall_ns >= reader->filter->since_ns;
     bool fits = wanted && DT_GROW(line->moments, line->count, 1) == DT_OK;
@@ -115,7 +119,7 @@ static void set_origin(const struct dt_stored_entry *entry, struct dt_moment *mo
     moment->t_wall_ns = entry->fingerprint.info.t_wall_ns;
 }
 
-static void visit(const json_t *borrowed, void *context)
+static void read_record(const json_t *borrowed, void *context)
 {
     struct reader *reader = context;
     struct dt_stored_entry entry;
@@ -127,13 +131,14 @@ static void visit(const json_t *borrowed, void *context)
     struct dt_check_record checked;
     dt_record_read(&dt_record_stored_entry, record, &entry);
     dt_record_read(&dt_record_check_record, record, &checked);
-    struct dt_moment moment = check ? of_check(record, &checked) : of_entry(record, &entry);
+    struct dt_moment moment =
+        check ? moment_of_check(record, &checked) : moment_of_entry(record, &entry);
     moment.t_wall_ns = json_integer_value(json_object_get(record, "t_wall_ns"));
     snprintf(moment.run, sizeof moment.run, "%s", reader->run);
     if (!check)
         set_origin(&entry, &moment);
     json_t *hard = check ? checked.subject.hard : entry.fingerprint.hard;
-    add(reader, line_of(reader, entry.key, hard), &moment);
+    line_add(reader, line_of(reader, entry.key, hard), &moment);
 }
 
 static bool has_run(const struct dt_entry_timeline *line, const char *run)
@@ -153,14 +158,14 @@ static void visit_entry(const json_t *borrowed, void *context)
     struct dt_stored_entry entry;
     dt_record_read(&dt_record_stored_entry, record, &entry);
     struct dt_entry_timeline *line = line_of(reader, entry.key, entry.fingerprint.hard);
-    struct dt_moment moment = of_entry(record, &entry);
+    struct dt_moment moment = moment_of_entry(record, &entry);
     moment.t_wall_ns = entry.fingerprint.info.t_wall_ns;
     if (line != NULL && line->stored == NULL)
         line->stored = json_incref(entry.plan);
     snprintf(moment.run, sizeof moment.run, "%s", entry.journal != NULL ? entry.journal : "");
     if (line != NULL && has_run(line, moment.run))
         line = NULL;
-    add(reader, line, &moment);
+    line_add(reader, line, &moment);
 }
 
 static int by_time(const void *a, const void *b)
@@ -172,14 +177,14 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Keeps one of two copies of a result: the one without a stamp, else the first. */
-static bool copy_of(const struct dt_entry_timeline *line, int i, int k)
+static bool is_older_copy(const struct dt_entry_timeline *line, int i, int k)
 {
     bool mine = line->moments[i].stamped, its = line->moments[k].stamped;
     return mine != its ? mine : k < i;
 }
 
 /* A check's journal also has the entry it stored: a confirmed plan is no second moment, another plan is an update. */
-static bool told_before(struct dt_entry_timeline *line, int i)
+static bool is_copy(struct dt_entry_timeline *line, int i)
 {
     struct dt_moment *moment = &line->moments[i];
     for (int k = 0; k < line->count && moment->kind != DT_MOMENT_CHECK; k++) {
@@ -187,7 +192,7 @@ static bool told_before(struct dt_entry_timeline *line, int i)
         if (k == i || moment->run[0] == '\0' || strcmp(other->run, moment->run) != 0)
             continue;
         if (other->kind == DT_MOMENT_CHECK ? json_equal(other->plan, moment->plan)
-                                           : copy_of(line, i, k))
+                                           : is_older_copy(line, i, k))
             return true;
         if (other->kind == DT_MOMENT_CHECK)
             moment->kind = DT_MOMENT_UPDATE;
@@ -199,7 +204,7 @@ static void drop_copies(struct dt_entry_timeline *line)
 {
     int kept = 0;
     for (int i = 0; i < line->count; i++)
-        if (told_before(line, i)) {
+        if (is_copy(line, i)) {
             json_decref(line->moments[i].record);
             line->moments[i] = (struct dt_moment){.run = ""};
         }
@@ -216,7 +221,7 @@ static int by_title(const void *a, const void *b)
     return order != 0 ? order : one->id < other->id ? -1 : one->id > other->id;
 }
 
-static void sort(struct dt_timelines *lines)
+static void lines_sort(struct dt_timelines *lines)
 {
     int kept = 0;
     for (int i = 0; i < lines->count; i++) {
@@ -241,7 +246,7 @@ static void read_journal(struct reader *reader, const char *path, const char *na
 {
     int bad = 0;
     snprintf(reader->run, sizeof reader->run, "%.*s", (int)size, name);
-    dt_status status = dt_journal_read(path, visit, reader, &bad);
+    dt_status status = dt_journal_read(path, read_record, reader, &bad);
     reader->lines->journals += status == DT_OK;
     reader->lines->damaged += bad;
     reader->lines->spoiled += status < 0 || bad > 0;
@@ -285,7 +290,7 @@ dt_status dt_timelines_read(const char *directory, const struct dt_moment_filter
         dt_error_keep(&made.store, dt_store_each(directory, visit_entry, &reader));
     if (status == DT_OK && reader.failed)
         status = dt_fail(DT_ENOMEM, "out of memory for the history of %s", directory);
-    sort(&made);
+    lines_sort(&made);
     if (status < 0) {
         dt_timelines_fini(&made);
         return status;
@@ -310,4 +315,176 @@ void dt_timelines_fini(struct dt_timelines *lines)
     free(lines->lines);
     dt_text_fini(&lines->unread);
     *lines = (struct dt_timelines){.count = 0};
+}
+
+/* ---- judging */
+
+/* Times and gains are compared as ratios, so steps and drifts are sought in their logarithms. Moments without a figure,
+ * and provisional ones, are left out. */
+
+const char *dt_series_text(enum dt_series_of series)
+{
+    static const char *const texts[] = {"tuned time", "default's time", "gain"};
+    return texts[series];
+}
+
+const char *dt_moment_text(enum dt_moment_kind kind)
+{
+    static const char *const texts[] = {"session", "check", "update"};
+    return texts[kind];
+}
+
+static double value_of(const struct dt_moment *moment, enum dt_series_of series)
+{
+    double values[] = {moment->tuned, moment->fallback, moment->gain};
+    return moment->provisional ? NAN : log(values[series]);
+}
+
+static dt_status judge_course(struct dt_entry_timeline *line, enum dt_series_of series)
+{
+    struct dt_course *course = &line->courses[series];
+    double *x = calloc((size_t)line->count + 1, sizeof *x);
+    course->at = calloc((size_t)line->count + 1, sizeof *course->at);
+    dt_status status = x != NULL && course->at != NULL
+                           ? DT_OK
+                           : dt_fail(DT_ENOMEM, "out of memory for %d moments", line->count);
+    for (int i = 0; i < line->count && status == DT_OK; i++) {
+        double value = value_of(&line->moments[i], series);
+        if (!isfinite(value))
+            continue;
+        x[course->count] = value;
+        course->at[course->count++] = i;
+    }
+    if (status == DT_OK)
+        status = dt_stats_changes(x, course->count, &course->changes);
+    free(x);
+    return status;
+}
+
+dt_status dt_timelines_judge(struct dt_timelines *lines)
+{
+    for (int i = 0; i < lines->count; i++)
+        for (int series = 0; series < DT_SERIES_COUNT; series++)
+            DT_TRY(judge_course(&lines->lines[i], (enum dt_series_of)series));
+    return DT_OK;
+}
+
+static void add_value(const json_t *value, struct dt_text *out)
+{
+    if (value == NULL)
+        dt_text_add(out, "none");
+    else if (json_is_string(value))
+        dt_text_show(json_string_value(value), out);
+    else {
+        char *dumped = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        dt_text_show(dumped != NULL ? dumped : "?", out);
+        free(dumped);
+    }
+}
+
+void dt_plan_words(const json_t *plan, struct dt_text *out)
+{
+    const char *name, *before = "";
+    json_t *value;
+    json_object_foreach((json_t *)plan, name, value)
+    {
+        dt_text_add(out, "%s", before);
+        dt_text_show(name, out);
+        dt_text_add(out, "=");
+        add_value(value, out);
+        before = " ";
+    }
+}
+
+struct news {
+    struct dt_text *out;
+    const char *what; /* "" or "plan " */
+    size_t begin;     /* size of out before the first */
+};
+
+static void add_news(struct news *news, const char *name, const json_t *then, const json_t *now)
+{
+    dt_text_add(news->out, "%s%s", news->out->size > news->begin ? ", " : "", news->what);
+    dt_text_show(name, news->out);
+    dt_text_add(news->out, " ");
+    add_value(then, news->out);
+    dt_text_add(news->out, " -> ");
+    add_value(now, news->out);
+}
+
+static void news_differences(struct news *news, const json_t *then, const json_t *now)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)then, name, value)
+    {
+        const json_t *other = json_object_get(now, name);
+        if (json_is_object(value) && json_is_object(other))
+            news_differences(news, value, other);
+        else if (!json_equal(value, other))
+            add_news(news, name, value, other);
+    }
+    json_object_foreach((json_t *)now, name, value)
+    {
+        if (json_object_get(then, name) == NULL)
+            add_news(news, name, NULL, value);
+    }
+}
+
+/* Differences between two moments; a moment without versions has those of the previous one. */
+static void add_differences(const struct dt_entry_timeline *line, int before, int after,
+                            struct dt_text *out)
+{
+    const struct dt_moment *then = &line->moments[before], *now = &line->moments[after];
+    const json_t *known = then->soft;
+    for (int i = before; i >= 0 && known == NULL; i--)
+        known = line->moments[i].soft;
+    struct news news = {.out = out, .what = "", .begin = out->size};
+    if (known != NULL && now->soft != NULL)
+        news_differences(&news, known, now->soft);
+    news.what = "plan ";
+    if (then->plan != NULL && now->plan != NULL)
+        news_differences(&news, then->plan, now->plan);
+}
+
+const struct dt_moment *dt_course_at(const struct dt_entry_timeline *line, enum dt_series_of series,
+                                     int point)
+{
+    return &line->moments[line->courses[series].at[point]];
+}
+
+void dt_course_news(const struct dt_entry_timeline *line, enum dt_series_of series, int change,
+                    struct dt_text *out)
+{
+    const struct dt_course *course = &line->courses[series];
+    const struct dt_change *it = &course->changes.change[change];
+    for (int k = it->earliest > 0 ? it->earliest : 1; k <= it->latest; k++)
+        for (int i = course->at[k - 1]; i < course->at[k]; i++) {
+            struct dt_text one = {0};
+            char day[16];
+            add_differences(line, i, i + 1, &one);
+            dt_day(line->moments[i + 1].t_wall_ns, day);
+            if (one.size > 0)
+                dt_text_add(out, "%s%s %s%s", out->size > 0 ? "; " : "", dt_text_at(&one),
+                            k == it->at ? "at the same time" : "on ", k == it->at ? "" : day);
+            dt_text_fini(&one);
+        }
+}
+
+static void format_date(int64_t t_wall_ns, const char *format, char out[], size_t room)
+{
+    time_t seconds = (time_t)(t_wall_ns / 1000000000);
+    struct tm parts;
+    if (gmtime_r(&seconds, &parts) == NULL || strftime(out, room, format, &parts) == 0)
+        out[0] = '\0';
+}
+
+void dt_day(int64_t t_wall_ns, char out[16])
+{
+    format_date(t_wall_ns, "%Y-%m-%d", out, 16);
+}
+
+void dt_minute(int64_t t_wall_ns, char out[24])
+{
+    format_date(t_wall_ns, "%Y-%m-%d %H:%M", out, 24);
 }
