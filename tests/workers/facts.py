@@ -61,6 +61,22 @@ def taken():
                     t.check(f"{engine}, {model}, {job}, {dtype}: a space: {done.err.strip()}", done.code in (0, 3) and done.json is not None and 0 < tolerance < 0.1, done)
 
 
+def passes():
+    """Guidance of two, three or four passes is split among as many devices at most."""
+    small = json.loads((SOURCE / "workers/dittune_workers/tiny/tiny-wan.json").read_text(encoding="utf-8"))
+    for engine in "sglang", "vllm-omni":
+        for most in 2, 3, 4:
+            card = t.write("passes.json", {**small, "name": "passes", "passes": most})
+            space, _ = made(engine, str(card), True, "bfloat16", 8)
+            axis = next(axis for axis in space["parameters"] if axis["name"] == "cfg")
+            t.check(f"{engine}: the values of cfg for {most} passes", axis["values"] == [*range(1, most + 1)], axis)
+            for cfg in range(2, most + 1):
+                done = explained(space, f"ranks={cfg} cfg={cfg} ulysses=1 kv_gather=1", 8)
+                t.check(f"{engine}, {most} passes: cfg={cfg} is legal", done.code == 0, done)
+            space, _ = made(engine, str(card), True, "bfloat16", 8, dict(guidance=1.0))
+            t.check(f"{engine}: without guidance there is no cfg", "cfg" not in [axis["name"] for axis in space["parameters"]], space)
+
+
 def named():
     space, _ = made("diffusers", "tiny-qwen-image", True, "bfloat16", 4)
     names = [axis["name"] for axis in space["parameters"]]
@@ -126,6 +142,7 @@ def one_place():
 
 
 taken()
+passes()
 named()
 defaults()
 versions()

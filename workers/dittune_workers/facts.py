@@ -83,7 +83,7 @@ def values(card, job, texts, here, devices, cores):
 
 def axis_values(file, row, degrees, known, own):
     """The values of a row of `axes`, the default first but for threads; own: the engine's choice at
-    run time. None: what the row lifts is in no plan's way."""
+    run time; `most`: the name of the largest. None: what the row lifts is in no plan's way."""
     if row.get("role") == "threads":
         fewer = [degree for degree in file["worker"]["degrees"] if degree < known["cores"]]
         return sorted({1, known["cores"], *fewer})
@@ -94,7 +94,8 @@ def axis_values(file, row, degrees, known, own):
     listed = row.get("values", degrees)
     if isinstance(listed[0], str):
         return list(dict.fromkeys([*own, *listed]))
-    return [value for value in listed if value <= degrees[-1]]
+    most = min(degrees[-1], known[row["most"]] if "most" in row else degrees[-1])
+    return [value for value in listed if value <= most]
 
 
 def axes(file, card, here, known, derived):
