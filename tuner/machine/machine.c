@@ -227,7 +227,7 @@ void dt_machine_keep(const struct dt_machine_worker *worker, const json_t *descr
 {
     char path[PATH_ROOM];
     struct dt_text text = {0};
-    json_t *now = cache_stamp(worker->program.path), *copy = json_copy((json_t *)description);
+    json_t *now = cache_stamp(worker->program.path), *copy = dt_json_copy(description);
     if (now == NULL || copy == NULL || !cache_path(worker, path)) {
         json_decref(now);
         json_decref(copy);

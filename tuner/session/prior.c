@@ -257,7 +257,7 @@ static bool feasible(const struct dt_target *target, const json_t *plan, struct 
     if (batch < 0)
         return false;
     const struct dt_axis *axis = dt_space_axis(target->space, batch);
-    json_t *changed = json_copy((json_t *)plan);
+    json_t *changed = dt_json_copy(plan);
     json_object_set_new(changed, axis->name,
                         json_integer(dt_target_batch(target, &target->fallback)));
     bool read = dt_point_from_json(target->space, changed, point) == DT_OK;

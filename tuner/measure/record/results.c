@@ -216,7 +216,7 @@ static json_t *of_sets_json(const double values[], int sets)
     return list;
 }
 
-/* Older records do not have them: no load was seen. */
+/* Other programs that write records may leave them out: no load was seen then. */
 static void read_of_sets(const json_t *record, const char *name, int sets, double values[])
 {
     const json_t *list = json_object_get(record, name);
@@ -284,7 +284,7 @@ static int64_t longest_of(const json_t *record, size_t i)
     return json_integer_value(json_array_get(json_object_get(record, "longest_ns"), i));
 }
 
-/* Older records have none of these. */
+/* Records of other programs may have none of these. */
 static dt_status read_company(const json_t *record, const char *what, struct dt_sets *sets)
 {
     const char *text;
