@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The start of a trajectory. Image i is the same in every plan and batch: its noise and class depend on the seed and i
  * only. */
-#include "kernels/pass_int.h"
-
-#include "base/rng.h"
 #include "model/input.h"
+#include "base/rng.h"
+#include "kernels/pass_int.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,11 +6,391 @@
  * ranks of the ring block and leaves by another. With a ring the keys and values of a chunk go around, and the parts
  * are merged by log-sum-exp. Exchanged data is padded to equal size; the padding is never unpacked.
  */
-#include "kernels/parallel_int.h"
+#include "kernels/pass_int.h"
+
+struct dt_chunk {
+    int index, block; /* block of the network */
+    int first, heads; /* of the heads this rank owns */
+    int width;        /* heads * D */
+    const char *q, *k, *v;
+    char *out;
+    struct dt_strides q_at, kv_at, out_at;
+};
+
+/* Ways to exchange chunks: packed or direct. */
+struct dt_ulysses {
+    /* (optional) The values of chunk 0, before the queries and keys are made. */
+    dt_status (*post_values)(struct dt_pass *pass, int block);
+    /* Posts a chunk to its heads' owners, and takes the received data to where attention reads it; posts its outputs
+     * back, and takes the received ones into ATTENTION. */
+    dt_status (*post_forth)(struct dt_pass *pass, int block, int index);
+    dt_status (*take_forth)(struct dt_pass *pass, const struct dt_chunk *chunk);
+    dt_status (*post_back)(struct dt_pass *pass, const struct dt_chunk *chunk);
+    dt_status (*take_back)(struct dt_pass *pass, const struct dt_chunk *chunk);
+};
+
+/* Ulysses without passes that reorder: the linear layer of queries, keys and values writes each chunk of each rank's
+ * heads as a separate matrix, and each piece is sent directly to where attention reads it. SEND is [3, ulysses, chunks,
+ * N, t, h, D]. QUERY, KV and HEADS hold all chunks, since pieces of several may be in flight.
+ *
+ * Outputs return in pieces, too; only they are reordered once, into the rows that the projection reads. */
+
+enum { QUERIES, KEYS, VALUES, PARTS };
+
+/* Elements of one piece's sequence: own tokens of a chunk's heads. */
+static int64_t piece(const struct dt_pass *pass, const struct dt_chunk *chunk)
+{
+    return (int64_t)pass->layout.tokens * chunk->width;
+}
+
+static void add(struct dt_message *list, int *count, int peer, void *at, int64_t bytes)
+{
+    list[(*count)++] = (struct dt_message){peer, at, (size_t)bytes};
+}
+
+/* Destination of sequence n of a part: the block's first token. */
+static int64_t arrival(const struct dt_pass *pass, const struct dt_chunk *chunk, int part, int n)
+{
+    const struct dt_layout *layout = &pass->layout;
+    int64_t width = chunk->width, rows = (int64_t)layout->sequences * layout->block;
+    int64_t value = part == VALUES ? rows * width : 0;
+    int64_t start = part == QUERIES ? chunk->index * rows * width
+                                    : chunk->index * 2 * (int64_t)layout->sequences *
+                                          layout->block_slots * width;
+    return start + value + (int64_t)n * layout->block * width;
+}
+
+static int peer_offset(const struct dt_pass *pass, int u)
+{
+    const struct dt_plan *plan = &pass->plan;
+    int tokens = dt_workload_tokens(&pass->workload), ranks = plan->ring * plan->ulysses;
+    int first = pass->layout.place.ring * plan->ulysses;
+    return dt_workload_offset(tokens, ranks, first + u) - dt_workload_offset(tokens, ranks, first);
+}
+
+static int element(const struct dt_pass *pass)
+{
+    return pass->layout.element[DT_BUFFER_QKV];
+}
+
+/* Bytes of `count` activations. */
+static int64_t chunk_bytes(const struct dt_pass *pass, int64_t count)
+{
+    return count * element(pass);
+}
+
+/* Tokens of ulysses rank u in the own ring block, and their start in the block. */
+static int peer_tokens(const struct dt_pass *pass, int u)
+{
+    const struct dt_plan *plan = &pass->plan;
+    return dt_workload_share(dt_workload_tokens(&pass->workload), plan->ring * plan->ulysses,
+                             pass->layout.place.ring * plan->ulysses + u);
+}
+
+static void list_forth(struct dt_pass *pass, const struct dt_chunk *chunk, int part, int counts[2])
+{
+    const struct dt_layout *layout = &pass->layout;
+    int to = part == QUERIES ? DT_BUFFER_QUERY : DT_BUFFER_KV;
+    int ranks = pass->plan.ulysses, chunks = pass->plan.chunks;
+    for (int u = 0; u < ranks; u++)
+        for (int n = 0; n < layout->sequences; n++) {
+            int64_t group = ((int64_t)part * ranks + u) * chunks + chunk->index;
+            int64_t from = (group * layout->sequences + n) * piece(pass, chunk);
+            int64_t at = arrival(pass, chunk, part, n) + peer_offset(pass, u) * chunk->width;
+            add(pass->exchanges.sends, &counts[0], u, dt_pass_data(pass, DT_BUFFER_SEND, from),
+                chunk_bytes(pass, piece(pass, chunk)));
+            add(pass->exchanges.recvs, &counts[1], u, dt_pass_data(pass, to, at),
+                chunk_bytes(pass, (int64_t)peer_tokens(pass, u) * chunk->width));
+        }
+}
+
+static void count(struct dt_pass *pass, int sum, const struct dt_message *list, int n)
+{
+    for (int i = 0; i < n; i++)
+        dt_pass_count(pass, sum, list[i].at, (int64_t)list[i].bytes);
+}
+
+static dt_status post(struct dt_pass *pass, const int counts[2], struct dt_request *request)
+{
+    count(pass, 0, pass->exchanges.sends, counts[0]);
+    dt_pass_lap(pass, DT_PHASE_REST);
+    dt_pass_posted(pass, request);
+    dt_status status = dt_comm_exchange(pass->comms[DT_DEGREE_ulysses], pass->exchanges.sends,
+                                        counts[0], pass->exchanges.recvs, counts[1], request);
+    dt_pass_lap(pass, DT_PHASE_EXCHANGE);
+    return status;
+}
+
+/* The values of chunk 0 have their own request when they are sent first. */
+static bool apart(const struct dt_pass *pass, int index)
+{
+    return pass->plan.v_first != 0 && index == 0;
+}
+
+static struct dt_chunk chunk_at(const struct dt_pass *pass, int block, int index)
+{
+    int owned = pass->layout.heads, chunks = pass->plan.chunks;
+    struct dt_chunk chunk = {.index = index, .block = block};
+    chunk.first = dt_workload_offset(owned, chunks, index);
+    chunk.heads = dt_workload_share(owned, chunks, index);
+    chunk.width = chunk.heads * dt_network_head(&pass->workload.network);
+    return chunk;
+}
+
+static dt_status post_values(struct dt_pass *pass, int block)
+{
+    struct dt_chunk chunk = chunk_at(pass, block, 0);
+    int counts[2] = {0};
+    list_forth(pass, &chunk, VALUES, counts);
+    return post(pass, counts, &pass->exchanges.values);
+}
+
+static dt_status post_forth(struct dt_pass *pass, int block, int index)
+{
+    struct dt_chunk chunk = chunk_at(pass, block, index);
+    int counts[2] = {0};
+    for (int part = 0; part < (apart(pass, index) ? VALUES : PARTS); part++)
+        list_forth(pass, &chunk, part, counts);
+    return post(pass, counts, &pass->exchanges.forth[index]);
+}
+
+static dt_status take_forth(struct dt_pass *pass, const struct dt_chunk *chunk)
+{
+    int counts[2] = {0};
+    if (apart(pass, chunk->index))
+        DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.values));
+    DT_TRY(
+        dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.forth[chunk->index]));
+    for (int part = 0; part < PARTS; part++)
+        list_forth(pass, chunk, part, counts);
+    count(pass, 1, pass->exchanges.recvs, counts[1]);
+    return DT_OK;
+}
+
+/* Offset in BACK_RECV: [ulysses, N, t, h, D] of each chunk, one after the other. */
+static int64_t returned(const struct dt_pass *pass, const struct dt_chunk *chunk, int u)
+{
+    int64_t group = (int64_t)chunk->index * pass->plan.ulysses + u;
+    return group * pass->layout.sequences * piece(pass, chunk);
+}
+
+static void list_back(struct dt_pass *pass, const struct dt_chunk *chunk, int counts[2])
+{
+    const struct dt_layout *layout = &pass->layout;
+    for (int u = 0; u < pass->plan.ulysses; u++)
+        for (int n = 0; n < layout->sequences; n++) {
+            int64_t from = arrival(pass, chunk, QUERIES, n) + peer_offset(pass, u) * chunk->width;
+            int64_t to = returned(pass, chunk, u) + n * piece(pass, chunk);
+            add(pass->exchanges.sends, &counts[0], u, dt_pass_data(pass, DT_BUFFER_HEADS, from),
+                chunk_bytes(pass, (int64_t)peer_tokens(pass, u) * chunk->width));
+            add(pass->exchanges.recvs, &counts[1], u, dt_pass_data(pass, DT_BUFFER_BACK_RECV, to),
+                chunk_bytes(pass, piece(pass, chunk)));
+        }
+}
+
+static dt_status post_back(struct dt_pass *pass, const struct dt_chunk *chunk)
+{
+    int counts[2] = {0};
+    list_back(pass, chunk, counts);
+    return post(pass, counts, &pass->exchanges.back[chunk->index]);
+}
+
+/* Copies with op; sets its element. */
+static void chunk_copy(struct dt_pass *pass, struct dt_copy op)
+{
+    op.element = element(pass);
+    dt_pass_begin(pass);
+    pass->compute->rows.copy(pass->device, &op);
+}
+
+/* Copies own tokens with all peers' heads into ATTENTION [N, t, H, D]. */
+static dt_status take_back(struct dt_pass *pass, const struct dt_chunk *chunk)
+{
+    const struct dt_layout *layout = &pass->layout;
+    int64_t channels = pass->workload.network.hidden, width = chunk->width;
+    int counts[2] = {0};
+    DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.back[chunk->index]));
+    list_back(pass, chunk, counts);
+    count(pass, 1, pass->exchanges.recvs, counts[1]);
+    for (int u = 0; u < pass->plan.ulysses; u++) {
+        int64_t head = (int64_t)u * layout->heads + chunk->first;
+        int64_t column = head * dt_network_head(&pass->workload.network);
+        chunk_copy(pass, (struct dt_copy){.to = dt_pass_data(pass, DT_BUFFER_ATTENTION, column),
+                                          .from = dt_pass_data(pass, DT_BUFFER_BACK_RECV,
+                                                               returned(pass, chunk, u)),
+                                          .count = {1, layout->sequences, layout->tokens},
+                                          .to_stride = {0, layout->tokens * channels, channels},
+                                          .from_stride = {0, piece(pass, chunk), width},
+                                          .width = width});
+    }
+    return DT_OK;
+}
+
+static const struct dt_ulysses ulysses_direct = {post_values, post_forth, take_forth, post_back,
+                                                 take_back};
+
+/* Ulysses (Jacobs et al. 2023): a chunk arrives by an all-to-all from the ranks of the ring block and leaves by
+ * another. Exchanged data is padded to equal size; the padding is never unpacked. */
+
+/* Elements of one peer's block of an all-to-all with `parts` tensors, and the start of a chunk's exchange. */
+static int64_t wire_block(const struct dt_pass *pass, const struct dt_chunk *chunk, int parts)
+{
+    return (int64_t)pass->layout.sequences * pass->layout.slots * parts * chunk->width;
+}
+
+static int64_t wire_start(const struct dt_pass *pass, const struct dt_chunk *chunk, int parts)
+{
+    return (int64_t)pass->plan.ulysses * pass->layout.sequences * pass->layout.slots * parts *
+           chunk->first * dt_network_head(&pass->workload.network);
+}
+
+/* Peers from u on with as many tokens as peer u: they lie at equal distances, so one copy serves them all. There are at most
+ * two such runs, since shares of tokens differ by one and never grow. */
+static int run_of_peers(const struct dt_pass *pass, int u)
+{
+    int run = 1;
+    while (u + run < pass->plan.ulysses && peer_tokens(pass, u + run) == peer_tokens(pass, u))
+        run++;
+    return run;
+}
+
+/* Heads of every peer's chunk, out of the own tokens' qkv: [peer, N, S, 3, h, D]. Without padding the tokens of all sequences are
+ * one dimension, on either side; with it each sequence is copied by itself. */
+static dt_status ulysses_post_forth(struct dt_pass *pass, int block, int index)
+{
+    const struct dt_layout *layout = &pass->layout;
+    struct dt_chunk chunk = chunk_at(pass, block, index);
+    const int head = dt_network_head(&pass->workload.network);
+    int64_t channels = pass->workload.network.hidden, width = chunk.width;
+    int64_t start = wire_start(pass, &chunk, 3), peer_block = wire_block(pass, &chunk, 3);
+    void *send = dt_pass_data(pass, DT_BUFFER_SEND, start);
+    int64_t bytes = chunk_bytes(pass, peer_block);
+    int together = layout->tokens == layout->slots ? layout->sequences : 1;
+    for (int n = 0; n < layout->sequences; n += together) {
+        int64_t from = n * (int64_t)layout->tokens * 3 * channels + (int64_t)chunk.first * head;
+        struct dt_copy op = {.to = dt_pass_data(pass, DT_BUFFER_SEND,
+                                                start + n * (int64_t)layout->slots * 3 * width),
+                             .from = dt_pass_data(pass, DT_BUFFER_QKV, from),
+                             .count = {pass->plan.ulysses, (int64_t)together * layout->tokens, 3},
+                             .to_stride = {peer_block, 3 * width, width},
+                             .from_stride = {(int64_t)layout->heads * head, 3 * channels, channels},
+                             .width = width};
+        chunk_copy(pass, op);
+    }
+    dt_pass_count(pass, 0, send, pass->plan.ulysses * bytes);
+    dt_pass_lap(pass, DT_PHASE_REST);
+    dt_pass_posted(pass, &pass->exchanges.forth[index]);
+    dt_status status = dt_comm_alltoall(pass->comms[DT_DEGREE_ulysses], send,
+                                        dt_pass_data(pass, DT_BUFFER_RECV, start), (size_t)bytes,
+                                        &pass->exchanges.forth[index]);
+    dt_pass_lap(pass, DT_PHASE_EXCHANGE);
+    return status;
+}
+
+/* Unpacks what a run of peers sent: q to QUERY, k and v to KV. The three lie at equal distances on either side where QUERY
+ * fills its place, so that one copy takes them all of a single sequence. */
+static void take_run(struct dt_pass *pass, const struct dt_chunk *chunk, int u, int peers)
+{
+    const struct dt_layout *layout = &pass->layout;
+    int64_t peer_block = wire_block(pass, chunk, 3), width = chunk->width;
+    int64_t whole = (int64_t)layout->sequences * layout->block * width;
+    int64_t at = peer_offset(pass, u) * width;
+    int64_t from = wire_start(pass, chunk, 3) + u * peer_block, tokens = peer_tokens(pass, u);
+    int64_t apart = layout->offset[DT_BUFFER_KV] - layout->offset[DT_BUFFER_QUERY];
+    if (layout->sequences == 1 && apart == chunk_bytes(pass, whole)) {
+        chunk_copy(pass, (struct dt_copy){.to = dt_pass_data(pass, DT_BUFFER_QUERY, at),
+                                          .from = dt_pass_data(pass, DT_BUFFER_RECV, from),
+                                          .count = {3, peers, tokens},
+                                          .to_stride = {whole, tokens * width, width},
+                                          .from_stride = {width, peer_block, 3 * width},
+                                          .width = width});
+        return;
+    }
+    for (int part = 0; part < 3; part++) {
+        void *to = part == 0 ? dt_pass_data(pass, DT_BUFFER_QUERY, at)
+                             : dt_pass_data(pass, DT_BUFFER_KV, at + (part - 1) * whole);
+        chunk_copy(pass, (struct dt_copy){
+                             .to = to,
+                             .from = dt_pass_data(pass, DT_BUFFER_RECV, from + part * width),
+                             .count = {peers, layout->sequences, tokens},
+                             .to_stride = {tokens * width, layout->block * width, width},
+                             .from_stride = {peer_block, layout->slots * 3 * width, 3 * width},
+                             .width = width});
+    }
+}
+
+/* Unpacks received data without padding: q [N, K, h, D], k and v [2, N, K, h, D]. */
+static dt_status ulysses_take_forth(struct dt_pass *pass, const struct dt_chunk *chunk)
+{
+    DT_TRY(
+        dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.forth[chunk->index]));
+    dt_pass_count(pass, 1, dt_pass_data(pass, DT_BUFFER_RECV, wire_start(pass, chunk, 3)),
+                  chunk_bytes(pass, pass->plan.ulysses * wire_block(pass, chunk, 3)));
+    for (int u = 0, peers; u < pass->plan.ulysses; u += peers) {
+        peers = run_of_peers(pass, u);
+        take_run(pass, chunk, u, peers);
+    }
+    return DT_OK;
+}
+
+/* Every peer gets its tokens' outputs back: [peer, N, S, h, D]. */
+static dt_status ulysses_post_back(struct dt_pass *pass, const struct dt_chunk *chunk)
+{
+    const struct dt_layout *layout = &pass->layout;
+    int64_t peer_block = wire_block(pass, chunk, 1), width = chunk->width;
+    int64_t start = wire_start(pass, chunk, 1);
+    int64_t bytes = chunk_bytes(pass, peer_block);
+    void *send = dt_pass_data(pass, DT_BUFFER_BACK_SEND, start);
+    for (int u = 0, peers; u < pass->plan.ulysses; u += peers) {
+        int tokens = peer_tokens(pass, u);
+        peers = run_of_peers(pass, u);
+        chunk_copy(pass,
+                   (struct dt_copy){
+                       .to = dt_pass_data(pass, DT_BUFFER_BACK_SEND, start + u * peer_block),
+                       .from = dt_pass_data(pass, DT_BUFFER_HEADS, peer_offset(pass, u) * width),
+                       .count = {peers, layout->sequences, tokens},
+                       .to_stride = {peer_block, layout->slots * width, width},
+                       .from_stride = {tokens * width, layout->block * width, width},
+                       .width = width});
+    }
+    dt_pass_count(pass, 0, send, pass->plan.ulysses * bytes);
+    dt_pass_lap(pass, DT_PHASE_REST);
+    dt_pass_posted(pass, &pass->exchanges.back[chunk->index]);
+    dt_status status = dt_comm_alltoall(pass->comms[DT_DEGREE_ulysses], send,
+                                        dt_pass_data(pass, DT_BUFFER_BACK_RECV, start),
+                                        (size_t)bytes, &pass->exchanges.back[chunk->index]);
+    dt_pass_lap(pass, DT_PHASE_EXCHANGE);
+    return status;
+}
+
+/* Copies own tokens with all peers' heads into ATTENTION [N, t, H, D]. */
+static dt_status ulysses_take_back(struct dt_pass *pass, const struct dt_chunk *chunk)
+{
+    const struct dt_layout *layout = &pass->layout;
+    int64_t peer_block = wire_block(pass, chunk, 1), width = chunk->width;
+    int64_t channels = pass->workload.network.hidden;
+    int64_t start = wire_start(pass, chunk, 1);
+    DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.back[chunk->index]));
+    dt_pass_count(pass, 1, dt_pass_data(pass, DT_BUFFER_BACK_RECV, start),
+                  chunk_bytes(pass, pass->plan.ulysses * peer_block));
+    const int head = dt_network_head(&pass->workload.network);
+    chunk_copy(
+        pass, (struct dt_copy){
+                  .to = dt_pass_data(pass, DT_BUFFER_ATTENTION, (int64_t)chunk->first * head),
+                  .from = dt_pass_data(pass, DT_BUFFER_BACK_RECV, start),
+                  .count = {pass->plan.ulysses, layout->sequences, layout->tokens},
+                  .to_stride = {(int64_t)layout->heads * head, layout->tokens * channels, channels},
+                  .from_stride = {peer_block, layout->slots * width, width},
+                  .width = width});
+    return DT_OK;
+}
+
+static const struct dt_ulysses ulysses_packed = {NULL, ulysses_post_forth, ulysses_take_forth,
+                                                 ulysses_post_back, ulysses_take_back};
 
 static const struct dt_ulysses *travel(const struct dt_pass *pass)
 {
-    return pass->plan.exchange == DT_PLAN_DIRECT ? &dt_ulysses_direct : &dt_ulysses_packed;
+    return pass->plan.exchange == DT_PLAN_DIRECT ? &ulysses_direct : &ulysses_packed;
 }
 
 static void poll(void *arg)
@@ -77,8 +457,8 @@ static void attend(struct dt_pass *pass, const struct dt_chunk *chunk, int keys,
 
 static int64_t rotated(const struct dt_pass *pass, const struct dt_chunk *chunk)
 {
-    return dt_chunk_bytes(pass, 2 * (int64_t)pass->layout.sequences * pass->layout.block_slots *
-                                    chunk->width);
+    return chunk_bytes(pass, 2 * (int64_t)pass->layout.sequences * pass->layout.block_slots *
+                                 chunk->width);
 }
 
 static dt_status rotate(struct dt_pass *pass, const struct dt_chunk *chunk, const char *from,
@@ -106,7 +486,7 @@ static void place_keys(const struct dt_pass *pass, struct dt_chunk *chunk, char 
 {
     chunk->kv_at = (struct dt_strides){(int64_t)keys * chunk->width, chunk->width};
     chunk->k = at;
-    chunk->v = at + dt_chunk_bytes(pass, pass->layout.sequences * chunk->kv_at.sequence);
+    chunk->v = at + chunk_bytes(pass, pass->layout.sequences * chunk->kv_at.sequence);
 }
 
 /* With overlap the next block is in flight while this one is used. */
@@ -167,12 +547,12 @@ static void take_own(struct dt_pass *pass, const struct dt_chunk *chunk)
 {
     int64_t rows = (int64_t)pass->layout.sequences * pass->layout.tokens;
     int64_t channels = pass->workload.network.hidden, width = chunk->width;
-    dt_chunk_copy(pass, (struct dt_copy){.to = dt_pass_data(pass, DT_BUFFER_KV, 0),
-                                         .from = chunk->k,
-                                         .count = {1, 2, rows},
-                                         .to_stride = {0, rows * width, width},
-                                         .from_stride = {0, channels, 3 * channels},
-                                         .width = width});
+    chunk_copy(pass, (struct dt_copy){.to = dt_pass_data(pass, DT_BUFFER_KV, 0),
+                                      .from = chunk->k,
+                                      .count = {1, 2, rows},
+                                      .to_stride = {0, rows * width, width},
+                                      .from_stride = {0, channels, 3 * channels},
+                                      .width = width});
 }
 
 static dt_status attend_chunk(struct dt_pass *pass, struct dt_chunk *chunk)
@@ -196,7 +576,7 @@ static dt_status attend_ulysses(struct dt_pass *pass, int block)
     if (overlap)
         DT_TRY(travel(pass)->post_forth(pass, block, 0));
     for (int i = 0; i < chunks; i++) {
-        struct dt_chunk chunk = dt_chunk_at(pass, block, i);
+        struct dt_chunk chunk = chunk_at(pass, block, i);
         int next = overlap ? i + 1 : i;
         if (next < chunks)
             DT_TRY(travel(pass)->post_forth(pass, block, next));
@@ -206,7 +586,7 @@ static dt_status attend_ulysses(struct dt_pass *pass, int block)
             DT_TRY(travel(pass)->take_back(pass, &chunk));
     }
     for (int i = 0; overlap && i < chunks; i++) {
-        struct dt_chunk chunk = dt_chunk_at(pass, block, i);
+        struct dt_chunk chunk = chunk_at(pass, block, i);
         DT_TRY(travel(pass)->take_back(pass, &chunk));
     }
     return DT_OK;
@@ -236,7 +616,7 @@ dt_status dt_pass_attention(struct dt_pass *pass, int block)
         status = attend_ulysses(pass, block);
     } else {
         for (int i = 0; status == DT_OK && i < pass->plan.chunks; i++) {
-            struct dt_chunk chunk = dt_chunk_at(pass, block, i);
+            struct dt_chunk chunk = chunk_at(pass, block, i);
             status = attend_chunk(pass, &chunk);
         }
     }
@@ -249,7 +629,7 @@ dt_status dt_pass_attention_ready(struct dt_pass *pass)
 {
     int tokens = dt_workload_tokens(&pass->workload), ranks = pass->plan.ring;
     for (int i = 0; i < pass->plan.chunks; i++) {
-        struct dt_chunk chunk = dt_chunk_at(pass, 0, i);
+        struct dt_chunk chunk = chunk_at(pass, 0, i);
         place_chunk(pass, &chunk);
         for (int owner = 0; owner < ranks; owner++) {
             int keys = dt_layout_block(tokens, &pass->plan, owner);

@@ -49,15 +49,9 @@ struct dt_pass {
     struct dt_timeline *timeline; /* own */
 };
 
-#define DT_COUNTED_STEPS 2 /* steps before the output is verified */
-
 /* A buffer of float32, and element `at` of any buffer: an address of the device, except for buffers in layout.host. */
 float *dt_pass_at(const struct dt_pass *pass, int buffer);
 void *dt_pass_data(const struct dt_pass *pass, int buffer, int64_t at);
-
-/* Prepares the linear layers for the current number of threads. */
-dt_status dt_pass_layers(struct dt_pass *pass) DT_MUST_CHECK;
-void dt_pass_layers_free(struct dt_pass *pass);
 
 /* Runs those operations of a list that are the block's. */
 dt_status dt_pass_run(struct dt_pass *pass, const struct dt_op *list, int block,
@@ -71,12 +65,8 @@ void dt_pass_apply(struct dt_pass *pass, const struct dt_pass_layer *layer, cons
  * marks. Work queued after begin counts for the lap that ends it; time between a lap and the next begin is idle. */
 dt_status dt_timeline_new(struct dt_device *device, struct dt_timeline **timeline) DT_MUST_CHECK;
 void dt_timeline_free(struct dt_timeline *timeline);
-void dt_timeline_start(struct dt_timeline *timeline, struct dt_phases *phases);
-void dt_timeline_end(struct dt_timeline *timeline); /* all of the step is queued */
-dt_status dt_timeline_stop(struct dt_timeline *timeline) DT_MUST_CHECK; /* after finish */
 void dt_pass_begin(struct dt_pass *pass);
 void dt_pass_lap(struct dt_pass *pass, enum dt_phase_kind kind);
-void dt_pass_block(struct dt_pass *pass, enum dt_block_kind kind); /* one ends here */
 
 /* Begins a range on a profiler's timeline; NULL: ends the last one. */
 void dt_pass_range(const struct dt_pass *pass, const char *name);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Buffers never share memory: the saving (a few per cent of the weights) does not justify a rule about lifetimes. */
 #include "model/layout.h"
-
 #include "model/family.h"
 
 /* Attention of the CPU back end: queries are padded to 32 rows, keys and channels to 8 (kernels/cpu/simd_body.h). */
@@ -36,7 +35,8 @@ static int64_t scratch(enum dt_dtype dtype, int head, int tile_q, int tile_kv)
     return round_up(floats, ALIGN / (int64_t)sizeof(float));
 }
 
-int dt_layout_block_offset(int tokens, const struct dt_plan *plan, int ring)
+/* Tokens of ring block `ring`, held by its ulysses ranks together, and where they start. */
+static int layout_block_offset(int tokens, const struct dt_plan *plan, int ring)
 {
     int ranks = plan->ring * plan->ulysses;
     int first = ring * plan->ulysses;
@@ -45,8 +45,7 @@ int dt_layout_block_offset(int tokens, const struct dt_plan *plan, int ring)
 
 int dt_layout_block(int tokens, const struct dt_plan *plan, int ring)
 {
-    return dt_layout_block_offset(tokens, plan, ring + 1) -
-           dt_layout_block_offset(tokens, plan, ring);
+    return layout_block_offset(tokens, plan, ring + 1) - layout_block_offset(tokens, plan, ring);
 }
 
 static void place(struct dt_layout *layout, const struct dt_workload *workload,

@@ -40,7 +40,7 @@ enum dt_buffer {
     DT_BUFFER_COPY,      /* host: of the result */
     DT_BUFFER_GATHER,    /* host, rank 0: [ranks] copies of all ranks */
     DT_BUFFER_IMAGE,     /* host, rank 0: [batch, out_channels, height, width] */
-    /* For a direct exchange (kernels/direct.c) SEND is otherwise laid out, and QUERY, KV and HEADS hold all chunks. */
+    /* For a direct exchange (kernels/parallel.c) SEND is otherwise laid out, and QUERY, KV and HEADS hold all chunks. */
     DT_BUFFER_SEND,      /* ulysses: [ulysses, N, S, 3, h, D] of each chunk, one after the other */
     DT_BUFFER_RECV,      /* ulysses: the same */
     DT_BUFFER_BACK_SEND, /* ulysses: [ulysses, N, S, h, D] of each chunk */
@@ -84,6 +84,5 @@ int64_t dt_layout_bytes(const struct dt_workload *workload, const struct dt_plan
 
 /* Tokens of ring block `ring`, held by its ulysses ranks together, and where they start. */
 int dt_layout_block(int tokens, const struct dt_plan *plan, int ring);
-int dt_layout_block_offset(int tokens, const struct dt_plan *plan, int ring);
 
 #endif

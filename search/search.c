@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* Enforces the guarantees of all strategies: first the default and the known-good points, then the strategy's
+ * proposals, no point twice and no infeasible one, until no point is left. Where plans share what takes long to load, proposals
+ * that no answer changes are made ahead, in rounds. */
 #include "base/array.h"
 #include "base/json.h"
 #include "search/arm_int.h"
@@ -178,10 +181,6 @@ const char *dt_arm_fitting(const struct dt_space *space, double room)
         return "exhaustive";
     return room <= MODEL_MOST ? "bayes" : "portfolio";
 }
-
-/* Enforces the guarantees of all strategies: first the default and the known-good points, then the strategy's
- * proposals, no point twice and no infeasible one, until no point is left. Where plans share what takes long to load, proposals
- * that no answer changes are made ahead, in rounds. */
 
 enum { REFUSALS = 64 }; /* consecutive old proposals before a point is drawn */
 

@@ -197,7 +197,7 @@ void dt_seen_walk(const struct dt_seen *seen, struct dt_rng *rng, const struct d
     *point = at;
 }
 
-/* told - the answers so far, sorted, for strategies that use them */
+/* The answers so far, sorted, for strategies that use them */
 
 double dt_answer_value(const struct dt_trial *trial)
 {

@@ -68,8 +68,8 @@ FIELDS = ["model/task.def", "model/cards/card.c", "tuner/cli/commands/models.c"]
 
 # The headers that may name json_t, each by what it reads or writes (docs/decisions/0011-documents.md). All others speak of structs.
 JSON = {
-    "any JSON": "base/json.h base/json_int.h base/record.h",
-    "the protocol of workers": "worker/wire.h worker/links.h worker/requests.h worker/gpus/telemetry.h worker/command/definition.h worker/command/serve.h tuner/runner/runner.h "
+    "any JSON": "base/json.h base/record.h",
+    "the protocol of workers": "worker/wire.h worker/links.h worker/requests.h worker/gpus/telemetry.h worker/command/main.c worker/command/serve.h tuner/runner/runner.h "
                                "tuner/runner/group_int.h",
     "files and messages with networks, workloads and plans": "model/workload_json.h model/task.h",
     "files and messages with spaces": "space/json/json.h space/json/json_int.h space/json/file_int.h tuner/measure/job.h",

@@ -5,9 +5,9 @@
  * or rank 0 exits at once, without clean-up: another rank may be in an exchange that never ends. */
 #include "base/environment.h"
 #include "worker/gpus/devices.h"
-#include "worker/gpus/observe.h"
+#include "worker/gpus/telemetry.h"
 #include "worker/requests.h"
-#include "worker/torchrun.h"
+#include "worker/seat.h"
 
 #include <errno.h>
 #include <signal.h>

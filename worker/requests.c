@@ -1,9 +1,396 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/requests.h"
 #include "base/clock.h"
-#include "worker/watch.h"
+#include "base/host.h"
+#include "model/workload_json.h"
+#include "space/dit/dit.h"
+#include "worker/wire.h"
 
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+/* watch - ends a rank whose controller or rank 0 has ended, even in an exchange that never ends
+ *
+ * Between requests a rank sleeps in a read and sees the end of its input there. While it works, a timer checks every
+ * five seconds (a check takes a microsecond), and exits at once when the other side has ended.
+ */
+
+/* A timer whose signal goes to the thread that started the watch, never to one that a library has started: those of NCCL, NVML and
+ * cuDNN would have to bear interrupted calls. */
+
+#define PERIOD_SECONDS 5
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid /* glibc before 2.38 has no name for it */
+#endif
+
+static volatile sig_atomic_t watched = -1;
+static timer_t timer;
+static bool ticking;
+
+/* Safe in a signal handler. */
+static bool hung_up(int fd)
+{
+    struct pollfd end = {.fd = fd, .events = POLLRDHUP};
+    int unread = 0;
+    return poll(&end, 1, 0) > 0 && (end.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0 &&
+           ioctl(fd, FIONREAD, &unread) == 0 && unread == 0;
+}
+
+static void look(int number)
+{
+    int before = errno;
+    (void)number;
+    if (hung_up(watched))
+        _exit(1);
+    errno = before;
+}
+
+/* The other side has closed its end, and no message is unread. */
+static bool watch_gone(const struct dt_wire *wire)
+{
+    return wire->pending.size == 0 && hung_up(wire->in);
+}
+
+/* Between start and stop the process exits with 1 when the other side of wire has ended. One wire at a time. */
+static void watch_start(const struct dt_wire *wire)
+{
+    const struct sigaction action = {.sa_handler = look, .sa_flags = SA_RESTART};
+    const struct timespec period = {.tv_sec = PERIOD_SECONDS};
+    const struct itimerspec often = {period, period};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+    if (wire->pending.size > 0) /* a request is pending, so the other side exists */
+        return;
+    event.sigev_notify_thread_id = gettid();
+    watched = wire->in;
+    sigaction(SIGALRM, &action, NULL);
+    ticking = timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
+    if (ticking)
+        timer_settime(timer, 0, &often, NULL);
+}
+
+static void watch_stop(void)
+{
+    if (ticking)
+        timer_delete(timer);
+    ticking = false;
+    watched = -1;
+}
+
+/* Peak rates of a device, the ceilings of a plan's rates: a large product, and a large copy by the call that plans use.
+ * All ranks measure at once and their rates are added. */
+
+#define MOST_BYTES  (INT64_C(256) << 20) /* size of a copy: more than any cache */
+#define HOST_BYTES  (INT64_C(32) << 20)
+#define ROW_BYTES   (INT64_C(1) << 20)
+#define LEAST_BYTES ROW_BYTES
+#define COPY_NS     (DT_NS_PER_SECOND / 10)
+#define PATIENCE_NS (60 * DT_NS_PER_SECOND)
+
+/* The best of several copies; each byte is read and written once. */
+static dt_status best_copy(struct dt_worker_session *session, char *memory, int64_t bytes,
+                           double *rate)
+{
+    const struct dt_compute *compute = session->compute;
+    const struct dt_copy op = {.to = memory + bytes,
+                               .from = memory,
+                               .count = {1, 1, bytes / ROW_BYTES},
+                               .to_stride = {0, 0, ROW_BYTES / 4},
+                               .from_stride = {0, 0, ROW_BYTES / 4},
+                               .width = ROW_BYTES / 4,
+                               .element = 4};
+    int64_t end = dt_clock_ns() + COPY_NS;
+    compute->memory.fill(session->device, memory, 1, 2 * bytes);
+    DT_TRY(compute->finish(session->device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
+    do {
+        int64_t start = dt_clock_ns();
+        compute->rows.copy(session->device, &op);
+        DT_TRY(compute->finish(session->device, start + PATIENCE_NS, NULL, NULL));
+        double now = 2e9 * (double)bytes / (double)(dt_clock_ns() - start);
+        *rate = now > *rate ? now : *rate;
+    } while (dt_clock_ns() < end);
+    return DT_OK;
+}
+
+/* Uses free memory; 0 where there is too little. */
+static dt_status copy_rate(struct dt_worker_session *session, double *rate)
+{
+    const struct dt_compute *compute = session->compute;
+    int64_t there = 0, total = 0, bytes = compute->host ? HOST_BYTES : MOST_BYTES;
+    void *memory = NULL;
+    DT_TRY(compute->memory.space(session->device, &there, &total));
+    while (bytes > there / 8 / (session->seat.host_size > 0 ? session->seat.host_size : 1))
+        bytes /= 2;
+    if (bytes < LEAST_BYTES)
+        return DT_OK;
+    DT_TRY(compute->memory.alloc(session->device, 2 * bytes, &memory));
+    dt_status status = best_copy(session, memory, bytes, rate);
+    compute->memory.release(session->device, memory);
+    return status;
+}
+
+static json_t *measure(struct dt_worker_session *session, dt_status *status)
+{
+    double flop_rate = 0, byte_rate = 0;
+    if (*status == DT_OK)
+        *status = session->compute->peak(session->device, session->workload.dtype, &flop_rate);
+    if (*status == DT_OK)
+        *status = copy_rate(session, &byte_rate);
+    return *status == DT_OK ? json_pack("[f,f]", flop_rate, byte_rate) : NULL;
+}
+
+/* The requests: *answer is a new reference on rank 0, and unchanged elsewhere. */
+static dt_status request_peak(struct dt_worker_session *session, const json_t *request,
+                              json_t **answer)
+{
+    (void)request;
+    json_t *parts = NULL, *part;
+    size_t i;
+    double sums[2] = {0, 0};
+    dt_status status = dt_seat_threads(&session->seat, session->seat.core_count);
+    if (status == DT_OK)
+        status = dt_session_align(session);
+    json_t *mine = measure(session, &status);
+    DT_TRY(dt_session_settle(session, status, mine, &parts));
+    json_array_foreach(parts, i, part) for (size_t k = 0; k < 2; k++)
+    {
+        sums[k] += json_real_value(json_array_get(part, k));
+    }
+    if (session->seat.rank == 0)
+        *answer = json_pack("{s:s,s:f}", "op", "peak", "flop_rate", sums[0]);
+    if (session->seat.rank == 0 && sums[1] > 0)
+        json_object_set_new(*answer, "copy_bytes_per_second", json_real(sums[1]));
+    json_decref(parts);
+    return DT_OK;
+}
+
+/* Three stages with an agreement after each, so that a rank that fails never leaves the others inside an exchange:
+ * reading and sizing (alone), making resident (collective), the first two steps (collective). */
+
+#define WHAT "the request prepare"
+
+static struct dt_loaded *free_place(struct dt_worker_session *session)
+{
+    for (int i = 0; i < DT_SESSION_RESIDENTS; i++)
+        if (session->residents[i].handle == 0)
+            return &session->residents[i];
+    return NULL;
+}
+
+static dt_status read_plan(struct dt_worker_session *session, const json_t *request,
+                           struct dt_plan *plan)
+{
+    json_t *object;
+    DT_TRY(dt_json_object(request, WHAT, "plan", &object));
+    DT_TRY(dt_plan_from_json(object, plan));
+    if (plan->ranks != session->seat.size)
+        return dt_fail(DT_EINFEASIBLE, "the plan wants ranks=%d, this group has %d", plan->ranks,
+                       session->seat.size);
+    DT_TRY(dt_dit_check(&session->workload, plan));
+    if (free_place(session) == NULL)
+        return dt_fail(DT_EINFEASIBLE, "%d plans are resident already: release one",
+                       DT_SESSION_RESIDENTS);
+    return DT_OK;
+}
+
+/* Number of this host's ranks that share the memory of this rank's device. */
+static int sharers(const struct dt_worker_session *session)
+{
+    int ranks = session->seat.host_size, devices = session->compute->count();
+    if (session->compute->host || devices < 1)
+        return ranks;
+    return (ranks + devices - 1) / devices;
+}
+
+/* Allocates nothing unless there is memory for every rank of the host. */
+static dt_status check_memory(struct dt_worker_session *session, const struct dt_plan *plan)
+{
+    int64_t need = dt_workload_activation_bytes(&session->workload, plan);
+    if (session->weights == NULL)
+        need = dt_workload_rank_bytes(&session->workload, plan);
+    int64_t there = 0, total = 0;
+    DT_TRY(session->compute->memory.space(session->device, &there, &total));
+    if (session->weights == NULL)
+        session->free_bytes = there;
+    session->before_bytes = there;
+    there /= sharers(session);
+    if (need > there)
+        return dt_fail(
+            DT_ENOMEM,
+            "rank %d needs %lld more bytes for this plan, and %lld are available to it on %s",
+            session->seat.rank, (long long)need, (long long)there, dt_host_name());
+    return DT_OK;
+}
+
+/* The controller's rules leave out data types that are not computed here; a caller of one's own may ask for them. */
+static dt_status load_weights(struct dt_worker_session *session)
+{
+    enum dt_dtype dtype = session->workload.dtype;
+    if (session->weights != NULL)
+        return DT_OK;
+    if (!session->compute->usable(dtype))
+        return dt_fail(DT_EUNSUP,
+                       "%s is not computed by this processor, or not by the libraries "
+                       "that are built in: float32 is",
+                       dt_dtype_text(dtype));
+    return dt_weights_new(&session->workload, session->device, &session->weights);
+}
+
+static dt_status first_step(struct dt_worker_session *session, struct dt_pass *pass,
+                            int64_t *cold_ns)
+{
+    DT_TRY(dt_session_align(session));
+    int64_t start = dt_clock_ns();
+    DT_TRY(dt_pass_step(pass, NULL));
+    *cold_ns = dt_clock_ns() - start;
+    DT_TRY(dt_session_beat(session));
+    DT_TRY(dt_pass_step(pass, NULL));
+    return dt_session_beat(session);
+}
+
+/* A number that is not finite becomes null. */
+static json_t *describe(const double norm[], const double projections[], int images, int count)
+{
+    json_t *norms = json_array(), *table = json_array();
+    for (int i = 0; i < images; i++) {
+        json_t *row = json_array();
+        json_array_append_new(norms, dt_json_number(norm[i]));
+        for (int k = 0; k < count; k++)
+            json_array_append_new(
+                row, dt_json_number(projections[(size_t)i * (size_t)count + (size_t)k]));
+        json_array_append_new(table, row);
+    }
+    return json_pack("{s:o,s:o}", "norm", norms, "projections", table);
+}
+
+dt_status dt_session_verify(struct dt_worker_session *session, const json_t *request,
+                            const struct dt_loaded *resident, json_t **verify)
+{
+    json_t *asked = json_object_get(request, "verify");
+    int64_t count, seed;
+    if (!json_is_object(asked))
+        return DT_OK;
+    DT_TRY(dt_json_int(asked, WHAT, "projections", 1, 4096, &count));
+    DT_TRY(dt_json_int(asked, WHAT, "seed", INT64_MIN, INT64_MAX, &seed));
+    size_t images = (size_t)resident->plan.batch;
+    double *norm = calloc(images, sizeof *norm);
+    double *projections = calloc(images * (size_t)count, sizeof *projections);
+    dt_status status =
+        norm != NULL && projections != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory to verify");
+    if (status == DT_OK)
+        status = dt_pass_verify(resident->pass, (uint64_t)seed, (int)count, norm, projections);
+    if (status == DT_OK && session->seat.rank == 0)
+        *verify = describe(norm, projections, (int)images, (int)count);
+    free(norm);
+    free(projections);
+    return status;
+}
+
+static int64_t resident_bytes(const struct dt_worker_session *session)
+{
+    int64_t sum = dt_workload_weight_bytes(&session->workload);
+    for (int i = 0; i < DT_SESSION_RESIDENTS; i++)
+        if (session->residents[i].handle != 0)
+            sum += dt_pass_bytes(session->residents[i].pass);
+    return sum;
+}
+
+static json_t *reply(const struct dt_loaded *resident, const json_t *parts, json_t *verify)
+{
+    static const char *const counted[] = {"before_bytes", "taken_bytes", "free_bytes",
+                                          "total_bytes"};
+    json_int_t most = 0;
+    json_t *part;
+    size_t i;
+    json_array_foreach((json_t *)parts, i, part)
+    {
+        json_int_t bytes = json_integer_value(json_object_get(part, "resident_bytes"));
+        most = bytes > most ? bytes : most;
+    }
+    json_t *answer = json_pack(
+        "{s:s,s:i,s:o,s:I,s:o,s:O*,s:b}", "op", "prepared", "handle", resident->handle,
+        "peak_bytes", dt_session_column(parts, "peak_bytes"), "resident_bytes", most, "cold_ns",
+        dt_session_column(parts, "cold_ns"), "verify", verify, "verifies_runs", verify != NULL);
+    for (size_t k = 0; k < sizeof counted / sizeof counted[0]; k++)
+        if (json_object_get(json_array_get(parts, 0), counted[k]) != NULL)
+            json_object_set_new(answer, counted[k], dt_session_column(parts, counted[k]));
+    return answer;
+}
+
+/* taken_bytes: decrease of the device's free memory since before the weights, including memory taken by libraries. */
+static json_t *describe_rank(const struct dt_worker_session *session,
+                             const struct dt_loaded *resident, int64_t cold_ns)
+{
+    int64_t peak = dt_workload_weight_bytes(&session->workload) + dt_pass_bytes(resident->pass);
+    int64_t there = 0, total = 0;
+    json_t *part = json_pack("{s:I,s:I,s:I}", "peak_bytes", (json_int_t)peak, "resident_bytes",
+                             (json_int_t)resident_bytes(session), "cold_ns", (json_int_t)cold_ns);
+    if (!session->compute->host &&
+        session->compute->memory.space(session->device, &there, &total) == DT_OK) {
+        json_object_set_new(part, "before_bytes", json_integer(session->before_bytes));
+        json_object_set_new(part, "taken_bytes", json_integer(session->free_bytes - there));
+        json_object_set_new(part, "free_bytes", json_integer(there));
+        json_object_set_new(part, "total_bytes", json_integer(total));
+    }
+    return part;
+}
+
+static dt_status first_steps(struct dt_worker_session *session, const json_t *request,
+                             struct dt_loaded *resident, json_t **answer)
+{
+    int64_t cold_ns = 0;
+    json_t *verify = NULL, *parts = NULL, *mine = NULL;
+    dt_status status = first_step(session, resident->pass, &cold_ns);
+    if (status == DT_OK)
+        status = dt_session_verify(session, request, resident, &verify);
+    if (status == DT_OK)
+        mine = describe_rank(session, resident, cold_ns);
+    if (status != DT_EDEAD)
+        status = dt_session_settle(session, status, mine, &parts);
+    if (status == DT_OK && session->seat.rank == 0)
+        *answer = reply(resident, parts, verify);
+    json_decref(verify);
+    json_decref(parts);
+    return status;
+}
+
+static dt_status request_prepare(struct dt_worker_session *session, const json_t *request,
+                                 json_t **answer)
+{
+    struct dt_plan plan = {0};
+    dt_status status = read_plan(session, request, &plan);
+    if (status == DT_OK)
+        status = check_memory(session, &plan);
+    DT_TRY(dt_links_agree(&session->links, status, NULL, NULL));
+    status = dt_seat_threads(&session->seat, plan.threads);
+    if (status == DT_OK)
+        status = load_weights(session);
+    DT_TRY(dt_links_agree(&session->links, status, NULL, NULL));
+    DT_TRY(dt_session_beat(session));
+    struct dt_loaded *resident = free_place(session);
+    struct dt_pass *pass = NULL;
+    status = dt_pass_new(&session->workload, &plan, session->weights, session->world, &pass);
+    status = dt_session_settle(session, status, NULL, NULL);
+    if (status < 0) {
+        dt_pass_free(pass);
+        return status;
+    }
+    *resident = (struct dt_loaded){.handle = ++session->handles, .plan = plan, .pass = pass};
+    dt_pass_reset(pass);
+    status = first_steps(session, request, resident, answer);
+    if (status < 0) {
+        dt_pass_free(pass);
+        *resident = (struct dt_loaded){0};
+    }
+    return status;
+}
 
 #define TOKEN DT_SESSION_TOKEN
 
@@ -42,12 +429,12 @@ static const struct request {
     const char *name;
     dt_status (*execute)(struct dt_worker_session *session, const json_t *request, json_t **answer);
 } table[] = {
-    {"prepare", dt_request_prepare},
+    {"prepare", request_prepare},
     {"run", dt_request_run},
     {"release", release},
     {"write", write_output},
     {"trace", dt_request_trace},
-    {"peak", dt_request_peak},
+    {"peak", request_peak},
     {"exchange", dt_request_exchange},
     {"quit", quit},
 };
@@ -89,9 +476,9 @@ dt_status dt_session_refuse(struct dt_worker_session *session, dt_status why)
 dt_status dt_session_serve(struct dt_worker_session *session, const json_t *request)
 {
     json_t *answer = NULL;
-    dt_watch_start(session->seat.rank == 0 ? &session->wire : &session->links.wires[0]);
+    watch_start(session->seat.rank == 0 ? &session->wire : &session->links.wires[0]);
     dt_status status = execute(session, request, &answer);
-    dt_watch_stop();
+    watch_stop();
     if (status == DT_EDEAD)
         return status;
     if (session->seat.rank == 0 && !session->over) {
@@ -107,7 +494,7 @@ dt_status dt_session_beat(struct dt_worker_session *session)
 {
     if (session->seat.rank != 0 || dt_clock_ns() - session->wire.last_write_ns < DT_NS_PER_SECOND)
         return DT_OK;
-    if (dt_watch_gone(&session->wire))
+    if (watch_gone(&session->wire))
         return dt_fail(DT_EDEAD, "the controller has ended");
     json_t *message = json_pack("{s:s}", "op", "heartbeat");
     dt_status status = dt_wire_write(&session->wire, message);

@@ -29,24 +29,17 @@ dt_status dt_session_settle(struct dt_worker_session *session, dt_status status,
 dt_status dt_session_verify(struct dt_worker_session *session, const json_t *request,
                             const struct dt_loaded *resident, json_t **verify) DT_MUST_CHECK;
 
-/* Processor time of all threads of this process (CLOCK_PROCESS_CPUTIME_ID). */
-int64_t dt_worker_cpu_ns(void);
-
-/* One step that all ranks begin together, with its beginning by the host's clock and its duration. phases may be NULL. */
-dt_status dt_session_step(struct dt_worker_session *session, struct dt_pass *pass,
-                          struct dt_phases *phases, int64_t *start_ns, int64_t *ns) DT_MUST_CHECK;
-
 /* A new array of the ranks' `key`. */
 json_t *dt_session_column(const json_t *parts, const char *key);
 
 /* The requests: *answer is a new reference on rank 0, and unchanged elsewhere. */
-dt_status dt_request_prepare(struct dt_worker_session *session, const json_t *request,
-                             json_t **answer);
 dt_status dt_request_run(struct dt_worker_session *session, const json_t *request, json_t **answer);
+
+/* The requests: *answer is a new reference on rank 0, and unchanged elsewhere. */
 dt_status dt_request_trace(struct dt_worker_session *session, const json_t *request,
                            json_t **answer);
-dt_status dt_request_peak(struct dt_worker_session *session, const json_t *request,
-                          json_t **answer);
+
+/* The requests: *answer is a new reference on rank 0, and unchanged elsewhere. */
 dt_status dt_request_exchange(struct dt_worker_session *session, const json_t *request,
                               json_t **answer);
 

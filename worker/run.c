@@ -7,19 +7,173 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-#define WHAT          "the request run"
-#define MOST_STEPS    100000
-#define PATIENCE_NS   (60 * DT_NS_PER_SECOND)
-#define LAYER_SAMPLES 64 /* of a layer, for its median */
+/* The parts of a step on each rank, and the processor time that it took: of a few steps after those that count, since looking
+ * slows a GPU down. Spans are those of the last step, medians those of all. */
 
-/* ---- phases as they stand in the answer to run (docs/protocol.md) */
+#define WHAT "the request trace"
+
+enum { STEPS_MOST = 64, SPANS_MOST = 65536, LAYERS_MOST = 1024 };
+
+struct trace {
+    struct dt_step_parts spans;
+    int64_t (*layers)[STEPS_MOST]; /* [LAYERS_MOST] times of each block */
+    int steps, layer_count;
+    int64_t start_ns, step_ns; /* of the last step */
+    int64_t wall_ns,
+        cpu_ns; /* of all; the processor's time includes the alignment of ranks before a step */
+};
+
+/* Processor time of all threads of this process (CLOCK_PROCESS_CPUTIME_ID). */
+static int64_t worker_cpu_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * DT_NS_PER_SECOND + now.tv_nsec;
+}
+
+static void keep_layers(struct trace *trace, int step)
+{
+    int layer = 0;
+    for (int i = 0; i < trace->spans.count; i++)
+        if (trace->spans.at[i].block && layer < LAYERS_MOST)
+            trace->layers[layer++][step] = trace->spans.at[i].ns;
+    trace->layer_count = layer;
+}
+
+#define PATIENCE_NS (60 * DT_NS_PER_SECOND)
+
+static dt_status check_world(void *arg)
+{
+    return dt_comm_check(((struct dt_worker_session *)arg)->world);
+}
+
+/* What is queued before the step has ended when it begins, so that neither clock times it: ranks are aligned by exchanges, which
+ * take longer the more ranks there are. */
+static dt_status begin(struct dt_worker_session *session)
+{
+    const struct dt_compute *compute = session->compute;
+    if (compute->timeline.clock != NULL)
+        compute->timeline.clock(session->device, 0);
+    DT_TRY(dt_session_align(session));
+    if (compute->host)
+        return DT_OK;
+    return compute->finish(session->device, dt_clock_ns() + PATIENCE_NS, check_world, session);
+}
+
+/* One step that all ranks begin together, with its beginning by the host's clock and its duration. phases may be NULL. */
+static dt_status session_step(struct dt_worker_session *session, struct dt_pass *pass,
+                              struct dt_phases *phases, int64_t *start_ns, int64_t *ns)
+{
+    const struct dt_compute *compute = session->compute;
+    DT_TRY(begin(session));
+    *start_ns = dt_clock_ns();
+    DT_TRY(dt_pass_step(pass, phases));
+    *ns = dt_clock_ns() - *start_ns;
+    if (compute->timeline.clock != NULL)
+        compute->timeline.clock(session->device, 1);
+    return dt_session_beat(session);
+}
+
+static dt_status steps(struct dt_worker_session *session, struct dt_pass *pass, struct trace *trace)
+{
+    memset(&session->phases, 0, sizeof session->phases);
+    session->phases.spans = &trace->spans;
+    dt_status status = DT_OK;
+    for (int i = 0; i < trace->steps && status == DT_OK; i++) {
+        trace->spans.count = 0;
+        int64_t wall = dt_clock_ns(), cpu = worker_cpu_ns();
+        status = session_step(session, pass, &session->phases, &trace->start_ns, &trace->step_ns);
+        trace->wall_ns += dt_clock_ns() - wall;
+        trace->cpu_ns += worker_cpu_ns() - cpu;
+        keep_layers(trace, i);
+    }
+    session->phases.spans = NULL;
+    return status;
+}
 
 static int ascending(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
+
+static const char *name_of(const struct dt_step_part *span)
+{
+    if (span->block)
+        return dt_block_text((enum dt_block_kind)span->kind);
+    return span->kind == DT_PHASE_EXCHANGE ? dt_exchange_text((enum dt_exchange_kind)span->exchange)
+                                           : dt_phase_text((enum dt_phase_kind)span->kind);
+}
+
+static const char *category_of(const struct dt_step_part *span)
+{
+    if (span->block)
+        return "layer";
+    if (span->kind != DT_PHASE_EXCHANGE)
+        return span->kind == DT_PHASE_IDLE ? "idle" : "work";
+    return span->waits ? "wait" : "exchange";
+}
+
+static json_t *describe(struct trace *trace)
+{
+    json_t *spans = json_array(), *layers = json_array();
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    for (int i = 0, layer = 0; i < trace->spans.count; i++) {
+        const struct dt_step_part *span = &trace->spans.at[i];
+        json_array_append_new(spans, json_pack("[s, s, I, I]", name_of(span), category_of(span),
+                                               (json_int_t)span->begin_ns, (json_int_t)span->ns));
+        if (!span->block || layer == trace->layer_count)
+            continue;
+        int64_t *ns = trace->layers[layer++];
+        qsort(ns, (size_t)trace->steps, sizeof *ns, ascending);
+        json_array_append_new(layers,
+                              json_pack("[s, I]", name_of(span), (json_int_t)ns[trace->steps / 2]));
+    }
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "host", host, "start_ns",
+                     (json_int_t)trace->start_ns, "step_ns", (json_int_t)trace->step_ns, "wall_ns",
+                     (json_int_t)trace->wall_ns, "cpu_ns", (json_int_t)trace->cpu_ns, "layers",
+                     layers, "spans", spans);
+}
+
+dt_status dt_request_trace(struct dt_worker_session *session, const json_t *request,
+                           json_t **answer)
+{
+    struct dt_loaded *resident;
+    int64_t n;
+    json_t *parts = NULL, *mine = NULL;
+    DT_TRY(dt_session_find(session, request, &resident));
+    DT_TRY(dt_json_int(request, WHAT, "n", 1, STEPS_MOST, &n));
+    struct trace trace = {
+        .steps = (int)n,
+        .spans = {.at = calloc(SPANS_MOST, sizeof *trace.spans.at), .room = SPANS_MOST},
+        .layers = calloc(LAYERS_MOST, sizeof *trace.layers)};
+    dt_status status = trace.spans.at != NULL && trace.layers != NULL
+                           ? dt_seat_threads(&session->seat, resident->plan.threads)
+                           : dt_fail(DT_ENOMEM, "out of memory for a trace");
+    if (status == DT_OK)
+        status = steps(session, resident->pass, &trace);
+    if (status == DT_OK)
+        mine = describe(&trace);
+    free(trace.spans.at);
+    free(trace.layers);
+    if (status != DT_EDEAD)
+        status = dt_session_settle(session, status, mine, &parts);
+    if (status == DT_OK && session->seat.rank == 0)
+        *answer = json_pack("{s:s, s:i, s:I, s:O}", "op", "traced", "handle", resident->handle, "n",
+                            (json_int_t)n, "ranks", parts);
+    json_decref(parts);
+    return status;
+}
+
+#define RUN_WHAT      "the request run"
+#define MOST_STEPS    100000
+#define LAYER_SAMPLES 64 /* of a layer, for its median */
+
+/* ---- phases as they stand in the answer to run (docs/protocol.md) */
 
 static int64_t median(int64_t values[], int64_t n)
 {
@@ -45,11 +199,20 @@ static json_t *list_kinds(const struct dt_phases *phases, bool host)
     return kinds;
 }
 
+static json_t *list(const int64_t values[], int n)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(array, json_integer(values[i]));
+    return array;
+}
+
 /* Medians of each layer of a kind, of which a step has several: its samples are in their order. NULL: there is one, or they are not
  * the same in each step. */
-static json_t *list_layers(const int64_t samples[], int64_t count, int64_t kept, int steps)
+static json_t *list_layers(const int64_t samples[], int64_t count, int64_t kept, int run_steps)
 {
-    int64_t layers = steps > 0 && count % steps == 0 ? count / steps : 0, column[LAYER_SAMPLES];
+    int64_t layers = run_steps > 0 && count % run_steps == 0 ? count / run_steps : 0,
+            column[LAYER_SAMPLES];
     if (layers < 2 || layers > kept)
         return NULL;
     json_t *list = json_array();
@@ -63,13 +226,13 @@ static json_t *list_layers(const int64_t samples[], int64_t count, int64_t kept,
 }
 
 /* Sorts the samples of each block kind: phases are cleared before the next run. */
-static json_t *list_blocks(struct dt_phases *phases, int steps)
+static json_t *list_blocks(struct dt_phases *phases, int run_steps)
 {
     json_t *blocks = json_array();
     for (int i = 0; i < DT_BLOCK_KINDS; i++) {
         int64_t count = phases->block_count[i];
         int64_t kept = count < DT_PHASE_SAMPLES ? count : DT_PHASE_SAMPLES;
-        json_t *layers = list_layers(phases->block_ns[i], count, kept, steps);
+        json_t *layers = list_layers(phases->block_ns[i], count, kept, run_steps);
         json_array_append_new(
             blocks, json_pack("{s:s,s:I,s:I,s:o*}", "name", dt_block_text((enum dt_block_kind)i),
                               "count", (json_int_t)count, "median_ns",
@@ -98,59 +261,28 @@ static json_t *list_exchanges(const struct dt_phases *phases, const struct dt_pl
     return list;
 }
 
-/* The object "phases" of `steps` steps, without host_ns and rank. Sorts the samples of the blocks. host: the device is
+/* The object "phases" of `run_steps` run_steps, without host_ns and rank. Sorts the samples of the blocks. host: the device is
  * the host, which is never idle. */
 static json_t *phases_json(struct dt_phases *phases, const struct dt_plan *plan, bool host,
-                           int steps)
+                           int run_steps)
 {
-    return json_pack("{s:i,s:o,s:o,s:o,s:I}", "steps", steps, "kinds", list_kinds(phases, host),
+    return json_pack("{s:i,s:o,s:o,s:o,s:I}", "steps", run_steps, "kinds", list_kinds(phases, host),
                      "exchanges", list_exchanges(phases, plan), "blocks",
-                     list_blocks(phases, steps), "step_ns", (json_int_t)phases->step_ns);
+                     list_blocks(phases, run_steps), "step_ns", (json_int_t)phases->step_ns);
 }
 
 /* ---- the run */
 
-/* Measurements of a rank: n steps by its own clock (ns) and by its device's. */
+/* Measurements of a rank: n run_steps by its own clock (ns) and by its device's. */
 struct times {
     int n;
     int64_t *ns, *device_ns;
-    int64_t looked_ns; /* time of the traced steps by its own clock */
+    int64_t looked_ns; /* time of the traced run_steps by its own clock */
     int64_t wall_ns,
-        cpu_ns; /* of all steps; the processor's time includes the alignment of ranks before a step */
+        cpu_ns; /* of all run_steps; the processor's time includes the alignment of ranks before a step */
     double *clock; /* Hz; 0: unknown */
     struct dt_telemetry telemetry;
 };
-
-static dt_status check_world(void *arg)
-{
-    return dt_comm_check(((struct dt_worker_session *)arg)->world);
-}
-
-/* What is queued before the step has ended when it begins, so that neither clock times it: ranks are aligned by exchanges, which
- * take longer the more ranks there are. */
-static dt_status begin(struct dt_worker_session *session)
-{
-    const struct dt_compute *compute = session->compute;
-    if (compute->timeline.clock != NULL)
-        compute->timeline.clock(session->device, 0);
-    DT_TRY(dt_session_align(session));
-    if (compute->host)
-        return DT_OK;
-    return compute->finish(session->device, dt_clock_ns() + PATIENCE_NS, check_world, session);
-}
-
-dt_status dt_session_step(struct dt_worker_session *session, struct dt_pass *pass,
-                          struct dt_phases *phases, int64_t *start_ns, int64_t *ns)
-{
-    const struct dt_compute *compute = session->compute;
-    DT_TRY(begin(session));
-    *start_ns = dt_clock_ns();
-    DT_TRY(dt_pass_step(pass, phases));
-    *ns = dt_clock_ns() - *start_ns;
-    if (compute->timeline.clock != NULL)
-        compute->timeline.clock(session->device, 1);
-    return dt_session_beat(session);
-}
 
 static dt_status read_clock(struct dt_worker_session *session, double *hz)
 {
@@ -162,39 +294,30 @@ static dt_status read_clock(struct dt_worker_session *session, double *hz)
 }
 
 /* Tracing slows a GPU down, so one extra step is traced that does not count. */
-static dt_status steps(struct dt_worker_session *session, struct dt_pass *pass, struct times *times)
+static dt_status run_steps(struct dt_worker_session *session, struct dt_pass *pass,
+                           struct times *times)
 {
     bool host = session->compute->host;
     int64_t start;
     for (int i = 0; i < times->n; i++) {
-        DT_TRY(
-            dt_session_step(session, pass, host ? &session->phases : NULL, &start, &times->ns[i]));
+        DT_TRY(session_step(session, pass, host ? &session->phases : NULL, &start, &times->ns[i]));
         times->looked_ns += times->ns[i];
         int64_t own = dt_pass_device_ns(pass);
         times->device_ns[i] = own > 0 ? own : 1; /* below what an event resolves */
         DT_TRY(read_clock(session, &times->clock[i]));
     }
-    return host ? DT_OK
-                : dt_session_step(session, pass, &session->phases, &start, &times->looked_ns);
+    return host ? DT_OK : session_step(session, pass, &session->phases, &start, &times->looked_ns);
 }
 
 /* The processor is looked at before the first step and after the last, so no step's time includes it. */
 static dt_status timed_steps(struct dt_worker_session *session, struct dt_pass *pass,
                              struct times *times)
 {
-    int64_t wall = dt_clock_ns(), cpu = dt_worker_cpu_ns();
-    dt_status status = steps(session, pass, times);
+    int64_t wall = dt_clock_ns(), cpu = worker_cpu_ns();
+    dt_status status = run_steps(session, pass, times);
     times->wall_ns = dt_clock_ns() - wall;
-    times->cpu_ns = dt_worker_cpu_ns() - cpu;
+    times->cpu_ns = worker_cpu_ns() - cpu;
     return status;
-}
-
-static json_t *list(const int64_t values[], int n)
-{
-    json_t *array = json_array();
-    for (int i = 0; i < n; i++)
-        json_array_append_new(array, json_integer(values[i]));
-    return array;
 }
 
 /* NULL unless all values are known. */
@@ -213,8 +336,8 @@ static json_t *list_clock(const struct times *times)
 }
 
 /* A step of a GPU is judged by the device's time. */
-static json_t *describe(struct dt_worker_session *session, const struct dt_plan *plan,
-                        struct times *times)
+static json_t *run_describe(struct dt_worker_session *session, const struct dt_plan *plan,
+                            struct times *times)
 {
     bool host = session->compute->host;
     json_t *phases = phases_json(&session->phases, plan, host, host ? times->n : 1);
@@ -297,14 +420,14 @@ static dt_status read_request(struct dt_worker_session *session, const json_t *r
 {
     const char *mode;
     DT_TRY(dt_session_find(session, request, resident));
-    DT_TRY(dt_json_int(request, WHAT, "n", 1, MOST_STEPS, n));
-    DT_TRY(dt_json_string(request, WHAT, "mode", &mode));
+    DT_TRY(dt_json_int(request, RUN_WHAT, "n", 1, MOST_STEPS, n));
+    DT_TRY(dt_json_string(request, RUN_WHAT, "mode", &mode));
     if (strcmp(mode, "warmup") != 0 && strcmp(mode, "measure") != 0)
         return dt_fail(DT_EPROTO, "mode '%.20s': expected warmup or measure", mode);
     return DT_OK;
 }
 
-/* The first two steps of the trajectory once more, so that the output can be compared with that of prepare. */
+/* The first two run_steps of the trajectory once more, so that the output can be compared with that of prepare. */
 static dt_status verify_again(struct dt_worker_session *session, const json_t *request,
                               const struct dt_loaded *resident, json_t **verify)
 {
@@ -348,7 +471,7 @@ dt_status dt_request_run(struct dt_worker_session *session, const json_t *reques
         status = timed_steps(session, resident->pass, &times);
     dt_telemetry_stop(&times.telemetry);
     if (status == DT_OK)
-        mine = describe(session, &resident->plan, &times);
+        mine = run_describe(session, &resident->plan, &times);
     if (status == DT_OK && json_is_object(json_object_get(request, "verify")))
         status = verify_again(session, request, resident, &verify);
     free(times.ns);

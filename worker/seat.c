@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/seat.h"
-
 #include "base/host.h"
+#include "kernels/shared.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <omp.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 /* A launcher's names of rank and size. A batch system's own variables (SLURM_*) are not used: they are also set in the
@@ -14,7 +18,7 @@
 static const struct launcher {
     const char *size, *rank, *host_size, *host_rank;
 } launchers[] = {
-    {"DITTUNE_SIZE", "DITTUNE_RANK", "DITTUNE_HOST_SIZE", "DITTUNE_HOST_RANK"}, /* worker/ranks.c */
+    {"DITTUNE_SIZE", "DITTUNE_RANK", "DITTUNE_HOST_SIZE", "DITTUNE_HOST_RANK"}, /* worker/seat.c */
     {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
      "OMPI_COMM_WORLD_LOCAL_RANK"},
     {"PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID"},
@@ -90,4 +94,103 @@ dt_status dt_seat_threads(const struct dt_seat *seat, int threads)
     if (refused > 0)
         return dt_fail(DT_ELIB, "%d of %d threads could not be bound to a core", refused, threads);
     return DT_OK;
+}
+
+/* ranks - starts the other ranks of a group without a launcher: copies of this program on this host
+ *
+ * They are started before the first call of a library that does not survive a fork, find rank and size in the
+ * environment as under any launcher (worker/seat.h), and share a memory region with rank 0 (kernels/shared.h). They end
+ * with rank 0.
+ */
+
+#define SHARED "DITTUNE_SHARED"
+
+static dt_status set_number(const char *name, int value)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", value);
+    return setenv(name, text, 1) == 0 ? DT_OK : dt_fail(DT_ENOMEM, "out of memory for %s", name);
+}
+
+/* Runs in the child. Only rank 0 has standard input and output; all ranks share standard error. */
+static void become(int rank, int ranks, int fd, pid_t parent)
+{
+    char *const argv[] = {(char[]){"dittune-worker"}, NULL};
+    int nothing = open("/dev/null", O_RDWR);
+    bool ready = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent && nothing >= 0 &&
+                 dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 &&
+                 set_number("DITTUNE_SIZE", ranks) == DT_OK &&
+                 set_number("DITTUNE_RANK", rank) == DT_OK &&
+                 set_number("DITTUNE_HOST_SIZE", ranks) == DT_OK &&
+                 set_number("DITTUNE_HOST_RANK", rank) == DT_OK && set_number(SHARED, fd) == DT_OK;
+    if (ready)
+        execv("/proc/self/exe", argv);
+    _exit(1);
+}
+
+dt_status dt_ranks_start(struct dt_seat *seat, int ranks, int *fd)
+{
+    pid_t own = getpid();
+    DT_TRY(dt_shared_new(ranks, fd));
+    for (int rank = 1; rank < ranks; rank++) {
+        pid_t pid = fork();
+        if (pid < 0)
+            return dt_fail(DT_ELIB, "cannot start rank %d of %d: %s", rank, ranks, strerror(errno));
+        if (pid == 0)
+            become(rank, ranks, *fd, own);
+    }
+    fcntl(*fd, F_SETFD, FD_CLOEXEC);
+    seat->rank = seat->host_rank = 0;
+    seat->size = seat->host_size = ranks;
+    seat->oversubscribed = ranks > dt_host_cores();
+    return DT_OK;
+}
+
+int dt_ranks_shared(void)
+{
+    const char *text = getenv(SHARED);
+    return text != NULL ? atoi(text) : -1;
+}
+
+/* torchrun - becomes a rank of another worker */
+
+/* A rank of another worker, on several hosts: mpirun or srun starts this program on each, which becomes that worker with the variables
+ * that torchrun would set. */
+
+static dt_status set_copy(const char *name, const char *from)
+{
+    const char *value = getenv(from);
+    if (value == NULL)
+        return dt_fail(DT_EUSAGE,
+                       "%s is not set: dittune sets it for ranks on several hosts, and the "
+                       "launcher must pass it on",
+                       from);
+    return setenv(name, value, 1) == 0 ? DT_OK : dt_fail(DT_ENOMEM, "out of memory for %s", name);
+}
+
+/* Only rank 0 speaks to the controller. */
+static dt_status silence(void)
+{
+    int nothing = open("/dev/null", O_RDONLY);
+    if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return dt_fail(DT_EIO, "cannot close a rank's input: %s", strerror(errno));
+    close(nothing);
+    return DT_OK;
+}
+
+dt_status dt_torchrun_become(char *const program[])
+{
+    struct dt_seat seat;
+    DT_TRY(dt_seat_find(&seat));
+    DT_TRY(set_number("RANK", seat.rank));
+    DT_TRY(set_number("WORLD_SIZE", seat.size));
+    DT_TRY(set_number("LOCAL_RANK", seat.host_rank));
+    DT_TRY(set_number("LOCAL_WORLD_SIZE", seat.host_size));
+    DT_TRY(set_copy("MASTER_ADDR", "DITTUNE_FIRST_HOST"));
+    DT_TRY(set_copy("MASTER_PORT", "DITTUNE_PORT"));
+    DT_TRY(set_copy("DITTUNE_TOKEN", "DITTUNE_TOKEN"));
+    if (seat.rank > 0)
+        DT_TRY(silence());
+    execvp(program[0], program);
+    return dt_fail(DT_EIO, "cannot run %s: %s", program[0], strerror(errno));
 }

@@ -36,4 +36,16 @@ dt_status dt_seat_bind(struct dt_seat *seat) DT_MUST_CHECK;
  * threads as cores, and none is bound to one. */
 dt_status dt_seat_threads(const struct dt_seat *seat, int threads) DT_MUST_CHECK;
 
+/* Starts ranks 1 to ranks-1; seat, that of a single process, becomes that of rank 0. *fd: the shared memory, for
+ * dt_comm_shared. DT_ELIB with a sentence. */
+dt_status dt_ranks_start(struct dt_seat *seat, int ranks, int *fd) DT_MUST_CHECK;
+
+/* Descriptor of the shared memory in a rank started by dt_ranks_start; -1 in any other process. */
+int dt_ranks_shared(void);
+
+#define DT_TORCHRUN "--as-torchrun" /* dittune-worker --as-torchrun PROGRAM [ARGUMENT ..] */
+
+/* Returns with an error only. program: NULL-ended. */
+dt_status dt_torchrun_become(char *const program[]) DT_MUST_CHECK;
+
 #endif

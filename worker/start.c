@@ -3,7 +3,7 @@
 #include "kernels/nccl.h"
 #include "kernels/shared.h"
 #include "model/workload_json.h"
-#include "worker/ranks.h"
+#include "worker/seat.h"
 #include "worker/session.h"
 
 #include <stdlib.h>

@@ -11,19 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum dt_shared_state { DT_SHARED_AWAITED, DT_SHARED_HERE, DT_SHARED_LEFT, DT_SHARED_FAILED };
-
 struct dt_shared_rank {
     alignas(64) _Atomic uint32_t bell; /* incremented on every event for the rank */
     _Atomic uint32_t asleep;
     _Atomic int state, pid;
-};
-
-/* One writer, one reader; counters never wrap. */
-struct dt_shared_pipe {
-    alignas(64) _Atomic uint64_t written;
-    alignas(64) _Atomic uint64_t read;
-    alignas(64) char data[];
 };
 
 struct dt_shared_region {
@@ -57,15 +48,5 @@ void dt_shared_ring(const struct dt_shared_map *map, int rank);
 uint32_t dt_shared_announce(const struct dt_shared_map *map);
 bool dt_shared_sleep(const struct dt_shared_map *map, uint32_t announced, int64_t ns);
 void dt_shared_rise(const struct dt_shared_map *map);
-
-/* Tells all ranks that this one has failed. */
-void dt_shared_fail(const struct dt_shared_map *map);
-
-/* The rank has failed, or its process ended before it freed its comm. *pid is its process. */
-bool dt_shared_failed(const struct dt_shared_map *map, int rank, int *pid);
-
-/* The rank has failed, or has freed its comm: no more data comes from it, which is an error only for ranks that expect
- * some. */
-bool dt_shared_gone(const struct dt_shared_map *map, int rank, int *pid);
 
 #endif

@@ -21,11 +21,9 @@
 #define DT_CUDA_CLOCK_BYTES     4096LL
 #define DT_CUDA_BIAS_BYTES      ((6LL << 20) - DT_CUDA_CLOCK_BYTES)
 #define DT_CUDA_LIBRARY_BYTES   (DT_CUDA_WORKSPACE_BYTES - DT_CUDA_BIAS_BYTES - DT_CUDA_CLOCK_BYTES)
-#define DT_CUDA_BIAS_MOST       262144 /* outputs of a layer */
 
 /* Slots of pinned host memory that put, get and pack use in turn. */
 enum { DT_CUDA_SLOTS = 4 };
-#define DT_CUDA_SLOT_BYTES (4LL << 20)
 
 struct dt_cuda_biases;
 struct dt_cuda_block;
@@ -74,7 +72,7 @@ void dt_cuda_keep(struct dt_cuda *cuda, int code, const char *what);
 /* Returns from the calling function when a call of the CUDA runtime fails. */
 #define DT_CUDA(cuda, call, what) DT_TRY(dt_cuda_check((cuda), (int)(call), (what)))
 
-/* A kind of attention: a row of kernels/cuda/attention.c. ready checks the shape once before it runs; run queues it and returns a
+/* A kind of attention: a row of kernels/cuda/cuda.c. ready checks the shape once before it runs; run queues it and returns a
  * cudaError_t; version is the library's, NULL for own kernels. A library's data type is bfloat16. */
 struct dt_cuda_attention {
     dt_status (*ready)(struct dt_cuda *cuda, enum dt_dtype dtype, const struct dt_attention *op);
@@ -85,43 +83,15 @@ extern const struct dt_cuda_attention
     dt_cuda_attention_fa3;                       /* kernels/cuda/fa3, where it is built */
 const char *dt_cuda_attention_version(int kind); /* "" when it is not built, or has none */
 
-dt_status dt_cuda_open(int index, struct dt_device **device) DT_MUST_CHECK;
-void dt_cuda_close(struct dt_device *device);
-const char *dt_cuda_model(struct dt_device *device);
-dt_status dt_cuda_memory(struct dt_device *device, int64_t *free_bytes,
-                         int64_t *total_bytes) DT_MUST_CHECK;
-void dt_cuda_threads(struct dt_device *device, int count);
-
-/* Waits until the queued work has ended; false when it has not by the deadline, or a wait for it was given up before: freeing its
- * memory would wait for it without end, so that is left to the end of the process. */
-bool dt_cuda_quiet(struct dt_cuda *cuda);
-
-/* How long calls wait that have no deadline of their own: put, get, pack, release, close. Tests shorten it. */
-extern int64_t dt_cuda_patience_ns;
-
 dt_status dt_cuda_alloc(struct dt_device *device, int64_t bytes, void **memory) DT_MUST_CHECK;
 void dt_cuda_release(struct dt_device *device, void *memory);
 dt_status dt_cuda_put(struct dt_device *device, void *to, const void *from,
                       int64_t bytes) DT_MUST_CHECK;
-dt_status dt_cuda_get(struct dt_device *device, void *to, const void *from,
-                      int64_t bytes) DT_MUST_CHECK;
-void dt_cuda_fill(struct dt_device *device, void *to, int byte, int64_t bytes);
-dt_status dt_cuda_pack(struct dt_device *device, enum dt_dtype dtype, const float *weight, int in,
-                       int out, void *packed) DT_MUST_CHECK;
 
 dt_status dt_cuda_finish(struct dt_device *device, int64_t deadline_ns,
                          dt_status (*check)(void *arg), void *arg) DT_MUST_CHECK;
 void dt_cuda_mark(struct dt_device *device, int slot);
 dt_status dt_cuda_times(struct dt_device *device, int n, int64_t ns[]) DT_MUST_CHECK;
-void dt_cuda_clock(struct dt_device *device, int slot);
-dt_status dt_cuda_clock_rate(struct dt_device *device, double *hz) DT_MUST_CHECK;
-
-void dt_cuda_health(struct dt_device *device, struct dt_health *health);
-
-dt_status dt_cuda_record(struct dt_device *device) DT_MUST_CHECK;
-dt_status dt_cuda_recorded(struct dt_device *device, struct dt_graph **graph) DT_MUST_CHECK;
-void dt_cuda_replay(struct dt_device *device, struct dt_graph *graph);
-void dt_cuda_graph_free(struct dt_device *device, struct dt_graph *graph);
 
 dt_status dt_cuda_linear_new(struct dt_device *device, enum dt_dtype dtype,
                              const struct dt_linear_shape *shape,
@@ -130,18 +100,13 @@ void dt_cuda_linear(struct dt_device *device, struct dt_linear *linear,
                     const struct dt_linear_call *call);
 void dt_cuda_linear_free(struct dt_linear *linear);
 void dt_cuda_gemm_forget(struct dt_cuda *cuda); /* the choices of algorithms */
-dt_status dt_cuda_peak(struct dt_device *device, enum dt_dtype dtype,
-                       double *flop_rate) DT_MUST_CHECK;
 
 /* cuBLASLt adds only biases of the output's data type. Returns the bfloat16 copy of a float32 bias on the device: made
  * at the first request, kept until forget is called for changed memory. NULL when an error was kept. */
 dt_status dt_cuda_biases_new(struct dt_cuda *cuda) DT_MUST_CHECK;
 void dt_cuda_biases_free(struct dt_cuda *cuda);
-const void *dt_cuda_bias(struct dt_cuda *cuda, const float *bias, int count);
 void dt_cuda_biases_forget(struct dt_cuda *cuda, const void *memory, int64_t bytes);
 
-dt_status dt_cuda_attention_ready(struct dt_device *device, enum dt_dtype dtype,
-                                  const struct dt_attention *op) DT_MUST_CHECK;
 void dt_cuda_attention(struct dt_device *device, enum dt_dtype dtype,
                        const struct dt_attention *op);
 

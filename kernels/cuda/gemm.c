@@ -1,4 +1,101 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "base/rng.h"
+#include "kernels/cuda/cuda_int.h"
+#include "kernels/cuda/launch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define DT_CUDA_BIAS_MOST 262144 /* outputs of a layer */
+
+/* cuBLASLt adds biases of the output's data type only (cublasLt.h, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE), and biases are
+ * float32. There are few of them and they do not change, so each is converted to bfloat16 once, at its first use, and
+ * found again by its address. During capture nothing may be remembered, because the captured work may never run: the
+ * copy is then part of the graph, and made on each replay in a place of its own. */
+
+enum { ENTRIES = 4096, MOST = ENTRIES * 3 / 4 }; /* a power of two */
+
+/* The end of the memory is for a temporary copy of the largest bias that linear.make accepts. */
+#define KEPT_BYTES (DT_CUDA_BIAS_BYTES - DT_CUDA_BIAS_MOST * (int64_t)sizeof(uint16_t))
+#define ALIGN      64
+
+struct entry {
+    const float *bias; /* NULL: free */
+    int count;         /* 0: removed; the probe continues past it */
+    int64_t at;        /* offset of the copy in bytes */
+};
+
+struct dt_cuda_biases {
+    struct entry entries[ENTRIES];
+    int taken, live; /* entries that are not free, and valid entries */
+    int64_t used;    /* bytes of copies */
+};
+
+dt_status dt_cuda_biases_new(struct dt_cuda *cuda)
+{
+    cuda->biases = calloc(1, sizeof *cuda->biases);
+    return cuda->biases != NULL ? DT_OK : dt_fail(DT_ENOMEM, "no memory for a table of biases");
+}
+
+void dt_cuda_biases_free(struct dt_cuda *cuda)
+{
+    free(cuda->biases);
+    cuda->biases = NULL;
+}
+
+static struct entry *find(struct dt_cuda_biases *biases, const float *bias, int count)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)bias * 0x9e3779b97f4a7c15U;
+    for (int i = (int)(hash >> 52);; i = (i + 1) % ENTRIES) {
+        struct entry *entry = &biases->entries[i];
+        if (entry->bias == NULL || (entry->bias == bias && entry->count == count))
+            return entry;
+    }
+}
+
+/* cuBLASLt adds only biases of the output's data type. Returns the bfloat16 copy of a float32 bias on the device: made
+ * at the first request, kept until forget is called for changed memory. NULL when an error was kept. */
+static const void *cuda_bias(struct dt_cuda *cuda, const float *bias, int count)
+{
+    struct dt_cuda_biases *biases = cuda->biases;
+    struct entry *entry = find(biases, bias, count);
+    char *copies = cuda->workspace + DT_CUDA_LIBRARY_BYTES;
+    int64_t bytes = ((int64_t)count * (int64_t)sizeof(uint16_t) + ALIGN - 1) / ALIGN * ALIGN;
+    if (entry->bias != NULL)
+        return copies + entry->at;
+    bool kept = !cuda->recording && biases->taken < MOST && biases->used + bytes <= KEPT_BYTES;
+    char *to = copies + (kept ? biases->used : KEPT_BYTES);
+    dt_cuda_keep(cuda, dt_launch_narrow(DT_BFLOAT16, bias, to, count, cuda->stream),
+                 "narrow a bias");
+    if (kept && cuda->error.status == DT_OK) {
+        *entry = (struct entry){bias, count, biases->used};
+        biases->used += bytes;
+        biases->taken++;
+        biases->live++;
+    }
+    return cuda->error.status == DT_OK ? to : NULL;
+}
+
+/* A copy's memory is not reused while any other copy exists: a graph may still read it. */
+void dt_cuda_biases_forget(struct dt_cuda *cuda, const void *memory, int64_t bytes)
+{
+    struct dt_cuda_biases *biases = cuda->biases;
+    uintptr_t first = (uintptr_t)memory, end = first + (uintptr_t)bytes;
+    if (biases == NULL || biases->live == 0)
+        return;
+    for (int i = 0; i < ENTRIES; i++) {
+        struct entry *entry = &biases->entries[i];
+        uintptr_t at = (uintptr_t)entry->bias;
+        if (entry->count > 0 && at < end && at + (uintptr_t)entry->count * sizeof(float) > first) {
+            entry->count = 0;
+            biases->live--;
+        }
+    }
+    if (biases->live == 0)
+        *biases = (struct dt_cuda_biases){0};
+}
+
 /* Linear layers by cuBLASLt. It is column-major: a row-major matrix is its transpose there, so y^T [out, rows] = W x^T,
  * with W, which it sees as [in, out], transposed, and bias and activation as an epilogue on y's rows.
  *
@@ -7,30 +104,126 @@
  *
  * Where it has no algorithm, simpler calls are tried: the groups one after the other, then no epilogue, with the bias
  * stored in y before (beta 1) and the activation after (float32 outputs only). */
-#include "kernels/cuda/gemm_int.h"
-#include "kernels/cuda/launch.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+enum { DT_CUDA_PROPOSALS = 8 };
 
-enum { ALIGN = 16 };
+struct dt_linear {
+    struct dt_cuda *cuda;
+    enum dt_dtype dtype;
+    struct dt_linear_shape shape;
+    int groups;               /* 1 or more */
+    bool batched;             /* all groups in one product */
+    bool seeded;              /* y holds the bias before and is added to */
+    enum dt_activation after; /* activation to apply after the product */
+    cublasLtMatmulDesc_t product;
+    cublasLtMatrixLayout_t weight, x, y;
+    cublasLtMatmulAlgo_t algorithm;
+};
 
-static dt_status checked(cublasStatus_t code, const char *what)
+/* The fastest of cuBLASLt's proposals for a product. Its heuristics order them without running any; by how much the best of eight is
+ * faster than the first differs by shape, so it is measured where a plan is prepared. In a step a layer's weight comes from memory, and
+ * its input, which was just written, from the cache: so successive calls take copies of the weight that the L2 cache cannot all hold. */
+
+#define PATIENCE_NS (60 * DT_NS_PER_SECOND)
+#define ENOUGH_NS   50000000 /* of the device's time for one shape, after the first round */
+#define CLOSE       1.01 /* an earlier proposal is kept when it takes at most this much longer */
+
+enum { ROUNDS = 3, CALLS = 4, COPIES_MOST = 32 };
+
+/* All that decides which product it is; zeroed before it is filled, so that it can be compared as bytes. */
+struct form {
+    struct dt_linear_shape shape;
+    enum dt_dtype dtype;
+    bool batched, seeded;
+};
+
+struct dt_cuda_choice {
+    struct dt_cuda_choice *next;
+    struct form form;
+    cublasLtMatmulAlgo_t algorithm;
+};
+
+static void form_of(const struct dt_linear *linear, struct form *form)
 {
-    if (code == CUBLAS_STATUS_SUCCESS)
-        return DT_OK;
-    return dt_fail(code == CUBLAS_STATUS_ALLOC_FAILED ? DT_ENOMEM : DT_ELIB,
-                   "cuBLASLt could not %s: %s", what, cublasLtGetStatusName(code));
+    const struct dt_linear_shape *shape = &linear->shape;
+    memset(form, 0, sizeof *form);
+    form->shape.rows = shape->rows;
+    form->shape.in = shape->in;
+    form->shape.out = shape->out;
+    form->shape.act = linear->after != shape->act ? shape->act : DT_ACT_NONE; /* the epilogue's */
+    form->shape.wide = shape->wide;
+    form->shape.groups = shape->groups;
+    form->shape.group_stride = shape->group_stride;
+    form->dtype = linear->dtype;
+    form->batched = linear->batched;
+    form->seeded = linear->seeded;
 }
 
-static cudaDataType_t type_of(enum dt_dtype dtype)
+static const struct dt_cuda_choice *known(const struct dt_cuda *cuda, const struct form *form)
 {
-    return dtype == DT_BFLOAT16 ? CUDA_R_16BF : CUDA_R_32F;
+    const struct dt_cuda_choice *choice = cuda->choices;
+    while (choice != NULL && memcmp(&choice->form, form, sizeof *form) != 0)
+        choice = choice->next;
+    return choice;
 }
 
-static cublasComputeType_t compute_of(enum dt_dtype dtype)
+/* Without memory it is measured again the next time. */
+static void remember(struct dt_cuda *cuda, const struct form *form,
+                     const cublasLtMatmulAlgo_t *algorithm)
 {
-    return dtype == DT_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    struct dt_cuda_choice *choice = malloc(sizeof *choice);
+    if (choice == NULL)
+        return;
+    choice->next = cuda->choices;
+    memcpy(&choice->form, form, sizeof *form);
+    choice->algorithm = *algorithm;
+    cuda->choices = choice;
+}
+
+void dt_cuda_gemm_forget(struct dt_cuda *cuda)
+{
+    while (cuda->choices != NULL) {
+        struct dt_cuda_choice *next = cuda->choices->next;
+        free(cuda->choices);
+        cuda->choices = next;
+    }
+}
+
+/* x, copies of a weight, bias and y in one piece of memory. */
+struct operands {
+    char *memory, *x, *weight, *bias, *y;
+    int64_t weight_bytes;
+    int copies, turn;
+};
+
+static int64_t padded(int64_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+/* Random numbers of magnitude 0.5 to 2, in either data type: a GPU multiplies zeros with less power, so faster. */
+static dt_status fill(struct dt_cuda *cuda, char *memory, int64_t bytes)
+{
+    const int64_t most = 1 << 20, piece = bytes < most ? bytes : most; /* a multiple of 8 */
+    uint64_t *words = malloc((size_t)piece);
+    if (words == NULL)
+        return dt_fail(DT_ENOMEM, "no memory to choose a product's algorithm");
+    for (size_t i = 0; i < (size_t)piece / sizeof *words; i++)
+        words[i] = 0x3f003f003f003f00 | (dt_rng_hash(3, 5, i) & 0x80ff80ff80ff80ff);
+    dt_status status = DT_OK;
+    for (int64_t at = 0; status == DT_OK && at < bytes; at += piece)
+        status =
+            dt_cuda_put(&cuda->base, memory + at, words, bytes - at < piece ? bytes - at : piece);
+    free(words);
+    return status;
+}
+
+/* As many as are more than twice the cache, but of no more than a 32nd of the memory, which ranks in tests share. */
+static int copies_of(const struct dt_cuda *cuda, int64_t weight)
+{
+    int64_t most = cuda->memory_bytes / 32, cache = 2 * cuda->l2_bytes;
+    int64_t copies = (cache < most ? cache : most) / weight + 1;
+    return copies < COPIES_MOST ? (int)copies : COPIES_MOST;
 }
 
 static int64_t element_of(cudaDataType_t type)
@@ -38,13 +231,15 @@ static int64_t element_of(cudaDataType_t type)
     return type == CUDA_R_16BF ? 2 : 4;
 }
 
-/* Bytes that every row of `bytes` bytes starts at a multiple of, ALIGN at most, if the first does. */
-static uint32_t alignment(int64_t bytes)
+static cudaDataType_t type_of(enum dt_dtype dtype)
 {
-    uint32_t align = ALIGN;
-    while (bytes % align != 0)
-        align /= 2;
-    return align;
+    return dtype == DT_BFLOAT16 ? CUDA_R_16BF : CUDA_R_32F;
+}
+
+/* Bytes of an element of x and weight, and of y and bias. */
+static int64_t cuda_gemm_in_bytes(const struct dt_linear *linear)
+{
+    return element_of(type_of(linear->dtype));
 }
 
 static bool is_wide(const struct dt_linear *linear)
@@ -57,14 +252,198 @@ static cudaDataType_t y_type(const struct dt_linear *linear)
     return is_wide(linear) ? CUDA_R_32F : CUDA_R_16BF;
 }
 
-int64_t dt_cuda_gemm_in_bytes(const struct dt_linear *linear)
-{
-    return element_of(type_of(linear->dtype));
-}
-
-int64_t dt_cuda_gemm_out_bytes(const struct dt_linear *linear)
+static int64_t cuda_gemm_out_bytes(const struct dt_linear *linear)
 {
     return element_of(y_type(linear));
+}
+
+static dt_status take_operands(const struct dt_linear *linear, int copies,
+                               struct operands *operands)
+{
+    const struct dt_linear_shape *shape = &linear->shape;
+    const int64_t in = cuda_gemm_in_bytes(linear), out = cuda_gemm_out_bytes(linear);
+    const int64_t outs = shape->out / linear->groups, groups = linear->batched ? linear->groups : 1;
+    const int64_t x = padded((int64_t)shape->rows * shape->in * in);
+    const int64_t weight = padded(groups * outs * shape->in * in);
+    const int64_t bias = padded(groups * outs * out);
+    const int64_t y = padded(((groups - 1) * shape->group_stride + shape->rows * outs) * out);
+    void *memory = NULL;
+    copies = copies > 0 ? copies : copies_of(linear->cuda, weight);
+    const int64_t all = x + copies * weight + bias + y;
+    DT_TRY(dt_cuda_alloc(&linear->cuda->base, all, &memory));
+    *operands = (struct operands){.memory = memory, .weight_bytes = weight, .copies = copies};
+    operands->x = memory;
+    operands->weight = operands->x + x;
+    operands->bias = operands->weight + copies * weight;
+    operands->y = operands->bias + bias;
+    return fill(linear->cuda, memory, all);
+}
+
+/* The library refuses the call itself; the stream is as before. */
+static bool refuses(cublasStatus_t code)
+{
+    return code == CUBLAS_STATUS_NOT_SUPPORTED || code == CUBLAS_STATUS_INVALID_VALUE ||
+           code == CUBLAS_STATUS_ARCH_MISMATCH;
+}
+
+/* Queues one product, of one group unless batched. bias: in y's data type; not used when seeded. */
+static cublasStatus_t cuda_multiply(struct dt_linear *linear, const void *x, const void *weight,
+                                    const void *bias, void *y)
+{
+    static const float one = 1.0F, none = 0.0F;
+    struct dt_cuda *cuda = linear->cuda;
+    if (!linear->seeded) {
+        cublasStatus_t code = cublasLtMatmulDescSetAttribute(
+            linear->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+        if (code != CUBLAS_STATUS_SUCCESS)
+            return code;
+    }
+    return cublasLtMatmul(cuda->lt, linear->product, &one, weight, linear->weight, x, linear->x,
+                          linear->seeded ? &one : &none, y, linear->y, y, linear->y,
+                          &linear->algorithm, cuda->workspace, (size_t)DT_CUDA_LIBRARY_BYTES,
+                          cuda->stream);
+}
+
+static cublasStatus_t call(struct dt_linear *linear, struct operands *operands,
+                           const cublasLtMatmulHeuristicResult_t *proposal)
+{
+    const char *weight =
+        operands->weight + operands->turn++ % operands->copies * operands->weight_bytes;
+    linear->algorithm = proposal->algo;
+    return cuda_multiply(linear, operands->x, weight, operands->bias, operands->y);
+}
+
+static dt_status called(struct dt_cuda *cuda, cublasStatus_t code)
+{
+    if (code == CUBLAS_STATUS_SUCCESS)
+        return DT_OK;
+    DT_CUDA(cuda, cudaGetLastError(), "multiply matrices");
+    return dt_fail(DT_ELIB, "cuBLASLt could not multiply matrices: %s",
+                   cublasLtGetStatusName(code));
+}
+
+/* One call of each, which also loads its kernel; keeps the numbers of those that run. */
+static dt_status keep_accepted(struct dt_linear *linear, struct operands *operands,
+                               const cublasLtMatmulHeuristicResult_t found[], int count, int kept[],
+                               int *n)
+{
+    *n = 0;
+    for (int i = 0; i < count; i++) {
+        cublasStatus_t code = call(linear, operands, &found[i]);
+        if (refuses(code)) {
+            (void)cudaGetLastError();
+            continue;
+        }
+        DT_TRY(called(linear->cuda, code));
+        kept[(*n)++] = i;
+    }
+    return dt_cuda_finish(&linear->cuda->base, dt_clock_ns() + PATIENCE_NS, NULL, NULL);
+}
+
+/* Each in turn, some calls between two marks. least: of all rounds so far; *spent: of this one. */
+static dt_status time_round(struct dt_linear *linear, struct operands *operands,
+                            const cublasLtMatmulHeuristicResult_t found[], const int kept[], int n,
+                            int64_t least[], int64_t *spent)
+{
+    struct dt_device *device = &linear->cuda->base;
+    int64_t at[2 * DT_CUDA_PROPOSALS];
+    for (int i = 0; i < n; i++) {
+        dt_cuda_mark(device, 2 * i);
+        for (int k = 0; k < CALLS; k++)
+            DT_TRY(called(linear->cuda, call(linear, operands, &found[kept[i]])));
+        dt_cuda_mark(device, 2 * i + 1);
+    }
+    DT_TRY(dt_cuda_finish(device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
+    DT_TRY(dt_cuda_times(device, 2 * n, at));
+    *spent = at[2 * n - 1];
+    for (int i = 0; i < n; i++) {
+        int64_t ns = at[2 * i + 1] - at[2 * i];
+        least[i] = ns < least[i] ? ns : least[i];
+    }
+    return DT_OK;
+}
+
+/* Their least times, in rounds, so that a change of the clock frequency meets all of them. */
+static dt_status time_all(struct dt_linear *linear, struct operands *operands,
+                          const cublasLtMatmulHeuristicResult_t found[], const int kept[], int n,
+                          int *fastest)
+{
+    int64_t least[DT_CUDA_PROPOSALS], all = 0, spent = 0;
+    for (int i = 0; i < n; i++)
+        least[i] = INT64_MAX;
+    for (int round = 0; round < ROUNDS && all <= ENOUGH_NS; round++, all += spent)
+        DT_TRY(time_round(linear, operands, found, kept, n, least, &spent));
+    int best = 0;
+    for (int i = 1; i < n; i++)
+        best = least[i] < least[best] ? i : best;
+    *fastest = 0;
+    while ((double)least[*fastest] > CLOSE * (double)least[best])
+        ++*fastest;
+    return DT_OK;
+}
+
+static dt_status choose(struct dt_linear *linear, struct operands *operands,
+                        const cublasLtMatmulHeuristicResult_t found[], int count)
+{
+    int kept[DT_CUDA_PROPOSALS], n, fastest = 0;
+    DT_TRY(keep_accepted(linear, operands, found, count, kept, &n));
+    if (n == 0)
+        return DT_WAIT;
+    if (n > 1)
+        DT_TRY(time_all(linear, operands, found, kept, n, &fastest));
+    linear->algorithm = found[kept[fastest]].algo;
+    return DT_OK;
+}
+
+/* Sets the algorithm: the fastest of the proposals, best guess first, by the device's clock on random numbers and weights out of memory; once for each shape
+ * on an open device, later from memory. Proposals that the library does not run after all are left out; DT_WAIT: that was each of
+ * them. Where there is no memory to try them, or while the stream is recorded, the first. count: 1 or more. Not reentrant; waits. */
+static dt_status cuda_gemm_choose(struct dt_linear *linear,
+                                  const cublasLtMatmulHeuristicResult_t found[], int count)
+{
+    struct dt_cuda *cuda = linear->cuda;
+    struct form form;
+    form_of(linear, &form);
+    const struct dt_cuda_choice *choice = known(cuda, &form);
+    linear->algorithm = choice != NULL ? choice->algorithm : found[0].algo;
+    if (choice != NULL || cuda->recording)
+        return DT_OK;
+    struct operands operands = {.memory = NULL};
+    dt_status status = take_operands(linear, 0, &operands);
+    if (status == DT_ENOMEM && !cuda->lost && operands.memory == NULL)
+        status = take_operands(linear, 1, &operands);
+    if (status == DT_OK)
+        status = choose(linear, &operands, found, count);
+    else if (status == DT_ENOMEM && !cuda->lost) /* the plan itself may still fit */
+        status = DT_OK;
+    if (status == DT_OK && operands.memory != NULL)
+        remember(cuda, &form, &linear->algorithm);
+    dt_cuda_release(&cuda->base, operands.memory);
+    return status;
+}
+
+enum { GEMM_ALIGN = 16 };
+
+static dt_status checked(cublasStatus_t code, const char *what)
+{
+    if (code == CUBLAS_STATUS_SUCCESS)
+        return DT_OK;
+    return dt_fail(code == CUBLAS_STATUS_ALLOC_FAILED ? DT_ENOMEM : DT_ELIB,
+                   "cuBLASLt could not %s: %s", what, cublasLtGetStatusName(code));
+}
+
+static cublasComputeType_t compute_of(enum dt_dtype dtype)
+{
+    return dtype == DT_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
+/* Bytes that every row of `bytes` bytes starts at a multiple of, GEMM_ALIGN at most, if the first does. */
+static uint32_t alignment(int64_t bytes)
+{
+    uint32_t align = GEMM_ALIGN;
+    while (bytes % align != 0)
+        align /= 2;
+    return align;
 }
 
 static dt_status set(cublasLtMatmulDesc_t product, cublasLtMatmulDescAttributes_t name,
@@ -188,13 +567,13 @@ static dt_status propose(struct dt_linear *linear, cublasLtMatmulPreference_t pr
         return DT_WAIT;
     int choice = linear->shape.choice;
     if (choice == 0)
-        return dt_cuda_gemm_choose(linear, found, usable);
+        return cuda_gemm_choose(linear, found, usable);
     linear->algorithm = found[choice <= usable ? choice - 1 : usable - 1].algo;
     return DT_OK;
 }
 
 /* Tries the most fused form first. */
-static dt_status choose(struct dt_linear *linear)
+static dt_status gemm_choose(struct dt_linear *linear)
 {
     const struct dt_linear_shape *shape = &linear->shape;
     cublasLtMatmulPreference_t preference = NULL;
@@ -236,7 +615,7 @@ dt_status dt_cuda_linear_new(struct dt_device *device, enum dt_dtype dtype,
     made->dtype = dtype;
     made->shape = *shape;
     made->groups = shape->groups > 1 ? shape->groups : 1;
-    dt_status status = choose(made);
+    dt_status status = gemm_choose(made);
     if (status != DT_OK) {
         dt_cuda_linear_free(made);
         return status;
@@ -257,23 +636,6 @@ static void seed(const struct dt_linear *linear, const void *bias, void *y, int6
     dt_cuda_keep(linear->cuda, dt_launch_copy(&op, linear->cuda->stream), "spread a bias");
 }
 
-cublasStatus_t dt_cuda_multiply(struct dt_linear *linear, const void *x, const void *weight,
-                                const void *bias, void *y)
-{
-    static const float one = 1.0F, none = 0.0F;
-    struct dt_cuda *cuda = linear->cuda;
-    if (!linear->seeded) {
-        cublasStatus_t code = cublasLtMatmulDescSetAttribute(
-            linear->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
-        if (code != CUBLAS_STATUS_SUCCESS)
-            return code;
-    }
-    return cublasLtMatmul(cuda->lt, linear->product, &one, weight, linear->weight, x, linear->x,
-                          linear->seeded ? &one : &none, y, linear->y, y, linear->y,
-                          &linear->algorithm, cuda->workspace, (size_t)DT_CUDA_LIBRARY_BYTES,
-                          cuda->stream);
-}
-
 /* cuBLASLt's error may hide an error of CUDA, which is more precise. */
 static void keep_product(struct dt_cuda *cuda, cublasStatus_t code)
 {
@@ -292,7 +654,7 @@ void dt_cuda_linear(struct dt_device *device, struct dt_linear *linear,
     const int64_t out = shape->out / linear->groups, y_element = element_of(y_type(linear));
     if (cuda == NULL)
         return;
-    const void *bias = is_wide(linear) ? call->bias : dt_cuda_bias(cuda, call->bias, shape->out);
+    const void *bias = is_wide(linear) ? call->bias : cuda_bias(cuda, call->bias, shape->out);
     for (int i = 0; i < linear->groups && linear->seeded && cuda->error.status == DT_OK; i++)
         seed(linear, (const char *)bias + i * out * y_element,
              (char *)call->y + i * shape->group_stride * y_element, out);
@@ -300,9 +662,9 @@ void dt_cuda_linear(struct dt_device *device, struct dt_linear *linear,
          i++) {
         const char *weight =
             (const char *)call->weight + i * out * shape->in * element_of(type_of(linear->dtype));
-        keep_product(cuda, dt_cuda_multiply(linear, call->x, weight,
-                                            (const char *)bias + i * out * y_element,
-                                            (char *)call->y + i * shape->group_stride * y_element));
+        keep_product(cuda, cuda_multiply(linear, call->x, weight,
+                                         (const char *)bias + i * out * y_element,
+                                         (char *)call->y + i * shape->group_stride * y_element));
     }
     for (int i = 0;
          i < linear->groups && cuda->error.status == DT_OK && linear->after != DT_ACT_NONE; i++)

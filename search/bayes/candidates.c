@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include "search/bayes/candidates.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
 /* encoding - maps points to coordinates with meaningful distances
  *
  * Every axis with more than one value is a dimension. The coordinate of positive numbers, if there are three or more,
@@ -9,11 +15,6 @@
  * than like 47. Where the exponent of two of the values (that of 48 is 4) does not rise with them, it is a second
  * dimension of the axis.
  */
-#include "search/bayes/candidates.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void axis_fill(const struct dt_axis *axis, float out[])
 {

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+#include "search/bayes/process.h"
+#include "base/array.h"
+
+#include <gsl/gsl_multimin.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
 /* kernel - covariance of two points
  *
  *     k(a, b) = constant + slope f(a) f(b) + signal product over axes of (1 - share + share M(r))
@@ -11,13 +19,6 @@
  * is the plain product. The constant and the slope are the variances of b0 and b1 in a mean b0 + b1 f with normal
  * priors (eq. 2.40), where f is the prior's value of a point.
  */
-#include "search/bayes/process.h"
-#include "base/array.h"
-
-#include <gsl/gsl_multimin.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* The dimension after the last of the axis that begins with dimension d. */
 static inline int axis_end(const struct dt_cloud *cloud, int d)
@@ -250,8 +251,6 @@ void dt_rows_invert(double k[], size_t stride, int n)
 }
 
 #define DT_PROCESS_BLOCK 64 /* rows of V that are allocated together */
-
-/* process_int - declarations that the files of the process share */
 
 dt_status dt_process_init(struct dt_process *process, const struct dt_cloud *cloud,
                           const struct dt_process_priors *priors)

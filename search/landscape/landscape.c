@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* A table of cells becomes a space: each column's values, sorted, are an axis, each row is a point. Fractions are
+ * scaled to integers by a power of ten, which keeps their ratios; where none exists, they become ranks. */
 #include "base/array.h"
 #include "base/read.h"
 #include "search/landscape/table.h"
@@ -258,7 +260,7 @@ bool dt_transfer_back(const struct dt_transfer *transfer, int axis, const struct
     return false;
 }
 
-/* Answers of a landscape: to a search in place of a machine, and to another landscape as a prior (transfer.h). */
+/* Answers of a landscape: to a search in place of a machine, and to another landscape as a prior. */
 
 static const struct dt_entry *entry_at(const struct dt_landscape *landscape,
                                        const struct dt_point *point)
@@ -344,9 +346,6 @@ dt_status dt_landscape_map(const struct dt_landscape *landscape, const struct dt
         *found = n;
     return status;
 }
-
-/* A table of cells becomes a space: each column's values, sorted, are an axis, each row is a point. Fractions are
- * scaled to integers by a power of ten, which keeps their ratios; where none exists, they become ranks. */
 
 struct making {
     const struct dt_table *table;

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* score - rates a search on a landscape whose optimum is known
- *
- * The yardstick is random search. R(t) is the exact expected best of t draws without replacement; F(t) is the best that
- * a run found in t evaluations. Failures are evaluations: in both they rank last, at the slowest valid value, as does a
- * run before its first success. P is the mean over t = 1..N of (R(t) - F(t)) / (R(t) - optimum): 0 is random search, 1
- * the optimum at once, below 0 worse than random. t at which random search is sure of the optimum are left out.
- * Intervals are over the repeats, at 95 %.
- */
+/* Times are processor time of this thread, so the cost of a strategy does not depend on the load of the machine. */
 #include "search/landscape/simulate.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -14,6 +7,7 @@
 #include "stats/stats.h"
 
 #include <errno.h>
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,18 +16,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* score - rates a search on a landscape whose optimum is known
+ *
+ * The yardstick is random search. R(t) is the exact expected best of t draws without replacement; F(t) is the best that
+ * a run found in t evaluations. Failures are evaluations: in both they rank last, at the slowest valid value, as does a
+ * run before its first success. P is the mean over t = 1..N of (R(t) - F(t)) / (R(t) - optimum): 0 is random search, 1
+ * the optimum at once, below 0 worse than random. t at which random search is sure of the optimum are left out.
+ * Intervals are over the repeats, at 95 %.
+ */
+
 /* For M values in ascending order v[0] .. v[M-1], t draws without replacement all miss the first k with probability
  *
  *     S(k) = C(M - k, t) / C(M, t) = S(k - 1) (M - t - k + 1) / (M - k + 1),
  *
  * so the expected best is v[0] + sum over k of (v[k] - v[k - 1]) S(k). No term is negative, so there is no
  * cancellation. */
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static double expected_best(const double sorted[], int64_t n, int64_t t)
 {
@@ -56,7 +53,7 @@ dt_status dt_score_random(const double values[], int64_t n, int evals, double ex
             slowest = values[k];
     for (int64_t k = 0; k < n; k++)
         sorted[k] = isnan(values[k]) ? slowest : values[k];
-    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+    gsl_sort(sorted, 1, (size_t)n);
     for (int t = 1; t <= evals; t++)
         expected[t - 1] = expected_best(sorted, n, t);
     free(sorted);
@@ -87,8 +84,6 @@ void dt_score_best(const struct dt_landscape *landscape, const int32_t entries[]
         best[t] = least;
     }
 }
-
-/* Times are processor time of this thread, so the cost of a strategy does not depend on the load of the machine. */
 
 static double milliseconds(void)
 {

@@ -51,7 +51,4 @@ struct dt_build_task {
 dt_status dt_layer_build(struct dt_build_task *task, struct dt_layer *layer) DT_MUST_CHECK;
 void dt_layer_fini(struct dt_layer *layer);
 
-/* Counts the points of the layers. */
-dt_status dt_diagram_finish(struct dt_diagram *diagram) DT_MUST_CHECK;
-
 #endif

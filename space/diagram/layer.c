@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* Builds one layer: each node with each value of the axis, a block at a time. Rejected elements leave the block at
+ * once, so that later rules have less work; the remaining ones lead to the node with their numbers in the next
+ * layer. */
 #include "base/array.h"
 #include "space/diagram/build.h"
 
@@ -518,10 +521,6 @@ static int join_find(const struct dt_join *join, int64_t key, uint16_t picks[])
         picks[found++] = join->matches[low].pick;
     return found;
 }
-
-/* Builds one layer: each node with each value of the axis, a block at a time. Rejected elements leave the block at
- * once, so that later rules have less work; the remaining ones lead to the node with their numbers in the next
- * layer. */
 
 static const uint32_t UNKNOWN = UINT32_MAX;
 

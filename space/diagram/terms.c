@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Interval arithmetic (Moore 1966): the range of an expression, and whether it can overflow or divide by zero. */
+/* Equal terms are found by hashing their three fields (Ershov 1958). Term 0 is the number 0, which is also returned
+ * when memory runs out. */
 #include "space/diagram/terms.h"
 #include "base/array.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Interval arithmetic (Moore 1966): the range of an expression, and whether it can overflow or divide by zero. */
 
 static void whole(struct dt_term *term)
 {
@@ -109,9 +112,6 @@ static void term_range(const struct dt_terms *terms, struct dt_term *term)
     else if (b != NULL && term->code >= DT_OP_ADD && term->code <= DT_OP_DIVIDE)
         corners(term, a, b);
 }
-
-/* Equal terms are found by hashing their three fields (Ershov 1958). Term 0 is the number 0, which is also returned
- * when memory runs out. */
 
 static uint32_t hash(enum dt_expr_code code, int left, int right, int64_t number)
 {

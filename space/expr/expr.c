@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Rebuilds a tree from postfix code, with a stack of operations that have no parent yet. */
+/* A stack machine: a rule is decided millions of times while a space is enumerated, and a flat array of operations is
+ * fast enough and needs no free. */
 #include "space/expr/decimal.h"
 #include "space/expr/expr_int.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Rebuilds a tree from postfix code, with a stack of operations that have no parent yet. */
 
 static void take_items(struct dt_expr_kids kids[], int op, int64_t items, const int stack[],
                        int top)
@@ -56,9 +59,6 @@ int dt_expr_tree(const struct dt_expr *expr, struct dt_expr_kids kids[])
     }
     return stack[top];
 }
-
-/* A stack machine: a rule is decided millions of times while a space is enumerated, and a flat array of operations is
- * fast enough and needs no free. */
 
 dt_status dt_expr_new(const char *text, const char *const names[], int n, struct dt_expr **out)
 {
@@ -340,24 +340,6 @@ static int order(const struct dt_expr *expr, struct dt_number a, struct dt_numbe
     return (x > y) - (x < y);
 }
 
-static bool real_compare(enum dt_expr_code code, int sign)
-{
-    switch (code) {
-    case DT_OP_EQUAL:
-        return sign == 0;
-    case DT_OP_UNEQUAL:
-        return sign != 0;
-    case DT_OP_LESS:
-        return sign < 0;
-    case DT_OP_LESS_EQUAL:
-        return sign <= 0;
-    case DT_OP_GREATER:
-        return sign > 0;
-    default:
-        return sign >= 0;
-    }
-}
-
 static double rounded(double x)
 {
     double whole = fabs(x) < 4503599627370496.0 ? (double)(int64_t)x : x; /* 2^52 */
@@ -536,7 +518,7 @@ static bool run(const struct dt_expr *expr, int first, int last, const int64_t v
         default:
             top--;
             if (op->code >= DT_OP_EQUAL && op->code <= DT_OP_GREATER_EQUAL)
-                *top = of_integer(real_compare(op->code, order(expr, top[0], top[1])));
+                *top = of_integer(compare(op->code, order(expr, top[0], top[1]), 0));
             else if (!real_arithmetic(expr->python, op->code, top[0], top[1], top))
                 return false;
         }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* Precedence climbing (Richards 1979): one table of operators instead of one function per level. The recursion is
+ * bounded by DT_EXPR_LEVELS, so hostile text cannot reach the end of the stack. Comparisons are one level, as in Python:
+ * a < b == c is a < b && b == c, so the operations of the operand in the middle are written twice. */
 #include "base/json.h"
 #include "space/expr/decimal.h"
 #include "space/expr/expr_int.h"
@@ -464,10 +467,6 @@ static dt_status parse_resolve(struct dt_parser *parser, const struct dt_operand
     return DT_PARSE_FAIL(parser, label->start, "'%.*s' is none of the values of '%s'",
                          (int)label->size, text, of);
 }
-
-/* Precedence climbing (Richards 1979): one table of operators instead of one function per level. The recursion is
- * bounded by DT_EXPR_LEVELS, so hostile text cannot reach the end of the stack. Comparisons are one level, as in Python:
- * a < b == c is a < b && b == c, so the operations of the operand in the middle are written twice. */
 
 enum rank { OR = 1, AND, NOT, COMPARE, SUM, PRODUCT };
 

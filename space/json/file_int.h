@@ -9,7 +9,4 @@
  * comprehensions are read, nothing is run as Python. DT_EUSAGE: anything else, with one sentence. */
 dt_status dt_t1_read(const json_t *file, const char *what, json_t **root) DT_MUST_CHECK;
 
-/* The values of a list as Python writes it, "[16 * i for i in range(1, 9)]", as a new array. */
-dt_status dt_t1_list(const char *text, const char *what, json_t **values) DT_MUST_CHECK;
-
 #endif

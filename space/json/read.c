@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads one parameter: its values, as a list or a range, and its other fields. */
-#include "space/expr/decimal.h"
+/* Reads a space from JSON: from a worker's hello or a user's file. */
 #include "space/json/file_int.h"
 #include "space/json/json_int.h"
 
@@ -8,13 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct dt_reading {
+    const char *what; /* first words of each error message */
+    struct dt_axis axis;
+    int64_t values[DT_VALUES_MAX];
+    const char *labels[DT_VALUES_MAX];
+};
+
+/* Reads one parameter: its values, as a list or a range, and its other fields. */
+
 static int ascending(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
-bool dt_decimal_json(const json_t *value, struct dt_decimal *decimal)
+/* A number as a decimal; false: it is none, or has too many digits. */
+static bool decimal_json(const json_t *value, struct dt_decimal *decimal)
 {
     *decimal = (struct dt_decimal){.value = json_integer_value(value)};
     return json_is_integer(value) ||
@@ -39,13 +48,13 @@ static dt_status read_numbers(struct dt_reading *reading, const json_t *list)
     struct dt_decimal decimal;
     for (int i = 0; i < axis->count; i++) {
         const json_t *value = json_array_get(list, (size_t)i);
-        if (!dt_decimal_json(value, &decimal))
+        if (!decimal_json(value, &decimal))
             return no_number(reading, i, value);
         axis->digits = decimal.digits > axis->digits ? decimal.digits : axis->digits;
     }
     for (int i = 0; i < axis->count; i++) {
         const json_t *value = json_array_get(list, (size_t)i);
-        if (!dt_decimal_json(value, &decimal) ||
+        if (!decimal_json(value, &decimal) ||
             !dt_decimal_widen(decimal, axis->digits, &reading->values[i]))
             return no_number(reading, i, value);
     }
@@ -98,6 +107,22 @@ static dt_status read_labels(struct dt_reading *reading, const json_t *list)
     return DT_OK;
 }
 
+/* Index of the value, or -1: it is none of the axis. */
+static int axis_index(const struct dt_axis *axis, const json_t *value)
+{
+    int64_t number = 0;
+    struct dt_decimal decimal;
+    for (int i = 0; axis->labels != NULL && json_is_string(value) && i < axis->count; i++)
+        if (strcmp(axis->labels[i], json_string_value(value)) == 0)
+            return i;
+    if (axis->truth && json_is_boolean(value))
+        return dt_axis_find(axis, json_is_true(value));
+    if (axis->labels == NULL && !axis->truth && decimal_json(value, &decimal) &&
+        decimal.digits <= axis->digits && dt_decimal_widen(decimal, axis->digits, &number))
+        return dt_axis_find(axis, number);
+    return -1;
+}
+
 /* Adds the texts of "words" that are no values: rules may name them, no plan has them. */
 static dt_status read_words(struct dt_reading *reading, const json_t *object)
 {
@@ -112,7 +137,7 @@ static dt_status read_words(struct dt_reading *reading, const json_t *object)
         if (!json_is_string(word) || axis->labels == NULL)
             return dt_fail(DT_EUSAGE, "%s: parameter '%s': its 'words' are not texts as its values",
                            reading->what, axis->name);
-        if (dt_axis_index(axis, word) >= 0)
+        if (axis_index(axis, word) >= 0)
             continue;
         if (axis->count + axis->words == DT_VALUES_MAX)
             return dt_fail(DT_EUSAGE, "%s: parameter '%s' has more than %d values and words",
@@ -132,7 +157,7 @@ static dt_status read_end(const json_t *range, const char *what, const char *nam
     const json_t *field = json_object_get(range, name);
     if (field == NULL)
         return dt_fail(DT_EUSAGE, "%s: '%s' is missing", what, name);
-    if (!dt_decimal_json(field, &decimal) || !dt_decimal_widen(decimal, digits, value))
+    if (!decimal_json(field, &decimal) || !dt_decimal_widen(decimal, digits, value))
         return dt_fail(DT_EUSAGE, "%s: '%s' is not a number of at most %d digits after the point",
                        what, name, DT_DIGITS_MAX);
     return *value >= least ? DT_OK : dt_fail(DT_EUSAGE, "%s: '%s' is too small", what, name);
@@ -145,7 +170,7 @@ static int digits_of(const json_t *range)
     for (int i = 0; i < 3; i++) {
         struct dt_decimal decimal;
         const json_t *field = json_object_get(range, names[i]);
-        if (field != NULL && dt_decimal_json(field, &decimal) && decimal.digits > digits)
+        if (field != NULL && decimal_json(field, &decimal) && decimal.digits > digits)
             digits = decimal.digits;
     }
     return digits;
@@ -216,21 +241,6 @@ static dt_status read_values(struct dt_reading *reading, const json_t *list)
                    reading->what, axis->name);
 }
 
-int dt_axis_index(const struct dt_axis *axis, const json_t *value)
-{
-    int64_t number = 0;
-    struct dt_decimal decimal;
-    for (int i = 0; axis->labels != NULL && json_is_string(value) && i < axis->count; i++)
-        if (strcmp(axis->labels[i], json_string_value(value)) == 0)
-            return i;
-    if (axis->truth && json_is_boolean(value))
-        return dt_axis_find(axis, json_is_true(value));
-    if (axis->labels == NULL && !axis->truth && dt_decimal_json(value, &decimal) &&
-        decimal.digits <= axis->digits && dt_decimal_widen(decimal, axis->digits, &number))
-        return dt_axis_find(axis, number);
-    return -1;
-}
-
 /* Without "default" the first value as written is the default. */
 static dt_status read_default(struct dt_reading *reading, const json_t *value, const json_t *values)
 {
@@ -239,7 +249,7 @@ static dt_status read_default(struct dt_reading *reading, const json_t *value, c
         value = json_object_get(values, "from");
     else if (value == NULL)
         value = json_array_get(values, 0);
-    axis->fallback = dt_axis_index(axis, value);
+    axis->fallback = axis_index(axis, value);
     if (axis->fallback < 0)
         return dt_fail(DT_EUSAGE, "%s: parameter '%s': its 'default' is none of its values",
                        reading->what, axis->name);
@@ -250,83 +260,24 @@ static dt_status read_default(struct dt_reading *reading, const json_t *value, c
  * mistakes: a space file is code all the same (docs/security.md). */
 static bool is_refused(const char *name)
 {
-    static const char *const refused[] = {"LD_",
-                                          "DYLD_",
-                                          "PATH",
-                                          "HOME",
-                                          "TMPDIR",
-                                          "TMP",
-                                          "TEMP",
-                                          "IFS",
-                                          "ENV",
-                                          "BASH_",
-                                          "SHELL",
-                                          "SHELLOPTS",
-                                          "PS4",
-                                          "EDITOR",
-                                          "VISUAL",
-                                          "PAGER",
-                                          "BROWSER",
-                                          "PYTHONPATH",
-                                          "PYTHONHOME",
-                                          "PYTHONSTARTUP",
-                                          "PYTHONBREAKPOINT",
-                                          "PYTHONINSPECT",
-                                          "PYTHONUSERBASE",
-                                          "PYTHONPLATLIBDIR",
-                                          "PYTHONPYCACHEPREFIX",
-                                          "PYTHONEXECUTABLE",
-                                          "PYTHONWARNINGS",
-                                          "PYTHONSAFEPATH",
-                                          "PERL5LIB",
-                                          "PERL5OPT",
-                                          "PERL5DB",
-                                          "RUBYOPT",
-                                          "RUBYLIB",
-                                          "NODE_OPTIONS",
-                                          "NODE_PATH",
-                                          "CLASSPATH",
-                                          "JAVA_TOOL_OPTIONS",
-                                          "_JAVA_OPTIONS",
-                                          "JDK_JAVA_OPTIONS",
-                                          "GIT_",
-                                          "GCONV_PATH",
-                                          "LOCPATH",
-                                          "GLIBC_TUNABLES",
-                                          "MALLOC_TRACE",
-                                          "OPENSSL_",
-                                          "SSL_",
-                                          "XDG_",
-                                          "HF_HOME",
-                                          "HF_ENDPOINT",
-                                          "HF_HUB_CACHE",
-                                          "HF_MODULES_CACHE",
-                                          "TORCH_HOME",
-                                          "TORCH_EXTENSIONS_DIR",
-                                          "TORCHINDUCTOR_CACHE_DIR",
-                                          "TRITON_CACHE_DIR",
-                                          "CUDA_CACHE_PATH",
-                                          "CUDA_INJECTION64_PATH",
-                                          "NCCL_NET_PLUGIN",
-                                          "NCCL_TUNER_PLUGIN",
-                                          "NCCL_PROFILER_PLUGIN",
-                                          "NCCL_ENV_PLUGIN",
-                                          "NCCL_CONF_FILE",
-                                          "NCCL_DEBUG_FILE",
-                                          "OMPI_ALLOW_",
-                                          "OMPI_MCA_plm_",
-                                          "OMPI_MCA_orte_",
-                                          "OMPI_MCA_mca_",
-                                          "OMPI_MCA_prte_",
-                                          "PMIX_",
-                                          "PRTE_",
-                                          "DITTUNE_",
-                                          NULL};
-    for (int i = 0; refused[i] != NULL; i++) {
-        size_t size = strlen(refused[i]);
-        bool beginning = refused[i][size - 1] == '_';
-        if (strncmp(name, refused[i], size) == 0 && (beginning || name[size] == '\0'))
+    static const char refused[] =
+        "LD_ DYLD_ PATH HOME TMPDIR TMP TEMP IFS ENV BASH_ SHELL SHELLOPTS PS4 EDITOR VISUAL "
+        "PAGER BROWSER PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONBREAKPOINT PYTHONINSPECT "
+        "PYTHONUSERBASE PYTHONPLATLIBDIR PYTHONPYCACHEPREFIX PYTHONEXECUTABLE PYTHONWARNINGS "
+        "PYTHONSAFEPATH PERL5LIB PERL5OPT PERL5DB RUBYOPT RUBYLIB NODE_OPTIONS NODE_PATH "
+        "CLASSPATH JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS GIT_ GCONV_PATH LOCPATH "
+        "GLIBC_TUNABLES MALLOC_TRACE OPENSSL_ SSL_ XDG_ HF_HOME HF_ENDPOINT HF_HUB_CACHE "
+        "HF_MODULES_CACHE TORCH_HOME TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR "
+        "TRITON_CACHE_DIR CUDA_CACHE_PATH CUDA_INJECTION64_PATH NCCL_NET_PLUGIN "
+        "NCCL_TUNER_PLUGIN NCCL_PROFILER_PLUGIN NCCL_ENV_PLUGIN NCCL_CONF_FILE "
+        "NCCL_DEBUG_FILE OMPI_ALLOW_ OMPI_MCA_plm_ OMPI_MCA_orte_ OMPI_MCA_mca_ "
+        "OMPI_MCA_prte_ PMIX_ PRTE_ DITTUNE_";
+    for (const char *word = refused; *word != '\0';) {
+        size_t size = strcspn(word, " ");
+        bool beginning = word[size - 1] == '_';
+        if (strncmp(name, word, size) == 0 && (beginning || name[size] == '\0'))
             return true;
+        word += size + strspn(word + size, " ");
     }
     return false;
 }
@@ -367,8 +318,9 @@ static dt_status check_counts(const struct dt_reading *reading)
     return DT_OK;
 }
 
-dt_status dt_axis_read(struct dt_space *space, struct dt_reading *reading, const char *name,
-                       const json_t *object)
+/* Adds the axis of {"name", "values", ..} (name NULL), or of that name: its values, or an object that has them. */
+static dt_status axis_read(struct dt_space *space, struct dt_reading *reading, const char *name,
+                           const json_t *object)
 {
     struct dt_axis *axis = &reading->axis;
     const json_t *values = object;
@@ -443,7 +395,8 @@ static dt_status check_cases(const json_t *cases, const char *what)
     return DT_OK;
 }
 
-dt_status dt_cases_read(struct dt_space *space, const json_t *cases, const char *what)
+/* Adds the rule that a list of cases is: [{"a": 1, "b": 2}, ..]. A case with a value that its axis does not have allows no plan. */
+static dt_status cases_read(struct dt_space *space, const json_t *cases, const char *what)
 {
     struct dt_cases table = {0};
     const char *names[DT_AXES_MAX];
@@ -467,7 +420,7 @@ dt_status dt_cases_read(struct dt_space *space, const json_t *cases, const char 
         bool all = true;
         for (int i = 0; i < table.width; i++) {
             point->index[i] =
-                dt_axis_index(dt_space_axis(space, table.axes[i]), json_object_get(one, names[i]));
+                axis_index(dt_space_axis(space, table.axes[i]), json_object_get(one, names[i]));
             all = all && point->index[i] >= 0;
         }
         table.count -= !all;
@@ -498,7 +451,7 @@ static json_t *values_of(const json_t *cases, const char *name)
         if (failed)
             break;
         texts = texts && json_is_string(value);
-        if (dt_decimal_json(value, &decimal)) /* 1 and 1.0 are one */
+        if (decimal_json(value, &decimal)) /* 1 and 1.0 are one */
             dt_text_add(&key, "%lld %d", (long long)decimal.value, decimal.digits);
         else
             failed = dt_json_text(value, &key) != DT_OK;
@@ -672,7 +625,7 @@ static dt_status fields_check(const json_t *object, const char *what, const char
     return dt_json_only(object, what, known);
 }
 
-/* A range has fields of its own (axis.c). */
+/* A range has fields of its own (read_range). */
 static dt_status check_parameter(const json_t *object, const char *name, const char *what)
 {
     static const char *const known[] = {"name",     "values", "default", "role",
@@ -745,8 +698,6 @@ dt_status dt_space_read(const char *path, struct dt_space **space)
     return status;
 }
 
-/* Reads a space from JSON: from a worker's hello or a user's file. */
-
 /* [{"name", "values", ..}, ..] or {name: values, ..}. */
 static dt_status read_axes(struct dt_space *space, const json_t *root, const char *what)
 {
@@ -764,11 +715,11 @@ static dt_status read_axes(struct dt_space *space, const json_t *root, const cha
     reading->what = what;
     dt_status status = DT_OK;
     for (size_t i = 0; status == DT_OK && i < json_array_size(list); i++)
-        status = dt_axis_read(space, reading, NULL, json_array_get(list, i));
+        status = axis_read(space, reading, NULL, json_array_get(list, i));
     json_object_foreach(list, name, item)
     {
         if (status == DT_OK)
-            status = dt_axis_read(space, reading, name, item);
+            status = axis_read(space, reading, name, item);
     }
     free(reading);
     return status;
@@ -800,7 +751,7 @@ static dt_status read_rules(struct dt_space *space, const json_t *root, const ch
         const json_t *row = json_array_get(list, i);
         const char *expr = json_string_value(row), *sentence = NULL;
         if (dt_json_has(row, "cases")) {
-            DT_TRY(dt_cases_read(space, json_object_get(row, "cases"), what));
+            DT_TRY(cases_read(space, json_object_get(row, "cases"), what));
             continue;
         }
         bool python = dt_json_has(row, "python");

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists as Python writes them: [1, 2], ['a', "b"], range(1, 9), list(range(..)), [16 * i for i in range(1, 9) if i != 3],
- * sums of those. Items are expressions of rules (space/expr), so nothing is run as Python. */
 #include "space/expr/expr.h"
 #include "space/json/file_int.h"
 #include "space/space_int.h"
@@ -9,6 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Lists as Python writes them: [1, 2], ['a', "b"], range(1, 9), list(range(..)), [16 * i for i in range(1, 9) if i != 3],
+ * sums of those. Items are expressions of rules (space/expr), so nothing is run as Python. */
 
 /* The name and value of a comprehension's variable. */
 struct scope {
@@ -248,7 +249,8 @@ static json_t *distinct(const json_t *values)
     return made;
 }
 
-dt_status dt_t1_list(const char *text, const char *what, json_t **values)
+/* The values of a list as Python writes it, "[16 * i for i in range(1, 9)]", as a new array. */
+static dt_status t1_list(const char *text, const char *what, json_t **values)
 {
     struct reading reading = {.whole = text, .what = what};
     json_t *list = json_array();
@@ -285,7 +287,7 @@ static dt_status read_parameter(const json_t *row, const char *what, json_t *par
     DT_TRY(dt_json_string(row, what, "Name", &name));
     snprintf(where, sizeof where, "%s: parameter '%.80s'", what, name);
     if (json_is_string(values))
-        DT_TRY(dt_t1_list(json_string_value(values), where, &values));
+        DT_TRY(t1_list(json_string_value(values), where, &values));
     else if (json_is_array(values))
         json_incref(values);
     else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A list of cases as a rule: the rows are sorted, so that a case, and all cases with the same beginning, are found by halving. */
+/* Functions that fill a space before it is sealed. */
 #include "base/array.h"
 #include "space/diagram/diagram.h"
 #include "space/space_int.h"
@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A list of cases as a rule: the rows are sorted, so that a case, and all cases with the same beginning, are found by halving. */
 
 void dt_cases_free(struct dt_cases *table)
 {
@@ -267,8 +269,6 @@ static dt_status when_guard(const struct dt_space *space, struct dt_rule *rule)
     rule->expr = guarded;
     return DT_OK;
 }
-
-/* Functions that fill a space before it is sealed. */
 
 static dt_status no_memory(void)
 {

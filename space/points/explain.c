@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Explains infeasible values: each violated rule with its numbers, and the nearest values of one axis that would
- * satisfy it. */
+/* The nearest plans are those that change the fewest axes; ties are broken by a table with the cost of each value of
+ * each axis. */
 #include "space/diagram/diagram.h"
 #include "space/json/json_int.h"
 #include "space/space_int.h"
@@ -8,6 +8,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Explains infeasible values: each violated rule with its numbers, and the nearest values of one axis that would
+ * satisfy it. */
 
 static dt_status no_memory(void)
 {
@@ -200,9 +203,6 @@ dt_status dt_space_violations(const struct dt_space *space, const int64_t values
     *rows = made;
     return DT_OK;
 }
-
-/* The nearest plans are those that change the fewest axes; ties are broken by a table with the cost of each value of
- * each axis. */
 
 enum { NEAREST = 3 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sobol's sequence in Gray-code order (Antonov, Saleev 1979) with the direction numbers of Joe and Kuo (2008, file
- * new-joe-kuo-6.21201) and a random digital shift, which keeps the strata of the sequence and makes each point uniform. */
+/* Draws, and designs that fill the space. A coordinate in [0, 1) chooses among the feasible values of an axis, weighted
+ * by the number of feasible points below each, so evenly spread coordinates give evenly spread points. */
 #include "space/diagram/diagram.h"
 #include "space/space_int.h"
 
@@ -8,6 +8,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Sobol's sequence in Gray-code order (Antonov, Saleev 1979) with the direction numbers of Joe and Kuo (2008, file
+ * new-joe-kuo-6.21201) and a random digital shift, which keeps the strata of the sequence and makes each point uniform. */
 
 /* For the coordinates from the second on: the degree of a primitive polynomial, its inner coefficients, and the first
  * direction numbers. */
@@ -87,9 +90,6 @@ void dt_sobol_next(struct dt_sobol *sobol, double coordinates[DT_AXES_MAX])
     for (int i = 0; i < DT_AXES_MAX; i++)
         sobol->state[i] ^= sobol->direction[i][bit];
 }
-
-/* Draws, and designs that fill the space. A coordinate in [0, 1) chooses among the feasible values of an axis, weighted
- * by the number of feasible points below each, so evenly spread coordinates give evenly spread points. */
 
 /* Set of points by hash: open addressing, at most half full. */
 struct seen {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A space whose points are given, not enumerated: sorted into the order of an enumeration. */
+/* Queries of a sealed space. */
 #include "space/diagram/diagram.h"
 #include "space/expr/expr_int.h"
 #include "space/space_int.h"
@@ -7,6 +7,8 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A space whose points are given, not enumerated: sorted into the order of an enumeration. */
 
 static int compare(const void *a, const void *b)
 {
@@ -166,8 +168,6 @@ static int64_t row_find(const struct dt_space *space, const struct dt_point *poi
     }
     return low < space->count && space->rows[low] == row ? low : -1;
 }
-
-/* Queries of a sealed space. */
 
 int dt_space_axes(const struct dt_space *space)
 {

@@ -3,12 +3,259 @@
  * its neighbours. A straight line would be cut into steps: where the segments found still slope, or a line alone
  * explains as much as several steps in one direction, the part is a line, which is cut only where a step is significant
  * beside it. */
+#include "base/rng.h"
 #include "stats/changes/changes_int.h"
-
 #include "stats/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+/* Position of a step: its posterior for a normal series of unknown levels and variance with a uniform prior (Smith
+ * 1975). Points are clipped at 2.5 deviations, so that one outlier does not shift it. The estimate is not the peak (the
+ * maximum-likelihood position) but the middle of the seven consecutive positions with the largest total probability: it
+ * lies within three points of the truth most often. */
+
+#define DRAWN_IN 2.5  /* deviations */
+#define NEAR     3    /* points to either side */
+#define LEVEL    0.95 /* of the range of positions */
+
+/* Clips x at 2.5 deviations from fit (by the median absolute deviation), so that an outlier weighs no more than other
+ * points. */
+static void draw_in(const double x[], const double fit[], int n, double drawn[])
+{
+    for (int i = 0; i < n; i++)
+        drawn[i] = fabs(x[i] - fit[i]);
+    double far = DRAWN_IN * 1.4826 * dt_stats_median(drawn, n);
+    for (int i = 0; i < n; i++)
+        drawn[i] = far > 0 ? fit[i] + fmin(fmax(x[i] - fit[i], -far), far) : x[i];
+}
+
+static void draw_in_to_median(const double x[], int n, double drawn[])
+{
+    double median = dt_stats_median(x, n);
+    for (int i = 0; i < n; i++)
+        drawn[i] = fabs(x[i] - median);
+    double far = DRAWN_IN * 1.4826 * dt_stats_median(drawn, n);
+    for (int i = 0; i < n; i++)
+        drawn[i] = far > 0 ? fmin(fmax(x[i], median - far), median + far) : x[i];
+}
+
+/* chance[k] is the probability of a step before point k (they add up to 1); returns the likeliest k. */
+static int posterior(const double y[], int n, double chance[])
+{
+    double mean = dt_stats_mean(y, n), squares = 0, sum = 0, least = INFINITY, all = 0;
+    int best = 0;
+    for (int i = 0; i < n; i++)
+        squares += (y[i] - mean) * (y[i] - mean);
+    double floor = squares * 1e-12; /* for exact steps */
+    for (int k = 1; k < n; k++) {
+        sum += y[k - 1] - mean;
+        chance[k] = fmax(squares - sum * sum * n / ((double)k * (n - k)), floor);
+        if (k >= DT_CHANGES_STRETCH && k <= n - DT_CHANGES_STRETCH && chance[k] < least) {
+            least = chance[k];
+            best = k;
+        }
+    }
+    for (int k = 0; k < n; k++) {
+        bool allowed = k >= DT_CHANGES_STRETCH && k <= n - DT_CHANGES_STRETCH;
+        chance[k] = allowed && least > 0
+                        ? pow(least / chance[k], (n - 2) / 2.0) * sqrt(n / ((double)k * (n - k)))
+                        : 0;
+        all += chance[k];
+    }
+    for (int k = 0; k < n && all > 0; k++)
+        chance[k] /= all;
+    return best;
+}
+
+static double chance_near(const double chance[], int n, int k, int far)
+{
+    double sum = 0;
+    for (int i = k - far < 0 ? 0 : k - far; i <= k + far && i < n; i++)
+        sum += chance[i];
+    return sum;
+}
+
+/* The smallest range around k with probability LEVEL. */
+static void range(const double chance[], int n, int k, int *earliest, int *latest)
+{
+    double sum = chance[k];
+    *earliest = *latest = k;
+    while (sum < LEVEL && (*earliest > 0 || *latest < n - 1)) {
+        double left = *earliest > 0 ? chance[*earliest - 1] : -1;
+        double right = *latest < n - 1 ? chance[*latest + 1] : -1;
+        sum += fmax(left, right);
+        *earliest -= left >= right;
+        *latest += left < right;
+    }
+}
+
+static void step_at(const double x[], int n, int k, double fit[])
+{
+    double before = dt_stats_median(x, k), after = dt_stats_median(x + k, n - k);
+    for (int i = 0; i < n; i++)
+        fit[i] = i < k ? before : after;
+}
+
+int dt_place(const double x[], int n, int *earliest, int *latest)
+{
+    double *room = n >= 2 * DT_CHANGES_STRETCH ? malloc(3 * (size_t)n * sizeof *room) : NULL;
+    int k = 0;
+    if (room == NULL)
+        return 0;
+    double *drawn = room, *fit = room + n, *chance = room + 2 * (size_t)n, most = -1;
+    draw_in_to_median(x, n, drawn);
+    int place = posterior(drawn, n, chance);
+    for (int i = 0; i < 2 && place > 0; i++) {
+        step_at(x, n, place, fit);
+        draw_in(x, fit, n, drawn);
+        place = posterior(drawn, n, chance);
+    }
+    for (int i = 0; i < n && place > 0; i++) {
+        /* a sharp step lies in several such windows: its own probability decides */
+        double near = chance_near(chance, n, i, NEAR) + 0.02 * chance[i];
+        if (chance[i] > 0 && near > most) {
+            most = near;
+            k = i;
+        }
+    }
+    if (k > 0 && earliest != NULL)
+        range(chance, n, k, earliest, latest);
+    free(room);
+    return k;
+}
+
+/* Permutation tests: exact for exchangeable points at any length, ties and heavy tails included, where asymptotic ones
+ * are off for ten points. The split is the usual CUSUM contrast; the arc, which detects a step up and down again, is
+ * that of circular binary segmentation (Olshen, Venkatraman, Lucito, Wigler 2004). A test ends early when its result
+ * can no longer be rare (Besag, Clifford 1991). */
+
+enum { ORDERS = 4999, GRID = 128 /* positions at which an arc may end */ };
+
+double dt_split(const struct dt_order *order, int *at)
+{
+    double n = order->n, mean = dt_stats_mean(order->x, order->n), sum = 0, most = -1;
+    for (int k = 1; k <= order->n - DT_CHANGES_STRETCH; k++) {
+        sum += order->x[k - 1] - mean;
+        double z = sum * sum * n / ((double)k * (n - k));
+        if (k >= DT_CHANGES_STRETCH && z > most) {
+            most = z;
+            if (at != NULL)
+                *at = k;
+        }
+    }
+    return most;
+}
+
+/* Test statistics. Of one part: the largest difference between two sides (split), and between a piece in the middle and
+ * the rest (arc); *from, *to (may be NULL) are its ends. Of any number of parts: the sum of slopes (of one sign:
+ * upwards). Of one part: the largest step beside a straight line. */
+static double arc(const struct dt_order *order, int *from, int *to)
+{
+    double sums[GRID + 1] = {0}, n = order->n, most = -1;
+    double mean = dt_stats_mean(order->x, order->n);
+    int block = (order->n + GRID - 1) / GRID, blocks = order->n / block;
+    for (int b = 0; b < blocks; b++) {
+        sums[b + 1] = sums[b];
+        for (int i = b * block; i < (b + 1) * block; i++)
+            sums[b + 1] += order->x[i] - mean;
+    }
+    for (int i = 0; i < blocks; i++)
+        for (int j = i + 1; j <= blocks; j++) {
+            int inside = (j - i) * block;
+            if (inside < DT_CHANGES_STRETCH || order->n - inside < DT_CHANGES_STRETCH)
+                continue;
+            double sum = sums[j] - sums[i], z = sum * sum * n / (inside * (n - inside));
+            if (z > most) {
+                most = z;
+                if (from != NULL)
+                    *from = i * block, *to = j * block;
+            }
+        }
+    return most;
+}
+
+static int part_begin(const struct dt_order *order, int part)
+{
+    return part == 0 ? 0 : part >= order->parts ? order->n : order->cuts[part - 1];
+}
+
+static double dt_slopes(const struct dt_order *order)
+{
+    double sum = 0;
+    for (int part = 0; part < order->parts; part++) {
+        int from = part_begin(order, part), to = part_begin(order, part + 1);
+        for (int i = from; i < to; i++)
+            sum += (i - (from + to - 1) / 2.0) * order->x[i];
+    }
+    return sum;
+}
+
+/* Residuals of the points and of each step after a line is subtracted from both. */
+static double step_beside_line(const struct dt_order *order, int *at)
+{
+    double n = order->n, spread = n * (n * n - 1) / 12, slope = 0, sum = 0, most = -1;
+    double mean = dt_stats_mean(order->x, order->n);
+    for (int i = 0; i < order->n; i++)
+        slope += (i - (n - 1) / 2) * order->x[i] / spread;
+    for (int k = 1; k <= order->n - DT_CHANGES_STRETCH; k++) {
+        sum += order->x[k - 1] - mean - slope * (k - 1 - (n - 1) / 2);
+        double both = (double)k * (n - k), rest = both / n - both * both / 4 / spread;
+        if (k >= DT_CHANGES_STRETCH && rest > 0 && sum * sum / rest > most) {
+            most = sum * sum / rest;
+            if (at != NULL)
+                *at = k;
+        }
+    }
+    return most;
+}
+
+static double statistic(const struct dt_order *order, enum dt_change_test test)
+{
+    switch (test) {
+    case DT_CHANGE_SPLIT:
+        return dt_split(order, NULL);
+    case DT_CHANGE_ARC:
+        return arc(order, NULL, NULL);
+    case DT_CHANGE_SLOPES:
+        return dt_slopes(order);
+    default:
+        return step_beside_line(order, NULL);
+    }
+}
+
+/* Durstenfeld (1964). */
+static void shuffle(const struct dt_order *order, struct dt_rng *rng)
+{
+    double *x = order->shuffled;
+    for (int part = 0; part < order->parts; part++) {
+        int from = part_begin(order, part);
+        for (int i = part_begin(order, part + 1) - 1; i > from; i--) {
+            int k = from + (int)dt_rng_below(rng, (uint64_t)(i - from) + 1);
+            double drawn = x[k];
+            x[k] = x[i];
+            x[i] = drawn;
+        }
+    }
+}
+
+bool dt_order_rare(const struct dt_order *order, enum dt_change_test test, double alpha)
+{
+    struct dt_rng rng = dt_rng_at(1, "changes");
+    double seen = statistic(order, test) * (1 - 1e-9); /* equal values may differ by rounding */
+    int count = 1, most = (int)(alpha * (ORDERS + 1) + 0.5);
+    struct dt_order drawn = *order;
+    if (!(seen > 0))
+        return false;
+    for (int i = 0; i < order->n; i++)
+        order->shuffled[i] = order->x[i];
+    drawn.x = order->shuffled;
+    for (int i = 0; i < ORDERS && count <= most; i++) {
+        shuffle(order, &rng);
+        count += statistic(&drawn, test) >= seen;
+    }
+    return count <= most;
+}
 
 #define ALPHA_SPLIT  0.008 /* these three add up to the false-alarm rate of one in a hundred */
 #define ALPHA_ARC    0.001
@@ -52,8 +299,8 @@ static void steps(struct cutter *cutter, int from, int n)
     int ends[] = {0, 0, 0, n};
     if (n < DT_CHANGES_LEAST || cutter->more)
         return;
-    dt_draw_in_to_median(cutter->x + from, n, cutter->tested);
-    dt_arc(&order, &ends[1], &ends[2]);
+    draw_in_to_median(cutter->x + from, n, cutter->tested);
+    arc(&order, &ends[1], &ends[2]);
     if (dt_order_rare(&order, DT_CHANGE_SPLIT, ALPHA_SPLIT)) {
         ends[1] = 0;
         ends[2] = dt_place(cutter->x + from, n, NULL, NULL);
@@ -102,7 +349,7 @@ static void prune(struct cutter *cutter, const struct part *part)
                                  .shuffled = cutter->shuffled,
                                  .n = end_of(cutter, part, i + 1) - from,
                                  .parts = 1};
-        dt_draw_in_to_median(cutter->x + from, order.n, cutter->tested);
+        draw_in_to_median(cutter->x + from, order.n, cutter->tested);
         if (dt_order_rare(&order, DT_CHANGE_SPLIT, ALPHA_PRUNE)) {
             from = cutter->cuts[i++];
             continue;
@@ -143,7 +390,7 @@ static struct line fit_line(struct cutter *cutter, int from, int n)
             line.slope += (i - (n - 1) / 2.0) * drawn[i] / spread;
         for (int i = 0; i < n; i++)
             fit[i] = line.middle + line.slope * (i - (n - 1) / 2.0);
-        dt_draw_in(cutter->x + from, fit, n, drawn);
+        draw_in(cutter->x + from, fit, n, drawn);
     }
     return line;
 }
@@ -153,7 +400,7 @@ static double cost(struct cutter *cutter, const struct part *part, int parameter
 {
     int n = part->to - part->from;
     double squares = 0;
-    dt_draw_in(cutter->x + part->from, cutter->fit + part->from, n, cutter->drawn);
+    draw_in(cutter->x + part->from, cutter->fit + part->from, n, cutter->drawn);
     for (int i = 0; i < n; i++)
         squares += pow(cutter->drawn[i] - cutter->fit[part->from + i], 2);
     return n * log(squares) + parameters * log(n);
@@ -198,7 +445,7 @@ static bool is_line(struct cutter *cutter, const struct part *part)
     fit_levels(cutter, part);
     for (int i = 0; i < n; i++)
         cutter->drawn[i] = cutter->x[part->from + i] - cutter->fit[part->from + i];
-    dt_draw_in_to_median(cutter->drawn, n, cutter->tested);
+    draw_in_to_median(cutter->drawn, n, cutter->tested);
     int way = direction(cutter, part, count);
     if (slopes(cutter, &order, way, count > 0 ? ALPHA_WITHIN : ALPHA_LINE))
         return true;
@@ -217,8 +464,8 @@ static int beside_line(struct cutter *cutter, const struct part *part)
     fit_line(cutter, part->from, n);
     for (int i = 0; i < n; i++)
         cutter->drawn[i] = cutter->x[part->from + i] - cutter->fit[part->from + i];
-    dt_draw_in_to_median(cutter->drawn, n, cutter->tested);
-    dt_step_beside_line(&order, &at);
+    draw_in_to_median(cutter->drawn, n, cutter->tested);
+    step_beside_line(&order, &at);
     return at > 0 && dt_order_rare(&order, DT_CHANGE_BESIDE_LINE, ALPHA_BESIDE) ? part->from + at
                                                                                 : 0;
 }

@@ -18,9 +18,6 @@ struct dt_order {
  * the rest (arc); *from, *to (may be NULL) are its ends. Of any number of parts: the sum of slopes (of one sign:
  * upwards). Of one part: the largest step beside a straight line. */
 double dt_split(const struct dt_order *order, int *at);
-double dt_arc(const struct dt_order *order, int *from, int *to);
-double dt_slopes(const struct dt_order *order);
-double dt_step_beside_line(const struct dt_order *order, int *at);
 
 enum dt_change_test { DT_CHANGE_SPLIT, DT_CHANGE_ARC, DT_CHANGE_SLOPES, DT_CHANGE_BESIDE_LINE };
 
@@ -30,10 +27,5 @@ bool dt_order_rare(const struct dt_order *order, enum dt_change_test test, doubl
 /* Most likely position of one step in x, at least DT_CHANGES_STRETCH points from either end; *earliest and *latest may
  * be NULL. 0 when n is too small or memory runs out. */
 int dt_place(const double x[], int n, int *earliest, int *latest);
-
-/* Clips x at 2.5 deviations from fit (by the median absolute deviation), so that an outlier weighs no more than other
- * points. */
-void dt_draw_in(const double x[], const double fit[], int n, double drawn[]);
-void dt_draw_in_to_median(const double x[], int n, double drawn[]);
 
 #endif

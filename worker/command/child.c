@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/command/child.h"
-
 #include "base/clock.h"
 #include "base/figures.h"
-#include "worker/command/memory.h"
+#include "base/proc.h"
+#include "base/read.h"
 #include "worker/command/quote.h"
 
 #include <errno.h>
@@ -17,6 +17,162 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* memory - whether a program that failed ran out of memory, by its words and by its end
+ *
+ * To add a phrase, add a row in memory.c.
+ */
+
+#define LOOK_BYTES                                                                                 \
+    ((size_t)256 << 10) /* of the end of an output: a hint at its beginning is no failure */
+#define KILLED (128 + SIGKILL)
+
+static const char *const phrases[] = {
+    "out of memory",        /* CUDA, HIP, PyTorch, Linux */
+    "OutOfMemory",          /* torch.OutOfMemoryError, hipErrorOutOfMemory, java.lang */
+    "OUT_OF_MEMORY",        /* CUDA_ERROR_, CL_, ncclSystemError texts */
+    "OUT_OF_DEVICE_MEMORY", /* oneAPI Level Zero, Vulkan */
+    "OUT_OF_HOST_MEMORY",
+    "ErrorMemoryAllocation",         /* cudaErrorMemoryAllocation */
+    "STATUS_ALLOC_FAILED",           /* CUBLAS_, CUDNN_, CUSOLVER_ */
+    "RESOURCE_EXHAUSTED",            /* XLA, JAX */
+    "MEM_OBJECT_ALLOCATION_FAILURE", /* OpenCL */
+    "bad_alloc",                     /* std::bad_alloc */
+    "bad_array_new_length",
+    "MemoryError",            /* Python */
+    "Cannot allocate memory", /* ENOMEM */
+    "not enough memory",      /* PyTorch's CPU allocator */
+    "insufficient memory",
+    "No available memory for the cache blocks", /* vLLM */
+    "Unable to allocate",                       /* numpy, followed by a size */
+    "memory allocation of",                     /* Rust */
+    "oom-kill",                                 /* the kernel, Slurm, Kubernetes */
+    "oom_kill",
+    "OOMKilled",
+    "exitcode: -9", /* torchrun, of a rank that SIGKILL ended */
+};
+
+const char *dt_memory_phrase(const struct dt_text *text)
+{
+    size_t skipped = text->size > LOOK_BYTES ? text->size - LOOK_BYTES : 0;
+    for (size_t i = 0; i < sizeof phrases / sizeof phrases[0]; i++)
+        if (strcasestr(dt_text_at(text) + skipped, phrases[i]) != NULL)
+            return phrases[i];
+    return NULL;
+}
+
+int64_t dt_memory_kills(void)
+{
+    const char *path = getenv("DITTUNE_VMSTAT");
+    return dt_read_number(path != NULL ? path : "/proc/vmstat", "oom_kill ");
+}
+
+bool dt_memory_killed(int wait_status, int64_t kills)
+{
+    if (WIFEXITED(wait_status))
+        return WEXITSTATUS(wait_status) == KILLED;
+    return WTERMSIG(wait_status) == SIGKILL && kills >= 0 && dt_memory_kills() > kills;
+}
+
+/* held - memory of GPUs that is still held when all processes of a run have ended
+ *
+ * A driver frees the memory of an ended process a moment later, and a process out of reach (another container, a daemon of
+ * the system) may hold it for longer: then the next plan would not fit. Read by NVML (kernels/nvml.h); without it nothing is held.
+ *
+ *     dt_held_note(&held);                       -- before a run
+ *     held_wait(&wait, &held, &say);          -- after the end of all that it started
+ */
+
+#define PATIENCE_NS (5 * DT_NS_PER_SECOND)
+#define TICK_NS     (DT_NS_PER_SECOND / 50)
+#define SLACK_BYTES ((int64_t)64 << 20) /* free memory varies by itself */
+
+static struct dt_nvml *nvml; /* opened by the first run, for the life of this process */
+static bool tried;
+
+static struct dt_nvml_use read_gpu(int gpu)
+{
+    struct dt_nvml_device *device;
+    struct dt_nvml_name name;
+    struct dt_nvml_facts facts;
+    dt_nvml_facts_clear(&facts);
+    if (dt_nvml_at(nvml, gpu, &device, &name) == DT_OK)
+        dt_nvml_read(nvml, device, &facts);
+    return facts.use;
+}
+
+void dt_held_note(struct dt_held *held)
+{
+    if (!tried && dt_nvml_open(&nvml) < 0)
+        nvml = NULL;
+    tried = true;
+    held->count = nvml != NULL ? dt_nvml_count(nvml) : 0;
+    held->count = held->count < DT_HELD_GPUS ? held->count : DT_HELD_GPUS;
+    for (int i = 0; i < held->count; i++)
+        held->before[i] = read_gpu(i);
+}
+
+/* Bytes of a process at that time; -1: it was not there. */
+static int64_t bytes_of(const struct dt_nvml_use *use, int64_t pid)
+{
+    for (int i = 0; i < use->count; i++)
+        if (use->processes[i].pid == pid)
+            return use->processes[i].bytes > 0 ? use->processes[i].bytes : 0;
+    return -1;
+}
+
+/* How much less is free than before, beside what processes took that were there before. */
+static int64_t missing(const struct dt_nvml_use *before, const struct dt_nvml_use *now)
+{
+    int64_t bytes = before->free_bytes - now->free_bytes;
+    if (before->free_bytes < 0 || now->free_bytes < 0)
+        return 0;
+    for (int i = 0; i < now->count; i++) {
+        int64_t old = bytes_of(before, now->processes[i].pid);
+        if (old >= 0 && now->processes[i].bytes > old)
+            bytes -= now->processes[i].bytes - old;
+    }
+    return bytes > SLACK_BYTES ? bytes : 0;
+}
+
+static void name_holders(const struct dt_nvml_use *before, const struct dt_nvml_use *now,
+                         struct dt_text *say)
+{
+    const char *between = " by ";
+    for (int i = 0; i < now->count; i++) {
+        struct dt_proc proc;
+        int64_t pid = now->processes[i].pid;
+        if (bytes_of(before, pid) >= 0)
+            continue;
+        bool known = dt_proc_read((pid_t)pid, &proc);
+        dt_text_add(say, "%sprocess %lld (%s)", between, (long long)pid,
+                    known ? proc.name : "not visible from here");
+        between = ", ";
+    }
+}
+
+/* Until the GPUs have as much free memory as before, but for what processes that were there before have taken since; at most five
+ * seconds. *say: which GPU did not get it back, how much, and who is on it; unchanged when all did. The errors of tick. */
+static dt_status held_wait(const struct dt_leftovers_wait *wait, const struct dt_held *held,
+                           struct dt_text *say)
+{
+    int64_t until = dt_clock_machine_ns() + PATIENCE_NS;
+    for (int gpu = 0; gpu < held->count; gpu++) {
+        struct dt_nvml_use now = read_gpu(gpu);
+        while (missing(&held->before[gpu], &now) > 0 && dt_clock_machine_ns() < until) {
+            DT_TRY(wait->tick(wait->context));
+            dt_clock_sleep_ns(TICK_NS);
+            now = read_gpu(gpu);
+        }
+        int64_t bytes = missing(&held->before[gpu], &now);
+        if (bytes == 0)
+            continue;
+        dt_text_add(say, "%s%.1f GB of GPU %d still held after 5 s", say->size > 0 ? "; " : "left ",
+                    (double)bytes * 1e-9, gpu);
+        name_holders(&held->before[gpu], &now, say);
+    }
+    return DT_OK;
+}
 
 #define KEPT_BYTES                                                                                 \
     ((size_t)64 << 20) /* of an output; of a longer one at least the last half of it */
@@ -238,6 +394,6 @@ dt_status dt_child_clear(struct dt_child_output *output, struct dt_wire *wire,
     dt_error_keep(&error, dt_leftovers_find(&wait, &none, left));
     dt_error_keep(&error, dt_leftovers_end(&wait, &none));
     if (error.status == DT_OK)
-        dt_error_keep(&error, dt_held_wait(&wait, held, say));
+        dt_error_keep(&error, held_wait(&wait, held, say));
     return dt_error_raise(&error);
 }

@@ -3,10 +3,34 @@
 #ifndef DT_WORKER_COMMAND_CHILD_H
 #define DT_WORKER_COMMAND_CHILD_H
 
-#include "worker/command/held.h"
+#include "base/text.h"
+#include "kernels/nvml.h"
 #include "worker/command/leftovers.h"
 #include "worker/command/timing.h"
 #include "worker/wire.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The phrase that the end of the text has; NULL: none. */
+const char *dt_memory_phrase(const struct dt_text *text);
+
+/* Processes that the kernel has killed so far since memory ran out (/proc/vmstat; DITTUNE_VMSTAT names another file, for tests); -1: not
+ * known. */
+int64_t dt_memory_kills(void);
+
+/* wait_status is that of a program that was killed for memory: SIGKILL while the kernel killed someone for it (kills: before it began),
+ * or exit code 137, by which a shell, a launcher or a container tells that SIGKILL ended what it ran. */
+bool dt_memory_killed(int wait_status, int64_t kills);
+
+#define DT_HELD_GPUS 64
+
+struct dt_held {
+    int count; /* GPUs; 0: no NVML */
+    struct dt_nvml_use before[DT_HELD_GPUS];
+};
+
+void dt_held_note(struct dt_held *held);
 
 struct dt_child_rules {
     int64_t timeout_ns;
@@ -17,13 +41,13 @@ struct dt_child_rules {
 /* Runs argv (NULL-ended, looked up in PATH) with an empty standard input, in a process group of its own. After the timeout, or when the
  * controller has ended, all processes below this one are ended (leftovers.h). A heartbeat goes to the controller once a second. *output
  * is what it printed, with its time. DT_EUSAGE: no such program; DT_FAILED: its exit code is not accepted, or it did not end in time;
- * DT_ENOMEM: the same, and memory was why (memory.h); DT_EDEAD: the controller has ended. The caller frees *output with
+ * DT_ENOMEM: the same, and memory was why; DT_EDEAD: the controller has ended. The caller frees *output with
  * dt_child_output_fini in any case. */
 dt_status dt_child_run(char *const argv[], const struct dt_child_rules *rules, struct dt_wire *wire,
                        struct dt_child_output *output) DT_MUST_CHECK;
 void dt_child_output_fini(struct dt_child_output *output);
 
-/* Ends what it left behind, in *left, and waits for the memory that it held (held.h), in *say. DT_EDEAD, or DT_FAILED for a process that does
+/* Ends what it left behind, in *left, and waits for the memory that it held, in *say. DT_EDEAD, or DT_FAILED for a process that does
  * not end. */
 dt_status dt_child_clear(struct dt_child_output *output, struct dt_wire *wire,
                          const struct dt_held *held, struct dt_leftovers *left,
@@ -31,8 +55,6 @@ dt_status dt_child_clear(struct dt_child_output *output, struct dt_wire *wire,
 
 /* Sends a heartbeat, if the last message was a second ago. wire: a struct dt_wire. DT_EDEAD: the controller has ended. */
 dt_status dt_child_beat(void *wire) DT_MUST_CHECK;
-
-/* ---- parts, also of a server (server.h) */
 
 #define DT_CHILD_HOW 80
 

@@ -16,9 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DT_HTTP_KEPT_BYTES                                                                         \
-    ((size_t)64 << 20) /* of an answer's body; the rest is read and dropped */
-
 struct dt_url {
     char host[64]; /* "localhost", or an address without brackets */
     int port;      /* 0: the placeholder {port} */

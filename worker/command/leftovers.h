@@ -21,7 +21,6 @@
 
 #define DT_LEFTOVERS_NAMED    8
 #define DT_LEFTOVERS_GRACE_NS INT64_C(500000000) /* from TERM to KILL */
-#define DT_LEFTOVERS_CORES    0.05 /* a process that keeps more of a core busy disturbs the next run */
 
 /* The first process of a program. The functions below reap every child of this process, so they take its end. */
 struct dt_program_run {
@@ -70,5 +69,19 @@ dt_status dt_leftovers_refuse(const struct dt_leftovers *found, bool any) DT_MUS
 
 /* "sleep, python3": each name once. */
 void dt_leftovers_names(const struct dt_leftovers *found, struct dt_text *out);
+
+#define DT_SOCKETS_MOST 256
+
+/* Sockets by their inodes; those beyond the room are not kept. */
+struct dt_sockets {
+    unsigned long inodes[DT_SOCKETS_MOST];
+    int count;
+};
+
+/* The sockets that a process holds; none when its descriptors cannot be read. */
+void dt_sockets_of(pid_t pid, struct dt_sockets *out);
+
+/* The sockets that listen on a TCP port, in this network name space. */
+void dt_sockets_listening(int port, struct dt_sockets *out);
 
 #endif

@@ -9,11 +9,6 @@
 #ifndef DT_WORKER_COMMAND_QUOTE_H
 #define DT_WORKER_COMMAND_QUOTE_H
 
-#include "base/text.h"
-
 #define DT_QUOTES "\xee\x80\x80" /* U+E000, which has no meaning in Unicode */
-
-/* *whole: the sentence without marks; *brief: what is before the first; empty: it has none. The caller frees both. */
-void dt_quote_split(const char *sentence, struct dt_text *whole, struct dt_text *brief);
 
 #endif

@@ -12,7 +12,13 @@
 #define DT_WORKER_COMMAND_RUN_H
 
 #include "worker/command/child.h"
-#include "worker/command/verify.h"
+#include "worker/command/words.h"
+
+struct dt_verify_rules {
+    char kind;        /* 't'ext, 'n'py, 'c'ommand; 0: nothing is compared */
+    double tolerance; /* of 'n' */
+    struct dt_command_line command;
+};
 
 /* In the order in which they run. */
 enum dt_run_line { DT_RUN_PREPARE, DT_RUN_COMMAND, DT_RUN_CLEANUP, DT_RUN_LINES };
@@ -86,6 +92,7 @@ void dt_tally_add(struct dt_tally *tally, const char *say);
 
 /* "90" or "90s", "500ms", "10m", "1h" of an option, in nanoseconds; DT_EUSAGE: another text, or not above zero. */
 dt_status dt_run_time(const char *option, const char *text, int64_t *ns) DT_MUST_CHECK;
+
 /* The options' faults: DT_EUSAGE. */
 dt_status dt_runs_init(struct dt_run_setup *runs, const struct dt_run_given *options,
                        const struct dt_space *space) DT_MUST_CHECK;

@@ -11,10 +11,27 @@
 #ifndef DT_WORKER_COMMAND_SERVE_H
 #define DT_WORKER_COMMAND_SERVE_H
 
-#include "worker/command/server.h"
+#include "worker/command/http.h"
+#include "worker/command/leftovers.h"
+#include "worker/command/timing.h"
 #include "worker/command/words.h"
+#include "worker/wire.h"
 
-#define DT_SERVE_READY "http://127.0.0.1:{port}/health"
+struct dt_server_job {
+    struct dt_http_request ready; /* a GET; its answer's status is 2xx when the server is ready */
+    struct dt_http_request request;
+    int64_t start_ns, timeout_ns; /* until it is ready; of a request */
+};
+
+struct dt_server {
+    struct dt_program_run run; /* pid 0: none is started */
+    bool gone;                 /* it has ended, and nothing that it started runs */
+    int log;                   /* its standard output and error */
+    int64_t asked_at;          /* bytes of it before the last request */
+    int64_t kills;             /* dt_memory_kills before it began */
+    int port;                  /* that {port} stands for */
+    struct dt_wire *wire;
+};
 
 /* Texts of options; NULL: not given. */
 struct dt_serve_options {
@@ -46,6 +63,7 @@ bool dt_serve_up(const struct dt_serve *serve);
 /* Answers prepare, run or release. Errors as in server.h, of which dt_serve_kind is the protocol's word. */
 dt_status dt_serve_answer(struct dt_serve *serve, const json_t *request,
                           json_t **answer) DT_MUST_CHECK;
+
 /* "hung", "crashed"; NULL: none of these. */
 const char *dt_serve_kind(const struct dt_serve *serve, dt_status status);
 

@@ -54,10 +54,8 @@ struct dt_times {
 };
 void dt_times_fini(struct dt_times *times);
 
-#define DT_TIMES_MOST 512 /* of a run: of more every second, third.. is taken */
-
 /* how: "wall" (from start to end), "regex:EXPRESSION" (POSIX extended; the number is its first group), "json:PATH" (of the last
- * object or list of the output), "json:FILE:PATH" (of that in a file), "tqdm" or "tqdm:NAME" (bars.h). unit: "s" (also NULL), "ms", "us", "ns", or a rate such as "it/s"; a second group that is
+ * object or list of the output), "json:FILE:PATH" (of that in a file), "tqdm" or "tqdm:NAME" (bars). unit: "s" (also NULL), "ms", "us", "ns", or a rate such as "it/s"; a second group that is
  * a unit has precedence. metric: the name of a plain
  * number, which is read by an expression or from JSON. DT_EUSAGE when either is neither of these. */
 dt_status dt_timing_init(struct dt_timing *timing, const char *how, const char *unit,

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/gpus/telemetry.h"
+#include "base/host.h"
+#include "kernels/nvml.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PERIOD_NS 100000000
 
@@ -104,4 +110,184 @@ json_t *dt_telemetry_json(const struct dt_telemetry *telemetry)
                                           "most", (json_int_t)telemetry->most[i]));
     json_object_set_new(object, "reasons", reasons(telemetry));
     return object;
+}
+
+/* observe - `dittune-worker --observe`: reads GPUs while a worker of another engine uses them
+ *
+ * It speaks the protocol as a worker does, but knows other requests (docs/protocol.md, "An observer"). NVML is all it
+ * needs: neither CUDA nor a context on a device. It runs as a separate process, so that a crash or hang of the driver
+ * does no harm.
+ */
+
+#define WHAT         "the request"
+#define DEVICES_MOST 64
+
+struct gpu {
+    const struct dt_nvml *nvml;
+    struct dt_nvml_device *device;
+    struct dt_telemetry telemetry;
+};
+
+struct observer {
+    struct dt_nvml *nvml;
+    struct gpu gpus[DEVICES_MOST];
+    int count; /* of those that are read now */
+};
+
+static void say(json_t *message)
+{
+    struct dt_text text = {0};
+    if (dt_json_text(message, &text) == DT_OK && puts(dt_text_at(&text)) >= 0)
+        fflush(stdout);
+    dt_text_fini(&text);
+    json_decref(message);
+}
+
+static void observe_look(void *of, struct dt_health *health)
+{
+    const struct gpu *gpu = of;
+    struct dt_nvml_facts facts;
+    dt_nvml_sample(gpu->nvml, gpu->device, &facts);
+    *health = facts.health;
+}
+
+/* The devices of a request, by their PCI bus ids; one may be named several times. */
+static dt_status find(struct observer *observer, const json_t *request,
+                      struct dt_nvml_device *devices[DEVICES_MOST], int *count)
+{
+    json_t *list, *pci;
+    size_t i;
+    DT_TRY(dt_json_array(request, WHAT, "devices", &list));
+    if (json_array_size(list) > DEVICES_MOST)
+        return dt_fail(DT_EUSAGE, "%zu devices, expected at most %d", json_array_size(list),
+                       DEVICES_MOST);
+    json_array_foreach(list, i, pci)
+    {
+        const char *id = json_string_value(pci);
+        DT_TRY(dt_nvml_find(observer->nvml, id != NULL ? id : "", &devices[i]));
+    }
+    *count = (int)json_array_size(list);
+    return DT_OK;
+}
+
+static dt_status begin(struct observer *observer, const json_t *request, json_t **answer)
+{
+    struct dt_nvml_device *devices[DEVICES_MOST] = {NULL};
+    int count = 0;
+    if (observer->count > 0)
+        return dt_fail(DT_EUSAGE, "devices are observed already");
+    DT_TRY(find(observer, request, devices, &count));
+    for (int i = 0; i < count; i++) {
+        struct gpu *gpu = &observer->gpus[i];
+        gpu->nvml = observer->nvml;
+        gpu->device = devices[i];
+        dt_telemetry_start(&gpu->telemetry,
+                           &(struct dt_telemetry_source){observe_look, dt_nvml_reason, gpu});
+    }
+    observer->count = count;
+    *answer = json_pack("{s:s}", "op", "observing");
+    return DT_OK;
+}
+
+static dt_status end(struct observer *observer, const json_t *request, json_t **answer)
+{
+    json_t *list = json_array();
+    (void)request;
+    for (int i = 0; i < observer->count; i++) {
+        dt_telemetry_stop(&observer->gpus[i].telemetry);
+        json_array_append_new(list, dt_telemetry_json(&observer->gpus[i].telemetry));
+    }
+    observer->count = 0;
+    *answer = json_pack("{s:s, s:o}", "op", "observed", "telemetry", list);
+    return DT_OK;
+}
+
+static json_t *number(int64_t value)
+{
+    return value >= 0 ? json_integer(value) : json_null();
+}
+
+static json_t *use_json(const struct dt_nvml_facts *facts)
+{
+    const struct dt_nvml_use *use = &facts->use;
+    json_t *processes = json_array();
+    for (int i = 0; i < use->count; i++)
+        json_array_append_new(processes,
+                              json_pack("{s:I, s:o}", "pid", (json_int_t)use->processes[i].pid,
+                                        "bytes", number(use->processes[i].bytes)));
+    return json_pack("{s:o, s:o, s:o, s:o}", "memory_bytes", number(use->memory_bytes),
+                     "free_bytes", number(use->free_bytes), "utilization",
+                     number(facts->health.utilization), "processes", processes);
+}
+
+static dt_status memory(struct observer *observer, const json_t *request, json_t **answer)
+{
+    struct dt_nvml_device *devices[DEVICES_MOST] = {NULL};
+    int count = 0;
+    DT_TRY(find(observer, request, devices, &count));
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++) {
+        struct dt_nvml_facts facts;
+        dt_nvml_read(observer->nvml, devices[i], &facts);
+        json_array_append_new(list, use_json(&facts));
+    }
+    *answer = json_pack("{s:s, s:o}", "op", "memory", "devices", list);
+    return DT_OK;
+}
+
+static dt_status hello(struct observer *observer, const json_t *request, json_t **answer)
+{
+    char driver[80];
+    (void)request;
+    DT_TRY(dt_nvml_open(&observer->nvml));
+    dt_nvml_driver(observer->nvml, driver, sizeof driver);
+    dt_text_mend(driver);
+    say(json_pack("{s:s, s:i, s:s, s:s}", "op", "hello", "protocol", 2, "name", "observer",
+                  "version", DT_VERSION));
+    *answer = json_pack("{s:s, s:[{s:i, s:i, s:s, s:s, s:{s:s}}]}", "op", "ready", "ranks", "rank",
+                        0, "pid", (int)getpid(), "host", dt_host_name(), "device", "cpu",
+                        "versions", "driver", driver);
+    return DT_OK;
+}
+
+static const struct row {
+    const char *op;
+    dt_status (*answer)(struct observer *observer, const json_t *request, json_t **answer);
+} rows[] = {{"hello", hello}, {"observe", begin}, {"observed", end}, {"memory", memory}};
+
+static dt_status serve(struct observer *observer, const json_t *request, json_t **answer)
+{
+    const char *op = dt_json_text_at(request, "op");
+    bool greeted = observer->nvml != NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(rows[i].op, op) == 0 && (rows[i].answer != hello) == greeted)
+            return rows[i].answer(observer, request, answer);
+    return dt_fail(DT_EUSAGE, "an observer does not know '%.40s' here", op);
+}
+
+int dt_observe(void)
+{
+    static struct observer observer;
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t size;
+    bool over = false;
+    while (!over && (size = getline(&line, &room, stdin)) >= 0) {
+        json_t *request = NULL, *answer = NULL;
+        dt_status status = dt_json_parse(line, (size_t)size, WHAT, &request);
+        over = strcmp(dt_json_text_at(request, "op"), "quit") == 0;
+        if (status == DT_OK && !over)
+            status = serve(&observer, request, &answer);
+        if (status != DT_OK)
+            answer =
+                json_pack("{s:s, s:s, s:s}", "op", "failed", "kind", "error", "say", dt_message());
+        if (!over)
+            say(answer);
+        json_decref(request);
+    }
+    free(line);
+    for (int i = 0; i < observer.count; i++)
+        dt_telemetry_stop(&observer.gpus[i].telemetry);
+    dt_nvml_close(observer.nvml);
+    return 0;
 }

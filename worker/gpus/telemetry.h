@@ -47,4 +47,7 @@ void dt_telemetry_stop(struct dt_telemetry *telemetry);
  * reference, NULL where there were no readings. */
 json_t *dt_telemetry_json(const struct dt_telemetry *telemetry);
 
+/* Answers requests until quit or the end of standard input; returns the exit code. */
+int dt_observe(void);
+
 #endif
