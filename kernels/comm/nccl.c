@@ -3,6 +3,7 @@
  * ranks. */
 #include "kernels/nccl.h"
 #include "base/clock.h"
+#include "base/figures.h"
 #include "base/host.h"
 #include "base/rng.h"
 #include "kernels/cuda/cuda_int.h"
@@ -292,10 +293,10 @@ _Atomic int64_t dt_nccl_patience_ns = 60 * DT_NS_PER_SECOND; /* the first post c
 static void end_process(void)
 {
     char text[120];
-    long long seconds = atomic_load(&dt_nccl_patience_ns) / DT_NS_PER_SECOND;
+    double seconds = (double)atomic_load(&dt_nccl_patience_ns) / DT_NS_PER_SECOND;
     int size = snprintf(text, sizeof text,
-                        "NCCL did not return from a post in %lld seconds: a rank is hung or dead\n",
-                        seconds);
+                        "NCCL did not return from a post in %s: a rank is hung or dead\n",
+                        dt_figure_of(seconds).text);
     ssize_t written = write(STDERR_FILENO, text, (size_t)size);
     (void)written;
     _exit(1);

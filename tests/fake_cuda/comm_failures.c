@@ -240,7 +240,8 @@ static void a_post_that_hangs_ends_its_process(void **state)
     assert_int_equal(statuses[0], DT_OK);
     assert_int_equal(statuses[1], DT_FAILED); /* it exited with 1 */
     assert_int_equal(told->status[0], DT_ETIMEOUT);
-    assert_string_equal(said, "NCCL did not return from a post in 0.1 s: a rank is hung or dead\n");
+    assert_string_equal(said,
+                        "NCCL did not return from a post in 100 ms: a rank is hung or dead\n");
 }
 
 /* Nobody waits for a rank that could not begin. */
