@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Fails on documentation whose paragraphs are not wrapped at 100 columns (tables, code, headings and words longer than a
-line stay as they are), and on a function in a table of docs/where.md or docs/tour.md that is not in its file.
+line stay as they are), on a function in a table of docs/where.md or docs/tour.md that is not in its file, and on a source file that
+documentation or a comment names and that is not there.
 
     tools/check-docs.py [--fix] [ROOT]
 
@@ -12,6 +13,11 @@ import re
 import sys
 
 WIDTH = 100
+SOURCES = (".c", ".h", ".def", ".cu", ".cuh")
+PRODUCT = ("base", "stats", "model", "space", "search", "db", "kernels", "worker", "tuner")
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+# Files of others that are named and that nothing here includes.
+FOREIGN = "arm_acle.h magic.h stat.c driver_types.h sdpa_support_surface.h cudnn_graph.h cublasLt.h cuda_occupancy.h flash_fwd_launch_template.h sched.h"
 GENERATED = ("docs/benchmarks.md", "docs/cli.md", "docs/cuda_kernels.md")  # wrapped by what writes them, if at all
 ITEM = re.compile(r"^(\s*)([-*+]|\d+\.)(\s+)(?=\S)")
 FIXED = re.compile(r"^\s*(\||#|>|<|```|\[[^]]+\]:|---|===)")  # tables, headings, quotes, HTML, links, rules
@@ -78,6 +84,23 @@ def misplaced(root, name):
                 yield f"{name}:{number}: {row[1]} has no function {function}"
 
 
+def lost_files(root):
+    """Sources of ours that documentation, or a comment, names and that are not there."""
+    files = [path.relative_to(root) for path in root.rglob("*") if path.suffix in (".md", *SOURCES) and path.is_file()]
+    files = [path for path in files if not path.parts[0].startswith((".", "build")) and path.parts[:2] != ("docs", "decisions")]
+    texts = {path: (root / path).read_text(encoding="utf-8") for path in files}
+    there = {f"/{path}" for path in files}
+    foreign = {name for text in texts.values() for name in re.findall(r'#\s*include\s*<(?:.*/)?(\S+)>', text)} | set(FOREIGN.split())
+    for path, text in texts.items():
+        if path.parts[0] not in ("docs", *PRODUCT) and path.suffix != ".md":
+            continue
+        shown = text if path.suffix == ".md" else "\n".join(COMMENT.findall(text))
+        for name in sorted(set(re.findall(r"(?<![\w/.-])[\w/.-]*\w\.(?:c|h|cu|cuh|def)\b(?![\w(/])", shown))):
+            base = name.split("/")[-1]
+            if base not in foreign and not base.startswith("_") and not any(file.endswith("/" + name.lstrip("./")) for file in there):
+                yield f"{path}: it names {name}, which is not there"
+
+
 def main():
     words = [word for word in sys.argv[1:] if word != "--fix"]
     root = pathlib.Path(words[0] if words else pathlib.Path(__file__).resolve().parents[1])
@@ -94,7 +117,7 @@ def main():
             number = next(i for i, (a, b) in enumerate(zip(text.split("\n"), [*laid_out(text).split("\n"), ""]), 1) if a != b)
             print(f"{name}:{number}: not wrapped at {WIDTH} columns")
             bad += 1
-    lost = [*misplaced(root, "docs/where.md"), *misplaced(root, "docs/tour.md")]
+    lost = [*lost_files(root), *misplaced(root, "docs/where.md"), *misplaced(root, "docs/tour.md")]
     if lost:
         sys.exit("\n".join(lost))
     if bad:

@@ -209,10 +209,9 @@ static json_t *list(const int64_t values[], int n)
 
 /* Medians of each layer of a kind, of which a step has several: its samples are in their order. NULL: there is one, or they are not
  * the same in each step. */
-static json_t *list_layers(const int64_t samples[], int64_t count, int64_t kept, int run_steps)
+static json_t *list_layers(const int64_t samples[], int64_t count, int64_t kept, int steps)
 {
-    int64_t layers = run_steps > 0 && count % run_steps == 0 ? count / run_steps : 0,
-            column[LAYER_SAMPLES];
+    int64_t layers = steps > 0 && count % steps == 0 ? count / steps : 0, column[LAYER_SAMPLES];
     if (layers < 2 || layers > kept)
         return NULL;
     json_t *list = json_array();
@@ -226,13 +225,13 @@ static json_t *list_layers(const int64_t samples[], int64_t count, int64_t kept,
 }
 
 /* Sorts the samples of each block kind: phases are cleared before the next run. */
-static json_t *list_blocks(struct dt_phases *phases, int run_steps)
+static json_t *list_blocks(struct dt_phases *phases, int steps)
 {
     json_t *blocks = json_array();
     for (int i = 0; i < DT_BLOCK_KINDS; i++) {
         int64_t count = phases->block_count[i];
         int64_t kept = count < DT_PHASE_SAMPLES ? count : DT_PHASE_SAMPLES;
-        json_t *layers = list_layers(phases->block_ns[i], count, kept, run_steps);
+        json_t *layers = list_layers(phases->block_ns[i], count, kept, steps);
         json_array_append_new(
             blocks, json_pack("{s:s,s:I,s:I,s:o*}", "name", dt_block_text((enum dt_block_kind)i),
                               "count", (json_int_t)count, "median_ns",
@@ -261,25 +260,25 @@ static json_t *list_exchanges(const struct dt_phases *phases, const struct dt_pl
     return list;
 }
 
-/* The object "phases" of `run_steps` run_steps, without host_ns and rank. Sorts the samples of the blocks. host: the device is
+/* The object "phases" of `steps` steps, without host_ns and rank. Sorts the samples of the blocks. host: the device is
  * the host, which is never idle. */
 static json_t *phases_json(struct dt_phases *phases, const struct dt_plan *plan, bool host,
-                           int run_steps)
+                           int steps)
 {
-    return json_pack("{s:i,s:o,s:o,s:o,s:I}", "steps", run_steps, "kinds", list_kinds(phases, host),
+    return json_pack("{s:i,s:o,s:o,s:o,s:I}", "steps", steps, "kinds", list_kinds(phases, host),
                      "exchanges", list_exchanges(phases, plan), "blocks",
-                     list_blocks(phases, run_steps), "step_ns", (json_int_t)phases->step_ns);
+                     list_blocks(phases, steps), "step_ns", (json_int_t)phases->step_ns);
 }
 
 /* ---- the run */
 
-/* Measurements of a rank: n run_steps by its own clock (ns) and by its device's. */
+/* Measurements of a rank: n steps by its own clock (ns) and by its device's. */
 struct times {
     int n;
     int64_t *ns, *device_ns;
-    int64_t looked_ns; /* time of the traced run_steps by its own clock */
+    int64_t looked_ns; /* time of the traced steps by its own clock */
     int64_t wall_ns,
-        cpu_ns; /* of all run_steps; the processor's time includes the alignment of ranks before a step */
+        cpu_ns; /* of all steps; the processor's time includes the alignment of ranks before a step */
     double *clock; /* Hz; 0: unknown */
     struct dt_telemetry telemetry;
 };
@@ -427,7 +426,7 @@ static dt_status read_request(struct dt_worker_session *session, const json_t *r
     return DT_OK;
 }
 
-/* The first two run_steps of the trajectory once more, so that the output can be compared with that of prepare. */
+/* The first two steps of the trajectory once more, so that the output can be compared with that of prepare. */
 static dt_status verify_again(struct dt_worker_session *session, const json_t *request,
                               const struct dt_loaded *resident, json_t **verify)
 {

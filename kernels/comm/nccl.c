@@ -711,7 +711,7 @@ static void nccl_group_give_back(struct dt_nccl_group *group)
  * stream, for which wait makes the compute stream wait. The events are created beforehand, so that a post allocates
  * nothing and can be recorded into a graph. */
 
-static struct dt_nccl_seat *exchange_of(struct dt_comm *comm)
+static struct dt_nccl_seat *nccl_seat_of(struct dt_comm *comm)
 {
     return comm->state;
 }
@@ -742,17 +742,17 @@ static dt_status nccl_seat_group(struct dt_nccl_seat *seat)
 /* Makes the exchange stream wait for the work queued on the device. */
 static dt_status begin(struct dt_comm *comm, struct dt_nccl_events **out)
 {
-    struct dt_nccl_root *root = exchange_of(comm)->root;
+    struct dt_nccl_root *root = nccl_seat_of(comm)->root;
     struct dt_cuda *cuda = root->cuda;
     if (dt_cuda_enter(&cuda->base) == NULL)
         DT_TRY(dt_cuda_ready(cuda));
     if (comm->size > 1)
-        DT_TRY(nccl_seat_group(exchange_of(comm)));
+        DT_TRY(nccl_seat_group(nccl_seat_of(comm)));
     if (root->idle == NULL)
         DT_TRY(nccl_events_new(root));
     struct dt_nccl_events *events = root->idle;
     DT_CUDA(cuda, cudaEventRecord(events->ready, cuda->stream), "begin an exchange");
-    DT_CUDA(cuda, cudaStreamWaitEvent(dt_nccl_stream(exchange_of(comm)), events->ready, 0),
+    DT_CUDA(cuda, cudaStreamWaitEvent(dt_nccl_stream(nccl_seat_of(comm)), events->ready, 0),
             "begin an exchange");
     root->idle = events->next;
     events->next = root->posted;
@@ -764,8 +764,8 @@ static dt_status begin(struct dt_comm *comm, struct dt_nccl_events **out)
 static dt_status end(struct dt_comm *comm, struct dt_nccl_events *events,
                      struct dt_request *request)
 {
-    struct dt_nccl_root *root = exchange_of(comm)->root;
-    DT_CUDA(root->cuda, cudaEventRecord(events->done, dt_nccl_stream(exchange_of(comm))),
+    struct dt_nccl_root *root = nccl_seat_of(comm)->root;
+    DT_CUDA(root->cuda, cudaEventRecord(events->done, dt_nccl_stream(nccl_seat_of(comm))),
             "end an exchange");
     request->state[0] = events;
     return DT_OK;
@@ -773,7 +773,7 @@ static dt_status end(struct dt_comm *comm, struct dt_nccl_events *events,
 
 static dt_status copy_here(struct dt_comm *comm, void *to, const void *from, size_t bytes)
 {
-    const struct dt_nccl_seat *seat = exchange_of(comm);
+    const struct dt_nccl_seat *seat = nccl_seat_of(comm);
     DT_CUDA(seat->root->cuda,
             cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, dt_nccl_stream(seat)),
             "copy what a rank sends itself");
@@ -801,29 +801,29 @@ static dt_status copy_own(struct dt_comm *comm, const struct dt_message *sends, 
 static dt_status send_and_receive(struct dt_comm *comm, const struct dt_message *sends,
                                   int send_count, const struct dt_message *recvs, int recv_count)
 {
-    struct dt_nccl_root *root = exchange_of(comm)->root;
-    ncclComm_t nccl = exchange_of(comm)->group->comm;
+    struct dt_nccl_root *root = nccl_seat_of(comm)->root;
+    ncclComm_t nccl = nccl_seat_of(comm)->group->comm;
     for (int i = 0; i < send_count; i++)
         if (sends[i].peer != comm->rank)
             DT_TRY(nccl_check(root,
                               ncclSend(sends[i].at, sends[i].bytes, ncclUint8, sends[i].peer, nccl,
-                                       dt_nccl_stream(exchange_of(comm))),
+                                       dt_nccl_stream(nccl_seat_of(comm))),
                               nccl, "ncclSend"));
     for (int i = 0; i < recv_count; i++)
         if (recvs[i].peer != comm->rank)
             DT_TRY(nccl_check(root,
                               ncclRecv(recvs[i].at, recvs[i].bytes, ncclUint8, recvs[i].peer, nccl,
-                                       dt_nccl_stream(exchange_of(comm))),
+                                       dt_nccl_stream(nccl_seat_of(comm))),
                               nccl, "ncclRecv"));
     return DT_OK;
 }
 
-/* The calls exchange_of a post, under the eyes exchange_of the watchdog. */
+/* The calls of a post, under the eyes of the watchdog. */
 static dt_status post(struct dt_comm *comm, const struct dt_message *sends, int send_count,
                       const struct dt_message *recvs, int recv_count)
 {
-    struct dt_nccl_root *root = exchange_of(comm)->root;
-    ncclComm_t nccl = exchange_of(comm)->group->comm;
+    struct dt_nccl_root *root = nccl_seat_of(comm)->root;
+    ncclComm_t nccl = nccl_seat_of(comm)->group->comm;
     atomic_fetch_add(&root->watch.calls, 1);
     dt_status status = nccl_check(root, ncclGroupStart(), nccl, "ncclGroupStart");
     if (status == DT_OK) {
@@ -836,7 +836,7 @@ static dt_status post(struct dt_comm *comm, const struct dt_message *sends, int 
     return status;
 }
 
-/* The exchanges exchange_of the table. */
+/* The exchanges of the table. */
 static dt_status nccl_exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
                                const struct dt_message *recvs, int recv_count,
                                struct dt_request *request)
@@ -860,19 +860,19 @@ static dt_status nccl_shift(struct dt_comm *comm, const void *send, void *recv, 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
 static dt_status alltoall_of(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
 {
-    struct dt_nccl_root *root = exchange_of(comm)->root;
-    ncclComm_t nccl = exchange_of(comm)->group->comm;
+    struct dt_nccl_root *root = nccl_seat_of(comm)->root;
+    ncclComm_t nccl = nccl_seat_of(comm)->group->comm;
     atomic_fetch_add(&root->watch.calls, 1);
     ncclResult_t code =
-        ncclAlltoAll(send, recv, bytes, ncclUint8, nccl, dt_nccl_stream(exchange_of(comm)));
+        ncclAlltoAll(send, recv, bytes, ncclUint8, nccl, dt_nccl_stream(nccl_seat_of(comm)));
     atomic_fetch_add(&root->watch.calls, 1);
     return nccl_check(root, code, nccl, "ncclAlltoAll");
 }
 #else
 static dt_status alltoall_of(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
 {
-    struct dt_nccl_root *root = exchange_of(comm)->root;
-    ncclComm_t nccl = exchange_of(comm)->group->comm;
+    struct dt_nccl_root *root = nccl_seat_of(comm)->root;
+    ncclComm_t nccl = nccl_seat_of(comm)->group->comm;
     atomic_fetch_add(&root->watch.calls, 1);
     dt_status status = nccl_check(root, ncclGroupStart(), nccl, "ncclGroupStart");
     for (int i = 0; status == DT_OK && i < comm->size; i++) {
@@ -902,7 +902,7 @@ static dt_status nccl_alltoall(struct dt_comm *comm, const void *send, void *rec
 
 static dt_status nccl_wait(struct dt_comm *comm, struct dt_request *request)
 {
-    struct dt_nccl_root *root = exchange_of(comm)->root;
+    struct dt_nccl_root *root = nccl_seat_of(comm)->root;
     struct dt_nccl_events *events = request->state[0], **at = &root->posted;
     struct dt_cuda *cuda = root->cuda;
     if (dt_cuda_enter(&cuda->base) == NULL)

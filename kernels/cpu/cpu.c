@@ -176,8 +176,7 @@ static double best_rate(struct dt_linear *linear, const struct dt_linear_call *c
     return best;
 }
 
-/* peak.c
- * The same bytes serve as input, plain weight and bias; any values but zeros, which some processors multiply faster. In
+/* The same bytes serve as input, plain weight and bias; any values but zeros, which some processors multiply faster. In
  * bfloat16 the input's bytes are read as twice as many numbers, all finite. */
 static dt_status cpu_peak(struct dt_device *device, enum dt_dtype dtype, double *flop_rate)
 {

@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 /* Fixed memory of an open device, in this order: workspace of cuBLASLt and cuDNN, which never run at the same time,
- * biases in bfloat16 (bias.c), and clock readings. The prediction of a GPU's memory includes it. */
+ * biases in bfloat16 (gemm.c), and clock readings. The prediction of a GPU's memory includes it. */
 #define DT_CUDA_WORKSPACE_BYTES DT_GPU_WORKSPACE_BYTES
 #define DT_CUDA_CLOCK_BYTES     4096LL
 #define DT_CUDA_BIAS_BYTES      ((6LL << 20) - DT_CUDA_CLOCK_BYTES)
@@ -36,7 +36,7 @@ struct dt_cuda {
     cublasLtHandle_t lt;
     char *workspace; /* device memory, DT_CUDA_WORKSPACE_BYTES; starts with the libraries' part */
     struct dt_cuda_biases *biases;
-    struct dt_cuda_choice *choices; /* of algorithms (gemm_choice.c) */
+    struct dt_cuda_choice *choices; /* of algorithms (gemm.c) */
     struct dt_cuda_sdpa *sdpa;      /* NULL until cuDNN is first used */
     char *pinned;                   /* DT_CUDA_SLOTS x DT_CUDA_SLOT_BYTES of host memory */
     cudaEvent_t slot_done[DT_CUDA_SLOTS];

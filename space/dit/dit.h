@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* dit - the space of the built-in DiT: rows of model/plan.def, rules of space/dit/dit_rules.def
  *
- * Unnamed parameters get a careful user's default: each degree as large as possible, in the order of model/degrees.def
- * (ulysses up to the head limit); all cores of a rank's share as threads. An unnamed `ranks` is the product of the named degrees, else the number of devices that are cores.
+ * Unnamed parameters get a careful user's default: each degree as large as possible, in the order of the column `grows` of
+ * model/degrees.def (ulysses up to the head limit); all cores of a rank's share as threads. An unnamed `ranks` is the product of the named degrees, else the number of devices that are cores.
  *
  * Each rank has a GPU of its own there. Attention has FlashAttention-2's tile, or is cuDNN's where that is known to be faster; steps
  * are CUDA graphs, of several ranks where exchanges can be part of one. So no gain is one that every engine has already.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Student's t over sets of fresh processes at looks with spent alpha (stats/paired/sets.c). Three tests with three
+/* Student's t over sets of fresh processes at looks with spent alpha (stats/paired.c). Three tests with three
  * thresholds; noise makes each of them harder to pass, never easier:
  *
  *   WINS   the interval lies below 1, and the gain exceeds the twin's margin

@@ -74,7 +74,7 @@ struct dt_texts {
     const char *at[DT_TEXTS_MOST];
 };
 
-/* A command line to tune: it becomes a worker and its arguments (options_command.c). */
+/* A command line to tune: it becomes a worker and its arguments (`command_fill` in options.c). */
 struct dt_command_options {
     const char *text, *space, *time, *unit;
     const char *prepare, *cleanup, *timeout, *retries, *accept, *leftovers;

@@ -24,7 +24,7 @@
 #define DT_SEARCH_LEAST   (DT_TRIALS_SHARE / 3) /* what trials keep where the comparison needs long */
 #define DT_SHOOTOUT_SHARE 0.75
 
-#define DT_TIE_MOST 0.25 /* a tie in which a larger gain may hide decides nothing */
+#define DT_HIDDEN_GAIN_MOST 0.25 /* a tie in which a larger gain may hide decides nothing */
 
 #define DT_KNOWN 4 /* most plans taken from the store */
 #define DT_SHOTS 4 /* most plans of a shoot-out: the default and its challengers */
@@ -273,7 +273,7 @@ bool dt_session_provisional(const struct dt_session *session);
  *   - plans of the final comparison were not verified, since their reference could not be run;
  *   - no plan was tried but those that a session must try, and there are others;
  *   - the first entrant's time differs between sets as only load explains that cannot be seen;
- *   - the comparison with the challenger has no noise floor, or is a tie so wide that a gain of DT_TIE_MOST may hide in it.
+ *   - the comparison with the challenger has no noise floor, or is a tie so wide that a gain of DT_HIDDEN_GAIN_MOST may hide in it.
  * Nothing: there is no such reason. */
 void dt_session_doubt(const struct dt_session *session, struct dt_text *out);
 

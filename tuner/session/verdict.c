@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define TIE_MOST 1.01 /* a shoot-out candidate that is slower by more does not tie */
+#define SHOT_TIE_MOST 1.01 /* a shoot-out candidate that is slower by more does not tie */
 
 bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result)
 {
@@ -70,7 +70,7 @@ static bool simpler(const struct dt_session *session, const struct dt_result *a,
 /* b is slower than a by less than so few sets can resolve. */
 static bool tied(const struct dt_entrant *a, const struct dt_entrant *b)
 {
-    return b->ratio.ratio <= TIE_MOST * a->ratio.ratio;
+    return b->ratio.ratio <= SHOT_TIE_MOST * a->ratio.ratio;
 }
 
 /* The entrant was measured beside the default. */
@@ -232,7 +232,7 @@ void dt_verdict_unresolved(const struct dt_session *session, struct dt_text *out
         dt_text_add(out, "the noise floor is not known: ");
         dt_session_noise_note(session, out);
     } else if (!dt_judge_beats(&challenger->ratio, dt_session_noise(session).margin) &&
-               resolution > DT_TIE_MOST && !(challenger->ratio.ratio > 1 + resolution)) {
+               resolution > DT_HIDDEN_GAIN_MOST && !(challenger->ratio.ratio > 1 + resolution)) {
         dt_text_add(out, "a gain of up to %.0f %% may hide in the noise", 100 * resolution);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Drift hits all entrants of a round alike, so a round's ratio is free of it. Sets of fresh processes give the mean of
- * their median log ratios with Student's t (stats/paired/sets.c), at several looks with alphas that add up. */
+ * their median log ratios with Student's t (stats/paired.c), at several looks with alphas that add up. */
 #include "tuner/measure/compare/judge_entrants.h"
 
 #include "tuner/runner/load.h"
