@@ -160,7 +160,7 @@ def check_watched():
         text, gpus = tune(name, 6)
         program = f" ({pathlib.Path('/proc/self/comm').read_text().strip()[:16]})" if str(ME) in lines[0] else ""
         t.check(f"{name}: no set counts, and who it is is said", gpus and set(gpus) == {count} and
-                f"other programs{program} used {count} of the GPUs in {len(gpus)} of {len(gpus)} sets of the final comparison" in text
+                f"ther programs{program} used {count} of the GPUs in {len(gpus)} of {len(gpus)} sets of the final comparison" in text
                 and f"Load: {len(gpus)} sets left out, in which" in text and f"used up to {count} of the GPUs." in text, (gpus, text))
     text, gpus = tune("as it is", 0, "--shared-devices")
     t.check("--shared-devices measures beside them", set(gpus) == {None}, gpus)
