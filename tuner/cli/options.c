@@ -743,76 +743,42 @@ static dt_status engine_fill(const struct dt_command *command, struct dt_options
 #define STARTED "tune run noise space explain machine check" /* --engine names a worker */
 
 static const char decides[] = "the worker decides by itself what it runs";
-static const char shown[] = "the space is the file's";
-static const char raced[] = "a race has no search";
 
 static const struct effect {
-    const char *commands, *beside, *option, *why;
+    const char *commands, *beside, *options, *why;
 } effects[] = {
 #define DT_FIELD(name, option, kind, before, after, whose, values, help)                           \
     {TARGETS, "command", option, decides},
 #include "model/task.def"
 #undef DT_FIELD
-    {TARGETS, "worker", "weights", decides},
-    {TARGETS, "worker", "input", decides},
-    {TARGETS, "worker", "output", decides},
+    {TARGETS, "worker", "weights input output", decides},
     {TARGETS " machine", "worker", "backend", decides},
     {"tune space explain", "worker", "tune-nccl", decides},
-    {"space explain", "machine", "hosts", "the machine's file says what plans run on"},
-    {"space explain", "machine", "hostfile", "the machine's file says what plans run on"},
+    {"space explain", "machine", "hosts hostfile backend",
+     "the machine's file says what plans run on"},
     {"space explain", "worker", "machine", decides},
-    {"space explain", "machine", "backend", "the machine's file says what plans run on"},
     {"space explain", "machine", "input", "no plan is run there"},
-    {COMMANDED, "worker", "command", "the worker is a program of its own"},
-    {COMMANDED, "worker", "server", "the worker is a program of its own"},
+    {COMMANDED, "worker", "command server", "the worker is a program of its own"},
     {COMMANDED, "command", "server", "a plan is one program"},
     {STARTED, "worker", "engine", "the worker is a program of its own"},
     {"machine check", "worker", "space", "it narrows a search"},
-    {COMMANDED, "worker", "ready", "it belongs to --server"},
-    {COMMANDED, "worker", "request", "it belongs to --server"},
-    {COMMANDED, "worker", "requests", "it belongs to --server"},
-    {COMMANDED, "worker", "time", "it belongs to --command"},
-    {COMMANDED, "worker", "unit", "it belongs to --command"},
-    {COMMANDED, "worker", "metric", "it belongs to --command"},
-    {COMMANDED, "worker", "limit", "it belongs to --command"},
-    {COMMANDED, "worker", "shell", "it belongs to --command"},
-    {COMMANDED, "worker", "private", "it belongs to --command"},
-    {COMMANDED, "worker", "prepare", "it belongs to --command"},
-    {COMMANDED, "worker", "cleanup", "it belongs to --command"},
-    {COMMANDED, "worker", "timeout", "it belongs to --command"},
-    {COMMANDED, "worker", "retries", "it belongs to --command"},
-    {COMMANDED, "worker", "accept-codes", "it belongs to --command"},
-    {COMMANDED, "worker", "leftovers", "it belongs to --command"},
-    {COMMANDED, "worker", "verify-output", "it belongs to --command"},
-    {COMMANDED, "worker", "compare", "it belongs to --command"},
-    {COMMANDED, "worker", "tolerance", "it belongs to --command"},
-    {"space", "space", "worker", shown},
-    {"space", "space", "engine", shown},
-    {"space", "space", "input", shown},
-    {"space", "space", "model", shown},
-    {"space", "space", "size", shown},
-    {"space", "space", "devices", shown},
-    {"space", "space", "backend", shown},
-    {"space", "space", "batch", shown},
-    {"space", "space", "dtype", shown},
-    {"space", "space", "max-bytes", shown},
-    {"space", "space", "oversubscribe", shown},
-    {"space", "space", "tune-nccl", shown},
-    {"space", "space", "machine", shown},
-    {"run", "input", "batch", "the batch is the file's"},
-    {"run", "input", "sweep", "the batch is the file's"},
+    {COMMANDED, "worker", "ready request requests", "it belongs to --server"},
+    {COMMANDED, "worker",
+     "time unit metric limit shell private prepare cleanup timeout retries accept-codes leftovers "
+     "verify-output compare tolerance",
+     "it belongs to --command"},
+    {"space", "space",
+     "worker engine input model size devices backend batch dtype max-bytes oversubscribe tune-nccl "
+     "machine",
+     "the space is the file's"},
+    {"run", "input", "batch sweep", "the batch is the file's"},
     {"tune run noise check", "quiet", "verbose", "one asks for less, the other for more"},
     {"tune run noise check worker-test", "no-wait", "wait", "one of them says how long"},
     {"tune", "dry-run", "resume", "no session is gone on with"},
     {"tune check", "dry-run", "json-stream", "nothing happens that it could report"},
-    {"check", "dry-run", "update", "nothing is measured"},
-    {"check", "dry-run", "junit", "nothing is measured"},
-    {"check", "dry-run", "github", "nothing is measured"},
+    {"check", "dry-run", "update junit github", "nothing is measured"},
     {"tune run check", "json-stream", "json", "the last event has what it prints"},
-    {"simulate", "racing", "search", raced},
-    {"simulate", "racing", "prior", raced},
-    {"simulate", "racing", "spend", raced},
-    {"simulate", "racing", "replay-noise", raced},
+    {"simulate", "racing", "search prior spend replay-noise", "a race has no search"},
 };
 
 /* Options of the worker while it runs, and when it starts. */
@@ -874,7 +840,7 @@ static const char *beside_of(const struct dt_options *options, const struct effe
         return "server";
     if (strcmp(row->beside, "worker") != 0 || dt_option_given(options, "worker"))
         return row->beside;
-    if (options->worker.engine != NULL && strcmp(row->option, "engine") != 0)
+    if (options->worker.engine != NULL && strcmp(row->options, "engine") != 0)
         return "engine";
     return row->why == decides ? "command" : row->beside;
 }
@@ -892,10 +858,12 @@ static dt_status effects_check(const struct dt_command *command, const struct dt
     for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++) {
         const struct effect *row = &effects[i];
         const char *beside = beside_of(options, row);
-        if (has_word(row->commands, command->name) && dt_option_given(options, beside) &&
-            dt_option_given(options, row->option))
-            return dt_fail(DT_EUSAGE, "--%s has no effect beside --%s: %s", row->option, beside,
-                           row->why);
+        if (!has_word(row->commands, command->name) || !dt_option_given(options, beside))
+            continue;
+        for (int k = 0; k < options->words.given_count; k++)
+            if (has_word(row->options, options->words.given[k]))
+                return dt_fail(DT_EUSAGE, "--%s has no effect beside --%s: %s",
+                               options->words.given[k], beside, row->why);
     }
     DT_TRY(check_assigned(command, options));
     bool max = dt_figure_metric(options->job.objective) != NULL;
@@ -957,12 +925,6 @@ static dt_status unknown_option(const struct dt_command *command, const char *na
     return dt_fail(DT_EUSAGE, "unknown option --%s: see dittune %s --help", name, command->name);
 }
 
-static void remember(struct dt_options *options, const char *name)
-{
-    if (options->words.given_count < DT_GIVEN_MOST && !dt_option_given(options, name))
-        options->words.given[options->words.given_count++] = name;
-}
-
 dt_status dt_command_find(const char *word, bool topics, const struct dt_command **command)
 {
     const char *names[NAMES_MOST + 1] = {NULL};
@@ -1022,7 +984,8 @@ static dt_status parse_option(int argc, char **argv, int *i, const struct dt_com
     if (row->hint != NULL && equals == NULL && *i + 1 >= argc)
         return dt_fail(DT_EUSAGE, "--%s needs a value: --%s %s", name, name, row->hint);
     const char *value = row->hint == NULL ? "" : equals != NULL ? equals + 1 : argv[++*i];
-    remember(options, row->name);
+    if (options->words.given_count < DT_GIVEN_MOST && !dt_option_given(options, row->name))
+        options->words.given[options->words.given_count++] = row->name;
     return row->parse(name, value, (char *)options + row->offset);
 }
 
