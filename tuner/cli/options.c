@@ -866,6 +866,9 @@ static dt_status effects_check(const struct dt_command *command, const struct dt
                                options->words.given[k], beside, row->why);
     }
     DT_TRY(check_assigned(command, options));
+    if (options->job.sizes.count > 1 && strcmp(command->name, "tune") != 0)
+        return dt_fail(DT_EUSAGE, "'dittune %s' takes one --size, not %d", command->name,
+                       options->job.sizes.count);
     bool max = dt_figure_metric(options->job.objective) != NULL;
     if (dt_option_given(options, "objective") && !max && !has_word("tune lookup", command->name))
         return dt_fail(DT_EUSAGE, "--objective %s has no effect on '%s': only max:METRIC has",

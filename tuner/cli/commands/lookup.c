@@ -315,9 +315,6 @@ dt_status dt_command_lookup(const struct dt_options *options)
         return dt_export_engines(options);
     if (options->job.plan != NULL)
         return dt_export_own(options);
-    if (options->job.sizes.count > 1)
-        return dt_fail(DT_EUSAGE, "'dittune lookup' takes one --size, not %d",
-                       options->job.sizes.count);
     DT_TRY(dt_ask(options, &query));
     dt_status status = look(options, query, &required);
     dt_query_free(query);

@@ -47,8 +47,6 @@ static dt_status read_question(const struct dt_options *options, const char *nam
                                struct question *question)
 {
     DT_TRY(dt_card_load(name, &question->card));
-    if (options->job.sizes.count > 1)
-        return dt_fail(DT_EUSAGE, "dittune models takes one --size");
     question->wanted = (struct dt_plans_wanted){
         .devices = options->job.devices > 0 ? options->job.devices : USUAL_DEVICES,
         .lossy = options->lossy,

@@ -173,9 +173,6 @@ dt_status dt_command_space(const struct dt_options *options)
     struct dt_target *target = NULL;
     if (options->space != NULL)
         return print_file(options);
-    if (options->job.sizes.count > 1)
-        return dt_fail(DT_EUSAGE, "'dittune space' takes one --size, not %d",
-                       options->job.sizes.count);
     DT_TRY(dt_options_job(options, NULL, &job));
     DT_TRY(dt_options_machine(options, &machine, &job));
     DT_TRY(dt_target_new(&job, &target));

@@ -152,9 +152,6 @@ dt_status dt_command_noise(const struct dt_options *options)
     struct dt_job job;
     struct dt_target *target = NULL;
     struct dt_entrant copies[2] = {{.role = DT_ENTRANT_DEFAULT}, {.role = DT_ENTRANT_TWIN}};
-    if (options->job.sizes.count > 1)
-        return dt_fail(DT_EUSAGE, "'dittune noise' takes one --size, not %d",
-                       options->job.sizes.count);
     DT_TRY(dt_options_job(options, options->job.plan, &job));
     DT_TRY(dt_alone(options));
     int64_t deadline_ns = dt_clock_ns() + options->job.budget_ns;
