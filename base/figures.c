@@ -62,6 +62,11 @@ struct dt_figure dt_figure_of(double seconds)
     return figure_of(dt_figure_time, seconds);
 }
 
+struct dt_figure dt_figure_number(double value)
+{
+    return figure_of(dt_figure_add, value);
+}
+
 struct dt_figure dt_figure_span_of(double seconds)
 {
     return figure_of(dt_figure_span, seconds);
@@ -130,11 +135,19 @@ struct dt_figure dt_figure_percent(double share)
     return figure;
 }
 
-void dt_figure_bytes(int64_t bytes, struct dt_text *out)
+struct dt_figure dt_figure_bytes_of(int64_t bytes)
 {
     struct dt_unit unit = dt_figure_bytes_unit((double)bytes);
     double value = (double)bytes / unit.size;
-    dt_text_add(out, value >= 100 || unit.size <= 1 ? "%.0f %s" : "%.3g %s", value, unit.name);
+    struct dt_figure figure;
+    snprintf(figure.text, sizeof figure.text,
+             value >= 100 || unit.size <= 1 ? "%.0f %s" : "%.3g %s", value, unit.name);
+    return figure;
+}
+
+void dt_figure_bytes(int64_t bytes, struct dt_text *out)
+{
+    dt_text_add(out, "%s", dt_figure_bytes_of(bytes).text);
 }
 
 void dt_figure_span(double seconds, struct dt_text *out)

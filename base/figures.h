@@ -23,6 +23,8 @@ struct dt_figure {
     char text[32];
 };
 struct dt_figure dt_figure_of(double seconds);
+struct dt_figure dt_figure_number(double value); /* as dt_figure_add */
+struct dt_figure dt_figure_bytes_of(int64_t bytes);
 /* Not rounded, as options take it: "28ms", "1.250us". ns: 0 or more. */
 struct dt_figure dt_figure_exact(int64_t ns);
 /* "83.1 ms [82.9, 83.6]" with one unit for all three numbers; no interval when it is unknown. */

@@ -339,19 +339,15 @@ void dt_page_figure_title(struct page_figure *figure, const struct page_row *row
     struct dt_text words = {0};
     dt_text_add(&words, "trial %d: ", row->number);
     dt_page_plan(view, &row->result->point, &words);
-    if (isfinite(row->value)) {
-        dt_text_add(&words, ", ");
-        dt_figure_add(row->value / view->time.size, &words);
-        dt_text_add(&words, " %s", view->time.name);
-    }
+    if (isfinite(row->value))
+        dt_text_add(&words, ", %s %s", dt_figure_number(row->value / view->time.size).text,
+                    view->time.name);
     if (row->result->outcome != DT_TRIAL_OK)
         dt_text_add(&words, ", %s", dt_outcome_text(row->result->outcome));
     if (row->result->cause[0] != '\0')
         dt_text_add(&words, ": %s", row->result->cause);
-    if (row->result->peak_bytes > 0) {
-        dt_text_add(&words, ", ");
-        dt_figure_bytes(row->result->peak_bytes, &words);
-    }
+    if (row->result->peak_bytes > 0)
+        dt_text_add(&words, ", %s", dt_figure_bytes_of(row->result->peak_bytes).text);
     dt_page_figure_say(figure, "%s", dt_text_at(&words));
     dt_text_fini(&words);
 }

@@ -96,9 +96,19 @@ void dt_pen_columns(struct page_pen *pen, const char *columns)
     free(read_columns(pen, columns));
 }
 
-void dt_pen_table(struct page_pen *pen, const char *id, const char *caption, const char *columns)
+void dt_pen_table(struct page_pen *pen, const char *id, const char *caption, const char *columns,
+                  ...)
 {
-    char *names = read_columns(pen, columns);
+    va_list arguments;
+    char *filled = NULL, *names = NULL;
+    va_start(arguments, columns);
+    if (vasprintf(&filled, columns, arguments) < 0)
+        filled = NULL;
+    va_end(arguments);
+    if (filled != NULL)
+        names = read_columns(pen, filled);
+    free(filled);
+    pen->out->failed = pen->out->failed || names == NULL;
     if (pen->html) {
         dt_text_add(pen->out, "<div class=\"wide\" tabindex=\"0\"><table%s%s%s>\n<caption>",
                     id[0] != '\0' ? " id=\"" : "", id, id[0] != '\0' ? "\"" : "");
@@ -158,22 +168,16 @@ void dt_pen_number(struct page_pen *pen, double value, const char *format)
 
 void dt_pen_figure(struct page_pen *pen, double value)
 {
-    struct dt_text text = {0};
-    dt_figure_add(value, &text);
-    put(pen, dt_text_at(&text));
-    dt_text_fini(&text);
+    put(pen, dt_figure_number(value).text);
 }
 
 void dt_pen_range(struct page_pen *pen, double low, double high)
 {
-    struct dt_text text = {0};
-    if (isfinite(low) && isfinite(high)) {
-        dt_figure_add(low, &text);
-        dt_text_add(&text, " to ");
-        dt_figure_add(high, &text);
-    }
-    put(pen, text.size > 0 ? dt_text_at(&text) : "-");
-    dt_text_fini(&text);
+    char text[72] = "-";
+    if (isfinite(low) && isfinite(high))
+        snprintf(text, sizeof text, "%s to %s", dt_figure_number(low).text,
+                 dt_figure_number(high).text);
+    put(pen, text);
 }
 
 void dt_pen_end(struct page_pen *pen)

@@ -25,8 +25,10 @@ struct page_pen {
 void dt_pen_text(struct page_pen *pen, const char *text);
 void dt_pen_say(struct page_pen *pen, const char *text); /* a paragraph; nothing when it is "" */
 
-/* id: of the element, "" for none. columns: names with '|' between them, each after '>' for numbers or '~' for plans. */
-void dt_pen_table(struct page_pen *pen, const char *id, const char *caption, const char *columns);
+/* id: of the element, "" for none. columns: a format of names with '|' between them, each after '>'
+ * for numbers or '~' for plans. */
+void dt_pen_table(struct page_pen *pen, const char *id, const char *caption, const char *columns,
+                  ...) DT_FORMAT(4, 5);
 /* Cells that follow are of a table that is open already. */
 void dt_pen_columns(struct page_pen *pen, const char *columns);
 void dt_pen_cell(struct page_pen *pen, const char *format, ...) DT_FORMAT(2, 3);

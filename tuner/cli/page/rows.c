@@ -137,12 +137,6 @@ int dt_page_front_rows(const struct page_view *view, int rows[], int room)
     return n;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double one = *(const double *)a, two = *(const double *)b;
-    return (one > two) - (one < two);
-}
-
 /* Between-group over total variance (the correlation ratio, eta squared; Fisher 1925). */
 static double share_of(const struct page_effect *effect, const double sum[], double squares,
                        double all, int n)
@@ -187,7 +181,6 @@ static void effect_of(const struct page_view *view, double values[], struct page
             sum[k] += log(row->value);
             squares += log(row->value) * log(row->value);
         }
-        qsort(values, (size_t)many, sizeof *values, ascending);
         effect->trials[k] = many;
         effect->median[k] = dt_stats_median(values, many);
         all += sum[k];

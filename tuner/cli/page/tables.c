@@ -127,18 +127,17 @@ void dt_page_plans(const struct page_view *view, struct page_pen *pen)
 {
     const struct dt_session *session = view->session;
     struct listed listed = {.count = 0};
-    char columns[320], step[40] = "", caption[128];
+    char step[40] = "", caption[128];
     bool alone = session->target->objective->one_batch;
     snprintf(caption, sizeof caption, "Plans, with %.0f %% intervals of the speed",
              100 * dt_page_level(session));
     if (!alone)
         snprintf(step, sizeof step, ">a step, %s|", view->time.name);
-    snprintf(columns, sizeof columns,
-             "role|~plan|>%s|>its interval|>speed against the default|>in its trial, %s|%s>memory "
-             "of a rank, %s|>devices|>device-seconds %s",
-             view->axis, view->time.name, step, view->memory.name,
-             alone ? "a step" : "per image and step");
-    dt_pen_table(pen, "", caption, columns);
+    dt_pen_table(pen, "", caption,
+                 "role|~plan|>%s|>its interval|>speed against the default|>in its trial, %s|%s>"
+                 "memory of a rank, %s|>devices|>device-seconds %s",
+                 view->axis, view->time.name, step, view->memory.name,
+                 alone ? "a step" : "per image and step");
     add_entrants(view, pen, &listed);
     const enum dt_entrant_role roles[] = {DT_ENTRANT_DEFAULT, DT_ENTRANT_BASELINE};
     for (int i = 0; i < 2; i++) {
@@ -182,23 +181,22 @@ static void add_trial(const struct page_view *view, struct page_pen *pen,
 
 void dt_page_trials(const struct page_view *view, struct page_pen *pen)
 {
-    char columns[256], caption[160], id[24];
+    char caption[160], id[24];
     struct page_row *rows = fastest_first(view);
     if (rows == NULL)
         return;
     int failed = view->failed < TRIALS_MOST / 4 ? view->failed : TRIALS_MOST / 4, shown = 0;
     int others = view->count <= TRIALS_MOST ? view->count : TRIALS_MOST - failed;
     snprintf(id, sizeof id, "%strials", view->prefix);
-    snprintf(columns, sizeof columns,
-             ">trial|~plan|outcome|>%s|>from|>to|>memory, %s|>time it took, s|why", view->axis,
-             view->memory.name);
     if (view->count <= TRIALS_MOST)
         snprintf(caption, sizeof caption, "All %d trials, the best first", view->count);
     else
         snprintf(caption, sizeof caption,
                  "The best %d of %d trials, and failures (--format csv has all)", others,
                  view->count);
-    dt_pen_table(pen, id, caption, columns);
+    dt_pen_table(pen, id, caption,
+                 ">trial|~plan|outcome|>%s|>from|>to|>memory, %s|>time it took, s|why", view->axis,
+                 view->memory.name);
     for (int i = 0; i < view->count; i++) {
         bool fails = !isfinite(rows[i].value);
         if (i < others || (fails && shown < failed)) {
@@ -213,13 +211,10 @@ void dt_page_trials(const struct page_view *view, struct page_pen *pen)
 void dt_page_front(const struct page_view *view, struct page_pen *pen)
 {
     int rows[FRONT_MOST], n = dt_page_front_rows(view, rows, FRONT_MOST);
-    char columns[160];
     if (n == 0)
         return;
-    snprintf(columns, sizeof columns, ">trial|~plan|>%s|>memory of the largest rank, %s",
-             view->axis, view->memory.name);
     dt_pen_table(pen, "", "Plans that no other beats in both time and memory (Pareto front)",
-                 columns);
+                 ">trial|~plan|>%s|>memory of the largest rank, %s", view->axis, view->memory.name);
     for (int i = 0; i < n; i++) {
         const struct page_row *row = &view->rows[rows[i]];
         dt_pen_cell(pen, "%d", row->number);
@@ -233,20 +228,19 @@ void dt_page_front(const struct page_view *view, struct page_pen *pen)
 void dt_page_predicted(const struct page_view *view, struct page_pen *pen)
 {
     double known = dt_page_default(view);
-    char columns[160], caption[160];
+    char caption[160];
     int n = 0;
     for (int i = 0; i < view->count; i++)
         n += isfinite(view->rows[i].value) && view->rows[i].result->predicted > 0;
     struct page_row *rows = n < 2 || !isfinite(known) ? NULL : fastest_first(view);
     if (rows == NULL)
         return;
-    snprintf(columns, sizeof columns,
-             ">trial|~plan|>predicted %s|>measured %s|>measured over predicted", view->axis,
-             view->time.name);
     snprintf(caption, sizeof caption,
              "What the prior expected, from the measured default, and what was measured%s",
              n > TRIALS_MOST ? ": the best plans" : "");
-    dt_pen_table(pen, "", caption, columns);
+    dt_pen_table(pen, "", caption,
+                 ">trial|~plan|>predicted %s|>measured %s|>measured over predicted", view->axis,
+                 view->time.name);
     for (int i = 0, shown = 0; i < view->count && shown < TRIALS_MOST; i++) {
         double predicted = rows[i].result->predicted * known;
         if (!isfinite(rows[i].value) || !(predicted > 0))
@@ -266,21 +260,19 @@ void dt_page_importance(const struct page_view *view, struct page_pen *pen)
 {
     struct page_effect effects[DT_AXES_MAX];
     int n = dt_page_effects(view, effects);
-    char columns[160];
     if (n == 0)
         return;
     bool few = view->measured < DT_IMPORTANCE_LEAST;
     if (few)
         dt_pen_say(pen, "These plans are too few for shares: one disturbed trial would decide.");
-    snprintf(columns, sizeof columns,
-             "parameter|>share by the model, %%|>share in the trials, %%|value|>trials|>median %s",
-             view->axis);
     dt_pen_table(pen, "",
                  "What each parameter alone explains of the differences between plans (share of "
                  "the variance of log time between its values): of all plans, as the search's "
                  "model predicts them, and of the measured trials, which are crowded around good "
                  "plans",
-                 columns);
+                 "parameter|>share by the model, %%|>share in the trials, %%|value|>trials|>median "
+                 "%s",
+                 view->axis);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < effects[i].count; k++) {
             struct dt_text value = {0};
@@ -312,7 +304,7 @@ void dt_page_pairs(const struct page_view *view, struct page_pen *pen)
         dt_text_add(&columns, "|>%s, %s", dt_page_role(view, i), view->time.name);
     snprintf(caption, sizeof caption, "Each plan in each round of the final comparison: %s",
              view->axis);
-    dt_pen_table(pen, "", caption, dt_text_at(&columns));
+    dt_pen_table(pen, "", caption, "%s", dt_text_at(&columns));
     for (int k = 0; k < dt_sets_rounds(&finals->sets); k++) {
         dt_pen_cell(pen, "%d", k + 1);
         for (int i = 0; i < finals->entrant_count; i++)
@@ -385,122 +377,78 @@ void dt_page_words(const struct page_view *view, struct page_pen *pen)
 
 /* ---- two sessions side by side */
 
-/* A measured value and its interval; NAN: not known. */
-struct estimate {
+/* Rows on the results of the sessions. own: each session has its own, so a difference is no news. */
+enum { DATE, WORK, PLAN, VERDICT, TIME, DEFAULT, SPEED, MEMORY, NOISE, TRIED, RESULTS };
+static const struct {
+    const char *name;
+    bool own;
+} results[RESULTS] = {[DATE] = {"date", true},
+                      [WORK] = {"work", false},
+                      [PLAN] = {"plan to use", false},
+                      [VERDICT] = {"verdict", false},
+                      [TIME] = {"its time", false},
+                      [DEFAULT] = {"time of the default plan", false},
+                      [SPEED] = {"speed against the default", false},
+                      [MEMORY] = {"memory of its largest rank", false},
+                      [NOISE] = {"noise floor", true},
+                      [TRIED] = {"plans tried", true}};
+
+/* A cell of such a row, and the measured value that it shows with its interval; NAN: it shows
+ * none. */
+struct result_cell {
+    struct dt_text text;
+    bool measured;
     double value, low, high;
 };
 
-static void add_date(const struct page_view *view, struct dt_text *out)
-{
-    char minute[24];
-    dt_minute(view->page->began_wall_ns, minute);
-    dt_text_add(out, "%s UTC", minute);
-}
-
-static void add_work(const struct page_view *view, struct dt_text *out)
-{
-    dt_text_add(out, "%s", view->session->target->identity.title);
-}
-
-static void compare_add_plan(const struct page_view *view, struct dt_text *out)
-{
-    const struct dt_result *best = dt_session_best(view->session);
-    if (best != NULL)
-        dt_page_plan(view, &best->point, out);
-}
-
-static void add_verdict(const struct page_view *view, struct dt_text *out)
-{
-    dt_text_add(out, "%s", dt_verdict_text(view->session->verdict));
-}
-
-static void add_estimate(const struct page_view *view, struct estimate estimate,
-                         struct dt_text *out)
-{
-    if (isfinite(estimate.value))
-        dt_figure_value(view->session->target->objective->metric, estimate.value, estimate.low,
-                        estimate.high, out);
-}
-
 /* By the objective: of a step, or per image and step. */
-static struct estimate value_of(const struct page_view *view, const struct dt_result *result)
+static void result_time(const struct page_view *view, const struct dt_result *result,
+                        struct result_cell *cell)
 {
+    const struct dt_target *target = view->session->target;
+    cell->measured = true;
     if (result == NULL || result->samples.n == 0)
-        return (struct estimate){NAN, NAN, NAN};
-    struct dt_trial trial = dt_result_trial(result, view->session->target);
-    return (struct estimate){trial.value, trial.low, trial.high};
+        return;
+    struct dt_trial trial = dt_result_trial(result, target);
+    cell->value = trial.value;
+    cell->low = trial.low;
+    cell->high = trial.high;
+    if (isfinite(trial.value))
+        dt_figure_value(target->objective->metric, trial.value, trial.low, trial.high, &cell->text);
 }
 
-static struct estimate best_value(const struct page_view *view)
+static void results_fill(const struct page_view *view, struct result_cell cells[RESULTS])
 {
-    return value_of(view, dt_session_best(view->session));
-}
-
-static struct estimate default_value(const struct page_view *view)
-{
-    return value_of(view, dt_session_role(view->session, DT_ENTRANT_DEFAULT));
-}
-
-static struct estimate speed(const struct page_view *view)
-{
-    const struct dt_entrant *winner = dt_page_winner(view->session);
-    if (winner == NULL || winner->ratio.pairs == 0)
-        return (struct estimate){NAN, NAN, NAN};
-    return (struct estimate){1 / winner->ratio.ratio, 1 / winner->ratio.interval.high,
-                             1 / winner->ratio.interval.low};
-}
-
-static void add_best_time(const struct page_view *view, struct dt_text *out)
-{
-    add_estimate(view, best_value(view), out);
-}
-
-static void add_default_time(const struct page_view *view, struct dt_text *out)
-{
-    add_estimate(view, default_value(view), out);
-}
-
-static void compare_add_speed(const struct page_view *view, struct dt_text *out)
-{
-    struct estimate of = speed(view);
-    if (isfinite(of.high))
-        dt_text_add(out, "%.3f (%.3f to %.3f)", of.value, of.low, of.high);
-}
-
-static void add_memory(const struct page_view *view, struct dt_text *out)
-{
-    const struct dt_result *best = dt_session_best(view->session);
+    const struct dt_session *session = view->session;
+    const struct dt_result *best = dt_session_best(session);
+    const struct dt_entrant *winner = dt_page_winner(session);
+    struct dt_noise noise = dt_session_noise(session);
+    struct result_cell *speed = &cells[SPEED];
+    char minute[24];
+    for (int i = 0; i < RESULTS; i++)
+        cells[i] = (struct result_cell){.value = NAN, .low = NAN, .high = NAN};
+    dt_minute(view->page->began_wall_ns, minute);
+    dt_text_add(&cells[DATE].text, "%s UTC", minute);
+    dt_text_add(&cells[WORK].text, "%s", session->target->identity.title);
+    if (best != NULL)
+        dt_page_plan(view, &best->point, &cells[PLAN].text);
+    dt_text_add(&cells[VERDICT].text, "%s", dt_verdict_text(session->verdict));
+    result_time(view, best, &cells[TIME]);
+    result_time(view, dt_session_role(session, DT_ENTRANT_DEFAULT), &cells[DEFAULT]);
+    speed->measured = true;
+    if (winner != NULL && winner->ratio.pairs > 0) {
+        speed->value = 1 / winner->ratio.ratio;
+        speed->low = 1 / winner->ratio.interval.high;
+        speed->high = 1 / winner->ratio.interval.low;
+    }
+    if (isfinite(speed->high))
+        dt_text_add(&speed->text, "%.3f (%.3f to %.3f)", speed->value, speed->low, speed->high);
     if (best != NULL && best->peak_bytes > 0)
-        dt_figure_bytes(best->peak_bytes, out);
-}
-
-static void add_noise(const struct page_view *view, struct dt_text *out)
-{
-    struct dt_noise noise = dt_session_noise(view->session);
+        dt_figure_bytes(best->peak_bytes, &cells[MEMORY].text);
     if (noise.pairs > 0)
-        dt_text_add(out, "%s", dt_figure_percent(noise.margin).text);
+        dt_text_add(&cells[NOISE].text, "%s", dt_figure_percent(noise.margin).text);
+    dt_text_add(&cells[TRIED].text, "%d, %d failed", view->count, view->failed);
 }
-
-static void add_tried(const struct page_view *view, struct dt_text *out)
-{
-    dt_text_add(out, "%d, %d failed", view->count, view->failed);
-}
-
-static const struct {
-    const char *name;
-    void (*add)(const struct page_view *view, struct dt_text *out);
-    struct estimate (*measured)(const struct page_view *view); /* NULL: no measured value */
-    bool own; /* each session has its own: a difference is no news */
-} lines[] = {{"date", add_date, NULL, true},
-             {"work", add_work, NULL, false},
-             {"plan to use", compare_add_plan, NULL, false},
-             {"verdict", add_verdict, NULL, false},
-             {"its time", add_best_time, best_value, false},
-             {"time of the default plan", add_default_time, default_value, false},
-             {"speed against the default", compare_add_speed, speed, false},
-             {"memory of its largest rank", add_memory, NULL, false},
-             {"noise floor", add_noise, NULL, true},
-             {"plans tried", add_tried, NULL, true}};
 
 static void add_line(struct page_pen *pen, const char *name, const char *texts[2],
                      const char *remark)
@@ -517,14 +465,15 @@ static const char *differs(const char *texts[2])
 }
 
 /* Two measured values differ when their intervals are apart. */
-static void add_remark(struct estimate a, struct estimate b, struct dt_text *out)
+static void add_remark(const struct result_cell *a, const struct result_cell *b,
+                       struct dt_text *out)
 {
-    if (!isfinite(b.value / a.value))
+    if (!isfinite(b->value / a->value))
         return;
-    dt_text_add(out, "B is %.3f times A", b.value / a.value);
-    if (isfinite(a.low + a.high + b.low + b.high))
-        dt_text_add(out, a.high < b.low || b.high < a.low ? "; the intervals are apart"
-                                                          : "; the intervals overlap");
+    dt_text_add(out, "B is %.3f times A", b->value / a->value);
+    if (isfinite(a->low + a->high + b->low + b->high))
+        dt_text_add(out, a->high < b->low || b->high < a->low ? "; the intervals are apart"
+                                                              : "; the intervals overlap");
 }
 
 static void add_value(const json_t *value, struct dt_text *out)
@@ -560,21 +509,24 @@ static void add_differences(const json_t *a, const json_t *b, struct page_pen *p
     json_decref(all);
 }
 
-static void add_result(const struct page_view views[2], size_t line, struct page_pen *pen)
+static void add_results(const struct page_view views[2], struct page_pen *pen)
 {
-    struct dt_text one = {0}, two = {0}, remark = {0};
-    lines[line].add(&views[0], &one);
-    lines[line].add(&views[1], &two);
-    const char *texts[2] = {dt_text_at(&one), dt_text_at(&two)};
+    struct result_cell a[RESULTS], b[RESULTS];
     bool alike = views[0].session->target->objective == views[1].session->target->objective;
-    if (lines[line].measured != NULL && alike)
-        add_remark(lines[line].measured(&views[0]), lines[line].measured(&views[1]), &remark);
-    else if (lines[line].measured == NULL && !lines[line].own)
-        dt_text_add(&remark, "%s", differs(texts));
-    add_line(pen, lines[line].name, texts, dt_text_at(&remark));
-    dt_text_fini(&one);
-    dt_text_fini(&two);
-    dt_text_fini(&remark);
+    results_fill(&views[0], a);
+    results_fill(&views[1], b);
+    for (int i = 0; i < RESULTS; i++) {
+        const char *texts[2] = {dt_text_at(&a[i].text), dt_text_at(&b[i].text)};
+        struct dt_text remark = {0};
+        if (a[i].measured && alike)
+            add_remark(&a[i], &b[i], &remark);
+        else if (!a[i].measured && !results[i].own)
+            dt_text_add(&remark, "%s", differs(texts));
+        add_line(pen, results[i].name, texts, dt_text_at(&remark));
+        dt_text_fini(&remark);
+        dt_text_fini(&a[i].text);
+        dt_text_fini(&b[i].text);
+    }
 }
 
 void dt_page_compare(const struct page_view views[2], struct page_pen *pen)
@@ -583,8 +535,7 @@ void dt_page_compare(const struct page_view views[2], struct page_pen *pen)
                  "The two sessions; of the question, the machine and the software only what "
                  "differs",
                  "what|A|B|difference");
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
-        add_result(views, i, pen);
+    add_results(views, pen);
     add_differences(views[0].session->target->identity.key, views[1].session->target->identity.key,
                     pen);
     static const char *const parts[] = {"hard", "soft"};

@@ -195,15 +195,14 @@ void dt_page_ranks(const struct page_view *view, struct page_pen *pen)
     const struct dt_result *best = dt_session_best(view->session);
     if (best == NULL || best->samples.rank_seconds == NULL || best->ranks < 2)
         return;
-    char columns[96], caption[192];
-    snprintf(columns, sizeof columns, ">rank|>median step, %s|>steps in which it was last",
-             view->time.name);
+    char caption[192];
     snprintf(
         caption, sizeof caption,
         "Ranks of the plan to use. In a step the last one ends %.3g %s after the first (median "
         "of the steps, not difference of the medians)",
         best->samples.skew_seconds / view->time.size, view->time.name);
-    dt_pen_table(pen, "", caption, columns);
+    dt_pen_table(pen, "", caption, ">rank|>median step, %s|>steps in which it was last",
+                 view->time.name);
     for (int i = 0; i < best->ranks; i++) {
         dt_pen_cell(pen, "%d", i);
         dt_pen_figure(pen, dt_page_shown(view, best->samples.rank_seconds[i]));
@@ -232,17 +231,15 @@ static void add_kinds(const struct page_view *view, struct page_pen *pen, const 
 
 void dt_page_phases(const struct page_view *view, struct page_pen *pen)
 {
-    char columns[192], unit[64];
+    char unit[64];
     struct work works[2];
     read_works(view, works);
     if (works[0].roofline != NULL) {
         add_unit(view, unit, sizeof unit);
-        snprintf(columns, sizeof columns,
-                 "plan|kind of work|>%s|>share, %%|>rate|unit|>of the ceiling, %%", unit);
         dt_pen_table(pen, "",
                      "Where a step's time goes on its last rank, and how near each kind of work is "
                      "to the device's ceiling (roofline)",
-                     columns);
+                     "plan|kind of work|>%s|>share, %%|>rate|unit|>of the ceiling, %%", unit);
         add_kinds(view, pen, "to use", &works[0]);
         add_kinds(view, pen, "default", &works[1]);
         dt_pen_end(pen);
