@@ -47,13 +47,6 @@ static json_t *first_record(const char *path)
     return dt_journal_scan(path, visit_first, &first) < 0 ? first : NULL;
 }
 
-static void journal_kind(const char *path, char kind[32])
-{
-    json_t *first = first_record(path);
-    snprintf(kind, 32, "%s", dt_json_text_at(first, "kind"));
-    json_decref(first);
-}
-
 static void pasts_fini(struct pasts *sessions)
 {
     free(sessions->at);
@@ -169,21 +162,31 @@ static struct dt_page_entry entry_of(const json_t *json, uint64_t id)
     return entry;
 }
 
-/* The whole id or title. */
-static bool entry_is_named(const struct dt_page_entry *entry, const char *word)
+/* 2: the word is the whole id or title; 1: a part of them or of the key; 0: neither. */
+static int entry_rank(const struct dt_page_entry *entry, const char *word)
 {
-    return strcasecmp(entry->hex, word) == 0 || strcasecmp(entry->title, word) == 0;
-}
-
-static bool entry_matches(const struct dt_page_entry *entry, const char *word)
-{
-    return word == NULL || strncasecmp(entry->hex, word, strlen(word)) == 0 ||
+    if (strcasecmp(entry->hex, word) == 0 || strcasecmp(entry->title, word) == 0)
+        return 2;
+    return strncasecmp(entry->hex, word, strlen(word)) == 0 ||
            dt_check_passes(word, entry->title, entry->fields.key);
 }
 
-/* Lines that are no entries are left out: `dittune db verify` reports them. */
-static dt_status list_fill(const struct dt_snapshot *snapshot, const char *word, struct list *list)
+/* When something was last measured to decide the entry's plan, whether it was stored or not. */
+static int64_t measured_at(const struct dt_page_entry *entry, const struct pasts *sessions)
 {
+    int64_t last_ns = entry->fields.fingerprint.info.t_wall_ns;
+    for (int i = 0; i < sessions->count; i++)
+        if (sessions->at[i].entry == entry->id && sessions->at[i].began_wall_ns > last_ns)
+            last_ns = sessions->at[i].began_wall_ns;
+    return last_ns;
+}
+
+/* The entries that the word names best, or the newest ones. Lines that are no entries are left
+ * out: `dittune db verify` reports them. */
+static dt_status list_fill(const struct dt_snapshot *snapshot, const char *word,
+                           const struct pasts *sessions, struct list *list)
+{
+    int64_t best = word == NULL ? INT64_MIN : 1;
     for (size_t i = 0; i < dt_snapshot_count(snapshot); i++) {
         const json_t *json = NULL;
         dt_status status = dt_snapshot_entry(snapshot, (long)i, &json);
@@ -191,7 +194,12 @@ static dt_status list_fill(const struct dt_snapshot *snapshot, const char *word,
             continue;
         DT_TRY(status);
         struct dt_page_entry entry = entry_of(json, dt_snapshot_id(snapshot, (long)i));
-        status = entry_matches(&entry, word) ? DT_GROW(list->at, list->count, 1) : DT_DONE;
+        int64_t rank = word == NULL ? measured_at(&entry, sessions) : entry_rank(&entry, word);
+        if (rank > best) {
+            list_fini(list);
+            best = rank;
+        }
+        status = rank == best ? DT_GROW(list->at, list->count, 1) : DT_DONE;
         if (status == DT_OK)
             list->at[list->count++] = entry;
         else
@@ -199,21 +207,6 @@ static dt_status list_fill(const struct dt_snapshot *snapshot, const char *word,
         DT_TRY(status);
     }
     return DT_OK;
-}
-
-/* When entries are named by their whole id or title, the others go. */
-static void list_keep_named(struct list *list, const char *word)
-{
-    int named = 0;
-    for (int i = 0; i < list->count; i++) {
-        struct dt_page_entry entry = list->at[i];
-        if (!entry_is_named(&entry, word))
-            continue;
-        list->at[i] = list->at[named];
-        list->at[named++] = entry;
-    }
-    while (named > 0 && list->count > named)
-        entry_fini(&list->at[--list->count]);
 }
 
 static dt_status list_refuse(const struct list *list, const char *word)
@@ -230,42 +223,6 @@ static dt_status list_refuse(const struct list *list, const char *word)
     return status;
 }
 
-/* When something was last measured to decide the entry's plan, whether it was stored or not. */
-static int64_t measured_at(const struct dt_page_entry *entry, const struct pasts *sessions)
-{
-    int64_t last_ns = entry->fields.fingerprint.info.t_wall_ns;
-    for (int i = 0; i < sessions->count; i++)
-        if (sessions->at[i].entry == entry->id && sessions->at[i].began_wall_ns > last_ns)
-            last_ns = sessions->at[i].began_wall_ns;
-    return last_ns;
-}
-
-static int list_newest(const struct list *list, const struct pasts *sessions)
-{
-    int newest = 0;
-    for (int i = 1; i < list->count; i++)
-        if (measured_at(&list->at[i], sessions) > measured_at(&list->at[newest], sessions))
-            newest = i;
-    return newest;
-}
-
-static dt_status list_choose(struct list *list, const char *word, const struct pasts *sessions,
-                             struct dt_page_entry *entry)
-{
-    int chosen = 0;
-    if (word != NULL)
-        list_keep_named(list, word);
-    if (list->count > 1 && word != NULL)
-        return list_refuse(list, word);
-    if (list->count == 0)
-        return DT_OK;
-    if (word == NULL)
-        chosen = list_newest(list, sessions);
-    *entry = list->at[chosen];
-    list->at[chosen] = (struct dt_page_entry){.json = NULL};
-    return DT_OK;
-}
-
 /* word: an id or its beginning, or part of the title or key, ignoring case; a whole id or title
  * goes before parts. NULL: the entry whose result, or whose last session, is the newest. No such
  * entry: DT_OK, and *entry is empty. DT_EUSAGE: the word matches several, which the sentence
@@ -279,10 +236,14 @@ static dt_status entry_find(const char *directory, const char *word, const struc
     DT_TRY(dt_snapshot_open(directory, &snapshot));
     if (dt_snapshot_fallback(snapshot) != NULL)
         dt_print_note("warning: %s: best.json.1 is read", dt_snapshot_fallback(snapshot));
-    dt_status status = list_fill(snapshot, word, &list);
+    dt_status status = list_fill(snapshot, word, sessions, &list);
     dt_snapshot_close(snapshot);
-    if (status == DT_OK)
-        status = list_choose(&list, word, sessions, entry);
+    if (status == DT_OK && list.count > 1 && word != NULL)
+        status = list_refuse(&list, word);
+    if (status == DT_OK && list.count > 0) {
+        *entry = list.at[0];
+        list.at[0] = (struct dt_page_entry){.json = NULL};
+    }
     list_fini(&list);
     return status;
 }
@@ -434,16 +395,17 @@ static void add_later(struct dt_page_source *source, const struct past *later)
 /* The journal of the entry's result, if that is a session's. */
 static void find_journal(struct dt_page_source *source)
 {
-    char kind[32] = "";
     const char *journal = source->entry.fields.journal;
     source->origin = DT_FROM_ENTRY;
     if (journal == NULL || strchr(journal, '/') != NULL || !is_there(source->directory, journal))
         return;
     dt_text_add(&source->path, "%s/runs/%s.jsonl", source->directory, journal);
-    journal_kind(dt_text_at(&source->path), kind);
+    json_t *first = first_record(dt_text_at(&source->path));
+    const char *kind = dt_json_text_at(first, "kind");
     source->origin = strcmp(kind, "check") == 0     ? DT_FROM_UPDATE
                      : strcmp(kind, "session") == 0 ? DT_FROM_SESSION
                                                     : DT_FROM_ENTRY;
+    json_decref(first);
     if (source->origin != DT_FROM_SESSION)
         dt_text_clear(&source->path);
 }
