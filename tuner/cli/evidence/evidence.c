@@ -100,106 +100,100 @@ static dt_status add_moments(const struct dt_entry_timeline *line, struct moment
     return DT_OK;
 }
 
-/* *evidence: the newest session that tried the plan, else the newest one. */
-static dt_status choose(const char *directory, const struct moments *moments, const json_t *plan,
-                        struct dt_evidence *evidence)
+/* Sessions and the plan that is looked for in them: those of a target's work on its machine, or of
+ * an engine with a model, whose worker is not asked. */
+struct wanted {
+    bool (*matches)(const struct wanted *wanted, const struct dt_entry_timeline *line);
+    bool (*tried)(const struct wanted *wanted, const struct dt_evidence *evidence);
+    bool any; /* without a session that tried the plan: the newest one */
+    const struct dt_target *target;
+    const json_t *plan;
+    const char *engine, *model, *words; /* the plan as text */
+    struct dt_point *point;             /* set to that plan of the session */
+};
+
+static bool is_of_target(const struct wanted *wanted, const struct dt_entry_timeline *line)
+{
+    return is_same_work(wanted->target->identity.key, line->key) &&
+           json_equal(wanted->target->identity.hard, line->hard);
+}
+
+static bool tried_plan(const struct wanted *wanted, const struct dt_evidence *evidence)
+{
+    return dt_evidence_trial(evidence, wanted->plan) != NULL;
+}
+
+/* A version behind the name does not count: workers store the name alone. */
+static bool is_of_engine(const struct wanted *wanted, const struct dt_entry_timeline *line)
+{
+    const char *stored = dt_json_text_at(line->hard, "engine");
+    size_t size = strcspn(wanted->engine, ":");
+    const char *model = dt_json_text_at(json_object_get(line->key, "job"), "model");
+    return strlen(stored) == size && strncmp(stored, wanted->engine, size) == 0 &&
+           strcmp(dt_card_full_name(model), dt_card_full_name(wanted->model)) == 0;
+}
+
+static bool tried_words(const struct wanted *wanted, const struct dt_evidence *evidence)
+{
+    return evidence->run[0] != '\0' &&
+           dt_target_plan(evidence->replay.target, wanted->words, wanted->point) == DT_OK &&
+           dt_session_trial(&evidence->replay.session, wanted->point) != NULL;
+}
+
+static dt_status choose_moment(const char *directory, const struct moments *moments,
+                               const struct wanted *wanted, struct dt_evidence *evidence)
 {
     const char *newest = NULL;
     for (int i = 0; i < moments->count; i++) {
         DT_TRY(open_run(directory, moments->at[i]->run, evidence));
-        if (dt_evidence_trial(evidence, plan) != NULL)
+        if (wanted->tried(wanted, evidence))
             return DT_OK;
         newest = newest == NULL && evidence->run[0] != '\0' ? moments->at[i]->run : newest;
         dt_evidence_fini(evidence);
     }
-    return newest != NULL ? open_run(directory, newest, evidence) : DT_OK;
+    return wanted->any && newest != NULL ? open_run(directory, newest, evidence) : DT_OK;
 }
 
-/* Adds the moments of the lines that match, and sorts them. */
-static dt_status add_lines(const struct dt_timelines *lines,
-                           bool (*matches)(const struct dt_entry_timeline *line, const void *what),
-                           const void *what, struct moments *moments)
-{
-    for (int i = 0; i < lines->count; i++)
-        if (matches(&lines->lines[i], what))
-            DT_TRY(add_moments(&lines->lines[i], moments));
-    if (moments->count > 0)
-        qsort(moments->at, (size_t)moments->count, sizeof *moments->at, by_age);
-    return DT_OK;
-}
-
-static bool is_of_target(const struct dt_entry_timeline *line, const void *what)
-{
-    const struct dt_target *target = what;
-    return is_same_work(target->identity.key, line->key) &&
-           json_equal(target->identity.hard, line->hard);
-}
-
-dt_status dt_evidence_find(const char *directory, const struct dt_target *target,
-                           const json_t *plan, struct dt_evidence *evidence)
+static dt_status find_evidence(const char *directory, const struct wanted *wanted,
+                               struct dt_evidence *evidence)
 {
     struct dt_timelines lines;
     struct moments moments = {.count = 0};
     const struct dt_moment_filter all = {.since_ns = INT64_MIN};
     *evidence = (struct dt_evidence){.status = DT_OK};
     DT_TRY(dt_timelines_read(directory, &all, &lines));
-    dt_status status = add_lines(&lines, is_of_target, target, &moments);
+    dt_status status = DT_OK;
+    for (int i = 0; i < lines.count && status == DT_OK; i++)
+        if (wanted->matches(wanted, &lines.lines[i]))
+            status = add_moments(&lines.lines[i], &moments);
+    if (moments.count > 0)
+        qsort(moments.at, (size_t)moments.count, sizeof *moments.at, by_age);
     if (status == DT_OK)
-        status = choose(directory, &moments, plan, evidence);
+        status = choose_moment(directory, &moments, wanted, evidence);
     free(moments.at);
     dt_timelines_fini(&lines);
     return status;
 }
 
-/* ---- of an engine whose worker is not asked */
-
-struct engine {
-    const char *name, *model;
-};
-
-/* A version behind the name does not count: workers store the name alone. */
-static bool is_of_engine(const struct dt_entry_timeline *line, const void *what)
+dt_status dt_evidence_find(const char *directory, const struct dt_target *target,
+                           const json_t *plan, struct dt_evidence *evidence)
 {
-    const struct engine *engine = what;
-    const char *stored = dt_json_text_at(line->hard, "engine");
-    size_t size = strcspn(engine->name, ":");
-    const char *model = dt_json_text_at(json_object_get(line->key, "job"), "model");
-    return strlen(stored) == size && strncmp(stored, engine->name, size) == 0 &&
-           strcmp(dt_card_full_name(model), dt_card_full_name(engine->model)) == 0;
-}
-
-/* *evidence: the newest session that tried the plan. */
-static dt_status choose_tried(const char *directory, const struct moments *moments,
-                              const char *plan, struct dt_evidence *evidence,
-                              struct dt_point *point)
-{
-    for (int i = 0; i < moments->count; i++) {
-        DT_TRY(open_run(directory, moments->at[i]->run, evidence));
-        if (evidence->run[0] != '\0' &&
-            dt_target_plan(evidence->replay.target, plan, point) == DT_OK &&
-            dt_session_trial(&evidence->replay.session, point) != NULL)
-            return DT_OK;
-        dt_evidence_fini(evidence);
-    }
-    return DT_OK;
+    const struct wanted wanted = {
+        .matches = is_of_target, .tried = tried_plan, .any = true, .target = target, .plan = plan};
+    return find_evidence(directory, &wanted, evidence);
 }
 
 dt_status dt_evidence_of_engine(const char *directory, const char *engine, const char *model,
                                 const char *plan, struct dt_evidence *evidence,
                                 struct dt_point *point)
 {
-    struct dt_timelines lines;
-    struct moments moments = {.count = 0};
-    const struct dt_moment_filter all = {.since_ns = INT64_MIN};
-    const struct engine what = {engine, model};
-    *evidence = (struct dt_evidence){.status = DT_OK};
-    DT_TRY(dt_timelines_read(directory, &all, &lines));
-    dt_status status = add_lines(&lines, is_of_engine, &what, &moments);
-    if (status == DT_OK)
-        status = choose_tried(directory, &moments, plan, evidence, point);
-    free(moments.at);
-    dt_timelines_fini(&lines);
-    return status;
+    const struct wanted wanted = {.matches = is_of_engine,
+                                  .tried = tried_words,
+                                  .engine = engine,
+                                  .model = model,
+                                  .words = plan,
+                                  .point = point};
+    return find_evidence(directory, &wanted, evidence);
 }
 
 /* ---- a plan against those that differ from it in one parameter: degrees and ranks are bound by a
