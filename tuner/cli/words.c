@@ -265,8 +265,7 @@ void dt_words_noise(double margin, struct dt_text *out)
 
 void dt_words_memory(int64_t bytes, int ranks, struct dt_text *out)
 {
-    dt_text_add(out, "The plan needs ");
-    dt_figure_bytes(bytes, out);
+    dt_text_add(out, "The plan needs %s", dt_figure_bytes_of(bytes).text);
     dt_text_add(out, ranks > 1 ? " in its largest rank" : "");
 }
 

@@ -37,17 +37,15 @@ static dt_status add_json(json_t *object, struct dt_text *list)
 static void trial_text(const struct dt_result *result, int number_of_it, struct dt_text *out)
 {
     const struct dt_summary *summary = &result->summary;
-    dt_text_add(out, "trial %d: ", number_of_it);
-    dt_figure_time(summary->median, out);
+    dt_text_add(out, "trial %d: %s", number_of_it, dt_figure_of(summary->median).text);
     if (isfinite(summary->interval.low))
         dt_text_add(out, ", %.1f %% interval [%.6g, %.6g] ms", 100 * summary->level,
                     summary->interval.low * 1e3, summary->interval.high * 1e3);
     else
         dt_text_add(out, ", too few samples for an interval");
-    dt_text_add(out, ", %d samples after %d warm-up steps; skew of %d ranks ", result->samples.n,
-                result->samples.start, result->ranks);
-    dt_figure_time(result->samples.skew_seconds, out);
-    dt_text_add(out, "\n");
+    dt_text_add(out, ", %d samples after %d warm-up steps; skew of %d ranks %s\n",
+                result->samples.n, result->samples.start, result->ranks,
+                dt_figure_of(result->samples.skew_seconds).text);
     dt_report_warnings(result, out);
 }
 

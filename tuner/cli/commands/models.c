@@ -104,10 +104,9 @@ static void add_facts(const struct question *question, struct dt_text *out)
     add_parameters(card->parameters.vae, out);
     dt_text_add(out, ", text encoder ");
     add_parameters(card->parameters.text_encoder, out);
-    if (dt_card_weight_bytes(card, 1) >= 0) {
-        dt_text_add(out, "; in bfloat16 ");
-        dt_figure_bytes(dt_card_weight_bytes(card, 1), out);
-    }
+    if (dt_card_weight_bytes(card, 1) >= 0)
+        dt_text_add(out, "; in bfloat16 %s",
+                    dt_figure_bytes_of(dt_card_weight_bytes(card, 1)).text);
     dt_text_add(out, "\n");
 }
 
@@ -329,12 +328,6 @@ static dt_status show_model(const struct dt_options *options, const char *name)
     return dt_print_either(options, status, answer, &text);
 }
 
-static void add_row(const struct dt_card *card, struct dt_text *out)
-{
-    dt_text_add(out, "%-48s %2d blocks, %2d heads, %7lld tokens\n", card->name, card->depth,
-                card->heads, (long long)dt_card_tokens(card, card->usual));
-}
-
 static dt_status list_models(const struct dt_options *options)
 {
     json_t *rows = json_array();
@@ -347,7 +340,8 @@ static dt_status list_models(const struct dt_options *options)
             dt_text_fini(&text);
             return status != DT_OK ? status : dt_fail(DT_ENOMEM, "out of memory");
         }
-        add_row(&card, &text);
+        dt_text_add(&text, "%-48s %2d blocks, %2d heads, %7lld tokens\n", card.name, card.depth,
+                    card.heads, (long long)dt_card_tokens(&card, card.usual));
     }
     return dt_print_either(options, DT_OK, json_pack("{s:o}", "models", rows), &text);
 }

@@ -39,12 +39,8 @@ static void add_time(const struct dt_progress *progress, struct dt_text *out)
         dt_figure_span(used, out);
         return;
     }
-    dt_figure_add(rint(used), out);
-    dt_text_add(out, "/");
-    dt_figure_add(rint(all), out);
-    dt_text_add(out, " s, ");
-    dt_figure_span(fmax(all - used, 0), out);
-    dt_text_add(out, " left");
+    dt_text_add(out, "%s/%s s, %s left", dt_figure_number(rint(used)).text,
+                dt_figure_number(rint(all)).text, dt_figure_span_of(fmax(all - used, 0)).text);
 }
 
 /* " | 12 trials, 1 failed, 2 cut short" */
@@ -102,9 +98,8 @@ static void add_search(const struct dt_progress *progress, struct dt_text *out)
     if (curve->count > 1 && curve->value[0] > curve->value[curve->count - 1]) {
         dt_text_add(out, "\n");
         add_sparks(curve, out);
-        dt_text_add(out, "  last gain ");
-        dt_figure_span((double)(dt_clock_ns() - curve->best_ns) * 1e-9, out);
-        dt_text_add(out, " ago");
+        dt_text_add(out, "  last gain %s ago",
+                    dt_figure_span_of((double)(dt_clock_ns() - curve->best_ns) * 1e-9).text);
     }
     if (chance != NULL && chance->known)
         dt_text_add(out, "\nchance of a gain above %g %%: %s%s", 100 * DT_GAIN,

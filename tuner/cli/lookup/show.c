@@ -61,8 +61,7 @@ static void add_time(const struct dt_answer *answer, struct dt_text *out)
         dt_text_fini(&value);
         return;
     }
-    dt_text_add(out, "  %-9s ", "time");
-    dt_figure_time((double)median_ns * 1e-9, out);
+    dt_text_add(out, "  %-9s %s", "time", dt_figure_of((double)median_ns * 1e-9).text);
     if (is_whole(answer))
         dt_text_add(out, " an image of %d steps, with text encoder and VAE%s\n",
                     answer->measured.image.steps, where(answer));
@@ -77,13 +76,11 @@ static void add_image(const struct dt_answer *answer, struct dt_text *out)
     int64_t step_ns = answer->measured.median_ns;
     if (!image->known || step_ns <= 0 || is_whole(answer))
         return;
-    dt_text_add(out, "  %-9s ", "image");
-    dt_figure_time((double)dt_image_ns(image, step_ns, batch) * 1e-9, out);
-    dt_text_add(out, ": %d steps", image->steps);
+    dt_text_add(out, "  %-9s %s: %d steps", "image",
+                dt_figure_of((double)dt_image_ns(image, step_ns, batch) * 1e-9).text, image->steps);
     if (image->text_and_vae_ns > 0) {
-        dt_text_add(out, " and ");
-        dt_figure_time((double)image->text_and_vae_ns * 1e-9, out);
-        dt_text_add(out, " of text encoder and VAE");
+        dt_text_add(out, " and %s of text encoder and VAE",
+                    dt_figure_of((double)image->text_and_vae_ns * 1e-9).text);
         if (image->source != NULL)
             dt_text_add(out, " (%s)", image->source);
     } else {

@@ -144,15 +144,12 @@ static void add_memory_share(const struct page_view *view, const struct dt_resul
     if (isfinite(room.limit)) {
         dt_text_add(out, ": ");
         add_share(room.limit, out);
-        dt_text_add(out, " of the limit of ");
-        dt_figure_bytes(view->session->target->max_bytes, out);
-        dt_text_add(out, " a rank");
+        dt_text_add(out, " of the limit of %s a rank",
+                    dt_figure_bytes_of(view->session->target->max_bytes).text);
     } else if (isfinite(room.device)) {
-        if (!room.gpu && best->ranks > 1) {
-            dt_text_add(out, ", and at most ");
-            dt_figure_bytes(best->peak_bytes * best->ranks, out);
-            dt_text_add(out, " in all %d", best->ranks);
-        }
+        if (!room.gpu && best->ranks > 1)
+            dt_text_add(out, ", and at most %s in all %d",
+                        dt_figure_bytes_of(best->peak_bytes * best->ranks).text, best->ranks);
         dt_text_add(out, ": ");
         add_share(room.device, out);
         if (room.gpu)
@@ -198,11 +195,10 @@ static void image_of_session(const struct page_view *view, struct dt_text *out)
 static void cost_of_session(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
-    if (session->clock.elapsed_seconds > 0)
-        dt_figure_span(session->clock.elapsed_seconds, out);
-    else
-        dt_text_add(out, "Not known");
-    dt_text_add(out, " for %d trial%s", view->count, view->count == 1 ? "" : "s");
+    double seconds = session->clock.elapsed_seconds;
+    dt_text_add(out, "%s for %d trial%s",
+                seconds > 0 ? dt_figure_span_of(seconds).text : "Not known", view->count,
+                view->count == 1 ? "" : "s");
     if (session->finals.sets.count > 0)
         dt_text_add(out, " and a final comparison with %d fresh start%s of the processes",
                     session->finals.sets.count, session->finals.sets.count == 1 ? "" : "s");
@@ -502,9 +498,7 @@ static void add_smaller(const struct dt_page_source *source, struct dt_text *out
             continue;
         dt_text_add(out, n++ == 0 ? " With less: " : "; ");
         add_other_plan(source, plan->plan, out);
-        dt_text_add(out, " with ");
-        dt_figure_bytes(plan->peak_bytes, out);
-        dt_text_add(out, ", ");
+        dt_text_add(out, " with %s, ", dt_figure_bytes_of(plan->peak_bytes).text);
         add_time(source, plan, false, out);
     }
     dt_text_add(out, n > 0 ? "." : "");

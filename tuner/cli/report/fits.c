@@ -202,13 +202,9 @@ static void add_exchange(const json_t *fit, struct dt_text *out)
                 dt_figure_of(at(fit, "alpha_error")).text, at(fit, "bytes_per_second") * 1e-9,
                 at(fit, "bytes_per_second_error") * 1e-9);
     begin_words(fit, "sizes", out);
-    dt_text_add(out, "an empty exchange takes ");
-    if (alpha > 0)
-        dt_figure_time(alpha, out);
-    else
-        dt_text_add(out, "no time that can be measured");
-    dt_text_add(out, ", and each MB takes ");
-    dt_figure_time(1e6 / at(fit, "bytes_per_second"), out);
+    dt_text_add(out, "an empty exchange takes %s, and each MB takes %s",
+                alpha > 0 ? dt_figure_of(alpha).text : "no time that can be measured",
+                dt_figure_of(1e6 / at(fit, "bytes_per_second")).text);
     dt_text_add(out, alpha > 0 ? " more" : "");
     add_residuals(fit, "bytes", out);
 }
@@ -241,12 +237,9 @@ static void add_batch(const json_t *fit, struct dt_text *out)
                 dt_figure_of(at(fit, "seconds_per_image")).text,
                 dt_figure_of(at(fit, "seconds_per_image_error")).text);
     begin_words(fit, "batches", out);
-    dt_text_add(out, "each image adds ");
-    dt_figure_time(at(fit, "seconds_per_image"), out);
+    dt_text_add(out, "each image adds %s", dt_figure_of(at(fit, "seconds_per_image")).text);
     if (fixed > 0) {
-        dt_text_add(out, " to ");
-        dt_figure_time(fixed, out);
-        dt_text_add(out, " that a step takes with any batch");
+        dt_text_add(out, " to %s that a step takes with any batch", dt_figure_of(fixed).text);
     } else {
         dt_text_add(out, ", and a step takes nothing beside its images");
     }

@@ -74,23 +74,12 @@ static double all_shares(const struct dt_mix_work works[], int n)
     return all;
 }
 
-static void add_time(double seconds, struct dt_text *out)
-{
-    struct dt_text cell = {0};
-    if (seconds > 0)
-        dt_figure_time(seconds, &cell);
-    else
-        dt_text_add(&cell, "-");
-    dt_text_add(out, "%11s", dt_text_at(&cell));
-    dt_text_fini(&cell);
-}
-
 static void add_work(const struct dt_mix_work *work, int number, double all, struct dt_text *out)
 {
     const struct dt_mix_part *part = &work->part;
-    dt_text_add(out, "%-9d%5.0f %%", number, 100 * part->share / all);
-    add_time(part->seconds, out);
-    add_time(part->seconds / part->gain, out);
+    double seconds = part->seconds > 0 ? part->seconds : NAN;
+    dt_text_add(out, "%-9d%5.0f %%%11s%11s", number, 100 * part->share / all,
+                dt_figure_of(seconds).text, dt_figure_of(seconds / part->gain).text);
     if (part->gain != 1)
         dt_text_add(out, "  %.3f [%.3f, %.3f]", part->gain, part->interval.low,
                     part->interval.high);
@@ -110,12 +99,11 @@ void dt_mix_text(const struct dt_mix_work works[], int n, struct dt_text *out)
         dt_text_add(&sentence, "The mix has no figure of its own: %s.\n", why);
     } else {
         struct dt_mix mix = total(works, n);
-        dt_text_add(&sentence, "By these shares a step of an image takes ");
-        dt_figure_time(mix.seconds, &sentence);
-        dt_text_add(&sentence, " of %s with the defaults and ", works[0].spent);
-        dt_figure_time(mix.tuned, &sentence);
-        dt_text_add(&sentence, " tuned: %.3f [%.3f, %.3f] times as fast.\n", mix.gain,
-                    mix.interval.low, mix.interval.high);
+        dt_text_add(&sentence,
+                    "By these shares a step of an image takes %s of %s with the defaults and %s "
+                    "tuned: %.3f [%.3f, %.3f] times as fast.\n",
+                    dt_figure_of(mix.seconds).text, works[0].spent, dt_figure_of(mix.tuned).text,
+                    mix.gain, mix.interval.low, mix.interval.high);
     }
     dt_columns_wrap(dt_text_at(&sentence), DT_COLUMNS_USUAL, 0, out);
     dt_text_fini(&sentence);

@@ -33,20 +33,15 @@ static bool measured(const struct dt_table_row *row)
            (row->result->outcome == DT_TRIAL_OK || row->result->outcome == DT_TRIAL_SLOW);
 }
 
-static bool any_measured(const struct dt_table_row rows[], int n)
-{
-    for (int i = 0; i < n; i++)
-        if (measured(&rows[i]))
-            return true;
-    return false;
-}
-
-/* The units in which the smallest figures have at least one digit before the point. */
-static void choose_units(struct table *table, const struct dt_table_row rows[], int n)
+/* The units in which the smallest figures have at least one digit before the point; false: no plan
+ * was measured. */
+static bool choose_units(struct table *table, const struct dt_table_row rows[], int n)
 {
     double seconds = INFINITY, bytes = INFINITY;
+    bool any = false;
     for (int i = 0; i < n; i++)
         if (measured(&rows[i])) {
+            any = true;
             seconds = fmin(seconds, table->target->objective->metric != NULL
                                         ? rows[i].result->cold_seconds
                                         : rows[i].result->summary.median);
@@ -54,39 +49,23 @@ static void choose_units(struct table *table, const struct dt_table_row rows[], 
         }
     table->time = dt_figure_time_unit(seconds);
     table->memory = dt_figure_bytes_unit(fmax(bytes, 1024));
+    return any;
 }
 
-/* A figure to the right of a column. */
-static void add_right(double value, int width, struct dt_text *out)
-{
-    struct dt_text cell = {0};
-    dt_figure_add(value, &cell);
-    dt_text_add(out, "%*s", width, dt_text_at(&cell));
-    dt_text_fini(&cell);
-}
+struct speed {
+    char text[64];
+};
 
-static void add_interval(const struct dt_interval *interval, double unit, int width,
-                         struct dt_text *out)
+/* "" without pairs. */
+static struct speed speed_of(const struct dt_entrant *entrant)
 {
-    struct dt_text cell = {0};
-    dt_text_add(&cell, "[");
-    dt_figure_add(interval->low / unit, &cell);
-    dt_text_add(&cell, ", ");
-    dt_figure_add(interval->high / unit, &cell);
-    dt_text_add(&cell, "]");
-    dt_text_add(out, "%-*s", width, dt_text_at(&cell));
-    dt_text_fini(&cell);
-}
-
-static void add_speed(const struct dt_entrant *entrant, struct dt_text *out)
-{
-    char cell[64] = "";
+    struct speed speed = {""};
     if (entrant != NULL && entrant->ratio.pairs > 0 && !isfinite(entrant->ratio.interval.high))
-        snprintf(cell, sizeof cell, "%.3fx [-, -]", 1 / entrant->ratio.ratio);
+        snprintf(speed.text, sizeof speed.text, "%.3fx [-, -]", 1 / entrant->ratio.ratio);
     else if (entrant != NULL && entrant->ratio.pairs > 0)
-        snprintf(cell, sizeof cell, "%.3fx [%.3f, %.3f]", 1 / entrant->ratio.ratio,
+        snprintf(speed.text, sizeof speed.text, "%.3fx [%.3f, %.3f]", 1 / entrant->ratio.ratio,
                  1 / entrant->ratio.interval.high, 1 / entrant->ratio.interval.low);
-    dt_text_add(out, "%-22s", cell);
+    return speed;
 }
 
 /* Where batches differ the objective is what compares, and takes the place of the step's interval. */
@@ -118,29 +97,26 @@ static void add_figures(const struct table *table, const struct dt_table_row *ro
     const struct dt_result *result = row->result;
     const struct dt_objective *objective = table->target->objective;
     double step = result->summary.median, unit = table->time.size;
-    struct dt_text *out = table->out;
-    dt_text_add(out, "%-*s", INDENT, row->role);
+    double memory = rint((double)result->peak_bytes / table->memory.size * 10) / 10;
+    struct dt_figure cold = dt_figure_number(result->cold_seconds / unit);
+    dt_text_add(table->out, "%-*s", INDENT, row->role);
     if (shows_objective(table)) {
-        add_right(objective->shown(step, result->batch, result->devices,
-                                   table->target->image.sampler_steps),
-                  15, out);
-        dt_text_add(out, "  ");
-        add_speed(row->entrant, out);
-        add_right(step / unit, 9, out);
-        add_right(result->cold_seconds / unit, 9, out);
+        double value = objective->shown(step, result->batch, result->devices,
+                                        table->target->image.sampler_steps);
+        dt_text_add(table->out, "%15s  %-22s%9s%9s", dt_figure_number(value).text,
+                    speed_of(row->entrant).text, dt_figure_number(step / unit).text, cold.text);
     } else {
         struct dt_interval interval = result->summary.interval;
-        if (objective->metric != NULL)
-            interval = (struct dt_interval){1 / interval.high, 1 / interval.low};
-        add_right(objective->metric != NULL ? 1 / step : step / unit, 8, out);
-        dt_text_add(out, "  ");
-        add_interval(&interval, objective->metric != NULL ? 1 : unit, 16, out);
-        dt_text_add(out, " ");
-        add_speed(row->entrant, out);
-        add_right(result->cold_seconds / unit, 8, out);
+        bool inverse = objective->metric != NULL;
+        char range[72];
+        snprintf(range, sizeof range, "[%s, %s]",
+                 dt_figure_number(inverse ? 1 / interval.high : interval.low / unit).text,
+                 dt_figure_number(inverse ? 1 / interval.low : interval.high / unit).text);
+        dt_text_add(table->out, "%8s  %-16s %-22s%8s",
+                    dt_figure_number(inverse ? 1 / step : step / unit).text, range,
+                    speed_of(row->entrant).text, cold.text);
     }
-    add_right(rint((double)result->peak_bytes / table->memory.size * 10) / 10, 13, out);
-    dt_text_add(out, "\n");
+    dt_text_add(table->out, "%13s\n", dt_figure_number(memory).text);
 }
 
 static void add_row(const struct table *table, const struct dt_table_row *row)
@@ -169,10 +145,8 @@ static void add_plan_rows(const struct dt_table_row rows[], int n, const struct 
                           struct dt_text *out)
 {
     struct table table = {.target = target, .out = out};
-    if (any_measured(rows, n)) {
-        choose_units(&table, rows, n);
+    if (choose_units(&table, rows, n))
         add_header(&table);
-    }
     for (int i = 0; i < n; i++)
         add_row(&table, &rows[i]);
 }
@@ -354,18 +328,14 @@ static void add_search(const struct dt_session *session, struct dt_text *out)
     dt_text_add(out, session->search.name[0] != '\0' ? "\n\n" : "\n");
 }
 
-/* --time of a command; "" for another worker. */
-static const char *job_time(const struct dt_target *target)
-{
-    return dt_json_text_at(dt_command_job(target->identity.key), "time");
-}
-
 static void add_counts(const struct dt_session *session, struct dt_text *out)
 {
     int failed, tried = dt_session_tried_count(session, &failed);
     const char *hardware = dt_target_hardware(session->target);
     const struct dt_objective *objective = session->target->objective;
-    const char *step = session->target->image.step, *time = job_time(session->target);
+    const char *step = session->target->image.step;
+    /* --time of a command; "" for another worker. */
+    const char *time = dt_json_text_at(dt_command_job(session->target->identity.key), "time");
     bool timed = objective->one_batch && objective->metric == NULL;
     if (time[0] != '\0' && strcmp(time, "wall") != 0)
         step = "step"; /* that the command printed */

@@ -37,17 +37,13 @@ bool dt_report_cold(const struct dt_result *plan, const struct dt_result *one,
         return false;
     if (!(blocks < COLD_MARGIN * before) || !(COLD_MARGIN * plan->cold_seconds > one->cold_seconds))
         return false;
-    dt_text_add(out, "Cold against warm: the blocks got faster (");
-    dt_figure_time(before, out);
-    dt_text_add(out, " -> ");
-    dt_figure_time(blocks, out);
-    dt_text_add(out, " each) while the cold run got slower (");
-    dt_figure_time(one->cold_seconds, out);
-    dt_text_add(out, " -> ");
-    dt_figure_time(plan->cold_seconds, out);
-    dt_text_add(out, "): the first step pays once for connections, buffers and first use of every "
-                     "shape, and more ranks "
-                     "pay more of it; a timing without warm-up would call this plan slower.\n");
+    dt_text_add(out,
+                "Cold against warm: the blocks got faster (%s -> %s each) while the cold run got "
+                "slower (%s -> %s): the first step pays once for connections, buffers and first "
+                "use of every shape, and more ranks pay more of it; a timing without warm-up would "
+                "call this plan slower.\n",
+                dt_figure_of(before).text, dt_figure_of(blocks).text,
+                dt_figure_of(one->cold_seconds).text, dt_figure_of(plan->cold_seconds).text);
     return true;
 }
 
@@ -65,13 +61,10 @@ static void add_layers(const json_t *layers, struct dt_text *out)
         most = seconds_at(layers, i) > seconds_at(layers, most) ? i : most;
     }
     dt_text_add(out, " each");
-    if (json_array_size(layers) > 1) {
-        dt_text_add(out, "; by layer from ");
-        dt_figure_time(seconds_at(layers, least), out);
-        dt_text_add(out, " (number %zu) to ", least + 1);
-        dt_figure_time(seconds_at(layers, most), out);
-        dt_text_add(out, " (number %zu)", most + 1);
-    }
+    if (json_array_size(layers) > 1)
+        dt_text_add(out, "; by layer from %s (number %zu) to %s (number %zu)",
+                    dt_figure_of(seconds_at(layers, least)).text, least + 1,
+                    dt_figure_of(seconds_at(layers, most)).text, most + 1);
     dt_text_add(out, "\n");
 }
 
@@ -83,10 +76,9 @@ static void add_busy(const json_t *phases, struct dt_text *out)
     if (json_array_size(cpu) == 0 || json_array_size(cpu) != json_array_size(wall))
         return;
     dt_text_add(out, "cores busy  ");
-    for (size_t i = 0; i < json_array_size(cpu); i++) {
-        dt_text_add(out, "%s", i > 0 ? ", " : "");
-        dt_figure_add(seconds_at(cpu, i) / seconds_at(wall, i), out);
-    }
+    for (size_t i = 0; i < json_array_size(cpu); i++)
+        dt_text_add(out, "%s%s", i > 0 ? ", " : "",
+                    dt_figure_number(seconds_at(cpu, i) / seconds_at(wall, i)).text);
     dt_text_add(out, " by rank, waiting included\n");
 }
 
@@ -104,9 +96,11 @@ static void add_phases(const struct dt_result *result, const struct dt_target *t
     json_decref(roofline);
     for (size_t i = 0; i < json_array_size(blocks); i++) {
         json_t *block = json_array_get(blocks, i);
-        dt_text_add(out, "  %-10s %lld a step, ", json_string_value(json_object_get(block, "name")),
-                    (long long)(json_integer_value(json_object_get(block, "count")) / steps));
-        dt_figure_time((double)json_integer_value(json_object_get(block, "median_ns")) * 1e-9, out);
+        dt_text_add(
+            out, "  %-10s %lld a step, %s", json_string_value(json_object_get(block, "name")),
+            (long long)(json_integer_value(json_object_get(block, "count")) / steps),
+            dt_figure_of((double)json_integer_value(json_object_get(block, "median_ns")) * 1e-9)
+                .text);
         add_layers(json_object_get(block, "layers_ns"), out);
     }
     add_busy(result->report.phases, out);
@@ -155,9 +149,9 @@ static void add_processes(const struct dt_result *result, const char *metric, st
     dt_text_add(out, "\nprocesses   %d fresh ones, the interval is over them: medians",
                 result->samples.processes.n);
     for (int i = 0; i < result->samples.processes.n; i++) {
-        dt_text_add(out, " ");
         double seconds = result->samples.process_seconds[i];
-        dt_figure_add(metric != NULL ? 1 / seconds : seconds / unit.size, out);
+        dt_text_add(out, " %s",
+                    dt_figure_number(metric != NULL ? 1 / seconds : seconds / unit.size).text);
     }
     dt_text_add(out, " %s\n", metric != NULL ? metric : unit.name);
 }
@@ -174,14 +168,13 @@ void dt_report_image(const struct dt_target *target, const struct dt_result *res
                     image->steps);
         return;
     }
-    dt_figure_time(dt_target_image_seconds(target, step, result->batch), out);
-    dt_text_add(out, ", %d steps of ", image->sampler_steps);
-    dt_figure_time(step, out);
-    if (image->text_and_vae_ns > 0) {
-        dt_text_add(out, " and ");
-        dt_figure_time((double)image->text_and_vae_ns * 1e-9, out);
-        dt_text_add(out, " of text encoder and VAE (%s)", image->given ? "given" : "measured");
-    }
+    dt_text_add(out, "%s, %d steps of %s",
+                dt_figure_of(dt_target_image_seconds(target, step, result->batch)).text,
+                image->sampler_steps, dt_figure_of(step).text);
+    if (image->text_and_vae_ns > 0)
+        dt_text_add(out, " and %s of text encoder and VAE (%s)",
+                    dt_figure_of((double)image->text_and_vae_ns * 1e-9).text,
+                    image->given ? "given" : "measured");
     dt_text_add(out, "%s%s", gain,
                 image->text_and_vae_ns > 0
                     ? "."
@@ -219,8 +212,7 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
                 dt_target_oversubscribed(target, &result->point) ? "  (oversubscribed)" : "");
     if (dt_target_hardware(target) != NULL)
         dt_text_add(out, "hardware    %s\n", dt_target_hardware(target));
-    dt_text_add(out, "cold step   ");
-    dt_figure_time(result->cold_seconds, out);
+    dt_text_add(out, "cold step   %s", dt_figure_of(result->cold_seconds).text);
     dt_text_add(out, target->objective->metric != NULL ? "\nvalue       " : "\nwarm step   ");
     dt_figure_value(target->objective->metric, summary->median, summary->interval.low,
                     summary->interval.high, out);
@@ -228,25 +220,21 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
                 result->samples.n, result->samples.start);
     add_processes(result, target->objective->metric, out);
     if (target->objective->metric != NULL) {
-        dt_text_add(out, "memory      ");
-        dt_figure_bytes(result->peak_bytes, out);
-        dt_text_add(out, " in its largest process\n");
+        dt_text_add(out, "memory      %s in its largest process\n",
+                    dt_figure_bytes_of(result->peak_bytes).text);
         dt_report_warnings(result, out);
         return;
     }
     dt_text_add(out, "ranks       ");
     for (int r = 0; r < result->ranks; r++) {
         dt_text_add(out, r > 0 ? ", " : "");
-        dt_figure_time(result->samples.rank_seconds[r], out);
-        dt_text_add(out, " (last %d)", result->samples.last[r]);
+        dt_text_add(out, "%s (last %d)", dt_figure_of(result->samples.rank_seconds[r]).text,
+                    result->samples.last[r]);
     }
-    dt_text_add(out, "; skew ");
-    dt_figure_time(result->samples.skew_seconds, out);
-    dt_text_add(out, "\nmemory      ");
-    dt_figure_bytes(result->peak_bytes, out);
-    dt_text_add(out, " on the largest rank\nspeed       ");
-    dt_figure_add(result->batch / summary->median, out);
-    dt_text_add(out, " image-steps/s");
+    dt_text_add(out, "; skew %s\nmemory      %s on the largest rank\nspeed       %s image-steps/s",
+                dt_figure_of(result->samples.skew_seconds).text,
+                dt_figure_bytes_of(result->peak_bytes).text,
+                dt_figure_number(result->batch / summary->median).text);
     if (target->image.flops > 0)
         dt_text_add(out, ", %.4g GFLOP/s",
                     target->image.flops * result->batch / summary->median * 1e-9);
@@ -311,11 +299,6 @@ json_t *dt_record_run(const struct dt_result *result, const struct dt_result *on
 json_t *dt_record_left_out(const struct dt_sweep *sweep, int value, const char *reason)
 {
     return json_pack("{s:i, s:s}", sweep->ranks ? "ranks" : "batch", value, "left_out", reason);
-}
-
-static bool is_left_out(const json_t *row)
-{
-    return json_object_get(row, "left_out") != NULL;
 }
 
 static double number_at(const json_t *row, const char *name)
@@ -415,7 +398,7 @@ static json_t *report_list(const struct dt_sweep *sweep, json_t *list)
     }
     json_array_foreach(list, i, row)
     {
-        json_array_append(is_left_out(row) ? left_out : rows, row);
+        json_array_append(dt_json_has(row, "left_out") ? left_out : rows, row);
     }
     add_scaling(sweep, rows);
     json_t *fits = fit_sweep(sweep, rows);
@@ -428,12 +411,10 @@ static void add_one(const struct dt_result *result, const struct dt_result *one,
 {
     dt_text_add(out, "1 rank      ");
     dt_figure_value(metric, one->summary.median, NAN, NAN, out);
-    dt_text_add(out, " warm, ");
-    dt_figure_time(one->cold_seconds, out);
     dt_text_add(out,
-                " cold; %.3f times this plan's step (unpaired: not evidence; dittune --against "
-                "compares)\n",
-                one->summary.median / result->summary.median);
+                " warm, %s cold; %.3f times this plan's step (unpaired: not evidence; dittune "
+                "--against compares)\n",
+                dt_figure_of(one->cold_seconds).text, one->summary.median / result->summary.median);
 }
 
 void dt_report_run(const struct dt_result *result, const struct dt_result *one,
@@ -481,15 +462,6 @@ static double exchange_share(const json_t *row)
     return -1;
 }
 
-static void add_cell(double figure, int width, struct dt_text *out)
-{
-    struct dt_text cell = {0};
-    if (figure >= 0)
-        dt_figure_add(figure, &cell);
-    dt_text_add(out, "%*s", width, cell.size > 0 ? dt_text_at(&cell) : "-");
-    dt_text_fini(&cell);
-}
-
 /* Columns whose figures share a unit. */
 struct columns {
     const struct dt_sweep *sweep;
@@ -505,17 +477,17 @@ static void add_sweep_row(const struct columns *columns, const json_t *row, stru
         dt_text_add(out, "    left out: %s\n", why);
         return;
     }
-    add_cell(number_at(row, "median_seconds") / columns->time.size, 12, out);
-    add_cell(images_per_second(row), 14, out);
-    dt_text_add(out, "%10.2fx", number_at(row, "scaling_speedup"));
+    dt_text_add(out, "%12s%14s%10.2fx",
+                dt_figure_number(number_at(row, "median_seconds") / columns->time.size).text,
+                dt_figure_number(images_per_second(row)).text, number_at(row, "scaling_speedup"));
     if (columns->sweep->ranks)
         dt_text_add(out, "%10.0f %%", 100 * number_at(row, "scaling_efficiency"));
     if (share >= 0)
         dt_text_add(out, "%8.1f %%", 100 * share);
     else
         dt_text_add(out, "%10s", "-");
-    add_cell(number_at(row, "peak_bytes") / columns->memory.size, 13, out);
-    dt_text_add(out, "\n");
+    dt_text_add(out, "%13s\n",
+                dt_figure_number(number_at(row, "peak_bytes") / columns->memory.size).text);
 }
 
 static struct columns choose_columns(const struct dt_sweep *sweep, const json_t *rows)

@@ -128,15 +128,11 @@ static json_t *add_layers(const json_t *rank, struct dt_text *out)
         if (i == first)
             break; /* not a layer */
         dt_text_add(out, "%s%s", first > 0 ? ", " : "", name);
-        dt_text_add(out, i - first > 1 ? " x %zu " : " ", i - first);
-        dt_figure_time(sum, out);
-        if (i - first > 1) {
-            dt_text_add(out, " (each ");
-            dt_figure_time(low, out);
-            dt_text_add(out, " to ");
-            dt_figure_time(high, out);
-            dt_text_add(out, ")");
-        }
+        if (i - first > 1)
+            dt_text_add(out, " x %zu %s (each %s to %s)", i - first, dt_figure_of(sum).text,
+                        dt_figure_of(low).text, dt_figure_of(high).text);
+        else
+            dt_text_add(out, " %s", dt_figure_of(sum).text);
     }
     return list;
 }
@@ -153,8 +149,7 @@ static json_t *add_cores(const struct dt_result *result, const json_t *ranks, st
     {
         double busy = ns_at(rank, "cpu_ns") / ns_at(rank, "wall_ns");
         json_array_append_new(cores, dt_json_number(busy));
-        dt_text_add(&line, "%s", i > 0 ? ", " : "");
-        dt_figure_add(busy, &line);
+        dt_text_add(&line, "%s%s", i > 0 ? ", " : "", dt_figure_number(busy).text);
     }
     if (!printed)
         dt_text_add(out, "cores busy  %s by rank, waiting included\n", dt_text_at(&line));

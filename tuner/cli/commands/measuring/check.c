@@ -38,9 +38,8 @@ static json_t *seconds_json(int64_t ns)
 
 static void add_span(const struct dt_check_span *span, struct dt_text *out)
 {
-    dt_figure_span((double)span->least_ns * 1e-9, out);
-    dt_text_add(out, " to ");
-    dt_figure_span((double)span->most_ns * 1e-9, out);
+    dt_text_add(out, "%s to %s", dt_figure_span_of((double)span->least_ns * 1e-9).text,
+                dt_figure_span_of((double)span->most_ns * 1e-9).text);
 }
 
 static json_t *entry_json(const struct dt_check_entry *entry, const struct dt_check_span *span)
@@ -118,9 +117,9 @@ static void add_sum(const struct sums *sums, const struct dt_check_opts *opts, s
     add_span(&sums->span, out);
     dt_text_add(out,
                 ": %d to %d sets of fresh processes of each plan, by the stored step times (long "
-                "loads not included); --budget ",
-                DT_SETS_LEAST, opts->until_decided ? DT_SETS_MOST : DT_SETS_USUAL);
-    dt_figure_span((double)opts->budget_ns * 1e-9, out);
+                "loads not included); --budget %s",
+                DT_SETS_LEAST, opts->until_decided ? DT_SETS_MOST : DT_SETS_USUAL,
+                dt_figure_span_of((double)opts->budget_ns * 1e-9).text);
     dt_text_add(out, opts->budget_ns >= sums->span.most_ns ? " is enough for all\n"
                      : opts->budget_ns >= sums->span.least_ns
                          ? " is enough where few sets decide\n"
@@ -213,23 +212,13 @@ static dt_status print(const struct dt_options *options, const struct dt_check_r
     return dt_print_text(&text);
 }
 
-/* "; the first: dit-s/2, 256 x 256 px: too noisy to judge": the only output on a console when the report goes to a
- * file. */
-static void add_first(const struct dt_check_record *record, struct dt_text *out)
-{
-    if (record != NULL)
-        dt_text_add(out, "; the first: %s: %s", record->subject.title,
-                    record->reason != NULL ? record->reason : record->verdict);
-}
-
+/* "; the first: dit-s/2, 256 x 256 px: too noisy to judge": the only output on a console when the
+ * report goes to a file. */
 static dt_status fail(dt_status status, int n, int count, const char *what,
                       const struct dt_check_record *first)
 {
-    struct dt_text why = {0};
-    add_first(first, &why);
-    dt_fail(status, "%d of %d stored plans %s%s", n, count, what, dt_text_at(&why));
-    dt_text_fini(&why);
-    return status;
+    return dt_fail(status, "%d of %d stored plans %s; the first: %s: %s", n, count, what,
+                   first->subject.title, first->reason != NULL ? first->reason : first->verdict);
 }
 
 static dt_status nothing(const struct dt_check_opts *opts)

@@ -94,11 +94,11 @@ static json_t *preview_json(const struct dt_session *session, const struct dt_pr
 static void add_search(const struct dt_session *session, const struct dt_preview *preview,
                        bool known, struct dt_text *out)
 {
-    dt_text_add(out, "search  %s (%s), ", session->search.name, session->search.why);
-    dt_text_add(out, known ? "as a trial takes about " : "if a trial takes ");
-    dt_figure_time(preview->trial_seconds, out);
-    dt_text_add(out, known ? " and its load, by the store's result"
-                           : ": the first trials tell how long one and its load take");
+    dt_text_add(out, "search  %s (%s), %s %s%s", session->search.name, session->search.why,
+                known ? "as a trial takes about" : "if a trial takes",
+                dt_figure_of(preview->trial_seconds).text,
+                known ? " and its load, by the store's result"
+                      : ": the first trials tell how long one and its load take");
     if (preview->classes > 1)
         dt_text_add(out,
                     "; %.0f groups of plans are loaded one by one: where that takes long, plans of "
@@ -110,20 +110,12 @@ static void add_search(const struct dt_session *session, const struct dt_preview
 static void add_disk(const char *directory, struct dt_text *out)
 {
     int64_t space = free_bytes(directory), journal = journal_bytes(directory);
-    dt_text_add(out, "disk    ");
-    if (journal > 0) {
-        dt_text_add(out, "a journal, of up to ");
-        dt_figure_bytes(journal, out);
-        dt_text_add(out, " so far, ");
-    } else {
-        dt_text_add(out, "a journal, ");
-    }
+    dt_text_add(out, "disk    a journal, ");
+    if (journal > 0)
+        dt_text_add(out, "of up to %s so far, ", dt_figure_bytes_of(journal).text);
     dt_text_add(out, "in %s", directory);
-    if (space >= 0) {
-        dt_text_add(out, " (");
-        dt_figure_bytes(space, out);
-        dt_text_add(out, " free)");
-    }
+    if (space >= 0)
+        dt_text_add(out, " (%s free)", dt_figure_bytes_of(space).text);
     dt_text_add(out, "\n");
 }
 
@@ -132,18 +124,14 @@ static void preview_text(const struct dt_session *session, const struct dt_previ
 {
     const struct dt_target *target = session->target;
     double all = (double)(session->clock.deadline_ns - session->clock.began_ns) / 1e9;
-    dt_text_add(out, "dry run: nothing is measured or stored\ntime    at most ");
-    dt_figure_span(all, out);
-    dt_text_add(out, ": trials until ");
-    dt_figure_span(preview->trials_until, out);
-    dt_text_add(out, " at the latest");
+    dt_text_add(
+        out,
+        "dry run: nothing is measured or stored\ntime    at most %s: trials until %s at the latest",
+        dt_figure_span_of(all).text, dt_figure_span_of(preview->trials_until).text);
     double every = (double)target->plans * preview->trial_seconds;
-    if (target->plans >= 0 && every < preview->trials_until) {
-        dt_text_add(out, " (all %lld plan%s: ", (long long)target->plans,
-                    target->plans == 1 ? "" : "s");
-        dt_figure_span(every, out);
-        dt_text_add(out, ")");
-    }
+    if (target->plans >= 0 && every < preview->trials_until)
+        dt_text_add(out, " (all %lld plan%s: %s)", (long long)target->plans,
+                    target->plans == 1 ? "" : "s", dt_figure_span_of(every).text);
     dt_text_add(out, ", then shoot-out and final comparison\n");
     add_search(session, preview, known, out);
     if (target->broken[0] != '\0')

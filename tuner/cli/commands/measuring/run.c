@@ -123,14 +123,6 @@ static dt_status measure_both(struct run *run, struct dt_rig *rig, const struct 
     return dt_measure_plan(rig, &base, &how, one);
 }
 
-/* The plan's text with the value of a sweep's step (0: there is none). */
-static void name_plan(const struct dt_options *options, int value, struct dt_text *out)
-{
-    dt_text_add(out, "%s", options->job.plan != NULL ? options->job.plan : "");
-    if (value > 0)
-        dt_text_add(out, " %s=%d", options->run.sweep.ranks ? "ranks" : "batch", value);
-}
-
 /* Adds a result, also when a signal ended it. */
 static void add_result(struct run *run, const struct dt_result *result, const struct dt_result *one,
                        bool interrupted)
@@ -180,7 +172,9 @@ static dt_status run_one(struct run *run, int value)
 {
     const struct dt_options *options = run->options;
     struct dt_text plan = {0};
-    name_plan(options, value, &plan);
+    dt_text_add(&plan, "%s", options->job.plan != NULL ? options->job.plan : "");
+    if (value > 0)
+        dt_text_add(&plan, " %s=%d", options->run.sweep.ranks ? "ranks" : "batch", value);
     run->job.plan = dt_text_at(&plan);
     if (value > 0 && !options->run.sweep.ranks)
         run->job.batches = (struct dt_ints){.count = 1, .values = {value}};
@@ -280,9 +274,6 @@ static dt_status check_writable(const struct dt_options *options, const char *op
 dt_status dt_command_run(const struct dt_options *options)
 {
     struct dt_job job;
-    if (options->job.sizes.count > 1)
-        return dt_fail(DT_EUSAGE, "'dittune run' takes one --size, not %d",
-                       options->job.sizes.count);
     if (options->run.processes < 1 || options->run.processes > DT_PROCESSES_MOST)
         return dt_fail(DT_EUSAGE, "--processes %lld is not a count of 1 to %d",
                        (long long)options->run.processes, DT_PROCESSES_MOST);
