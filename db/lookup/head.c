@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A line has some kilobytes, of which a look-up without an exact answer needs the first few fields: only these are
- * located by their brackets and parsed. Lines of other networks are ruled out before that, by the bytes of their key. */
+/* A line has some kilobytes, of which a look-up without an exact answer needs the first few fields:
+ * only these are located by their brackets and parsed. Most lines are ruled out before that: the
+ * members of the key are read one by one, without a tree, up to the first that differs. */
 #include "db/lookup/lookup_int.h"
 
 #include <string.h>
@@ -167,16 +168,65 @@ void dt_head_fini(struct dt_head *head)
     *head = (struct dt_head){0};
 }
 
-dt_status dt_head_key(const char *line, size_t size, const char needles[2][24], json_t **key)
+/* Texts without an escape and words are values as they stand; only parsing tells about others. */
+static bool span_may_be(struct span span, const json_t *value)
+{
+    if (span.text[0] == '"' && memchr(span.text, '\\', span.size) == NULL)
+        return json_is_string(value) && span.size == json_string_length(value) + 2 &&
+               memcmp(span.text + 1, json_string_value(value), span.size - 2) == 0;
+    if (span.text[0] == 't' || span.text[0] == 'f')
+        return json_is_boolean(value) && json_is_true(value) == (span.text[0] == 't');
+    return true;
+}
+
+/* A whole number; 0: it is none. */
+static double span_count(struct span span)
+{
+    double count = 0;
+    for (size_t i = 0; i < span.size; i++) {
+        if (span.text[i] < '0' || span.text[i] > '9')
+            return 0;
+        count = 10 * count + (span.text[i] - '0');
+    }
+    return count;
+}
+
+static bool key_may_match(struct cursor cursor, const struct dt_wanted *wanted)
+{
+    struct span name, value;
+    double height = 0, width = 0;
+    int missing = wanted->must;
+    bool more = skip_char(&cursor, '{');
+    while (more && next_field(&cursor, &name, &value)) {
+        const struct span bare = {name.text + 1, name.size - 2};
+        int i = 0;
+        while (i < wanted->count && (wanted->at[i].size != bare.size ||
+                                     memcmp(wanted->at[i].name, bare.text, bare.size) != 0))
+            i++;
+        if (i == wanted->count
+                ? !wanted->others && memchr(bare.text, '\\', bare.size) == NULL
+                : wanted->at[i].value != NULL && !span_may_be(value, wanted->at[i].value))
+            return false;
+        missing -= i < wanted->must;
+        if (span_is(name, "\"height\""))
+            height = span_count(value);
+        else if (span_is(name, "\"width\""))
+            width = span_count(value);
+        more = skip_char(&cursor, ',');
+    }
+    double ratio = wanted->cells > 0 ? height * width / wanted->cells : 0;
+    return missing <= 0 && (ratio == 0 || (ratio < 2.001 && ratio > 0.499));
+}
+
+bool dt_head_may_match(const char *line, size_t size, const struct dt_wanted *wanted)
 {
     struct cursor cursor = {line, line + size};
-    struct span name, value = {"", 0};
+    struct span name, value;
     bool more = skip_char(&cursor, '{');
-    *key = NULL;
-    while (more && next_field(&cursor, &name, &value) && !span_is(name, "\"key\""))
+    while (more && next_field(&cursor, &name, &value)) {
+        if (span_is(name, "\"key\""))
+            return key_may_match((struct cursor){value.text, value.text + value.size}, wanted);
         more = skip_char(&cursor, ',');
-    for (int i = 0; more && i < 2; i++)
-        more = memmem(value.text, value.size, needles[i], strlen(needles[i])) != NULL;
-    dt_status status = more ? span_parse(value, key) : DT_OK;
-    return status == DT_ENOMEM ? status : DT_OK;
+    }
+    return true;
 }

@@ -275,21 +275,44 @@ static bool match_of(const struct dt_asked *asked, const struct dt_head *head, l
     return true;
 }
 
-/* An entry with this key may answer, or is named because of its job: the rest of its head is worth
- * parsing. */
-static bool key_may_match(const struct dt_asked *asked, const json_t *key)
+static void wanted_add(struct dt_wanted *wanted, const char *name, const json_t *value)
 {
-    unsigned misses = 0;
-    double distance = 0;
+    size_t room = sizeof wanted->at / sizeof wanted->at[0];
+    if ((size_t)wanted->count == room) {
+        wanted->others = true; /* parsing decides */
+        return;
+    }
+    wanted->at[wanted->count].name = name;
+    wanted->at[wanted->count].size = strlen(name);
+    wanted->at[wanted->count++].value = value;
+}
+
+/* Keys of entries that may answer, or are named because of their job. */
+static struct dt_wanted wanted_of(const struct dt_asked *asked)
+{
+    struct dt_wanted wanted = {.others = asked->any.worker};
+    const char *field;
+    json_t *value;
     if (asked->any.worker)
-        return true;
-    return keys_match(asked, key, true, &misses) &&
-           ((misses & DT_MISS_SIZE) == 0 ||
-            (size_distance(asked, key, &distance) && fabs(distance) <= DISTANCE_MAX));
+        wanted_add(&wanted, "worker", NULL);
+    else
+        json_object_foreach(asked->key, field, value)
+        {
+            if (miss_of(field, key_carried) == 0 && strcmp(field, "job") != 0)
+                wanted_add(&wanted, field, value);
+        }
+    wanted.must = wanted.count;
+    for (const struct carried *row = key_carried; !wanted.others && row->field != NULL; row++)
+        wanted_add(&wanted, row->field, NULL);
+    if (!wanted.others)
+        wanted_add(&wanted, "job", NULL);
+    if (!asked->foreign)
+        wanted.cells = (double)asked->workload.height * asked->workload.width;
+    return wanted;
 }
 
 /* The head of a line; NULL: unreadable, or it cannot answer. Borrowed from the snapshot. */
-static dt_status head_of(const struct dt_snapshot *snapshot, const struct dt_asked *asked,
+static dt_status head_of(const struct dt_snapshot *snapshot, const struct dt_wanted *wanted,
                          long line, const struct dt_head **head)
 {
     struct note *note = NULL;
@@ -297,11 +320,7 @@ static dt_status head_of(const struct dt_snapshot *snapshot, const struct dt_ask
     if (dt_snapshot_note(snapshot, line) == NULL) {
         size_t size;
         const char *text = dt_snapshot_line(snapshot, line, &size);
-        json_t *key;
-        DT_TRY(dt_head_key(text, size, asked->needles, &key));
-        bool may = key != NULL && key_may_match(asked, key);
-        json_decref(key);
-        if (!may)
+        if (!dt_head_may_match(text, size, wanted))
             return DT_OK;
     }
     DT_TRY(note_of(snapshot, line, &note));
@@ -554,11 +573,12 @@ static bool job_read(const json_t *job, struct dt_task *task)
 static dt_status candidates_gather(const struct dt_snapshot *snapshot, const struct dt_asked *asked,
                                    struct candidates *list)
 {
+    const struct dt_wanted wanted = wanted_of(asked);
     const json_t *engine = json_object_get(asked->hard, "engine");
     for (long i = 0; i < (long)dt_snapshot_count(snapshot); i++) {
         const struct dt_head *head = NULL;
         struct candidate one = {.line = i};
-        DT_TRY(head_of(snapshot, asked, i, &head));
+        DT_TRY(head_of(snapshot, &wanted, i, &head));
         if (head == NULL)
             continue;
         const json_t *job = json_object_get(head->key, "job");
@@ -757,13 +777,14 @@ static void other_job_name(const struct dt_asked *asked, const struct dt_head *h
 static dt_status answer_any(const struct dt_snapshot *snapshot, const struct dt_asked *asked,
                             struct dt_found **found)
 {
+    const struct dt_wanted wanted = wanted_of(asked);
     struct matches list = {0};
     struct dt_refusals refusals = {0};
     dt_status status = DT_OK;
     for (long i = 0; i < (long)dt_snapshot_count(snapshot) && status == DT_OK; i++) {
         const struct dt_head *head;
         struct dt_match match;
-        status = head_of(snapshot, asked, i, &head);
+        status = head_of(snapshot, &wanted, i, &head);
         if (status != DT_OK || head == NULL)
             continue;
         if (match_of(asked, head, i, &match))

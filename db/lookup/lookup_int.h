@@ -42,7 +42,6 @@ struct dt_asked {
     json_t *key, *hard;
     const json_t *soft;     /* the query's */
     struct dt_space *rules; /* compiled; NULL: those of the entry */
-    char needles[2][24];    /* bytes of each key that can answer; "": any */
     bool foreign, lossy;
     struct dt_any any;
     int devices, batch_count, batches[DT_BATCHES_MAX];
@@ -82,10 +81,21 @@ struct dt_head {
 /* DT_EUSAGE: the line does not look like an entry's. */
 dt_status dt_head_read(const char *line, size_t size, struct dt_head *head) DT_MUST_CHECK;
 void dt_head_fini(struct dt_head *head);
-/* *key: the key alone, new reference; NULL: the line has none that can be read, or it has not the
- * bytes of both needles. DT_ENOMEM. */
-dt_status dt_head_key(const char *line, size_t size, const char needles[2][24],
-                      json_t **key) DT_MUST_CHECK;
+
+/* What the key of a line must have, so that the rest of its head is worth parsing. */
+struct dt_wanted {
+    struct {
+        const char *name;
+        size_t size;
+        const json_t *value; /* borrowed; NULL: any */
+    } at[24];
+    int count, must; /* none of the first `must` is missing */
+    bool others;     /* members of other names are allowed */
+    double cells;    /* height x width, within a factor 2; 0: any */
+};
+/* false: it cannot match. true: it may, which parsing decides: values of which several spellings
+ * are possible are not compared. */
+bool dt_head_may_match(const char *line, size_t size, const struct dt_wanted *wanted);
 
 /* Differences between an entry and the question. */
 enum {

@@ -443,10 +443,6 @@ static dt_status network_seal(const struct dt_query *query, const struct dt_task
     dt_status status = dt_key_json(&key, &asked->key);
     json_decref(job);
     DT_TRY(status);
-    snprintf(asked->needles[0], sizeof asked->needles[0], "\"%.16s\"",
-             asked->foreign ? "worker" : dt_json_text_at(asked->key, "network"));
-    if (strncmp(asked->objective, "max:", 4) != 0)
-        snprintf(asked->needles[1], sizeof asked->needles[1], "\"%.16s\"", asked->objective);
     DT_TRY(hardware_set(query, asked));
     DT_TRY(dt_store_id(asked->key, asked->hard, &asked->id));
     return mark_seal(query, asked);
@@ -501,7 +497,6 @@ static dt_status tuned_seal(const struct dt_query *query, const struct dt_task *
                                  .mode = !is_given(query, DT_ASK_mode),
                                  .dtype = !is_given(query, DT_ASK_dtype)};
     limits_set(query, asked);
-    snprintf(asked->needles[0], sizeof asked->needles[0], "\"worker\"");
     asked->task = *task;
     asked->task.at[DT_TASK_dtype].given = false;
     DT_TRY(dt_task_json(&asked->task, &job));
