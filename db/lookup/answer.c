@@ -211,6 +211,7 @@ void dt_found_free(struct dt_found *found)
         json_decref(found->plan);
         json_decref(found->stale_reasons);
         json_decref(found->hint);
+        json_decref(found->basis);
     }
     free(found);
 }

@@ -70,12 +70,37 @@ static dt_status note_of(const struct dt_snapshot *snapshot, long line, struct n
     return DT_OK;
 }
 
+/* Equal bases are compared once: from then on the question shares that of the answer, which it holds
+ * until it is unsealed, so that the address is no other's. */
+static void basis_share(const struct dt_asked *asked, json_t *basis)
+{
+    json_t *none = NULL;
+    if (!atomic_compare_exchange_strong((_Atomic(json_t *) *)&asked->shared, &none,
+                                        json_incref(basis)))
+        json_decref(basis);
+}
+
+static json_t *basis_of(const struct dt_asked *asked)
+{
+    json_t *shared = atomic_load_explicit(&asked->shared, memory_order_acquire);
+    return shared != NULL ? shared : asked->basis;
+}
+
 static const struct dt_found *cached_find(struct note *note, const struct dt_asked *asked)
 {
-    const struct dt_found *found = atomic_load_explicit(&note->cached, memory_order_acquire);
-    while (found != NULL && (found->mark[0] != asked->mark[0] || found->mark[1] != asked->mark[1]))
+    const struct dt_found *first = atomic_load_explicit(&note->cached, memory_order_acquire);
+    const struct dt_found *found = first;
+    const json_t *basis = basis_of(asked);
+    while (found != NULL && found->basis != basis)
         found = found->next;
-    return found;
+    if (found != NULL)
+        return found;
+    for (found = first; found != NULL; found = found->next)
+        if (json_equal(found->basis, basis)) {
+            basis_share(asked, found->basis);
+            return found;
+        }
+    return NULL;
 }
 
 /* false: there are enough, and the caller still owns found. */
@@ -84,7 +109,7 @@ static bool cached_add(struct note *note, const struct dt_asked *asked, struct d
     if (atomic_load(&note->count) >= CACHED_MAX)
         return false;
     atomic_fetch_add(&note->count, 1);
-    memcpy(found->mark, asked->mark, sizeof found->mark);
+    found->basis = json_incref(basis_of(asked));
     found->next = atomic_load(&note->cached);
     while (!atomic_compare_exchange_weak(&note->cached, &found->next, found))
         continue;

@@ -36,9 +36,12 @@ struct dt_any {
  * engine. What a cached answer needs stands first: a look-up among many questions waits for
  * memory. */
 struct dt_asked {
-    uint64_t id;      /* of key and hard */
-    uint64_t mark[2]; /* of everything an answer depends on except the store and the clock */
-    int64_t now_ns;   /* 0: the clock */
+    uint64_t id; /* of key and hard */
+    /* Everything an answer depends on except the store and the clock; shared: the equal one of a
+     * cached answer, set by a look-up of the sealed question; NULL: none yet. */
+    json_t *basis;
+    _Atomic(json_t *) shared;
+    int64_t now_ns; /* 0: the clock */
     json_t *key, *hard;
     const json_t *soft;     /* the query's */
     struct dt_space *rules; /* compiled; NULL: those of the entry */
@@ -154,8 +157,8 @@ struct dt_found {
     json_t *plan, *stale_reasons, *hint;
     int64_t stored_ns;
     bool aged; /* also stale by age */
-    /* Of a cached one: that of its question, and the entry's next. */
-    uint64_t mark[2];
+    /* Of a cached one: the basis of its question, and the entry's next. */
+    json_t *basis;
     struct dt_found *next;
 };
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A query's values, read once as they are set, and what they mean together: the workload, the key
- * and hard fingerprint as a session would store them, the rules for plans, and one text of
- * everything, the key of cached answers. An engine's name makes it a question about the entries
+ * and hard fingerprint as a session would store them, the rules for plans, and the
+ * basis by which cached answers are found. An engine's name makes it a question about the entries
  * that were tuned on the engine, too, whose key has what was asked for, and nothing else. */
-#include "base/siphash.h"
-#include "db/canonical_int.h"
 #include "db/lookup/lookup_int.h"
 #include "db/snapshot.h"
 #include "model/cards/card.h"
@@ -393,28 +391,20 @@ static dt_status job_read(const struct dt_query *query, json_t **job)
     return dt_fail(DT_EUSAGE, "the query's job is not an object");
 }
 
-/* Of the entire space, since its id is only a hash. */
-static dt_status mark_seal(const struct dt_query *query, struct dt_asked *asked)
+/* With the text of the space, since its id is only a hash. */
+static dt_status basis_seal(const struct dt_query *query, struct dt_asked *asked)
 {
-    static const unsigned char keys[2][DT_SIPHASH_KEY] = {"a cached answer", "another hash"};
-    struct dt_text text = {0};
     int libraries = 0;
     for (int i = 0; i < DT_ATTENTIONS; i++)
         libraries |= (int)query->gpus.attention[i] << i;
-    json_t *all = json_pack(
-        "{s:O, s:O, s:O, s:[i,I,b,I,i,i,b], s:s?, s:s?}", "key", asked->key, "hard", asked->hard,
-        "soft", query->soft, "limits", query->cores, (json_int_t)query->memory_bytes,
-        (int)query->bfloat16, (json_int_t)query->gpus.shared_bytes, query->gpus.nccl, libraries,
-        (int)query->gpus.capture, "oversubscribe", text_of(query, DT_ASK_oversubscribe, NULL),
-        "space", text_of(query, DT_ASK_space, NULL));
-    if (all == NULL)
-        return query_no_memory();
-    dt_status status = dt_canonical_add(all, &text);
-    json_decref(all);
-    for (int i = 0; status == DT_OK && i < 2; i++)
-        asked->mark[i] = dt_siphash(keys[i], text.bytes, text.size);
-    dt_text_fini(&text);
-    return status;
+    json_t *limits = json_pack("[i,I,b,I,i,i,b,b]", query->cores, (json_int_t)query->memory_bytes,
+                               (int)query->bfloat16, (json_int_t)query->gpus.shared_bytes,
+                               query->gpus.nccl, libraries, (int)query->gpus.capture,
+                               (int)(number_of(query, DT_ASK_oversubscribe, 0) != 0));
+    asked->basis = json_pack("{s:o, s:s?, s:O, s:O, s:O}", "limits", limits, "space",
+                             text_of(query, DT_ASK_space, NULL), "soft", query->soft, "key",
+                             asked->key, "hard", asked->hard);
+    return asked->basis != NULL ? DT_OK : query_no_memory();
 }
 
 static dt_status network_seal(const struct dt_query *query, const struct dt_task *task,
@@ -445,7 +435,7 @@ static dt_status network_seal(const struct dt_query *query, const struct dt_task
     DT_TRY(status);
     DT_TRY(hardware_set(query, asked));
     DT_TRY(dt_store_id(asked->key, asked->hard, &asked->id));
-    return mark_seal(query, asked);
+    return basis_seal(query, asked);
 }
 
 /* ---- about the entries that were tuned on an engine */
@@ -522,6 +512,8 @@ static dt_status tuned_seal(const struct dt_query *query, const struct dt_task *
 static void asked_fini(struct dt_asked *asked)
 {
     dt_space_free(asked->rules);
+    json_decref(asked->basis);
+    json_decref(asked->shared);
     json_decref(asked->key);
     json_decref(asked->hard);
     *asked = (struct dt_asked){0};

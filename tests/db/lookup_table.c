@@ -223,6 +223,30 @@ static void cached_answers_serve_equal_queries_only(void **state)
     dt_snapshot_close(snapshot);
 }
 
+/* A question that found its answer in one snapshot is compared again with those of another. */
+static void equal_in_one_snapshot_is_not_in_another(void **state)
+{
+    (void)state;
+    struct dt_machine *fresh = machine_of(""), *stale = machine_of("soft.mpi='5.0.1'");
+    struct dt_query *asked = query_of(fresh, ""), *other = query_of(stale, "");
+    for (int i = 0; i < 2; i++) {
+        json_t *entries = json_array();
+        json_array_append_new(entries, entry_of(""));
+        struct dt_snapshot *snapshot = snapshot_of(entries);
+        const struct dt_query *order[] = {other, asked, asked, other};
+        for (int k = 2 * (1 - i); k < 4; k++) {
+            struct dt_answer *answer = answer_of(snapshot, order[k]);
+            assert_int_equal(answer->stale, order[k] == other);
+            dt_answer_free(answer);
+        }
+        dt_snapshot_close(snapshot);
+    }
+    dt_query_free(asked);
+    dt_query_free(other);
+    dt_machine_free(fresh);
+    dt_machine_free(stale);
+}
+
 /* 4: provisional, 2: stale, 1: older; in the order of docs/lookup.md, so that the lower kind is the better one. */
 static json_t *one_of_two(int kind, const char *verdict)
 {
@@ -296,6 +320,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(answers_match_the_table),
                                        cmocka_unit_test(cached_answers_serve_equal_queries_only),
+                                       cmocka_unit_test(equal_in_one_snapshot_is_not_in_another),
                                        cmocka_unit_test(two_lines_of_one_key_are_tolerated),
                                        cmocka_unit_test(long_names_are_cut_at_characters)};
     return cmocka_run_group_tests(tests, NULL, NULL);
