@@ -61,7 +61,7 @@ dt_status dt_pass_run(struct dt_pass *pass, const struct dt_op *list, int block,
 void dt_pass_apply(struct dt_pass *pass, const struct dt_pass_layer *layer, const struct dt_op *op,
                    int block, void *y);
 
-/* timeline.c: times of a step's parts, by marks in the device's queue. An untraced step (phases NULL) has only two
+/* Times of a step's parts, by marks in the device's queue. An untraced step (phases NULL) has only two
  * marks. Work queued after begin counts for the lap that ends it; time between a lap and the next begin is idle. */
 dt_status dt_timeline_new(struct dt_device *device, struct dt_timeline **timeline) DT_MUST_CHECK;
 void dt_timeline_free(struct dt_timeline *timeline);

@@ -113,7 +113,7 @@ static int add_mark(struct dt_timeline *timeline, int kind, int block, int poste
     return timeline->count++;
 }
 
-/* timeline.c: times of a step's parts, by marks in the device's queue. An untraced step (phases NULL) has only two
+/* Times of a step's parts, by marks in the device's queue. An untraced step (phases NULL) has only two
  * marks. Work queued after begin counts for the lap that ends it; time between a lap and the next begin is idle. */
 static void timeline_start(struct dt_timeline *timeline, struct dt_phases *phases)
 {

@@ -55,7 +55,7 @@ struct dt_processes dt_stats_processes(const double medians[], int n, double lev
  * samples of one start cannot show its effect. So a comparison is repeated in sets of fresh processes. Each set gives
  * one number, the median log ratio of its pairs, and the estimate is the mean of these numbers with Student's t: the
  * interval holds for a new start too (Kalibera, Jones 2013: repeat at the level that varies). There are seven looks,
- * with alpha spent over the looks as in looks.c (Lan, DeMets 1983). */
+ * with alpha spent over the looks as in rank_tests.c (Lan, DeMets 1983). */
 
 const int dt_set_looks[DT_SET_LOOKS] = {4, 6, 8, 12, 16, 24, 32};
 const double dt_set_alpha[DT_SET_LOOKS] = {.006, .008, .010, .012, .014, .005, .005};

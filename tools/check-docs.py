@@ -85,7 +85,7 @@ def misplaced(root, name):
 
 
 def lost_files(root):
-    """Sources of ours that documentation, or a comment, names and that are not there."""
+    """Sources of ours that documentation, or a comment, names and that are not there; of the folders that are."""
     files = [path.relative_to(root) for path in root.rglob("*") if path.suffix in (".md", *SOURCES) and path.is_file()]
     files = [path for path in files if not path.parts[0].startswith((".", "build")) and path.parts[:2] != ("docs", "decisions")]
     texts = {path: (root / path).read_text(encoding="utf-8") for path in files}
@@ -96,8 +96,10 @@ def lost_files(root):
             continue
         shown = text if path.suffix == ".md" else "\n".join(COMMENT.findall(text))
         for name in sorted(set(re.findall(r"(?<![\w/.-])[\w/.-]*\w\.(?:c|h|cu|cuh|def)\b(?![\w(/])", shown))):
-            base = name.split("/")[-1]
-            if base not in foreign and not base.startswith("_") and not any(file.endswith("/" + name.lstrip("./")) for file in there):
+            base, mine = name.split("/")[-1], name.lstrip("./")
+            if base in foreign or base.startswith("_") or ("/" in mine and not (root / mine.split("/")[0]).exists()):
+                continue
+            if not any(file.endswith("/" + mine) for file in there):
                 yield f"{path}: it names {name}, which is not there"
 
 

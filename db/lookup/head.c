@@ -191,7 +191,7 @@ static double span_count(struct span span)
     return count;
 }
 
-static bool key_may_match(struct cursor cursor, const struct dt_wanted *wanted)
+static bool key_may_match(struct cursor cursor, const struct dt_sought *wanted)
 {
     struct span name, value;
     double height = 0, width = 0;
@@ -218,7 +218,7 @@ static bool key_may_match(struct cursor cursor, const struct dt_wanted *wanted)
     return missing <= 0 && (ratio == 0 || (ratio < 2.001 && ratio > 0.499));
 }
 
-bool dt_head_may_match(const char *line, size_t size, const struct dt_wanted *wanted)
+bool dt_head_may_match(const char *line, size_t size, const struct dt_sought *wanted)
 {
     struct cursor cursor = {line, line + size};
     struct span name, value;

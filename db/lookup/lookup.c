@@ -300,7 +300,7 @@ static bool match_of(const struct dt_asked *asked, const struct dt_head *head, l
     return true;
 }
 
-static void wanted_add(struct dt_wanted *wanted, const char *name, const json_t *value)
+static void wanted_add(struct dt_sought *wanted, const char *name, const json_t *value)
 {
     size_t room = sizeof wanted->at / sizeof wanted->at[0];
     if ((size_t)wanted->count == room) {
@@ -313,9 +313,9 @@ static void wanted_add(struct dt_wanted *wanted, const char *name, const json_t 
 }
 
 /* Keys of entries that may answer, or are named because of their job. */
-static struct dt_wanted wanted_of(const struct dt_asked *asked)
+static struct dt_sought wanted_of(const struct dt_asked *asked)
 {
-    struct dt_wanted wanted = {.others = asked->any.worker};
+    struct dt_sought wanted = {.others = asked->any.worker};
     const char *field;
     json_t *value;
     if (asked->any.worker)
@@ -337,7 +337,7 @@ static struct dt_wanted wanted_of(const struct dt_asked *asked)
 }
 
 /* The head of a line; NULL: unreadable, or it cannot answer. Borrowed from the snapshot. */
-static dt_status head_of(const struct dt_snapshot *snapshot, const struct dt_wanted *wanted,
+static dt_status head_of(const struct dt_snapshot *snapshot, const struct dt_sought *wanted,
                          long line, const struct dt_head **head)
 {
     struct note *note = NULL;
@@ -598,7 +598,7 @@ static bool job_read(const json_t *job, struct dt_task *task)
 static dt_status candidates_gather(const struct dt_snapshot *snapshot, const struct dt_asked *asked,
                                    struct candidates *list)
 {
-    const struct dt_wanted wanted = wanted_of(asked);
+    const struct dt_sought wanted = wanted_of(asked);
     const json_t *engine = json_object_get(asked->hard, "engine");
     for (long i = 0; i < (long)dt_snapshot_count(snapshot); i++) {
         const struct dt_head *head = NULL;
@@ -802,7 +802,7 @@ static void other_job_name(const struct dt_asked *asked, const struct dt_head *h
 static dt_status answer_any(const struct dt_snapshot *snapshot, const struct dt_asked *asked,
                             struct dt_found **found)
 {
-    const struct dt_wanted wanted = wanted_of(asked);
+    const struct dt_sought wanted = wanted_of(asked);
     struct matches list = {0};
     struct dt_refusals refusals = {0};
     dt_status status = DT_OK;

@@ -86,7 +86,7 @@ dt_status dt_head_read(const char *line, size_t size, struct dt_head *head) DT_M
 void dt_head_fini(struct dt_head *head);
 
 /* What the key of a line must have, so that the rest of its head is worth parsing. */
-struct dt_wanted {
+struct dt_sought {
     struct {
         const char *name;
         size_t size;
@@ -98,7 +98,7 @@ struct dt_wanted {
 };
 /* false: it cannot match. true: it may, which parsing decides: values of which several spellings
  * are possible are not compared. */
-bool dt_head_may_match(const char *line, size_t size, const struct dt_wanted *wanted);
+bool dt_head_may_match(const char *line, size_t size, const struct dt_sought *wanted);
 
 /* Differences between an entry and the question. */
 enum {

@@ -222,7 +222,7 @@ struct cpu_device {
     int64_t marks[DT_MARKS_MOST];
 };
 
-/* device.c; put and get are the same function, since all memory is host memory. */
+/* Put and get are the same function, since all memory is host memory. */
 static dt_status cpu_open(int index, struct dt_device **device)
 {
     struct cpu_device *made = calloc(1, sizeof *made);

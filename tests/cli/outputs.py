@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pathlib
+import re
 import resource
 import struct
 import subprocess
@@ -56,6 +57,7 @@ for name, (words, how) in COMMANDS.items():
     t.exits(f"{name}: a pipe that nobody reads", done, 74, err=f"cannot write {path}: ")
     path.unlink()
 t.exits("standard output by its name", done := t.tool("report", "--format", "md", "-o", "/dev/stdout"), 0)
+t.check("Markdown has no rest of a tag", not re.search(r"^>|class=|</", done.out, re.M), done)
 t.check("is written to", done.out.startswith("# "), done.out[:100])
 log = t.write("log", "the first line\n")
 with open(log, "ab") as appended:

@@ -14,8 +14,7 @@ END
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 
-for folder in docs schema tools base model space stats search db kernels worker tuner; do cp -r "$source/$folder" "$copy/"; done
-(cd "$source" && find tests -name records.c -exec cp --parents {} "$copy" \;)
+for folder in docs schema tools base model space stats search db kernels worker tuner tests examples bench; do cp -r "$source/$folder" "$copy/"; done
 spoil() # file, command of sed
 {
     sed -i "$2" "$copy/$1"

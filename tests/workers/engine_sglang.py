@@ -41,7 +41,7 @@ def equal_plans(model):
         t.check(f"{model}: {degree}=2 gives the latents of one rank: {apart}", other["op"] == "prepared" and apart < 1e-5)
     took = worker.ask(op="run", handle=one["handle"], n=2, mode="measure")
     t.check("a time for each request", [len(row) for row in took.get("ns", [])] == [1, 1], took)
-    refused = t.tool("run", "--quick", "--worker", WORKER, "--model", model, "--steps", 2, "--devices", 4, "--plan", "ranks=4 ulysses=2 kv_gather=2")
+    refused = t.tool("run", "--quick", "--worker", WORKER, "--model", model, "--steps", 2, "--devices", 4, "--plan", "ranks=4 cfg=1 ulysses=2 kv_gather=2")
     t.check("a plan against a rule", refused.code == 3 and "not both" in refused.err, refused)
     t.check("hello names what was replaced, and the unit", "two kernels replaced" in worker.hello["workload"] and worker.hello["unit"] == "image")
     worker.end()

@@ -45,7 +45,7 @@ def made(engine, model, gpu, dtype, devices, job=None, options=(), own=None):
     here = worker.surroundings(card, job, gpu, argparse.Namespace(**dict.fromkeys(options, True)))
     known = facts.values(card, job, texts, here, devices, 4)
     space = facts.space(file, card, here, known, own or {})
-    worker.explain_texts(space["rules"], texts)
+    worker.explain_texts(space["rules"], texts, True)
     return space, facts.tolerance(file, card, here)
 
 

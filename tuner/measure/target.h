@@ -19,6 +19,7 @@ struct dt_identity {
     char title[256];    /* "DiT-S/2, 256 x 256 px, guided, float32" */
     char engine[64];    /* "dittune", or the foreign worker's name */
     char mode[32];      /* "eager" */
+    char note[200];     /* of a foreign worker, for people: part of no key */
     char dtype[16];     /* "float32" */
     char reference[16]; /* data type of the reference, of a target that is read back */
     json_t *key, *hard; /* of the store (db/lookup/key.h) */

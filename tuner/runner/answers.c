@@ -72,7 +72,7 @@ bool dt_counts_read(const json_t *list, int total, int **counts, int *n)
         steps[i] = (int)count;
         left -= (int)count;
     }
-    if (left > 0) {
+    if (steps != NULL && left > 0) {
         free(steps);
         return false;
     }

@@ -105,6 +105,11 @@ static dt_status outline_read(const char *path, struct outline *outline)
     if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode))
         return dt_fail(DT_EIO, "cannot read the journal %s: it is a symbolic link", path);
     DT_TRY(dt_journal_read(path, outline_record, outline, &bad));
+    const char *name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
+    size_t size = strlen(outline->id);
+    if (size > 0 && (strncmp(name, outline->id, size) != 0 || strcmp(name + size, SUFFIX) != 0))
+        return dt_fail(DT_ECORRUPT, "the journal %s is that of session %s: give it its name", path,
+                       outline->id);
     if (outline->version != VERSION)
         return dt_fail(DT_ECORRUPT,
                        "the records of journal %s have version %d, and this program reads %d", path,

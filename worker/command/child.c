@@ -20,7 +20,7 @@
 
 /* memory - whether a program that failed ran out of memory, by its words and by its end
  *
- * To add a phrase, add a row in memory.c.
+ * To add a phrase, add a row below.
  */
 
 #define LOOK_BYTES                                                                                 \

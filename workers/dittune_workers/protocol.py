@@ -380,6 +380,8 @@ class Speaker:
         what an engine had started."""
         which = request["handle"] if self.own_ranks else plan["ranks"]
         try:
+            if which not in self.groups and self.own_ranks and request["op"] != "prepare":
+                raise Refused("error", "the engine of this plan has ended")
             if which not in self.groups and self.own_ranks:
                 free = self.free.pop() if self.free else Group(self.engine, 1, [self.out])
                 self.groups[which] = free
@@ -429,10 +431,11 @@ class Speaker:
 
     def release(self, request):
         plan, handle = self.plan(request), request["handle"]
-        if self.own_ranks or plan["ranks"] in self.groups:
+        which = handle if self.own_ranks else plan["ranks"]
+        if which in self.groups:
             self.ask(request, plan)
         del self.plans[handle]
-        if self.own_ranks:
+        if self.own_ranks and handle in self.groups:
             self.free.append(self.groups.pop(handle))
         return dict(op="released", handle=handle)
 

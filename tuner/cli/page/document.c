@@ -182,10 +182,11 @@ static bool template_fill(struct filling *filling, const char *at, const char *e
             any = true;
         } else if (part < slot) {
             const char *close = place_of(after, at, end) + sizeof after - 1;
+            const char *inside = place_of(">", at, close) + 1;
             struct dt_text inner = {0};
             filling->pen->out = &inner;
-            markup_add(at, at + sizeof section - 1, filling->pen);
-            bool full = template_fill(filling, at + sizeof section - 1, close);
+            markup_add(at, inside, filling->pen);
+            bool full = template_fill(filling, inside, close);
             filling->pen->out = out;
             if (full)
                 dt_text_add_bytes(out, dt_text_at(&inner), inner.size);

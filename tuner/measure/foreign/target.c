@@ -701,6 +701,7 @@ static dt_status read_hello(const struct dt_job *job, const json_t *hello, struc
     char name[64], workload[128];
     copy_field(hello, "engine", "foreign", target->identity.engine, sizeof target->identity.engine);
     copy_field(hello, "mode", "eager", target->identity.mode, sizeof target->identity.mode);
+    copy_field(hello, "note", "", target->identity.note, sizeof target->identity.note);
     copy_field(hello, "name", "worker", name, sizeof name);
     copy_workload(hello, workload, sizeof workload);
     DT_TRY(check_objective(job->objective, hello));

@@ -72,11 +72,13 @@ def surroundings(card, job, gpu, options):
     return here | ({"guided"} if guided(card, job) else set())
 
 
-def explain_texts(rules, texts):
-    """Rules about several lengths of text tell which, as prompts have any unless the user names them."""
+def explain_texts(rules, texts, named):
+    """Rules about several lengths of text tell which the user named, or that a prompt may have any."""
+    why = (f"prompts have {' or '.join(map(str, texts))} tokens (--text-tokens)" if named else
+           "a prompt may have any number of tokens (--text-tokens names those that it has)")
     for rule in rules if len(texts) > 1 else []:
-        if "joint_text_tokens" in rule["if"]:
-            rule["say"] += f"; prompts have {' or '.join(map(str, texts))} tokens (--text-tokens)"
+        if "joint_text_tokens %" in rule["if"] and "!=" not in rule["if"]:
+            rule["say"] += "; " + why
 
 
 class Worker:
@@ -141,7 +143,7 @@ class Worker:
         most = max(degree for degree in file["worker"]["degrees"] if degree <= max(devices, 1))
         known = facts.values(card, self.job, texts, here, most, machine.cores())
         space = self.space(file, card, here, known)
-        explain_texts(space["rules"], texts)
+        explain_texts(space["rules"], texts, bool(asked.get("text_tokens")))
         self.parameters, self.package = space["parameters"], next(iter(file["worker"]["packages"]))
         most_apart = facts.tolerance(file, card, here)
         return dict(self.message(file, version), **space, tolerance=most_apart)
@@ -152,7 +154,6 @@ class Worker:
         job, known = self.job, file["version"]
         frames = f"x{job['frames']}" if job["frames"] > 1 else ""
         note = f", {self.on_cores}" if self.on_cores and not self.gpu else ""
-        note += f", by the rules of {self.engine} {known}" if known != version else ""
         message = dict(name=self.name, version=version, engine=self.engine,
                        facts=f"{self.engine}-{known}", mode=file["worker"].get("mode", "eager"),
                        workload=f"{self.card['name']}, {job['width']}x{job['height']}{frames}, "
@@ -161,6 +162,8 @@ class Worker:
                        dtype=job["dtype"], reference="same")
         if self.fork or self.own_ranks:
             message["switch"] = max(self.parameters[0]["values"])
+        if known != version:
+            message["note"] = f"{self.engine} {version} has no file: its plans follow the rules of {known}"
         more = {"unit", "least_fault"} & set(file["worker"])
         message.update((name, file["worker"][name]) for name in more)
         return message

@@ -167,6 +167,8 @@ static dt_status introduce(const struct dt_options *options, const struct dt_tar
     if (target->limited)
         dt_text_add(&text, "plans of more than %d rank%s are left out (--devices N allows more)\n",
                     target->hardware.devices, target->hardware.devices == 1 ? "" : "s");
+    if (target->identity.note[0] != '\0')
+        dt_text_add(&text, "note: %s\n", target->identity.note);
     dt_status status = dt_print_text(&text);
     fflush(stdout);
     return status;
