@@ -175,7 +175,7 @@ static const char *provisional_text(enum dt_verdict verdict)
 {
     if (verdict == DT_VERDICT_INCONCLUSIVE)
         return "the final comparison of its session could not decide";
-    return "its session was interrupted or ended before its final comparison";
+    return "its session decided nothing (dittune why has the cause)";
 }
 
 void dt_reason_add(const struct dt_asked *asked, const struct dt_match *match, const json_t *entry,

@@ -83,7 +83,7 @@ def what_was_found():
 
 
 def not_decided():
-    for verdict, words in (("provisional", "interrupted or ended before"), ("inconclusive", "could not decide")):
+    for verdict, words in (("provisional", "decided nothing"), ("inconclusive", "could not decide")):
         store(verdict=verdict, provisional=True)
         t.exits(f"{verdict}: exact takes it", ask("--require", "exact"), 0, out=words, err=["provisional", words])
         refused(f"{verdict}: decided does not", ask("--require", "decided"), 10, "not decided", words)
