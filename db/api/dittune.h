@@ -141,7 +141,7 @@ DITTUNE_API void dittune_answer_free(struct dittune_answer *answer);
 DITTUNE_API int32_t dittune_answer_tier(const struct dittune_answer *answer);
 /* 1 when versions or the environment have changed since the measurement, or it is old. */
 DITTUNE_API int32_t dittune_answer_is_stale(const struct dittune_answer *answer);
-/* 1 when the session ended before its final comparison, or could not decide. */
+/* 1 when the session decided nothing: it ended too early, was disturbed, or its comparison could not tell. */
 DITTUNE_API int32_t dittune_answer_is_provisional(const struct dittune_answer *answer);
 /* 0: no difference; 1: a factor 2 in tokens or batch. NaN where nothing was measured. */
 DITTUNE_API double dittune_answer_distance(const struct dittune_answer *answer);

@@ -123,7 +123,7 @@ struct dt_session_finals {
 
 /* Files of the session. */
 struct dt_session_store {
-    const char *directory;      /* NULL: nothing is stored */
+    const char *directory;      /* of the store; NULL: the session is read back */
     struct dt_journal *journal; /* NULL: none */
     char id[64];                /* of the journal; "" without one */
     bool stored;                /* the result is in the store */
@@ -193,7 +193,7 @@ struct dt_session {
 struct dt_session_opts {
     const struct dt_job *job;
     const struct dt_target *target;
-    const char *directory;       /* of the store; NULL: nothing is stored */
+    const char *directory;       /* of the store */
     const char *strategy;        /* of the search */
     const char *prior, *against; /* as the options; NULL: not given */
     bool resume;                 /* goes on with the last session of the same work */
