@@ -75,6 +75,14 @@ def passes():
                 t.check(f"{engine}, {most} passes: cfg={cfg} is legal", done.code == 0, done)
             space, _ = made(engine, str(card), True, "bfloat16", 8, dict(guidance=1.0))
             t.check(f"{engine}: without guidance there is no cfg", "cfg" not in [axis["name"] for axis in space["parameters"]], space)
+    for engine in "diffusers", "xdit":  # whose ranks make the two passes themselves
+        card = t.write("passes.json", {**small, "name": "passes", "passes": 3})
+        space, _ = made(engine, str(card), True, "bfloat16", 8, dict(guidance=1.0))
+        t.check(f"{engine}: a card of three passes without guidance", space["parameters"][0]["name"] == "ranks", space)
+        try:
+            t.check(f"{engine}: a card of three passes is refused", False, made(engine, str(card), True, "bfloat16", 8))
+        except Refused as refused:
+            t.check(f"{engine}: a card of three passes is refused", "has 3 passes, and this worker makes 2" in refused.args[1], refused)
 
 
 def named():

@@ -51,6 +51,7 @@ def understand(file, asked):
     job = dict(card["usual"], batch=1, steps=networks[network]["steps"])
     job["guidance"] = 0.0 if card["guidance"] == "none" else networks[network]["guidance"]
     job.update(asked)
+    check_passes(file, card, job)
     job = {name: job[name] for name in file["worker"]["obeys"] if name in job}
     cards.check_size(card, job["width"], job["height"], job["frames"])
     texts = cards.lengths(card, job.get("text_tokens"))
@@ -62,6 +63,15 @@ def understand(file, asked):
 def guided(card, job):
     """A step has two passes, one guided and one not."""
     return card["guidance"] == "cfg" and job["guidance"] > 1
+
+
+def check_passes(file, card, job):
+    """Refused when a guided step has more passes than this worker's ranks make: two, or values of cfg."""
+    values = [axis["values"] for axis in file["worker"]["axes"] if axis["name"] == "cfg"]
+    most = max(values[0]) if values else 2
+    if guided(card, job) and card.get("passes", 2) > most:
+        raise Refused("infeasible", f"a guided step of {card['name']} has {card['passes']} passes, "
+                                    f"and this worker makes {most}: --guidance 1 has no guidance")
 
 
 def surroundings(card, job, gpu, options):
