@@ -72,11 +72,11 @@ static dt_status read_sizes(const json_t *request, struct probe *probe)
     return DT_OK;
 }
 
-static dt_status read_request(const struct dt_worker_session *session, const json_t *request,
+static dt_status read_request(const struct dt_rank *self, const json_t *request,
                               struct probe *probe)
 {
     const char *kind;
-    int64_t ranks = session->seat.size;
+    int64_t ranks = self->seat.size;
     probe->stride = 1;
     DT_TRY(dt_json_string(request, WHAT, "kind", &kind));
     DT_TRY(find_kind(kind, &probe->kind));
@@ -90,15 +90,15 @@ static dt_status read_request(const struct dt_worker_session *session, const jso
     return read_sizes(request, probe);
 }
 
-static dt_status allocate(const struct dt_worker_session *session, struct probe *probe)
+static dt_status allocate(const struct dt_rank *self, struct probe *probe)
 {
     int64_t most = 1;
     assert(probe->sizes > 0 && probe->n > 0);
     for (size_t i = 0; i < probe->sizes; i++)
         most = probe->bytes[i] > most ? probe->bytes[i] : most;
-    probe->device = session->device;
-    DT_TRY(session->compute->memory.alloc(probe->device, most, &probe->send));
-    DT_TRY(session->compute->memory.alloc(probe->device, most, &probe->recv));
+    probe->device = self->device;
+    DT_TRY(self->compute->memory.alloc(probe->device, most, &probe->send));
+    DT_TRY(self->compute->memory.alloc(probe->device, most, &probe->recv));
     probe->host = malloc((size_t)most);
     probe->ns = calloc(probe->sizes * (size_t)probe->n, sizeof *probe->ns);
     if (probe->host == NULL || probe->ns == NULL)
@@ -107,14 +107,13 @@ static dt_status allocate(const struct dt_worker_session *session, struct probe 
 }
 
 /* Members of a group are `stride` ranks apart, as in a plan (model/plan.h). */
-static dt_status form_group(const struct dt_worker_session *session, struct probe *probe)
+static dt_status form_group(const struct dt_rank *self, struct probe *probe)
 {
-    int stride = (int)probe->stride, group = (int)probe->group, rank = session->seat.rank;
+    int stride = (int)probe->stride, group = (int)probe->group, rank = self->seat.rank;
     assert(stride > 0 && group > 1);
     probe->first = rank - rank / stride % group * stride;
     int color = rank / (group * stride) * stride + rank % stride;
-    return session->world->ops->split(session->world, color, rank / stride % group, NULL,
-                                      &probe->comm);
+    return self->world->ops->split(self->world, color, rank / stride % group, NULL, &probe->comm);
 }
 
 /* Byte i of the data that member m of the group sends. */
@@ -159,10 +158,10 @@ static void compare(struct probe *probe, int64_t bytes)
     }
 }
 
-static dt_status time_size(struct dt_worker_session *session, struct probe *probe, size_t at)
+static dt_status time_size(struct dt_rank *self, struct probe *probe, size_t at)
 {
     int64_t bytes = probe->bytes[at];
-    const struct dt_compute *compute = session->compute;
+    const struct dt_compute *compute = self->compute;
     for (int64_t i = 0; i < bytes; i++)
         probe->host[i] = word(probe, probe->comm->rank, i);
     DT_TRY(compute->memory.put(probe->device, probe->send, probe->host, bytes));
@@ -171,11 +170,11 @@ static dt_status time_size(struct dt_worker_session *session, struct probe *prob
     DT_TRY(compute->memory.get(probe->device, probe->host, probe->recv, bytes));
     compare(probe, bytes);
     for (int64_t i = 0; i < probe->n; i++) {
-        DT_TRY(dt_session_align(session));
+        DT_TRY(dt_rank_align(self));
         int64_t start = dt_clock_ns();
         DT_TRY(exchange(probe, bytes));
         probe->ns[(int64_t)at * probe->n + i] = dt_clock_ns() - start;
-        DT_TRY(dt_session_beat(session));
+        DT_TRY(dt_rank_beat(self));
     }
     return DT_OK;
 }
@@ -207,38 +206,36 @@ static json_t *reply(const struct probe *probe, const json_t *parts)
     return json_pack("{s:s,s:o}", "op", "exchanged", "ns", rows);
 }
 
-static dt_status time_all(struct dt_worker_session *session, struct probe *probe)
+static dt_status time_all(struct dt_rank *self, struct probe *probe)
 {
-    DT_TRY(form_group(session, probe));
+    DT_TRY(form_group(self, probe));
     for (size_t i = 0; i < probe->sizes; i++)
-        DT_TRY(time_size(session, probe, i));
+        DT_TRY(time_size(self, probe, i));
     if (probe->wrong >= 0)
         return dt_fail(DT_ELIB, "byte %lld of an exchange of %lld bytes is not what was sent",
                        (long long)probe->wrong, (long long)probe->wrong_bytes);
     return DT_OK;
 }
 
-dt_status dt_request_exchange(struct dt_worker_session *session, const json_t *request,
-                              json_t **answer)
+dt_status dt_request_exchange(struct dt_rank *self, const json_t *request, json_t **answer)
 {
     struct probe probe = {.wrong = -1};
     json_t *parts = NULL;
-    dt_status status = read_request(session, request, &probe);
+    dt_status status = read_request(self, request, &probe);
     if (status == DT_OK)
-        status = allocate(session, &probe);
-    status = dt_links_agree(&session->links, status, NULL, NULL);
+        status = allocate(self, &probe);
+    status = dt_links_agree(&self->links, status, NULL, NULL);
     if (status == DT_OK) {
-        status = time_all(session, &probe);
+        status = time_all(self, &probe);
         if (status != DT_EDEAD)
-            status =
-                dt_session_settle(session, status, status == DT_OK ? list(&probe) : NULL, &parts);
+            status = dt_rank_settle(self, status, status == DT_OK ? list(&probe) : NULL, &parts);
     }
-    if (status == DT_OK && session->seat.rank == 0)
+    if (status == DT_OK && self->seat.rank == 0)
         *answer = reply(&probe, parts);
     json_decref(parts);
     dt_comm_free(probe.comm);
-    session->compute->memory.release(session->device, probe.send);
-    session->compute->memory.release(session->device, probe.recv);
+    self->compute->memory.release(self->device, probe.send);
+    self->compute->memory.release(self->device, probe.recv);
     free(probe.host);
     free(probe.ns);
     return status;

@@ -34,30 +34,30 @@ static void start_again_passive(const struct dt_seat *seat, char **argv)
         execv("/proc/self/exe", argv);
 }
 
-static dt_status next_request(struct dt_worker_session *session, json_t **request)
+static dt_status next_request(struct dt_rank *self, json_t **request)
 {
-    if (session->seat.rank != 0)
-        return dt_links_receive(&session->links, request);
+    if (self->seat.rank != 0)
+        return dt_links_receive(&self->links, request);
     for (;;) {
-        dt_status status = dt_wire_read(&session->wire, DT_WIRE_FOREVER, request);
+        dt_status status = dt_wire_read(&self->wire, DT_WIRE_FOREVER, request);
         if (status == DT_OK)
-            return dt_links_send(&session->links, *request);
+            return dt_links_send(&self->links, *request);
         if (status == DT_EPROTO)
-            status = dt_session_refuse(session, status);
+            status = dt_rank_refuse(self, status);
         if (status < 0 && status != DT_EINTR)
             return status;
     }
 }
 
-static dt_status serve(struct dt_worker_session *session)
+static dt_status serve(struct dt_rank *self)
 {
-    while (!session->over) {
+    while (!self->over) {
         json_t *request = NULL;
-        dt_status status = next_request(session, &request);
+        dt_status status = next_request(self, &request);
         if (status == DT_EDEAD)
             return DT_DONE;
         DT_TRY(status);
-        status = dt_session_serve(session, request);
+        status = dt_rank_serve(self, request);
         json_decref(request);
         DT_TRY(status);
     }
@@ -72,17 +72,17 @@ static void end_with_launcher(const struct dt_seat *seat)
         _exit(1);
 }
 
-static dt_status work(struct dt_worker_session *session, int *argc, char ***argv)
+static dt_status work(struct dt_rank *self, int *argc, char ***argv)
 {
     int out;
-    DT_TRY(dt_seat_find(&session->seat));
-    end_with_launcher(&session->seat);
-    start_again_passive(&session->seat, *argv);
-    DT_TRY(dt_seat_bind(&session->seat));
+    DT_TRY(dt_seat_find(&self->seat));
+    end_with_launcher(&self->seat);
+    start_again_passive(&self->seat, *argv);
+    DT_TRY(dt_seat_bind(&self->seat));
     DT_TRY(take_output(&out));
-    dt_wire_init(&session->wire, STDIN_FILENO, out);
-    dt_status status = dt_session_start(session, argc, argv);
-    return status == DT_OK ? serve(session) : status;
+    dt_wire_init(&self->wire, STDIN_FILENO, out);
+    dt_status status = dt_rank_start(self, argc, argv);
+    return status == DT_OK ? serve(self) : status;
 }
 
 int main(int argc, char **argv)
@@ -103,20 +103,20 @@ int main(int argc, char **argv)
                 DT_VERSION);
         return 2;
     }
-    struct dt_worker_session *session = calloc(1, sizeof *session);
-    if (session == NULL)
+    struct dt_rank *self = calloc(1, sizeof *self);
+    if (self == NULL)
         return 1;
     (void)dt_environment_dropped(); /* links the code that runs before main */
     signal(SIGPIPE, SIG_IGN);
-    dt_status status = work(session, &argc, &argv);
+    dt_status status = work(self, &argc, &argv);
     if (status < 0)
-        fprintf(stderr, "dittune-worker: rank %d: %s\n", session->seat.rank, dt_message());
+        fprintf(stderr, "dittune-worker: rank %d: %s\n", self->seat.rank, dt_message());
     if (status != DT_OK)
         _exit(status < 0 ? 1 : 0);
-    dt_session_fini(session);
+    dt_rank_fini(self);
 #ifdef DT_HAVE_MPI
     dt_comm_mpi_end();
 #endif
-    free(session);
+    free(self);
     return 0;
 }

@@ -95,10 +95,9 @@ static void watch_stop(void)
 #define PATIENCE_NS (60 * DT_NS_PER_SECOND)
 
 /* The best of several copies; each byte is read and written once. */
-static dt_status best_copy(struct dt_worker_session *session, char *memory, int64_t bytes,
-                           double *rate)
+static dt_status best_copy(struct dt_rank *self, char *memory, int64_t bytes, double *rate)
 {
-    const struct dt_compute *compute = session->compute;
+    const struct dt_compute *compute = self->compute;
     const struct dt_copy op = {.to = memory + bytes,
                                .from = memory,
                                .count = {1, 1, bytes / ROW_BYTES},
@@ -107,12 +106,12 @@ static dt_status best_copy(struct dt_worker_session *session, char *memory, int6
                                .width = ROW_BYTES / 4,
                                .element = 4};
     int64_t end = dt_clock_ns() + COPY_NS;
-    compute->memory.fill(session->device, memory, 1, 2 * bytes);
-    DT_TRY(compute->finish(session->device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
+    compute->memory.fill(self->device, memory, 1, 2 * bytes);
+    DT_TRY(compute->finish(self->device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
     do {
         int64_t start = dt_clock_ns();
-        compute->rows.copy(session->device, &op);
-        DT_TRY(compute->finish(session->device, start + PATIENCE_NS, NULL, NULL));
+        compute->rows.copy(self->device, &op);
+        DT_TRY(compute->finish(self->device, start + PATIENCE_NS, NULL, NULL));
         double now = 2e9 * (double)bytes / (double)(dt_clock_ns() - start);
         *rate = now > *rate ? now : *rate;
     } while (dt_clock_ns() < end);
@@ -120,52 +119,51 @@ static dt_status best_copy(struct dt_worker_session *session, char *memory, int6
 }
 
 /* Uses free memory; 0 where there is too little. */
-static dt_status copy_rate(struct dt_worker_session *session, double *rate)
+static dt_status copy_rate(struct dt_rank *self, double *rate)
 {
-    const struct dt_compute *compute = session->compute;
+    const struct dt_compute *compute = self->compute;
     int64_t there = 0, total = 0, bytes = compute->host ? HOST_BYTES : MOST_BYTES;
     void *memory = NULL;
-    DT_TRY(compute->memory.space(session->device, &there, &total));
-    while (bytes > there / 8 / (session->seat.host_size > 0 ? session->seat.host_size : 1))
+    DT_TRY(compute->memory.space(self->device, &there, &total));
+    while (bytes > there / 8 / (self->seat.host_size > 0 ? self->seat.host_size : 1))
         bytes /= 2;
     if (bytes < LEAST_BYTES)
         return DT_OK;
-    DT_TRY(compute->memory.alloc(session->device, 2 * bytes, &memory));
-    dt_status status = best_copy(session, memory, bytes, rate);
-    compute->memory.release(session->device, memory);
+    DT_TRY(compute->memory.alloc(self->device, 2 * bytes, &memory));
+    dt_status status = best_copy(self, memory, bytes, rate);
+    compute->memory.release(self->device, memory);
     return status;
 }
 
-static json_t *measure(struct dt_worker_session *session, dt_status *status)
+static json_t *measure(struct dt_rank *self, dt_status *status)
 {
     double flop_rate = 0, byte_rate = 0;
     if (*status == DT_OK)
-        *status = session->compute->peak(session->device, session->workload.dtype, &flop_rate);
+        *status = self->compute->peak(self->device, self->workload.dtype, &flop_rate);
     if (*status == DT_OK)
-        *status = copy_rate(session, &byte_rate);
+        *status = copy_rate(self, &byte_rate);
     return *status == DT_OK ? json_pack("[f,f]", flop_rate, byte_rate) : NULL;
 }
 
 /* The requests: *answer is a new reference on rank 0, and unchanged elsewhere. */
-static dt_status request_peak(struct dt_worker_session *session, const json_t *request,
-                              json_t **answer)
+static dt_status request_peak(struct dt_rank *self, const json_t *request, json_t **answer)
 {
     (void)request;
     json_t *parts = NULL, *part;
     size_t i;
     double sums[2] = {0, 0};
-    dt_status status = dt_seat_threads(&session->seat, session->seat.core_count);
+    dt_status status = dt_seat_threads(&self->seat, self->seat.core_count);
     if (status == DT_OK)
-        status = dt_session_align(session);
-    json_t *mine = measure(session, &status);
-    DT_TRY(dt_session_settle(session, status, mine, &parts));
+        status = dt_rank_align(self);
+    json_t *mine = measure(self, &status);
+    DT_TRY(dt_rank_settle(self, status, mine, &parts));
     json_array_foreach(parts, i, part) for (size_t k = 0; k < 2; k++)
     {
         sums[k] += json_real_value(json_array_get(part, k));
     }
-    if (session->seat.rank == 0)
+    if (self->seat.rank == 0)
         *answer = json_pack("{s:s,s:f}", "op", "peak", "flop_rate", sums[0]);
-    if (session->seat.rank == 0 && sums[1] > 0)
+    if (self->seat.rank == 0 && sums[1] > 0)
         json_object_set_new(*answer, "copy_bytes_per_second", json_real(sums[1]));
     json_decref(parts);
     return DT_OK;
@@ -176,83 +174,81 @@ static dt_status request_peak(struct dt_worker_session *session, const json_t *r
 
 #define WHAT "the request prepare"
 
-static struct dt_loaded *free_place(struct dt_worker_session *session)
+static struct dt_loaded *free_place(struct dt_rank *self)
 {
-    for (int i = 0; i < DT_SESSION_RESIDENTS; i++)
-        if (session->residents[i].handle == 0)
-            return &session->residents[i];
+    for (int i = 0; i < DT_RANK_RESIDENTS; i++)
+        if (self->residents[i].handle == 0)
+            return &self->residents[i];
     return NULL;
 }
 
-static dt_status read_plan(struct dt_worker_session *session, const json_t *request,
-                           struct dt_plan *plan)
+static dt_status read_plan(struct dt_rank *self, const json_t *request, struct dt_plan *plan)
 {
     json_t *object;
     DT_TRY(dt_json_object(request, WHAT, "plan", &object));
     DT_TRY(dt_plan_from_json(object, plan));
-    if (plan->ranks != session->seat.size)
+    if (plan->ranks != self->seat.size)
         return dt_fail(DT_EINFEASIBLE, "the plan wants ranks=%d, this group has %d", plan->ranks,
-                       session->seat.size);
-    DT_TRY(dt_dit_check(&session->workload, plan));
-    if (free_place(session) == NULL)
+                       self->seat.size);
+    DT_TRY(dt_dit_check(&self->workload, plan));
+    if (free_place(self) == NULL)
         return dt_fail(DT_EINFEASIBLE, "%d plans are resident already: release one",
-                       DT_SESSION_RESIDENTS);
+                       DT_RANK_RESIDENTS);
     return DT_OK;
 }
 
 /* Number of this host's ranks that share the memory of this rank's device. */
-static int sharers(const struct dt_worker_session *session)
+static int sharers(const struct dt_rank *self)
 {
-    int ranks = session->seat.host_size, devices = session->compute->count();
-    if (session->compute->host || devices < 1)
+    int ranks = self->seat.host_size, devices = self->compute->count();
+    if (self->compute->host || devices < 1)
         return ranks;
     return (ranks + devices - 1) / devices;
 }
 
 /* Allocates nothing unless there is memory for every rank of the host. */
-static dt_status check_memory(struct dt_worker_session *session, const struct dt_plan *plan)
+static dt_status check_memory(struct dt_rank *self, const struct dt_plan *plan)
 {
-    int64_t need = dt_workload_activation_bytes(&session->workload, plan);
-    if (session->weights == NULL)
-        need = dt_workload_rank_bytes(&session->workload, plan);
+    int64_t need = dt_workload_activation_bytes(&self->workload, plan);
+    if (self->weights == NULL)
+        need = dt_workload_rank_bytes(&self->workload, plan);
     int64_t there = 0, total = 0;
-    DT_TRY(session->compute->memory.space(session->device, &there, &total));
-    if (session->weights == NULL)
-        session->free_bytes = there;
-    session->before_bytes = there;
-    there /= sharers(session);
+    DT_TRY(self->compute->memory.space(self->device, &there, &total));
+    if (self->weights == NULL)
+        self->free_bytes = there;
+    self->before_bytes = there;
+    there /= sharers(self);
     if (need > there)
         return dt_fail(
             DT_ENOMEM,
             "rank %d needs %lld more bytes for this plan, and %lld are available to it on %s",
-            session->seat.rank, (long long)need, (long long)there, dt_host_name());
+            self->seat.rank, (long long)need, (long long)there, dt_host_name());
     return DT_OK;
 }
 
 /* The controller's rules leave out data types that are not computed here; a caller of one's own may ask for them. */
-static dt_status load_weights(struct dt_worker_session *session)
+static dt_status load_weights(struct dt_rank *self)
 {
-    enum dt_dtype dtype = session->workload.dtype;
-    if (session->weights != NULL)
+    enum dt_dtype dtype = self->workload.dtype;
+    if (self->weights != NULL)
         return DT_OK;
-    if (!session->compute->usable(dtype))
+    if (!self->compute->usable(dtype))
         return dt_fail(DT_EUNSUP,
                        "%s is not computed by this processor, or not by the libraries "
                        "that are built in: float32 is",
                        dt_dtype_text(dtype));
-    return dt_weights_new(&session->workload, session->device, &session->weights);
+    return dt_weights_new(&self->workload, self->device, &self->weights);
 }
 
-static dt_status first_step(struct dt_worker_session *session, struct dt_pass *pass,
-                            int64_t *cold_ns)
+static dt_status first_step(struct dt_rank *self, struct dt_pass *pass, int64_t *cold_ns)
 {
-    DT_TRY(dt_session_align(session));
+    DT_TRY(dt_rank_align(self));
     int64_t start = dt_clock_ns();
     DT_TRY(dt_pass_step(pass, NULL));
     *cold_ns = dt_clock_ns() - start;
-    DT_TRY(dt_session_beat(session));
+    DT_TRY(dt_rank_beat(self));
     DT_TRY(dt_pass_step(pass, NULL));
-    return dt_session_beat(session);
+    return dt_rank_beat(self);
 }
 
 /* A number that is not finite becomes null. */
@@ -270,8 +266,8 @@ static json_t *describe(const double norm[], const double projections[], int ima
     return json_pack("{s:o,s:o}", "norm", norms, "projections", table);
 }
 
-dt_status dt_session_verify(struct dt_worker_session *session, const json_t *request,
-                            const struct dt_loaded *resident, json_t **verify)
+dt_status dt_rank_verify(struct dt_rank *self, const json_t *request,
+                         const struct dt_loaded *resident, json_t **verify)
 {
     json_t *asked = json_object_get(request, "verify");
     int64_t count, seed;
@@ -286,19 +282,19 @@ dt_status dt_session_verify(struct dt_worker_session *session, const json_t *req
         norm != NULL && projections != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory to verify");
     if (status == DT_OK)
         status = dt_pass_verify(resident->pass, (uint64_t)seed, (int)count, norm, projections);
-    if (status == DT_OK && session->seat.rank == 0)
+    if (status == DT_OK && self->seat.rank == 0)
         *verify = describe(norm, projections, (int)images, (int)count);
     free(norm);
     free(projections);
     return status;
 }
 
-static int64_t resident_bytes(const struct dt_worker_session *session)
+static int64_t resident_bytes(const struct dt_rank *self)
 {
-    int64_t sum = dt_workload_weight_bytes(&session->workload);
-    for (int i = 0; i < DT_SESSION_RESIDENTS; i++)
-        if (session->residents[i].handle != 0)
-            sum += dt_pass_bytes(session->residents[i].pass);
+    int64_t sum = dt_workload_weight_bytes(&self->workload);
+    for (int i = 0; i < DT_RANK_RESIDENTS; i++)
+        if (self->residents[i].handle != 0)
+            sum += dt_pass_bytes(self->residents[i].pass);
     return sum;
 }
 
@@ -314,77 +310,76 @@ static json_t *reply(const struct dt_loaded *resident, const json_t *parts, json
         json_int_t bytes = json_integer_value(json_object_get(part, "resident_bytes"));
         most = bytes > most ? bytes : most;
     }
-    json_t *answer = json_pack(
-        "{s:s,s:i,s:o,s:I,s:o,s:O*,s:b}", "op", "prepared", "handle", resident->handle,
-        "peak_bytes", dt_session_column(parts, "peak_bytes"), "resident_bytes", most, "cold_ns",
-        dt_session_column(parts, "cold_ns"), "verify", verify, "verifies_runs", verify != NULL);
+    json_t *answer = json_pack("{s:s,s:i,s:o,s:I,s:o,s:O*,s:b}", "op", "prepared", "handle",
+                               resident->handle, "peak_bytes", dt_rank_column(parts, "peak_bytes"),
+                               "resident_bytes", most, "cold_ns", dt_rank_column(parts, "cold_ns"),
+                               "verify", verify, "verifies_runs", verify != NULL);
     for (size_t k = 0; k < sizeof counted / sizeof counted[0]; k++)
         if (json_object_get(json_array_get(parts, 0), counted[k]) != NULL)
-            json_object_set_new(answer, counted[k], dt_session_column(parts, counted[k]));
+            json_object_set_new(answer, counted[k], dt_rank_column(parts, counted[k]));
     return answer;
 }
 
 /* taken_bytes: decrease of the device's free memory since before the weights, including memory taken by libraries. */
-static json_t *describe_rank(const struct dt_worker_session *session,
-                             const struct dt_loaded *resident, int64_t cold_ns)
+static json_t *describe_rank(const struct dt_rank *self, const struct dt_loaded *resident,
+                             int64_t cold_ns)
 {
-    int64_t peak = dt_workload_weight_bytes(&session->workload) + dt_pass_bytes(resident->pass);
+    int64_t peak = dt_workload_weight_bytes(&self->workload) + dt_pass_bytes(resident->pass);
     int64_t there = 0, total = 0;
     json_t *part = json_pack("{s:I,s:I,s:I}", "peak_bytes", (json_int_t)peak, "resident_bytes",
-                             (json_int_t)resident_bytes(session), "cold_ns", (json_int_t)cold_ns);
-    if (!session->compute->host &&
-        session->compute->memory.space(session->device, &there, &total) == DT_OK) {
-        json_object_set_new(part, "before_bytes", json_integer(session->before_bytes));
-        json_object_set_new(part, "taken_bytes", json_integer(session->free_bytes - there));
+                             (json_int_t)resident_bytes(self), "cold_ns", (json_int_t)cold_ns);
+    if (!self->compute->host &&
+        self->compute->memory.space(self->device, &there, &total) == DT_OK) {
+        json_object_set_new(part, "before_bytes", json_integer(self->before_bytes));
+        json_object_set_new(part, "taken_bytes", json_integer(self->free_bytes - there));
         json_object_set_new(part, "free_bytes", json_integer(there));
         json_object_set_new(part, "total_bytes", json_integer(total));
     }
     return part;
 }
 
-static dt_status first_steps(struct dt_worker_session *session, const json_t *request,
+static dt_status first_steps(struct dt_rank *self, const json_t *request,
                              struct dt_loaded *resident, json_t **answer)
 {
     int64_t cold_ns = 0;
     json_t *verify = NULL, *parts = NULL, *mine = NULL;
-    dt_status status = first_step(session, resident->pass, &cold_ns);
+    dt_status status = first_step(self, resident->pass, &cold_ns);
     if (status == DT_OK)
-        status = dt_session_verify(session, request, resident, &verify);
+        status = dt_rank_verify(self, request, resident, &verify);
     if (status == DT_OK)
-        mine = describe_rank(session, resident, cold_ns);
+        mine = describe_rank(self, resident, cold_ns);
     if (status != DT_EDEAD)
-        status = dt_session_settle(session, status, mine, &parts);
-    if (status == DT_OK && session->seat.rank == 0)
+        status = dt_rank_settle(self, status, mine, &parts);
+    if (status == DT_OK && self->seat.rank == 0)
         *answer = reply(resident, parts, verify);
     json_decref(verify);
     json_decref(parts);
     return status;
 }
 
-static dt_status request_prepare(struct dt_worker_session *session, const json_t *request,
-                                 json_t **answer)
+static dt_status request_prepare(struct dt_rank *self, const json_t *request, json_t **answer)
 {
     struct dt_plan plan = {0};
-    dt_status status = read_plan(session, request, &plan);
+    dt_status status = read_plan(self, request, &plan);
     if (status == DT_OK)
-        status = check_memory(session, &plan);
-    DT_TRY(dt_links_agree(&session->links, status, NULL, NULL));
-    status = dt_seat_threads(&session->seat, plan.threads);
+        status = check_memory(self, &plan);
+    DT_TRY(dt_links_agree(&self->links, status, NULL, NULL));
+    status = dt_seat_threads(&self->seat, plan.threads);
     if (status == DT_OK)
-        status = load_weights(session);
-    DT_TRY(dt_links_agree(&session->links, status, NULL, NULL));
-    DT_TRY(dt_session_beat(session));
-    struct dt_loaded *resident = free_place(session);
+        status = load_weights(self);
+    DT_TRY(dt_links_agree(&self->links, status, NULL, NULL));
+    DT_TRY(dt_rank_beat(self));
+    struct dt_loaded *resident = free_place(self);
     struct dt_pass *pass = NULL;
-    status = dt_pass_new(&session->workload, &plan, session->weights, session->world, &pass);
-    status = dt_session_settle(session, status, NULL, NULL);
+    status = dt_pass_new(&self->workload, &plan, self->weights, self->world, &pass);
+    status = dt_rank_settle(self, status, NULL, NULL);
     if (status < 0) {
         dt_pass_free(pass);
         return status;
     }
-    *resident = (struct dt_loaded){.handle = ++session->handles, .plan = plan, .pass = pass};
+    *resident = (struct dt_loaded){.handle = ++self->handles, .plan = plan, .pass = pass};
     dt_pass_reset(pass);
-    status = first_steps(session, request, resident, answer);
+    status = first_steps(self, request, resident, answer);
     if (status < 0) {
         dt_pass_free(pass);
         *resident = (struct dt_loaded){0};
@@ -392,42 +387,41 @@ static dt_status request_prepare(struct dt_worker_session *session, const json_t
     return status;
 }
 
-#define TOKEN DT_SESSION_TOKEN
+#define TOKEN DT_RANK_TOKEN
 
-static dt_status release(struct dt_worker_session *session, const json_t *request, json_t **answer)
+static dt_status release(struct dt_rank *self, const json_t *request, json_t **answer)
 {
     struct dt_loaded *resident = NULL;
-    DT_TRY(dt_session_find(session, request, &resident));
+    DT_TRY(dt_rank_find(self, request, &resident));
     dt_pass_free(resident->pass);
-    if (session->seat.rank == 0)
+    if (self->seat.rank == 0)
         *answer = json_pack("{s:s,s:i}", "op", "released", "handle", resident->handle);
     *resident = (struct dt_loaded){0};
     return DT_OK;
 }
 
-static dt_status write_output(struct dt_worker_session *session, const json_t *request,
-                              json_t **answer)
+static dt_status write_output(struct dt_rank *self, const json_t *request, json_t **answer)
 {
     struct dt_loaded *resident = NULL;
     const char *path;
-    DT_TRY(dt_session_find(session, request, &resident));
+    DT_TRY(dt_rank_find(self, request, &resident));
     DT_TRY(dt_json_string(request, "the request write", "path", &path));
-    DT_TRY(dt_session_settle(session, dt_pass_write(resident->pass, path), NULL, NULL));
-    if (session->seat.rank == 0)
+    DT_TRY(dt_rank_settle(self, dt_pass_write(resident->pass, path), NULL, NULL));
+    if (self->seat.rank == 0)
         *answer = json_pack("{s:s}", "op", "written");
     return DT_OK;
 }
 
-static dt_status quit(struct dt_worker_session *session, const json_t *request, json_t **answer)
+static dt_status quit(struct dt_rank *self, const json_t *request, json_t **answer)
 {
     (void)request, (void)answer;
-    session->over = true;
+    self->over = true;
     return DT_OK;
 }
 
 static const struct request {
     const char *name;
-    dt_status (*execute)(struct dt_worker_session *session, const json_t *request, json_t **answer);
+    dt_status (*execute)(struct dt_rank *self, const json_t *request, json_t **answer);
 } table[] = {
     {"prepare", request_prepare},
     {"run", dt_request_run},
@@ -450,15 +444,15 @@ static dt_status unknown(const char *name)
     return status;
 }
 
-static dt_status execute(struct dt_worker_session *session, const json_t *request, json_t **answer)
+static dt_status execute(struct dt_rank *self, const json_t *request, json_t **answer)
 {
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (strcmp(table[i].name, dt_wire_op(request)) == 0)
-            return table[i].execute(session, request, answer);
+            return table[i].execute(self, request, answer);
     return unknown(dt_wire_op(request));
 }
 
-dt_status dt_session_refuse(struct dt_worker_session *session, dt_status why)
+dt_status dt_rank_refuse(struct dt_rank *self, dt_status why)
 {
     const char *kind = "error";
     if (why == DT_ENOMEM)
@@ -466,60 +460,59 @@ dt_status dt_session_refuse(struct dt_worker_session *session, dt_status why)
     else if (why == DT_EINFEASIBLE || why == DT_EUSAGE || why == DT_EUNSUP)
         kind = "infeasible";
     json_t *message = json_pack("{s:s,s:s,s:s}", "op", "failed", "kind", kind, "say", dt_message());
-    if (session->broken) /* this process ends */
+    if (self->broken) /* this process ends */
         json_object_set_new(message, "last", json_true());
-    dt_status status = dt_wire_write(&session->wire, message);
+    dt_status status = dt_wire_write(&self->wire, message);
     json_decref(message);
     return status;
 }
 
-dt_status dt_session_serve(struct dt_worker_session *session, const json_t *request)
+dt_status dt_rank_serve(struct dt_rank *self, const json_t *request)
 {
     json_t *answer = NULL;
-    watch_start(session->seat.rank == 0 ? &session->wire : &session->links.wires[0]);
-    dt_status status = execute(session, request, &answer);
+    watch_start(self->seat.rank == 0 ? &self->wire : &self->links.wires[0]);
+    dt_status status = execute(self, request, &answer);
     watch_stop();
     if (status == DT_EDEAD)
         return status;
-    if (session->seat.rank == 0 && !session->over) {
+    if (self->seat.rank == 0 && !self->over) {
         dt_status written =
-            status < 0 ? dt_session_refuse(session, status) : dt_wire_write(&session->wire, answer);
+            status < 0 ? dt_rank_refuse(self, status) : dt_wire_write(&self->wire, answer);
         json_decref(answer);
         DT_TRY(written);
     }
-    return session->broken ? dt_fail(DT_EDEAD, "a rank was lost within an exchange") : DT_OK;
+    return self->broken ? dt_fail(DT_EDEAD, "a rank was lost within an exchange") : DT_OK;
 }
 
-dt_status dt_session_beat(struct dt_worker_session *session)
+dt_status dt_rank_beat(struct dt_rank *self)
 {
-    if (session->seat.rank != 0 || dt_clock_ns() - session->wire.last_write_ns < DT_NS_PER_SECOND)
+    if (self->seat.rank != 0 || dt_clock_ns() - self->wire.last_write_ns < DT_NS_PER_SECOND)
         return DT_OK;
-    if (watch_gone(&session->wire))
+    if (watch_gone(&self->wire))
         return dt_fail(DT_EDEAD, "the controller has ended");
     json_t *message = json_pack("{s:s}", "op", "heartbeat");
-    dt_status status = dt_wire_write(&session->wire, message);
+    dt_status status = dt_wire_write(&self->wire, message);
     json_decref(message);
     return status;
 }
 
-dt_status dt_session_find(struct dt_worker_session *session, const json_t *request,
-                          struct dt_loaded **resident)
+dt_status dt_rank_find(struct dt_rank *self, const json_t *request, struct dt_loaded **resident)
 {
     int64_t handle;
     DT_TRY(dt_json_int(request, "the request", "handle", 1, INT32_MAX, &handle));
-    for (int i = 0; i < DT_SESSION_RESIDENTS; i++)
-        if (session->residents[i].handle == handle) {
-            *resident = &session->residents[i];
+    for (int i = 0; i < DT_RANK_RESIDENTS; i++)
+        if (self->residents[i].handle == handle) {
+            *resident = &self->residents[i];
             return DT_OK;
         }
     return dt_fail(DT_EPROTO, "no plan of handle %lld is resident", (long long)handle);
 }
 
-dt_status dt_session_align(struct dt_worker_session *session)
+dt_status dt_rank_align(struct dt_rank *self)
 {
-    struct dt_comm *world = session->world;
+    struct dt_comm *world = self->world;
     struct dt_request request = {.bytes = 0};
-    char *tokens = session->tokens;
+    char *tokens = self->tokens;
     DT_TRY(world->ops->barrier(world));
     DT_TRY(world->ops->barrier(world));
     for (int i = 0; i < (tokens != NULL ? 2 : 0); i++) {
@@ -530,36 +523,35 @@ dt_status dt_session_align(struct dt_worker_session *session)
 }
 
 /* The status makes the group unusable: an exchange or a device is lost. On the processor nothing is lost. */
-static bool is_lost(const struct dt_worker_session *session, dt_status status)
+static bool is_lost(const struct dt_rank *self, dt_status status)
 {
     bool lost = status == DT_ETIMEOUT || status == DT_ELIB;
-    if (session->links.size == 1)
-        return lost && !session->compute->host;
+    if (self->links.size == 1)
+        return lost && !self->compute->host;
     return lost || status == DT_ENOMEM;
 }
 
 /* Other ranks may wait on their devices for data that this rank will never send. The first error is reported. */
-static dt_status abort_exchanges(struct dt_worker_session *session, dt_status status)
+static dt_status abort_exchanges(struct dt_rank *self, dt_status status)
 {
-    struct dt_comm *host = session->host;
+    struct dt_comm *host = self->host;
     struct dt_error first = {DT_OK, ""};
     dt_error_keep(&first, status);
-    if (session->links.size > 1 && host->ops->abort != NULL)
+    if (self->links.size > 1 && host->ops->abort != NULL)
         dt_error_keep(&first, host->ops->abort(host, dt_clock_ns() + DT_NS_PER_SECOND));
     return dt_error_raise(&first);
 }
 
-dt_status dt_session_settle(struct dt_worker_session *session, dt_status status, json_t *mine,
-                            json_t **parts)
+dt_status dt_rank_settle(struct dt_rank *self, dt_status status, json_t *mine, json_t **parts)
 {
-    if (is_lost(session, status))
-        status = abort_exchanges(session, status);
-    status = dt_links_agree(&session->links, status, mine, parts);
-    session->broken = is_lost(session, status);
+    if (is_lost(self, status))
+        status = abort_exchanges(self, status);
+    status = dt_links_agree(&self->links, status, mine, parts);
+    self->broken = is_lost(self, status);
     return status;
 }
 
-json_t *dt_session_column(const json_t *parts, const char *key)
+json_t *dt_rank_column(const json_t *parts, const char *key)
 {
     json_t *column = json_array(), *part;
     size_t i;

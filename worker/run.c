@@ -47,50 +47,50 @@ static void keep_layers(struct trace *trace, int step)
 
 static dt_status check_world(void *arg)
 {
-    return dt_comm_check(((struct dt_worker_session *)arg)->world);
+    return dt_comm_check(((struct dt_rank *)arg)->world);
 }
 
 /* What is queued before the step has ended when it begins, so that neither clock times it: ranks are aligned by exchanges, which
  * take longer the more ranks there are. */
-static dt_status begin(struct dt_worker_session *session)
+static dt_status begin(struct dt_rank *self)
 {
-    const struct dt_compute *compute = session->compute;
+    const struct dt_compute *compute = self->compute;
     if (compute->timeline.clock != NULL)
-        compute->timeline.clock(session->device, 0);
-    DT_TRY(dt_session_align(session));
+        compute->timeline.clock(self->device, 0);
+    DT_TRY(dt_rank_align(self));
     if (compute->host)
         return DT_OK;
-    return compute->finish(session->device, dt_clock_ns() + PATIENCE_NS, check_world, session);
+    return compute->finish(self->device, dt_clock_ns() + PATIENCE_NS, check_world, self);
 }
 
 /* One step that all ranks begin together, with its beginning by the host's clock and its duration. phases may be NULL. */
-static dt_status session_step(struct dt_worker_session *session, struct dt_pass *pass,
-                              struct dt_phases *phases, int64_t *start_ns, int64_t *ns)
+static dt_status session_step(struct dt_rank *self, struct dt_pass *pass, struct dt_phases *phases,
+                              int64_t *start_ns, int64_t *ns)
 {
-    const struct dt_compute *compute = session->compute;
-    DT_TRY(begin(session));
+    const struct dt_compute *compute = self->compute;
+    DT_TRY(begin(self));
     *start_ns = dt_clock_ns();
     DT_TRY(dt_pass_step(pass, phases));
     *ns = dt_clock_ns() - *start_ns;
     if (compute->timeline.clock != NULL)
-        compute->timeline.clock(session->device, 1);
-    return dt_session_beat(session);
+        compute->timeline.clock(self->device, 1);
+    return dt_rank_beat(self);
 }
 
-static dt_status steps(struct dt_worker_session *session, struct dt_pass *pass, struct trace *trace)
+static dt_status steps(struct dt_rank *self, struct dt_pass *pass, struct trace *trace)
 {
-    memset(&session->phases, 0, sizeof session->phases);
-    session->phases.spans = &trace->spans;
+    memset(&self->phases, 0, sizeof self->phases);
+    self->phases.spans = &trace->spans;
     dt_status status = DT_OK;
     for (int i = 0; i < trace->steps && status == DT_OK; i++) {
         trace->spans.count = 0;
         int64_t wall = dt_clock_ns(), cpu = worker_cpu_ns();
-        status = session_step(session, pass, &session->phases, &trace->start_ns, &trace->step_ns);
+        status = session_step(self, pass, &self->phases, &trace->start_ns, &trace->step_ns);
         trace->wall_ns += dt_clock_ns() - wall;
         trace->cpu_ns += worker_cpu_ns() - cpu;
         keep_layers(trace, i);
     }
-    session->phases.spans = NULL;
+    self->phases.spans = NULL;
     return status;
 }
 
@@ -139,30 +139,29 @@ static json_t *describe(struct trace *trace)
                      layers, "spans", spans);
 }
 
-dt_status dt_request_trace(struct dt_worker_session *session, const json_t *request,
-                           json_t **answer)
+dt_status dt_request_trace(struct dt_rank *self, const json_t *request, json_t **answer)
 {
     struct dt_loaded *resident;
     int64_t n;
     json_t *parts = NULL, *mine = NULL;
-    DT_TRY(dt_session_find(session, request, &resident));
+    DT_TRY(dt_rank_find(self, request, &resident));
     DT_TRY(dt_json_int(request, WHAT, "n", 1, STEPS_MOST, &n));
     struct trace trace = {
         .steps = (int)n,
         .spans = {.at = calloc(SPANS_MOST, sizeof *trace.spans.at), .room = SPANS_MOST},
         .layers = calloc(LAYERS_MOST, sizeof *trace.layers)};
     dt_status status = trace.spans.at != NULL && trace.layers != NULL
-                           ? dt_seat_threads(&session->seat, resident->plan.threads)
+                           ? dt_seat_threads(&self->seat, resident->plan.threads)
                            : dt_fail(DT_ENOMEM, "out of memory for a trace");
     if (status == DT_OK)
-        status = steps(session, resident->pass, &trace);
+        status = steps(self, resident->pass, &trace);
     if (status == DT_OK)
         mine = describe(&trace);
     free(trace.spans.at);
     free(trace.layers);
     if (status != DT_EDEAD)
-        status = dt_session_settle(session, status, mine, &parts);
-    if (status == DT_OK && session->seat.rank == 0)
+        status = dt_rank_settle(self, status, mine, &parts);
+    if (status == DT_OK && self->seat.rank == 0)
         *answer = json_pack("{s:s, s:i, s:I, s:O}", "op", "traced", "handle", resident->handle, "n",
                             (json_int_t)n, "ranks", parts);
     json_decref(parts);
@@ -283,37 +282,35 @@ struct times {
     struct dt_telemetry telemetry;
 };
 
-static dt_status read_clock(struct dt_worker_session *session, double *hz)
+static dt_status read_clock(struct dt_rank *self, double *hz)
 {
-    const struct dt_compute *compute = session->compute;
+    const struct dt_compute *compute = self->compute;
     if (compute->timeline.clock == NULL)
         return DT_OK;
-    DT_TRY(compute->finish(session->device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
-    return compute->timeline.clock_rate(session->device, hz);
+    DT_TRY(compute->finish(self->device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
+    return compute->timeline.clock_rate(self->device, hz);
 }
 
 /* Tracing slows a GPU down, so one extra step is traced that does not count. */
-static dt_status run_steps(struct dt_worker_session *session, struct dt_pass *pass,
-                           struct times *times)
+static dt_status run_steps(struct dt_rank *self, struct dt_pass *pass, struct times *times)
 {
-    bool host = session->compute->host;
+    bool host = self->compute->host;
     int64_t start;
     for (int i = 0; i < times->n; i++) {
-        DT_TRY(session_step(session, pass, host ? &session->phases : NULL, &start, &times->ns[i]));
+        DT_TRY(session_step(self, pass, host ? &self->phases : NULL, &start, &times->ns[i]));
         times->looked_ns += times->ns[i];
         int64_t own = dt_pass_device_ns(pass);
         times->device_ns[i] = own > 0 ? own : 1; /* below what an event resolves */
-        DT_TRY(read_clock(session, &times->clock[i]));
+        DT_TRY(read_clock(self, &times->clock[i]));
     }
-    return host ? DT_OK : session_step(session, pass, &session->phases, &start, &times->looked_ns);
+    return host ? DT_OK : session_step(self, pass, &self->phases, &start, &times->looked_ns);
 }
 
 /* The processor is looked at before the first step and after the last, so no step's time includes it. */
-static dt_status timed_steps(struct dt_worker_session *session, struct dt_pass *pass,
-                             struct times *times)
+static dt_status timed_steps(struct dt_rank *self, struct dt_pass *pass, struct times *times)
 {
     int64_t wall = dt_clock_ns(), cpu = worker_cpu_ns();
-    dt_status status = run_steps(session, pass, times);
+    dt_status status = run_steps(self, pass, times);
     times->wall_ns = dt_clock_ns() - wall;
     times->cpu_ns = worker_cpu_ns() - cpu;
     return status;
@@ -335,11 +332,10 @@ static json_t *list_clock(const struct times *times)
 }
 
 /* A step of a GPU is judged by the device's time. */
-static json_t *run_describe(struct dt_worker_session *session, const struct dt_plan *plan,
-                            struct times *times)
+static json_t *run_describe(struct dt_rank *self, const struct dt_plan *plan, struct times *times)
 {
-    bool host = session->compute->host;
-    json_t *phases = phases_json(&session->phases, plan, host, host ? times->n : 1);
+    bool host = self->compute->host;
+    json_t *phases = phases_json(&self->phases, plan, host, host ? times->n : 1);
     json_object_set_new(phases, "host_ns", json_integer(times->looked_ns));
     return json_pack("{s:I,s:I,s:o,s:o*,s:o*,s:o*,s:o}", "cpu_ns", (json_int_t)times->cpu_ns,
                      "wall_ns", (json_int_t)times->wall_ns, "ns",
@@ -404,21 +400,21 @@ static json_t *reply(int handle, int n, const json_t *parts, json_t *verify)
 {
     size_t slowest = find_slowest(parts, n);
     json_t *phases = json_object_get(json_array_get(parts, slowest), "phases");
-    json_t *telemetry = all_have(parts, "telemetry") ? dt_session_column(parts, "telemetry") : NULL;
+    json_t *telemetry = all_have(parts, "telemetry") ? dt_rank_column(parts, "telemetry") : NULL;
     json_object_set_new(phases, "rank", json_integer((json_int_t)slowest));
-    json_object_set_new(phases, "cpu_ns", dt_session_column(parts, "cpu_ns"));
-    json_object_set_new(phases, "wall_ns", dt_session_column(parts, "wall_ns"));
+    json_object_set_new(phases, "cpu_ns", dt_rank_column(parts, "cpu_ns"));
+    json_object_set_new(phases, "wall_ns", dt_rank_column(parts, "wall_ns"));
     return json_pack("{s:s,s:i,s:o,s:o*,s:o*,s:o*,s:O,s:O*}", "op", "samples", "handle", handle,
                      "ns", turn(parts, "ns", n), "host_ns", turn(parts, "host_ns", n), "clock",
                      turn(parts, "clock", n), "telemetry", telemetry, "phases", phases, "verify",
                      verify);
 }
 
-static dt_status read_request(struct dt_worker_session *session, const json_t *request,
+static dt_status read_request(struct dt_rank *self, const json_t *request,
                               struct dt_loaded **resident, int64_t *n)
 {
     const char *mode;
-    DT_TRY(dt_session_find(session, request, resident));
+    DT_TRY(dt_rank_find(self, request, resident));
     DT_TRY(dt_json_int(request, RUN_WHAT, "n", 1, MOST_STEPS, n));
     DT_TRY(dt_json_string(request, RUN_WHAT, "mode", &mode));
     if (strcmp(mode, "warmup") != 0 && strcmp(mode, "measure") != 0)
@@ -427,15 +423,15 @@ static dt_status read_request(struct dt_worker_session *session, const json_t *r
 }
 
 /* The first two steps of the trajectory once more, so that the output can be compared with that of prepare. */
-static dt_status verify_again(struct dt_worker_session *session, const json_t *request,
+static dt_status verify_again(struct dt_rank *self, const json_t *request,
                               const struct dt_loaded *resident, json_t **verify)
 {
     dt_pass_reset(resident->pass);
     for (int step = 0; step < 2; step++) {
         DT_TRY(dt_pass_step(resident->pass, NULL));
-        DT_TRY(dt_session_beat(session));
+        DT_TRY(dt_rank_beat(self));
     }
-    return dt_session_verify(session, request, resident, verify);
+    return dt_rank_verify(self, request, resident, verify);
 }
 
 /* A reading of the rank's device. */
@@ -445,13 +441,13 @@ static void look(void *of, struct dt_health *health)
     device->compute->health.read(device, health);
 }
 
-dt_status dt_request_run(struct dt_worker_session *session, const json_t *request, json_t **answer)
+dt_status dt_request_run(struct dt_rank *self, const json_t *request, json_t **answer)
 {
-    const struct dt_compute *compute = session->compute;
+    const struct dt_compute *compute = self->compute;
     struct dt_loaded *resident;
     int64_t n;
     json_t *parts = NULL, *mine = NULL, *verify = NULL;
-    DT_TRY(read_request(session, request, &resident, &n));
+    DT_TRY(read_request(self, request, &resident, &n));
     struct times times = {.n = (int)n,
                           .ns = calloc((size_t)n, sizeof *times.ns),
                           .device_ns = calloc((size_t)n, sizeof *times.device_ns),
@@ -460,25 +456,25 @@ dt_status dt_request_run(struct dt_worker_session *session, const json_t *reques
     dt_telemetry_start(&times.telemetry, &(struct dt_telemetry_source){
                                              .read = compute->health.read != NULL ? look : NULL,
                                              .reason = compute->health.reason,
-                                             .of = session->device});
+                                             .of = self->device});
     if (times.ns == NULL || times.device_ns == NULL || times.clock == NULL)
         status = dt_fail(DT_ENOMEM, "out of memory for %d times", (int)n);
-    memset(&session->phases, 0, sizeof session->phases);
+    memset(&self->phases, 0, sizeof self->phases);
     if (status == DT_OK)
-        status = dt_seat_threads(&session->seat, resident->plan.threads);
+        status = dt_seat_threads(&self->seat, resident->plan.threads);
     if (status == DT_OK)
-        status = timed_steps(session, resident->pass, &times);
+        status = timed_steps(self, resident->pass, &times);
     dt_telemetry_stop(&times.telemetry);
     if (status == DT_OK)
-        mine = run_describe(session, &resident->plan, &times);
+        mine = run_describe(self, &resident->plan, &times);
     if (status == DT_OK && json_is_object(json_object_get(request, "verify")))
-        status = verify_again(session, request, resident, &verify);
+        status = verify_again(self, request, resident, &verify);
     free(times.ns);
     free(times.device_ns);
     free(times.clock);
     if (status != DT_EDEAD)
-        status = dt_session_settle(session, status, mine, &parts);
-    if (status == DT_OK && session->seat.rank == 0)
+        status = dt_rank_settle(self, status, mine, &parts);
+    if (status == DT_OK && self->seat.rank == 0)
         *answer = reply(resident->handle, (int)n, parts, verify);
     json_decref(parts);
     json_decref(verify);
