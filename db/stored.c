@@ -50,10 +50,9 @@ const struct dt_kind dt_kind_journal = {"journal", "the name of a journal", is_j
 #include "db/entry.def"
 
 static const struct {
-    const char *text;
-    bool provisional;
+    const char *text, *why;
 } verdicts[] = {
-#define DT_VERDICT(name, text, provisional) {text, provisional},
+#define DT_VERDICT(name, text, why) {text, why},
 #include "db/verdict.def"
 #undef DT_VERDICT
 };
@@ -63,9 +62,14 @@ const char *dt_verdict_text(enum dt_verdict verdict)
     return verdicts[verdict].text;
 }
 
+const char *dt_verdict_why(enum dt_verdict verdict)
+{
+    return verdicts[verdict].why;
+}
+
 bool dt_verdict_provisional(enum dt_verdict verdict)
 {
-    return verdicts[verdict].provisional;
+    return verdicts[verdict].why != NULL;
 }
 
 enum dt_verdict dt_verdict_of(const char *text)

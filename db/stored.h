@@ -30,7 +30,7 @@ extern const struct dt_kind dt_kind_key, dt_kind_hard, dt_kind_soft, dt_kind_pla
 
 /* The verdict of a session: DT_VERDICT_NONE, DT_VERDICT_FASTER, ... (db/verdict.def) */
 enum dt_verdict {
-#define DT_VERDICT(name, text, provisional) DT_VERDICT_##name,
+#define DT_VERDICT(name, text, why) DT_VERDICT_##name,
 #include "db/verdict.def"
 #undef DT_VERDICT
     DT_VERDICTS
@@ -38,7 +38,8 @@ enum dt_verdict {
 const char *dt_verdict_text(enum dt_verdict verdict);
 /* The verdict of a text that a session wrote; DT_VERDICT_NONE: there is none, or this version does not know it. */
 enum dt_verdict dt_verdict_of(const char *text);
-/* It decided nothing, so it replaces no entry that did. */
+/* A clause that says why it decided nothing, so that it replaces no entry that did; NULL: it decided. */
+const char *dt_verdict_why(enum dt_verdict verdict);
 bool dt_verdict_provisional(enum dt_verdict verdict);
 
 /* Nanoseconds of a whole batch of images whose step takes step_ns; without text encoder and VAE where they are not known. */

@@ -171,11 +171,11 @@ static const struct difference differences[] = {
     {DT_MISS_LIMITS, limits_add},   {DT_MISS_NAME, name_add},     {DT_MISS_SPACE, space_add},
 };
 
-static const char *provisional_text(enum dt_verdict verdict)
+/* Why an entry that is marked as provisional decides nothing. */
+static const char *provisional_text(const char *verdict)
 {
-    if (verdict == DT_VERDICT_INCONCLUSIVE)
-        return "the final comparison of its session could not decide";
-    return "its session decided nothing (dittune why has the cause)";
+    const char *why = dt_verdict_why(dt_verdict_of(verdict));
+    return why != NULL ? why : dt_verdict_why(DT_VERDICT_PROVISIONAL);
 }
 
 void dt_reason_add(const struct dt_asked *asked, const struct dt_match *match, const json_t *entry,
@@ -196,7 +196,7 @@ void dt_reason_add(const struct dt_asked *asked, const struct dt_match *match, c
     if (fitted->changed[0] != '\0')
         dt_text_add(out, "; %s", fitted->changed);
     if (match->provisional)
-        dt_text_add(out, "; provisional: %s", provisional_text(dt_verdict_of(verdict)));
+        dt_text_add(out, "; provisional: %s", provisional_text(verdict));
 }
 
 /* ---- the answer */
@@ -298,7 +298,7 @@ static void answer_describe(const struct dt_match *match, const json_t *entry, b
     answer->verdict = fields.verdict;
     answer->lost = fields.fingerprint.info.lost_ns > 0;
     if (match->provisional)
-        answer->why_provisional = provisional_text(dt_verdict_of(fields.verdict));
+        answer->why_provisional = provisional_text(fields.verdict);
     if (match->tier != DT_TIER_PROXY && !refit)
         figures_read(&fields, answer);
 }
