@@ -6,6 +6,7 @@
 #include "model/network.h"
 #include "model/plan.h"
 #include "model/task.h"
+#include "space/json/json.h"
 
 #include <string.h>
 
@@ -424,55 +425,75 @@ bool dt_values_legal(const struct dt_engine *engine, struct dt_values *values)
            (choices_may_settle(engine, values) && choices_settle(engine, 0, values));
 }
 
-/* With another value of one parameter, and as many ranks as then follow: no more than there are devices. */
-static bool value_would_do(const struct dt_engine *engine, const struct dt_values *values,
-                           int parameter, int64_t value, int64_t *ranks)
+/* Another value of one parameter of a plan. */
+struct change {
+    const struct dt_engine *engine;
+    const struct dt_values *values;
+    int parameter;
+};
+
+/* As many ranks as follow from it; false: no number. */
+static bool change_ranks(const struct change *change, int64_t value, int64_t *ranks)
 {
-    struct dt_values tried = *values;
-    int at = name_index(engine, "ranks");
-    const json_t *parameters = json_object_get(engine->root, "parameters");
-    tried.at[parameter] = value;
-    if (parameter != at &&
-        dt_values_eval(engine, json_string_value(json_object_get(parameters, "ranks")), &tried,
-                       &tried.at[at]) != DT_OK)
-        return false;
-    *ranks = tried.at[at];
-    int devices = name_index(engine, "devices");
-    if ((values->known[devices] && *ranks > values->at[devices] && *ranks > values->at[at]) ||
-        put_counts(engine, &tried) != DT_OK)
-        return false;
-    return dt_values_legal(engine, &tried);
+    struct dt_values tried = *change->values;
+    const char *text = json_string_value(
+        json_object_get(json_object_get(change->engine->root, "parameters"), "ranks"));
+    tried.at[change->parameter] = value;
+    *ranks = value;
+    return change->parameter == name_index(change->engine, "ranks") ||
+           dt_values_eval(change->engine, text, &tried, ranks) == DT_OK;
 }
 
-/* The values of one parameter, nearest to its own, with which the whole plan is legal: "; ulysses=4 ranks=4 or ulysses=2 ranks=2
- * would do". Nothing when there is none. */
+/* With it, and as many ranks as then follow, no more than there are devices, the whole plan is legal. */
+static bool change_fits(const void *context, int64_t value)
+{
+    const struct change *change = context;
+    const struct dt_engine *engine = change->engine;
+    struct dt_values tried = *change->values;
+    int at = name_index(engine, "ranks"), devices = name_index(engine, "devices");
+    int64_t before = tried.at[at];
+    if (!change_ranks(change, value, &tried.at[at]))
+        return false;
+    tried.at[change->parameter] = value;
+    bool many = tried.known[devices] && tried.at[at] > tried.at[devices] && tried.at[at] > before;
+    return !many && put_counts(engine, &tried) == DT_OK && dt_values_legal(engine, &tried);
+}
+
+/* The value, and the ranks where they become others: 4, or "4 ranks=4". */
+static json_t *change_json(const struct change *change, int64_t value)
+{
+    int64_t ranks, before = change->values->at[name_index(change->engine, "ranks")];
+    bool same = !change_ranks(change, value, &ranks) || ranks == before ||
+                change->parameter == name_index(change->engine, "ranks");
+    return same ? json_integer(value)
+                : json_sprintf("%lld ranks=%lld", (long long)value, (long long)ranks);
+}
+
+/* The values of the first parameter of the rule that has such, nearest to its own, with which the whole plan is legal. */
 static void nearest_add(const struct dt_engine *engine, const struct dt_expr *expr,
                         const struct dt_values *values, struct dt_text *out)
 {
     enum { REACH = 1024 };
     struct dt_names names = dt_expr_names(expr);
-    for (int i = engine->first; i < engine->first + engine->parameters; i++) {
+    int found = 0;
+    for (int i = engine->first; i < engine->first + engine->parameters && found == 0; i++) {
         if ((names.bits[i / 64] >> (i % 64) & 1) == 0)
             continue;
-        int found = 0;
-        for (int sign = -1; sign <= 1; sign += 2)
-            for (int64_t step = 1, ranks; step <= REACH; step++) {
-                int64_t value = values->at[i] + sign * step;
-                if (value < 0 || (value == 0 && values->at[i] > 0))
-                    break;
-                if (!value_would_do(engine, values, i, value, &ranks))
-                    continue;
-                dt_text_add(out, "%s%s=%lld", found++ > 0 ? " or " : "; ", engine->names[i],
-                            (long long)value);
-                if (strcmp(engine->names[i], "ranks") != 0 &&
-                    ranks != values->at[name_index(engine, "ranks")])
-                    dt_text_add(out, " ranks=%lld", (long long)ranks);
-                break;
-            }
-        if (found > 0) {
-            dt_text_add(out, " would do");
-            return;
-        }
+        int64_t list[2 * REACH + 1], near[2], own = values->at[i];
+        const struct change change = {engine, values, i};
+        const struct dt_near_wanted wanted = {own, change_fits, &change};
+        int count = 0;
+        for (int64_t value = own - REACH; value <= own + REACH; value++)
+            if (value > 0 || (value == 0 && own <= 0))
+                list[count++] = value;
+        found = dt_near_values(list, count, &wanted, near);
+        json_t *rows = json_array();
+        for (int k = 0; k < found; k++)
+            json_array_append_new(rows, change_json(&change, near[k]));
+        json_t *object = found > 0 ? json_pack("{s:O}", engine->names[i], rows) : NULL;
+        dt_near_text(object, out);
+        json_decref(object);
+        json_decref(rows);
     }
 }
 

@@ -31,6 +31,18 @@ dt_status dt_space_explain(const struct dt_space *space, const int64_t values[],
                            struct dt_explanation *out) DT_MUST_CHECK;
 void dt_explanation_fini(struct dt_explanation *explanation);
 
+/* A value to be replaced by another one that fits. */
+struct dt_near_wanted {
+    int64_t value;
+    bool (*fits)(const void *context, int64_t value);
+    const void *context;
+};
+/* Of ascending values the nearest one below that fits, then the nearest one above; returns their number. */
+int dt_near_values(const int64_t values[], int count, const struct dt_near_wanted *wanted,
+                   int64_t near[2]);
+/* Appends "; ulysses=3 or ring=2 would do", of {"ulysses": [3], "ring": [2]}; nothing of an empty object. */
+void dt_near_text(const json_t *near, struct dt_text *out);
+
 /* {"parameters": [{"name","values","role","default","doc"}] or {name: values or the same object},
  *  "rules": [{"if" or "python","say"} or "expr"], "constants": {name: int}, "cartesian": n, "valid": n}
  * from a worker's hello or a user's file. values: [ints or strings], {"from","to","step"} or {"from","to","factor"}. The

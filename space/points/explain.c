@@ -26,46 +26,64 @@ struct broken {
     bool strict; /* no other rule may be broken */
 };
 
-/* The rule would hold with another value of one axis. */
-static bool cures(const struct broken *broken, int axis, int64_t value)
+/* Another value of one axis. */
+struct cure {
+    const struct broken *broken;
+    int axis;
+};
+
+/* The rule would hold with it. */
+static bool cures(const void *context, int64_t value)
 {
-    const struct dt_space *space = broken->space;
-    const struct dt_rule *rule = broken->rule;
-    const int64_t *scope = broken->scope;
+    const struct cure *cure = context;
+    const struct dt_space *space = cure->broken->space;
+    const struct dt_rule *rule = cure->broken->rule;
+    const int64_t *scope = cure->broken->scope;
     int64_t changed[DT_AXES_MAX], after[DT_SCOPE_MAX];
     if (rule == NULL)
         return true;
     memcpy(changed, scope, (size_t)space->axis_count * sizeof changed[0]);
-    changed[axis] = value;
+    changed[cure->axis] = value;
     dt_space_scope(space, changed, after);
     if (!dt_rule_holds(space, rule, after))
         return false;
-    for (int i = 0; (rule->derived != 0 || broken->strict) && i < space->listed; i++)
+    for (int i = 0; (rule->derived != 0 || cure->broken->strict) && i < space->listed; i++)
         if (dt_rule_holds(space, &space->rules[i], scope) &&
             !dt_rule_holds(space, &space->rules[i], after))
             return false;
     return true;
 }
 
-/* The nearest value below, then the nearest above. */
-static int nearest(const struct broken *broken, int axis, int64_t near[2])
+int dt_near_values(const int64_t values[], int count, const struct dt_near_wanted *wanted,
+                   int64_t near[2])
 {
-    const struct dt_axis *row = &broken->space->axes[axis];
-    int64_t value = broken->scope[axis];
-    int n = 0;
-    for (int i = row->count - 1; i >= 0; i--) {
-        if (row->values[i] < value && cures(broken, axis, row->values[i])) {
-            near[n++] = row->values[i];
-            break;
-        }
-    }
-    for (int i = 0; i < row->count; i++) {
-        if (row->values[i] > value && cures(broken, axis, row->values[i])) {
-            near[n++] = row->values[i];
-            break;
-        }
-    }
+    int n = 0, above = 0;
+    while (above < count && values[above] <= wanted->value)
+        above++;
+    for (int i = above - 1; i >= 0 && n == 0; i--)
+        if (values[i] < wanted->value && wanted->fits(wanted->context, values[i]))
+            near[n++] = values[i];
+    for (int i = above, below = n; i < count && n == below; i++)
+        if (wanted->fits(wanted->context, values[i]))
+            near[n++] = values[i];
     return n;
+}
+
+void dt_near_text(const json_t *near, struct dt_text *out)
+{
+    const char *name, *before = "; ";
+    json_t *values, *value;
+    size_t i;
+    json_object_foreach((json_t *)near, name, values)
+    {
+        json_array_foreach(values, i, value)
+        {
+            dt_text_add(out, "%s%s=", before, name);
+            dt_json_plain(value, out);
+            before = " or ";
+        }
+    }
+    dt_text_add(out, "%s", json_object_size(near) > 0 ? " would do" : "");
 }
 
 static bool add_near(const struct broken *broken, uint32_t axes, json_t *object)
@@ -73,16 +91,19 @@ static bool add_near(const struct broken *broken, uint32_t axes, json_t *object)
     const struct dt_space *space = broken->space;
     for (int i = 0; i < space->axis_count; i++) {
         int64_t near[2];
-        int n = axes >> i & 1 ? nearest(broken, i, near) : 0;
+        const struct dt_axis *axis = &space->axes[i];
+        const struct cure cure = {broken, i};
+        const struct dt_near_wanted wanted = {broken->scope[i], cures, &cure};
+        int n = axes >> i & 1 ? dt_near_values(axis->values, axis->count, &wanted, near) : 0;
         if (n == 0)
             continue;
         json_t *list = json_array();
         for (int k = 0; k < n; k++)
-            if (json_array_append_new(list, dt_value_json(&space->axes[i], near[k])) != 0) {
+            if (json_array_append_new(list, dt_value_json(axis, near[k])) != 0) {
                 json_decref(list);
                 return false;
             }
-        if (json_object_set_new(object, space->axes[i].name, list) != 0)
+        if (json_object_set_new(object, axis->name, list) != 0)
             return false;
     }
     return true;

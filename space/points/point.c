@@ -389,24 +389,6 @@ dt_status dt_point_read(const struct dt_space *space, const json_t *plan, struct
     return DT_OK;
 }
 
-/* "; nearest feasible: ulysses=3, 6 or ring=2" out of a violation's {"ulysses": [3, 6], ...}. */
-static void add_nearest(const json_t *nearest, struct dt_text *out)
-{
-    const char *axis, *before = "; nearest feasible: ";
-    json_t *values;
-    json_object_foreach((json_t *)nearest, axis, values)
-    {
-        dt_text_add(out, "%s%s=", before, axis);
-        before = " or ";
-        for (size_t i = 0; i < json_array_size(values); i++) {
-            const json_t *value = json_array_get(values, i);
-            const char *comma = i > 0 ? ", " : "";
-            dt_text_add(out, "%s", comma);
-            dt_json_plain(value, out);
-        }
-    }
-}
-
 void dt_violation_text(const json_t *violation, struct dt_text *out)
 {
     const char *sentence = json_string_value(json_object_get(violation, "sentence"));
@@ -417,7 +399,7 @@ void dt_violation_text(const json_t *violation, struct dt_text *out)
         dt_text_show(numbers, out);
         dt_text_add(out, ")");
     }
-    add_nearest(json_object_get(violation, "nearest"), out);
+    dt_near_text(json_object_get(violation, "nearest"), out);
 }
 
 /* A value outside its axis comes first in the list when no rule uses it, since it is then the cause. */

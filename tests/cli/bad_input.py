@@ -104,10 +104,10 @@ WORDS = [
 
 PLANS = [
     Case("heads-not-divisible", "run --plan 'ranks=4 ulysses=4'", 3,
-         "ulysses must divide the number of heads (heads=6 % (ulysses=4) == 0); nearest feasible: ulysses=3"),
+         "ulysses must divide the number of heads (heads=6 % (ulysses=4) == 0); ulysses=3 would do"),
     Case("impossible-plan", "run --plan 'ranks=2 ulysses=3'", 3,
          "dp x cfg x ulysses x ring must be the number of ranks "
-         "(dp=1 * (cfg=1) * (ulysses=3) * (ring=1) == (ranks=2)); nearest feasible: ranks=3 or ulysses=2"),
+         "(dp=1 * (cfg=1) * (ulysses=3) * (ring=1) == (ranks=2)); ranks=3 or ulysses=2 would do"),
     Case("no-mpirun", "run --plan 'ranks=2 ulysses=2'", 2,
          "mpirun not found: install openmpi-bin, or ask for plans of one rank",
          env={"PATH": "/nowhere"}),
