@@ -18,7 +18,7 @@ class Page(html.parser.HTMLParser):
         self.close()
 
     def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
+        self.tags.append("data" if ("type", "application/json") in attrs else tag)
         self.references += [value for name, value in attrs if name in ("src", "href", "xlink:href")]
         self.handlers += [name for name, _ in attrs if name.startswith("on")]
         if tag not in VOID or tag == "use":

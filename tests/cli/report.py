@@ -43,11 +43,13 @@ t.check("its elements are balanced", seen.balanced and not seen.open, seen.open[
 t.check("it loads nothing", all(reference.startswith("#") for reference in seen.references) and "@import" not in text and "url(" not in text, seen.references[:5])
 t.check("it runs no handlers of attributes, and one script", not seen.handlers and seen.tags.count("script") == 1, seen.handlers)
 policy = re.search(r'<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
-scripts = re.findall(r"<script[^>]*>(.*?)</script>", text, re.S)
+scripts = re.findall(r"<script>(.*?)</script>", text, re.S)
 allowed = dict(part.strip().split(" ", 1) for part in policy[1].split(";")) if policy else {}
 sha = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
 t.check("its policy loads nothing, and runs the one script, by its hash", allowed == {"default-src": "'none'", "base-uri": "'none'", "form-action": "'none'",
         "style-src": "'unsafe-inline'", "script-src": f"'sha256-{sha}'"}, (allowed, sha))
+data = re.findall(r'<script type="application/json" id="sessions">(.*?)</script>', text, re.S)
+t.check("programs read the session in it", len(data) == 1 and json.loads(data[0]) == report("--json").json and "<" not in data[0], data[0][:200])
 t.check("the verdict names the plan", "<p>Use a=2 b=1: " in text and "times as fast as the default plan" in text, text[text.find("verdict\""):][:300])
 best = float(re.search(r"Use a=2 b=1: ([\d.]+) times", text)[1])
 t.check("with the planted gain", abs(best - 1.9) < 0.05, best)  # 1 + 2 x .2 + 1 x .5

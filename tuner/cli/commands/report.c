@@ -14,20 +14,7 @@ static dt_status write_page(const struct dt_options *options, const struct dt_pa
 {
     struct dt_text text = {0};
     const char *output = options->run.output;
-    if (format->write == NULL && n == 1 && output == NULL)
-        return dt_print_json(dt_session_json(pages[0].session));
-    if (format->write != NULL) {
-        format->write(pages, n, &text);
-    } else {
-        json_t *list = json_array();
-        for (int i = 0; i < n; i++)
-            json_array_append_new(list, dt_session_json(pages[i].session));
-        dt_status status = dt_json_shown(n == 1 ? json_array_get(list, 0) : list, &text);
-        json_decref(list);
-        dt_text_add(&text, "\n");
-        if (status != DT_OK)
-            text.failed = true;
-    }
+    format->write(pages, n, &text);
     if (output == NULL && strcmp(format->name, "html") == 0)
         output = USUAL;
     if (output == NULL || strcmp(output, "-") == 0)

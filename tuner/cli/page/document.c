@@ -79,6 +79,36 @@ static void add_no_figures(const struct filling *filling)
                    "failed, or there was nothing to draw.");
 }
 
+/* Sessions as JSON: an object, or a list of two. */
+static void sessions_json(const struct dt_session *const sessions[], int n, struct dt_text *out)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, dt_session_json(sessions[i]));
+    if (dt_json_shown(n == 1 ? json_array_get(list, 0) : list, out) != DT_OK)
+        out->failed = true;
+    json_decref(list);
+}
+
+/* What --format json prints, for programs that read the page: no text in it ends its element. */
+static void add_json(const struct filling *filling)
+{
+    const struct dt_session *sessions[2] = {NULL};
+    struct dt_text text = {0};
+    for (int i = 0; i < filling->count; i++)
+        sessions[i] = filling->views[i].session;
+    if (filling->pen->html)
+        sessions_json(sessions, filling->count, &text);
+    for (const char *at = dt_text_at(&text); *at != '\0'; at += *at == '<') {
+        size_t size = strcspn(at, "<");
+        dt_text_add_bytes(filling->pen->out, at, size);
+        at += size;
+        dt_text_add(filling->pen->out, "%s", *at == '<' ? "\\u003c" : "");
+    }
+    filling->pen->out->failed = filling->pen->out->failed || text.failed;
+    dt_text_fini(&text);
+}
+
 static const struct slot {
     const char *name;
     void (*add)(const struct filling *filling);
@@ -86,6 +116,7 @@ static const struct slot {
     void (*figure)(const struct page_view *view, struct dt_text *out);
 } slots[] = {{"titles", add_titles, NULL, NULL},
              {"no figures", add_no_figures, NULL, NULL},
+             {"json", add_json, NULL, NULL},
              {"compare", add_comparison, NULL, NULL},
              {"title", add_title, NULL, NULL},
              {"verdict", add_verdict, NULL, NULL},
@@ -231,6 +262,13 @@ static void page_markdown(const struct dt_page pages[], int n, struct dt_text *o
     page_fill(pages, n, "<main>", &(struct page_pen){.out = out});
 }
 
+static void page_json(const struct dt_page pages[], int n, struct dt_text *out)
+{
+    const struct dt_session *sessions[2] = {pages[0].session, n > 1 ? pages[1].session : NULL};
+    sessions_json(sessions, n, out);
+    dt_text_add(out, "\n");
+}
+
 /* ---- CSV, and all formats */
 
 static void add_number(double value, struct dt_text *out)
@@ -292,7 +330,7 @@ static void page_csv(const struct dt_page pages[], int n, struct dt_text *out)
 const struct dt_page_format *dt_page_format(const char *name)
 {
     static const struct dt_page_format formats[] = {
-        {"html", page_html}, {"md", page_markdown}, {"csv", page_csv}, {"json", NULL}};
+        {"html", page_html}, {"md", page_markdown}, {"csv", page_csv}, {"json", page_json}};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
         if (strcmp(formats[i].name, name) == 0)
             return &formats[i];
