@@ -6,9 +6,12 @@
 #include "base/quote.h"
 #include "tuner/check/history/timeline.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#define DATA_TRIALS 1200 /* most trials in the JSON of a page */
 
 static const char template[] = {
 #include "page.html.inc"
@@ -79,18 +82,23 @@ static void add_no_figures(const struct filling *filling)
                    "failed, or there was nothing to draw.");
 }
 
-/* Sessions as JSON: an object, or a list of two. */
-static void sessions_json(const struct dt_session *const sessions[], int n, struct dt_text *out)
+/* Sessions as JSON: an object, or a list of two; without the trials of a session that has more than `trials` of them. */
+static void sessions_json(const struct dt_session *const sessions[], int n, int trials,
+                          struct dt_text *out)
 {
     json_t *list = json_array();
-    for (int i = 0; i < n; i++)
-        json_array_append_new(list, dt_session_json(sessions[i]));
+    for (int i = 0; i < n; i++) {
+        json_t *session = dt_session_json(sessions[i]);
+        if (sessions[i]->count > trials)
+            json_object_set_new(session, "trials", json_null());
+        json_array_append_new(list, session);
+    }
     if (dt_json_shown(n == 1 ? json_array_get(list, 0) : list, out) != DT_OK)
         out->failed = true;
     json_decref(list);
 }
 
-/* What --format json prints, for programs that read the page: no text in it ends its element. */
+/* What --format json prints, for programs that read the page: no text in it ends its element. Many trials are in --format csv. */
 static void add_json(const struct filling *filling)
 {
     const struct dt_session *sessions[2] = {NULL};
@@ -98,7 +106,7 @@ static void add_json(const struct filling *filling)
     for (int i = 0; i < filling->count; i++)
         sessions[i] = filling->views[i].session;
     if (filling->pen->html)
-        sessions_json(sessions, filling->count, &text);
+        sessions_json(sessions, filling->count, DATA_TRIALS, &text);
     for (const char *at = dt_text_at(&text); *at != '\0'; at += *at == '<') {
         size_t size = strcspn(at, "<");
         dt_text_add_bytes(filling->pen->out, at, size);
@@ -265,7 +273,7 @@ static void page_markdown(const struct dt_page pages[], int n, struct dt_text *o
 static void page_json(const struct dt_page pages[], int n, struct dt_text *out)
 {
     const struct dt_session *sessions[2] = {pages[0].session, n > 1 ? pages[1].session : NULL};
-    sessions_json(sessions, n, out);
+    sessions_json(sessions, n, INT_MAX, out);
     dt_text_add(out, "\n");
 }
 
