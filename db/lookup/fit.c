@@ -234,9 +234,9 @@ static dt_status limits_check(const struct dt_asked *asked, const struct dt_spac
                                        "peak_bytes");
     if (asked->max_bytes > 0 && bytes > asked->max_bytes)
         return dt_fail(DT_EINFEASIBLE,
-                       "a rank took %lld bytes (%.1f MiB), more than max_bytes, %lld (%.1f MiB)",
-                       (long long)bytes, (double)bytes / (1 << 20), (long long)asked->max_bytes,
-                       (double)asked->max_bytes / (1 << 20));
+                       "a rank took %lld bytes (%s), more than max_bytes, %lld (%s)",
+                       (long long)bytes, dt_figure_bytes_of(bytes).text,
+                       (long long)asked->max_bytes, dt_figure_bytes_of(asked->max_bytes).text);
     if (asked->max_latency_ns == 0)
         return DT_OK;
     if (median <= 0)

@@ -109,7 +109,7 @@ def check_others():
     t.exits("a foreign process is exit code 11", t.tool("run", "--plan", "ranks=1", env=used), 11,
             "GPU 0 is used by 1 other process", "4711", "--shared-devices")
     full = h200s("full", 4, free=120000000000)
-    t.exits("so is memory in use", t.tool("tune", "--budget", "5s", env=full), 11, "of 140.4 GiB of GPU 0 are in use")
+    t.exits("so is memory in use", t.tool("tune", "--budget", "5s", env=full), 11, "GiB of 140 GiB of GPU 0 are in use")
     # The first answer is of free GPUs, later ones of full ones; started as a worker it is killed.
     left = script("left", f'[ "$1" = --devices ] || kill -9 $$\n[ -e {t.path}/asked ] && exec {t.path}/full\n'
                           f": >{t.path}/asked\nexec {t.path}/four\n")

@@ -91,7 +91,7 @@ def check_memory():
             and memory.get("free_bytes") == [TOTAL - 1070000005, TOTAL - 2000000000], memory)
     t.check("it is the plan's, as the worker tells none", done.json["peak_bytes"] == 2000000000, done)
     values(f"process 0 {ME} 1000000000", f"process 1 {ME} 2000000000")
-    t.exits("the report has it", run(), 0, "\n            1.863 GiB taken, 23.3 % of the memory in use\n")
+    t.exits("the report has it", run(), 0, "\n            1.86 GiB taken, 23.3 % of the memory in use\n")
     plant(*ranks, peak_bytes=[5, 7], free_bytes=[1, 2])
     done = run("--json")
     memory = device_of("a worker's own figures", done).get("memory", {})

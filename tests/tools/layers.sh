@@ -79,6 +79,7 @@ plant worker/x.c '#include <nccl.h>' 'only in kernels/'
 
 plant search/x.c '    rows = realloc(rows, size);' 'only in base/array.c'
 plant db/x.c '    dt_fail(DT_EIO, "it took %.4g ms", x);' 'printed by base/figures.h'
+plant db/x.c '    dt_fail(DT_EIO, "it took %lld MiB", x);' 'printed by base/figures.h'
 plant search/x.c 'void openblas_set_num_threads(int threads);' 'by its own header'
 plant stats/x.c '    extern int gsl_sf_gamma_e(double x);' 'by its own header'
 plant kernels/cuda/x.cuh '#include "space/space.h"' 'kernels may not include space'

@@ -3,6 +3,7 @@
  * cores and its GPUs; those are described by the controller's own means, so that entries of all workers compare. */
 #include "tuner/machine/machine_int.h"
 
+#include "base/figures.h"
 #include "base/host.h"
 
 #include <stdio.h>
@@ -80,8 +81,8 @@ static void name_devices(const json_t *ready, char text[], size_t room)
         snprintf(text, room, "unknown");
         return;
     }
-    snprintf(text, room, "%zu x %.100s, %.20s, %lld GiB", json_array_size(list), name, compute,
-             (long long)dt_machine_memory_gib(bytes));
+    snprintf(text, room, "%zu x %.100s, %.20s, %s", json_array_size(list), name, compute,
+             dt_figure_bytes_of(dt_machine_memory_gib(bytes) << 30).text);
     dt_group_clean(text);
 }
 

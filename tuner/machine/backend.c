@@ -2,6 +2,7 @@
 #include "tuner/machine/machine_int.h"
 
 #include "base/clock.h"
+#include "base/figures.h"
 #include "base/rng.h"
 #include "tuner/runner/runner.h"
 
@@ -245,9 +246,9 @@ static dt_status clean_card(const json_t *card)
     if (used > DT_DIRTY_BYTES && (double)used > DT_DIRTY_SHARE * (double)total)
         return dt_fail(
             DT_EDIRTY,
-            "%.1f of %.1f GiB of GPU %lld are in use by others: end them, or measure all "
-            "the same with --shared-devices",
-            (double)used / (1LL << 30), (double)total / (1LL << 30), (long long)index);
+            "%s of %s of GPU %lld are in use by others: end them, or measure all the same with "
+            "--shared-devices",
+            dt_figure_bytes_of(used).text, dt_figure_bytes_of(total).text, (long long)index);
     return DT_OK;
 }
 
@@ -274,9 +275,9 @@ static dt_status compare_free(const json_t *before, const json_t *now, int count
         int64_t lost = json_integer_value(a) - json_integer_value(b);
         if (json_is_integer(a) && json_is_integer(b) && lost > DT_DIRTY_BYTES)
             return dt_fail(DT_EDIRTY,
-                           "GPU %d has %.1f GiB less free memory than before a trial that was "
-                           "killed: something of it is left, or others came",
-                           i, (double)lost / (1LL << 30));
+                           "GPU %d has %s less free memory than before a trial that was killed: "
+                           "something of it is left, or others came",
+                           i, dt_figure_bytes_of(lost).text);
     }
     return DT_OK;
 }

@@ -394,8 +394,8 @@ void dt_device_report_text(const struct dt_result *result, struct dt_text *out)
         return;
     dt_text_add(out, "            ");
     if (isfinite(before))
-        dt_text_add(out, "%.4g GiB free before, ", before / (1LL << 30));
-    dt_text_add(out, "%.4g GiB taken", taken / (1LL << 30));
+        dt_text_add(out, "%s free before, ", dt_figure_bytes_of((int64_t)before).text);
+    dt_text_add(out, "%s taken", dt_figure_bytes_of((int64_t)taken).text);
     if (memory.taken < 1 || memory.taken > 1)
         dt_text_add(out, " (%.3g times what was predicted; the rest is the libraries')",
                     memory.taken);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A session, or two, as a page; nothing is measured. */
+#include "base/figures.h"
 #include "base/replace.h"
 #include "tuner/cli/page/source.h"
 #include "tuner/cli/print.h"
@@ -21,7 +22,7 @@ static dt_status write_page(const struct dt_options *options, const struct dt_pa
         return dt_print_exact(&text);
     dt_status status = dt_replace_text(output, &text);
     if (status == DT_OK && !options->print.quiet)
-        dt_print_note("wrote %s (%zu KiB)", output, text.size / 1024);
+        dt_print_note("wrote %s (%s)", output, dt_figure_bytes_of((int64_t)text.size).text);
     dt_text_fini(&text);
     return status;
 }

@@ -2,6 +2,7 @@
 #include "tuner/machine/doctor/doctor.h"
 
 #include "base/cgroup.h"
+#include "base/figures.h"
 #include "base/host.h"
 #include "base/read.h"
 #include "tuner/machine/machine_int.h"
@@ -273,8 +274,8 @@ static void report_machine(const json_t *devices, struct dt_text *out)
         const json_t *card = json_array_get(cards, i);
         dt_text_add(out, "GPU %zu: ", i);
         dt_text_show(dt_json_text_at(card, "name"), out);
-        dt_text_add(out, ", %.0f GiB, compute capability ",
-                    (double)dt_doctor_int(card, "memory_bytes", 0) / (1LL << 30));
+        dt_text_add(out, ", %s, compute capability ",
+                    dt_figure_bytes_of(dt_doctor_int(card, "memory_bytes", 0)).text);
         dt_text_show(dt_json_text_at(card, "compute"), out);
         dt_text_add(out, "\n");
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/machine/doctor/doctor.h"
 
+#include "base/figures.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -252,7 +254,7 @@ static bool others(const struct dt_doctor_view *view, struct dt_text *what)
         dt_text_add(what, "%s pid %lld", i > 0 ? "," : "",
                     (long long)dt_doctor_int(json_array_get(processes, i), "pid", 0));
         if (bytes >= 0)
-            dt_text_add(what, " with %.1f GiB", (double)bytes / (1LL << 30));
+            dt_text_add(what, " with %s", dt_figure_bytes_of(bytes).text);
     }
     return true;
 }
@@ -265,8 +267,8 @@ static bool memory_used(const struct dt_doctor_view *view, struct dt_text *what)
     if (json_array_size(json_object_get(view->device, "processes")) > 0 || memory < 0 ||
         free_bytes < 0 || memory - free_bytes <= KEPT_BYTES)
         return false;
-    dt_text_add(what, "%.1f of its %.1f GiB are in use, and no process is seen that has them",
-                (double)(memory - free_bytes) / (1LL << 30), (double)memory / (1LL << 30));
+    dt_text_add(what, "%s of its %s are in use, and no process is seen that has them",
+                dt_figure_bytes_of(memory - free_bytes).text, dt_figure_bytes_of(memory).text);
     return true;
 }
 
@@ -461,8 +463,8 @@ static bool small_shm(const struct dt_doctor_view *view, struct dt_text *what)
     int64_t bytes = dt_doctor_int(view->host, "shm_bytes", SHM_LEAST);
     if (view->count < 2 || bytes >= SHM_LEAST)
         return false;
-    dt_text_add(what, "/dev/shm has %lld MiB, and NCCL's ranks share memory there",
-                (long long)bytes >> 20);
+    dt_text_add(what, "/dev/shm has %s, and NCCL's ranks share memory there",
+                dt_figure_bytes_of(bytes).text);
     return true;
 }
 
@@ -472,9 +474,9 @@ static bool small_memlock(const struct dt_doctor_view *view, struct dt_text *wha
     if (bytes < 0 || !dt_doctor_has_infiniband(view))
         return false;
     dt_text_add(what,
-                "at most %lld KiB may be locked in memory (ulimit -l), and InfiniBand needs its "
+                "at most %s may be locked in memory (ulimit -l), and InfiniBand needs its "
                 "buffers locked",
-                (long long)bytes >> 10);
+                dt_figure_bytes_of(bytes).text);
     return true;
 }
 
@@ -518,8 +520,8 @@ static bool memory_limit(const struct dt_doctor_view *view, struct dt_text *what
     int64_t there = dt_doctor_int(view->host, "memory_bytes", 0);
     if (most <= 0 || most >= there)
         return false;
-    dt_text_add(what, "the control group allows %.1f GiB of the machine's %.1f",
-                (double)most / (1LL << 30), (double)there / (1LL << 30));
+    dt_text_add(what, "the control group allows %s of the machine's %s",
+                dt_figure_bytes_of(most).text, dt_figure_bytes_of(there).text);
     return true;
 }
 
