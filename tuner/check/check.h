@@ -145,24 +145,12 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out);
 /* Sets entry->today. */
 dt_status dt_check_soft(struct dt_check_entry *entry, int64_t deadline_ns) DT_MUST_CHECK;
 
-/* Measures and judges until deadline_ns (monotonic). DT_EINTR: a signal arrived. */
-dt_status dt_check_measure(struct dt_check_entry *entry, double lose_alpha,
-                           int64_t deadline_ns) DT_MUST_CHECK;
-
 /* The check record (docs/check.md), but for what the run adds: gain_lost, retune. It owns its JSON values, and borrows its texts
  * from the entry. */
 struct dt_check_record dt_check_record(const struct dt_check_entry *entry);
 
 /* The rows of the comparison of successors: every plan over the first; a new reference. */
 json_t *dt_check_successors(const struct dt_check_entry *again);
-
-/* Stores the rival that replaces the tuned plan, or stamps an entry that did not lose; sets written. */
-dt_status dt_check_update(struct dt_check_entry *entry, const char *directory, const char *journal,
-                          int64_t deadline_ns) DT_MUST_CHECK;
-
-/* Without --update, too: notes in the store that the plan lost, so that look-ups call it stale, and takes the note back after a win
- * or a tie; sets written.marked. */
-dt_status dt_check_mark(struct dt_check_entry *entry, const char *directory) DT_MUST_CHECK;
 
 /* A record as it was written, and its fields, borrowed from it. */
 struct dt_checked {

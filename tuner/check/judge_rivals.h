@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* judge_rivals - does the tuned plan still win? Numbers in, verdicts out: no worker, no clock (docs/check.md has the rule)
  *
- * A plan that fails, or breaks a limit, while others run loses without numbers: tuner/check/measure.c.
+ * A plan that fails, or breaks a limit, while others run loses without numbers: tuner/check/run.c.
  *
  * Every rival is judged on its own, from the ratios tuned / rival of sets of fresh processes, at the looks of 4, 6, 8,
  * 12 and 16 sets. WINS and TIES have the error rate of one comparison, LOSES a rate that holds for all comparisons of a

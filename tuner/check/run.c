@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/check/check.h"
-
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/figures.h"
 #include "db/store.h"
+#include "search/search.h"
+#include "space/json/json.h"
+#include "stats/front.h"
 #include "stats/stats.h"
+#include "tuner/check/check.h"
 #include "tuner/check/judge_rivals.h"
 #include "tuner/measure/measure.h"
 #include "tuner/runner/runner.h"
+#include "tuner/session/session.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define STOP_SECONDS 0.6 /* to stop the groups */
 
 /* ---- time: how a check shares it among entries */
 
@@ -50,6 +56,620 @@ int64_t dt_check_share_ns(int64_t left_ns, int entries, bool first, int64_t leas
     return share >= least_ns ? share : 0;
 }
 
+/* ---- an entry is measured and judged */
+
+/* A comparison like the final one of a session, judged by check's own rule: decided rivals are skipped, and the
+ * time goes to the undecided ones. */
+
+static void entry_settle(struct dt_check_entry *entry, enum dt_check_verdict verdict,
+                         const char *format, ...) DT_FORMAT(3, 4);
+
+/* The verdict, and its reason in a sentence. */
+static void entry_settle(struct dt_check_entry *entry, enum dt_check_verdict verdict,
+                         const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(entry->reason, sizeof entry->reason, format, list);
+    va_end(list);
+    dt_text_clean(entry->reason);
+    entry->verdict = verdict;
+}
+
+/* Number of entrants between the tuned plan and the twin. */
+static int rivals_of(const struct dt_check_entry *entry)
+{
+    return entry->count - 1 - entry->twin;
+}
+
+/* The rival to beat: the default, or the baseline where the default is the tuned plan, failed or is excluded. */
+static int first_of(const struct dt_check_entry *entry)
+{
+    static const enum dt_entrant_role roles[] = {DT_ENTRANT_DEFAULT, DT_ENTRANT_BASELINE};
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < rivals_of(entry); i++)
+            if (entry->entrants[i + 1].role == roles[k] && !entry->judge.rivals[i].out)
+                return i;
+    return -1;
+}
+
+static double median_of(const double values[], int rounds)
+{
+    double known[DT_ROUNDS_MOST];
+    int n = 0;
+    for (int k = 0; k < rounds; k++)
+        if (isfinite(values[k]))
+            known[n++] = values[k];
+    return dt_stats_median(known, n);
+}
+
+/* Excludes a rival that is better only because it breaks the entry's latency limit. Needs enough sets. */
+static bool breaks_limit(const struct dt_check_entry *entry, int i, const struct dt_sets *sets)
+{
+    int rounds = dt_sets_rounds(sets);
+    double limit = (double)entry->job.max_latency_ns * 1e-9;
+    return limit > 0 && dt_sets_quiet(sets) >= DT_SETS_LEAST &&
+           median_of(entry->entrants[i].visits, rounds) > limit &&
+           median_of(entry->values[i], rounds) < median_of(entry->values[0], rounds);
+}
+
+/* A default plan that breaks a rule, and whose output shows it. */
+static bool is_wrong(const struct dt_check_entry *entry, int i)
+{
+    const struct dt_entrant *entrant = &entry->entrants[i];
+    return dt_target_wrong(entry->target, &entrant->point, entrant->result.verified_error);
+}
+
+/* The objective's value of each visit of the sets. */
+static void values_fill(struct dt_check_entry *entry, const struct dt_sets *sets)
+{
+    int rounds = dt_sets_rounds(sets);
+    for (int i = 0; i < entry->count; i++) {
+        const struct dt_entrant *entrant = &entry->entrants[i];
+        const struct dt_result *result = &entrant->result;
+        for (int k = 0; k < DT_ROUNDS_MOST; k++)
+            entry->values[i][k] =
+                k < rounds ? entry->target->objective->value(entrant->visits[k], result->batch,
+                                                             result->devices)
+                           : NAN;
+    }
+}
+
+static void take_values(struct dt_check_entry *entry, const struct dt_sets *sets)
+{
+    values_fill(entry, sets);
+    for (int i = 0; i < entry->judge.count; i++) {
+        struct dt_check_rival *rival = &entry->judge.rivals[i];
+        bool failed = entry->entrants[i + 1].out;
+        rival->aside = !failed && (breaks_limit(entry, i + 1, sets) || is_wrong(entry, i + 1));
+        rival->out = failed || rival->aside;
+    }
+    entry->judge.first = first_of(entry);
+    if (entry->twin && entry->entrants[entry->count - 1].out)
+        entry->judge.twin = NULL;
+}
+
+static bool decide(void *context, struct dt_entrant entrants[], int n, const struct dt_sets *sets)
+{
+    struct dt_check_entry *entry = context;
+    (void)n;
+    take_values(entry, sets);
+    bool decided = dt_check_look(&entry->judge, sets);
+    for (int i = 0; i < entry->judge.count; i++)
+        entrants[i + 1].decided = dt_check_decided(&entry->judge, i);
+    return decided;
+}
+
+static void start_judge(struct dt_check_entry *entry, double lose_alpha)
+{
+    struct dt_check_judge *judge = &entry->judge;
+    *judge = (struct dt_check_judge){.threshold = entry->opts->threshold,
+                                     .lose_alpha = lose_alpha,
+                                     .tuned = entry->values[0],
+                                     .twin = entry->twin ? entry->values[entry->count - 1] : NULL,
+                                     .count = rivals_of(entry),
+                                     .first = -1,
+                                     .margin = NAN,
+                                     .limit = entry->opts->threshold,
+                                     .cv = NAN};
+    for (int i = 0; i < judge->count; i++)
+        judge->rivals[i] = (struct dt_check_rival){.values = entry->values[i + 1],
+                                                   .ratio = {.ratio = NAN, .interval = {NAN, NAN}},
+                                                   .cv = NAN};
+    judge->first = first_of(entry);
+}
+
+/* Compares the entrants until deadline_ns. */
+static dt_status entrants_compare(struct dt_check_entry *entry, struct dt_compare how,
+                                  int64_t deadline_ns)
+{
+    struct dt_rig rig;
+    how.deadline_ns = deadline_ns - (int64_t)(STOP_SECONDS * 1e9);
+    dt_rig_init(&rig, entry->target, (uint64_t)entry->job.seed);
+    rig.end_ns = deadline_ns;
+    dt_status status = dt_compare_run(&rig, entry->entrants, entry->count, &how, &entry->sets);
+    dt_rig_fini(&rig, DT_NS_PER_SECOND);
+    return status;
+}
+
+static bool anyone_ran(const struct dt_check_entry *entry)
+{
+    for (int i = 0; i < rivals_of(entry); i++)
+        if (!entry->entrants[i + 1].out)
+            return true;
+    return false;
+}
+
+/* The tuned plan failed: it loses when another plan ran. */
+static void judge_failure(struct dt_check_entry *entry, bool late)
+{
+    const struct dt_result *result = &entry->entrants[0].result;
+    const char *what = dt_outcome_text(result->outcome);
+    if (result->outcome == DT_TRIAL_HUNG)
+        /* A stalled machine looks like a hanging plan, so the plan is not replaced for that. */
+        entry_settle(entry, DT_CHECK_NOT_CHECKED, "%s%s",
+                     late ? "the budget ended before it ran" : "the tuned plan hung: ",
+                     late ? "" : result->cause);
+    else if (result->outcome == DT_TRIAL_INFEASIBLE)
+        entry_settle(entry, DT_CHECK_UNSUPPORTED, "%s", result->cause);
+    else if (!anyone_ran(entry))
+        entry_settle(entry, DT_CHECK_NOT_CHECKED, "no plan ran; the tuned one: %s: %s", what,
+                     result->cause);
+    else if (dt_compare_may_pass(result->outcome) &&
+             entry->entrants[0].failures < DT_ATTEMPTS_FIRST)
+        entry_settle(entry, DT_CHECK_NOT_CHECKED,
+                     "the budget ended before another attempt of the tuned plan: %s: %s", what,
+                     result->cause);
+    else
+        entry_settle(entry, DT_CHECK_LOSES, "the tuned plan failed, others ran: %s: %s", what,
+                     result->cause);
+    entry->fell = entry->verdict == DT_CHECK_LOSES;
+}
+
+/* Names the rival with the largest lead. */
+static void name_winner(struct dt_check_entry *entry)
+{
+    const struct dt_check_judge *judge = &entry->judge;
+    int worst = -1;
+    for (int i = 0; i < judge->count; i++)
+        if (judge->rivals[i].verdict == DT_CHECK_LOSES &&
+            (worst < 0 || judge->rivals[i].ratio.ratio > judge->rivals[worst].ratio.ratio))
+            worst = i;
+    if (worst < 0)
+        return;
+    const struct dt_ratio *ratio = &judge->rivals[worst].ratio;
+    entry_settle(entry, DT_CHECK_LOSES,
+                 "the %s plan is better: it ran %.3f times as fast as the tuned one [%.3f, %.3f], "
+                 "%d pairs in %d sets",
+                 dt_entrant_role_text(entry->entrants[worst + 1].role), ratio->ratio,
+                 ratio->interval.low, ratio->interval.high, ratio->pairs, ratio->sets);
+}
+
+static bool noisy(const struct dt_check_judge *judge, double *cv)
+{
+    *cv = judge->cv;
+    for (int i = 0; i < judge->count; i++)
+        if (!judge->rivals[i].out && judge->rivals[i].verdict == DT_CHECK_INCONCLUSIVE &&
+            !(*cv >= judge->rivals[i].cv))
+            *cv = judge->rivals[i].cv;
+    return *cv > DT_CHECK_CV_MOST;
+}
+
+/* A plan may beat all others and still break its stored latency limit. */
+static void judge_limit(struct dt_check_entry *entry)
+{
+    const struct dt_result *result = &entry->entrants[0].result;
+    double limit = (double)entry->job.max_latency_ns * 1e-9;
+    if (limit > 0 && dt_sets_quiet(&entry->sets) >= DT_SETS_LEAST &&
+        result->summary.interval.low > limit * (1 + entry->judge.threshold))
+        entry_settle(entry, DT_CHECK_LOSES, "it takes %s, and the entry allows %s",
+                     dt_figure_of(result->summary.median).text, dt_figure_of(limit).text);
+}
+
+/* All rivals that ran are excluded. */
+static bool unopposed(const struct dt_check_judge *judge)
+{
+    bool aside = false;
+    for (int i = 0; i < judge->count; i++) {
+        if (!judge->rivals[i].out)
+            return false;
+        aside = aside || judge->rivals[i].aside;
+    }
+    return aside;
+}
+
+/* Too few sets decide nothing. */
+static void settle_few_sets(struct dt_check_entry *entry)
+{
+    int quiet = dt_sets_quiet(&entry->sets), disturbed = entry->sets.count - quiet;
+    const char *name = entry->sets.disturber;
+    char others[120] = "";
+    if (disturbed > 0)
+        snprintf(others, sizeof others, "; in %d more other programs%s%s%s were busy on the cores",
+                 disturbed, name[0] != '\0' ? " (" : "", name, name[0] != '\0' ? ")" : "");
+    entry_settle(
+        entry, DT_CHECK_NOT_CHECKED,
+        "the budget ended after %d sets of fresh processes, and fewer than %d decide nothing%s",
+        quiet, DT_SETS_LEAST, others);
+}
+
+static void judge_rounds(struct dt_check_entry *entry)
+{
+    double cv;
+    const struct dt_check_judge *judge = &entry->judge;
+    enum dt_check_verdict verdict = entry->verdict = dt_check_verdict(judge);
+    bool few = dt_sets_quiet(&entry->sets) < DT_SETS_LEAST;
+    bool open = verdict == DT_CHECK_INCONCLUSIVE;
+    if (judge->count == 0 && !few)
+        entry_settle(entry, verdict, "it is the default plan, it runs, and no other is known");
+    else if (unopposed(judge))
+        entry_settle(entry, verdict,
+                     "it runs, and every other plan that does takes longer than the entry allows");
+    else if (judge->count == 0 || (open && few))
+        settle_few_sets(entry);
+    else if (verdict == DT_CHECK_NOT_CHECKED)
+        entry_settle(entry, verdict, "none of the other plans ran: %s",
+                     entry->entrants[1].result.cause);
+    else if (verdict == DT_CHECK_LOSES)
+        name_winner(entry);
+    else if (open && noisy(judge, &cv))
+        entry_settle(
+            entry, verdict,
+            "too noisy to judge: the visits of a plan spread by %.1f %%, more than %.0f %%",
+            100 * cv, 100 * DT_CHECK_CV_MOST);
+    else if (open)
+        entry_settle(entry, verdict,
+                     "%d sets of fresh processes do not tell whether it is slower by more than %s",
+                     entry->sets.count, dt_figure_percent(judge->threshold).text);
+}
+
+/* --require-resolution: what could not be told apart is no result. */
+static void judge_resolution(struct dt_check_entry *entry)
+{
+    double most = entry->opts->resolution, margin = entry->judge.margin;
+    bool judged = entry->verdict == DT_CHECK_WINS || entry->verdict == DT_CHECK_TIES;
+    if (!(most > 0) || !judged || margin <= most)
+        return;
+    if (isnan(margin))
+        entry_settle(entry, DT_CHECK_INCONCLUSIVE,
+                     "the noise floor is not known, and --require-resolution asks for %.3g %%",
+                     100 * most);
+    else
+        entry_settle(entry, DT_CHECK_INCONCLUSIVE,
+                     "differences below %.3g %% are lost in the noise here, and "
+                     "--require-resolution asks for %.3g %%",
+                     100 * margin, 100 * most);
+}
+
+/* Measures and judges until deadline_ns (monotonic). DT_EINTR: a signal arrived. */
+static dt_status entry_measure(struct dt_check_entry *entry, double lose_alpha, int64_t deadline_ns)
+{
+    entry->seed = dt_clock_wall_ns();
+    const struct dt_compare how = {.sets =
+                                       entry->opts->until_decided ? DT_SETS_MOST : DT_SETS_USUAL,
+                                   .seed = (uint64_t)entry->seed,
+                                   .decide = decide,
+                                   .judge = entry};
+    start_judge(entry, lose_alpha);
+    dt_status status = entrants_compare(entry, how, deadline_ns);
+    take_values(entry, &entry->sets);
+    dt_check_end(&entry->judge, &entry->sets);
+    DT_TRY(status);
+    if (entry->entrants[0].out)
+        judge_failure(entry, dt_clock_ns() + (int64_t)(STOP_SECONDS * 1e9) >= deadline_ns);
+    else
+        judge_rounds(entry);
+    if (!entry->entrants[0].out)
+        judge_limit(entry);
+    judge_resolution(entry);
+    for (int i = 0; i < entry->count; i++)
+        dt_text_clean(entry->entrants[i].result.cause);
+    return DT_OK;
+}
+
+/* ---- the store is updated */
+
+/* Always: that the plan lost, which a later win or tie takes back. With --update: replaces a plan that lost, with the
+ * figures of this comparison; stamps one that did not lose with the time, and if it won, with today's soft fingerprint. The figures and the gain of a plan that won stay those
+ * of its session, so that many small losses of gain still add up to one that --max-gain-loss sees. */
+
+/* Ratio of entrant b over entrant a, at the level of one comparison. */
+static struct dt_ratio ratio_of(const struct dt_check_entry *entry, int b, int a)
+{
+    return dt_judge_ratio_through(entry->values[0], entry->values[a], entry->values[b],
+                                  &entry->sets, dt_stats_set_level(dt_sets_quiet(&entry->sets)));
+}
+
+/* The entrant of the plan, if it ran; -1: none. */
+static int entrant_at(const struct dt_check_entry *entry, const struct dt_point *point)
+{
+    for (int i = 0; i < entry->count - entry->twin; i++)
+        if (!entry->entrants[i].out &&
+            dt_point_equal(entry->target->space, &entry->entrants[i].point, point))
+            return i;
+    return -1;
+}
+
+/* It ran, keeps the entry's latency limit, and is no default whose output is wrong. */
+static bool fits(const struct dt_check_entry *entry, int i)
+{
+    const struct dt_entrant *entrant = &entry->entrants[i];
+    double limit = (double)entry->job.max_latency_ns * 1e-9;
+    return !entrant->out && entrant->result.samples.n > 0 &&
+           !dt_target_wrong(entry->target, &entrant->point, entrant->result.verified_error) &&
+           !(limit > 0 && entrant->result.summary.median > limit);
+}
+
+/* The entrant that replaces the tuned plan; -1: none. Not a default that breaks the entry's latency limit. */
+static int successor(const struct dt_check_entry *entry)
+{
+    int fallback =
+        entrant_at(entry, &entry->target->fallback) - 1; /* index as a rival; < 0: none */
+    if (fallback >= 0 && (entry->judge.rivals[fallback].out || !fits(entry, fallback + 1)))
+        fallback = -1;
+    int rival = dt_check_successor(&entry->judge, &entry->sets, fallback >= 0 ? fallback : -1);
+    return rival >= 0 ? rival + 1 : -1;
+}
+
+static struct dt_measured figures_of(const struct dt_check_entry *entry, int i)
+{
+    return dt_measured_of(&entry->entrants[i].result, entry->target);
+}
+
+/* The figures of the winner, or of the entrant of that plan, whether it ran or not. */
+static struct dt_measured role_figures(const struct dt_check_entry *entry,
+                                       const struct dt_point *point, int winner)
+{
+    const struct dt_space *space = entry->target->space;
+    if (dt_point_equal(space, &entry->entrants[winner].point, point))
+        return figures_of(entry, winner);
+    for (int i = 0; i < entry->count; i++)
+        if (dt_point_equal(space, &entry->entrants[i].point, point))
+            return figures_of(entry, i);
+    return (struct dt_measured){.known = false};
+}
+
+/* The winner, then the previous best plans. */
+static void fill_top(const struct dt_check_entry *entry, int winner, struct dt_stored_entry *now)
+{
+    now->top[now->top_count++] = figures_of(entry, winner);
+    for (int i = 0; i < entry->count - entry->twin && now->top_count < DT_TOP_MOST; i++)
+        if (i != winner && !entry->entrants[i].out && entry->entrants[i].role != DT_ENTRANT_TUNED)
+            now->top[now->top_count++] = figures_of(entry, i);
+}
+
+/* Only plans that ran here: times of the session are not compared with today's. */
+static void fill_front(const struct dt_check_entry *entry, struct dt_stored_entry *now)
+{
+    struct dt_front_point points[DT_ENTRANTS];
+    int n = 0;
+    for (int i = 0; i < entry->count - entry->twin; i++) {
+        const struct dt_result *result = &entry->entrants[i].result;
+        if (fits(entry, i))
+            points[n++] =
+                (struct dt_front_point){entry->target->objective->value(
+                                            result->summary.median, result->batch, result->devices),
+                                        result->peak_bytes, i};
+    }
+    n = dt_front(points, n);
+    for (int k = 0; k < n; k++)
+        now->pareto[now->pareto_count++] =
+            dt_front_figures(&entry->entrants[points[k].index].result, entry->target);
+}
+
+static enum dt_verdict verdict_of(const struct dt_check_entry *entry, int winner, int fallback,
+                                  const struct dt_ratio *ratio)
+{
+    if (winner == fallback)
+        return DT_VERDICT_DEFAULT;
+    if (fallback < 0)
+        return DT_VERDICT_UNOPPOSED;
+    return dt_judge_beats(ratio, entry->judge.margin) ? DT_VERDICT_FASTER : DT_VERDICT_TIE;
+}
+
+/* The stored entry with what this comparison says of it. Fields that it does not say, or that are not known here, stay. NULL
+ * when memory is short. */
+static json_t *changed(const struct dt_check_entry *entry, struct dt_stored_entry *now)
+{
+    static const char *const kept[] = {"key", "fingerprint", "noise"};
+    json_t *said = dt_record_json(&dt_record_stored_entry, now);
+    json_t *copy = said != NULL ? json_deep_copy(entry->item->stored) : NULL;
+    json_t *fingerprint = json_object_get(copy, "fingerprint");
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+        json_object_del(said, kept[i]);
+    json_object_del(copy, "resolution"); /* of the plan before */
+    json_object_del(copy, "load");
+    json_object_update(copy, said);
+    json_object_set(fingerprint, "soft", entry->today.soft);
+    json_object_set(fingerprint, "info", entry->today.info);
+    json_decref(said);
+    return copy;
+}
+
+/* The winner takes the plan's place. */
+static json_t *replaced(const struct dt_check_entry *entry, int winner, const char *journal)
+{
+    const struct dt_target *target = entry->target;
+    int fallback = entrant_at(entry, &target->fallback);
+    struct dt_ratio none = {.ratio = NAN, .interval = {NAN, NAN}};
+    struct dt_ratio ratio = fallback >= 0 ? ratio_of(entry, winner, fallback) : none;
+    struct dt_stored_entry now = {
+        .known = true,
+        .plan = dt_point_json(target->space, &entry->entrants[winner].point),
+        .verdict = dt_verdict_text(verdict_of(entry, winner, fallback, &ratio)),
+        .figures = figures_of(entry, winner),
+        .fallback = role_figures(entry, &target->fallback, winner),
+        .baseline = role_figures(entry, &target->baseline, winner),
+        .gain = dt_gain_of(ratio.sets >= DT_SETS_LEAST ? &ratio : NULL),
+        .resolution = entry->judge.margin,
+        .load = dt_load_of_sets(&entry->sets),
+        .journal = journal};
+    fill_top(entry, winner, &now);
+    fill_front(entry, &now);
+    return changed(entry, &now);
+}
+
+/* Another program may have changed the entry during the check. */
+static dt_status still_there(const struct dt_check_entry *entry, const char *directory, bool *same)
+{
+    json_t *now = NULL;
+    const json_t *stored = entry->item->stored;
+    DT_TRY(
+        dt_store_get(directory, entry->target->identity.key, entry->target->identity.hard, &now));
+    *same = now != NULL &&
+            json_equal(json_object_get(now, "plan"), json_object_get(stored, "plan")) &&
+            json_equal(json_object_get(now, "journal"), json_object_get(stored, "journal"));
+    json_decref(now);
+    return DT_OK;
+}
+
+/* id and crc are the store's. */
+static dt_status put(struct dt_check_entry *entry, const char *directory, json_t *copy, bool *done)
+{
+    bool same = false;
+    if (copy == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    dt_status status = still_there(entry, directory, &same);
+    json_object_del(copy, "id");
+    json_object_del(copy, "crc");
+    if (status == DT_OK && same)
+        status = dt_store_put(directory, copy);
+    if (status == DT_OK && same) {
+        *done = true;
+        entry->written.best = json_incref(copy);
+    } else if (status == DT_OK)
+        snprintf(entry->written.note, sizeof entry->written.note,
+                 "not updated: another program has stored a plan meanwhile");
+    json_decref(copy);
+    return status;
+}
+
+/* The fastest plan shown to be faster than the first storable one (the default, if it ran); -1: none. */
+static int fastest(const struct dt_check_entry *again)
+{
+    int winner = -1, first = 0;
+    double best = 1;
+    while (first < again->count && !fits(again, first))
+        first++;
+    if (first < again->count && dt_sets_quiet(&again->sets) >= DT_SETS_LEAST)
+        winner = first;
+    for (int i = first + 1; winner >= 0 && i < again->count; i++) {
+        struct dt_ratio ratio = ratio_of(again, i, first);
+        if (fits(again, i) && dt_judge_faster(&ratio) && ratio.ratio < best) {
+            winner = i;
+            best = ratio.ratio;
+        }
+    }
+    return winner;
+}
+
+/* The tuned plan failed, so there are no ratios to it: compares the plans that ran among themselves. */
+static dt_status elect(const struct dt_check_entry *entry, int64_t deadline_ns,
+                       struct dt_check_entry *again)
+{
+    const struct dt_compare how = {.sets = DT_SETS_USUAL, .seed = (uint64_t)dt_clock_wall_ns()};
+    for (int i = 1; i < entry->count - entry->twin; i++)
+        if (!entry->entrants[i].out)
+            again->entrants[again->count++] = (struct dt_entrant){.role = entry->entrants[i].role,
+                                                                  .point = entry->entrants[i].point,
+                                                                  .decisive = true};
+    dt_status status = entrants_compare(again, how, deadline_ns);
+    values_fill(again, &again->sets);
+    return status;
+}
+
+static dt_status replace_failed(struct dt_check_entry *entry, const char *directory,
+                                const char *journal, int64_t deadline_ns)
+{
+    struct dt_check_entry *again = malloc(sizeof *again);
+    if (again == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    *again = *entry; /* borrows everything except its entrants */
+    again->count = 0;
+    again->twin = false;
+    dt_status status = elect(entry, deadline_ns, again);
+    int winner = status == DT_OK ? fastest(again) : -1;
+    entry->written.successors = dt_check_successors(again);
+    if (status == DT_OK && winner >= 0)
+        status = put(entry, directory, replaced(again, winner, journal), &entry->written.replaced);
+    else if (status == DT_OK)
+        snprintf(entry->written.note, sizeof entry->written.note,
+                 "not updated: the budget was too short to compare the plans that are left");
+    for (int i = 0; i < again->count; i++)
+        dt_entrant_fini(&again->entrants[i]);
+    free(again);
+    return status;
+}
+
+/* The entry's copy, and in it an info to write to. */
+static json_t *copy_with_info(const struct dt_check_entry *entry, json_t **info)
+{
+    json_t *copy = json_deep_copy(entry->item->stored);
+    json_t *fingerprint = json_object_get(copy, "fingerprint");
+    *info = json_object_get(fingerprint, "info");
+    if (!json_is_object(*info)) {
+        *info = json_object();
+        json_object_set_new(fingerprint, "info", *info);
+    }
+    return copy;
+}
+
+static void take_back_loss(json_t *info)
+{
+    json_object_del(info, "lost_ns");
+    json_object_del(info, "lost_to");
+}
+
+/* info.t_wall_ns stays the session's: newer results take precedence in merges, and a stamp is no result. A plan that
+ * only ties keeps its soft fingerprint, so that changed versions remain visible. */
+static json_t *stamped(const struct dt_check_entry *entry)
+{
+    json_t *info, *copy = copy_with_info(entry, &info);
+    if (entry->verdict == DT_CHECK_WINS)
+        json_object_set(json_object_get(copy, "fingerprint"), "soft", entry->today.soft);
+    take_back_loss(info);
+    json_object_set_new(info, "checked_ns", json_integer((json_int_t)dt_clock_wall_ns()));
+    return copy;
+}
+
+/* Stores the rival that replaces the tuned plan, or stamps an entry that did not lose; sets written. */
+static dt_status entry_update(struct dt_check_entry *entry, const char *directory,
+                              const char *journal, int64_t deadline_ns)
+{
+    if (entry->verdict == DT_CHECK_WINS || entry->verdict == DT_CHECK_TIES)
+        return put(entry, directory, stamped(entry), &entry->written.stamped);
+    if (entry->verdict != DT_CHECK_LOSES)
+        return DT_OK;
+    if (entry->fell)
+        return replace_failed(entry, directory, journal, deadline_ns);
+    int winner = successor(entry);
+    if (winner > 0)
+        return put(entry, directory, replaced(entry, winner, journal), &entry->written.replaced);
+    snprintf(entry->written.note, sizeof entry->written.note,
+             "not updated: no other plan was found to be better");
+    return DT_OK;
+}
+
+/* Without --update, too: notes in the store that the plan lost, so that look-ups call it stale, and takes the note
+ * back after a win or a tie. */
+static dt_status entry_mark(struct dt_check_entry *entry, const char *directory)
+{
+    bool lost = entry->verdict == DT_CHECK_LOSES;
+    bool judged = lost || entry->verdict == DT_CHECK_WINS || entry->verdict == DT_CHECK_TIES;
+    const struct dt_stored_info *known = &entry->item->entry.fingerprint.info;
+    json_t *info;
+    if (!judged || entry->written.replaced || entry->written.stamped ||
+        (!lost && !(known->lost_ns > 0)))
+        return DT_OK;
+    json_t *copy = copy_with_info(entry, &info);
+    take_back_loss(info);
+    if (lost) {
+        json_object_set_new(info, "lost_ns", json_integer((json_int_t)dt_clock_wall_ns()));
+        json_object_set_new(info, "lost_to", json_string(entry->reason));
+    }
+    return put(entry, directory, copy, lost ? &entry->written.marked : &entry->written.cleared);
+}
+
 /* ---- the run */
 
 /* Rivals planned for each entry: default, baseline, two runners-up, and --against. */
@@ -83,31 +703,13 @@ struct dt_check_span dt_check_span(const struct dt_check_entry *entry)
     return (struct dt_check_span){sets_ns(entry, DT_SETS_LEAST), sets_ns(entry, most)};
 }
 
-static void leave_entry(struct dt_check_entry *entry, const char *why)
-{
-    entry->verdict = DT_CHECK_NOT_CHECKED;
-    snprintf(entry->reason, sizeof entry->reason, "%s", why);
-}
-
-/* What is left of the budget is less than its fewest sets take. */
-static dt_status leave_for_time(struct dt_check_entry *entry, int64_t least_ns)
-{
-    struct dt_text why = {0};
-    dt_text_add(&why, "the budget ended before it, which takes about ");
-    dt_figure_span((double)least_ns * 1e-9, &why);
-    dt_text_add(&why, ": --budget gives more");
-    leave_entry(entry, dt_text_at(&why));
-    dt_text_fini(&why);
-    return DT_OK;
-}
-
 /* Handles an error: a signal or lack of memory stops the run, other errors only this entry. */
 static dt_status run_give_up(struct dt_check_run *run, struct dt_check_entry *entry,
                              dt_status status)
 {
     run->interrupted = run->interrupted || status == DT_EINTR;
-    leave_entry(entry, run->interrupted ? "interrupted" : dt_message());
-    dt_text_clean(entry->reason);
+    entry_settle(entry, DT_CHECK_NOT_CHECKED, "%s",
+                 run->interrupted ? "interrupted" : dt_message());
     return status == DT_ENOMEM ? status : DT_OK;
 }
 
@@ -116,7 +718,7 @@ static dt_status run_update(struct dt_check_run *run, struct dt_check_entry *ent
                             int64_t deadline_ns)
 {
     dt_status status =
-        dt_check_update(entry, run->opts->directory, dt_journal_id(run->journal), deadline_ns);
+        entry_update(entry, run->opts->directory, dt_journal_id(run->journal), deadline_ns);
     if (status == DT_EINTR)
         run->interrupted = true;
     else if (status < 0) {
@@ -131,7 +733,7 @@ static dt_status run_update(struct dt_check_run *run, struct dt_check_entry *ent
 /* A store that cannot be written stays as it is, which is said; the check goes on. */
 static dt_status run_mark(struct dt_check_run *run, struct dt_check_entry *entry)
 {
-    dt_status status = run->failed.status < 0 ? DT_OK : dt_check_mark(entry, run->opts->directory);
+    dt_status status = run->failed.status < 0 ? DT_OK : entry_mark(entry, run->opts->directory);
     if (status == DT_EINTR)
         run->interrupted = true;
     else if (status < 0) {
@@ -147,19 +749,14 @@ static dt_status run_mark(struct dt_check_run *run, struct dt_check_entry *entry
 static dt_status run_check_entry(struct dt_check_run *run, struct dt_check_entry *entry, int left,
                                  int64_t end_ns)
 {
-    if (run->interrupted) {
-        leave_entry(entry, "interrupted");
-        return DT_OK;
-    }
-    if (run->failed.status < 0) {
-        char why[560];
-        snprintf(why, sizeof why, "an error ended the run before it: %.500s", run->failed.sentence);
-        leave_entry(entry, why);
-        dt_text_clean(entry->reason);
-        return DT_OK;
-    }
-    if (dt_clock_ns() >= end_ns) {
-        leave_entry(entry, "the budget ended before it: --budget gives more");
+    const char *why = run->interrupted          ? "interrupted"
+                      : run->failed.status < 0  ? "an error ended the run before it: "
+                      : dt_clock_ns() >= end_ns ? "the budget ended before it: --budget gives more"
+                                                : NULL;
+    if (why != NULL) {
+        bool error = !run->interrupted && run->failed.status < 0;
+        entry_settle(entry, DT_CHECK_NOT_CHECKED, "%s%.500s", why,
+                     error ? run->failed.sentence : "");
         return DT_OK;
     }
     dt_status status = dt_check_open(entry);
@@ -171,9 +768,13 @@ static dt_status run_check_entry(struct dt_check_run *run, struct dt_check_entry
     int64_t now = dt_clock_ns(), least = sets_ns(entry, DT_SETS_LEAST);
     int64_t share = dt_check_share_ns(end_ns - now, left, run->count == 0, least,
                                       sets_ns(entry, DT_CHECK_LEAST_LOSE));
-    if (share == 0)
-        return leave_for_time(entry, least);
-    status = dt_check_measure(entry, dt_check_lose_alpha(run->comparisons), now + share);
+    if (share == 0) {
+        entry_settle(entry, DT_CHECK_NOT_CHECKED,
+                     "the budget ended before it, which takes about %s: --budget gives more",
+                     dt_figure_span_of((double)least * 1e-9).text);
+        return DT_OK;
+    }
+    status = entry_measure(entry, dt_check_lose_alpha(run->comparisons), now + share);
     if (status < 0)
         return run_give_up(run, entry, status);
     if (run->opts->update)
