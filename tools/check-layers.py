@@ -3,7 +3,7 @@
 """Fails on an #include that breaks the layers: an arrow that points up, a header that another module keeps to itself, a
 foreign library outside its doors, and a function of one that is declared by hand; on a circle between folders; on two
 structs of one name; on an array grown by hand; on a header that names json_t and is no reader or writer of JSON; on a second list of the
-fields of a task; and on a time that is printed without base/figures.
+fields of a task; and on a time or bytes that are printed without base/figures.
 
     tools/check-layers.py [ROOT]
 
@@ -82,15 +82,16 @@ JSON = {
     "records of a session": "tuner/session/history.h tuner/session/session_int.h tuner/session/session.h",
     "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/history/timeline.h",
     "what --json prints": "tuner/cli/evidence/evidence.h tuner/cli/live/progress.h tuner/cli/live/stream.h tuner/cli/print.h "
-                          "tuner/cli/export.h tuner/cli/lookup/show.h tuner/cli/commands/measuring/preview.h tuner/cli/report/report.h "
-                          "tuner/cli/page/page.h tuner/cli/page/source.h tuner/cli/trace/trace.h",
+                          "tuner/cli/export.h tuner/cli/lookup/show.h tuner/cli/works.h tuner/cli/report/report.h "
+                          "tuner/cli/page/page.h tuner/cli/page/source.h",
 }
 
-GENERATED = {"presets.inc": "model", "cards.inc": "model", "engines.inc": "db", "workers.inc": "tuner/machine", "page.html.inc": "tuner/cli"}  # included by name alone, in that module
+GENERATED = {"presets.inc": "model", "cards.inc": "model", "engines.inc": "db", "workers.inc": "tuner/machine", "page.html.inc": "tuner/cli",
+             "completion.bash.inc": "tuner/cli", "completion.zsh.inc": "tuner/cli", "completion.fish.inc": "tuner/cli"}  # included by name alone, in that module
 OPAQUE = {"dt_linear"}  # one for each compute back end, which alone sees the inside
 SUFFIXES = (".c", ".h", ".def", ".cu", ".cuh", ".inc")
 GROWS = "base/array.c"  # the one place of the product that calls realloc
-TIME = re.compile(r'%[-+ #0-9.*l]*[efg] ?(?:ns|us|ms|s|min|h)\b')  # printed by base/figures alone, which chooses the unit
+FIGURE = re.compile(r'%[-+ #0-9.*l]*[efg] ?(?:ns|us|ms|s|min|h)\b|%[-+ #0-9.*lzu]*[efgdu] ?[KMGT]iB\b')  # by base/figures alone, which chooses the unit
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]*)[">]')
 # A function of another library, declared without its header: then no door is seen, and another version may not have it.
 FOREIGN = "MPI_ cblas_ cublas cuda cudnn dnnl_ gsl_ hwloc_ json_ LAPACKE_ nccl nvml omp_ openblas_ gz"
@@ -223,8 +224,8 @@ def read(paths):
             include, struct = INCLUDE.match(line), STRUCT.match(line)
             if module_of(path) and path != GROWS and re.search(r"\brealloc\(", line):
                 complain(path, number, f"realloc: only in {GROWS}; DT_GROW of base/array.h grows an array")
-            if module_of(path) and not path.startswith("base/figures.") and not line.lstrip().startswith(("/*", "*")) and TIME.search(line):
-                complain(path, number, "a time and its unit are printed by base/figures.h: dt_figure_of(seconds).text")
+            if module_of(path) and not path.startswith("base/figures.") and not line.lstrip().startswith(("/*", "*")) and FIGURE.search(line):
+                complain(path, number, "a time or bytes and their unit are printed by base/figures.h: dt_figure_of(seconds).text, dt_figure_bytes_of(bytes).text")
             if module_of(path) and (declared := DECLARATION.match(line)):
                 complain(path, number, f"{declared[1]}: another library's function is declared by its own header alone")
             if struct and module_of(path):

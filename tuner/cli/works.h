@@ -10,7 +10,10 @@
 #ifndef DT_TUNER_CLI_WORKS_H
 #define DT_TUNER_CLI_WORKS_H
 
+#include "base/json.h"
+#include "stats/stats.h"
 #include "tuner/cli/options.h"
+#include "tuner/session/session.h"
 
 struct dt_work {
     double share;
@@ -41,5 +44,21 @@ int64_t dt_works_end(const struct dt_works *works, int i, int64_t now_ns, int64_
 void dt_works_name(const struct dt_works *works, int i, struct dt_text *out);
 
 void dt_works_fini(struct dt_works *works);
+
+/* ---- what each gained, and what their mix gains by their shares (stats.h, dt_stats_mix) */
+
+struct dt_mix_work {
+    char title[256];
+    enum dt_verdict verdict;
+    const char *spent; /* what an image costs by the objective: "time"; NULL: it was not tuned */
+    struct dt_mix_part part; /* seconds: of an image, by the default plan; NAN: that has none */
+};
+
+struct dt_mix_work dt_mix_none(double share); /* not tuned */
+/* What a session found, of a work with that share. */
+struct dt_mix_work dt_mix_work(const struct dt_session *session, double share);
+
+void dt_mix_text(const struct dt_mix_work works[], int n, struct dt_text *out);
+json_t *dt_mix_json(const struct dt_mix_work works[], int n); /* docs/json.md; new reference */
 
 #endif

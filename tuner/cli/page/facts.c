@@ -7,6 +7,7 @@
 #include "base/columns.h"
 #include "base/json.h"
 #include "search/bayes/importance.h"
+#include "tuner/check/history/timeline.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/cli/words.h"
 #include "tuner/session/session.h"
@@ -155,7 +156,7 @@ static void add_memory_share(const struct page_view *view, const struct dt_resul
         if (room.gpu)
             dt_text_add(out, " of its GPU's memory");
         else
-            dt_text_add(out, " of the machine's %lld GiB", (long long)room.gib);
+            dt_text_add(out, " of the machine's %s", dt_figure_bytes_of(room.gib << 30).text);
     }
     if (isfinite(room.limit) || isfinite(room.device))
         dt_text_add(out, ", so it is %s",

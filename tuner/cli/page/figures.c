@@ -1,15 +1,445 @@
 /* SPDX-License-Identifier: MIT */
-/* The figures of trials and of the final comparison. */
-#include "tuner/cli/page/figure.h"
+/* Figures: a gnuplot script of numbers and of words that mean nothing to it goes to the program's standard
+ * input; one SVG comes from its standard output, and gets the page's names and tooltips.
+ *
+ *     figure_begin(&figure, view, "ranks", "rank", "median step, ms");
+ *     figure_series(&figure, "@ using 1:2 with boxes lc rgb c_main");
+ *     POINT(&figure, rank, median);
+ *     figure_say(&figure, "rank %d", rank);    -- its tooltip
+ *     figure_finish(&figure, "what it shows", out);
+ */
+#include "tuner/cli/page/page_int.h"
 
+#include "base/figures.h"
+#include "base/json.h"
 #include "tuner/measure/measure.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-enum { POINTS_MOST = 1200, EFFECTS_MOST = 8, FRONT_MOST = 256 };
+extern char **environ;
+enum { PATIENCE_MS = 60000, TICKS_MOST = 40, POINTS_MOST = 1200, EFFECTS_MOST = 8, FRONT_MOST = 256, RANKS_MOST = 128 };
+
+struct page_figure {
+    const struct page_view *view;
+    char name[40]; /* of its elements: no other figure of the page has it */
+    bool small;
+    /* Lines of titles are tooltips of the next point or bar of the first plot; an empty line: none; a
+     * line "\f": the next ones are of the next plot. Escaped. */
+    struct dt_text script, plot, titles;
+    char clause[256];   /* of the series that is open, "": none */
+    int series, points; /* before it; its own */
+};
+
+/* ---- the program */
+
+/* The script in memory, as a file at its beginning; -1: no memory. */
+static int script_file(const struct dt_text *script)
+{
+    int fd = memfd_create("script", MFD_CLOEXEC);
+    size_t done = 0;
+    while (fd >= 0 && done < script->size) {
+        ssize_t put = write(fd, script->bytes + done, script->size - done);
+        if (put < 0 && errno != EINTR) {
+            close(fd);
+            return -1;
+        }
+        done += put > 0 ? (size_t)put : 0;
+    }
+    if (fd >= 0)
+        (void)lseek(fd, 0, SEEK_SET);
+    return fd;
+}
+
+static int gnuplot_start(int input, int output, pid_t *pid)
+{
+    char *const argv[] = {"gnuplot", NULL};
+    posix_spawn_file_actions_t actions;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error != 0)
+        return error;
+    error = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+    if (error == 0)
+        error = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    if (error == 0)
+        error = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (error == 0)
+        error = posix_spawnp(pid, argv[0], &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+/* Until its end; false: nothing came for too long. */
+static bool pipe_drain(int fd, struct dt_text *out)
+{
+    char block[65536];
+    for (;;) {
+        struct pollfd wait = {.fd = fd, .events = POLLIN};
+        int ready = poll(&wait, 1, PATIENCE_MS);
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready <= 0)
+            return false;
+        ssize_t got = read(fd, block, sizeof block);
+        if (got == 0)
+            return true;
+        if (got > 0)
+            dt_text_add_bytes(out, block, (size_t)got);
+        else if (errno != EINTR)
+            return false;
+    }
+}
+
+static dt_status gnuplot_run(const struct dt_text *script, struct dt_text *svg)
+{
+    int pipes[2], input = script_file(script), state = 0;
+    pid_t pid;
+    if (input < 0 || pipe2(pipes, O_CLOEXEC) != 0) {
+        if (input >= 0)
+            close(input);
+        return dt_fail(DT_EIO, "cannot start gnuplot: %s", strerror(errno));
+    }
+    int error = gnuplot_start(input, pipes[1], &pid);
+    close(pipes[1]);
+    close(input);
+    bool complete = error == 0 && pipe_drain(pipes[0], svg);
+    close(pipes[0]);
+    if (error != 0)
+        return dt_fail(DT_EIO, "cannot start gnuplot: %s", strerror(error));
+    if (!complete)
+        kill(pid, SIGKILL);
+    while (waitpid(pid, &state, 0) < 0 && errno == EINTR)
+        ;
+    if (!complete || state != 0)
+        return dt_fail(DT_EIO, "gnuplot did not draw a figure");
+    return dt_text_status(svg);
+}
+
+/* ---- its SVG: names and tooltips */
+
+/* Text without gnuplot's own titles, which are names of its plots. */
+static void add_untitled(const char *at, const char *end, struct dt_text *out)
+{
+    static const char open[] = "<title>", close[] = "</title>";
+    while (at < end) {
+        const char *title = memmem(at, (size_t)(end - at), open, sizeof open - 1);
+        const char *after = title != NULL ? strstr(title, close) : NULL;
+        dt_text_add_bytes(out, at, (size_t)((after != NULL ? title : end) - at));
+        at = after != NULL ? after + sizeof close - 1 : end;
+    }
+}
+
+/* The next point or bar of text before `end`; NULL: none. *size: of its tag. */
+static const char *next_mark(const char *text, const char *end, size_t *size)
+{
+    static const char *const marks[] = {"<use ", "<polygon "};
+    const char *first = NULL;
+    for (int i = 0; i < 2; i++) {
+        const char *at = strstr(text, marks[i]);
+        if (at != NULL && at < end && (first == NULL || at < first))
+            first = at;
+    }
+    const char *close = first != NULL ? strstr(first, "/>") : NULL;
+    *size = close != NULL ? (size_t)(close - first) : 0;
+    return close != NULL ? first : NULL;
+}
+
+/* The group of the plot, from 1; NULL: none. */
+static const char *group_of(const char *svg, int plot)
+{
+    char id[24];
+    snprintf(id, sizeof id, "_plot_%d\"", plot);
+    return strstr(svg, id);
+}
+
+/* Titles are lines: the next point of the plot has the next one, none where the line is empty; "\f" leads to the next plot. */
+static void add_titled(const char *svg, const char *titles, struct dt_text *out)
+{
+    int plot = 1;
+    const char *at = svg, *whole = svg + strlen(svg), *mark = group_of(svg, plot);
+    for (size_t line, size; mark != NULL && *titles != '\0'; titles += line + 1) {
+        const char *next = group_of(mark, plot + 1), *end = next != NULL ? next : whole;
+        line = strcspn(titles, "\n");
+        if (*titles == '\f') {
+            plot++;
+            mark = next;
+            continue;
+        }
+        const char *found = next_mark(mark, end, &size);
+        if (found == NULL)
+            continue;
+        mark = found + size;
+        if (line == 0)
+            continue;
+        static const char use[] = "<use ";
+        add_untitled(at, mark, out);
+        dt_text_add(out, "><title>");
+        dt_text_add_bytes(out, titles, line);
+        dt_text_add(out, "</title></%s>",
+                    strncmp(found, use, sizeof use - 1) == 0 ? "use" : "polygon");
+        at = mark = mark + 2;
+    }
+    add_untitled(at, whole, out);
+}
+
+/* gnuplot's symbols have the same names in each figure: a page needs names of their own. */
+static void add_renamed(const char *svg, const char *name, struct dt_text *out)
+{
+    static const char *const before[] = {"id='", "href='#", "url(#"};
+    while (*svg != '\0') {
+        size_t known = 0;
+        for (int i = 0; i < 3 && known == 0; i++)
+            if (strncmp(svg, before[i], strlen(before[i])) == 0)
+                known = strlen(before[i]);
+        dt_text_add_bytes(out, svg, known > 0 ? known : 1);
+        if (known > 0)
+            dt_text_add(out, "%s-", name);
+        svg += known > 0 ? known : 1;
+    }
+}
+
+/* The root element is written anew: names of gnuplot's would be there once for each figure. */
+static dt_status figure_draw(const struct page_figure *figure, const char *caption,
+                             struct dt_text *out)
+{
+    static const char canvas[] = "<g id=\"gnuplot_canvas\">";
+    struct dt_text svg = {0}, named = {0};
+    dt_status status = gnuplot_run(&figure->script, &svg);
+    const char *box = status == DT_OK ? strstr(dt_text_at(&svg), "viewBox=\"") : NULL;
+    const char *body = box != NULL ? strstr(box, canvas) : NULL;
+    if (status == DT_OK && body == NULL)
+        status = dt_fail(DT_EIO, "gnuplot did not draw a figure");
+    if (status == DT_OK) {
+        dt_text_add(out, "<svg %.*s\" role=\"img\" aria-label=\"",
+                    (int)(9 + strcspn(box + 9, "\"")), box);
+        dt_pen_escape(caption, out);
+        dt_text_add(out, "\"><g>");
+        add_renamed(body + sizeof canvas - 1, figure->name, &named);
+        out->failed = out->failed || named.failed;
+        add_titled(dt_text_at(&named), dt_text_at(&figure->titles), out);
+    }
+    dt_text_fini(&svg);
+    dt_text_fini(&named);
+    return status;
+}
+
+/* ---- the script */
+
+/* Colours that gnuplot writes, and the script's names of them; page.css gives them their look. */
+static const struct {
+    const char *number, *name;
+} colours[] = {{"010203", "ink"},   {"020304", "grid"}, {"030405", "main"}, {"040506", "second"},
+               {"050607", "third"}, {"060708", "bad"},  {"070809", "dim"},  {"08090a", "noise"}};
+enum { COLOURS = sizeof colours / sizeof colours[0] };
+
+/* At most `most` characters of a label; those that gnuplot or SVG might read become "?". */
+static void figure_word(const char *text, int most, struct dt_text *out)
+{
+    for (int i = 0; i < most && text[i] != '\0'; i++) {
+        char c = text[i];
+        bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                     strchr("._-+/=:, ()%", c) != NULL;
+        dt_text_add(out, "%c", plain ? c : '?');
+    }
+}
+
+static void figure_axis(struct page_figure *figure, char axis, const char *text)
+{
+    dt_text_add(&figure->script, "set %clabel '", axis);
+    figure_word(text, 60, &figure->script);
+    dt_text_add(&figure->script, "' tc rgb c_ink\n");
+}
+
+/* x, y: what the axes are called; it is as wide as its place, a name that begins with "effect" less. */
+static void figure_begin(struct page_figure *figure, const struct page_view *view, const char *name,
+                         const char *x, const char *y)
+{
+    bool small = strncmp(name, "effect", 6) == 0;
+    *figure = (struct page_figure){.view = view, .small = small};
+    snprintf(figure->name, sizeof figure->name, "%s%s", view->prefix, name);
+    struct dt_text *script = &figure->script;
+    for (int i = 0; i < COLOURS; i++)
+        dt_text_add(script, "c_%s = '#%s'\n", colours[i].name, colours[i].number);
+    dt_text_add(script,
+                "set term svg size %s dynamic noenhanced font 'sans-serif,13' name '%s'\n"
+                "set datafile missing '?'\nset border 3 lc rgb c_grid\n"
+                "set tics nomirror tc rgb c_ink\nset grid lc rgb c_grid lw 0.6 lt 1\n"
+                "set key outside top left Left reverse horizontal tc rgb c_ink samplen 1\n",
+                small ? "360,260" : "560,300", figure->name);
+    figure_axis(figure, 'x', x);
+    figure_axis(figure, 'y', y);
+}
+
+/* The series before, if it has points, becomes a part of the plot. */
+static void series_end(struct page_figure *figure)
+{
+    if (figure->clause[0] == '\0')
+        return;
+    dt_text_add(&figure->script, "EOD\n");
+    if (figure->points > 0)
+        dt_text_add(&figure->plot, "%s", figure->plot.size > 0 ? ", " : "plot ");
+    for (const char *at = figure->clause; *at != '\0' && figure->points > 0; at++) {
+        if (*at != '@') {
+            dt_text_add(&figure->plot, "%c", *at);
+            continue;
+        }
+        dt_text_add(&figure->plot, "$d%d", figure->series);
+        dt_text_add(&figure->titles, "\f\n");
+    }
+    figure->clause[0] = '\0';
+    figure->points = 0;
+    figure->series++;
+}
+
+/* Points that follow, and how gnuplot plots them, in its words, "@" for their data; colours are c_ink, c_main ..
+ * Without points nothing is plotted. What else the script says comes before the first series. */
+static void figure_series(struct page_figure *figure, const char *format, ...)
+{
+    va_list arguments;
+    series_end(figure);
+    va_start(arguments, format);
+    vsnprintf(figure->clause, sizeof figure->clause, format, arguments);
+    va_end(arguments);
+    dt_text_add(&figure->script, "$d%d << EOD\n", figure->series);
+}
+
+/* NAN: missing. */
+static void figure_point(struct page_figure *figure, const double values[], size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dt_text_add(&figure->script, isfinite(values[i]) ? " %.7g" : " ?", values[i]);
+    dt_text_add(&figure->script, "\n");
+    figure->points++;
+}
+
+#define POINT(figure, ...)                                                                         \
+    figure_point(figure, (const double[]){__VA_ARGS__},                                            \
+                 sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
+
+/* Draws it with its caption, which is also read where the figure is not seen, and frees the figure.
+ * Nothing without points, or without gnuplot. */
+static void figure_finish(struct page_figure *figure, const char *caption, struct dt_text *out)
+{
+    struct dt_text svg = {0};
+    series_end(figure);
+    dt_text_add(&figure->script, "%s\n", dt_text_at(&figure->plot));
+    bool sound = dt_text_status(&figure->script) == DT_OK &&
+                 dt_text_status(&figure->titles) == DT_OK && figure->plot.size > 0 &&
+                 figure_draw(figure, caption, &svg) == DT_OK;
+    if (sound) {
+        dt_text_add(out, figure->small ? "<figure class=\"small\">" : "<figure>");
+        dt_text_add_bytes(out, dt_text_at(&svg), svg.size);
+        dt_text_add(out, "<figcaption>");
+        dt_pen_escape(caption, out);
+        dt_text_add(out, "</figcaption></figure>\n");
+    }
+    dt_text_fini(&svg);
+    dt_text_fini(&figure->script);
+    dt_text_fini(&figure->plot);
+    dt_text_fini(&figure->titles);
+}
+
+/* The tooltip of the point; a trial's. */
+static void figure_say(struct page_figure *figure, const char *format, ...)
+{
+    va_list arguments;
+    char *text = NULL;
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) < 0)
+        text = NULL;
+    va_end(arguments);
+    figure->titles.failed = figure->titles.failed || text == NULL;
+    dt_pen_escape(text != NULL ? text : "", &figure->titles);
+    dt_text_add(&figure->titles, "\n");
+    free(text);
+}
+
+static void figure_title(struct page_figure *figure, const struct page_row *row)
+{
+    const struct page_view *view = figure->view;
+    struct dt_text words = {0};
+    dt_text_add(&words, "trial %d: ", row->number);
+    dt_page_plan(view, &row->result->point, &words);
+    if (isfinite(row->value))
+        dt_text_add(&words, ", %s %s", dt_figure_number(row->value / view->time.size).text,
+                    view->time.name);
+    if (row->result->outcome != DT_TRIAL_OK)
+        dt_text_add(&words, ", %s", dt_outcome_text(row->result->outcome));
+    if (row->result->cause[0] != '\0')
+        dt_text_add(&words, ": %s", row->result->cause);
+    if (row->result->peak_bytes > 0)
+        dt_text_add(&words, ", %s", dt_figure_bytes_of(row->result->peak_bytes).text);
+    figure_say(figure, "%s", dt_text_at(&words));
+    dt_text_fini(&words);
+}
+
+static void add_tick(double tick, int *n, struct dt_text *out)
+{
+    dt_text_add(out, "%s%g", (*n)++ > 0 ? ", " : "", tick);
+}
+
+/* Over more than a decade 1, 2 and 5 times the powers of ten, else three to eight even steps: gnuplot's own ticks are the
+ * powers alone. */
+static void add_ticks(double low, double high, struct dt_text *out)
+{
+    static const double parts[] = {1, 2, 5};
+    int n = 0, decade = (int)floor(log10(low));
+    for (int i = 0; high > 10 * low && i < 3 * TICKS_MOST && n < TICKS_MOST; i++) {
+        double tick = parts[i % 3] * pow(10, decade + i / 3);
+        if (tick >= low && tick <= high)
+            add_tick(tick, &n, out);
+    }
+    if (n > 0)
+        return;
+    double third = (high - low) / 3, power = pow(10, floor(log10(third)));
+    double step = power * (third >= 5 * power ? 5 : third >= 2 * power ? 2 : 1);
+    for (int i = 0; i < TICKS_MOST; i++) {
+        double tick = step * (ceil(low / step) + i);
+        if (tick <= high)
+            add_tick(tick, &n, out);
+    }
+}
+
+/* The axis is logarithmic, from low to high and a little more, in the unit of the figure. */
+static void figure_log(struct page_figure *figure, char axis, double low, double high)
+{
+    struct dt_text *script = &figure->script;
+    dt_text_add(script, "set logscale %c\n", axis);
+    low *= 0.93;
+    high *= 1.07;
+    if (!(low > 1e-12) || !(high < 1e12) || !(low < high))
+        return; /* gnuplot finds a range and ticks by itself */
+    dt_text_add(script, "set %crange [%.6g:%.6g]\nset %ctics (", axis, low, high, axis);
+    add_ticks(low, high, script);
+    dt_text_add(script, ")\n");
+}
+
+/* The y axis: all trials' times, logarithmic. */
+static void figure_times(struct page_figure *figure)
+{
+    const struct page_view *view = figure->view;
+    double low = INFINITY, high = 0, size = view->time.size;
+    for (int i = 0; i < view->count; i++)
+        if (isfinite(view->rows[i].value)) {
+            struct dt_trial trial = dt_result_trial(view->rows[i].result, view->session->target);
+            low = fmin(low, fmin(view->rows[i].value, isfinite(trial.low) ? trial.low : INFINITY));
+            high = fmax(high, fmax(view->rows[i].value, isfinite(trial.high) ? trial.high : 0));
+        }
+    figure_log(figure, 'y', low / size, high / size);
+}
+
+/* ---- the figures of trials and of the final comparison */
 
 /* Of many trials some are drawn, evenly over the session. */
 static bool is_drawn(const struct page_view *view, int i)
@@ -40,10 +470,10 @@ static double add_trials(struct page_figure *figure, bool slow)
         if ((row->result->outcome == DT_TRIAL_SLOW) != slow || (!leads && !is_drawn(view, i)))
             continue;
         struct dt_trial trial = dt_result_trial(row->result, view->session->target);
-        DT_PAGE_POINT(figure, row->number, dt_page_shown(view, row->value),
-                      dt_page_shown(view, isfinite(trial.low) ? trial.low : row->value),
-                      dt_page_shown(view, isfinite(trial.high) ? trial.high : row->value));
-        dt_page_figure_title(figure, row);
+        POINT(figure, row->number, dt_page_shown(view, row->value),
+              dt_page_shown(view, isfinite(trial.low) ? trial.low : row->value),
+              dt_page_shown(view, isfinite(trial.high) ? trial.high : row->value));
+        figure_title(figure, row);
     }
     return dt_page_shown(view, top);
 }
@@ -57,7 +487,7 @@ static void add_best_so_far(struct page_figure *figure)
         bool leads = row->value < best && dt_session_eligible(view->session, row->result);
         best = leads ? row->value : best;
         if (leads || (isfinite(best) && i == view->count - 1))
-            DT_PAGE_POINT(figure, row->number, dt_page_shown(view, best));
+            POINT(figure, row->number, dt_page_shown(view, best));
     }
 }
 
@@ -66,27 +496,25 @@ void dt_page_draw_course(const struct page_view *view, struct dt_text *out)
     struct page_figure figure;
     if (view->measured < 2)
         return;
-    dt_page_figure_begin(&figure, view, "course", "trial", view->axis);
-    dt_page_figure_times(&figure);
+    figure_begin(&figure, view, "course", "trial", view->axis);
+    figure_times(&figure);
     dt_text_add(&figure.script, "set offsets 1,1,0,0\n");
-    dt_page_figure_series(&figure,
-                          "@ using 1:2 with points pt 7 ps 0.5 lc rgb c_main title 'measured', @ "
-                          "using 1:3:(0):($4-$3) with vectors nohead lc rgb c_main notitle");
+    figure_series(&figure, "@ using 1:2 with points pt 7 ps 0.5 lc rgb c_main title 'measured', @ "
+                           "using 1:3:(0):($4-$3) with vectors nohead lc rgb c_main notitle");
     double top = add_trials(&figure, false);
-    dt_page_figure_series(&figure, "@ using 1:2 with points pt 9 ps 0.5 lc rgb c_dim title "
-                                   "'dropped early'");
+    figure_series(&figure, "@ using 1:2 with points pt 9 ps 0.5 lc rgb c_dim title "
+                           "'dropped early'");
     add_trials(&figure, true);
-    dt_page_figure_series(&figure, "@ using 1:2 with points pt 2 ps 0.7 lc rgb c_bad title "
-                                   "'failed (no time)'");
+    figure_series(&figure, "@ using 1:2 with points pt 2 ps 0.7 lc rgb c_bad title "
+                           "'failed (no time)'");
     for (int i = 0; i < view->count && figure.points < POINTS_MOST; i++)
         if (!isfinite(view->rows[i].value) && dt_page_failed(view->rows[i].result)) {
-            DT_PAGE_POINT(&figure, view->rows[i].number, top); /* on the upper edge */
-            dt_page_figure_title(&figure, &view->rows[i]);
+            POINT(&figure, view->rows[i].number, top); /* on the upper edge */
+            figure_title(&figure, &view->rows[i]);
         }
-    dt_page_figure_series(&figure,
-                          "@ using 1:2 with steps lw 2 lc rgb c_second title 'best so far'");
+    figure_series(&figure, "@ using 1:2 with steps lw 2 lc rgb c_second title 'best so far'");
     add_best_so_far(&figure);
-    dt_page_figure_finish(
+    figure_finish(
         &figure,
         "The session: each trial's time with its interval, and the best so far. Below is better.",
         out);
@@ -103,34 +531,32 @@ void dt_page_draw_memory(const struct page_view *view, struct dt_text *out)
     if (n == 0 || view->measured < 2)
         return;
     snprintf(axis, sizeof axis, "memory of the largest rank, %s", view->memory.name);
-    dt_page_figure_begin(&figure, view, "memory", axis, view->axis);
-    dt_page_figure_times(&figure);
+    figure_begin(&figure, view, "memory", axis, view->axis);
+    figure_times(&figure);
     dt_text_add(&figure.script, "set offsets graph 0.05, graph 0.05, 0, 0\n");
-    dt_page_figure_series(&figure,
-                          "@ using 1:2 with points pt 7 ps 0.5 lc rgb c_main title 'measured'");
+    figure_series(&figure, "@ using 1:2 with points pt 7 ps 0.5 lc rgb c_main title 'measured'");
     for (int i = 0; i < view->count; i++)
         if (isfinite(view->rows[i].value) && is_drawn(view, i)) {
-            DT_PAGE_POINT(&figure, memory_of(view, i), dt_page_shown(view, view->rows[i].value));
-            dt_page_figure_title(&figure, &view->rows[i]);
+            POINT(&figure, memory_of(view, i), dt_page_shown(view, view->rows[i].value));
+            figure_title(&figure, &view->rows[i]);
         }
-    dt_page_figure_series(&figure, "@ using 1:2 with fsteps lw 2 lc rgb c_second notitle, @ using "
-                                   "1:2 with points pt 7 ps 0.9 lc rgb c_second title 'no plan "
-                                   "beats it in both'");
+    figure_series(&figure, "@ using 1:2 with fsteps lw 2 lc rgb c_second notitle, @ using "
+                           "1:2 with points pt 7 ps 0.9 lc rgb c_second title 'no plan "
+                           "beats it in both'");
     for (int i = 0; i < n; i++)
-        DT_PAGE_POINT(&figure, memory_of(view, front[i]),
-                      dt_page_shown(view, view->rows[front[i]].value));
-    dt_page_figure_series(&figure, "@ using 1:2 with points pt 6 ps 1.4 lw 2 lc rgb c_third title "
-                                   "'plan to use'");
+        POINT(&figure, memory_of(view, front[i]), dt_page_shown(view, view->rows[front[i]].value));
+    figure_series(&figure, "@ using 1:2 with points pt 6 ps 1.4 lw 2 lc rgb c_third title "
+                           "'plan to use'");
     for (int k = 0; k < view->count && best != NULL; k++)
         if (isfinite(view->rows[k].value) &&
             dt_point_equal(view->session->target->space, &view->rows[k].result->point,
                            &best->point))
-            DT_PAGE_POINT(&figure, memory_of(view, k), dt_page_shown(view, view->rows[k].value));
+            POINT(&figure, memory_of(view, k), dt_page_shown(view, view->rows[k].value));
     bool more = view->session->target->objective->metric != NULL;
-    dt_page_figure_finish(&figure,
-                          more ? "Value against memory. Above and to the left is better."
-                               : "Time against memory. Below and to the left is better.",
-                          out);
+    figure_finish(&figure,
+                  more ? "Value against memory. Above and to the left is better."
+                       : "Time against memory. Below and to the left is better.",
+                  out);
 }
 
 /* ---- prediction */
@@ -153,21 +579,21 @@ void dt_page_draw_predicted(const struct page_view *view, struct dt_text *out)
         char x[96], y[96];
         snprintf(x, sizeof x, "predicted, %s", view->time.name);
         snprintf(y, sizeof y, "measured, %s", view->time.name);
-        dt_page_figure_begin(&figure, view, "predicted", x, y);
-        dt_page_figure_times(&figure);
-        dt_page_figure_log(&figure, 'x', low, high);
+        figure_begin(&figure, view, "predicted", x, y);
+        figure_times(&figure);
+        figure_log(&figure, 'x', low, high);
         dt_text_add(&figure.script, "set nokey\n");
-        dt_page_figure_series(&figure, "@ using 1:2 with points pt 7 ps 0.5 lc rgb c_main, x with "
-                                       "lines lc rgb c_ink");
+        figure_series(&figure, "@ using 1:2 with points pt 7 ps 0.5 lc rgb c_main, x with "
+                               "lines lc rgb c_ink");
         for (int i = 0; i < view->count; i++)
             if (isfinite(predicted[i]) && is_drawn(view, i)) {
-                DT_PAGE_POINT(&figure, predicted[i], dt_page_shown(view, view->rows[i].value));
-                dt_page_figure_title(&figure, &view->rows[i]);
+                POINT(&figure, predicted[i], dt_page_shown(view, view->rows[i].value));
+                figure_title(&figure, &view->rows[i]);
             }
-        dt_page_figure_finish(&figure,
-                              "Prediction: on the line a plan took what the prior expected of it; "
-                              "above, it was slower.",
-                              out);
+        figure_finish(&figure,
+                      "Prediction: on the line a plan took what the prior expected of it; "
+                      "above, it was slower.",
+                      out);
     }
     free(predicted);
 }
@@ -181,19 +607,19 @@ static void draw_effect(const struct page_view *view, const struct page_effect *
     const char *name = dt_space_axis(view->session->target->space, effect->axis)->name;
     char id[32], caption[160];
     snprintf(id, sizeof id, "effect%d", effect->axis);
-    dt_page_figure_begin(&figure, view, id, name, view->axis);
-    dt_page_figure_times(&figure);
+    figure_begin(&figure, view, id, name, view->axis);
+    figure_times(&figure);
     struct dt_text *script = &figure.script, words = {0};
     dt_text_add(script, "set nokey\nset xrange [-0.6:%d.4]\nset xtics (", effect->count - 1);
     for (int k = 0; k < effect->count; k++) {
         dt_text_clear(&words);
         dt_page_axis_value(view, effect->axis, effect->used[k], &words);
         dt_text_add(script, "%s'", k > 0 ? ", " : "");
-        dt_page_figure_word(dt_text_at(&words), 12, script);
+        figure_word(dt_text_at(&words), 12, script);
         dt_text_add(script, "' %d", k);
     }
     dt_text_add(script, ")\n");
-    dt_page_figure_series(&figure, "@ using 1:2 with points pt 7 ps 0.4 lc rgb c_main");
+    figure_series(&figure, "@ using 1:2 with points pt 7 ps 0.4 lc rgb c_main");
     for (int i = 0; i < view->count; i++) {
         int k = 0, value = view->rows[i].result->point.index[effect->axis];
         while (k < effect->count && effect->used[k] != value)
@@ -202,22 +628,21 @@ static void draw_effect(const struct page_view *view, const struct page_effect *
             i % (1 + view->measured / 300) != 0)
             continue;
         /* beside each other by the golden ratio, so that equal times do not lie on one place */
-        DT_PAGE_POINT(&figure, k + 0.3 * (fmod(i * 0.618034, 1) - 0.5),
-                      dt_page_shown(view, view->rows[i].value));
-        dt_page_figure_title(&figure, &view->rows[i]);
+        POINT(&figure, k + 0.3 * (fmod(i * 0.618034, 1) - 0.5),
+              dt_page_shown(view, view->rows[i].value));
+        figure_title(&figure, &view->rows[i]);
     }
-    dt_page_figure_series(&figure,
-                          "@ using 1:2:(0.6):(0) with vectors nohead lw 2.5 lc rgb c_second");
+    figure_series(&figure, "@ using 1:2:(0.6):(0) with vectors nohead lw 2.5 lc rgb c_second");
     for (int k = 0; k < effect->count; k++)
-        DT_PAGE_POINT(&figure, k - 0.3, dt_page_shown(view, effect->median[k]));
+        POINT(&figure, k - 0.3, dt_page_shown(view, effect->median[k]));
     dt_text_clear(&words);
-    dt_page_figure_word(name, 40, &words);
+    figure_word(name, 40, &words);
     snprintf(caption, sizeof caption, "%s", dt_text_at(&words));
     if (view->session->search.weighed)
         snprintf(caption, sizeof caption, "%s: explains alone %.0f %% of the differences.",
                  dt_text_at(&words), 100 * effect->share);
     dt_text_fini(&words);
-    dt_page_figure_finish(&figure, caption, out);
+    figure_finish(&figure, caption, out);
 }
 
 void dt_page_draw_effects(const struct page_view *view, struct dt_text *out)
@@ -282,34 +707,32 @@ static double place_of(int entrant, int rounds)
 static int add_entrant(struct page_figure *figure, int entrant, int rounds,
                        struct dt_interval range)
 {
-    static const char *const colours[] = {"c_ink",   "c_main", "c_second",
-                                          "c_third", "c_bad",  "c_dim"};
+    static const char *const of_entrants[] = {"c_ink",   "c_main", "c_second",
+                                              "c_third", "c_bad",  "c_dim"};
     const struct page_view *view = figure->view;
     const struct dt_ratio *ratio = &view->session->finals.entrants[entrant].ratio;
-    const char *role = dt_page_role(view, entrant), *colour = colours[entrant % 6];
+    const char *role = dt_page_role(view, entrant), *colour = of_entrants[entrant % 6];
     int outside = 0;
-    dt_page_figure_series(figure, "@ using 1:2 with points pt %d ps 0.5 lc rgb %s title '%s'",
-                          5 + 2 * (entrant % 4), colour, role);
+    figure_series(figure, "@ using 1:2 with points pt %d ps 0.5 lc rgb %s title '%s'",
+                  5 + 2 * (entrant % 4), colour, role);
     for (int k = 0; k < rounds; k++) {
         double speed = speed_of(view, entrant, k);
         if (!(speed >= range.low && speed <= range.high)) {
             outside += isfinite(speed);
             continue;
         }
-        DT_PAGE_POINT(figure, k + 1, speed);
-        dt_page_figure_say(figure, "%s, round %d: %.3f times as fast as the default", role, k + 1,
-                           speed);
+        POINT(figure, k + 1, speed);
+        figure_say(figure, "%s, round %d: %.3f times as fast as the default", role, k + 1, speed);
     }
-    dt_page_figure_series(
-        figure, "@ using 1:2:3:4 with yerrorbars pt 7 ps 0.6 lw 2 lc rgb %s notitle", colour);
-    DT_PAGE_POINT(figure, place_of(entrant, rounds), 1 / ratio->ratio, 1 / ratio->interval.high,
-                  1 / ratio->interval.low);
+    figure_series(figure, "@ using 1:2:3:4 with yerrorbars pt 7 ps 0.6 lw 2 lc rgb %s notitle",
+                  colour);
+    POINT(figure, place_of(entrant, rounds), 1 / ratio->ratio, 1 / ratio->interval.high,
+          1 / ratio->interval.low);
     for (int i = 0; i < 2; i++) /* it is drawn twice: a white edge and itself */
-        dt_page_figure_say(figure,
-                           "%s, all rounds: %.3f times as fast as the default, interval %.3f to "
-                           "%.3f",
-                           role, 1 / ratio->ratio, 1 / ratio->interval.high,
-                           1 / ratio->interval.low);
+        figure_say(figure,
+                   "%s, all rounds: %.3f times as fast as the default, interval %.3f to "
+                   "%.3f",
+                   role, 1 / ratio->ratio, 1 / ratio->interval.high, 1 / ratio->interval.low);
     return outside;
 }
 
@@ -326,8 +749,8 @@ void dt_page_draw_pairs(const struct page_view *view, struct dt_text *out)
     if (drawn == 0 || rounds < 2 || !dt_session_against_default(session))
         return;
     struct dt_interval range = range_of(view, rounds, margin);
-    dt_page_figure_begin(&figure, view, "pairs", "round, at the right all, with intervals",
-                         "speed against the default");
+    figure_begin(&figure, view, "pairs", "round, at the right all, with intervals",
+                 "speed against the default");
     dt_text_add(&figure.script, "set yrange [%.6g:%.6g]\nset xrange [0:%.6g]\n", range.low,
                 range.high, place_of(finals->entrant_count, rounds));
     if (noise)
@@ -348,5 +771,243 @@ void dt_page_draw_pairs(const struct page_view *view, struct dt_text *out)
              "Small points: each plan against the default in one round; above 1 is faster. At the "
              "right: all rounds together, with the interval.%s%s",
              noise ? " A result whose middle is in the grey band is noise." : "", missing);
-    dt_page_figure_finish(&figure, caption, out);
+    figure_finish(&figure, caption, out);
+}
+
+/* ---- one step: its ranks and its kinds of work, in figures and tables */
+
+static bool has_ranks(const struct dt_result *result)
+{
+    return result != NULL && result->samples.rank_seconds != NULL && result->ranks > 1 &&
+           result->ranks <= RANKS_MOST;
+}
+
+void dt_page_draw_ranks(const struct page_view *view, struct dt_text *out)
+{
+    const struct dt_result *best = dt_session_best(view->session);
+    struct page_figure figure;
+    struct dt_text axis = {0};
+    if (!has_ranks(best))
+        return;
+    dt_text_add(&axis, "median step");
+    if (best->batch > 1)
+        dt_text_add(&axis, " of %d images", best->batch);
+    dt_text_add(&axis, ", %s", view->time.name);
+    figure_begin(&figure, view, "ranks", "rank", dt_text_at(&axis));
+    dt_text_fini(&axis);
+    dt_text_add(&figure.script,
+                "set nokey\nset xrange [-0.6:%d.6]\nset yrange [0:*]\nset xtics 0,%d\nset boxwidth "
+                "0.7\n",
+                best->ranks - 1, 1 + best->ranks / 16);
+    figure_series(&figure, "@ using 1:2 with boxes fs solid lc rgb c_main");
+    for (int i = 0; i < best->ranks; i++) {
+        double median = dt_page_shown(view, best->samples.rank_seconds[i]);
+        POINT(&figure, i, median);
+        if (median > 0) /* gnuplot draws no box of no height */
+            figure_say(&figure, "rank %d: median step %.4g %s", i, median, view->time.name);
+    }
+    figure_finish(&figure, "Ranks of the plan to use: a rank that is higher makes the others wait.",
+                  out);
+}
+
+/* A new object; NULL: no phases. Ceilings that were measured with another trial count by the number of devices. */
+static json_t *roofline_of(const struct page_view *view, const struct dt_result *result)
+{
+    struct dt_result with = *result;
+    for (int i = 0; i < view->count && !(with.report.flop_peak > 0); i++) {
+        const struct dt_result *other = view->rows[i].result;
+        double scale = other->devices > 0 ? (double)result->devices / other->devices : 0;
+        with.report.flop_peak = scale * other->report.flop_peak;
+        with.report.copy_peak = scale * other->report.copy_peak;
+    }
+    return dt_roofline(&with, view->session->target);
+}
+
+static double number_at(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* A plan's kinds of work: those of a step, or, where plans differ in their batch, of an image and step. */
+struct work {
+    json_t *roofline; /* owned; NULL: no phases */
+    double images;
+};
+
+/* A bar for each kind of work, in the order of another plan's, and a line where it would end at the device's
+ * ceiling, where that is known. */
+static void add_bars(struct page_figure *figure, const struct work *work, const json_t *order,
+                     double shift)
+{
+    const char *unit = figure->view->time.name;
+    size_t i;
+    json_t *kind;
+    figure_say(figure, "%s", ""); /* the sample in the key */
+    json_array_foreach((json_t *)order, i, kind)
+    {
+        const char *name = dt_json_text_at(kind, "name");
+        const json_t *mine = dt_json_named(json_object_get(work->roofline, "kinds"), name);
+        if (mine == NULL)
+            continue;
+        double fraction = number_at(mine, "fraction"),
+               height = number_at(mine, "seconds") / work->images / figure->view->time.size;
+        POINT(figure, (double)i + shift, height, height * fraction);
+        if (height > 0 && isfinite(fraction))
+            figure_say(figure, "%s: %.4g %s, at the ceiling %.4g %s", name, height, unit,
+                       height * fraction, unit);
+        else if (height > 0)
+            figure_say(figure, "%s: %.4g %s", name, height, unit);
+    }
+}
+
+static bool has_ceiling(const json_t *kinds)
+{
+    const json_t *kind;
+    size_t i;
+    json_array_foreach((json_t *)kinds, i, kind)
+    {
+        if (json_is_number(json_object_get(kind, "fraction")))
+            return true;
+    }
+    return false;
+}
+
+/* "of a step, ms", "per image and step, ms" */
+static void add_unit(const struct page_view *view, char *out, size_t size)
+{
+    bool alone = view->session->target->objective->one_batch;
+    snprintf(out, size, "%s, %s", alone ? "of a step" : "per image and step", view->time.name);
+}
+
+static void draw_bars(const struct page_view *view, const struct work works[2], struct dt_text *out)
+{
+    const json_t *kinds = json_object_get(works[0].roofline, "kinds"), *kind;
+    struct page_figure figure;
+    size_t i;
+    char axis[64];
+    bool ceiling = has_ceiling(kinds);
+    add_unit(view, axis, sizeof axis);
+    figure_begin(&figure, view, "phases", "", axis);
+    struct dt_text *script = &figure.script;
+    dt_text_add(script, "set xrange [-0.6:%zu.4]\nset yrange [0:*]\nset boxwidth 0.35\nset xtics (",
+                json_array_size(kinds) - 1);
+    json_array_foreach((json_t *)kinds, i, kind)
+    {
+        dt_text_add(script, "%s'", i > 0 ? ", " : "");
+        figure_word(dt_json_text_at(kind, "name"), 12, script);
+        dt_text_add(script, "' %zu", i);
+    }
+    dt_text_add(script, ")\n");
+    for (int k = 0; k < 2; k++) {
+        figure_series(&figure, "@ using 1:2 with boxes fs solid lc rgb %s title '%s'%s%s",
+                      k == 0 ? "c_main" : "c_dim", k == 0 ? "plan to use" : "default",
+                      ceiling ? ", @ using ($1-0.175):3:(0.35):(0) with vectors nohead lw "
+                                "2.5 lc rgb c_second "
+                              : "",
+                      !ceiling ? ""
+                      : k == 0 ? "title 'at the ceiling'"
+                               : "notitle");
+        if (works[k].roofline != NULL)
+            add_bars(&figure, &works[k], kinds,
+                     works[1].roofline == NULL ? 0
+                     : k == 0                  ? -0.19
+                                               : 0.19);
+    }
+    figure_finish(
+        &figure,
+        ceiling ? "Where a step's time goes on its last rank. The line: the same work at the "
+                  "device's ceiling (roofline). A line above its bar: the data stayed in a cache, "
+                  "which is faster than the copy of the ceiling."
+                : "Where a step's time goes on its last rank.",
+        out);
+}
+
+/* Of the plan to use and of the default, where that is another plan. */
+static void read_works(const struct page_view *view, struct work works[2])
+{
+    const struct dt_session *session = view->session;
+    const struct dt_result *best = dt_session_best(session),
+                           *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
+    bool alone = session->target->objective->one_batch;
+    bool other = best != NULL && known != NULL &&
+                 !dt_point_equal(session->target->space, &known->point, &best->point);
+    works[0].roofline = best != NULL ? roofline_of(view, best) : NULL;
+    works[0].images = alone || best == NULL ? 1 : best->batch;
+    works[1].roofline = other && works[0].roofline != NULL ? roofline_of(view, known) : NULL;
+    works[1].images = alone || known == NULL ? 1 : known->batch;
+}
+
+static void free_works(struct work works[2])
+{
+    json_decref(works[0].roofline);
+    json_decref(works[1].roofline);
+}
+
+void dt_page_draw_phases(const struct page_view *view, struct dt_text *out)
+{
+    struct work works[2];
+    read_works(view, works);
+    if (json_array_size(json_object_get(works[0].roofline, "kinds")) > 0)
+        draw_bars(view, works, out);
+    free_works(works);
+}
+
+/* ---- their tables */
+
+void dt_page_ranks(const struct page_view *view, struct page_pen *pen)
+{
+    const struct dt_result *best = dt_session_best(view->session);
+    if (best == NULL || best->samples.rank_seconds == NULL || best->ranks < 2)
+        return;
+    char caption[192];
+    snprintf(
+        caption, sizeof caption,
+        "Ranks of the plan to use. In a step the last one ends %.3g %s after the first (median "
+        "of the steps, not difference of the medians)",
+        best->samples.skew_seconds / view->time.size, view->time.name);
+    dt_pen_table(pen, "", caption, ">rank|>median step, %s|>steps in which it was last",
+                 view->time.name);
+    for (int i = 0; i < best->ranks; i++) {
+        dt_pen_cell(pen, "%d", i);
+        dt_pen_figure(pen, dt_page_shown(view, best->samples.rank_seconds[i]));
+        dt_pen_cell(pen, "%d", best->samples.last != NULL ? best->samples.last[i] : 0);
+    }
+    dt_pen_end(pen);
+}
+
+static void add_kinds(const struct page_view *view, struct page_pen *pen, const char *role,
+                      const struct work *work)
+{
+    const json_t *kinds = json_object_get(work->roofline, "kinds"), *kind;
+    size_t i;
+    json_array_foreach((json_t *)kinds, i, kind)
+    {
+        const char *unit = json_string_value(json_object_get(kind, "unit"));
+        dt_pen_cell(pen, "%s", role);
+        dt_pen_cell(pen, "%s", dt_json_text_at(kind, "name"));
+        dt_pen_figure(pen, number_at(kind, "seconds") / work->images / view->time.size);
+        dt_pen_number(pen, 100 * number_at(kind, "share"), "%.1f");
+        dt_pen_figure(pen, number_at(kind, "rate") * 1e-9);
+        dt_pen_cell(pen, "%s", unit == NULL ? "" : strcmp(unit, "flops") == 0 ? "GFLOP/s" : "GB/s");
+        dt_pen_number(pen, 100 * number_at(kind, "fraction"), "%.0f");
+    }
+}
+
+void dt_page_phases(const struct page_view *view, struct page_pen *pen)
+{
+    char unit[64];
+    struct work works[2];
+    read_works(view, works);
+    if (works[0].roofline != NULL) {
+        add_unit(view, unit, sizeof unit);
+        dt_pen_table(pen, "",
+                     "Where a step's time goes on its last rank, and how near each kind of work is "
+                     "to the device's ceiling (roofline)",
+                     "plan|kind of work|>%s|>share, %%|>rate|unit|>of the ceiling, %%", unit);
+        add_kinds(view, pen, "to use", &works[0]);
+        add_kinds(view, pen, "default", &works[1]);
+        dt_pen_end(pen);
+    }
+    free_works(works);
 }
