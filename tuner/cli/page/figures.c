@@ -10,26 +10,23 @@
  */
 #include "tuner/cli/page/page_int.h"
 
+#include "base/clock.h"
 #include "base/figures.h"
+#include "base/host.h"
 #include "base/json.h"
 #include "tuner/measure/measure.h"
+#include "tuner/runner/runner.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-enum { PATIENCE_MS = 60000, TICKS_MOST = 40, POINTS_MOST = 1200, EFFECTS_MOST = 8, FRONT_MOST = 256, RANKS_MOST = 128 };
+#define PATIENCE_NS (60 * DT_NS_PER_SECOND)
+enum { TICKS_MOST = 40, POINTS_MOST = 1200, EFFECTS_MOST = 8, FRONT_MOST = 256, RANKS_MOST = 128 };
 
 struct page_figure {
     const struct page_view *view;
@@ -44,86 +41,26 @@ struct page_figure {
 
 /* ---- the program */
 
-/* The script in memory, as a file at its beginning; -1: no memory. */
-static int script_file(const struct dt_text *script)
-{
-    int fd = memfd_create("script", MFD_CLOEXEC);
-    size_t done = 0;
-    while (fd >= 0 && done < script->size) {
-        ssize_t put = write(fd, script->bytes + done, script->size - done);
-        if (put < 0 && errno != EINTR) {
-            close(fd);
-            return -1;
-        }
-        done += put > 0 ? (size_t)put : 0;
-    }
-    if (fd >= 0)
-        (void)lseek(fd, 0, SEEK_SET);
-    return fd;
-}
-
-static int gnuplot_start(int input, int output, pid_t *pid)
-{
-    char *const argv[] = {"gnuplot", NULL};
-    posix_spawn_file_actions_t actions;
-    int error = posix_spawn_file_actions_init(&actions);
-    if (error != 0)
-        return error;
-    error = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-    if (error == 0)
-        error = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    if (error == 0)
-        error = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    if (error == 0)
-        error = posix_spawnp(pid, argv[0], &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    return error;
-}
-
-/* Until its end; false: nothing came for too long. */
-static bool pipe_drain(int fd, struct dt_text *out)
-{
-    char block[65536];
-    for (;;) {
-        struct pollfd wait = {.fd = fd, .events = POLLIN};
-        int ready = poll(&wait, 1, PATIENCE_MS);
-        if (ready < 0 && errno == EINTR)
-            continue;
-        if (ready <= 0)
-            return false;
-        ssize_t got = read(fd, block, sizeof block);
-        if (got == 0)
-            return true;
-        if (got > 0)
-            dt_text_add_bytes(out, block, (size_t)got);
-        else if (errno != EINTR)
-            return false;
-    }
-}
-
+/* The program reads the script from memory, as a file of this process. */
 static dt_status gnuplot_run(const struct dt_text *script, struct dt_text *svg)
 {
-    int pipes[2], input = script_file(script), state = 0;
-    pid_t pid;
-    if (input < 0 || pipe2(pipes, O_CLOEXEC) != 0) {
-        if (input >= 0)
-            close(input);
-        return dt_fail(DT_EIO, "cannot start gnuplot: %s", strerror(errno));
-    }
-    int error = gnuplot_start(input, pipes[1], &pid);
-    close(pipes[1]);
-    close(input);
-    bool complete = error == 0 && pipe_drain(pipes[0], svg);
-    close(pipes[0]);
-    if (error != 0)
-        return dt_fail(DT_EIO, "cannot start gnuplot: %s", strerror(error));
-    if (!complete)
-        kill(pid, SIGKILL);
-    while (waitpid(pid, &state, 0) < 0 && errno == EINTR)
-        ;
-    if (!complete || state != 0)
-        return dt_fail(DT_EIO, "gnuplot did not draw a figure");
-    return dt_text_status(svg);
+    char program[4096], path[64];
+    char *const argv[] = {program, path, NULL};
+    struct dt_output output = {.how = ""};
+    int fd = memfd_create("script", MFD_CLOEXEC);
+    dt_status status = dt_fail(DT_EIO, "cannot start gnuplot");
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), fd);
+    if (fd >= 0 && write(fd, script->bytes, script->size) == (ssize_t)script->size &&
+        dt_host_program("gnuplot", program, sizeof program))
+        status = dt_output_read(program, argv, dt_clock_machine_ns() + PATIENCE_NS, &output);
+    if (fd >= 0)
+        close(fd);
+    DT_TRY(status);
+    dt_text_add_bytes(svg, dt_text_at(&output.out), output.out.size);
+    if (output.how[0] != '\0')
+        status = dt_fail(DT_EIO, "gnuplot %s", output.how);
+    dt_output_fini(&output);
+    return status == DT_OK ? dt_text_status(svg) : status;
 }
 
 /* ---- its SVG: names and tooltips */
