@@ -99,26 +99,48 @@ static dt_status parse_devices(const char *option, const char *text, void *field
     return DT_OK;
 }
 
-static dt_status parse_ints(const char *option, const char *text, void *field)
+/* "512", with pairs also "1024x768", or a list of them, none twice. */
+static dt_status read_list(const char *option, const char *text, bool pairs, const char *what,
+                           struct dt_sizes *out)
 {
-    struct dt_ints list = {0};
+    struct dt_sizes list = {0};
     const char *at = text;
     do {
-        int64_t value;
-        if (!take_number(&at, &value) || value < 1 || value > 1 << 20 ||
+        int64_t width = 0, height;
+        bool good = take_number(&at, &width);
+        height = width;
+        if (good && pairs && *at == 'x') {
+            at++;
+            good = take_number(&at, &height);
+        }
+        if (!good || width < 1 || width > 1 << 20 || height < 1 || height > 1 << 20 ||
             (*at != ',' && *at != '\0'))
-            return dt_fail(DT_EUSAGE,
-                           "--%s '%s' is not a list of whole numbers from 1 on, such as 1,2,4",
-                           option, text);
+            return dt_fail(DT_EUSAGE, "--%s '%s' is not a list of %s", option, text, what);
         if (list.count == DT_LIST_MAX)
             return dt_fail(DT_EUSAGE, "--%s has more than %d values", option, DT_LIST_MAX);
         for (int i = 0; i < list.count; i++)
-            if (list.values[i] == (int)value)
-                return dt_fail(DT_EUSAGE, "--%s names %d twice", option, (int)value);
-        list.values[list.count++] = (int)value;
+            if (list.widths[i] == (int)width && list.heights[i] == (int)height)
+                return dt_fail(DT_EUSAGE, "--%s names %d twice", option, (int)width);
+        list.widths[list.count] = (int)width;
+        list.heights[list.count++] = (int)height;
     } while (*at++ == ',');
-    *(struct dt_ints *)field = list;
+    *out = list;
     return DT_OK;
+}
+
+static dt_status parse_ints(const char *option, const char *text, void *field)
+{
+    struct dt_ints *ints = field;
+    struct dt_sizes list;
+    DT_TRY(read_list(option, text, false, "whole numbers from 1 on, such as 1,2,4", &list));
+    ints->count = list.count;
+    memcpy(ints->values, list.widths, sizeof ints->values);
+    return DT_OK;
+}
+
+static dt_status parse_sizes(const char *option, const char *text, void *field)
+{
+    return read_list(option, text, true, "pixels such as 256,512 or 1024x768", field);
 }
 
 static dt_status parse_natural(const char *option, const char *text, void *field)
@@ -132,49 +154,34 @@ static dt_status parse_natural(const char *option, const char *text, void *field
     return DT_OK;
 }
 
-/* "7.5" */
-static dt_status parse_real(const char *option, const char *text, void *field)
+/* Parses a number such as 7.5 at *text, without a sign, and advances *text. */
+static bool take_real(const char **text, double *value)
 {
     char *end;
+    if (**text != '.' && (**text < '0' || **text > '9'))
+        return false;
     errno = 0;
-    double value = strtod(text, &end);
-    bool number = text[0] == '.' || (text[0] >= '0' && text[0] <= '9');
-    if (!number || end == text || *end != '\0' || errno != 0 || !(value < 1e9))
+    *value = strtod(*text, &end);
+    bool good = end != *text && errno == 0;
+    *text = end;
+    return good;
+}
+
+static dt_status parse_real(const char *option, const char *text, void *field)
+{
+    const char *at = text;
+    double value;
+    if (!take_real(&at, &value) || *at != '\0' || !(value < 1e9))
         return dt_fail(DT_EUSAGE, "--%s '%s' is not a number such as 3.5", option, text);
     *(double *)field = value;
     return DT_OK;
 }
 
-/* ---- values of a task, by their kind */
-
-static dt_status parse_task_TEXT(const char *option, const char *text, void *field)
-{
-    struct dt_task_value *value = field;
-    value->given = true;
-    return parse_text(option, text, &value->text);
-}
-
-static dt_status parse_task_COUNT(const char *option, const char *text, void *field)
-{
-    struct dt_task_value *value = field;
-    value->given = true;
-    return parse_natural(option, text, &value->count);
-}
-
-static dt_status parse_task_SCALE(const char *option, const char *text, void *field)
-{
-    struct dt_task_value *value = field;
-    value->given = true;
-    return parse_real(option, text, &value->scale);
-}
-
-static dt_status parse_task_LENGTHS(const char *option, const char *text, void *field)
+static dt_status parse_lengths(const char *option, const char *text, void *field)
 {
     char what[40];
-    struct dt_task_value *value = field;
     snprintf(what, sizeof what, "--%s", option);
-    value->given = true;
-    return dt_lengths_parse(what, text, &value->lengths);
+    return dt_lengths_parse(what, text, field);
 }
 
 /* A relative error: above 0 and at most 1. */
@@ -186,36 +193,6 @@ static dt_status parse_error(const char *option, const char *text, void *field)
         return dt_fail(DT_EUSAGE, "--%s '%s' is not a relative error above 0 and up to 1", option,
                        text);
     *(double *)field = value;
-    return DT_OK;
-}
-
-/* "512", "1024x768" (width x height), or a list of them. */
-static dt_status parse_sizes(const char *option, const char *text, void *field)
-{
-    struct dt_sizes list = {0};
-    const char *at = text;
-    do {
-        int64_t width = 0, height;
-        bool good = take_number(&at, &width);
-        height = width;
-        if (good && *at == 'x') {
-            at++;
-            good = take_number(&at, &height);
-        }
-        if (!good || width < 1 || width > 1 << 20 || height < 1 || height > 1 << 20 ||
-            (*at != ',' && *at != '\0'))
-            return dt_fail(DT_EUSAGE,
-                           "--%s '%s' is not a list of pixels such as 256,512 or 1024x768", option,
-                           text);
-        if (list.count == DT_LIST_MAX)
-            return dt_fail(DT_EUSAGE, "--%s has more than %d values", option, DT_LIST_MAX);
-        for (int i = 0; i < list.count; i++)
-            if (list.widths[i] == (int)width && list.heights[i] == (int)height)
-                return dt_fail(DT_EUSAGE, "--%s names %d twice", option, (int)width);
-        list.widths[list.count] = (int)width;
-        list.heights[list.count++] = (int)height;
-    } while (*at++ == ',');
-    *(struct dt_sizes *)field = list;
     return DT_OK;
 }
 
@@ -239,13 +216,12 @@ struct unit {
 static dt_status parse_unit(const char *option, const char *text, const struct unit units[],
                             const char *want, int64_t *out)
 {
-    char *end;
-    errno = 0;
-    double value = strtod(text, &end);
-    if (end != text && value == 0)
+    const char *end = text;
+    double value;
+    bool good = take_real(&end, &value);
+    if (good && value == 0)
         return dt_fail(DT_EUSAGE, "--%s '%s' must be above 0: write %s", option, text, want);
-    if (end == text || errno != 0 || !(value > 0) ||
-        !((text[0] >= '0' && text[0] <= '9') || text[0] == '.'))
+    if (!good || !(value > 0))
         return dt_fail(DT_EUSAGE, "--%s '%s' is not %s", option, text, want);
     for (int i = 0; units[i].name != NULL; i++)
         if (strcmp(units[i].name, end) == 0 && value * units[i].factor < 9e18) {
@@ -279,11 +255,9 @@ static dt_status parse_bytes(const char *option, const char *text, void *field)
 /* "3%" */
 static dt_status parse_percent(const char *option, const char *text, void *field)
 {
-    char *end;
-    errno = 0;
-    double value = strtod(text, &end);
-    bool number = text[0] == '.' || (text[0] >= '0' && text[0] <= '9');
-    if (!number || end == text || errno != 0 || strcmp(end, "%") != 0 || !(value < 100))
+    const char *end = text;
+    double value;
+    if (!take_real(&end, &value) || strcmp(end, "%") != 0 || !(value < 100))
         return dt_fail(DT_EUSAGE, "--%s '%s' is not a percentage below 100%%, such as 3%%", option,
                        text);
     *(double *)field = value / 100;
@@ -294,9 +268,13 @@ static dt_status parse_percent(const char *option, const char *text, void *field
 #define JOBS      TARGETS " worker-test"
 #define TASK_EVERY(name, option, kind, values, help)
 #define TASK_ENGINE(name, option, kind, values, help)                                              \
-    {option, values, JOBS, NULL, parse_task_##kind, AT(task.at[DT_TASK_##name]), help},
-#define TASK_IMAGE TASK_ENGINE
-#define HOSTED     "tune run noise space explain lookup check"
+    {option, values, JOBS, NULL, KIND_##kind(name), help},
+#define TASK_IMAGE         TASK_ENGINE
+#define KIND_TEXT(name)    parse_text, AT(task.at[DT_TASK_##name].text)
+#define KIND_COUNT(name)   parse_natural, AT(task.at[DT_TASK_##name].count)
+#define KIND_SCALE(name)   parse_real, AT(task.at[DT_TASK_##name].scale)
+#define KIND_LENGTHS(name) parse_lengths, AT(task.at[DT_TASK_##name].lengths)
+#define HOSTED             "tune run noise space explain lookup check"
 
 const struct dt_option_row dt_option_rows[] = {
     {"budget", "TIME", "tune noise check", "10m", parse_duration, AT(job.budget_ns),
@@ -326,9 +304,9 @@ const struct dt_option_row dt_option_rows[] = {
      "image or video size in pixels (default: the model's usual one)"},
     {"devices", "N", "models", NULL, parse_devices, AT(job.devices),
      "plans on at most N devices, of whatever machine (default: 8)"},
-    {"frames", "N", "models", NULL, parse_task_COUNT, AT(task.at[DT_TASK_frames]),
+    {"frames", "N", "models", NULL, KIND_COUNT(frames),
      "frames of the video (default: the model's usual ones)"},
-    {"text-tokens", "N[,N]", "models", NULL, parse_task_LENGTHS, AT(task.at[DT_TASK_text_tokens]),
+    {"text-tokens", "N[,N]", "models", NULL, KIND_LENGTHS(text_tokens),
      "tokens of the prompts that plans must run (default: the pipeline's padded length, or any)"},
     {"lossy", NULL, JOBS " models", NULL, parse_switch, AT(lossy),
      "also plans that change the output beyond rounding (caches, fp8, ...); --max-error limits "
@@ -569,14 +547,6 @@ const struct dt_option_row dt_option_rows[] = {
 };
 const int dt_option_row_count = sizeof dt_option_rows / sizeof dt_option_rows[0];
 
-bool dt_option_is_default(const char *option, const char *text)
-{
-    for (int i = 0; i < dt_option_row_count; i++)
-        if (strcmp(dt_option_rows[i].name, option) == 0)
-            return text == NULL || text == dt_option_rows[i].fallback;
-    return false;
-}
-
 /* The word is one of the words, which blanks separate. */
 static bool has_word(const char *words, const char *word)
 {
@@ -591,44 +561,24 @@ static bool has_word(const char *words, const char *word)
  * that engine */
 
 #define PROGRAM "dittune-worker-command"
+enum { TEXTS = 24 }; /* at most so many of their options */
 
-/* The options of the worker that have a value, in their order on its command line. */
-static const struct row {
-    const char *option;
-    size_t at; /* in struct dt_command_options */
-} rows[] = {{"command", offsetof(struct dt_command_options, text)},
-            {"space", offsetof(struct dt_command_options, space)},
-            {"time", offsetof(struct dt_command_options, time)},
-            {"unit", offsetof(struct dt_command_options, unit)},
-            {"prepare", offsetof(struct dt_command_options, prepare)},
-            {"cleanup", offsetof(struct dt_command_options, cleanup)},
-            {"timeout", offsetof(struct dt_command_options, timeout)},
-            {"retries", offsetof(struct dt_command_options, retries)},
-            {"accept-codes", offsetof(struct dt_command_options, accept)},
-            {"leftovers", offsetof(struct dt_command_options, leftovers)},
-            {"verify-output", offsetof(struct dt_command_options, output)},
-            {"compare", offsetof(struct dt_command_options, compare)},
-            {"tolerance", offsetof(struct dt_command_options, tolerance)},
-            {"ready", offsetof(struct dt_command_options, ready)},
-            {"request", offsetof(struct dt_command_options, request)},
-            {"requests", offsetof(struct dt_command_options, requests)},
-            {"start-timeout", offsetof(struct dt_command_options, start)}};
-enum {
-    ROWS = sizeof rows / sizeof rows[0],
-    FIRST_STRAY = 2
-}; /* --space has a meaning without --command */
-
-static const char *value_of(const struct dt_command_options *command, int i)
+/* The value of one of their options that are texts, which become the worker's; NULL: not given, or another option. */
+static const char *value_of(const struct dt_options *options, const struct dt_option_row *row)
 {
-    return *(const char *const *)(const void *)((const char *)command + rows[i].at);
+    size_t at = row->offset - offsetof(struct dt_options, command);
+    bool ours = at < sizeof options->command && row->parse == parse_text;
+    return ours ? *(const char *const *)(const void *)((const char *)options + row->offset) : NULL;
 }
 
-/* One of the options that mean something only with --command, if it was given. */
-static const char *stray(const struct dt_command_options *command)
+/* One of the options that mean something only with --command, if it was given; --space has a meaning without. */
+static const char *stray(const struct dt_options *options)
 {
-    for (int i = FIRST_STRAY; i < ROWS; i++)
-        if (value_of(command, i) != NULL)
-            return rows[i].option;
+    const struct dt_command_options *command = &options->command;
+    for (int i = 0; i < dt_option_row_count; i++)
+        if (value_of(options, &dt_option_rows[i]) != NULL &&
+            strcmp(dt_option_rows[i].name, "space") != 0)
+            return dt_option_rows[i].name;
     return command->metrics.count > 0  ? "metric"
            : command->limits.count > 0 ? "limit"
            : command->shell            ? "shell"
@@ -636,28 +586,28 @@ static const char *stray(const struct dt_command_options *command)
                                        : NULL;
 }
 
-static bool is_servers(const char *name)
+static const char *owner_of(const char *option)
 {
-    return strcmp(name, "ready") == 0 || strncmp(name, "request", 7) == 0;
+    return has_word("ready request requests", option) ? "server" : "command";
 }
 
 /* An option of --command beside --server, or the other way round; NULL: none. */
-static const char *misplaced(const struct dt_command_options *command)
+static const char *misplaced(const struct dt_options *options, const char *given)
 {
-    for (int i = FIRST_STRAY; i < ROWS; i++) {
-        const char *name = rows[i].option;
-        bool both = strcmp(name, "time") == 0 || strcmp(name, "unit") == 0 ||
-                    strcmp(name, "timeout") == 0 || strcmp(name, "start-timeout") == 0;
-        bool server = is_servers(name);
-        if (!both && server != command->served && value_of(command, i) != NULL)
+    for (int i = 0; i < dt_option_row_count; i++) {
+        const char *name = dt_option_rows[i].name;
+        if (value_of(options, &dt_option_rows[i]) != NULL &&
+            !has_word("command space time unit timeout", name) &&
+            strcmp(owner_of(name), given) != 0)
             return name;
     }
-    return command->served && command->limits.count > 0 ? "limit" : NULL;
+    return options->command.served && options->command.limits.count > 0 ? "limit" : NULL;
 }
 
-static dt_status check_command(const struct dt_command_options *command, const char *metric)
+static dt_status check_command(const struct dt_options *options, const char *metric)
 {
-    const char *name = command->served ? "server" : "command", *wrong = misplaced(command);
+    const struct dt_command_options *command = &options->command;
+    const char *name = command->served ? "server" : "command", *wrong = misplaced(options, name);
     if (wrong != NULL)
         return dt_fail(DT_EUSAGE, "--%s belongs to --%s, which is not given", wrong,
                        command->served ? "command" : "server");
@@ -683,30 +633,32 @@ static void add_word(const char *name, const char *value, const char *words[], i
 static dt_status command_fill(struct dt_options *options)
 {
     static char start[24];
-    static char names[ROWS][24]; /* a process has one command line */
-    static const char *words[2 * (ROWS + 1 + 2 * DT_TEXTS_MOST) + 2];
+    static char names[TEXTS][24]; /* a process has one command line */
+    static const char *words[2 * (TEXTS + 2 + 2 * DT_TEXTS_MOST) + 2];
     const struct dt_command_options *command = &options->command;
     int count = 0;
     if (command->text == NULL && command->space != NULL && options->worker.program.path == NULL &&
         options->worker.engine == NULL)
         return dt_fail(DT_EUSAGE, "--space needs --command, --server, --worker or --engine");
     if (command->text == NULL)
-        return stray(command) == NULL
+        return stray(options) == NULL
                    ? DT_OK
-                   : dt_fail(DT_EUSAGE, "--%s belongs to --%s, which is not given", stray(command),
-                             is_servers(stray(command)) ? "server" : "command");
+                   : dt_fail(DT_EUSAGE, "--%s belongs to --%s, which is not given", stray(options),
+                             owner_of(stray(options)));
     const char *metric = dt_figure_metric(options->job.objective);
-    DT_TRY(check_command(command, metric));
+    DT_TRY(check_command(options, metric));
+    for (int i = 0, n = 0; i < dt_option_row_count && n < TEXTS; i++) {
+        const struct dt_option_row *row = &dt_option_rows[i];
+        const char *value = value_of(options, row);
+        if (value == NULL)
+            continue;
+        bool server = value == command->text && command->served;
+        snprintf(names[n], sizeof names[n], "--%s", server ? "server" : row->name);
+        add_word(names[n++], value, words, &count);
+    }
     if (command->served && dt_option_given(options, "start-timeout")) {
         snprintf(start, sizeof start, "%.9g", (double)options->worker.start_ns * 1e-9);
-        options->command.start = start;
-    }
-    for (int i = 0; i < ROWS; i++) {
-        if (value_of(command, i) == NULL)
-            continue;
-        snprintf(names[i], sizeof names[i], "--%s",
-                 i == 0 && command->served ? "server" : rows[i].option);
-        add_word(names[i], value_of(command, i), words, &count);
+        add_word("--start-timeout", start, words, &count);
     }
     if (metric != NULL)
         add_word("--objective", options->job.objective, words, &count);
@@ -989,6 +941,9 @@ static dt_status parse_option(int argc, char **argv, int *i, const struct dt_com
     const char *value = row->hint == NULL ? "" : equals != NULL ? equals + 1 : argv[++*i];
     if (options->words.given_count < DT_GIVEN_MOST && !dt_option_given(options, row->name))
         options->words.given[options->words.given_count++] = row->name;
+    size_t task = row->offset - offsetof(struct dt_options, task.at); /* or more than its size */
+    if (task < sizeof options->task.at)
+        options->task.at[task / sizeof options->task.at[0]].given = true;
     return row->parse(name, value, (char *)options + row->offset);
 }
 

@@ -81,8 +81,8 @@ struct dt_command_options {
     const char *output, *compare, *tolerance; /* of verification */
     struct dt_texts metrics, limits;
     bool shell, is_private;
-    bool served;                                    /* the text is that of --server */
-    const char *ready, *request, *requests, *start; /* of --server; start: --start-timeout */
+    bool served;                            /* the text is that of --server */
+    const char *ready, *request, *requests; /* of --server */
 };
 
 struct dt_simulate_options {
@@ -162,9 +162,6 @@ struct dt_command {
     dt_status dt_command_##name(const struct dt_options *options);
 #include "tuner/cli/commands.def"
 #undef DT_COMMAND
-
-/* The text is the table's default, not given on the command line. */
-bool dt_option_is_default(const char *option, const char *text);
 
 /* It was on the command line. */
 bool dt_option_given(const struct dt_options *options, const char *option);

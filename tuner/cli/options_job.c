@@ -20,9 +20,9 @@ static dt_status set_network(const struct dt_options *options, struct dt_job *jo
 {
     job->wanted.task = options->task;
     job->wanted.text_and_vae_ns = options->worker.text_and_vae_ns;
-    if (!dt_option_is_default("model", options->job.model))
+    if (dt_option_given(options, "model"))
         DT_TRY(dt_network_load(options->job.model, &job->network));
-    job->has_dtype = !dt_option_is_default("dtype", options->job.dtype);
+    job->has_dtype = dt_option_given(options, "dtype");
     return job->has_dtype ? dt_dtype_find("--dtype", options->job.dtype, &job->dtype) : DT_OK;
 }
 
@@ -30,11 +30,11 @@ void dt_options_task(const struct dt_options *options, struct dt_task *task)
 {
     const struct dt_job_options *given = &options->job;
     *task = options->task;
-    if (!dt_option_is_default("model", given->model))
+    if (dt_option_given(options, "model"))
         dt_task_set_text(task, DT_TASK_model, given->model);
     dt_task_set_count(task, DT_TASK_width, given->sizes.count > 0 ? given->sizes.widths[0] : 0);
     dt_task_set_count(task, DT_TASK_height, given->sizes.count > 0 ? given->sizes.heights[0] : 0);
-    if (!dt_option_is_default("dtype", given->dtype))
+    if (dt_option_given(options, "dtype"))
         dt_task_set_text(task, DT_TASK_dtype, given->dtype);
     dt_task_set_count(task, DT_TASK_batch, given->batches.count > 0 ? given->batches.values[0] : 0);
 }
@@ -109,7 +109,7 @@ dt_status dt_options_hosts(const struct dt_options *options, struct dt_more *mor
     static struct dt_hosts hosts;
     const struct dt_host_options *given = &options->job.hosts;
     if (given->list == NULL && given->file == NULL) {
-        if (given->mixed || !dt_option_is_default("launcher", given->launcher))
+        if (given->mixed || dt_option_given(options, "launcher"))
             return dt_fail(DT_EUSAGE, "--%s has no effect without --hosts or --hostfile",
                            given->mixed ? "mixed-hosts" : "launcher");
         return DT_OK;

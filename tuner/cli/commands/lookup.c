@@ -21,7 +21,7 @@ static dt_status constants_of(const struct dt_options *options, const struct dt_
     const char *model = json_string_value(json_object_get(answer->key, "model"));
     const char *dtype = json_string_value(json_object_get(answer->key, "dtype"));
     json_int_t height = json_integer_value(json_object_get(answer->key, "height"));
-    if (dt_option_is_default("model", options->job.model) && model != NULL) {
+    if (!dt_option_given(options, "model") && model != NULL) {
         own.job.model = model;
         own.job.sizes.count = 1;
         own.job.sizes.widths[0] = height > 0 && height < INT_MAX / 8 ? 8 * (int)height : INT_MAX;

@@ -211,12 +211,12 @@ static long long number_of(const json_t *key, const char *name)
 
 static void add_network(const struct dt_options *options, const json_t *key, struct dt_text *out)
 {
-    bool named = !dt_option_is_default("model", options->job.model);
+    bool named = dt_option_given(options, "model");
     dt_text_add(out, " --model ");
     dt_quote(named ? options->job.model : dt_json_text_at(key, "model"), out);
     dt_text_add(out, " --size %lld --dtype %s", DT_LATENT_PIXELS * number_of(key, "height"),
                 dt_json_text_at(key, "dtype"));
-    if (!dt_option_is_default("backend", options->job.backend))
+    if (dt_option_given(options, "backend"))
         dt_text_add(out, " --backend %s", options->job.backend);
     if (options->job.oversubscribe)
         dt_text_add(out, " --oversubscribe");
