@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Scripts for shells, made from the rows of the parser. To add a shell: a function and a row of `shells`. Values are
- * the lower-case words of a hint; a hint that names a file, a folder or a program is completed by files. */
+/* Scripts for shells: the templates of tuner/cli/completion, filled from the rows of the parser. A line "@mark ..." is
+ * there once for each command or option that the mark is about, and {{..}} is one of its texts. Values are the lower-case
+ * words of a hint; a hint that names a file, a folder or a program is completed by files. To add a shell: a template, its
+ * row in cmake/dittune.cmake, and one of `shells`. */
 #include "search/search.h"
 #include "tuner/cli/database/verbs.h"
 #include "tuner/cli/options_int.h"
@@ -8,22 +10,61 @@
 
 #include <string.h>
 
-static bool takes_files(const struct dt_option_row *row)
+static const char bash[] = {
+#include "completion.bash.inc"
+};
+static const char zsh[] = {
+#include "completion.zsh.inc"
+};
+static const char fish[] = {
+#include "completion.fish.inc"
+};
+/* Characters after a backslash in the meaning of a command, and of an option; both stand in '...'. */
+static const struct shell {
+    const char *name, *template, *of_command, *of_option;
+} shells[] = {{"bash", bash, "", ""}, {"zsh", zsh, "", "[]:\\"}, {"fish", fish, "\\'", "\\'"}};
+enum { SHELLS = sizeof shells / sizeof shells[0] };
+
+/* What a line is about: a command, an option, or neither. */
+struct subject {
+    const struct shell *shell;
+    const struct dt_command *command;
+    const struct dt_option_row *option;
+};
+
+static void add_commands(struct dt_text *out)
 {
-    return row->hint != NULL &&
-           (strstr(row->hint, "FILE") != NULL || strstr(row->hint, "DIR") != NULL ||
-            strstr(row->hint, "PROGRAM") != NULL);
+    for (int i = 0; i < dt_command_count; i++)
+        dt_text_add(out, "%s%s", i > 0 ? " " : "", dt_commands[i].name);
 }
 
-/* What the option is completed to; empty: files, or nothing. */
+static void add_shells(struct dt_text *out)
+{
+    for (int i = 0; i < SHELLS; i++)
+        dt_text_add(out, "%s%s", i > 0 ? " " : "", shells[i].name);
+}
+
+/* The words that may follow the command. */
+static void add_words(const struct dt_command *command, struct dt_text *out)
+{
+    if (strcmp(command->name, "help") == 0) {
+        add_commands(out);
+        for (int i = 0; dt_help_topics[i] != NULL; i++)
+            dt_text_add(out, " %s", dt_help_topics[i]);
+    } else if (strcmp(command->name, "db") == 0) {
+        for (int i = 0; i < dt_verb_count; i++)
+            dt_text_add(out, "%s ", dt_verbs[i].name);
+    } else if (strcmp(command->name, "completion") == 0)
+        add_shells(out);
+}
+
+/* What the option is completed to. */
 static void add_values(const struct dt_option_row *row, struct dt_text *out)
 {
     for (const char *at = row->hint; at != NULL && *at != '\0'; at += *at == '|') {
         size_t size = strcspn(at, "|");
-        if (*at >= 'a' && *at <= 'z') {
-            dt_text_add_bytes(out, at, size);
-            dt_text_add_bytes(out, " ", 1);
-        }
+        if (*at >= 'a' && *at <= 'z')
+            dt_text_add(out, "%.*s ", (int)size, at);
         at += size;
     }
     if (strcmp(row->name, "search") == 0)
@@ -31,194 +72,102 @@ static void add_values(const struct dt_option_row *row, struct dt_text *out)
             dt_text_add(out, "%s%s", i > 0 ? " " : "", dt_strategies[i]->name);
 }
 
-static const char *const shell_names = "bash zsh fish";
-
-/* The words that may follow the command. */
-static void add_words(const struct dt_command *command, struct dt_text *out)
+static void add_about(const struct subject *subject, struct dt_text *out)
 {
-    if (strcmp(command->name, "help") == 0) {
-        for (int i = 0; i < dt_command_count; i++)
-            dt_text_add(out, "%s ", dt_commands[i].name);
-        for (int i = 0; dt_help_topics[i] != NULL; i++)
-            dt_text_add(out, "%s ", dt_help_topics[i]);
-    } else if (strcmp(command->name, "db") == 0) {
-        for (int i = 0; i < dt_verb_count; i++)
-            dt_text_add(out, "%s ", dt_verbs[i].name);
-    } else if (strcmp(command->name, "completion") == 0)
-        dt_text_add(out, "%s ", shell_names);
+    const struct dt_option_row *option = subject->option;
+    const char *special = option != NULL ? subject->shell->of_option : subject->shell->of_command;
+    for (const char *at = option != NULL ? option->doc : subject->command->doc; *at != '\0'; at++)
+        dt_text_add(out,
+                    strchr(special, *at) != NULL ? "\\%c"
+                    : *at == '\''                ? "'\\%c'"
+                                                 : "%c",
+                    *at);
 }
 
-/* Appends text with a backslash before each of the characters. */
-static void add_escaped(struct dt_text *out, const char *text, const char *characters)
+static void slot_fill(const struct subject *subject, const char *slot, struct dt_text *out)
 {
-    for (; *text != '\0'; text++)
-        dt_text_add(out, strchr(characters, *text) != NULL ? "\\%c" : "%c", *text);
+    const struct dt_option_row *option = subject->option;
+    if (strncmp(slot, "name", 4) == 0)
+        dt_text_add(out, "%s", option != NULL ? option->name : subject->command->name);
+    else if (strncmp(slot, "about", 5) == 0)
+        add_about(subject, out);
+    else if (strncmp(slot, "words", 5) == 0)
+        add_words(subject->command, out);
+    else if (strncmp(slot, "values", 6) == 0)
+        add_values(option, out);
+    else if (option != NULL && option->commands != NULL)
+        dt_text_add(out, "%s", option->commands);
+    else
+        add_commands(out);
 }
 
-/* Appends text inside '...'. */
-static void add_quoted(struct dt_text *out, const char *text)
+/* Up to the end of the line, with it. */
+static void line_fill(const struct subject *subject, const char *line, struct dt_text *out)
 {
-    for (; *text != '\0'; text++)
-        dt_text_add(out, *text == '\'' ? "'\\''" : "%c", *text);
-}
-
-/* What follows an option. Files are readline's own (compopt -o default), which knows quotes, blanks and ~. */
-static void add_bash_value(const struct dt_command *command, const struct dt_option_row *row,
-                           struct dt_text *out)
-{
-    struct dt_text values = {0};
-    if (row->hint == NULL || !dt_option_taken(command, row))
-        return;
-    add_values(row, &values);
-    dt_text_add(out, "    %s:--%s) ", command->name, row->name);
-    if (values.size > 0)
-        dt_text_add(out, "COMPREPLY=($(compgen -W '%s' -- \"$word\")); ", dt_text_at(&values));
-    else if (takes_files(row))
-        dt_text_add(out, "compopt -o default; ");
-    dt_text_add(out, "return ;;\n");
-    dt_text_fini(&values);
-}
-
-/* The options of a command where the word begins with '-'; else the words that may follow it, or files. */
-static void add_bash_words(const struct dt_command *command, struct dt_text *out)
-{
-    struct dt_text words = {0};
-    dt_text_add(out, "    %s:-*) words='", command->name);
-    for (int i = 0; i < dt_option_row_count; i++)
-        if (dt_option_taken(command, &dt_option_rows[i]))
-            dt_text_add(out, "--%s ", dt_option_rows[i].name);
-    dt_text_add(out, "' ;;\n");
-    add_words(command, &words);
-    if (words.size > 0)
-        dt_text_add(out, "    %s:*) ((COMP_CWORD > 2)) || words='%s' ;;\n", command->name,
-                    dt_text_at(&words));
-    dt_text_fini(&words);
-}
-
-static void add_bash(struct dt_text *out)
-{
-    dt_text_add(out, "# bash completion of dittune, made by: dittune completion bash\n"
-                     "_dittune() {\n    local word=${COMP_WORDS[COMP_CWORD]} "
-                     "before=${COMP_WORDS[COMP_CWORD-1]} command=tune words=\n    COMPREPLY=()\n"
-                     "    [[ $before == = ]] && before=${COMP_WORDS[COMP_CWORD-2]}\n"
-                     "    [[ $word == = ]] && word=\n"
-                     "    ((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} != -* ]] && "
-                     "command=${COMP_WORDS[1]}\n    case $command:$before in\n");
-    for (int c = 0; c < dt_command_count; c++)
-        for (int i = 0; i < dt_option_row_count; i++)
-            add_bash_value(&dt_commands[c], &dt_option_rows[i], out);
-    dt_text_add(out, "    esac\n    case $command:$word in\n");
-    for (int c = 0; c < dt_command_count; c++)
-        add_bash_words(&dt_commands[c], out);
-    dt_text_add(out, "    esac\n    ((COMP_CWORD > 1)) || words+='");
-    for (int c = 0; c < dt_command_count; c++)
-        dt_text_add(out, " %s", dt_commands[c].name);
-    dt_text_add(out,
-                "'\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-                "    [[ -n $words ]] || compopt -o default\n}\ncomplete -F _dittune dittune\n");
-}
-
-static void add_zsh(struct dt_text *out)
-{
-    dt_text_add(out,
-                "#compdef dittune\n# zsh completion of dittune, made by: dittune completion zsh\n"
-                "_dittune() {\n    local command=tune\n    local -a commands\n    commands=(\n");
-    for (int c = 0; c < dt_command_count; c++) {
-        dt_text_add(out, "        '%s:", dt_commands[c].name);
-        add_quoted(out, dt_commands[c].doc);
-        dt_text_add(out, "'\n");
-    }
-    dt_text_add(
-        out, "    )\n    if ((CURRENT == 2)) && [[ $words[2] != -* ]]; then\n"
-             "        _describe command commands\n        return\n    fi\n"
-             "    if [[ $words[2] != -* ]]; then\n        command=$words[2]\n        shift words\n"
-             "        ((CURRENT--))\n    fi\n    case $command in\n");
-    for (int c = 0; c < dt_command_count; c++) {
-        struct dt_text words = {0};
-        dt_text_add(out, "    %s) _arguments", dt_commands[c].name);
-        for (int i = 0; i < dt_option_row_count; i++) {
-            const struct dt_option_row *row = &dt_option_rows[i];
-            struct dt_text doc = {0};
-            if (!dt_option_taken(&dt_commands[c], row))
-                continue;
-            dt_text_add(out, " \\\n        '--%s[", row->name);
-            add_escaped(&doc, row->doc, "[]:\\");
-            add_quoted(out, dt_text_at(&doc));
-            dt_text_add(out, "]");
-            dt_text_clear(&doc);
-            add_values(row, &doc);
-            if (doc.size > 0)
-                dt_text_add(out, ":value:(%s)", dt_text_at(&doc));
-            else if (row->hint != NULL)
-                dt_text_add(out, ":value:%s", takes_files(row) ? "_files" : " ");
-            dt_text_add(out, "'");
-            dt_text_fini(&doc);
+    while (*line != '\n') {
+        size_t plain = strcspn(line, "{\n");
+        bool slot = strncmp(line + plain, "{{", 2) == 0;
+        dt_text_add_bytes(out, line, plain + (line[plain] == '{' && !slot));
+        line += plain + (line[plain] == '{' && !slot);
+        if (slot) {
+            slot_fill(subject, line + 2, out);
+            line = strstr(line, "}}") + 2;
         }
-        add_words(&dt_commands[c], &words);
-        if (words.size > 0)
-            dt_text_add(out, " \\\n        '1:word:(%s)'", dt_text_at(&words));
-        dt_text_add(out, "%s ;;\n",
-                    dt_commands[c].words_max > 0 ? " \\\n        '*:file:_files'" : "");
-        dt_text_fini(&words);
     }
-    dt_text_add(out, "    esac\n}\n[[ $zsh_eval_context[-1] == loadautofunc ]] && _dittune \"$@\" "
-                     "|| compdef _dittune dittune\n");
+    dt_text_add(out, "\n");
 }
 
-static void add_fish_option(struct dt_text *out, const struct dt_option_row *row)
+/* The mark is about the subject. */
+static bool is_marked(const struct subject *subject, const char *mark, size_t size)
 {
     struct dt_text text = {0};
-    dt_text_add(out, "complete -c dittune -n '__dittune_in %s' -l %s",
-                row->commands != NULL ? row->commands : "", row->name);
-    add_values(row, &text);
-    if (text.size > 0)
-        dt_text_add(out, " -x -a '%s'", dt_text_at(&text));
-    else if (row->hint != NULL)
-        dt_text_add(out, " %s", takes_files(row) ? "-rF" : "-x");
-    dt_text_add(out, " -d '");
-    add_escaped(out, row->doc, "\\'");
-    dt_text_add(out, "'\n");
+    const struct dt_option_row *option = subject->option;
+    const char *marks = "command";
+    if (option != NULL)
+        add_values(option, &text);
+    else
+        add_words(subject->command, &text);
+    if (option == NULL && subject->command->words_max > 0)
+        marks = text.size > 0 ? "command words arguments" : "command arguments";
+    else if (option != NULL)
+        marks = option->hint == NULL ? "option switch"
+                : text.size > 0      ? "option values"
+                : strstr(option->hint, "FILE") != NULL || strstr(option->hint, "DIR") != NULL ||
+                        strstr(option->hint, "PROGRAM") != NULL
+                    ? "option files"
+                    : "option text";
     dt_text_fini(&text);
+    const char *at = memmem(marks, strlen(marks), mark, size);
+    return at != NULL && (at[size] == ' ' || at[size] == '\0');
 }
 
-static void add_fish(struct dt_text *out)
+static void script_add(const struct shell *shell, struct dt_text *out)
 {
-    dt_text_add(
-        out, "# fish completion of dittune, made by: dittune completion fish\n"
-             "function __dittune_command\n    set -l words (commandline -opc) (commandline -ct)\n"
-             "    if test (count $words) -gt 1; and not string match -q -- '-*' $words[2]\n"
-             "        echo $words[2]\n    else\n        echo tune\n    end\nend\n"
-             "function __dittune_in\n    test (count $argv) -eq 0; or contains -- "
-             "(__dittune_command) $argv\nend\n"
-             "function __dittune_first\n    test (count (commandline -opc)) -eq 1\nend\n"
-             "complete -c dittune -f\n");
-    for (int c = 0; c < dt_command_count; c++) {
-        struct dt_text words = {0};
-        dt_text_add(out, "complete -c dittune -n __dittune_first -a %s -d '", dt_commands[c].name);
-        add_escaped(out, dt_commands[c].doc, "\\'");
-        dt_text_add(out, "'\n");
-        add_words(&dt_commands[c], &words);
-        if (words.size > 0)
-            dt_text_add(
-                out, "complete -c dittune -n 'not __dittune_first; and __dittune_in %s' -a '%s'\n",
-                dt_commands[c].name, dt_text_at(&words));
-        dt_text_fini(&words);
+    for (const char *line = shell->template; *line != '\0'; line = strchr(line, '\n') + 1) {
+        size_t mark = strcspn(line, " \n");
+        if (*line != '@')
+            line_fill(&(struct subject){shell, NULL, NULL}, line, out);
+        for (int i = 0; *line == '@' && i < dt_command_count + dt_option_row_count; i++) {
+            int option = i - dt_command_count;
+            const struct subject subject = {shell, option < 0 ? &dt_commands[i] : NULL,
+                                            option < 0 ? NULL : &dt_option_rows[option]};
+            if (is_marked(&subject, line + 1, mark - 1))
+                line_fill(&subject, line + mark + 1, out);
+        }
     }
-    for (int i = 0; i < dt_option_row_count; i++)
-        add_fish_option(out, &dt_option_rows[i]);
 }
 
 dt_status dt_command_completion(const struct dt_options *options)
 {
-    static const struct {
-        const char *name;
-        void (*add)(struct dt_text *out);
-    } shells[] = {{"bash", add_bash}, {"zsh", add_zsh}, {"fish", add_fish}};
     struct dt_text text = {0};
-    for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++)
+    for (int i = 0; i < SHELLS; i++)
         if (strcmp(options->words.rest[0], shells[i].name) == 0) {
-            shells[i].add(&text);
+            script_add(&shells[i], &text);
             return dt_print_text(&text);
         }
-    return dt_fail(DT_EUSAGE, "unknown shell '%s': one of %s", options->words.rest[0], shell_names);
+    add_shells(&text);
+    dt_status status = dt_fail(DT_EUSAGE, "unknown shell '%s': one of %s", options->words.rest[0],
+                               dt_text_at(&text));
+    dt_text_fini(&text);
+    return status;
 }
