@@ -42,6 +42,11 @@ dt_status dt_fail(dt_status code, const char *format, ...)
     return code;
 }
 
+dt_status dt_no_memory(const char *what)
+{
+    return dt_fail(DT_ENOMEM, "out of memory %s", what);
+}
+
 const char *dt_message(void)
 {
     return message;

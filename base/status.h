@@ -26,6 +26,9 @@ typedef int dt_status;
  * no full stop, names the offending value and what would work. */
 dt_status dt_fail(dt_status code, const char *format, ...) DT_FORMAT(2, 3);
 
+/* DT_ENOMEM: "out of memory", and what for: "for a query", "while drawing plans". */
+dt_status dt_no_memory(const char *what);
+
 /* The sentence of the last dt_fail of this thread; "" when there was none. Valid until the next dt_fail, of which it may be an
  * argument: dt_fail(status, "%s: %s", name, dt_message()). */
 const char *dt_message(void);

@@ -15,10 +15,7 @@ struct builder {
     struct dt_diagram *diagram;
 };
 
-dt_status dt_diagram_no_memory(void)
-{
-    return dt_fail(DT_ENOMEM, "out of memory while enumerating a space of plans");
-}
+const char dt_diagram_enumerating[] = "while enumerating a space of plans";
 
 void dt_diagram_free(struct dt_diagram *diagram)
 {
@@ -229,7 +226,7 @@ static dt_status diagram_finish(struct dt_diagram *diagram)
     bool exact = true;
     for (int depth = diagram->layer_count - 1; depth >= 0; depth--)
         if (!weigh(diagram, depth, &exact))
-            return dt_diagram_no_memory();
+            return dt_no_memory(dt_diagram_enumerating);
     diagram->weight = weight_of(diagram, 0, 0);
     diagram->count = exact ? (int64_t)diagram->layers[0].counts[0] : -1;
     return DT_OK;
@@ -246,7 +243,7 @@ static dt_status build(struct builder *builder, const int order[], const bool ru
     builder->roots = calloc((size_t)builder->terms.root_count + 1, sizeof *builder->roots);
     builder->diagram = calloc(1, sizeof *builder->diagram);
     if (builder->stamps == NULL || builder->roots == NULL || builder->diagram == NULL)
-        return dt_diagram_no_memory();
+        return dt_no_memory(dt_diagram_enumerating);
     DT_TRY(decide_constants(builder, &hold));
     if (!hold || space->axis_count == 0)
         return DT_OK;

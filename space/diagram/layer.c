@@ -142,7 +142,7 @@ dt_status dt_block_init(struct dt_block *block, const struct dt_terms *terms, in
     if (made)
         return DT_OK;
     dt_block_fini(block);
-    return dt_diagram_no_memory();
+    return dt_no_memory(dt_diagram_enumerating);
 }
 
 void dt_block_fini(struct dt_block *block)
@@ -298,7 +298,7 @@ static dt_status merge_init(struct dt_layer_merge *merge, const struct dt_terms 
     merge->direct = merge->packed && size <= 4 * (uint64_t)pairs + FIRST && size <= 1 << 24;
     merge->size = merge->direct ? size : FIRST;
     merge->table = calloc(merge->size, sizeof *merge->table);
-    return merge->table != NULL ? DT_OK : dt_diagram_no_memory();
+    return merge->table != NULL ? DT_OK : dt_no_memory(dt_diagram_enumerating);
 }
 
 static void merge_fini(struct dt_layer_merge *merge)
@@ -390,7 +390,7 @@ static dt_status merge_find(struct dt_layer_merge *merge, const int64_t *const c
     for (int i = 0; i < n; i++) {
         uint64_t word = word_of(merge, columns, i);
         if (!merge->direct && 2 * (uint64_t)merge->nodes->count >= merge->size && !rehash(merge))
-            return dt_diagram_no_memory();
+            return dt_no_memory(dt_diagram_enumerating);
         uint64_t at = merge->direct ? word : mix(word) & (merge->size - 1);
         while (merge->table[at] != 0 && !merge->direct &&
                !same(merge, merge->table[at] - 1, word, columns, i))
@@ -454,7 +454,7 @@ static dt_status init_step(struct dt_join *join, int count, int n, const uint16_
 {
     join->allowed = calloc((size_t)count, sizeof *join->allowed);
     if (join->allowed == NULL)
-        return dt_diagram_no_memory();
+        return dt_no_memory(dt_diagram_enumerating);
     for (int i = 0; i < n; i++)
         join->allowed[picks[i]] = true;
     return DT_OK;
@@ -478,7 +478,7 @@ static dt_status join_init(struct dt_join *join, const struct dt_build_task *tas
     join->n = block->n;
     join->matches = malloc((size_t)block->n * sizeof *join->matches + 1);
     if (join->matches == NULL)
-        return dt_diagram_no_memory();
+        return dt_no_memory(dt_diagram_enumerating);
     const int64_t *keys = block_values(block, term);
     for (int i = 0; i < block->n; i++)
         join->matches[i] = (struct dt_layer_match){.key = keys[i], .pick = picks[i]};
@@ -593,7 +593,7 @@ static dt_status init(struct run *run)
     for (int i = 0; made && i < task->to->slots; i++)
         made = (run->keys[i] = malloc(room * sizeof *run->keys[i])) != NULL;
     if (!made)
-        return dt_diagram_no_memory();
+        return dt_no_memory(dt_diagram_enumerating);
     DT_TRY(dt_block_init(&run->block, task->terms, (int)room));
     run->block.sources[task->terms->axis_terms[task->axis]] = run->values;
     for (int i = 0; i < task->from->slots; i++)
@@ -712,7 +712,7 @@ static dt_status share(struct run *run)
     layer->values = malloc((size_t)run->allowed_count * sizeof *layer->values + 1);
     layer->children = malloc((size_t)from->count * sizeof *layer->children + 1);
     if (layer->values == NULL || layer->children == NULL)
-        return dt_diagram_no_memory();
+        return dt_no_memory(dt_diagram_enumerating);
     memcpy(layer->values, run->allowed, (size_t)run->allowed_count * sizeof *layer->values);
     for (int k = 0; k < run->task->to->slots; k++)
         columns[k] = from->values[run->from_slot[k]];
@@ -797,7 +797,7 @@ static dt_status run_blocks(struct run *run)
     DT_TRY(join_init(&run->join, task, &run->block, run->allowed));
     layer->begin = calloc((size_t)layer->nodes + 1, sizeof *layer->begin);
     if (layer->begin == NULL)
-        return dt_diagram_no_memory();
+        return dt_no_memory(dt_diagram_enumerating);
     for (uint32_t node = 0; node < layer->nodes; node++) {
         n = append(run, node, n);
         run->block.work += 4;

@@ -385,10 +385,7 @@ static dt_status terms_imply(struct dt_terms *terms, int root)
 
 static const double SUM_MOST = 4611686018427387904.0; /* 2^62: sums in any order fit 64 bits */
 
-static dt_status no_memory(void)
-{
-    return dt_fail(DT_ENOMEM, "out of memory while compiling the rules of a space");
-}
+static const char compiling[] = "while compiling the rules of a space";
 
 struct operand {
     int term;
@@ -738,7 +735,7 @@ static dt_status add_cases(struct dt_terms *terms, const struct dt_rule *rule)
 dt_status dt_terms_add(struct dt_terms *terms, const struct dt_rule *rule)
 {
     if (rule->cases != NULL)
-        return add_cases(terms, rule) == DT_OK && !terms->failed ? DT_OK : no_memory();
+        return add_cases(terms, rule) == DT_OK && !terms->failed ? DT_OK : dt_no_memory(compiling);
     struct reading *reading = calloc(1, sizeof *reading);
     dt_status status = reading != NULL ? DT_OK : DT_ENOMEM;
     if (status == DT_OK) {
@@ -750,7 +747,7 @@ dt_status dt_terms_add(struct dt_terms *terms, const struct dt_rule *rule)
         status = split(reading, root, false);
     }
     if (status == DT_ENOMEM || terms->failed)
-        status = no_memory();
+        status = dt_no_memory(compiling);
     free(reading);
     return status;
 }

@@ -270,16 +270,13 @@ static dt_status when_guard(const struct dt_space *space, struct dt_rule *rule)
     return DT_OK;
 }
 
-static dt_status no_memory(void)
-{
-    return dt_fail(DT_ENOMEM, "out of memory while building a space of plans");
-}
+static const char building[] = "while building a space of plans";
 
 dt_status dt_space_new(struct dt_space **space)
 {
     struct dt_space *made = calloc(1, sizeof *made);
     if (made == NULL)
-        return no_memory();
+        return dt_no_memory(building);
     *space = made;
     return DT_OK;
 }
@@ -372,7 +369,7 @@ static dt_status check_labels(const struct dt_axis *axis)
         DT_TRY(check_label(axis, axis->labels[i]));
     const char **sorted = calloc(n, sizeof *sorted);
     if (sorted == NULL)
-        return no_memory();
+        return dt_no_memory(building);
     memcpy((void *)sorted, (const void *)axis->labels, n * sizeof *sorted);
     qsort((void *)sorted, n, sizeof *sorted, by_text);
     dt_status status = DT_OK;
@@ -461,7 +458,7 @@ dt_status dt_space_add_axis(struct dt_space *space, const struct dt_axis *axis)
     if (!copy_axis(axis, &copy)) {
         free_axis(&copy);
         dt_expr_free(when);
-        return no_memory();
+        return dt_no_memory(building);
     }
     space->when[space->axis_count] = when;
     space->axes[space->axis_count++] = copy;
@@ -476,7 +473,7 @@ dt_status dt_space_add_constant(struct dt_space *space, const char *name, int64_
                        DT_CONSTANTS_MAX);
     char *copy = strdup(name);
     if (copy == NULL)
-        return no_memory();
+        return dt_no_memory(building);
     space->constants.names[space->constants.count] = copy;
     space->constants.values[space->constants.count++] = value;
     return DT_OK;
@@ -495,7 +492,7 @@ static dt_status add_rule(struct dt_space *space, const char *expr, const char *
         rule->sentence = strdup(sentence);
     if (rule->text == NULL || (sentence != NULL && rule->sentence == NULL)) {
         free(rule->text);
-        return no_memory();
+        return dt_no_memory(building);
     }
     space->rule_count++;
     return DT_OK;
@@ -537,7 +534,7 @@ dt_status dt_space_add_cases(struct dt_space *space, const struct dt_cases *tabl
     double all = 1;
     uint32_t axes = 0;
     if (copy == NULL)
-        return no_memory();
+        return dt_no_memory(building);
     copy->count = (int)dt_points_sort(copy->rows, copy->count);
     for (int i = 0; i < copy->width; i++) {
         all *= space->axes[copy->axes[i]].count;
@@ -577,7 +574,7 @@ dt_status dt_space_add_derived(struct dt_space *space, const char *name, const c
                        DT_DERIVED_MAX);
     char *copy = strdup(name);
     if (copy == NULL)
-        return no_memory();
+        return dt_no_memory(building);
     space->derived[space->derived_count++] =
         (struct dt_derived){.name = copy, .axes = axes, .function = function, .context = context};
     return DT_OK;
@@ -683,7 +680,7 @@ static dt_status build(struct dt_space *space, double most, const struct dt_boun
     uint32_t *axes = calloc((size_t)space->rule_count + 1, sizeof *axes);
     int order[DT_AXES_MAX], n = 0;
     if (axes == NULL)
-        return dt_diagram_no_memory();
+        return dt_no_memory(dt_diagram_enumerating);
     for (int i = 0; i < space->rule_count; i++) {
         space->relaxation.kept[i] =
             is_light(&space->rules[i]) || combinations(space, space->rules[i].axes) <= most;
@@ -737,7 +734,7 @@ static dt_status seal(struct dt_space *space)
 {
     DT_TRY(compile(space));
     space->relaxation.kept = calloc((size_t)space->rule_count + 1, sizeof *space->relaxation.kept);
-    return space->relaxation.kept != NULL ? enumerate(space) : dt_diagram_no_memory();
+    return space->relaxation.kept != NULL ? enumerate(space) : dt_no_memory(dt_diagram_enumerating);
 }
 
 /* *never: the condition of an axis holds for no values of those before it. One that cannot be enumerated may hold. */

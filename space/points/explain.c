@@ -12,10 +12,7 @@
 /* Explains infeasible values: each violated rule with its numbers, and the nearest values of one axis that would
  * satisfy it. */
 
-static dt_status no_memory(void)
-{
-    return dt_fail(DT_ENOMEM, "out of memory while explaining a plan");
-}
+static const char explaining[] = "while explaining a plan";
 
 /* A rule to be satisfied; NULL: any value of the axis. A change of a derived name affects much, so there the new value
  * must not break a rule that holds now; elsewhere such values are only preferred. */
@@ -219,7 +216,7 @@ dt_status dt_space_violations(const struct dt_space *space, const int64_t values
     failed |= add_axes(space, values, rules_first ? outside : outside & spoken, made);
     if (failed != 0) {
         json_decref(made);
-        return no_memory();
+        return dt_no_memory(explaining);
     }
     *rows = made;
     return DT_OK;

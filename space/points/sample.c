@@ -99,10 +99,7 @@ struct seen {
     uint64_t mask;
 };
 
-static dt_status no_memory(void)
-{
-    return dt_fail(DT_ENOMEM, "out of memory while drawing plans");
-}
+static const char drawing[] = "while drawing plans";
 
 /* Rejection sampling from a diagram of some of the rules. After far more tries than expected it returns the known
  * point, since a caller always gets one. */
@@ -190,7 +187,7 @@ static dt_status seen_init(struct seen *seen, const struct dt_space *space,
         room *= 2;
     *seen = (struct seen){.space = space, .points = points, .mask = room - 1};
     seen->slots = calloc(room, sizeof *seen->slots);
-    return seen->slots != NULL ? DT_OK : no_memory();
+    return seen->slots != NULL ? DT_OK : dt_no_memory(drawing);
 }
 
 /* false: an equal point exists already. */
@@ -225,7 +222,7 @@ static dt_status shuffle(const struct dt_space *space, struct dt_rng *rng, int *
     int count = (int)space->count;
     int *order = calloc((size_t)count + 1, sizeof *order);
     if (order == NULL)
-        return no_memory();
+        return dt_no_memory(drawing);
     for (int i = 0; i < count; i++)
         order[i] = i;
     *n = *n < count ? *n : count;
@@ -274,7 +271,7 @@ dt_status dt_space_lhs(const struct dt_space *space, struct dt_rng *rng, int *n,
         return shuffle(space, rng, n, points);
     size_t rows = (size_t)*n, width = (size_t)space->axis_count;
     int *strata = calloc(rows * width + 1, sizeof *strata);
-    dt_status status = strata != NULL ? seen_init(&seen, space, points, *n) : no_memory();
+    dt_status status = strata != NULL ? seen_init(&seen, space, points, *n) : dt_no_memory(drawing);
     for (size_t a = 0; status == DT_OK && a < width; a++) {
         for (size_t i = 0; i < rows; i++) {
             size_t k = (size_t)dt_rng_below(rng, i + 1);
