@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json.h"
-#include "db/store.h"
 #include "tuner/cli/database/verbs.h"
 #include "tuner/cli/print.h"
 #include "tuner/cli/signals.h"
@@ -45,7 +44,6 @@ static void leave_on_signals(void)
 
 dt_status dt_command_db(const struct dt_options *options)
 {
-    const char *directory = options->db != NULL ? options->db : dt_store_default();
     const struct dt_verb *verb = NULL;
     int count = options->words.rest_count - 1;
     DT_TRY(find(options->words.rest[0], &verb));
@@ -61,7 +59,9 @@ dt_status dt_command_db(const struct dt_options *options)
                            "--%s is an option of 'dittune db show' and 'dittune db rm', not "
                            "of 'dittune db %s'",
                            choices[i], verb->name);
-    dt_print_store(directory);
+    dt_print_store(options->store);
     leave_on_signals();
-    return verb->run(options, directory, options->words.rest + 1, count);
+    const struct dt_choice choice = {options->words.rest + 1, count, options->filter,
+                                     options->upkeep.engine, options->upkeep.model};
+    return dt_verb_run(verb, (struct dt_verb_call){options, options->store, choice, NULL});
 }

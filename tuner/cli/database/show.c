@@ -67,20 +67,10 @@ static void show_batch(const struct dt_stored_entry *entry, struct dt_text *out)
     }
 }
 
-static void show_ranks(const struct dt_stored_entry *entry, struct dt_text *out)
-{
-    dt_print_value(key_of(entry, "devices"), out);
-}
-
 static void show_dtype(const struct dt_stored_entry *entry, struct dt_text *out)
 {
     const json_t *dtype = key_of(entry, "dtype"); /* in the key of the built-in network only */
     dt_print_value(dtype != NULL ? dtype : json_object_get(entry->fingerprint.hard, "dtype"), out);
-}
-
-static void show_objective(const struct dt_stored_entry *entry, struct dt_text *out)
-{
-    dt_print_value(key_of(entry, "objective"), out);
 }
 
 static void show_verdict(const struct dt_stored_entry *entry, struct dt_text *out)
@@ -147,21 +137,22 @@ static void show_plan(const struct dt_stored_entry *entry, struct dt_text *out)
 static const struct column {
     const char *title;
     void (*show)(const struct dt_stored_entry *entry, struct dt_text *out);
+    const char *key; /* instead: a field of the key */
 } columns[] = {
-    {"ID", show_id},
-    {"WORK", show_work},
-    {"LATENT", show_latent},
-    {"BATCH", show_batch},
-    {"RANKS", show_ranks},
-    {"DTYPE", show_dtype},
-    {"OBJECTIVE", show_objective},
-    {"VERDICT", show_verdict},
-    {"GAIN", show_gain},
-    {"TRIED", show_tried},
-    {"LOAD", show_load},
-    {"AGE", show_age},
-    {"DEVICE", show_device},
-    {"PLAN", show_plan},
+    {"ID", show_id, NULL},
+    {"WORK", show_work, NULL},
+    {"LATENT", show_latent, NULL},
+    {"BATCH", show_batch, NULL},
+    {"RANKS", NULL, "devices"},
+    {"DTYPE", show_dtype, NULL},
+    {"OBJECTIVE", NULL, "objective"},
+    {"VERDICT", show_verdict, NULL},
+    {"GAIN", show_gain, NULL},
+    {"TRIED", show_tried, NULL},
+    {"LOAD", show_load, NULL},
+    {"AGE", show_age, NULL},
+    {"DEVICE", show_device, NULL},
+    {"PLAN", show_plan, NULL},
 };
 #define COLUMNS  (int)(sizeof columns / sizeof columns[0])
 #define CELL_MAX 40
@@ -169,33 +160,16 @@ static const struct column {
 /* A cell, cut to leave room for the others; the last may have any length. */
 static void fill(int column, const struct dt_stored_entry *entry, struct dt_text *cell)
 {
-    dt_text_clear(cell);
-    columns[column].show(entry, cell);
+    if (columns[column].show != NULL)
+        columns[column].show(entry, cell);
+    else
+        dt_print_value(key_of(entry, columns[column].key), cell);
     if (column == COLUMNS - 1 || cell->size <= CELL_MAX)
         return;
     cell->size = CELL_MAX - 3;
     while (((unsigned char)cell->bytes[cell->size] & 0xc0) == 0x80) /* not amid a character */
         cell->size--;
     dt_text_add(cell, "...");
-}
-
-static void widen(const struct dt_stored_entry *entry, size_t width[])
-{
-    struct dt_text cell = {0};
-    for (int i = 0; i < COLUMNS; i++) {
-        fill(i, entry, &cell);
-        width[i] = cell.size > width[i] ? cell.size : width[i];
-    }
-    dt_text_fini(&cell);
-}
-
-static void add_cell(const char *cell, size_t size, size_t width, bool last, struct dt_text *out)
-{
-    dt_text_add_bytes(out, cell, size);
-    if (last)
-        dt_text_add(out, "\n");
-    else
-        dt_text_add(out, "%*s", (int)(width - size + 2), "");
 }
 
 /* Of --command and --server: what was measured, as options, on a line of its own. */
@@ -231,38 +205,42 @@ static void add_command(const struct dt_stored_entry *entry, struct dt_text *out
     dt_text_add(out, "\n");
 }
 
-static void add_row(const struct dt_stored_entry *entry, const size_t width[], struct dt_text *out)
+/* A row; NULL: the titles. out NULL: only widens the columns to it. */
+static void add_row(const struct dt_stored_entry *entry, size_t width[], struct dt_text *out)
 {
     struct dt_text cell = {0};
     for (int i = 0; i < COLUMNS; i++) {
-        fill(i, entry, &cell);
-        add_cell(dt_text_at(&cell), cell.size, width[i], i == COLUMNS - 1, out);
+        bool last = i == COLUMNS - 1;
+        dt_text_clear(&cell);
+        if (entry != NULL)
+            fill(i, entry, &cell);
+        else
+            dt_text_add(&cell, "%s", columns[i].title);
+        if (out == NULL)
+            width[i] = cell.size > width[i] ? cell.size : width[i];
+        else
+            dt_text_add(out, "%-*s%s", last ? 0 : (int)width[i] + 2, dt_text_at(&cell),
+                        last ? "\n" : "");
     }
-    add_command(entry, out);
+    if (entry != NULL && out != NULL)
+        add_command(entry, out);
     dt_text_fini(&cell);
 }
 
-static dt_status print_table(const json_t *entries)
+static void add_table(const json_t *entries, struct dt_text *text)
 {
-    size_t width[COLUMNS], i;
+    size_t width[COLUMNS] = {0}, i;
     const json_t *json;
-    struct dt_stored_entry entry;
-    struct dt_text out = {0};
-    for (int k = 0; k < COLUMNS; k++)
-        width[k] = strlen(columns[k].title);
-    json_array_foreach(entries, i, json)
-    {
-        dt_record_read(&dt_record_stored_entry, json, &entry);
-        widen(&entry, width);
+    for (int pass = 0; pass < 2 && json_array_size(entries) > 0; pass++) {
+        struct dt_text *out = pass == 0 ? NULL : text;
+        add_row(NULL, width, out);
+        json_array_foreach(entries, i, json)
+        {
+            struct dt_stored_entry entry;
+            dt_record_read(&dt_record_stored_entry, json, &entry);
+            add_row(&entry, width, out);
+        }
     }
-    for (int k = 0; k < COLUMNS; k++)
-        add_cell(columns[k].title, strlen(columns[k].title), width[k], k == COLUMNS - 1, &out);
-    json_array_foreach(entries, i, json)
-    {
-        dt_record_read(&dt_record_stored_entry, json, &entry);
-        add_row(&entry, width, &out);
-    }
-    return dt_print_text(&out);
 }
 
 /* *left_out counts the lines that are no entries; each is reported. */
@@ -292,35 +270,32 @@ static dt_status collect(const struct dt_snapshot *snapshot, const struct dt_cho
     return DT_OK;
 }
 
-static dt_status nothing_stored(const char *directory)
+dt_status dt_verb_show(const struct dt_verb_call *call)
 {
-    struct dt_text text = {0};
-    dt_text_add(&text, "no plans are stored in %s yet\n", directory);
-    return dt_print_text(&text);
-}
-
-dt_status dt_verb_show(const struct dt_options *options, const char *directory,
-                       const char *const *words, int count)
-{
-    const struct dt_choice choice = dt_choice_of(options, words, count);
+    const struct dt_choice *choice = &call->choice;
+    const char *directory = call->directory;
     struct dt_snapshot *snapshot = NULL;
     DT_TRY(dt_snapshot_open(directory, &snapshot));
     json_t *entries = json_array();
     int left_out = 0;
-    dt_status status = entries != NULL ? collect(snapshot, &choice, entries, &left_out)
+    dt_status status = entries != NULL ? collect(snapshot, choice, entries, &left_out)
                                        : dt_fail(DT_ENOMEM, "out of memory");
     const char *fallback = dt_snapshot_fallback(snapshot);
     if (fallback != NULL)
         dt_print_note("warning: %s: best.json.1 is shown", fallback);
-    bool chosen = count > 0 || dt_choice_by_entry(&choice);
-    if (status == DT_OK && json_array_size(entries) == 0 && chosen && left_out == 0)
-        status = dt_choice_none(&choice);
-    else if (status == DT_OK && options->print.json)
+    bool chosen = choice->count > 0 || dt_choice_by_entry(choice);
+    bool none = json_array_size(entries) == 0 && left_out == 0;
+    struct dt_text text = {0};
+    if (status == DT_OK && none && chosen)
+        status = dt_choice_none(choice);
+    else if (status == DT_OK && call->options->print.json)
         status = dt_print_json(json_pack("{s:s, s:O}", "db", directory, "entries", entries));
-    else if (status == DT_OK && json_array_size(entries) == 0 && left_out == 0)
-        status = nothing_stored(directory);
-    else if (status == DT_OK && json_array_size(entries) > 0)
-        status = print_table(entries);
+    else if (status == DT_OK) {
+        add_table(entries, &text);
+        if (none)
+            dt_text_add(&text, "no plans are stored in %s yet\n", directory);
+        status = dt_print_text(&text);
+    }
     if (status == DT_OK && left_out > 0)
         status = dt_fail(DT_ECORRUPT, "%d of the entries of %s %s none", left_out, directory,
                          left_out == 1 ? "is" : "are");

@@ -17,15 +17,6 @@
 
 /* ---- the entries that options name */
 
-struct dt_choice dt_choice_of(const struct dt_options *options, const char *const *words, int count)
-{
-    return (struct dt_choice){.words = words,
-                              .count = count,
-                              .filter = options->filter,
-                              .engine = options->upkeep.engine,
-                              .model = options->upkeep.model};
-}
-
 bool dt_choice_by_entry(const struct dt_choice *choice)
 {
     return choice->filter != NULL || choice->engine != NULL || choice->model != NULL;
@@ -152,36 +143,26 @@ static void tell(enum dt_tell kind, const char *sentence, void *context)
     dt_text_fini(&line);
 }
 
-static void begin(struct report *report, const struct dt_options *options)
+dt_status dt_verb_run(const struct dt_verb *verb, struct dt_verb_call call)
 {
-    *report = (struct report){.list = options->print.json ? json_array() : NULL};
-    report->upkeep.tell = tell;
-    report->upkeep.context = report;
-}
-
-/* Prints the report also when the verb failed; returns the verb's status. */
-static dt_status end(struct report *report, dt_status status)
-{
-    const struct dt_upkeep *upkeep = &report->upkeep;
-    if (report->list == NULL)
+    struct report report = {.list = verb->reports && call.options->print.json ? json_array() : NULL,
+                            .upkeep = {.tell = verb->reports ? tell : warn, .context = &report}};
+    call.upkeep = &report.upkeep;
+    dt_status status = verb->run(&call);
+    if (report.list == NULL)
         return status;
-    json_t *object =
-        json_pack("{s:o, s:i, s:i, s:i, s:I}", "told", report->list, "done", upkeep->done, "notes",
-                  upkeep->notes, "broken", upkeep->broken, "bytes", (json_int_t)upkeep->bytes);
+    json_t *object = json_pack("{s:o, s:i, s:i, s:i, s:I}", "told", report.list, "done",
+                               report.upkeep.done, "notes", report.upkeep.notes, "broken",
+                               report.upkeep.broken, "bytes", (json_int_t)report.upkeep.bytes);
     if (status < 0 && json_object_set_new(object, "error", json_string(dt_message())) != 0)
         json_object_set_new(object, "error", json_null());
     dt_status printed = dt_print_json(object);
     return status < 0 ? status : printed;
 }
 
-static dt_status verify(const struct dt_options *options, const char *directory,
-                        const char *const *words, int count)
+static dt_status verify(const struct dt_verb_call *call)
 {
-    struct report report;
-    (void)words;
-    (void)count;
-    begin(&report, options);
-    return end(&report, dt_upkeep_verify(directory, &report.upkeep));
+    return dt_upkeep_verify(call->directory, call->upkeep);
 }
 
 /* A store without best.json may be new, but a missing folder is probably mistyped. */
@@ -209,15 +190,12 @@ static dt_status check_whole(const struct dt_upkeep *upkeep, dt_status status)
 }
 
 /* Each store is merged in its own edit, so reported entries stay merged if the next store fails. */
-static dt_status merge(const struct dt_options *options, const char *directory,
-                       const char *const *words, int count)
+static dt_status merge(const struct dt_verb_call *call)
 {
-    struct report report;
     dt_status status = DT_OK;
-    begin(&report, options);
-    for (int i = 0; i < count && status == DT_OK; i++)
-        status = merge_one(directory, words[i], &report.upkeep);
-    return end(&report, check_whole(&report.upkeep, status));
+    for (int i = 0; i < call->choice.count && status == DT_OK; i++)
+        status = merge_one(call->directory, call->choice.words[i], call->upkeep);
+    return check_whole(call->upkeep, status);
 }
 
 /* An export does not overwrite: it may be all that is left of a store. */
@@ -229,99 +207,82 @@ static dt_status write_new(const char *path, const struct dt_text *text)
     return dt_replace_text(path, text);
 }
 
-static dt_status export_all(const struct dt_options *options, const char *directory,
-                            const char *const *words, int count)
+/* Standard output has the export, so it is no verb that reports there. */
+static dt_status export_all(const struct dt_verb_call *call)
 {
     json_t *entries = NULL;
     struct dt_text text = {0};
-    struct dt_upkeep upkeep = {.tell = warn}; /* standard output has the export */
-    (void)options;
-    DT_TRY(dt_upkeep_entries(directory, &upkeep, &entries));
+    DT_TRY(dt_upkeep_entries(call->directory, call->upkeep, &entries));
     dt_status status = dt_upkeep_export(entries, &text);
     json_decref(entries);
-    if (status == DT_OK && count == 0)
-        return check_whole(&upkeep, dt_print_exact(&text));
+    if (status == DT_OK && call->choice.count == 0)
+        return check_whole(call->upkeep, dt_print_exact(&text));
     if (status == DT_OK)
-        status = write_new(words[0], &text);
+        status = write_new(call->choice.words[0], &text);
     dt_text_fini(&text);
-    return check_whole(&upkeep, status);
+    return check_whole(call->upkeep, status);
 }
 
-static dt_status import(const struct dt_options *options, const char *directory,
-                        const char *const *words, int count)
+static dt_status import(const struct dt_verb_call *call)
 {
-    struct report report;
     json_t *entries = NULL;
-    (void)count;
-    begin(&report, options);
-    dt_status status = dt_upkeep_read(words[0], &report.upkeep, &entries);
+    const char *file = call->choice.words[0];
+    dt_status status = dt_upkeep_read(file, call->upkeep, &entries);
     if (status == DT_OK)
-        status = dt_upkeep_take(directory, entries, words[0], &report.upkeep);
+        status = dt_upkeep_take(call->directory, entries, file, call->upkeep);
     json_decref(entries);
-    return end(&report, check_whole(&report.upkeep, status));
+    return check_whole(call->upkeep, status);
 }
 
-static dt_status rebuild(const struct dt_options *options, const char *directory,
-                         const char *const *words, int count)
+static dt_status rebuild(const struct dt_verb_call *call)
 {
-    struct report report;
-    (void)words;
-    (void)count;
-    begin(&report, options);
-    report.upkeep.revive = dt_revive;
-    return end(&report, dt_upkeep_rebuild(directory, options->upkeep.salvage, &report.upkeep));
+    call->upkeep->revive = dt_revive;
+    return dt_upkeep_rebuild(call->directory, call->options->upkeep.salvage, call->upkeep);
 }
 
-static dt_status gc(const struct dt_options *options, const char *directory,
-                    const char *const *words, int count)
+static dt_status gc(const struct dt_verb_call *call)
 {
-    struct report report;
-    (void)words;
-    (void)count;
-    if (options->upkeep.keep_days > 36500)
+    const struct dt_upkeep_options *given = &call->options->upkeep;
+    if (given->keep_days > 36500)
         return dt_fail(DT_EUSAGE, "--keep %lld is more than 36500 days",
-                       (long long)options->upkeep.keep_days);
-    begin(&report, options);
-    dt_status status =
-        dt_upkeep_gc(directory, options->upkeep.keep_days, options->upkeep.yes, &report.upkeep);
-    if (status == DT_OK && report.upkeep.done == 0)
-        dt_upkeep_say(&report.upkeep, DT_TELL_NOTE, "nothing to remove in %s", directory);
-    else if (status == DT_OK && !options->upkeep.yes)
-        dt_upkeep_say(&report.upkeep, DT_TELL_NOTE,
+                       (long long)given->keep_days);
+    dt_status status = dt_upkeep_gc(call->directory, given->keep_days, given->yes, call->upkeep);
+    if (status == DT_OK && call->upkeep->done == 0)
+        dt_upkeep_say(call->upkeep, DT_TELL_NOTE, "nothing to remove in %s", call->directory);
+    else if (status == DT_OK && !given->yes)
+        dt_upkeep_say(call->upkeep, DT_TELL_NOTE,
                       "%d files, %lld bytes: nothing was removed yet, --yes removes them",
-                      report.upkeep.done, (long long)report.upkeep.bytes);
-    return end(&report, status);
+                      call->upkeep->done, (long long)call->upkeep->bytes);
+    return status;
 }
 
-static dt_status rm(const struct dt_options *options, const char *directory,
-                    const char *const *words, int count)
+static dt_status rm(const struct dt_verb_call *call)
 {
-    const struct dt_choice choice = dt_choice_of(options, words, count);
-    struct report report;
+    bool yes = call->options->upkeep.yes;
     uint64_t *ids = NULL;
     size_t n = 0;
-    if (count == 0 && !dt_choice_by_entry(&choice))
+    if (call->choice.count == 0 && !dt_choice_by_entry(&call->choice))
         return dt_fail(DT_EUSAGE, "'dittune db rm' needs the beginning of an entry's id, or "
                                   "--filter TEXT, --engine NAME or --model NAME: 'dittune db show' "
                                   "lists them");
-    DT_TRY(dt_choice_ids(&choice, directory, &ids, &n));
-    begin(&report, options);
-    dt_status status = dt_upkeep_remove(directory, ids, n, options->upkeep.yes, &report.upkeep);
+    DT_TRY(dt_choice_ids(&call->choice, call->directory, &ids, &n));
+    dt_status status = dt_upkeep_remove(call->directory, ids, n, yes, call->upkeep);
     free(ids);
-    if (status == DT_OK && !options->upkeep.yes)
-        dt_upkeep_say(&report.upkeep, DT_TELL_NOTE, "nothing was removed yet, --yes removes %s",
-                      report.upkeep.done == 1 ? "it" : "them");
-    return end(&report, status);
+    if (status == DT_OK && !yes)
+        dt_upkeep_say(call->upkeep, DT_TELL_NOTE, "nothing was removed yet, --yes removes %s",
+                      call->upkeep->done == 1 ? "it" : "them");
+    return status;
 }
 
 const struct dt_verb dt_verbs[] = {
-    {"show", "[ID..]", 0, 63, true, "the entries, or those whose id begins so", dt_verb_show},
-    {"rm", "[ID..]", 0, 63, true, "remove entries; their journals stay", rm},
-    {"verify", "", 0, 0, false, "read everything, name what is broken", verify},
-    {"merge", "DIR..", 1, 63, false, "take the entries of other stores", merge},
-    {"export", "[FILE]", 0, 1, false, "all entries as portable JSON", export_all},
-    {"import", "FILE", 1, 1, false, "take the entries of such a file", import},
-    {"rebuild", "", 0, 0, false, "make best.json anew from the journals", rebuild},
-    {"gc", "", 0, 0, false, "remove old journals that no entry came from", gc},
+    {"show", "[ID..]", 0, 63, true, false, "the entries, or those whose id begins so",
+     dt_verb_show},
+    {"rm", "[ID..]", 0, 63, true, true, "remove entries; their journals stay", rm},
+    {"verify", "", 0, 0, false, true, "read everything, name what is broken", verify},
+    {"merge", "DIR..", 1, 63, false, true, "take the entries of other stores", merge},
+    {"export", "[FILE]", 0, 1, false, false, "all entries as portable JSON", export_all},
+    {"import", "FILE", 1, 1, false, true, "take the entries of such a file", import},
+    {"rebuild", "", 0, 0, false, true, "make best.json anew from the journals", rebuild},
+    {"gc", "", 0, 0, false, true, "remove old journals that no entry came from", gc},
 };
 const int dt_verb_count = sizeof dt_verbs / sizeof dt_verbs[0];

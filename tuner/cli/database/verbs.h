@@ -7,31 +7,39 @@
 #define DT_TUNER_CLI_DATABASE_VERBS_H
 
 #include "db/stored.h"
+#include "db/upkeep/upkeep.h"
 #include "tuner/cli/options.h"
+
+/* Selection of entries on the command line. */
+struct dt_choice {
+    const char *const *words; /* those after the verb: beginnings of ids; count 0: all */
+    int count;
+    const char *filter, *engine, *model; /* NULL: any */
+};
+
+struct dt_verb_call {
+    const struct dt_options *options;
+    const char *directory;
+    struct dt_choice choice;
+    struct dt_upkeep *upkeep; /* tells the user; set by dt_verb_run */
+};
 
 struct dt_verb {
     const char *name, *arguments;
     int least, most; /* number of words after it */
     bool chooses;    /* takes ids, --filter, --engine and --model */
+    bool reports;    /* prints what upkeep tells, as lines or as JSON; else only warnings */
     const char *doc;
-    /* words: those after the verb */
-    dt_status (*run)(const struct dt_options *options, const char *directory,
-                     const char *const *words, int count);
+    dt_status (*run)(const struct dt_verb_call *call);
 };
-
 extern const struct dt_verb dt_verbs[];
 extern const int dt_verb_count;
 
-dt_status dt_verb_show(const struct dt_options *options, const char *directory,
-                       const char *const *words, int count) DT_MUST_CHECK;
-/* Selection of entries on the command line. */
-struct dt_choice {
-    const char *const *words; /* beginnings of ids; count 0: all */
-    int count;
-    const char *filter, *engine, *model; /* NULL: any */
-};
-struct dt_choice dt_choice_of(const struct dt_options *options, const char *const *words,
-                              int count);
+/* Prints the report also when the verb failed; returns the verb's status. */
+dt_status dt_verb_run(const struct dt_verb *verb, struct dt_verb_call call) DT_MUST_CHECK;
+
+dt_status dt_verb_show(const struct dt_verb_call *call) DT_MUST_CHECK;
+
 /* It selects by more than ids. */
 bool dt_choice_by_entry(const struct dt_choice *choice);
 /* The line's id begins with one of the words. */
