@@ -590,6 +590,12 @@ json_int_t dt_json_integer_at(const json_t *object, const char *key)
     return json_integer_value(json_object_get(object, key));
 }
 
+double dt_json_number_at(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
 const char *dt_json_text_at(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));

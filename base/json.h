@@ -56,6 +56,7 @@ bool dt_json_has(const json_t *object, const char *key);
 /* The text of a field, borrowed; "" where there is none. */
 const char *dt_json_text_at(const json_t *object, const char *key);
 json_int_t dt_json_integer_at(const json_t *object, const char *key); /* 0 where there is none */
+double dt_json_number_at(const json_t *object, const char *key);      /* NAN where there is none */
 
 /* The list has an equal value; the object of a list whose "name" it is, borrowed, or NULL. */
 bool dt_json_contains(const json_t *list, const json_t *value);

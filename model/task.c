@@ -25,17 +25,6 @@ void dt_task_set_count(struct dt_task *task, enum dt_task_field field, int64_t c
     task->at[field] = (struct dt_task_value){.given = count > 0, .count = count > 0 ? count : 0};
 }
 
-void dt_task_set_lengths(struct dt_task *task, enum dt_task_field field,
-                         const struct dt_lengths *lengths)
-{
-    task->at[field] = (struct dt_task_value){.given = lengths->count > 0, .lengths = *lengths};
-}
-
-void dt_task_set_scale(struct dt_task *task, enum dt_task_field field, double scale)
-{
-    task->at[field] = (struct dt_task_value){.given = true, .scale = scale};
-}
-
 const char *dt_task_of_engine(const struct dt_task *task)
 {
     for (int i = 0; i < DT_TASK_FIELDS; i++)
@@ -135,10 +124,10 @@ void dt_task_read(const json_t *job, struct dt_task *task)
                                   ? (int64_t)number
                                   : 0);
         else if (kind == DT_TASK_SCALE && json_is_number(value))
-            dt_task_set_scale(task, i, number);
+            task->at[i] = (struct dt_task_value){.given = true, .scale = number};
         else if (kind == DT_TASK_LENGTHS && text != NULL &&
                  dt_lengths_parse(dt_task_rows[i].name, text, &lengths) == DT_OK)
-            dt_task_set_lengths(task, i, &lengths);
+            task->at[i] = (struct dt_task_value){.given = lengths.count > 0, .lengths = lengths};
         else if (kind == DT_TASK_TEXT || kind == DT_TASK_DTYPE)
             dt_task_set_text(task, i, text);
     }

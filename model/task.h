@@ -55,9 +55,6 @@ struct dt_task {
 /* Of the field's kind; NULL, no lengths and numbers below 1 are none. */
 void dt_task_set_text(struct dt_task *task, enum dt_task_field field, const char *text);
 void dt_task_set_count(struct dt_task *task, enum dt_task_field field, int64_t count);
-void dt_task_set_lengths(struct dt_task *task, enum dt_task_field field,
-                         const struct dt_lengths *lengths);
-void dt_task_set_scale(struct dt_task *task, enum dt_task_field field, double scale);
 
 /* A value as the text that dt_task_set_ takes: "37", "17,37"; "" where there is none. */
 void dt_task_spell(const struct dt_task *task, enum dt_task_field field, struct dt_text *out);

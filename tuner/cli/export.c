@@ -14,6 +14,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { USUAL_DEVICES = 8 };
+
+struct dt_plans_wanted dt_export_wanted(const struct dt_options *options,
+                                        const struct dt_card *card)
+{
+    return (struct dt_plans_wanted){.devices = options->job.devices > 0 ? options->job.devices
+                                                                        : USUAL_DEVICES,
+                                    .lossy = options->lossy,
+                                    .card = card};
+}
+
 bool dt_export_asked(const struct dt_options *options)
 {
     return options->lookup.engine != NULL ||

@@ -12,6 +12,10 @@
 #include "model/cards/card.h"
 #include "tuner/cli/options.h"
 
+/* What is asked of an engine's file: plans on --devices, else on a usual host with GPUs. */
+struct dt_plans_wanted dt_export_wanted(const struct dt_options *options,
+                                        const struct dt_card *card);
+
 /* --engine, or a --format that is not an answer's own: dt_export_print prints the plan. */
 bool dt_export_asked(const struct dt_options *options);
 

@@ -5,6 +5,7 @@
 #include "base/figures.h"
 #include "base/json.h"
 #include "db/engines/engines.h"
+#include "db/store.h"
 #include "model/task.h"
 #include "tuner/machine/machine.h"
 
@@ -971,14 +972,6 @@ static dt_status check_store(const struct dt_command *command, const struct dt_o
     return dt_fail(DT_EIO, "--db %s: %s", options->db, strerror(errno));
 }
 
-/* The words after -- are arguments of the worker. */
-static bool starts_worker(const struct dt_command *command, const struct dt_options *options,
-                          int words)
-{
-    return options->worker.program.path != NULL || options->worker.engine != NULL ||
-           (strcmp(command->name, "worker-test") == 0 && words == 1);
-}
-
 dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
                            const struct dt_command **command)
 {
@@ -992,7 +985,8 @@ dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
     bool only_words = false;
     for (int i = at + 1; i < argc; i++) {
         if (!only_words && strcmp(argv[i], "--") == 0) {
-            if (starts_worker(*command, options, words)) {
+            if (options->worker.program.path != NULL || options->worker.engine != NULL ||
+                (strcmp((*command)->name, "worker-test") == 0 && words == 1)) {
                 options->worker.program.arguments = (const char *const *)argv + i + 1;
                 break;
             }
@@ -1019,6 +1013,7 @@ dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
     if (words < (*command)->words_min)
         return dt_fail(DT_EUSAGE, "'dittune %s' needs %s", (*command)->name, (*command)->arguments);
     options->print.json = options->print.json || options->print.stream;
+    options->store = options->db != NULL ? options->db : dt_store_default();
     DT_TRY(check_store(*command, options));
     DT_TRY(effects_check(*command, options));
     DT_TRY(engine_fill(*command, options));

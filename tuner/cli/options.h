@@ -141,7 +141,8 @@ struct dt_options {
     struct dt_upkeep_options upkeep;
     struct dt_print_options print;
     struct dt_words words;
-    const char *db;      /* the store's directory */
+    const char *db;      /* the store's directory; NULL: not given */
+    const char *store;   /* the same, or the usual one */
     const char *against; /* tune, check: a plan */
     const char *filter;  /* check, history, db */
     const char *since;   /* history */

@@ -54,24 +54,19 @@ static void describe_row(const struct dt_option_row *row, bool markdown, struct 
     dt_text_fini(&name);
 }
 
-static void add_title(const struct dt_command *command, const char *space, struct dt_text *out)
-{
-    struct dt_text line = {0};
-    dt_text_add(&line, "dittune %s%s%s: %s\n\n", command->name, space, command->arguments,
-                command->doc);
-    dt_columns_wrap(dt_text_at(&line), DT_COLUMNS_USUAL, 4, out);
-    dt_text_fini(&line);
-}
-
 static void describe(const struct dt_command *command, bool markdown, struct dt_text *out)
 {
     const char *space = command->arguments[0] != '\0' ? " " : "";
+    struct dt_text line = {0};
     if (markdown)
         dt_text_add(out,
                     "## dittune %s%s%s\n\n%s\n\n| option | default | meaning |\n|---|---|---|\n",
                     command->name, space, command->arguments, command->doc);
     else
-        add_title(command, space, out);
+        dt_text_add(&line, "dittune %s%s%s: %s\n\n", command->name, space, command->arguments,
+                    command->doc);
+    dt_columns_wrap(dt_text_at(&line), DT_COLUMNS_USUAL, 4, out);
+    dt_text_fini(&line);
     for (int k = 0; k < dt_option_row_count; k++)
         if (dt_option_taken(command, &dt_option_rows[k]))
             describe_row(&dt_option_rows[k], markdown, out);

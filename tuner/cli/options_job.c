@@ -54,8 +54,7 @@ static dt_status set_secret(const struct dt_options *options, struct dt_wanted *
     bool there = false;
     if (!options->command.is_private)
         return DT_OK;
-    DT_TRY(dt_private_read(options->db != NULL ? options->db : dt_store_default(), false, secret,
-                           &there));
+    DT_TRY(dt_private_read(options->store, false, secret, &there));
     if (!there && getrandom(secret, sizeof secret, 0) != (ssize_t)sizeof secret)
         return dt_fail(DT_EIO, "cannot draw a secret for --private: %s", strerror(errno));
     wanted->secret = secret;

@@ -34,6 +34,16 @@ static void add_speed(const struct dt_words_verdict *what, struct dt_text *out)
     dt_text_add(out, "interval %.3f to %.3f)", gain->interval.low, gain->interval.high);
 }
 
+struct dt_measured dt_words_fallback(const struct dt_session *session)
+{
+    const struct dt_result *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
+    struct dt_measured figures = dt_measured_of(known, session->target);
+    json_decref(figures.plan);
+    json_decref(figures.warnings);
+    figures.plan = figures.warnings = NULL;
+    return figures;
+}
+
 void dt_words_default(const struct dt_measured *fallback, struct dt_text *out)
 {
     if (fallback == NULL || fallback->rule == NULL)
@@ -85,12 +95,10 @@ void dt_words_verdict(const struct dt_words_verdict *what, struct dt_text *out)
     }
 }
 
-void dt_words_capital(const char *text, struct dt_text *out)
+void dt_words_capital(struct dt_text *text, size_t at)
 {
-    bool small = *text >= 'a' && *text <= 'z';
-    if (small)
-        dt_text_add(out, "%c", *text - 'a' + 'A');
-    dt_text_add(out, "%s", text + small);
+    if (at < text->size && text->bytes[at] >= 'a' && text->bytes[at] <= 'z')
+        text->bytes[at] = (char)(text->bytes[at] - 'a' + 'A');
 }
 
 /* ---- how sure */
@@ -132,20 +140,19 @@ static void sure_not(const struct dt_session *session, const struct dt_entrant *
 {
     const struct dt_result *best = dt_session_best(session),
                            *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
-    struct dt_text why = {0};
     dt_text_add(out, "not yet. ");
+    size_t before = out->size;
     if (best == NULL || best->outcome == DT_TRIAL_LIMIT) {
         dt_text_add(out, best == NULL ? "No plan was measured."
                                       : "No plan keeps each limit, so none is stored.");
         return;
     }
-    dt_session_undecided(session, &why);
-    dt_words_capital(dt_text_at(&why), out);
+    dt_session_undecided(session, out);
+    dt_words_capital(out, before);
     dt_text_add(out, ", so the %s plan is kept as provisional",
                 known == NULL || known->samples.n > 0 ? "default" : "best measured");
     dt_session_need(session, "; ", out);
     dt_text_add(out, ".");
-    dt_text_fini(&why);
     if (dt_session_uncompared(session) != NULL)
         dt_text_add(out, " The best trial was not compared with it.");
     if (session->verdict != DT_VERDICT_INCONCLUSIVE || candidate == NULL ||

@@ -30,9 +30,11 @@ const char *dt_words_role(enum dt_verdict verdict);
  * same of an entry alone. */
 void dt_words_sure(const struct dt_session *session, struct dt_text *out);
 void dt_words_sure_stored(const struct dt_stored_entry *entry, struct dt_text *out);
-/* The text with a capital letter. */
-void dt_words_capital(const char *text, struct dt_text *out);
+/* The text from byte `at` on begins with a capital letter. */
+void dt_words_capital(struct dt_text *text, size_t at);
 
+/* The figures of the session's default plan, without the plan and warnings. */
+struct dt_measured dt_words_fallback(const struct dt_session *session);
 /* A sentence on a default plan that breaks a rule of its space, and was measured all the same;
  * nothing on another. */
 void dt_words_default(const struct dt_measured *fallback, struct dt_text *out);

@@ -115,16 +115,6 @@ static bool same_words(const struct dt_work *a, const struct dt_work *b)
     return same;
 }
 
-static dt_status check_twice(const struct dt_works *works, const char *path)
-{
-    for (int i = 0; i < works->count; i++)
-        for (int k = 0; k < i; k++)
-            if (same_words(&works->list[i], &works->list[k]))
-                return dt_fail(DT_EUSAGE, "%s: workload %d is the same as workload %d", path, i + 1,
-                               k + 1);
-    return DT_OK;
-}
-
 static dt_status read_file(struct dt_works *works, const json_t *root)
 {
     static const char *const fields[] = {"workloads", NULL};
@@ -141,7 +131,12 @@ static dt_status read_file(struct dt_works *works, const json_t *root)
         works->list[i] = (struct dt_work){.share = 1};
     for (size_t i = 0; i < count; i++)
         DT_TRY(read_row(works, json_array_get(rows, i)));
-    return check_twice(works, path);
+    for (int i = 0; i < works->count; i++)
+        for (int k = 0; k < i; k++)
+            if (same_words(&works->list[i], &works->list[k]))
+                return dt_fail(DT_EUSAGE, "%s: workload %d is the same as workload %d", path, i + 1,
+                               k + 1);
+    return DT_OK;
 }
 
 dt_status dt_works_list(const struct dt_options *options, struct dt_works *works)
@@ -239,17 +234,12 @@ struct dt_mix_work dt_mix_work(const struct dt_session *session, double share)
     return work;
 }
 
-static bool counts(const struct dt_mix_work *work)
-{
-    return work->spent != NULL && work->part.seconds > 0;
-}
-
 /* Why the works have no common figure; NULL: they have. */
 static const char *no_total(const struct dt_mix_work works[], int n)
 {
     const char *spent = NULL;
     for (int i = 0; i < n; i++) {
-        if (!counts(&works[i]))
+        if (works[i].spent == NULL || !(works[i].part.seconds > 0))
             return "not all of them have a time with the default plan";
         if (spent != NULL && strcmp(spent, works[i].spent) != 0)
             return "their objectives differ: some count time, others device time";

@@ -152,12 +152,6 @@ static void describe_holder(const char *path, int pid, struct dt_text *out)
         dt_text_add(out, " is measuring");
 }
 
-static dt_status interrupted_status(void)
-{
-    return dt_fail(dt_group_interrupted == SIGTERM ? DT_ETERM : DT_EINTR,
-                   "interrupted while waiting");
-}
-
 /* A lock that was asked for. */
 struct lock {
     const char *path;
@@ -232,8 +226,10 @@ static dt_status take_lock(const char *path, int64_t patience_ns,
         bool leaves = looks < LOOKS && lock_holder(lock.fd) == 0;
         bool late = dt_clock_ns() - begin_ns >= patience_ns && !leaves;
         if (late || dt_group_interrupted != 0) {
-            dt_status status =
-                dt_group_interrupted != 0 ? interrupted_status() : busy_status(&lock, patience_ns);
+            dt_status ended = dt_group_interrupted == SIGTERM ? DT_ETERM : DT_EINTR;
+            dt_status status = dt_group_interrupted != 0
+                                   ? dt_fail(ended, "interrupted while waiting")
+                                   : busy_status(&lock, patience_ns);
             close(lock.fd);
             return status;
         }

@@ -27,50 +27,22 @@
 extern char **environ;
 
 /* docs/machine.md has the same list. */
-static const char *const relevant[] = {"OMP_",
-                                       "GOMP_",
-                                       "KMP_",
-                                       "OPENBLAS_",
-                                       "GOTO_",
-                                       "GOTOBLAS_",
-                                       "MKL_",
-                                       "BLIS_",
-                                       "DNNL_",
-                                       "ONEDNN_",
-                                       "OMPI_MCA_",
-                                       "PMIX_MCA_",
-                                       "UCX_",
-                                       "FI_",
-                                       "NCCL_",
-                                       "CUDA_",
-                                       "CUBLAS_",
-                                       "CUDNN_",
-                                       "TORCH_",
-                                       "PYTORCH_",
-                                       "HWLOC_",
-                                       "MALLOC_",
-                                       "LD_PRELOAD=",
-                                       "LD_LIBRARY_PATH=",
-                                       "GLIBC_TUNABLES=",
-                                       "NVIDIA_TF32_OVERRIDE=",
-                                       NULL};
-static const char *const not_relevant[] = {"OMPI_MCA_orte_",
-                                           "OMPI_MCA_ess_",
-                                           "OMPI_MCA_pmix",
-                                           "OMPI_MCA_initial_wdir",
-                                           "OMPI_MCA_shmem_RUNTIME_",
-                                           "OMPI_MCA_mpi_oversubscribe",
-                                           "HWLOC_HIDE_ERRORS=",
-                                           "CUDA_HOME=",
-                                           "CUDA_PATH=",
-                                           "CUDA_VERSION=",
-                                           NULL};
+static const char relevant[] =
+    "OMP_ GOMP_ KMP_ OPENBLAS_ GOTO_ GOTOBLAS_ MKL_ BLIS_ DNNL_ ONEDNN_ OMPI_MCA_ "
+    "PMIX_MCA_ UCX_ FI_ NCCL_ CUDA_ CUBLAS_ CUDNN_ TORCH_ PYTORCH_ HWLOC_ MALLOC_ "
+    "LD_PRELOAD= LD_LIBRARY_PATH= GLIBC_TUNABLES= NVIDIA_TF32_OVERRIDE=";
+static const char not_relevant[] =
+    "OMPI_MCA_orte_ OMPI_MCA_ess_ OMPI_MCA_pmix OMPI_MCA_initial_wdir "
+    "OMPI_MCA_shmem_RUNTIME_ OMPI_MCA_mpi_oversubscribe HWLOC_HIDE_ERRORS= "
+    "CUDA_HOME= CUDA_PATH= CUDA_VERSION=";
 
-static bool begins_with(const char *entry, const char *const prefixes[])
+static bool begins_with(const char *entry, const char *prefixes)
 {
-    for (int i = 0; prefixes[i] != NULL; i++)
-        if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
+    for (size_t size; *prefixes != '\0'; prefixes += size + strspn(prefixes + size, " ")) {
+        size = strcspn(prefixes, " ");
+        if (strncmp(entry, prefixes, size) == 0)
             return true;
+    }
     return false;
 }
 
@@ -363,24 +335,20 @@ static json_t *soft_fields(const json_t *hello, const json_t *ready,
     return soft;
 }
 
-static json_t *limits_json(const struct dt_backend *backend)
-{
-    if (is_on_gpus(backend))
-        return dt_backend_limits(backend);
-    return json_pack("{s:I, s:b}", "memory_bytes", (json_int_t)dt_host_memory_limit(), "bfloat16",
-                     dt_machine_runs(DT_BFLOAT16));
-}
-
 json_t *dt_machine_describe(const json_t *hello, const json_t *ready,
                             const struct dt_machine_worker *worker)
 {
     json_t *hard = worker->foreign && ready != NULL ? dt_machine_announced_hard(ready)
                                                     : dt_machine_hard(worker->backend);
+    json_t *limits =
+        is_on_gpus(worker->backend)
+            ? dt_backend_limits(worker->backend)
+            : json_pack("{s:I, s:b}", "memory_bytes", (json_int_t)dt_host_memory_limit(),
+                        "bfloat16", dt_machine_runs(DT_BFLOAT16));
     return json_pack("{s:s, s:{s:i, s:i}, s:o, s:o, s:{s:s, s:s, s:I}, s:o}", "format",
                      "dittune-machine", "version", "major", 1, "minor", 0, "hard", hard, "soft",
                      soft_fields(hello, ready, worker), "info", "host", dt_host_name(), "boot_id",
-                     dt_host_boot(), "t_wall_ns", (json_int_t)dt_clock_wall_ns(), "limits",
-                     limits_json(worker->backend));
+                     dt_host_boot(), "t_wall_ns", (json_int_t)dt_clock_wall_ns(), "limits", limits);
 }
 
 /* A hello accepts any workload: nothing is loaded before the first plan. */

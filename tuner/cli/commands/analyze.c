@@ -19,20 +19,11 @@ struct analysis {
     json_t *plans;            /* of the run, an object for each */
     struct dt_text plan;      /* text of the last one */
     bool session, is_run;
-    struct dt_text trials, comparisons; /* results, JSON or text */
+    json_t *trials, *comparisons; /* results with --json; else text */
+    struct dt_text trial_text, comparison_text;
     int trial_count, comparison_count;
     struct dt_clocks clocks; /* the first trial's, as in a session */
 };
-
-/* Appends the object, to be freed here, to a list that is text already. */
-static dt_status add_json(json_t *object, struct dt_text *list)
-{
-    if (list->size > 0)
-        dt_text_add(list, ",");
-    dt_status status = dt_json_shown(object, list);
-    json_decref(object);
-    return status;
-}
 
 static void trial_text(const struct dt_result *result, int number_of_it, struct dt_text *out)
 {
@@ -59,9 +50,9 @@ static dt_status analyze_trial(const json_t *record, const char *what, struct an
         status = dt_clocks_learn(&analysis->clocks, &result);
     analysis->trial_count++;
     if (status == DT_OK && analysis->options->print.json)
-        status = add_json(dt_result_samples_json(&result), &analysis->trials);
+        json_array_append_new(analysis->trials, dt_result_samples_json(&result));
     else if (status == DT_OK)
-        trial_text(&result, analysis->trial_count, &analysis->trials);
+        trial_text(&result, analysis->trial_count, &analysis->trial_text);
     dt_result_fini(&result);
     return status;
 }
@@ -167,23 +158,19 @@ static void rounds_text(const struct rounds *rounds, int number_of_it, struct dt
     }
 }
 
-static dt_status judge(struct rounds *rounds, struct analysis *analysis)
-{
-    rounds->sets.count = dt_judge_sets(rounds->judged, rounds->n, &rounds->sets);
-    if (analysis->options->print.json)
-        return add_json(rounds_json(rounds), &analysis->comparisons);
-    rounds_text(rounds, analysis->comparison_count, &analysis->comparisons);
-    return DT_OK;
-}
-
 static dt_status analyze_comparison(const json_t *record, const char *what,
                                     struct analysis *analysis)
 {
     struct rounds rounds = {0};
     dt_status status = read_rounds(record, what, &rounds);
     analysis->comparison_count++;
-    if (status == DT_OK && rounds.roles != NULL)
-        status = judge(&rounds, analysis);
+    bool read = status == DT_OK && rounds.roles != NULL;
+    if (read)
+        rounds.sets.count = dt_judge_sets(rounds.judged, rounds.n, &rounds.sets);
+    if (read && analysis->options->print.json)
+        json_array_append_new(analysis->comparisons, rounds_json(&rounds));
+    else if (read)
+        rounds_text(&rounds, analysis->comparison_count, &analysis->comparison_text);
     free_rounds(&rounds);
     return status;
 }
@@ -214,19 +201,16 @@ static dt_status analyze_record(const json_t *record, int line, void *context)
 
 static dt_status print(struct analysis *analysis)
 {
-    struct dt_text text = {0};
-    bool json = analysis->options->print.json;
-    DT_TRY(dt_text_status(&analysis->trials));
-    DT_TRY(dt_text_status(&analysis->comparisons));
+    struct dt_text *text = &analysis->trial_text;
     if (analysis->trial_count + analysis->comparison_count == 0)
         return dt_fail(DT_EUSAGE, "%s holds no record of a trial or a comparison",
                        analysis->options->words.rest[0]);
-    dt_text_add(&text, json ? "{\"trials\":[" : "");
-    dt_text_add_bytes(&text, dt_text_at(&analysis->trials), analysis->trials.size);
-    dt_text_add(&text, json ? "],\"comparisons\":[" : "");
-    dt_text_add_bytes(&text, dt_text_at(&analysis->comparisons), analysis->comparisons.size);
-    dt_text_add(&text, json ? "]}\n" : "");
-    return json ? dt_print_exact(&text) : dt_print_text(&text);
+    dt_text_add(text, "%s", dt_text_at(&analysis->comparison_text));
+    text->failed = text->failed || analysis->comparison_text.failed;
+    return dt_print_either(
+        analysis->options, DT_OK,
+        json_pack("{s:O, s:O}", "trials", analysis->trials, "comparisons", analysis->comparisons),
+        text);
 }
 
 static dt_status print_session(struct analysis *analysis)
@@ -258,31 +242,30 @@ static void add_left_out(void *context, const struct dt_sweep *sweep, int value,
     json_array_append_new(analysis->plans, dt_record_left_out(sweep, value, reason));
 }
 
-static dt_status print_run(struct analysis *analysis)
-{
-    struct dt_replay_run *run = &analysis->run;
-    DT_TRY(dt_replay_run_end(run));
-    return dt_print_run(&run->sweep, analysis->plans, &analysis->plan,
-                        analysis->options->print.json);
-}
-
 dt_status dt_command_analyze(const struct dt_options *options)
 {
     struct analysis analysis = {
         .options = options,
         .plans = json_array(),
+        .trials = json_array(),
+        .comparisons = json_array(),
         .run = {.context = &analysis, .measured = add_plan, .left_out = add_left_out}};
     dt_status status = dt_journal_scan(options->words.rest[0], analyze_record, &analysis);
+    if (status == DT_OK && analysis.is_run)
+        status = dt_replay_run_end(&analysis.run);
     if (status == DT_OK)
         status = analysis.session  ? print_session(&analysis)
-                 : analysis.is_run ? print_run(&analysis)
+                 : analysis.is_run ? dt_print_run(&analysis.run.sweep, analysis.plans,
+                                                  &analysis.plan, options->print.json)
                                    : print(&analysis);
     dt_replay_run_fini(&analysis.run);
     json_decref(analysis.plans);
     dt_text_fini(&analysis.plan);
     dt_replay_fini(&analysis.replay);
     dt_clocks_fini(&analysis.clocks);
-    dt_text_fini(&analysis.trials);
-    dt_text_fini(&analysis.comparisons);
+    json_decref(analysis.trials);
+    json_decref(analysis.comparisons);
+    dt_text_fini(&analysis.trial_text);
+    dt_text_fini(&analysis.comparison_text);
     return status;
 }

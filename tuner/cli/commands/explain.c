@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/columns.h"
 #include "db/engines/engines.h"
-#include "db/store.h"
 #include "space/json/json.h"
 #include "tuner/check/history/timeline.h"
 #include "tuner/cli/evidence/evidence.h"
@@ -12,7 +11,7 @@
 
 #include <string.h>
 
-enum { USUAL_DEVICES = 8, NEAREST = 3 };
+enum { NEAREST = 3 };
 
 /* It sets a variable of the built-in network's library: only a group of processes of its own can run it. */
 static bool sets_variables(const struct dt_target *target, const struct dt_point *point)
@@ -29,11 +28,10 @@ static bool sets_variables(const struct dt_target *target, const struct dt_point
 static dt_status add_evidence(const struct dt_options *options, const struct dt_target *target,
                               const struct dt_point *point, struct dt_explanation *explanation)
 {
-    const char *directory = options->db != NULL ? options->db : dt_store_default();
     struct dt_evidence evidence;
     struct dt_text text = {0};
     json_t *plan = dt_point_json(target->space, point);
-    dt_status status = dt_evidence_find(directory, target, plan, &evidence);
+    dt_status status = dt_evidence_find(options->store, target, plan, &evidence);
     if (status == DT_OK) {
         json_t *fields = dt_evidence_plan(&evidence, target, point, &text);
         json_object_update(explanation->json, fields);
@@ -94,12 +92,11 @@ static void add_plan(const json_t *plan, struct dt_text *out)
 static dt_status add_stored(const struct dt_options *options, const struct dt_export_own *own,
                             const char *plan, json_t *fields, struct dt_text *out)
 {
-    const char *directory = options->db != NULL ? options->db : dt_store_default();
     struct dt_evidence evidence;
     struct dt_text text = {0};
     struct dt_point point;
-    DT_TRY(dt_evidence_of_engine(directory, options->worker.engine, own->card.name, plan, &evidence,
-                                 &point));
+    DT_TRY(dt_evidence_of_engine(options->store, options->worker.engine, own->card.name, plan,
+                                 &evidence, &point));
     if (evidence.run[0] != '\0') {
         const struct dt_target *target = evidence.replay.target;
         const char *hardware = dt_target_hardware(target);
@@ -140,10 +137,7 @@ static dt_status complete_by_file(const struct dt_options *options, struct by_fi
     answer->fields = json_object();
     if (answer->why == NULL)
         return add_stored(options, answer->own, answer->words, answer->fields, &answer->evidence);
-    struct dt_plans_wanted wanted = {.devices = options->job.devices > 0 ? options->job.devices
-                                                                         : USUAL_DEVICES,
-                                     .lossy = options->lossy,
-                                     .card = &answer->own->card};
+    struct dt_plans_wanted wanted = dt_export_wanted(options, &answer->own->card);
     return dt_engine_nearest(options->worker.engine, answer->own->key, wanted, answer->own->plan,
                              NEAREST, &answer->nearest);
 }

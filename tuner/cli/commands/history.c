@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/figures.h"
 #include "base/quote.h"
-#include "db/store.h"
 #include "tuner/check/check.h"
 #include "tuner/check/history/timeline.h"
 #include "tuner/cli/print.h"
@@ -502,17 +501,6 @@ static void warn(const struct dt_timelines *lines)
         dt_print_note("warning: %s; the journals were still read", lines->store.sentence);
 }
 
-/* An error when nothing is found and some files could not be read. */
-static dt_status check_read(const struct dt_timelines *lines)
-{
-    if (lines->count > 0 || lines->journals > 0)
-        return DT_OK;
-    DT_TRY(dt_error_raise(&lines->store));
-    if (lines->unread.size > 0)
-        return dt_fail(DT_EIO, "none of the journals could be read");
-    return DT_OK;
-}
-
 static dt_status print(const struct dt_timelines *lines, const struct format *format,
                        const char *directory)
 {
@@ -527,7 +515,6 @@ static dt_status print(const struct dt_timelines *lines, const struct format *fo
 
 dt_status dt_command_history(const struct dt_options *options)
 {
-    const char *directory = options->db != NULL ? options->db : dt_store_default();
     const struct format *format = find_format(options);
     struct dt_moment_filter filter = {
         .text = options->filter, .engine = options->upkeep.engine, .since_ns = INT64_MIN};
@@ -537,13 +524,16 @@ dt_status dt_command_history(const struct dt_options *options)
                        options->print.format);
     if (options->since != NULL)
         DT_TRY(parse_since(options->since, &filter.since_ns));
-    DT_TRY(dt_timelines_read(directory, &filter, &lines));
+    DT_TRY(dt_timelines_read(options->store, &filter, &lines));
     warn(&lines);
-    dt_status status = check_read(&lines);
+    bool none = lines.count == 0 && lines.journals == 0;
+    dt_status status = none ? dt_error_raise(&lines.store) : DT_OK;
+    if (status == DT_OK && none && lines.unread.size > 0)
+        status = dt_fail(DT_EIO, "none of the journals could be read");
     if (status == DT_OK)
         status = dt_timelines_judge(&lines);
     if (status == DT_OK)
-        status = print(&lines, format, directory);
+        status = print(&lines, format, options->store);
     dt_timelines_fini(&lines);
     return status;
 }

@@ -98,13 +98,6 @@ struct required {
     double resolution; /* share; 0: any */
 };
 
-static dt_status read_required(const char *text, double resolution, struct required *required)
-{
-    required->decided = strcmp(text, "decided") == 0;
-    required->resolution = resolution;
-    return dt_tier_find("--require", required->decided ? "exact" : text, &required->tier);
-}
-
 /* Measured on cores, and not by the engine that the plan would be exported to: what wins on cores may lose on the GPUs
  * that engines run on. True also when memory for the engine's name runs out. */
 static bool is_of_cores(const struct dt_options *options, const struct dt_answer *answer)
@@ -234,8 +227,8 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
     advice_add(options, &advice);
     dt_status status = dt_fail(
         DT_EWEAK, "no plan is stored in %s for %s (objective %s, %lld device%s) on %s: %s%s",
-        options->db != NULL ? options->db : dt_store_default(), dt_query_title_of(query, answer),
-        options->job.objective, (long long)devices, devices == 1 ? "" : "s",
+        options->store, dt_query_title_of(query, answer), options->job.objective,
+        (long long)devices, devices == 1 ? "" : "s",
         options->lookup.machine != NULL ? "the machine of --machine" : "this machine",
         dt_text_at(&advice), rule);
     dt_text_fini(&advice);
@@ -248,9 +241,7 @@ static bool may_be_private(const struct dt_options *options)
     unsigned char secret[DT_SIPHASH_KEY];
     bool there = false;
     return options->command.text != NULL && !options->command.is_private &&
-           dt_private_read(options->db != NULL ? options->db : dt_store_default(), false, secret,
-                           &there) == DT_OK &&
-           there;
+           dt_private_read(options->store, false, secret, &there) == DT_OK && there;
 }
 
 /* The answer to the same question about a private command replaces a weaker one, or one that names no reason. */
@@ -278,11 +269,10 @@ static dt_status look_private(const struct dt_options *options, const struct dt_
 static dt_status look(const struct dt_options *options, const struct dt_query *query,
                       const struct required *required)
 {
-    const char *directory = options->db != NULL ? options->db : dt_store_default();
     struct dt_snapshot *snapshot = NULL;
     struct dt_answer *answer = NULL;
     struct dt_query *private = NULL;
-    DT_TRY(dt_snapshot_open(directory, &snapshot));
+    DT_TRY(dt_snapshot_open(options->store, &snapshot));
     if (dt_snapshot_fallback(snapshot) != NULL)
         dt_print_note("warning: %s: best.json.1 was read instead, what was stored after it is "
                       "missing; 'dittune db rebuild --salvage' brings back what is whole",
@@ -304,13 +294,15 @@ static dt_status look(const struct dt_options *options, const struct dt_query *q
 dt_status dt_command_lookup(const struct dt_options *options)
 {
     struct dt_query *query = NULL;
-    struct required required;
+    const char *tier = options->lookup.tier;
+    struct required required = {.decided = strcmp(tier, "decided") == 0,
+                                .resolution = options->lookup.resolution};
     enum dt_form form;
     if (options->print.format != NULL)
         DT_TRY(dt_form_parse(options->print.format, &form));
     if (dt_option_given(options, "require-resolution") && !(options->lookup.resolution > 0))
         return dt_fail(DT_EUSAGE, "--require-resolution must be above 0%%");
-    DT_TRY(read_required(options->lookup.tier, options->lookup.resolution, &required));
+    DT_TRY(dt_tier_find("--require", required.decided ? "exact" : tier, &required.tier));
     if (options->lookup.engines)
         return dt_export_engines(options);
     if (options->job.plan != NULL)

@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { USUAL_DEVICES = 8 }; /* of a host with GPUs */
-
 /* What the options ask about. */
 struct question {
     struct dt_card card;
@@ -47,10 +45,7 @@ static dt_status read_question(const struct dt_options *options, const char *nam
                                struct question *question)
 {
     DT_TRY(dt_card_load(name, &question->card));
-    question->wanted = (struct dt_plans_wanted){
-        .devices = options->job.devices > 0 ? options->job.devices : USUAL_DEVICES,
-        .lossy = options->lossy,
-        .card = &question->card};
+    question->wanted = dt_export_wanted(options, &question->card);
     question->max_bytes = options->job.max_bytes;
     if (question->max_bytes > 0 && dt_card_weight_bytes(&question->card, 1) < 0)
         return dt_fail(DT_EUSAGE,

@@ -91,30 +91,28 @@ static dt_status set_task(const struct dt_options *options, struct dt_query *que
     return options->job.batches.count > 0 ? set_batches(query, &options->job.batches) : DT_OK;
 }
 
+static dt_status set_json(struct dt_query *query, const char *name, const json_t *value)
+{
+    struct dt_text text = {0};
+    dt_status status = value != NULL ? dt_json_text(value, &text) : DT_OK;
+    if (status == DT_OK && value != NULL)
+        status = dt_query_set(query, name, dt_text_at(&text));
+    dt_text_fini(&text);
+    return status;
+}
+
 /* Sets a foreign worker's name, workload, job and rules. */
 static dt_status set_foreign(const struct dt_target *target, struct dt_query *query)
 {
-    struct dt_text space = {0};
-    DT_TRY(set_text(query, "worker",
-                    json_string_value(json_object_get(target->identity.key, "worker"))));
-    DT_TRY(set_text(query, "workload",
-                    json_string_value(json_object_get(target->identity.key, "workload"))));
+    const json_t *key = target->identity.key;
+    DT_TRY(set_text(query, "worker", json_string_value(json_object_get(key, "worker"))));
+    DT_TRY(set_text(query, "workload", json_string_value(json_object_get(key, "workload"))));
     DT_TRY(set_number(query, "devices", target->hardware.devices));
     DT_TRY(set_text(query, "engine", target->identity.engine));
     DT_TRY(set_text(query, "mode", target->identity.mode));
     DT_TRY(set_text(query, "dtype", target->identity.dtype));
-    const json_t *job = json_object_get(target->identity.key, "job");
-    dt_status status = job != NULL ? dt_json_text(job, &space) : DT_OK;
-    if (status == DT_OK && job != NULL)
-        status = dt_query_set(query, "job", dt_text_at(&space));
-    dt_text_fini(&space);
-    DT_TRY(status);
-    space = (struct dt_text){0};
-    status = dt_json_text(target->worker.announced, &space);
-    if (status == DT_OK)
-        status = dt_query_set(query, "space", dt_text_at(&space));
-    dt_text_fini(&space);
-    return status;
+    DT_TRY(set_json(query, "job", json_object_get(key, "job")));
+    return set_json(query, "space", target->worker.announced);
 }
 
 bool dt_ask_is_engine(const struct dt_options *options)

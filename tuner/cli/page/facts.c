@@ -21,23 +21,12 @@
 #define DRIFT                                                                                      \
     0.1 /* log ratio of the default's times above which the machine's drift is mentioned */
 
-/* What is said of the default, without its plan. */
-static struct dt_measured default_of(const struct dt_session *session)
-{
-    const struct dt_result *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
-    struct dt_measured figures = dt_measured_of(known, session->target);
-    json_decref(figures.plan);
-    json_decref(figures.warnings);
-    figures.plan = figures.warnings = NULL;
-    return figures;
-}
-
 void dt_page_verdict(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
     const struct dt_result *best = dt_session_best(session);
     const struct dt_entrant *winner = dt_page_winner(session);
-    const struct dt_measured fallback = default_of(session);
+    const struct dt_measured fallback = dt_words_fallback(session);
     struct dt_text plan = {0}, unusable = {0};
     if (best == NULL) {
         dt_text_add(out, "No plan could be used: none was measured.");
@@ -60,10 +49,9 @@ void dt_page_verdict(const struct page_view *view, struct dt_text *out)
 
 static void sure_of_session(const struct page_view *view, struct dt_text *out)
 {
-    struct dt_text text = {0};
-    dt_words_sure(view->session, &text);
-    dt_words_capital(dt_text_at(&text), out);
-    dt_text_fini(&text);
+    size_t before = out->size;
+    dt_words_sure(view->session, out);
+    dt_words_capital(out, before);
 }
 
 static void change_of_session(const struct page_view *view, struct dt_text *out)
@@ -298,11 +286,10 @@ static void noise_of_session(const struct page_view *view, struct dt_text *out)
 
 static void add_load(const struct dt_stored_load *load, struct dt_text *out)
 {
-    struct dt_text text = {0};
-    dt_words_load(load, &text);
-    dt_words_capital(dt_text_at(&text), out);
+    size_t before = out->size;
+    dt_words_load(load, out);
+    dt_words_capital(out, before);
     dt_text_add(out, ".");
-    dt_text_fini(&text);
 }
 
 static void load_of_session(const struct page_view *view, struct dt_text *out)

@@ -713,18 +713,13 @@ void dt_page_draw_pairs(const struct page_view *view, struct dt_text *out)
 
 /* ---- one step: its ranks and its kinds of work, in figures and tables */
 
-static bool has_ranks(const struct dt_result *result)
-{
-    return result != NULL && result->samples.rank_seconds != NULL && result->ranks > 1 &&
-           result->ranks <= RANKS_MOST;
-}
-
 void dt_page_draw_ranks(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(view->session);
     struct page_figure figure;
     struct dt_text axis = {0};
-    if (!has_ranks(best))
+    if (best == NULL || best->samples.rank_seconds == NULL || best->ranks < 2 ||
+        best->ranks > RANKS_MOST)
         return;
     dt_text_add(&axis, "median step");
     if (best->batch > 1)
@@ -760,12 +755,6 @@ static json_t *roofline_of(const struct page_view *view, const struct dt_result 
     return dt_roofline(&with, view->session->target);
 }
 
-static double number_at(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 /* A plan's kinds of work: those of a step, or, where plans differ in their batch, of an image and step. */
 struct work {
     json_t *roofline; /* owned; NULL: no phases */
@@ -787,8 +776,8 @@ static void add_bars(struct page_figure *figure, const struct work *work, const 
         const json_t *mine = dt_json_named(json_object_get(work->roofline, "kinds"), name);
         if (mine == NULL)
             continue;
-        double fraction = number_at(mine, "fraction"),
-               height = number_at(mine, "seconds") / work->images / figure->view->time.size;
+        double fraction = dt_json_number_at(mine, "fraction"),
+               height = dt_json_number_at(mine, "seconds") / work->images / figure->view->time.size;
         POINT(figure, (double)i + shift, height, height * fraction);
         if (height > 0 && isfinite(fraction))
             figure_say(figure, "%s: %.4g %s, at the ceiling %.4g %s", name, height, unit,
@@ -923,11 +912,11 @@ static void add_kinds(const struct page_view *view, struct page_pen *pen, const 
         const char *unit = json_string_value(json_object_get(kind, "unit"));
         dt_pen_cell(pen, "%s", role);
         dt_pen_cell(pen, "%s", dt_json_text_at(kind, "name"));
-        dt_pen_figure(pen, number_at(kind, "seconds") / work->images / view->time.size);
-        dt_pen_number(pen, 100 * number_at(kind, "share"), "%.1f");
-        dt_pen_figure(pen, number_at(kind, "rate") * 1e-9);
+        dt_pen_figure(pen, dt_json_number_at(kind, "seconds") / work->images / view->time.size);
+        dt_pen_number(pen, 100 * dt_json_number_at(kind, "share"), "%.1f");
+        dt_pen_figure(pen, dt_json_number_at(kind, "rate") * 1e-9);
         dt_pen_cell(pen, "%s", unit == NULL ? "" : strcmp(unit, "flops") == 0 ? "GFLOP/s" : "GB/s");
-        dt_pen_number(pen, 100 * number_at(kind, "fraction"), "%.0f");
+        dt_pen_number(pen, 100 * dt_json_number_at(kind, "fraction"), "%.0f");
     }
 }
 

@@ -32,9 +32,6 @@ void dt_page_view_fini(struct page_view *view);
 /* A value of the objective as figures and tables show it: in the view's unit, or the metric
  * itself, whose larger values are better. */
 double dt_page_shown(const struct page_view *view, double seconds);
-int dt_page_by_value(
-    const void *a,
-    const void *b); /* of rows, for qsort: the fastest first, not measured ones last */
 bool dt_page_failed(const struct dt_result *result);
 /* The plan in words; the best plan's result; NULL: none. */
 void dt_page_plan(const struct page_view *view, const struct dt_point *point, struct dt_text *out);

@@ -71,16 +71,6 @@ void dt_page_view_fini(struct page_view *view)
     free(view->rows);
 }
 
-int dt_page_by_value(const void *a, const void *b)
-{
-    const struct page_row *one = a, *two = b;
-    if (isfinite(one->value) != isfinite(two->value))
-        return isfinite(one->value) ? -1 : 1;
-    if (isfinite(one->value) && one->value != two->value)
-        return one->value < two->value ? -1 : 1;
-    return one->number - two->number;
-}
-
 void dt_page_plan(const struct page_view *view, const struct dt_point *point, struct dt_text *out)
 {
     dt_point_short(view->session->target->space, point, out);

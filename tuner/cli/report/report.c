@@ -262,31 +262,6 @@ static void add_company(const struct dt_session *session, struct dt_text *out)
                 sets->loads);
 }
 
-/* A default plan that breaks a rule of its space. */
-static void add_broken(const struct dt_session *session, struct dt_text *out)
-{
-    const struct dt_result *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
-    struct dt_measured figures = dt_measured_of(known, session->target);
-    struct dt_text text = {0};
-    dt_words_default(&figures, &text);
-    if (text.size > 0)
-        dt_text_add(out, "%s\n", dt_text_at(&text));
-    json_decref(figures.plan);
-    json_decref(figures.warnings);
-    dt_text_fini(&text);
-}
-
-/* Of the final comparison. Without one, or where nothing was watched, there is nothing to say of the result. */
-static void add_load(const struct dt_session *session, struct dt_text *out)
-{
-    struct dt_stored_load load = dt_session_load(session);
-    if (session->finals.sets.count == 0 || !load.known)
-        return;
-    dt_text_add(out, "Load: ");
-    dt_words_load(&load, out);
-    dt_text_add(out, ".\n");
-}
-
 /* Once each, of all plans of the final comparison. */
 static void add_lowered_clocks(const struct dt_session *session, struct dt_text *out)
 {
@@ -304,15 +279,6 @@ static void add_lowered_clocks(const struct dt_session *session, struct dt_text 
         dt_text_add(out, "Clocks of GPUs were lowered in the final comparison: %s.\n",
                     dt_text_at(&names));
     dt_text_fini(&names);
-}
-
-static void add_ties(const struct dt_session *session, struct dt_text *out)
-{
-    for (int i = 0; i < session->finals.tie_count && session->verdict == DT_VERDICT_FASTER; i++) {
-        dt_text_add(out, "Tied with the best in the shoot-out: ");
-        dt_point_short(session->target->space, &session->finals.ties[i], out);
-        dt_text_add(out, "\n");
-    }
 }
 
 /* Which search it was, why, and why it stopped. */
@@ -381,15 +347,6 @@ bool dt_report_whole_image(const struct dt_session *session, struct dt_text *out
     return true;
 }
 
-static void add_image(const struct dt_session *session, struct dt_text *out)
-{
-    struct dt_text image = {0};
-    if (dt_report_whole_image(session, &image))
-        dt_text_add(out, "%s%s\n",
-                    session->target->image.is_image ? "" : "A whole image: ", dt_text_at(&image));
-    dt_text_fini(&image);
-}
-
 /* What verification of the best plan cannot tell, and how its whole image differs. */
 static void add_verification(const struct dt_session *session, struct dt_text *out)
 {
@@ -412,6 +369,9 @@ static void add_verification(const struct dt_session *session, struct dt_text *o
 static void add_report(const struct dt_session *session, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(session);
+    const struct dt_measured fallback = dt_words_fallback(session);
+    struct dt_stored_load load = dt_session_load(session);
+    struct dt_text image = {0};
     add_counts(session, out);
     add_search(session, out);
     size_t before = out->size;
@@ -421,12 +381,26 @@ static void add_report(const struct dt_session *session, struct dt_text *out)
     dt_text_add(out, "How sure: ");
     dt_words_sure(session, out);
     dt_text_add(out, "\n");
-    add_broken(session, out);
+    before = out->size;
+    dt_words_default(&fallback, out);
+    dt_text_add(out, out->size > before ? "\n" : "");
     add_company(session, out);
-    add_load(session, out);
+    if (session->finals.sets.count > 0 &&
+        load.known) { /* else there is nothing to say of the result */
+        dt_text_add(out, "Load: ");
+        dt_words_load(&load, out);
+        dt_text_add(out, ".\n");
+    }
     add_lowered_clocks(session, out);
-    add_ties(session, out);
-    add_image(session, out);
+    for (int i = 0; i < session->finals.tie_count && session->verdict == DT_VERDICT_FASTER; i++) {
+        dt_text_add(out, "Tied with the best in the shoot-out: ");
+        dt_point_short(session->target->space, &session->finals.ties[i], out);
+        dt_text_add(out, "\n");
+    }
+    if (dt_report_whole_image(session, &image))
+        dt_text_add(out, "%s%s\n",
+                    session->target->image.is_image ? "" : "A whole image: ", dt_text_at(&image));
+    dt_text_fini(&image);
     add_verification(session, out);
     add_noise(session, out);
     add_throttled(session, out);

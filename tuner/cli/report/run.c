@@ -373,14 +373,14 @@ static json_t *fits_exchanges(const json_t *exchanges)
     return list;
 }
 
-static double at(const json_t *fit, const char *name)
+static double number_at(const json_t *object, const char *name)
 {
-    return json_number_value(json_object_get(fit, name));
+    return json_number_value(json_object_get(object, name));
 }
 
 static double residual_at(const json_t *points, size_t i)
 {
-    return at(json_array_get(points, i), "residual");
+    return number_at(json_array_get(points, i), "residual");
 }
 
 /* Half of the points are nearer to the fit. */
@@ -420,7 +420,8 @@ static void add_residuals(const json_t *fit, const char *x, struct dt_text *out)
         dt_text_add(out, "; the points are all of them on it within 0.05 %%\n");
         return;
     }
-    dt_text_add(out, "; the farthest, %.0f %s, took ", at(json_array_get(points, worst), x), x);
+    dt_text_add(out, "; the farthest, %.0f %s, took ", number_at(json_array_get(points, worst), x),
+                x);
     add_percent(fabs(off), out);
     dt_text_add(out, " %s than it says, the typical point is ", off > 0 ? "longer" : "less");
     add_percent(typical_residual(points), out);
@@ -441,32 +442,34 @@ static void add_exchange(const json_t *fit, struct dt_text *out)
 {
     bool shift = strcmp(json_string_value(json_object_get(fit, "kind")), "shift") == 0;
     const char *where = json_string_value(json_object_get(fit, "at"));
-    double alpha = at(fit, "alpha_seconds");
-    dt_text_add(out, "%-12sof %.0f ranks", shift ? "P2P" : "all-to-all", at(fit, "ranks"));
-    if (at(fit, "stride") > 1)
-        dt_text_add(out, " that are %.0f apart", at(fit, "stride"));
+    double alpha = number_at(fit, "alpha_seconds");
+    dt_text_add(out, "%-12sof %.0f ranks", shift ? "P2P" : "all-to-all", number_at(fit, "ranks"));
+    if (number_at(fit, "stride") > 1)
+        dt_text_add(out, " that are %.0f apart", number_at(fit, "stride"));
     dt_text_add(out, "%s%s: ", where != NULL ? ", with " : "", where != NULL ? where : "");
     if (add_reason(fit, out))
         return;
     dt_text_add(out, "latency %s (+- %s), bandwidth %.3g GB/s (+- %.2g)", dt_figure_of(alpha).text,
-                dt_figure_of(at(fit, "alpha_error")).text, at(fit, "bytes_per_second") * 1e-9,
-                at(fit, "bytes_per_second_error") * 1e-9);
+                dt_figure_of(number_at(fit, "alpha_error")).text,
+                number_at(fit, "bytes_per_second") * 1e-9,
+                number_at(fit, "bytes_per_second_error") * 1e-9);
     begin_words(fit, "sizes", out);
     dt_text_add(out, "an empty exchange takes %s, and each MB takes %s",
                 alpha > 0 ? dt_figure_of(alpha).text : "no time that can be measured",
-                dt_figure_of(1e6 / at(fit, "bytes_per_second")).text);
+                dt_figure_of(1e6 / number_at(fit, "bytes_per_second")).text);
     dt_text_add(out, alpha > 0 ? " more" : "");
     add_residuals(fit, "bytes", out);
 }
 
 static void add_ranks(const json_t *fit, struct dt_text *out)
 {
-    double serial = at(fit, "serial_fraction");
+    double serial = number_at(fit, "serial_fraction");
     dt_text_add(out, "scaling     ");
     if (add_reason(fit, out))
         return;
     dt_text_add(out, "%s x (s + (1 - s) / ranks), serial part s = %.3g (+- %.2g)",
-                dt_figure_of(at(fit, "one_rank_seconds")).text, serial, at(fit, "serial_error"));
+                dt_figure_of(number_at(fit, "one_rank_seconds")).text, serial,
+                number_at(fit, "serial_error"));
     begin_words(fit, "rank counts", out);
     dt_text_add(out, "Amdahl: %.3g %% of the step does not get faster with more ranks",
                 100 * serial);
@@ -478,16 +481,16 @@ static void add_ranks(const json_t *fit, struct dt_text *out)
 
 static void add_batch(const json_t *fit, struct dt_text *out)
 {
-    double fixed = at(fit, "seconds");
+    double fixed = number_at(fit, "seconds");
     dt_text_add(out, "batch       ");
     if (add_reason(fit, out))
         return;
     dt_text_add(out, "%s (+- %s) + %s (+- %s) an image", dt_figure_of(fixed).text,
-                dt_figure_of(at(fit, "seconds_error")).text,
-                dt_figure_of(at(fit, "seconds_per_image")).text,
-                dt_figure_of(at(fit, "seconds_per_image_error")).text);
+                dt_figure_of(number_at(fit, "seconds_error")).text,
+                dt_figure_of(number_at(fit, "seconds_per_image")).text,
+                dt_figure_of(number_at(fit, "seconds_per_image_error")).text);
     begin_words(fit, "batches", out);
-    dt_text_add(out, "each image adds %s", dt_figure_of(at(fit, "seconds_per_image")).text);
+    dt_text_add(out, "each image adds %s", dt_figure_of(number_at(fit, "seconds_per_image")).text);
     if (fixed > 0) {
         dt_text_add(out, " to %s that a step takes with any batch", dt_figure_of(fixed).text);
     } else {
@@ -554,11 +557,6 @@ json_t *dt_record_run(const struct dt_result *result, const struct dt_result *on
 json_t *dt_record_left_out(const struct dt_sweep *sweep, int value, const char *reason)
 {
     return json_pack("{s:i, s:s}", sweep->ranks ? "ranks" : "batch", value, "left_out", reason);
-}
-
-static double number_at(const json_t *row, const char *name)
-{
-    return json_number_value(json_object_get(row, name));
 }
 
 /* Adds fits of another row to the list, of kinds that no other row had in it. */

@@ -47,42 +47,26 @@ static int nvidia_on_pci(void)
     return n;
 }
 
-static json_t *memlock(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-        return json_null();
-    return json_integer((json_int_t)limit.rlim_cur);
-}
-
-static json_t *shared_memory(void)
-{
-    struct statvfs info;
-    if (statvfs("/dev/shm", &info) != 0)
-        return json_null();
-    return json_integer((json_int_t)(info.f_blocks * info.f_frsize));
-}
-
-static json_t *cores_quota(void)
-{
-    double cores = dt_cgroup_limits("").cores;
-    return isinf(cores) ? json_null() : json_real(cores);
-}
-
 static json_t *host_facts(void)
 {
     char governor[64], driver[64];
-    double load[1] = {0};
+    double load[1] = {0}, cores = dt_cgroup_limits("").cores;
+    struct rlimit memlock;
+    struct statvfs shm;
+    bool locked = getrlimit(RLIMIT_MEMLOCK, &memlock) == 0 && memlock.rlim_cur != RLIM_INFINITY;
+    bool shared = statvfs("/dev/shm", &shm) == 0;
     first_line(PROCESSOR "/scaling_governor", governor, sizeof governor);
     first_line(PROCESSOR "/scaling_driver", driver, sizeof driver);
     if (getloadavg(load, 1) != 1)
         load[0] = 0;
     return json_pack("{s:i, s:i, s:o, s:I, s:I, s:o, s:o, s:s, s:s, s:f}", "nvidia_on_pci",
                      nvidia_on_pci(), "cores", dt_host_cores_visible(), "cores_quota",
-                     cores_quota(), "memory_bytes", (json_int_t)dt_host_memory_total(),
-                     "memory_limit_bytes", (json_int_t)dt_host_memory_limit(), "memlock_bytes",
-                     memlock(), "shm_bytes", shared_memory(), "governor", governor,
-                     "frequency_driver", driver, "load", load[0]);
+                     isinf(cores) ? json_null() : json_real(cores), "memory_bytes",
+                     (json_int_t)dt_host_memory_total(), "memory_limit_bytes",
+                     (json_int_t)dt_host_memory_limit(), "memlock_bytes",
+                     locked ? json_integer((json_int_t)memlock.rlim_cur) : json_null(), "shm_bytes",
+                     shared ? json_integer((json_int_t)(shm.f_blocks * shm.f_frsize)) : json_null(),
+                     "governor", governor, "frequency_driver", driver, "load", load[0]);
 }
 
 bool dt_doctor_warns(const char *rule, struct dt_text *what)

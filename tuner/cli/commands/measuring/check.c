@@ -5,7 +5,6 @@
 #include "base/columns.h"
 #include "base/figures.h"
 #include "base/replace.h"
-#include "db/store.h"
 #include "space/json/json.h"
 #include "stats/stats.h"
 #include "tuner/check/history/timeline.h"
@@ -206,21 +205,6 @@ static const char *check_again(const struct dt_check_record *record)
     return "name its own network with --model FILE";
 }
 
-static void add_upper(const char *text, struct dt_text *out)
-{
-    for (const char *at = text; *at != '\0'; at++)
-        dt_text_add(out, "%c", *at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at);
-}
-
-/* Foreign text, cleaned for display. */
-static void add_clean(const char *text, struct dt_text *out)
-{
-    size_t before = out->size;
-    dt_text_add(out, "%s", text);
-    if (out->size > before)
-        dt_text_clean(out->bytes + before);
-}
-
 /* The interval of a speed, which fewer than four sets of fresh processes do not have, and its
  * pairs. */
 static void add_sureness(const struct dt_span *interval, int pairs, struct dt_text *out)
@@ -252,24 +236,20 @@ static void add_gain(const char *when, const struct dt_gain *gain, struct dt_tex
                     gain->interval.high);
 }
 
-static void add_default(const char *metric, int64_t then_ns, int64_t now_ns, struct dt_text *out)
-{
-    dt_text_add(out, "  default     then ");
-    dt_figure_value(metric, (double)then_ns * 1e-9, NAN, NAN, out);
-    dt_text_add(out, ", now ");
-    dt_figure_value(metric, (double)now_ns * 1e-9, NAN, NAN, out);
-    dt_text_add(out, " (unpaired: not evidence)\n");
-}
-
 static void add_gains(const struct dt_check_record *record, struct dt_text *out)
 {
     dt_text_add(out, "  gain        over the default: ");
     add_gain("stored", &record->then.gain, out);
     add_gain(", today", &record->now.gain, out);
     dt_text_add(out, "%s\n", record->gain_lost ? ": lost too much of it" : "");
-    if (record->then.default_ns > 0 && record->now.default_ns > 0)
-        add_default(dt_figure_metric(dt_json_text_at(record->subject.key, "objective")),
-                    record->then.default_ns, record->now.default_ns, out);
+    if (record->then.default_ns <= 0 || record->now.default_ns <= 0)
+        return;
+    const char *metric = dt_figure_metric(dt_json_text_at(record->subject.key, "objective"));
+    dt_text_add(out, "  default     then ");
+    dt_figure_value(metric, (double)record->then.default_ns * 1e-9, NAN, NAN, out);
+    dt_text_add(out, ", now ");
+    dt_figure_value(metric, (double)record->now.default_ns * 1e-9, NAN, NAN, out);
+    dt_text_add(out, " (unpaired: not evidence)\n");
 }
 
 static void add_company(const struct dt_check_record *record, struct dt_text *out)
@@ -290,7 +270,7 @@ static void add_soft(const struct dt_check_record *record, struct dt_text *out)
     dt_text_add(out, "  changed     ");
     for (size_t i = 0; i < json_array_size(changed); i++) {
         dt_text_add(out, "%s", i > 0 ? ", " : "");
-        add_clean(json_string_value(json_array_get(changed, i)), out);
+        dt_text_show(json_string_value(json_array_get(changed, i)), out);
     }
     if (verdict_is(record, DT_CHECK_WINS) || verdict_is(record, DT_CHECK_TIES))
         dt_text_add(out, ": it %s; the optimum was not searched again",
@@ -334,11 +314,10 @@ static void add_store(const struct dt_check_update *update, struct dt_text *out)
 
 static void add_record(const struct dt_check_record *record, struct dt_text *out)
 {
-    struct dt_text word = {0};
     bool loses = verdict_is(record, DT_CHECK_LOSES);
-    add_upper(record->verdict, &word);
-    dt_text_add(out, "%-13s %s\n", dt_text_at(&word), record->subject.title);
-    dt_text_fini(&word);
+    for (const char *at = record->verdict; *at != '\0'; at++)
+        dt_text_add(out, "%c", *at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at);
+    dt_text_add(out, "%*s %s\n", (int)strlen(record->verdict) - 13, "", record->subject.title);
     if (record->reason != NULL)
         dt_text_add(out, "  because     %s\n", record->reason);
     dt_text_add(out, "  plan        ");
@@ -578,7 +557,7 @@ static dt_status read_options(const struct dt_options *options, struct dt_check_
     *opts = (struct dt_check_opts){
         .model = dt_option_given(options, "model") ? options->job.model : NULL,
         .db = options->db,
-        .directory = options->db != NULL ? options->db : dt_store_default(),
+        .directory = options->store,
         .filter = options->filter,
         .against = options->against,
         .threshold = options->check.threshold,
@@ -601,16 +580,6 @@ static dt_status read_options(const struct dt_options *options, struct dt_check_
     return dt_options_job(options, NULL, &opts->job);
 }
 
-/* --dry-run */
-static dt_status preview(const struct dt_options *options, const struct dt_check_opts *opts)
-{
-    struct dt_check_list list;
-    DT_TRY(dt_check_select(opts, &list));
-    dt_status status = list.count == 0 ? nothing(opts) : print_preview(options, opts, &list);
-    dt_check_list_fini(&list);
-    return status;
-}
-
 dt_status dt_command_check(const struct dt_options *options)
 {
     struct dt_check_opts opts;
@@ -618,8 +587,13 @@ dt_status dt_command_check(const struct dt_options *options)
     struct dt_replace junit = {.fd = -1};
     DT_TRY(read_options(options, &opts));
     DT_TRY(dt_alone(options));
-    if (options->search.dry)
-        return preview(options, &opts);
+    if (options->search.dry) {
+        struct dt_check_list list;
+        DT_TRY(dt_check_select(&opts, &list));
+        dt_status status = list.count == 0 ? nothing(&opts) : print_preview(options, &opts, &list);
+        dt_check_list_fini(&list);
+        return status;
+    }
     if (options->check.junit !=
         NULL) /* before minutes of measuring; a pipe can be opened only once */
         DT_TRY(dt_replace_open(options->check.junit, &junit));

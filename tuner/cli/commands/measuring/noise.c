@@ -16,29 +16,11 @@
 
 #define STOP_SECONDS 0.6 /* to stop the group */
 
-static json_t *levels_json(const struct dt_entrant copies[2], const struct dt_sets *sets)
-{
-    struct dt_levels levels = dt_levels(copies, sets);
-    return json_pack("{s:i, s:o, s:o, s:o}", "sets", levels.sets, "visit",
-                     dt_json_number(levels.visit), "residency", dt_json_number(levels.residency),
-                     "start", dt_json_number(levels.start));
-}
-
-static void add_levels(const struct dt_entrant copies[2], const struct dt_sets *sets,
-                       struct dt_text *out)
-{
-    struct dt_levels levels = dt_levels(copies, sets);
-    dt_text_add(out,
-                "spread      %s from visit to visit, %s from residency to residency, %s from start "
-                "to start\n",
-                dt_figure_percent(levels.visit).text, dt_figure_percent(levels.residency).text,
-                dt_figure_percent(levels.start).text);
-}
-
 static json_t *noise_json(const struct dt_entrant copies[2], const struct dt_noise *noise,
                           const struct dt_target *target, const struct dt_sets *sets)
 {
     struct dt_noise_floor floor = dt_noise_floor_of(noise);
+    struct dt_levels levels = dt_levels(copies, sets);
     json_t *object = dt_record_json(&dt_record_noise_floor, &floor);
     json_t *list = json_array();
     for (int i = 0; i < 2; i++)
@@ -46,7 +28,11 @@ static json_t *noise_json(const struct dt_entrant copies[2], const struct dt_noi
     json_object_set_new(object, "title", json_string(target->identity.title));
     json_object_set_new(object, "plan", dt_point_json(target->space, &copies[0].point));
     json_object_set_new(object, "rounds", json_integer(dt_sets_rounds(sets)));
-    json_object_set_new(object, "levels", levels_json(copies, sets));
+    json_object_set_new(object, "levels",
+                        json_pack("{s:i, s:o, s:o, s:o}", "sets", levels.sets, "visit",
+                                  dt_json_number(levels.visit), "residency",
+                                  dt_json_number(levels.residency), "start",
+                                  dt_json_number(levels.start)));
     json_object_set_new(object, "interval_level", json_real(copies[0].result.summary.level));
     json_object_set_new(object, "cv", json_real(noise->cv));
     json_object_set_new(object, "noisy", json_boolean(noise->noisy));
@@ -72,6 +58,7 @@ static void add_text(const struct dt_entrant copies[2], const struct dt_noise *n
                      const struct dt_target *target, const struct dt_sets *sets,
                      struct dt_text *out)
 {
+    struct dt_levels levels = dt_levels(copies, sets);
     dt_text_add(out, "%s\nplan        ", target->identity.title);
     dt_point_text(target->space, &copies[0].point, out);
     dt_text_add(out, "\n");
@@ -82,7 +69,11 @@ static void add_text(const struct dt_entrant copies[2], const struct dt_noise *n
                 "pairs of %d sets\n",
                 noise->ratio, 100 * copies[0].result.summary.level, noise->interval.low,
                 noise->interval.high, noise->pairs, noise->sets);
-    add_levels(copies, sets, out);
+    dt_text_add(out,
+                "spread      %s from visit to visit, %s from residency to residency, %s from start "
+                "to start\n",
+                dt_figure_percent(levels.visit).text, dt_figure_percent(levels.residency).text,
+                dt_figure_percent(levels.start).text);
     dt_text_add(out,
                 "The smallest difference this machine can resolve now is %s: a plan that is "
                 "faster or slower by less cannot be distinguished from the same plan run twice.\n",

@@ -33,24 +33,18 @@ static const json_t *ranks_of(const struct dt_result *result)
     return (int)json_array_size(ranks) == result->ranks ? ranks : NULL;
 }
 
-static double ns_at(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 /* Where the rank's step began after the first of its host. */
 static double offset_of(const json_t *ranks, size_t rank)
 {
     const json_t *mine = json_array_get(ranks, rank), *other;
-    double first = ns_at(mine, "start_ns");
+    double first = dt_json_number_at(mine, "start_ns");
     size_t i;
     json_array_foreach((json_t *)ranks, i, other)
     {
         if (strcmp(dt_json_text_at(other, "host"), dt_json_text_at(mine, "host")) == 0)
-            first = fmin(first, ns_at(other, "start_ns"));
+            first = fmin(first, dt_json_number_at(other, "start_ns"));
     }
-    double offset = ns_at(mine, "start_ns") - first;
+    double offset = dt_json_number_at(mine, "start_ns") - first;
     return isfinite(offset) ? offset : 0;
 }
 
@@ -116,8 +110,8 @@ static size_t find_last(const json_t *ranks)
 {
     size_t last = 0;
     for (size_t i = 1; i < json_array_size(ranks); i++)
-        if (ns_at(json_array_get(ranks, i), "step_ns") >
-            ns_at(json_array_get(ranks, last), "step_ns"))
+        if (dt_json_number_at(json_array_get(ranks, i), "step_ns") >
+            dt_json_number_at(json_array_get(ranks, last), "step_ns"))
             last = i;
     return last;
 }
@@ -166,7 +160,7 @@ static json_t *add_cores(const struct dt_result *result, const json_t *ranks, st
     size_t i;
     json_array_foreach((json_t *)ranks, i, rank)
     {
-        double busy = ns_at(rank, "cpu_ns") / ns_at(rank, "wall_ns");
+        double busy = dt_json_number_at(rank, "cpu_ns") / dt_json_number_at(rank, "wall_ns");
         json_array_append_new(cores, dt_json_number(busy));
         dt_text_add(&line, "%s%s", i > 0 ? ", " : "", dt_figure_number(busy).text);
     }

@@ -286,8 +286,7 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
     bool dry = options->search.dry;
     struct dt_session_opts opts = {.job = job,
                                    .target = target,
-                                   .directory =
-                                       options->db != NULL ? options->db : dt_store_default(),
+                                   .directory = options->store,
                                    .strategy = options->search.name,
                                    .prior = options->search.prior,
                                    .against = options->against,
@@ -337,24 +336,18 @@ static dt_status introduce(const struct dt_options *options, const struct dt_tar
     return status;
 }
 
-/* A rule that removes nothing is probably not what its author means. */
-static void warn_of_rules(const struct dt_options *options, const struct dt_space *space)
-{
-    for (int i = 0; options->space != NULL && i < dt_space_rules(space); i++) {
-        struct dt_rule_info rule = dt_space_rule(space, i);
-        if (rule.removes == 0)
-            dt_print_note("warning: the rule '%s' removes no plan", rule.expr);
-    }
-}
-
 /* Prints once why no GPU is used; DT_EDIRTY when others use them. */
 static dt_status ready(const struct dt_options *options, const struct dt_target *target)
 {
     if (target->hardware.backend.why[0] != '\0' && !options->print.quiet)
         dt_print_note("plans run on cores, as no GPU can be used: %s",
                       target->hardware.backend.why);
-    if (!options->print.quiet && dt_space_listed(target->space))
-        warn_of_rules(options, target->space);
+    bool listed = !options->print.quiet && options->space != NULL && dt_space_listed(target->space);
+    for (int i = 0; listed && i < dt_space_rules(target->space); i++) {
+        struct dt_rule_info rule = dt_space_rule(target->space, i);
+        if (rule.removes == 0) /* probably not what its author means */
+            dt_print_note("warning: the rule '%s' removes no plan", rule.expr);
+    }
     return options->search.dry ? DT_OK : dt_target_devices_free(target);
 }
 
@@ -396,13 +389,12 @@ static dt_status check_works(struct dt_works *works)
 static dt_status show_done(const struct dt_options *options, const struct dt_target *target,
                            struct found *found, bool *done)
 {
-    const char *directory = options->db != NULL ? options->db : dt_store_default();
     struct dt_replay replay;
     *done = false;
     if (!options->search.resume || found->works < 2 || found->list.id[0] == '\0')
         return DT_OK;
-    DT_TRY(
-        dt_list_done(directory, &found->list, found->count, target->identity.key, &replay, done));
+    DT_TRY(dt_list_done(options->store, &found->list, found->count, target->identity.key, &replay,
+                        done));
     if (!*done)
         return DT_OK;
     if (!options->print.quiet)
@@ -411,14 +403,6 @@ static dt_status show_done(const struct dt_options *options, const struct dt_tar
     dt_status status = report(options, &replay.session, found);
     dt_replay_fini(&replay);
     return status;
-}
-
-static dt_status make_secret(const struct dt_options *options)
-{
-    unsigned char secret[DT_SIPHASH_KEY];
-    bool there;
-    return dt_private_read(options->db != NULL ? options->db : dt_store_default(), true, secret,
-                           &there);
 }
 
 static dt_status tune_work(struct dt_works *works, int i, int64_t end_ns, struct found *found)
@@ -430,8 +414,11 @@ static dt_status tune_work(struct dt_works *works, int i, int64_t end_ns, struct
     int64_t begin_ns = dry ? found->next_ns : dt_clock_ns();
     int64_t share_end_ns = dt_works_end(works, i, begin_ns, end_ns);
     DT_TRY(dt_works_options(works, i, &options));
-    if (options.command.is_private && !dry)
-        DT_TRY(make_secret(&options));
+    if (options.command.is_private && !dry) {
+        unsigned char secret[DT_SIPHASH_KEY];
+        bool there;
+        DT_TRY(dt_private_read(options.store, true, secret, &there));
+    }
     DT_TRY(dt_options_job(&options, NULL, &job));
     dt_status status = dt_target_new(&job, &target);
     if (status == DT_OK)
@@ -492,14 +479,13 @@ static dt_status tune_works(struct dt_works *works, struct found *found)
 static dt_status tune_all(const struct dt_options *options, struct dt_works *works)
 {
     struct found found = {.works = works->count};
-    const char *directory = options->db != NULL ? options->db : dt_store_default();
     if (options->search.resume && works->count > 1)
-        DT_TRY(dt_list_last(directory, works->count, &found.list));
+        DT_TRY(dt_list_last(options->store, works->count, &found.list));
     DT_TRY(DT_RESIZE(found.mix, works->count));
     found.results = json_array();
     for (int i = 0; i < works->count; i++)
         found.mix[i] = dt_mix_none(dt_works_share(works, i));
-    dt_print_store(directory);
+    dt_print_store(options->store);
     dt_status status = tune_works(works, &found);
     dt_status printed = print_found(options, works, &found);
     free(found.mix);
