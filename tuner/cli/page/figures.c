@@ -155,7 +155,7 @@ static dt_status figure_draw(const struct page_figure *figure, const char *capti
     dt_status status = gnuplot_run(&figure->script, &svg);
     const char *box = status == DT_OK ? strstr(dt_text_at(&svg), "viewBox=\"") : NULL;
     const char *body = box != NULL ? strstr(box, canvas) : NULL;
-    if (status == DT_OK && body == NULL)
+    if (status == DT_OK && (body == NULL || strstr(body, "</svg>") == NULL)) /* not whole */
         status = dt_fail(DT_EIO, "gnuplot did not draw a figure");
     if (status == DT_OK) {
         dt_text_add(out, "<svg %.*s\" role=\"img\" aria-label=\"",
