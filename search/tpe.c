@@ -18,7 +18,7 @@ struct axis {
 
 struct density {
     const struct dt_best_answer *rows;
-    int n;
+    int n, step;    /* n rows, step apart, are its terms */
     double uniform; /* the uniform term's value */
     struct axis axes[DT_AXES_MAX];
 };
@@ -34,11 +34,16 @@ struct tpe {
     double *tables;
 };
 
+/* Limits that keep a proposal at milliseconds: terms of the two densities, which are the very
+ * best answers and every so many of the rest; and points tested for the candidates, where not
+ * every draw is feasible. */
+enum { GOOD_MOST = 50, REST_MOST = 300, TESTS_MOST = 50000 };
+
 enum { STARTS, BEST, WIDTH, CANDIDATES, PARENTS };
 static const struct dt_knob knobs[] = {
     {"starts", "random plans before the first density estimate", 10, 2, 1e5},
     {"best", "share of the answers that count as good", 0.15, 0.01, 0.5},
-    {"width", "kernel width after one answer, as a share of the axis", 0.15, 0.01, 1},
+    {"width", "kernel width after one answer, as a share of the axis", 0.05, 0.01, 1},
     {"candidates", "candidates drawn for each choice", 500, 1, 1e6},
     {"parents", "best plans whose neighbours are candidates too", 5, 0, 1000},
     {0}};
@@ -106,13 +111,15 @@ static double term(const struct axis *axis, int from, int to)
 }
 
 static void fit(struct tpe *search, struct density *density, const struct dt_best_answer *rows,
-                int n)
+                int count, int step)
 {
     int axes = 0;
     for (int i = 0; i < dt_space_axes(search->space); i++)
         axes += density->axes[i].count > 1;
     density->rows = rows;
+    const int n = (count + step - 1) / step;
     density->n = n;
+    density->step = step;
     for (int i = 0; i < dt_space_axes(search->space); i++)
         shape(&density->axes[i], search->width * pow(n > 1 ? n : 1, -1.0 / (4 + axes)));
 }
@@ -122,9 +129,10 @@ static double density_at(const struct tpe *search, const struct density *density
 {
     double sum = density->uniform;
     for (int k = 0; k < density->n; k++) {
+        const struct dt_best_answer *row = &density->rows[k * density->step];
         double product = 1;
         for (int i = 0; i < dt_space_axes(search->space); i++)
-            product *= term(&density->axes[i], density->rows[k].point.index[i], point->index[i]);
+            product *= term(&density->axes[i], row->point.index[i], point->index[i]);
         sum += product;
     }
     return sum / (density->n + 1);
@@ -158,17 +166,19 @@ static dt_status ask(void *state, struct dt_point *point)
 {
     struct tpe *search = state;
     const struct dt_answers *told = &search->told;
-    int good = (int)ceil(search->best * told->count);
+    int good = (int)fmin(ceil(search->best * told->count), GOOD_MOST);
+    int draws = (int)fmin(search->candidates, fmax(16, TESTS_MOST / dt_space_tries(search->space)));
     struct choice best = {.ratio = 0};
     if (told->count < search->starts || !isfinite(told->rows[0].value))
         return dt_seen_draw(search->seen, &search->rng, point) ? DT_OK : DT_DONE;
     while (!isfinite(told->rows[good - 1].value))
         good--;
-    fit(search, &search->good, told->rows, good);
-    fit(search, &search->rest, told->rows + good, told->count - good);
+    fit(search, &search->good, told->rows, good, 1);
+    const int others = told->count - good;
+    fit(search, &search->rest, told->rows + good, others, 1 + others / REST_MOST);
     for (int i = 0; i < search->parents && i < good; i++)
         consider_neighbours(search, &told->rows[i].point, &best);
-    for (int i = 0; i < search->candidates; i++) {
+    for (int i = 0; i < draws; i++) {
         dt_space_draw(search->space, &search->rng, point);
         consider(search, point, &best);
     }
