@@ -9,10 +9,10 @@
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$root/build/release tables=$root/../shared/landscapes out=search.jsonl evals=150 repeats=100 jobs=$(nproc)
-searches='bayes auto portfolio tpe genetic annealing ils lhs sobol random'
+searches='bayes auto tpe sobol random'
 while [ $# -gt 0 ]; do
     case $1 in
-    --quick) repeats=5 searches='bayes genetic random' && shift && continue ;;
+    --quick) repeats=5 searches='bayes tpe random' && shift && continue ;;
     --tables) tables=$2 ;;
     --searches) searches=$2 ;;
     --evals) evals=$2 ;;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* arm - a strategy with its settings and state, opened from the user's text
  *
- * The search has one; strategies that use others (portfolio, auto) have more.
+ * The search has one; strategies that use others (auto, stages) have more.
  */
 #ifndef DT_SEARCH_ARM_INT_H
 #define DT_SEARCH_ARM_INT_H
@@ -20,7 +20,7 @@ dt_status dt_arm_open(struct dt_arm *arm, const char *text,
 void dt_arm_close(struct dt_arm *arm);
 
 /* The strategy for a space without stages: exhaustive where all its plans fit the room (trials; 0: unknown), else bayes, or
- * portfolio where there are so many answers that a model's linear algebra costs more than it finds. */
+ * tpe where there are so many answers that a model's linear algebra costs more than it finds. */
 const char *dt_arm_fitting(const struct dt_space *space, double room);
 
 dt_status dt_arm_ask(struct dt_arm *arm, struct dt_point *point) DT_MUST_CHECK;

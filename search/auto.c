@@ -131,7 +131,7 @@ const struct dt_strategy dt_strategy_auto = {
     .name = "auto",
     .doc = "chooses by the size of the space and the trials that the budget has room for",
     .paper = "none: exhaustive where every plan fits into the budget, else stages where there are "
-             "layouts, bayes or portfolio",
+             "layouts, bayes or tpe",
     .state_size = sizeof(struct automatic),
     .init = init,
     .ask = ask,

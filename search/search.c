@@ -63,7 +63,7 @@ static dt_status unknown_knob(const struct dt_strategy *strategy, const char *na
     return status;
 }
 
-/* Sets one knob from "population=40"; modifies the text. */
+/* Sets one knob from "starts=20"; modifies the text. */
 static dt_status set_knob(struct dt_arm *arm, char *text)
 {
     const struct dt_knob *knobs = knobs_of(arm->strategy);
@@ -96,7 +96,7 @@ static dt_status set_knobs(struct dt_arm *arm, const char *text)
     return status;
 }
 
-/* "genetic:population=40": the row, and the values of its knobs. DT_EUSAGE. */
+/* "tpe:starts=20": the row, and the values of its knobs. DT_EUSAGE. */
 static dt_status arm_parse(const char *text, struct dt_arm *arm)
 {
     size_t size = strcspn(text, ":");
@@ -179,7 +179,7 @@ const char *dt_arm_fitting(const struct dt_space *space, double room)
 {
     if (dt_space_listed(space) && (double)dt_space_count(space) <= room)
         return "exhaustive";
-    return room <= MODEL_MOST ? "bayes" : "portfolio";
+    return room <= MODEL_MOST ? "bayes" : "tpe";
 }
 
 enum { REFUSALS = 64 }; /* consecutive old proposals before a point is drawn */

@@ -20,7 +20,7 @@
 
 #define DT_KNOBS_MAX 16
 
-/* One setting of a strategy, as in --search genetic:population=40,mutation=0.1. */
+/* One setting of a strategy, as in --search tpe:starts=20,width=0.3. */
 struct dt_knob {
     const char *name, *doc;
     double fallback, low, high;
@@ -110,7 +110,7 @@ extern const struct dt_strategy *const dt_strategies[]; /* NULL-ended, rows of s
 dt_status dt_search_check(const char *name) DT_MUST_CHECK;
 
 struct dt_search;
-/* name: "genetic", or "genetic:population=40,mutation=0.1". DT_EUSAGE for an unknown name or knob, or a value out of
+/* name: "tpe", or "tpe:starts=20,width=0.3". DT_EUSAGE for an unknown name or knob, or a value out of
  * its range; the message lists the valid ones. start and known are copied. */
 dt_status dt_search_new(const char *name, const struct dt_search_opts *opts,
                         struct dt_search **search) DT_MUST_CHECK;

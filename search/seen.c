@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "search/seen.h"
-#include "base/array.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { BITS_MOST = 4000000, DRAWS = 10000, FIRST_ROOM = 1024, NEAR_ROOM = 256 };
+enum { BITS_MOST = 4000000, DRAWS = 10000, FIRST_ROOM = 1024 };
 
 static dt_status no_memory(int64_t points)
 {
@@ -132,105 +129,4 @@ bool dt_seen_draw(const struct dt_seen *seen, struct dt_rng *rng, struct dt_poin
             return true;
     }
     return false;
-}
-
-/* Writes the neighbours to `near`, or to *more when there are too many; returns their number. */
-static int neighbours(const struct dt_space *space, const struct dt_point *from, enum dt_move move,
-                      struct dt_point near[NEAR_ROOM], struct dt_point **more)
-{
-    int n = dt_space_neighbours(space, from, move, near, NEAR_ROOM);
-    *more = n > NEAR_ROOM ? calloc((size_t)n, sizeof **more) : NULL;
-    if (*more != NULL)
-        return dt_space_neighbours(space, from, move, *more, n);
-    return n < NEAR_ROOM ? n : NEAR_ROOM;
-}
-
-/* The axis on which two neighbours differ. */
-static int axis_of(const struct dt_point *a, const struct dt_point *b)
-{
-    int axis = 0;
-    while (a->index[axis] == b->index[axis])
-        axis++;
-    return axis;
-}
-
-/* Draws a neighbour in two steps, first an axis and then a value, so that a large axis is not tried more often than a
- * small one. */
-static bool pick(const struct dt_seen *seen, struct dt_rng *rng, const struct dt_point *from,
-                 enum dt_move move, bool fresh, struct dt_point *point)
-{
-    struct dt_point near[NEAR_ROOM], *more;
-    int n = neighbours(seen->space, from, move, near, &more), axis = -1;
-    uint64_t axes = 0, values = 0;
-    bool wins = false;
-    for (int i = 0; i < n; i++) {
-        const struct dt_point *one = more != NULL ? &more[i] : &near[i];
-        if (fresh && dt_seen_has(seen, one))
-            continue;
-        if (axis_of(from, one) != axis) {
-            axis = axis_of(from, one);
-            wins = dt_rng_below(rng, ++axes) == 0;
-            values = 0;
-        }
-        if (wins && dt_rng_below(rng, ++values) == 0)
-            *point = *one;
-    }
-    free(more);
-    return axes > 0;
-}
-
-bool dt_seen_near(const struct dt_seen *seen, struct dt_rng *rng, const struct dt_point *from,
-                  enum dt_move move, struct dt_point *point)
-{
-    return pick(seen, rng, from, move, true, point);
-}
-
-void dt_seen_walk(const struct dt_seen *seen, struct dt_rng *rng, const struct dt_point *from,
-                  int moves, struct dt_point *point)
-{
-    struct dt_point at = *from;
-    for (int i = 0; i < moves; i++) {
-        struct dt_point next;
-        if (pick(seen, rng, &at, DT_EXCHANGE, false, &next))
-            at = next;
-    }
-    *point = at;
-}
-
-/* The answers so far, sorted, for strategies that use them */
-
-double dt_answer_value(const struct dt_trial *trial)
-{
-    return isfinite(trial->value) ? trial->value : INFINITY;
-}
-
-static void forget(struct dt_answers *told, const struct dt_space *space,
-                   const struct dt_point *point)
-{
-    for (int i = 0; i < told->count; i++) {
-        if (!dt_point_equal(space, &told->rows[i].point, point))
-            continue;
-        told->count--;
-        memmove(told->rows + i, told->rows + i + 1, (size_t)(told->count - i) * sizeof *told->rows);
-        return;
-    }
-}
-
-void dt_answers_add(struct dt_answers *told, const struct dt_space *space,
-                    const struct dt_trial *trial)
-{
-    forget(told, space, &trial->point);
-    if (DT_GROW(told->rows, told->count, 1) < 0)
-        return;
-    const struct dt_best_answer row = {.point = trial->point, .value = dt_answer_value(trial)};
-    int at = told->count++;
-    for (; at > 0 && told->rows[at - 1].value > row.value; at--)
-        told->rows[at] = told->rows[at - 1];
-    told->rows[at] = row;
-}
-
-void dt_answers_fini(struct dt_answers *told)
-{
-    free(told->rows);
-    *told = (struct dt_answers){0};
 }

@@ -8,7 +8,6 @@
 #define DT_SEARCH_SEEN_H
 
 #include "base/rng.h"
-#include "search/trial.h"
 #include "space/space.h"
 
 struct dt_seen {
@@ -32,32 +31,5 @@ bool dt_seen_all(const struct dt_seen *seen);
 /* Uniform over the feasible points that were not seen; false when there is none, or when hashes are used and 10,000
  * draws gave no new point. */
 bool dt_seen_draw(const struct dt_seen *seen, struct dt_rng *rng, struct dt_point *point);
-
-/* A neighbour of a feasible point that was not seen: uniform over the axes that have one, then over their values; false
- * when there is none. */
-bool dt_seen_near(const struct dt_seen *seen, struct dt_rng *rng, const struct dt_point *from,
-                  enum dt_move move, struct dt_point *point);
-
-/* The end of a random walk of `steps` exchanges over feasible points, seen or not. */
-void dt_seen_walk(const struct dt_seen *seen, struct dt_rng *rng, const struct dt_point *from,
-                  int moves, struct dt_point *point);
-
-struct dt_best_answer {
-    struct dt_point point;
-    double value; /* INFINITY: it failed */
-};
-
-struct dt_answers {
-    struct dt_best_answer *rows; /* best first; among equals the earlier one; failures last */
-    int count;
-};
-
-/* The value of a trial; INFINITY when it failed. */
-double dt_answer_value(const struct dt_trial *trial);
-
-/* A point told again gets its latest value. Drops the answer when memory runs out. */
-void dt_answers_add(struct dt_answers *told, const struct dt_space *space,
-                    const struct dt_trial *trial);
-void dt_answers_fini(struct dt_answers *told);
 
 #endif

@@ -3,11 +3,17 @@
  * defines a density, a mixture of products over the axes with one term an answer and one uniform term; the candidate
  * with the largest ratio of the two is proposed. Numbers have bells over their rank, labels an Aitchison-Aitken kernel.
  * Candidates are feasible: draws, and plans one exchange from the best. */
+#include "base/array.h"
 #include "search/search.h"
 #include "search/seen.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+struct answer {
+    struct dt_point point;
+    double value; /* INFINITY: it failed */
+};
 
 /* Terms of one axis: bell[distance], and for numbers the sum of the bell over all values from each of them. */
 struct axis {
@@ -17,7 +23,7 @@ struct axis {
 };
 
 struct density {
-    const struct dt_best_answer *rows;
+    const struct answer *rows;
     int n, step;    /* n rows, step apart, are its terms */
     double uniform; /* the uniform term's value */
     struct axis axes[DT_AXES_MAX];
@@ -29,7 +35,8 @@ struct tpe {
     struct dt_rng rng;
     int starts, candidates, parents;
     double best, width;
-    struct dt_answers told;
+    struct answer *answers; /* best first; among equals the earlier one; failures last */
+    int count;
     struct density good, rest;
     double *tables;
 };
@@ -110,8 +117,8 @@ static double term(const struct axis *axis, int from, int to)
     return axis->bell[from < to ? to - from : from - to] / sum;
 }
 
-static void fit(struct tpe *search, struct density *density, const struct dt_best_answer *rows,
-                int count, int step)
+static void fit(struct tpe *search, struct density *density, const struct answer *rows, int count,
+                int step)
 {
     int axes = 0;
     for (int i = 0; i < dt_space_axes(search->space); i++)
@@ -129,7 +136,7 @@ static double density_at(const struct tpe *search, const struct density *density
 {
     double sum = density->uniform;
     for (int k = 0; k < density->n; k++) {
-        const struct dt_best_answer *row = &density->rows[k * density->step];
+        const struct answer *row = &density->rows[k * density->step];
         double product = 1;
         for (int i = 0; i < dt_space_axes(search->space); i++)
             product *= term(&density->axes[i], row->point.index[i], point->index[i]);
@@ -165,19 +172,19 @@ static void consider_neighbours(const struct tpe *search, const struct dt_point 
 static dt_status ask(void *state, struct dt_point *point)
 {
     struct tpe *search = state;
-    const struct dt_answers *told = &search->told;
-    int good = (int)fmin(ceil(search->best * told->count), GOOD_MOST);
+    const struct answer *answers = search->answers;
+    int good = (int)fmin(ceil(search->best * search->count), GOOD_MOST);
     int draws = (int)fmin(search->candidates, fmax(16, TESTS_MOST / dt_space_tries(search->space)));
     struct choice best = {.ratio = 0};
-    if (told->count < search->starts || !isfinite(told->rows[0].value))
+    if (search->count < search->starts || !isfinite(answers[0].value))
         return dt_seen_draw(search->seen, &search->rng, point) ? DT_OK : DT_DONE;
-    while (!isfinite(told->rows[good - 1].value))
+    while (!isfinite(answers[good - 1].value))
         good--;
-    fit(search, &search->good, told->rows, good, 1);
-    const int others = told->count - good;
-    fit(search, &search->rest, told->rows + good, others, 1 + others / REST_MOST);
+    fit(search, &search->good, answers, good, 1);
+    const int others = search->count - good;
+    fit(search, &search->rest, answers + good, others, 1 + others / REST_MOST);
     for (int i = 0; i < search->parents && i < good; i++)
-        consider_neighbours(search, &told->rows[i].point, &best);
+        consider_neighbours(search, &answers[i].point, &best);
     for (int i = 0; i < draws; i++) {
         dt_space_draw(search->space, &search->rng, point);
         consider(search, point, &best);
@@ -191,19 +198,35 @@ static dt_status ask(void *state, struct dt_point *point)
 static int64_t ahead(void *state)
 {
     const struct tpe *search = state;
-    return search->starts - search->told.count;
+    return search->starts - search->count;
 }
 
+/* A point told again gets its latest value. An answer is dropped when memory runs out. */
 static void tell(void *state, const struct dt_trial *trial)
 {
     struct tpe *search = state;
-    dt_answers_add(&search->told, search->space, trial);
+    const struct answer answer = {.point = trial->point,
+                                  .value = isfinite(trial->value) ? trial->value : INFINITY};
+    int at = 0;
+    while (at < search->count &&
+           !dt_point_equal(search->space, &search->answers[at].point, &answer.point))
+        at++;
+    if (at == search->count) {
+        if (DT_GROW(search->answers, search->count, 1) < 0)
+            return;
+        search->count++;
+    }
+    for (; at + 1 < search->count && search->answers[at + 1].value <= answer.value; at++)
+        search->answers[at] = search->answers[at + 1];
+    for (; at > 0 && search->answers[at - 1].value > answer.value; at--)
+        search->answers[at] = search->answers[at - 1];
+    search->answers[at] = answer;
 }
 
 static void fini(void *state)
 {
     struct tpe *search = state;
-    dt_answers_fini(&search->told);
+    free(search->answers);
     free(search->tables);
 }
 

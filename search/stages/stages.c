@@ -439,7 +439,7 @@ static struct dt_refits refits(const void *state)
 const struct dt_strategy dt_strategy_stages = {
     .name = "stages",
     .doc = "each layout at its default settings, then the settings of the best layouts",
-    .paper = "none: a race of layouts, then exhaustive, bayes or portfolio on the best",
+    .paper = "none: a race of layouts, then exhaustive, bayes or tpe on the best",
     .state_size = sizeof(struct stages),
     .knobs = knobs,
     .init = init,

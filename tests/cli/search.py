@@ -20,8 +20,8 @@ BEST = {"a": 6, "b": 8, "c": "y"}  # of SMALL
 # name: (the message, the options)
 BAD = {
     "an unknown search": ("unknown search 'nosuch'", ["--search", "nosuch"]),
-    "an unknown setting": ("has no setting 'nosuch'", ["--search", "genetic:nosuch=1"]),
-    "a setting out of range": ("must be a number from", ["--search", "genetic:population=-1"]),
+    "an unknown setting": ("has no setting 'nosuch'", ["--search", "tpe:nosuch=1"]),
+    "a setting out of range": ("must be a number from", ["--search", "tpe:candidates=-1"]),
     "a prior that is no table": ("small.json", ["--prior", SOURCE / "tests" / "cli" / "small.json"]),
     "a cost estimate of a worker": ("built-in network only", ["--prior", "cost"]),
 }
@@ -59,9 +59,9 @@ def small(t):
     begun = records[kinds.index("search")]
     t.check("the journal says how the search began, before its first trial", kinds.index("search") == kinds.index("trial") + 1
             and begun["evaluations"] > 0 and begun["left_ns"] > 0, kinds[:5])
-    done = session(t, "one", 4, "--objective", "cost", "--search", "genetic:population=12,mutation=0.3")
+    done = session(t, "one", 4, "--objective", "cost", "--search", "tpe:starts=12,width=0.3")
     result = done.json
-    t.check("a search and its settings", done.code in (0, 6) and result["search"] == "genetic:population=12,mutation=0.3"
+    t.check("a search and its settings", done.code in (0, 6) and result["search"] == "tpe:starts=12,width=0.3"
             and result["search_reason"] == "asked for", done)
     t.check("what another session found is tried first",
             result["known"] == [BEST] and result["trials"][1]["plan"] == BEST, result["known"])

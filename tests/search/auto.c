@@ -24,8 +24,8 @@ static const struct budget budgets[] = {
     {100, 0, 250, 2, "exhaustive:", "room for about 125 trials"},
     {100, 0, 250, 5, "bayes:", "room for about 50 trials"},
     {100, 0, 0, 5, "bayes:", "a budget of unknown length"},
-    {4000, 3000, 0, 1, "portfolio:", "room for about 3000 trials"},
-    {4000, 0, 60, 0.02, "portfolio:", "room for about 3000 trials"},
+    {4000, 3000, 0, 1, "tpe:", "room for about 3000 trials"},
+    {4000, 0, 60, 0.02, "tpe:", "room for about 3000 trials"},
 };
 
 static void check_budget(const struct budget *budget)

@@ -74,7 +74,7 @@ static double mean_evaluations(const char *name, int seeds, int most)
 /* A tenth of what draws need is asked for; measured are 40 to 130. */
 static void learning_strategies_beat_random_draws(void **state)
 {
-    static const char *const names[] = {"ils", "annealing", "genetic", "tpe", "portfolio"};
+    static const char *const names[] = {"tpe", "bayes"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         double mean = mean_evaluations(names[i], seeds_of_a_strategy(), 1000);
@@ -96,7 +96,7 @@ static void random_draws_need_half_of_the_space(void **state)
 static void learning_strategies_beat_draws_on_labels(void **state)
 {
     static const char *const labels[] = {"p", "q", "r", "s", "t", "u", "v", "w"};
-    static const char *const names[] = {"ils", "annealing", "genetic", "tpe", "portfolio"};
+    static const char *const names[] = {"tpe", "bayes"};
     struct dt_space *space = NULL;
     (void)state;
     assert_int_equal(dt_space_new(&space), DT_OK);

@@ -113,60 +113,12 @@ static void the_last_unseen_points_are_uniform(void **state)
     dt_space_free(space);
 }
 
-/* Axis a has 2 values, b has 50: half of the neighbours drawn are along a. */
-static void axes_are_equally_likely(void **state)
-{
-    enum { DRAWS = 4000 };
-    struct dt_space *space = NULL;
-    struct dt_seen seen;
-    struct dt_rng rng = dt_rng_at(7, "points");
-    struct dt_point from = {{1, 20}}, point;
-    int64_t values[50];
-    int along_a = 0, counts[50] = {0};
-    (void)state;
-    for (int i = 0; i < 50; i++)
-        values[i] = i;
-    assert_int_equal(dt_space_new(&space), DT_OK);
-    for (int i = 0; i < 2; i++) {
-        const struct dt_axis axis = {
-            .name = i == 0 ? "a" : "b", .count = i == 0 ? 2 : 50, .values = values};
-        assert_int_equal(dt_space_add_axis(space, &axis), DT_OK);
-    }
-    assert_int_equal(dt_space_seal(space), DT_OK);
-    assert_int_equal(dt_seen_init(&seen, space), DT_OK);
-    for (int i = 0; i < DRAWS; i++) {
-        assert_true(dt_seen_near(&seen, &rng, &from, DT_EXCHANGE, &point));
-        assert_true((point.index[0] != 1) + (point.index[1] != 20) == 1);
-        along_a += point.index[0] != 1;
-        counts[point.index[1]]++;
-    }
-    assert_true(abs(along_a - DRAWS / 2) < 4 * sqrt(DRAWS) / 2);
-    for (int i = 0; i < 50; i++)
-        assert_true(counts[i] > 0);
-    /* Walks do not mind what was seen, neighbours do. */
-    point = (struct dt_point){{0, 20}};
-    dt_seen_add(&seen, &point);
-    for (int i = 0; i < 49; i++) {
-        assert_true(dt_seen_near(&seen, &rng, &from, DT_EXCHANGE, &point));
-        assert_int_equal(point.index[0], 1);
-        dt_seen_add(&seen, &point);
-    }
-    assert_false(dt_seen_near(&seen, &rng, &from, DT_EXCHANGE, &point));
-    dt_seen_walk(&seen, &rng, &from, 1, &point);
-    assert_false(dt_point_equal(space, &point, &from));
-    dt_seen_walk(&seen, &rng, &from, 0, &point);
-    assert_true(dt_point_equal(space, &point, &from));
-    dt_seen_fini(&seen);
-    dt_space_free(space);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bits_match_a_list),
         cmocka_unit_test(hashes_match_a_list),
         cmocka_unit_test(the_last_unseen_points_are_uniform),
-        cmocka_unit_test(axes_are_equally_likely),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,7 @@ def check_report(found):
 def check_recorded():
     """Other kinds of tables, and, where they lie beside the sources, large ones."""
     files = [(SOURCE / "tests/simulate/data" / name, ["random"]) for name in ("cache.json", "t4.json")]
-    files += [(SOURCE / f"../shared/landscapes/{name}.json.gz", ["random", "genetic"]) for name in RECORDED]
+    files += [(SOURCE / f"../shared/landscapes/{name}.json.gz", ["random", "tpe"]) for name in RECORDED]
     for path, searches in files:
         table = score.Table(str(path)) if path.exists() else None
         for search in searches if table else []:
