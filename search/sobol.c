@@ -1,61 +1,55 @@
 /* SPDX-License-Identifier: MIT */
-/* Points of a scrambled Sobol sequence mapped to the feasible ones: every prefix fills the space more evenly than draws
- * do. The prefix in memory is doubled when needed; repeated points are already seen. */
-#include "base/array.h"
+/* A Sobol sequence mapped to the feasible points: every prefix fills the space more evenly than
+ * draws do. A random digital shift keeps the strata of the sequence and makes each point by
+ * itself a uniform draw. */
 #include "search/search.h"
-#include "search/seen.h"
 
-#include <limits.h>
-#include <stdlib.h>
+#include <gsl/gsl_qrng.h>
+#include <math.h>
+
+enum { BITS = 30 }; /* of GSL's coordinates */
 
 struct sobol {
-    struct dt_search_opts opts;
-    struct dt_point *points; /* the first n of the sequence */
-    int n, next;
+    const struct dt_space *space;
+    gsl_qrng *sequence;
+    bool begun;
+    uint32_t shift[DT_AXES_MAX];
 };
-
-enum { FIRST = 128, MOST = INT_MAX / 4 };
 
 static dt_status init(void *state, const struct dt_search_opts *opts)
 {
-    ((struct sobol *)state)->opts = *opts;
-    return DT_OK;
-}
-
-static dt_status lengthen(struct sobol *search)
-{
-    int n = search->n < MOST ? 2 * search->n + FIRST : search->n, before = search->n;
-    DT_TRY(DT_RESIZE(search->points, n));
-    DT_TRY(dt_space_sobol(search->opts.space, search->opts.seed, &n, search->points));
-    search->n = n;
-    search->next = 0;
-    return n > before ? DT_OK : DT_DONE;
+    struct sobol *search = state;
+    struct dt_rng rng = dt_rng_at(opts->seed, "sobol");
+    search->space = opts->space;
+    search->sequence = gsl_qrng_alloc(gsl_qrng_sobol, DT_AXES_MAX);
+    for (int i = 0; i < DT_AXES_MAX; i++)
+        search->shift[i] = (uint32_t)dt_rng_below(&rng, UINT64_C(1) << BITS);
+    return search->sequence != NULL ? DT_OK
+                                    : dt_fail(DT_ENOMEM, "out of memory for the search 'sobol'");
 }
 
 static dt_status ask(void *state, struct dt_point *point)
 {
     struct sobol *search = state;
-    for (;;) {
-        while (search->next < search->n) {
-            *point = search->points[search->next++];
-            if (!dt_seen_has(search->opts.seen, point))
-                return DT_OK;
-        }
-        dt_status status = lengthen(search);
-        if (status != DT_OK)
-            return status;
-    }
+    double coordinates[DT_AXES_MAX] = {0}; /* of the first point, which GSL leaves out */
+    if (search->begun)
+        gsl_qrng_get(search->sequence, coordinates);
+    search->begun = true;
+    for (int i = 0; i < DT_AXES_MAX; i++)
+        coordinates[i] = ldexp((uint32_t)ldexp(coordinates[i], BITS) ^ search->shift[i], -BITS);
+    dt_space_at_coordinates(search->space, coordinates, point);
+    return DT_OK;
 }
 
 static void fini(void *state)
 {
-    free(((struct sobol *)state)->points);
+    gsl_qrng_free(((struct sobol *)state)->sequence);
 }
 
 const struct dt_strategy dt_strategy_sobol = {
     .name = "sobol",
     .doc = "a scrambled Sobol sequence over the feasible plans: even coverage at any time",
-    .paper = "Sobol 1967; Joe, Kuo 2008, Constructing Sobol sequences with better projections",
+    .paper = "Sobol 1967; Bratley, Fox 1988, Algorithm 659: implementing Sobol's generator",
     .state_size = sizeof(struct sobol),
     .init = init,
     .ask = ask,

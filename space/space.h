@@ -148,13 +148,11 @@ enum dt_move {
 int dt_space_neighbours(const struct dt_space *space, const struct dt_point *point,
                         enum dt_move move, struct dt_point out[], int room);
 
-/* *n distinct feasible points; when the space has fewer, *n is set to their number. Uniform coordinates, from a Latin
- * hypercube (McKay, Beckman, Conover 1979) or a Sobol sequence with a random shift, are mapped by the distribution of
- * each axis' value given the values before it (Rosenblatt 1952), so that each point by itself is a uniform draw. */
-dt_status dt_space_lhs(const struct dt_space *space, struct dt_rng *rng, int *n,
-                       struct dt_point points[]) DT_MUST_CHECK;
-dt_status dt_space_sobol(const struct dt_space *space, uint64_t seed, int *n,
-                         struct dt_point points[]) DT_MUST_CHECK;
+/* The point of one coordinate in [0, 1) for each axis of several values, mapped by the distribution of the axis' value given the
+ * values before it (Rosenblatt 1952): uniform coordinates give a uniform draw, and evenly spread ones spread the points evenly.
+ * false: the point is not feasible, which happens only where dt_space_tries is above 1. */
+bool dt_space_at_coordinates(const struct dt_space *space, const double coordinates[DT_AXES_MAX],
+                             struct dt_point *point);
 
 /* Bit i: axis i says how the work is split (roles ranks, batch, layout). 0 where no axis of role layout has a choice. */
 uint32_t dt_space_layout_axes(const struct dt_space *space);

@@ -128,13 +128,4 @@ void dt_point_values(const struct dt_space *space, const struct dt_point *point,
 /* Writes "ranks=2 dp=1 ..." for values that need not be feasible. */
 void dt_values_text(const struct dt_space *space, const int64_t values[], struct dt_text *out);
 
-/* A Sobol sequence of up to DT_AXES_MAX coordinates in [0, 1). */
-struct dt_sobol {
-    uint32_t direction[DT_AXES_MAX][32];
-    uint32_t state[DT_AXES_MAX]; /* begins as the shift */
-    uint32_t index;
-};
-void dt_sobol_init(struct dt_sobol *sobol, uint64_t seed);
-void dt_sobol_next(struct dt_sobol *sobol, double coordinates[DT_AXES_MAX]);
-
 #endif
