@@ -164,7 +164,7 @@ static void consider_neighbours(const struct tpe *search, const struct dt_point 
                                 struct choice *best)
 {
     struct dt_point near[256];
-    int n = dt_space_neighbours(search->space, parent, DT_EXCHANGE, near, 256);
+    int n = dt_space_neighbours(search->space, parent, near, 256);
     for (int i = 0; i < n && i < 256; i++)
         consider(search, &near[i], best);
 }

@@ -138,19 +138,16 @@ void dt_space_draw(const struct dt_space *space, struct dt_rng *rng, struct dt_p
  * draw fewer where this is large. */
 double dt_space_tries(const struct dt_space *space);
 
-enum dt_move {
-    DT_STEP,    /* one axis to its next feasible value below or above */
-    DT_EXCHANGE /* one axis to any other value */
-};
-
-/* Feasible points one move from a feasible point, by axis and then by value: the first `room` of them are written to
- * out. Returns the total number. */
+/* Feasible points with another value of one axis, and where values belong together, of what
+ * follows from it; by axis and then by value. The first `room` of them are written to out.
+ * Returns the total number. */
 int dt_space_neighbours(const struct dt_space *space, const struct dt_point *point,
-                        enum dt_move move, struct dt_point out[], int room);
+                        struct dt_point out[], int room);
 
-/* The point of one coordinate in [0, 1) for each axis of several values, mapped by the distribution of the axis' value given the
- * values before it (Rosenblatt 1952): uniform coordinates give a uniform draw, and evenly spread ones spread the points evenly.
- * false: the point is not feasible, which happens only where dt_space_tries is above 1. */
+/* The point of one coordinate in [0, 1) for each axis of several values, mapped by the
+ * distribution of the axis' value given the values before it (Rosenblatt 1952): uniform
+ * coordinates give a uniform draw, and evenly spread ones spread the points evenly. false: the
+ * point is not feasible, which happens only where dt_space_tries is above 1. */
 bool dt_space_at_coordinates(const struct dt_space *space, const double coordinates[DT_AXES_MAX],
                              struct dt_point *point);
 

@@ -103,7 +103,7 @@ static double best_known(const struct machine *machine)
         dt_space_draw(machine->space, &rng, &at);
         double value = true_seconds(machine, &at);
         for (bool better = true; better;) {
-            int n = dt_space_neighbours(machine->space, &at, DT_EXCHANGE, near, 4096);
+            int n = dt_space_neighbours(machine->space, &at, near, 4096);
             better = false;
             for (int k = 0; k < n && k < 4096; k++) {
                 double other = true_seconds(machine, &near[k]);

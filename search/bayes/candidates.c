@@ -191,7 +191,7 @@ void dt_candidates_renew(struct dt_candidates *candidates, const struct dt_point
     int k = 0;
     for (int c = 0; c < n && !candidates->whole; c++) {
         int found =
-            dt_space_neighbours(candidates->space, &centres[c], DT_EXCHANGE, around, AROUND);
+            dt_space_neighbours(candidates->space, &centres[c], around, AROUND);
         for (int i = 0; i < found && i < AROUND && k < candidates->cloud.count / 4; i++)
             if (candidates_find(candidates, &around[i]) < 0)
                 k = pool_replace(candidates, k, &around[i]);
@@ -209,7 +209,7 @@ void dt_candidates_surround(struct dt_candidates *candidates, const struct dt_po
     const struct dt_cloud *cloud = &candidates->cloud;
     if (candidates->whole)
         return;
-    int found = dt_space_neighbours(candidates->space, point, DT_EXCHANGE, around, AROUND);
+    int found = dt_space_neighbours(candidates->space, point, around, AROUND);
     for (int i = 0; i < found && i < AROUND && (size_t)cloud->count + MORE / 2 < cloud->room; i++)
         (void)dt_candidates_add(candidates, &around[i]);
 }

@@ -344,7 +344,7 @@ static dt_status open_environments(struct stages *search)
     if (best == NULL || most < 1)
         return DT_OK;
     DT_TRY(dt_space_restrict(search->opts.space, others, &best->point, 1, &part));
-    int n = dt_space_neighbours(part, &best->point, DT_EXCHANGE, search->last, NEAR_ROOM);
+    int n = dt_space_neighbours(part, &best->point, search->last, NEAR_ROOM);
     dt_space_free(part);
     n = n < NEAR_ROOM ? n : NEAR_ROOM;
     shuffle(&search->rng, search->last, n);

@@ -406,21 +406,6 @@ struct dt_rule_info dt_space_rule(const struct dt_space *space, int rule)
 /* Points that differ on one axis, and where values belong together, in what follows from it: a neighbour by an axis differs in no
  * axis before it, so none is found twice. */
 
-struct found {
-    struct dt_point *out;
-    int count, room;
-};
-
-static bool keep(const struct dt_space *space, const struct dt_point *point, struct found *found)
-{
-    if (!dt_space_feasible(space, point))
-        return false;
-    if (found->count < found->room)
-        found->out[found->count] = *point;
-    found->count++;
-    return true;
-}
-
 /* The point with another value of an axis, and what goes with it: in a list of cases, another case; where axes do not exist any
  * more, their defaults. false: there is none. */
 static bool move_to(const struct dt_space *space, const struct dt_point *point, int axis, int index,
@@ -438,38 +423,21 @@ static bool move_to(const struct dt_space *space, const struct dt_point *point, 
     return exists;
 }
 
-static void step(const struct dt_space *space, const struct dt_point *point, int axis,
-                 struct found *found)
-{
-    for (int by = -1; by <= 1; by += 2)
-        for (int i = point->index[axis] + by; i >= 0 && i < space->axes[axis].count; i += by) {
-            struct dt_point moved;
-            if (move_to(space, point, axis, i, &moved) && keep(space, &moved, found))
-                break;
-        }
-}
-
-static void exchange(const struct dt_space *space, const struct dt_point *point, int axis,
-                     struct found *found)
-{
-    for (int i = 0; i < space->axes[axis].count; i++) {
-        struct dt_point moved;
-        if (i != point->index[axis] && move_to(space, point, axis, i, &moved))
-            keep(space, &moved, found);
-    }
-}
-
 int dt_space_neighbours(const struct dt_space *space, const struct dt_point *point,
-                        enum dt_move move, struct dt_point out[], int room)
+                        struct dt_point out[], int room)
 {
-    struct found found = {.out = out, .room = room};
-    for (int axis = 0; axis < space->axis_count; axis++) {
-        if (move == DT_STEP)
-            step(space, point, axis, &found);
-        else
-            exchange(space, point, axis, &found);
-    }
-    return found.count;
+    int found = 0;
+    for (int axis = 0; axis < space->axis_count; axis++)
+        for (int i = 0; i < space->axes[axis].count; i++) {
+            struct dt_point moved;
+            if (i == point->index[axis] || !move_to(space, point, axis, i, &moved) ||
+                !dt_space_feasible(space, &moved))
+                continue;
+            if (found < room)
+                out[found] = moved;
+            found++;
+        }
+    return found;
 }
 
 /* What a space means, as text: spellings, comments, sentences, unused constants and the order of parameters and rules are
