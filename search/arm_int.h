@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* arm - a strategy with its settings and state, opened from the user's text
  *
- * The search has one; strategies that use others (auto, stages) have more.
+ * The search has one; a strategy that uses others (stages) has more.
  */
 #ifndef DT_SEARCH_ARM_INT_H
 #define DT_SEARCH_ARM_INT_H

@@ -231,9 +231,11 @@ struct dt_search {
     struct dt_rng rng;
     struct dt_point *first; /* the default, then the known-good ones */
     int first_count, first_next;
+    struct dt_search_opts opts;
     struct dt_arm arm;
-    const struct dt_groups *groups;
-    int64_t evaluations;
+    struct dt_trial *answers; /* before another strategy was chosen */
+    int answer_count;
+    struct dt_text why;  /* it was chosen */
     struct dt_rng turns; /* for the order of the groups */
     struct round round;
     uint64_t loaded; /* group of the latest point; 0: none */
@@ -261,17 +263,16 @@ static dt_status copy_first(struct dt_search *search, const struct dt_search_opt
 static dt_status open_search(struct dt_search *search, const char *name,
                              const struct dt_search_opts *opts)
 {
-    struct dt_search_opts mine = *opts;
     search->space = opts->space;
+    search->opts = *opts;
+    search->opts.seen = &search->seen;
     search->rng = dt_rng_at(opts->seed, "search");
     search->turns = dt_rng_at(opts->seed, "groups");
-    search->groups = opts->groups;
-    search->evaluations = opts->evaluations;
-    DT_TRY(dt_search_check(name));
+    DT_TRY(arm_parse(name, &search->arm));
     DT_TRY(dt_seen_init(&search->seen, opts->space));
     DT_TRY(copy_first(search, opts));
-    mine.seen = &search->seen;
-    return dt_arm_open(&search->arm, name, &mine);
+    return search->arm.strategy->choose != NULL ? DT_OK
+                                                : dt_arm_open(&search->arm, name, &search->opts);
 }
 
 dt_status dt_search_new(const char *name, const struct dt_search_opts *opts, struct dt_search **out)
@@ -302,12 +303,36 @@ static bool first_is_next(struct dt_search *search)
     return search->first_next < search->first_count;
 }
 
+/* Opens the strategy that is to be chosen, if there is one, and tells it the answers so far. */
+static dt_status arm_settle(struct dt_search *search)
+{
+    const struct dt_strategy *chooser = search->arm.strategy;
+    double cost = 0, room = (double)search->opts.evaluations;
+    if (chooser->choose == NULL)
+        return DT_OK;
+    for (int i = 0; i < search->answer_count; i++)
+        cost += search->answers[i].cost;
+    if (room <= 0 && search->opts.seconds > 0 && cost > 0)
+        room = search->opts.seconds / (cost / search->answer_count);
+    dt_text_clear(&search->why);
+    dt_status status = dt_arm_open(&search->arm, chooser->choose(&search->opts, room, &search->why),
+                                   &search->opts);
+    if (status < 0) {
+        search->arm.strategy = chooser;
+        return status;
+    }
+    for (int i = 0; i < search->answer_count; i++)
+        dt_arm_tell(&search->arm, &search->answers[i]);
+    return DT_OK;
+}
+
 static dt_status propose(struct dt_search *search, struct dt_point *point)
 {
     if (first_is_next(search)) {
         *point = search->first[search->first_next++];
         return DT_OK;
     }
+    DT_TRY(arm_settle(search));
     for (int i = 0; i < REFUSALS; i++) {
         dt_status status = dt_arm_ask(&search->arm, point);
         if (status != DT_OK || is_new(search, point))
@@ -329,7 +354,7 @@ static dt_status take(struct dt_search *search, struct dt_point *point)
 
 static uint64_t group_of(const struct dt_search *search, const struct dt_point *point)
 {
-    return search->groups->of(search->groups->context, point);
+    return search->opts.groups->of(search->opts.groups->context, point);
 }
 
 static int in_turn(const void *a, const void *b)
@@ -374,10 +399,11 @@ static dt_status add_to_round(struct dt_search *search, int *groups)
  * has tried plans of every group. */
 static dt_status make_round(struct dt_search *search)
 {
-    int64_t most = dt_arm_ahead(&search->arm);
+    const int64_t evaluations = search->opts.evaluations;
+    int64_t most = dt_search_ahead(search);
     int groups = 0;
-    if (search->evaluations > 0 && most > search->evaluations / 2)
-        most = search->evaluations / 2;
+    if (evaluations > 0 && most > evaluations / 2)
+        most = evaluations / 2;
     most = most < ROUND_MOST ? most : ROUND_MOST;
     search->round.count = search->round.next = 0;
     do {
@@ -387,7 +413,7 @@ static dt_status make_round(struct dt_search *search)
         if (status != DT_OK)
             break;
     } while (search->round.count < most &&
-             search->round.count < (int64_t)groups * search->groups->in_a_row);
+             search->round.count < (int64_t)groups * search->opts.groups->in_a_row);
     sort_round(search);
     return DT_OK;
 }
@@ -406,7 +432,7 @@ static dt_status ask_in_rounds(struct dt_search *search, struct dt_point *point)
 dt_status dt_search_ask(struct dt_search *search, struct dt_point *point)
 {
     struct dt_point proposed = {{0}};
-    dt_status status = search->groups != NULL && !first_is_next(search)
+    dt_status status = search->opts.groups != NULL && !first_is_next(search)
                            ? ask_in_rounds(search, &proposed)
                            : take(search, &proposed);
     if (status != DT_OK)
@@ -436,15 +462,19 @@ void dt_search_tell(struct dt_search *search, const struct dt_trial *trial)
     bool early = leave_round(search, &trial->point);
     if (search->pending > 0 && !early && dt_seen_has(&search->seen, &trial->point))
         search->pending--;
-    if (search->groups != NULL)
+    if (search->opts.groups != NULL)
         search->loaded = group_of(search, &trial->point);
     dt_seen_add(&search->seen, &trial->point);
-    dt_arm_tell(&search->arm, trial);
+    if (search->arm.strategy->choose == NULL)
+        dt_arm_tell(&search->arm, trial);
+    else if (DT_GROW(search->answers, search->answer_count, 1) == DT_OK)
+        search->answers[search->answer_count++] = *trial;
 }
 
 int64_t dt_search_ahead(struct dt_search *search)
 {
-    return dt_arm_ahead(&search->arm);
+    /* 0 when the chosen strategy cannot be opened: the next ask returns the error. */
+    return arm_settle(search) < 0 ? 0 : dt_arm_ahead(&search->arm);
 }
 
 void dt_search_note(const struct dt_search *search, struct dt_text *out)
@@ -458,8 +488,7 @@ void dt_search_note(const struct dt_search *search, struct dt_text *out)
 
 void dt_search_reason(const struct dt_search *search, struct dt_text *out)
 {
-    if (search->arm.strategy->reason != NULL)
-        search->arm.strategy->reason(search->arm.state, out);
+    dt_text_add(out, "%s", dt_text_at(&search->why));
 }
 
 struct dt_refits dt_search_refits(const struct dt_search *search)
@@ -479,6 +508,8 @@ void dt_search_free(struct dt_search *search)
     dt_arm_close(&search->arm);
     dt_seen_fini(&search->seen);
     free(search->first);
+    free(search->answers);
+    dt_text_fini(&search->why);
     free(search->round.places);
     free(search);
 }

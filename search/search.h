@@ -96,8 +96,10 @@ struct dt_strategy {
     void (*fini)(void *state); /* (optional) not called when init failed */
     /* (optional) Appends the reason to stop, or the state of the model, as part of a sentence; may append nothing. */
     void (*note)(const void *state, struct dt_text *out);
-    /* (optional) Appends the choice and its reason, once made; for strategies that use others. */
-    void (*reason)(const void *state, struct dt_text *out);
+    /* In place of init, ask and all others: names the strategy that takes over at the first ask
+     * for other than first points, and appends why. room: trials that fit the budget, by the
+     * duration of those so far; 0: unknown. */
+    const char *(*choose)(const struct dt_search_opts *opts, double room, struct dt_text *why);
     /* (optional) Lets the time of fits be reported apart from that of asks and tells. */
     struct dt_refits (*refits)(const void *state);
     /* (optional) The chance of a further gain, where the strategy knows one. */
@@ -110,8 +112,8 @@ extern const struct dt_strategy *const dt_strategies[]; /* NULL-ended, rows of s
 dt_status dt_search_check(const char *name) DT_MUST_CHECK;
 
 struct dt_search;
-/* name: "tpe", or "tpe:starts=20,width=0.3". DT_EUSAGE for an unknown name or knob, or a value out of
- * its range; the message lists the valid ones. start and known are copied. */
+/* name: "tpe", or "tpe:starts=20,width=0.3". DT_EUSAGE for an unknown name or knob, or a value
+ * out of its range; the message lists the valid ones. start and known are copied. */
 dt_status dt_search_new(const char *name, const struct dt_search_opts *opts,
                         struct dt_search **search) DT_MUST_CHECK;
 /* Never a point that was asked for or told before. DT_DONE: none left, or no gain worth a trial (see the note);
