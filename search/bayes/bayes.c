@@ -57,7 +57,6 @@ struct stop {
 
 struct bayes {
     struct dt_search_opts opts;
-    double knobs[KNOBS];
     struct dt_rng rng;
     struct dt_candidates candidates;
     struct dt_kernel spread; /* distances of the design */
@@ -100,7 +99,7 @@ static struct dt_process_priors bayes_priors(const double values[])
 static dt_status bayes_open(struct bayes *bayes)
 {
     const struct dt_cloud *cloud = &bayes->candidates.cloud;
-    const double *knobs = bayes->knobs;
+    const double *knobs = bayes->opts.knobs;
     const struct dt_process_priors priors = bayes_priors(knobs);
     DT_TRY(dt_process_init(&bayes->model[COLD], cloud, &priors));
     bayes->models = 1;
@@ -242,7 +241,7 @@ static dt_status models_weigh(struct bayes *bayes)
         if (model_knows(bayes, WARM, cold->at[i]))
             first[n++] = first[i];
     if (status == DT_OK)
-        bayes->weight = dt_hint_stack(first, second, n, bayes->knobs[TRUST]);
+        bayes->weight = dt_hint_stack(first, second, n, bayes->opts.knobs[TRUST]);
     free(first);
     free(second);
     return status;
@@ -346,7 +345,7 @@ static double candidate_price(const struct bayes *bayes, int k, double exponent)
 /* The best candidate whose probability of success is above the threshold; -1: none. */
 static int choose_above(const struct bayes *bayes, double best, double threshold)
 {
-    const double exponent = bayes->knobs[COOLING] * dt_cost_exponent(&bayes->cost);
+    const double exponent = bayes->opts.knobs[COOLING] * dt_cost_exponent(&bayes->cost);
     double most = -INFINITY;
     int chosen = -1;
     for (int k = 0; k < bayes->candidates.cloud.count; k++) {
@@ -372,7 +371,7 @@ static int choose_above(const struct bayes *bayes, double best, double threshold
 static int bayes_choose(struct bayes *bayes)
 {
     const double best = bayes_incumbent(bayes);
-    double threshold = bayes->knobs[THRESHOLD] * (double)dt_rng_below(&bayes->rng, 11) / 10;
+    double threshold = bayes->opts.knobs[THRESHOLD] * (double)dt_rng_below(&bayes->rng, 11) / 10;
     int chosen = choose_above(bayes, best, threshold);
     return chosen >= 0 || threshold <= 0 ? chosen : choose_above(bayes, best, 0);
 }
@@ -533,9 +532,7 @@ static dt_status bayes_init(void *state, const struct dt_search_opts *opts)
     *bayes = (struct bayes){.opts = *opts,
                             .rng = dt_rng_at(opts->seed, "bayes"),
                             .stop = {.gain = 1, .best = INFINITY}};
-    for (int i = 0; i < KNOBS; i++)
-        bayes->knobs[i] = opts->knobs != NULL ? opts->knobs[i] : knobs[i].fallback;
-    DT_TRY(dt_candidates_init(&bayes->candidates, opts->space, (int)bayes->knobs[CANDIDATES],
+    DT_TRY(dt_candidates_init(&bayes->candidates, opts->space, (int)bayes->opts.knobs[CANDIDATES],
                               &bayes->rng));
     bayes->spread = dt_design_kernel(&bayes->candidates);
     dt_status status = bayes_open(bayes);
@@ -627,7 +624,7 @@ static bool must_wait(struct bayes *bayes)
 /* A gain is unlikely below it; 0: the search does not stop for that. */
 static double least_chance(const struct bayes *bayes)
 {
-    double chance = bayes->knobs[STOP];
+    double chance = bayes->opts.knobs[STOP];
     return chance >= 0 ? chance : bayes->opts.seconds > 0 ? 0.05 : 0;
 }
 
@@ -645,7 +642,7 @@ static bool enough(struct bayes *bayes)
 
 static dt_status ask_model(struct bayes *bayes, int *candidate)
 {
-    if (bayes_answers(bayes) >= bayes->knobs[GROWTH] * bayes->model[COLD].fitted) {
+    if (bayes_answers(bayes) >= bayes->opts.knobs[GROWTH] * bayes->model[COLD].fitted) {
         if (must_wait(bayes))
             return DT_WAIT;
         DT_TRY(bayes_refit(bayes));
@@ -661,7 +658,7 @@ static dt_status ask_model(struct bayes *bayes, int *candidate)
  * and not before the first success, since the prior's plans may all fail here. */
 static bool prior_is_next(struct bayes *bayes)
 {
-    bool early = (int64_t)bayes->knobs[DESIGN] > bayes->opts.seen->count;
+    bool early = (int64_t)bayes->opts.knobs[DESIGN] > bayes->opts.seen->count;
     bool may = bayes->models > 1 && early && bayes_answers(bayes) > 0;
     return may && bayes->explored++ % 2 == 0 && !dt_hint_fails(&bayes->hint);
 }
@@ -672,10 +669,10 @@ static int explore(struct bayes *bayes)
     int candidate = -1;
     if (prior_is_next(bayes))
         candidate = dt_hint_next(&bayes->hint, &bayes->candidates, &bayes->spread,
-                                 (int)bayes->knobs[TOP], &bayes->rng);
+                                 (int)bayes->opts.knobs[TOP], &bayes->rng);
     if (candidate >= 0)
         return candidate;
-    return dt_design_next(&bayes->candidates, &bayes->spread, (int)bayes->knobs[DRAWS],
+    return dt_design_next(&bayes->candidates, &bayes->spread, (int)bayes->opts.knobs[DRAWS],
                           &bayes->rng);
 }
 
@@ -684,7 +681,7 @@ static dt_status bayes_ask(void *state, struct dt_point *point)
     struct bayes *bayes = state;
     DT_TRY(bayes->status);
     int candidate = -1;
-    if (bayes_answers(bayes) < 2 || (int64_t)bayes->knobs[DESIGN] > bayes->opts.seen->count)
+    if (bayes_answers(bayes) < 2 || (int64_t)bayes->opts.knobs[DESIGN] > bayes->opts.seen->count)
         candidate = explore(bayes);
     else {
         dt_status status = ask_model(bayes, &candidate);
@@ -711,7 +708,7 @@ static int64_t bayes_ahead(void *state)
 {
     const struct bayes *bayes = state;
     bool fixed = bayes->models == 1 && bayes->candidates.whole;
-    return fixed ? (int64_t)bayes->knobs[DESIGN] - bayes->opts.seen->count : 0;
+    return fixed ? (int64_t)bayes->opts.knobs[DESIGN] - bayes->opts.seen->count : 0;
 }
 
 static void bayes_note(const void *state, struct dt_text *out)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* encoding - maps points to coordinates with meaningful distances
+/* Maps points to coordinates with meaningful distances.
  *
  * Every axis with more than one value is a dimension. The coordinate of positive numbers, if there are three or more,
  * is their logarithm, of other numbers their rank; both are scaled to [0, 1]. Labels have their number, and only
@@ -56,61 +56,32 @@ static bool fill_exponents(const struct dt_axis *axis, float out[])
     return !rises && most > least;
 }
 
-static float *coordinate_add(struct dt_encoding *encoding, int axis, size_t count)
+static dt_status dimension_add(struct dt_candidates *candidates, int i)
 {
-    float *coordinate = malloc(count * sizeof *coordinate);
+    const struct dt_axis *axis = dt_space_axis(candidates->space, i);
+    float *coordinate = malloc((size_t)axis->count * sizeof *coordinate);
     if (coordinate == NULL)
-        return NULL;
-    encoding->axis[encoding->dims] = axis;
-    encoding->coordinate[encoding->dims++] = coordinate;
-    return coordinate;
-}
-
-static dt_status encoding_add_axis(struct dt_encoding *encoding, int i, const struct dt_axis *axis)
-{
-    float *values = coordinate_add(encoding, i, (size_t)axis->count);
-    if (values == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for the coordinates of '%s'", axis->name);
-    axis_fill(axis, values);
-    encoding->label[encoding->dims - 1] = axis->labels != NULL;
-    if (axis->labels != NULL || axis->count < 3)
-        return DT_OK;
-    float *exponents = coordinate_add(encoding, i, (size_t)axis->count);
-    if (exponents == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory for the coordinates of '%s'", axis->name);
-    if (fill_exponents(axis, exponents))
-        encoding->exponent[encoding->dims - 1] = true;
-    else
-        free(encoding->coordinate[--encoding->dims]);
+    candidates->axis[candidates->cloud.dims] = i;
+    candidates->coordinate[candidates->cloud.dims++] = coordinate;
     return DT_OK;
 }
 
-static void encoding_fini(struct dt_encoding *encoding)
+static dt_status encode_axis(struct dt_candidates *candidates, int i)
 {
-    for (int d = 0; d < encoding->dims; d++)
-        free(encoding->coordinate[d]);
-    *encoding = (struct dt_encoding){0};
-}
-
-/* DT_ENOMEM. */
-static dt_status encoding_init(struct dt_encoding *encoding, const struct dt_space *space)
-{
-    *encoding = (struct dt_encoding){0};
-    dt_status status = DT_OK;
-    for (int i = 0; i < dt_space_axes(space) && status == DT_OK; i++)
-        if (dt_space_axis(space, i)->count > 1)
-            status = encoding_add_axis(encoding, i, dt_space_axis(space, i));
-    if (status < 0)
-        encoding_fini(encoding);
-    return status;
-}
-
-/* Writes coordinate d to out[d * stride]. */
-static void encoding_at(const struct dt_encoding *encoding, const struct dt_point *point,
-                        float out[], size_t stride)
-{
-    for (int d = 0; d < encoding->dims; d++)
-        out[(size_t)d * stride] = encoding->coordinate[d][point->index[encoding->axis[d]]];
+    const struct dt_axis *axis = dt_space_axis(candidates->space, i);
+    struct dt_cloud *cloud = &candidates->cloud;
+    int d = cloud->dims;
+    DT_TRY(dimension_add(candidates, i));
+    axis_fill(axis, candidates->coordinate[d]);
+    cloud->label[d++] = axis->labels != NULL;
+    if (axis->labels != NULL || axis->count < 3)
+        return DT_OK;
+    DT_TRY(dimension_add(candidates, i));
+    cloud->joined[d] = fill_exponents(axis, candidates->coordinate[d]);
+    if (!cloud->joined[d])
+        free(candidates->coordinate[--cloud->dims]);
+    return DT_OK;
 }
 
 enum {
@@ -130,18 +101,21 @@ static int affordable_draws(const struct dt_space *space, int draws)
 
 static void candidate_place(struct dt_candidates *candidates, int k)
 {
+    const struct dt_cloud *cloud = &candidates->cloud;
     struct dt_point point;
     dt_candidates_at(candidates, k, &point);
-    encoding_at(&candidates->encoding, &point, candidates->cloud.x + k, candidates->cloud.room);
+    for (int d = 0; d < cloud->dims; d++)
+        cloud->x[(size_t)d * cloud->room + (size_t)k] =
+            candidates->coordinate[d][point.index[candidates->axis[d]]];
 }
 
 static dt_status candidates_allocate(struct dt_candidates *candidates, size_t room)
 {
     struct dt_cloud *cloud = &candidates->cloud;
-    cloud->dims = candidates->encoding.dims;
+    for (int i = 0; i < dt_space_axes(candidates->space); i++)
+        if (dt_space_axis(candidates->space, i)->count > 1)
+            DT_TRY(encode_axis(candidates, i));
     cloud->room = room;
-    memcpy(cloud->label, candidates->encoding.label, sizeof cloud->label);
-    memcpy(cloud->joined, candidates->encoding.exponent, sizeof cloud->joined);
     cloud->x = calloc(room * (size_t)cloud->dims + 1, sizeof *cloud->x);
     candidates->seen = calloc(room + 1, sizeof *candidates->seen);
     if (!candidates->whole)
@@ -190,8 +164,7 @@ void dt_candidates_renew(struct dt_candidates *candidates, const struct dt_point
     struct dt_point around[AROUND], point;
     int k = 0;
     for (int c = 0; c < n && !candidates->whole; c++) {
-        int found =
-            dt_space_neighbours(candidates->space, &centres[c], around, AROUND);
+        int found = dt_space_neighbours(candidates->space, &centres[c], around, AROUND);
         for (int i = 0; i < found && i < AROUND && k < candidates->cloud.count / 4; i++)
             if (candidates_find(candidates, &around[i]) < 0)
                 k = pool_replace(candidates, k, &around[i]);
@@ -221,7 +194,6 @@ dt_status dt_candidates_init(struct dt_candidates *candidates, const struct dt_s
     int count =
         whole ? (int)dt_space_count(space) : affordable_draws(space, most < POOL ? most : POOL);
     *candidates = (struct dt_candidates){.space = space, .whole = whole};
-    DT_TRY(encoding_init(&candidates->encoding, space));
     dt_status status = candidates_allocate(candidates, (size_t)(whole ? count : count + MORE));
     if (status < 0) {
         dt_candidates_fini(candidates);
@@ -250,9 +222,9 @@ int dt_candidates_add(struct dt_candidates *candidates, const struct dt_point *p
 
 void dt_candidates_fini(struct dt_candidates *candidates)
 {
-    encoding_fini(&candidates->encoding);
+    for (int d = 0; d < candidates->cloud.dims; d++)
+        free(candidates->coordinate[d]);
     free(candidates->cloud.x);
-    free(candidates->cloud.belief);
     free(candidates->seen);
     free(candidates->points);
     *candidates = (struct dt_candidates){0};
@@ -319,7 +291,7 @@ struct dt_kernel dt_design_kernel(const struct dt_candidates *candidates)
         (void)cloud_middle(&candidates->cloud, d, &kernel.length[d]);
         if (!(kernel.length[d] > 0) || candidates->cloud.label[d])
             kernel.length[d] = 1;
-        if (candidates->encoding.exponent[d])
+        if (candidates->cloud.joined[d])
             kernel.length[d] *= 2;
     }
     return kernel;

@@ -12,22 +12,14 @@
 #include "search/bayes/process.h"
 #include "space/space.h"
 
-struct dt_encoding {
-    int dims;
-    int axis[DT_DIMS_MAX];
-    bool label[DT_DIMS_MAX];
-    /* holds exponents of two; the previous dimension has the values */
-    bool exponent[DT_DIMS_MAX];
-    float *coordinate[DT_DIMS_MAX]; /* [values of the axis]; owned */
-};
-
 struct dt_candidates {
     const struct dt_space *space;
-    struct dt_encoding encoding;
-    struct dt_cloud cloud;   /* cloud.count candidates */
-    bool whole;              /* candidate k is the k-th point of the space */
-    bool *seen;              /* [cloud.room] asked for or told */
-    struct dt_point *points; /* [cloud.room]; NULL when whole */
+    struct dt_cloud cloud; /* cloud.count candidates; exponents of two are joined to the values */
+    int axis[DT_DIMS_MAX]; /* of each dimension */
+    float *coordinate[DT_DIMS_MAX]; /* of each value of the axis; owned */
+    bool whole;                     /* candidate k is the k-th point of the space */
+    bool *seen;                     /* [cloud.room] asked for or told */
+    struct dt_point *points;        /* [cloud.room]; NULL when whole */
 };
 
 /* DT_ENOMEM. */

@@ -428,14 +428,13 @@ double dt_process_covariance(const struct dt_process *process, int a, int b)
 
 enum { BLOCK = DT_PROCESS_BLOCK, COLUMNS = 128 };
 
-/* K + noise of all observations into matrix [n, n], lower triangle; mirrored when whole. */
+/* K + noise of all observations into matrix [n, n], lower triangle. */
 static void process_matrix(const struct dt_process *process, double matrix[], int stride)
 {
     for (int i = 0; i < process->n; i++) {
         double *row = matrix + (size_t)i * (size_t)stride;
         for (int j = 0; j <= i; j++)
-            row[j] = matrix[(size_t)j * (size_t)stride + (size_t)i] =
-                dt_kernel_at(&process->kernel, process->cloud, process->at[i], process->at[j]);
+            row[j] = dt_kernel_at(&process->kernel, process->cloud, process->at[i], process->at[j]);
         row[i] += process_noise(process, i);
     }
 }
