@@ -198,7 +198,7 @@ static dt_status ask(void *state, struct dt_point *point)
 static int64_t ahead(void *state)
 {
     const struct tpe *search = state;
-    return search->starts - search->count;
+    return search->starts - search->seen->count;
 }
 
 /* A point told again gets its latest value. An answer is dropped when memory runs out. */
