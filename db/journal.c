@@ -126,6 +126,15 @@ static dt_status line_parse(const char *line, size_t size, json_t **record)
     return dt_json_parse(line, size, "the journal record", record);
 }
 
+json_t *dt_journal_bare(const json_t *record)
+{
+    static const char *const added[] = {"v", "seq", "run", "t_wall_ns", "t_mono_ns", "kind", "crc"};
+    json_t *bare = dt_json_copy(record);
+    for (size_t i = 0; bare != NULL && i < sizeof added / sizeof added[0]; i++)
+        json_object_del(bare, added[i]);
+    return bare;
+}
+
 /* A new object: the common fields, then the fields of record. */
 static dt_status record_dress(const struct dt_journal *journal, const char *kind,
                               const json_t *record, json_t **dressed)
@@ -224,154 +233,129 @@ void dt_journal_close(struct dt_journal *journal)
     free(journal);
 }
 
-struct reader {
-    void (*visit)(const json_t *record, void *context);
-    dt_status (*scan)(const json_t *record, int line, void *context); /* instead of visit */
-    void (*damaged)(int line, bool torn, void *context);              /* optional, with visit */
-    void *context;
-    const char *path;
-    struct dt_text line;
-    bool over; /* the line exceeds the limit of a record */
-    bool last; /* no line feed ends it */
-    int lines, bad;
-};
+/* ---- reading */
 
-/* A line of any program: with a crc, which must then be right, or without one. */
-static dt_status line_scan(const struct reader *reader)
+static dt_status reader_open(struct dt_journal_reader *reader)
 {
-    const char *line = dt_text_at(&reader->line), *damage = NULL;
-    size_t size = reader->line.size;
-    json_t *record = NULL;
-    dt_status status = DT_OK;
-    bool sealed = size >= TAIL && memcmp(line + size - TAIL, CRC_FIELD, CRC_NAME) == 0;
-    if (reader->over)
-        damage = "it is too long";
-    else if (size > 0)
-        status = sealed ? line_parse(line, size, &record)
-                        : dt_json_parse(line, size, "the record", &record);
-    if (status < 0 && status != DT_ENOMEM)
-        damage = sealed ? "it does not match its crc" : "it is not a JSON object";
-    else if (record != NULL && !json_is_object(record))
-        damage = "it is not a JSON object";
-    else if (!sealed && dt_json_has(record, "crc"))
-        damage = "it does not match its crc";
-    if (damage != NULL)
-        status =
-            dt_fail(DT_ECORRUPT, "%s: line %d is damaged: %s", reader->path, reader->lines, damage);
-    else if (record != NULL)
-        status = reader->scan(record, reader->lines, reader->context);
-    json_decref(record);
-    return status;
+    size_t bytes;
+    reader->open = true;
+    reader->fd = -1;
+    dt_text_add(&reader->name, "the journal %s", reader->path);
+    reader->last = reader->bytes != NULL;
+    if (reader->bytes == NULL)
+        DT_TRY(dt_read_open(reader->path, dt_text_at(&reader->name), &reader->fd, &bytes));
+    else
+        dt_text_add_bytes(&reader->text, reader->bytes, reader->bytes_size);
+    return dt_text_status(&reader->text);
 }
 
-static dt_status line_end(struct reader *reader)
-{
-    json_t *record = NULL;
-    dt_status status = DT_OK;
-    reader->lines++;
-    if (reader->scan != NULL) {
-        status = line_scan(reader);
-        dt_text_clear(&reader->line);
-        reader->over = false;
-        return status;
-    }
-    if (reader->over)
-        status = DT_ECORRUPT;
-    else if (reader->line.size > 0)
-        status = line_parse(dt_text_at(&reader->line), reader->line.size, &record);
-    if (record != NULL)
-        reader->visit(record, reader->context);
-    json_decref(record);
-    dt_text_clear(&reader->line);
-    reader->over = false;
-    if (status == DT_ENOMEM)
-        return status;
-    reader->bad += status != DT_OK;
-    if (status != DT_OK && reader->damaged != NULL)
-        reader->damaged(reader->lines, reader->last, reader->context);
-    return DT_OK;
-}
-
-static dt_status reader_feed(struct reader *reader, const char *bytes, size_t size)
-{
-    while (size > 0) {
-        const char *end = memchr(bytes, '\n', size);
-        size_t part = end != NULL ? (size_t)(end - bytes) : size;
-        reader->over = reader->over || reader->line.size + part > DT_JSON_MAX_BYTES;
-        if (!reader->over)
-            dt_text_add_bytes(&reader->line, bytes, part);
-        DT_TRY(dt_text_status(&reader->line));
-        if (end == NULL)
-            return DT_OK;
-        DT_TRY(line_end(reader));
-        bytes += part + 1;
-        size -= part + 1;
-    }
-    return DT_OK;
-}
-
-static dt_status lines_read(int fd, const char *name, struct reader *reader)
+/* Forgets the lines that were read, and what exceeds the limit of a record. */
+static dt_status block_read(struct dt_journal_reader *reader)
 {
     char block[65536];
     size_t size;
-    for (;;) {
-        DT_TRY(dt_read_block(fd, name, block, sizeof block, &size));
-        if (size == 0) {
-            reader->last = true;
-            return line_end(reader);
+    struct dt_text *text = &reader->text;
+    reader->over = reader->over || text->size - reader->at > DT_JSON_MAX_BYTES;
+    if (reader->over)
+        reader->at = text->size;
+    if (reader->at > 0)
+        memmove(text->bytes, text->bytes + reader->at, text->size - reader->at);
+    text->size -= reader->at;
+    reader->at = 0;
+    DT_TRY(dt_read_block(reader->fd, dt_text_at(&reader->name), block, sizeof block, &size));
+    reader->last = size == 0;
+    dt_text_add_bytes(text, block, size);
+    return dt_text_status(text);
+}
+
+/* The next line, borrowed until the next call; false: none. */
+static bool line_next(struct dt_journal_reader *reader, const char **line, size_t *size)
+{
+    const struct dt_text *text = &reader->text;
+    size_t seen = 0;
+    const char *end;
+    reader->over = false;
+    while ((end = memchr(dt_text_at(text) + reader->at + seen, '\n',
+                         text->size - reader->at - seen)) == NULL &&
+           !reader->last) {
+        seen = text->size - reader->at;
+        reader->status = block_read(reader);
+        seen = reader->over ? 0 : seen;
+        if (reader->status < 0)
+            return false;
+    }
+    *line = dt_text_at(text) + reader->at;
+    *size = end != NULL ? (size_t)(end - *line) : text->size - reader->at;
+    reader->at += *size + (end != NULL);
+    reader->over = reader->over || *size > DT_JSON_MAX_BYTES;
+    reader->ended = end == NULL;
+    reader->line++;
+    return true;
+}
+
+/* A line of any program: with a crc, which must then be right, or without one. */
+static dt_status foreign_parse(struct dt_journal_reader *reader, const char *line, size_t size)
+{
+    bool sealed = size >= TAIL && memcmp(line + size - TAIL, CRC_FIELD, CRC_NAME) == 0;
+    const char *damage = NULL;
+    dt_status status = reader->over ? DT_ECORRUPT
+                       : sealed     ? line_parse(line, size, &reader->record)
+                                    : dt_json_parse(line, size, "the record", &reader->record);
+    if (status == DT_ENOMEM)
+        return status;
+    if (reader->over)
+        damage = "it is too long";
+    else if (status < 0)
+        damage = sealed ? "it does not match its crc" : "it is not a JSON object";
+    else if (!json_is_object(reader->record))
+        damage = "it is not a JSON object";
+    else if (!sealed && dt_json_has(reader->record, "crc"))
+        damage = "it does not match its crc";
+    return damage == NULL ? DT_OK
+                          : dt_fail(DT_ECORRUPT, "%s: line %d is damaged: %s", reader->path,
+                                    reader->line, damage);
+}
+
+static void record_drop(struct dt_journal_reader *reader)
+{
+    json_decref(reader->record);
+    reader->record = NULL;
+    reader->kind = "";
+}
+
+bool dt_journal_next(struct dt_journal_reader *reader)
+{
+    const char *line;
+    size_t size;
+    record_drop(reader);
+    if (reader->status == DT_OK && !reader->open)
+        reader->status = reader_open(reader);
+    while (reader->status == DT_OK && !reader->ended && line_next(reader, &line, &size)) {
+        if (size == 0 && !reader->over)
+            continue;
+        dt_status status = reader->foreign ? foreign_parse(reader, line, size)
+                           : reader->over  ? DT_ECORRUPT
+                                           : line_parse(line, size, &reader->record);
+        reader->damaged += status < 0;
+        reader->torn = status < 0 && reader->ended;
+        if (status == DT_ENOMEM || (status < 0 && reader->foreign)) {
+            reader->status = status;
+        } else if (status == DT_OK || reader->shows_damage) {
+            reader->kind = dt_json_text_at(reader->record, "kind");
+            return true;
         }
-        DT_TRY(reader_feed(reader, block, size));
     }
+    record_drop(reader);
+    return false;
 }
 
-static dt_status file_read(const char *path, struct reader *reader)
+dt_status dt_journal_end(struct dt_journal_reader *reader)
 {
-    struct dt_text name = {0};
-    int fd;
-    size_t bytes;
-    dt_text_add(&name, "the journal %s", path);
-    dt_status status = dt_read_open(path, dt_text_at(&name), &fd, &bytes);
-    if (status == DT_OK) {
-        status = lines_read(fd, dt_text_at(&name), reader);
-        close(fd);
-    }
-    dt_text_fini(&name);
-    dt_text_fini(&reader->line);
-    return status;
-}
-
-dt_status dt_journal_read(const char *path, void (*visit)(const json_t *record, void *context),
-                          void *context, int *bad)
-{
-    struct reader reader = {.visit = visit, .context = context};
-    DT_TRY(file_read(path, &reader));
-    *bad = reader.bad;
-    return DT_OK;
-}
-
-dt_status dt_journal_verify(const char *path, void (*visit)(const json_t *record, void *context),
-                            void (*damaged)(int line, bool torn, void *context), void *context)
-{
-    struct reader reader = {.visit = visit, .damaged = damaged, .context = context};
-    return file_read(path, &reader);
-}
-
-dt_status dt_journal_scan(const char *path,
-                          dt_status (*visit)(const json_t *record, int line, void *context),
-                          void *context)
-{
-    struct reader reader = {.scan = visit, .path = path, .context = context};
-    return file_read(path, &reader);
-}
-
-dt_status dt_journal_scan_bytes(const char *name, const char *bytes, size_t size,
-                                dt_status (*visit)(const json_t *record, int line, void *context),
-                                void *context)
-{
-    struct reader reader = {.scan = visit, .path = name, .context = context};
-    dt_status status = reader_feed(&reader, bytes, size);
-    if (status == DT_OK)
-        status = line_end(&reader);
-    dt_text_fini(&reader.line);
-    return status;
+    record_drop(reader);
+    if (reader->open && reader->fd >= 0)
+        close(reader->fd);
+    dt_text_fini(&reader->name);
+    dt_text_fini(&reader->text);
+    reader->open = false;
+    return reader->status;
 }

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,26 +35,42 @@ dt_status dt_journal_add(struct dt_journal *journal, const char *kind,
 /* A file of dt_journal_create that was not saved is removed. NULL is fine. */
 void dt_journal_close(struct dt_journal *journal);
 
-/* Calls visit for each good record of a journal (borrowed); *bad counts the records that fail their crc or are not JSON. */
-dt_status dt_journal_read(const char *path, void (*visit)(const json_t *record, void *context),
-                          void *context, int *bad) DT_MUST_CHECK;
+/* A shallow copy of a record without the fields that dt_journal_add adds; NULL: memory is short. */
+json_t *dt_journal_bare(const json_t *record);
 
-/* Like dt_journal_read, and calls damaged for each damaged line; torn: it is the last one, as after a kill of its
- * writer. */
-dt_status dt_journal_verify(const char *path, void (*visit)(const json_t *record, void *context),
-                            void (*damaged)(int line, bool torn, void *context),
-                            void *context) DT_MUST_CHECK;
+/* Reads a journal, one record after the other:
+ *
+ *     struct dt_journal_reader reader = {.path = path};
+ *     while (dt_journal_next(&reader))
+ *         if (strcmp(reader.kind, "trial") == 0)
+ *             reader.status = take(reader.record);
+ *     DT_TRY(dt_journal_end(&reader));
+ *
+ * Damaged lines (a wrong crc, no JSON) are left out and counted. Set before the first record: */
+struct dt_journal_reader {
+    const char *path;  /* in messages, too */
+    const char *bytes; /* read instead of the file; NULL: the file is read */
+    size_t bytes_size; /* of them */
+    bool
+        foreign; /* any program may have written the lines, one JSON object each: a crc must be right
+                          * where there is one, and the first damaged line ends the reading with DT_ECORRUPT */
+    bool shows_damage; /* a damaged line is given, too, with record NULL */
+    dt_status status;  /* DT_EIO, DT_ENOMEM; any but DT_OK, also the caller's, ends the reading */
+    json_t *record;    /* the current one; the reader owns it */
+    const char *kind;  /* of it; "": none */
+    int line, damaged; /* number of the current line, and of damaged ones so far */
+    bool torn; /* the current line is damaged and the last one, as after a kill of its writer */
+    struct dt_text name; /* the rest is the reader's own */
+    struct dt_text text; /* bytes of the file that are not read yet */
+    size_t at;
+    int fd;
+    bool open, last, over, ended;
+};
 
-/* Reads records that any program may have written, one JSON object a line: a crc must be right where there is one. Ends
- * at the first damaged line, DT_ECORRUPT with its number, or at an error of visit. */
-dt_status dt_journal_scan(const char *path,
-                          dt_status (*visit)(const json_t *record, int line, void *context),
-                          void *context) DT_MUST_CHECK;
-
-/* The same for bytes in memory; messages use name as the path. */
-dt_status dt_journal_scan_bytes(const char *name, const char *bytes, size_t size,
-                                dt_status (*visit)(const json_t *record, int line, void *context),
-                                void *context) DT_MUST_CHECK;
+/* The next record; false: there are no more, or an error ended the reading. */
+bool dt_journal_next(struct dt_journal_reader *reader) DT_MUST_CHECK;
+/* Ends the reading, at any time; returns its status. The counts can still be read. */
+dt_status dt_journal_end(struct dt_journal_reader *reader) DT_MUST_CHECK;
 
 /* CRC-32C (Castagnoli: polynomial 0x1edc6f41, reflected) of the bytes; 0 of none. */
 uint32_t dt_crc32c(const void *bytes, size_t size);

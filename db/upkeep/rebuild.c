@@ -3,6 +3,7 @@
 
 #include "db/file_int.h"
 #include "db/journal.h"
+#include "db/outline.h"
 #include "db/store_int.h"
 
 #include <fcntl.h>
@@ -14,8 +15,6 @@ struct rebuild {
     bool salvage;
     struct dt_upkeep *upkeep;
     struct dt_pick pick;
-    dt_status status; /* of the visits */
-    bool any;         /* the current journal has a result */
     int results, journals;
 };
 
@@ -33,20 +32,11 @@ static dt_status entry_offer(struct rebuild *rebuild, const json_t *entry, const
     return DT_OK;
 }
 
-static void record_visit(const json_t *record, void *context)
-{
-    struct rebuild *rebuild = context;
-    if (rebuild->status != DT_OK || strcmp(dt_json_text_at(record, "kind"), "best") != 0)
-        return;
-    rebuild->any = true;
-    rebuild->status = entry_offer(rebuild, record, "a journal's result");
-}
-
 /* A killed session has no result, but may have measured a plan. */
 static dt_status session_revive(struct rebuild *rebuild, const char *path, const char *name)
 {
     json_t *entry = NULL;
-    if (rebuild->any || rebuild->upkeep->revive == NULL)
+    if (rebuild->upkeep->revive == NULL)
         return DT_OK;
     DT_TRY(rebuild->upkeep->revive(path, &entry));
     if (entry == NULL)
@@ -58,25 +48,37 @@ static dt_status session_revive(struct rebuild *rebuild, const char *path, const
     return status;
 }
 
-static dt_status journal_read(const char *path, const char *name, void *context)
+static dt_status journal_read(struct rebuild *rebuild, const char *path, const char *name)
 {
-    struct rebuild *rebuild = context;
-    int bad = 0;
-    rebuild->any = false;
+    struct dt_journal_reader reader = {.path = path};
+    bool any = false;
     rebuild->journals++;
-    dt_status status = dt_journal_read(path, record_visit, rebuild, &bad);
-    if (status == DT_OK)
-        status = rebuild->status;
-    if (status == DT_OK)
+    while (dt_journal_next(&reader)) {
+        if (strcmp(reader.kind, "best") != 0)
+            continue;
+        any = true;
+        reader.status = entry_offer(rebuild, reader.record, "a journal's result");
+    }
+    dt_status status = dt_journal_end(&reader);
+    if (status == DT_OK && !any)
         status = session_revive(rebuild, path, name);
     if (status == DT_EIO && rebuild->salvage) { /* otherwise the result would be incomplete */
         dt_upkeep_say_error(rebuild->upkeep, DT_TELL_NOTE, "left out: ");
         status = DT_OK;
     }
-    if (status == DT_OK && bad > 0)
-        dt_upkeep_say(rebuild->upkeep, DT_TELL_NOTE, "%s: %d damaged line%s left out", name, bad,
-                      bad == 1 ? " was" : "s were");
+    if (status == DT_OK && reader.damaged > 0)
+        dt_upkeep_say(rebuild->upkeep, DT_TELL_NOTE, "%s: %d damaged line%s left out", name,
+                      reader.damaged, reader.damaged == 1 ? " was" : "s were");
     return status;
+}
+
+static dt_status journals_read(struct rebuild *rebuild)
+{
+    struct dt_journals runs = {.directory = rebuild->directory, .oldest_first = true};
+    while (dt_journals_next(&runs))
+        if (runs.ours)
+            runs.status = journal_read(rebuild, runs.path, runs.name);
+    return dt_journals_end(&runs);
 }
 
 /* Recovers the lines with a right crc from a damaged file. */
@@ -184,7 +186,7 @@ static dt_status rebuild_locked(int fd, struct rebuild *rebuild)
     dt_status status =
         old.state == DT_BEST_NEWER || old.state == DT_BEST_READONLY ? DT_ECORRUPT : DT_OK;
     if (status == DT_OK)
-        status = dt_upkeep_journals(rebuild->directory, journal_read, rebuild);
+        status = journals_read(rebuild);
     if (status == DT_OK)
         dt_upkeep_say(rebuild->upkeep, DT_TELL_DONE, "%d result%s in %d journal%s",
                       rebuild->results, rebuild->results == 1 ? "" : "s", rebuild->journals,

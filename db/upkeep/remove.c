@@ -136,23 +136,16 @@ static bool is_running(const char *name)
     return pid > 0 && (kill((pid_t)pid, 0) == 0 || errno != ESRCH);
 }
 
-struct evidence {
-    const struct gc *gc;
-    bool needed;
-};
-
-static void evidence_visit(const json_t *record, void *context)
+static bool is_evidence(const struct gc *gc, const json_t *record, const char *kind)
 {
-    struct evidence *evidence = context;
-    const char *kind = dt_json_text_at(record, "kind");
     json_t *known = NULL;
-    evidence->needed = evidence->needed || strcmp(kind, "check") == 0;
     if (strcmp(kind, "best") != 0)
-        return;
+        return strcmp(kind, "check") == 0;
     json_t *bare = dt_upkeep_bare(record);
-    dt_status status = bare != NULL ? dt_pick_find(&evidence->gc->store, bare, &known) : DT_ENOMEM;
-    evidence->needed = evidence->needed || status != DT_OK || json_equal(bare, known);
+    dt_status status = bare != NULL ? dt_pick_find(&gc->store, bare, &known) : DT_ENOMEM;
+    bool needed = status != DT_OK || json_equal(bare, known);
     json_decref(bare);
+    return needed;
 }
 
 static dt_status file_remove(const struct gc *gc, int folder, const char *path, const char *name)
@@ -171,9 +164,8 @@ static dt_status file_remove(const struct gc *gc, int folder, const char *path, 
 static dt_status journal_consider(const struct gc *gc, int folder, const char *path,
                                   const char *name)
 {
-    struct evidence evidence = {.gc = gc};
     struct dt_text file = {0};
-    int bad;
+    bool needed = false;
     size_t size = strlen(name) - strlen(".jsonl");
     char id[256];
     if (size >= sizeof id)
@@ -183,10 +175,13 @@ static dt_status journal_consider(const struct gc *gc, int folder, const char *p
     if (dt_json_has(gc->named, id) || is_running(id))
         return DT_OK;
     dt_text_add(&file, "%s/%s", path, name);
-    dt_status status = dt_journal_read(dt_text_at(&file), evidence_visit, &evidence, &bad);
+    struct dt_journal_reader reader = {.path = dt_text_at(&file)};
+    while (!needed && dt_journal_next(&reader))
+        needed = is_evidence(gc, reader.record, reader.kind);
+    dt_status status = dt_journal_end(&reader);
     dt_text_fini(&file);
     DT_TRY(status);
-    return evidence.needed ? DT_OK : file_remove(gc, folder, path, name);
+    return needed ? DT_OK : file_remove(gc, folder, path, name);
 }
 
 static dt_status

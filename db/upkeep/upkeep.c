@@ -98,29 +98,6 @@ dt_status dt_upkeep_files(const char *folder, const char *prefix, const char *su
     return status;
 }
 
-dt_status dt_upkeep_journals(const char *directory,
-                             dt_status (*visit)(const char *path, const char *name, void *context),
-                             void *context)
-{
-    struct dt_text path = {0};
-    json_t *names = NULL;
-    size_t i;
-    const json_t *name;
-    dt_text_add(&path, "%s/runs", directory);
-    dt_status status = dt_upkeep_files(dt_text_at(&path), "", ".jsonl", &names);
-    json_array_foreach(names, i, name)
-    {
-        if (status != DT_OK)
-            break;
-        dt_text_clear(&path);
-        dt_text_add(&path, "%s/runs/%s", directory, json_string_value(name));
-        status = visit(dt_text_at(&path), json_string_value(name), context);
-    }
-    json_decref(names);
-    dt_text_fini(&path);
-    return status;
-}
-
 /* ---- entries from elsewhere are untrusted: known fields must have their types */
 
 dt_status dt_upkeep_check(const json_t *entry, const char *what)
@@ -289,10 +266,8 @@ json_t *dt_pick_array(const struct dt_pick *pick)
 
 json_t *dt_upkeep_bare(const json_t *entry)
 {
-    static const char *const added[] = {"id",  "crc",       "checksum",  "v",    "seq",
-                                        "run", "t_wall_ns", "t_mono_ns", "kind", NULL};
-    json_t *bare = dt_json_copy(entry);
-    for (int i = 0; bare != NULL && added[i] != NULL; i++)
-        json_object_del(bare, added[i]);
+    json_t *bare = dt_journal_bare(entry);
+    json_object_del(bare, "id");
+    json_object_del(bare, "checksum");
     return bare;
 }

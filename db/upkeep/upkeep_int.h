@@ -64,9 +64,4 @@ void dt_upkeep_say_error(struct dt_upkeep *upkeep, enum dt_tell kind, const char
 dt_status dt_upkeep_files(const char *folder, const char *prefix, const char *suffix,
                           json_t **names) DT_MUST_CHECK;
 
-/* Calls visit for each journal of a store, in the order of their names, up to an error. */
-dt_status dt_upkeep_journals(const char *directory,
-                             dt_status (*visit)(const char *path, const char *name, void *context),
-                             void *context) DT_MUST_CHECK;
-
 #endif

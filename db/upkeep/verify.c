@@ -4,6 +4,7 @@
 #include "db/best_int.h"
 #include "db/file_int.h"
 #include "db/journal.h"
+#include "db/outline.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -112,37 +113,17 @@ static dt_status best_check(int fd, const char *directory, const char *name,
     return status;
 }
 
-struct journal {
-    struct dt_upkeep *upkeep;
-    const char *name;
-    int records, damaged;
-    long long seq; /* of the previous record; -1: none */
-};
-
-static void record_see(const json_t *record, void *context)
-{
-    struct journal *journal = context;
-    const json_t *seq = json_object_get(record, "seq");
-    journal->records++;
-    if (!json_is_integer(seq) || json_integer_value(seq) <= journal->seq)
-        dt_upkeep_say(journal->upkeep, DT_TELL_BROKEN, "%s: record %d is out of order",
-                      journal->name, journal->records);
-    else
-        journal->seq = json_integer_value(seq);
-}
-
 /* A torn end comes from a killed writer; nothing acknowledged is lost. */
-static void damage_see(int line, bool torn, void *context)
+static void damage_tell(struct dt_upkeep *upkeep, const char *name,
+                        const struct dt_journal_reader *reader)
 {
-    struct journal *journal = context;
-    journal->damaged++;
-    if (torn)
-        dt_upkeep_say(journal->upkeep, DT_TELL_NOTE,
-                      "%s: line %d is half a record: its writer was stopped there", journal->name,
-                      line);
+    if (reader->torn)
+        dt_upkeep_say(upkeep, DT_TELL_NOTE,
+                      "%s: line %d is half a record: its writer was stopped there", name,
+                      reader->line);
     else
-        dt_upkeep_say(journal->upkeep, DT_TELL_BROKEN, "%s: line %d does not match its crc",
-                      journal->name, line);
+        dt_upkeep_say(upkeep, DT_TELL_BROKEN, "%s: line %d does not match its crc", name,
+                      reader->line);
 }
 
 /* gc removed the file after it was listed, which is no error. */
@@ -157,12 +138,24 @@ struct totals {
     long long records;
 };
 
-static dt_status journal_check(const char *path, const char *name, void *context)
+static dt_status journal_check(struct totals *totals, const char *path, const char *name)
 {
-    struct totals *totals = context;
-    struct journal journal = {.upkeep = totals->upkeep, .name = name, .seq = -1};
-    dt_status status = dt_journal_verify(path, record_see, damage_see, &journal);
-    totals->records += journal.records;
+    struct dt_journal_reader reader = {.path = path, .shows_damage = true};
+    json_int_t last = -1;
+    int records = 0;
+    while (dt_journal_next(&reader)) {
+        const json_t *seq = json_object_get(reader.record, "seq");
+        records += reader.record != NULL;
+        if (reader.record == NULL)
+            damage_tell(totals->upkeep, name, &reader);
+        else if (!json_is_integer(seq) || json_integer_value(seq) <= last)
+            dt_upkeep_say(totals->upkeep, DT_TELL_BROKEN, "%s: record %d is out of order", name,
+                          records);
+        else
+            last = json_integer_value(seq);
+    }
+    dt_status status = dt_journal_end(&reader);
+    totals->records += records;
     if (status == DT_EIO && is_gone(path))
         return DT_OK;
     totals->journals++;
@@ -174,8 +167,12 @@ static dt_status journal_check(const char *path, const char *name, void *context
 static dt_status journals_check(const char *directory, struct dt_upkeep *upkeep)
 {
     struct totals totals = {.upkeep = upkeep};
+    struct dt_journals runs = {.directory = directory, .oldest_first = true};
     int broken = upkeep->broken;
-    DT_TRY(dt_upkeep_journals(directory, journal_check, &totals));
+    while (dt_journals_next(&runs))
+        if (runs.ours)
+            runs.status = journal_check(&totals, runs.path, runs.name);
+    DT_TRY(dt_journals_end(&runs));
     if (upkeep->broken == broken)
         dt_upkeep_say(upkeep, DT_TELL_DONE, "runs: %d journal%s, %lld records, all checksums right",
                       totals.journals, totals.journals == 1 ? "" : "s", totals.records);

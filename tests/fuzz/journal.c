@@ -24,9 +24,8 @@ struct reader {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed);
 
-static dt_status visit(const json_t *record, int line, void *context)
+static void visit(struct reader *reader, const json_t *record, int line)
 {
-    struct reader *reader = context;
     struct dt_point point;
     if (!json_is_object(record) || line <= reader->line)
         abort();
@@ -46,14 +45,16 @@ static dt_status visit(const json_t *record, int line, void *context)
         json_decref(again);
         reader->plans++;
     }
-    return DT_OK;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct reader reader = {.space = NULL};
-    dt_status status =
-        dt_journal_scan_bytes("the journal", (const char *)data, size, visit, &reader);
+    struct dt_journal_reader journal = {
+        .path = "the journal", .bytes = (const char *)data, .bytes_size = size, .foreign = true};
+    while (dt_journal_next(&journal))
+        visit(&reader, journal.record, journal.line);
+    dt_status status = dt_journal_end(&journal);
     if (status < 0 && dt_message()[0] == '\0')
         abort();
     dt_space_free(reader.space);

@@ -114,16 +114,14 @@ static void left_out(void *context, const struct dt_sweep *sweep, int value, con
     (void)context, (void)sweep, (void)value, (void)reason;
 }
 
-static dt_status visit_run(const json_t *record, int line, void *context)
-{
-    (void)line;
-    return dt_replay_run_record(context, record, "the run");
-}
-
 static void read_run(const uint8_t *data, size_t size)
 {
     struct dt_replay_run run = {.measured = measured, .left_out = left_out};
-    dt_status status = dt_journal_scan_bytes("the run", (const char *)data, size, visit_run, &run);
+    struct dt_journal_reader reader = {
+        .path = "the run", .bytes = (const char *)data, .bytes_size = size, .foreign = true};
+    while (dt_journal_next(&reader))
+        reader.status = dt_replay_run_record(&run, reader.record, "the run");
+    dt_status status = dt_journal_end(&reader);
     if (status == DT_OK)
         status = dt_replay_run_end(&run);
     check(status);

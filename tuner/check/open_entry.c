@@ -7,14 +7,15 @@
 #include "base/host.h"
 #include "base/quote.h"
 #include "base/read.h"
+#include "db/journal.h"
 #include "db/lookup/key.h"
+#include "db/outline.h"
 #include "db/store.h"
 #include "model/task.h"
 #include "model/workload_json.h"
 #include "space/json/json.h"
 #include "tuner/machine/machine.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,12 +139,9 @@ static void select_entry(const json_t *stored, void *context)
 }
 
 /* Notes a check that has a verdict. */
-static void note_check(const json_t *record, void *context)
+static void note_check(struct dt_check_list *list, const json_t *record)
 {
-    struct dt_check_list *list = context;
     struct dt_check_record check;
-    if (strcmp(dt_json_text_at(record, "kind"), "check") != 0)
-        return;
     dt_record_read(&dt_record_check_record, record, &check);
     if (dt_check_verdict_of(check.verdict) == DT_CHECK_NOT_CHECKED)
         return;
@@ -156,32 +154,18 @@ static void note_check(const json_t *record, void *context)
     }
 }
 
-static bool is_of_check(const char *path)
+/* Unreadable journals are skipped, and of sessions only the beginning is read. */
+static dt_status read_checks(const char *directory, struct dt_check_list *list)
 {
-    char head[512] = "";
-    return dt_read_head(path, head, sizeof head) > 0 && strstr(head, "\"kind\":\"check\"") != NULL;
-}
-
-/* Unreadable journals are skipped. */
-static void read_checks(const char *directory, struct dt_check_list *list)
-{
-    struct dt_text path = {0};
-    dt_text_add(&path, "%s/runs", directory);
-    DIR *folder = opendir(dt_text_at(&path));
-    for (const struct dirent *file; folder != NULL && (file = readdir(folder)) != NULL;) {
-        size_t size = strlen(file->d_name);
-        int bad = 0;
-        if (size < 6 || strcmp(file->d_name + size - 6, ".jsonl") != 0)
-            continue;
-        dt_text_clear(&path);
-        dt_text_add(&path, "%s/runs/%s", directory, file->d_name);
-        if (!is_of_check(dt_text_at(&path)) ||
-            dt_journal_read(dt_text_at(&path), note_check, list, &bad) < 0)
-            continue;
+    struct dt_journals runs = {.directory = directory};
+    while (dt_journals_next(&runs)) {
+        struct dt_journal_reader reader = {.path = runs.path};
+        while (dt_journal_next(&reader) && strcmp(reader.kind, "session") != 0)
+            if (strcmp(reader.kind, "check") == 0)
+                note_check(list, reader.record);
+        runs.status = dt_journal_end(&reader) == DT_ENOMEM ? DT_ENOMEM : DT_OK;
     }
-    if (folder != NULL)
-        closedir(folder);
-    dt_text_fini(&path);
+    return dt_journals_end(&runs) == DT_ENOMEM ? DT_ENOMEM : DT_OK;
 }
 
 static int by_last_check(const void *a, const void *b)
@@ -210,7 +194,7 @@ dt_status dt_check_select(const struct dt_check_opts *opts, struct dt_check_list
     if (selection.failed)
         return dt_fail(DT_ENOMEM, "out of memory");
     if (list->count > 0)
-        read_checks(opts->directory, list);
+        DT_TRY(read_checks(opts->directory, list));
     if (list->count > 1)
         qsort(list->items, (size_t)list->count, sizeof list->items[0], by_last_check);
     return DT_OK;
@@ -229,36 +213,27 @@ void dt_check_list_fini(struct dt_check_list *list)
 /* The worker that tuned an entry, from the record of its session: an entry may come from elsewhere (dittune db import), and must not
  * name a program that is started; a journal is only written by sessions on this machine. */
 
-struct search {
-    const json_t *key; /* of the entry */
-    json_t *worker;    /* new reference */
-};
-
-static void tuned_record(const json_t *record, void *context)
-{
-    struct search *search = context;
-    json_t *worker = json_object_get(record, "worker");
-    if (search->worker == NULL && json_is_object(worker) &&
-        strcmp(dt_json_text_at(record, "kind"), "session") == 0 &&
-        json_equal(json_object_get(record, "key"), search->key))
-        search->worker = json_incref(worker);
-}
-
+/* A new reference; NULL: it is not known. */
 static json_t *tuned_worker(const char *directory, const struct dt_stored_entry *entry)
 {
-    struct search search = {.key = entry->key};
+    json_t *found = NULL;
     struct dt_text path = {0};
-    int bad = 0;
     if (entry->journal == NULL || strchr(entry->journal, '/') != NULL)
         return NULL;
-    dt_text_add(&path, "%s/runs/%s.jsonl", directory, entry->journal);
-    if (dt_text_status(&path) != DT_OK || access(dt_text_at(&path), R_OK) != 0 ||
-        dt_journal_read(dt_text_at(&path), tuned_record, &search, &bad) < 0) {
-        json_decref(search.worker);
-        search.worker = NULL;
+    dt_journals_path(directory, entry->journal, &path);
+    struct dt_journal_reader reader = {.path = dt_text_at(&path)};
+    while (found == NULL && dt_journal_next(&reader)) {
+        json_t *worker = json_object_get(reader.record, "worker");
+        if (strcmp(reader.kind, "session") == 0 && json_is_object(worker) &&
+            json_equal(json_object_get(reader.record, "key"), entry->key))
+            found = json_incref(worker);
+    }
+    if (dt_journal_end(&reader) < 0) {
+        json_decref(found);
+        found = NULL;
     }
     dt_text_fini(&path);
-    return search.worker;
+    return found;
 }
 
 /* The words stay those of the record. */

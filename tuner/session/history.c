@@ -11,26 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEP_MOST (7 * 24 * 3600 * DT_NS_PER_SECOND) /* between two records */
-
-static bool is_step(int64_t ns)
-{
-    return ns >= 0 && ns <= STEP_MOST;
-}
-
-void dt_spent_add(struct dt_spent *spent, const json_t *record)
-{
-    int64_t mono_ns = dt_json_integer_at(record, "t_mono_ns"),
-            wall_ns = dt_json_integer_at(record, "t_wall_ns");
-    int64_t by_mono = (int64_t)((uint64_t)mono_ns - (uint64_t)spent->mono_ns);
-    int64_t by_wall = (int64_t)((uint64_t)wall_ns - (uint64_t)spent->wall_ns);
-    if (spent->any)
-        spent->ns += is_step(by_mono) ? by_mono : is_step(by_wall) ? by_wall : 0;
-    spent->mono_ns = mono_ns;
-    spent->wall_ns = wall_ns;
-    spent->any = true;
-}
-
 /* ---- writing */
 
 /* Consumes the record; does nothing without a journal. */
@@ -267,33 +247,32 @@ dt_status dt_history_read_trial(struct dt_session *session, const json_t *record
     return status == DT_OK ? dt_clocks_learn(result->throttling.clocks, result) : status;
 }
 
-static dt_status read_trial(struct dt_replay *replay, const json_t *record, const char *what)
+static dt_status apply_trial(struct dt_session *session, const json_t *record, const char *what)
 {
     struct dt_result result;
-    dt_status status = dt_history_read_trial(&replay->session, record, what, &result);
+    dt_status status = dt_history_read_trial(session, record, what, &result);
     if (status == DT_OK)
-        status = dt_session_keep(&replay->session, &result);
+        status = dt_session_keep(session, &result);
     if (status < 0)
         dt_result_fini(&result);
     return status;
 }
 
-static dt_status read_undone(struct dt_replay *replay, const json_t *record, const char *what)
+static dt_status apply_undone(struct dt_session *session, const json_t *record, const char *what)
 {
-    struct dt_session *session = &replay->session;
     struct dt_point point;
     (void)what;
-    DT_TRY(dt_point_read(replay->target->space, json_object_get(record, "plan"), &point));
+    DT_TRY(dt_point_read(session->target->space, json_object_get(record, "plan"), &point));
     dt_session_undo(session, &point);
     return DT_OK;
 }
 
-static dt_status read_comparison(struct dt_replay *replay, const json_t *record, const char *what)
+static dt_status apply_comparison(struct dt_session *session, const json_t *record,
+                                  const char *what)
 {
-    struct dt_session *session = &replay->session;
     struct dt_entrant entrants[DT_ENTRANTS];
     struct dt_compared compared = {.entrants = entrants, .clocks = &session->rig.clocks};
-    dt_status status = dt_raw_read_comparison(record, what, replay->target, &compared);
+    dt_status status = dt_raw_read_comparison(record, what, session->target, &compared);
     bool last = status == DT_OK && strcmp(compared.name, "final comparison") == 0;
     if (status == DT_OK && session->finals.entrant_count > 0)
         dt_verdict_again(session);
@@ -314,7 +293,7 @@ static dt_status read_comparison(struct dt_replay *replay, const json_t *record,
     return DT_OK;
 }
 
-dt_status dt_replay_search(struct dt_session *session, const json_t *record, const char *what)
+static dt_status apply_search(struct dt_session *session, const json_t *record, const char *what)
 {
     const char *search, *why, *prior;
     json_t *known;
@@ -328,11 +307,6 @@ dt_status dt_replay_search(struct dt_session *session, const json_t *record, con
     session->search.known_count =
         dt_raw_read_points(known, session->target->space, session->search.known, DT_KNOWN);
     return DT_OK;
-}
-
-static dt_status read_search(struct dt_replay *replay, const json_t *record, const char *what)
-{
-    return dt_replay_search(&replay->session, record, what);
 }
 
 /* Sessions of few plans have none. */
@@ -350,9 +324,8 @@ static void read_importance(struct dt_session *session, const json_t *shares)
     session->search.weighed = axes > 0 && known == axes;
 }
 
-static dt_status read_end(struct dt_replay *replay, const json_t *record, const char *what)
+static dt_status apply_end(struct dt_session *session, const json_t *record, const char *what)
 {
-    struct dt_session *session = &replay->session;
     const char *search, *why;
     int64_t elapsed_ns;
     json_t *unverified;
@@ -368,7 +341,6 @@ static dt_status read_end(struct dt_replay *replay, const json_t *record, const 
     session->clock.elapsed_seconds = (double)elapsed_ns * 1e-9;
     session->clock.need_seconds = json_number_value(json_object_get(record, "need_ns")) / 1e9;
     read_importance(session, json_object_get(record, "importance"));
-    replay->ended = true;
     for (size_t i = 0; i < json_array_size(unverified) && i < DT_RIG_REFERENCES; i++) {
         const json_t *row = json_array_get(unverified, i);
         struct dt_reference *reference = &session->rig.references[i];
@@ -384,22 +356,34 @@ static dt_status read_end(struct dt_replay *replay, const json_t *record, const 
     return DT_OK;
 }
 
-dt_status dt_replay_record(struct dt_replay *replay, const json_t *record, const char *what)
+dt_status dt_session_apply(struct dt_session *session, const json_t *record, const char *what)
 {
     static const struct {
         const char *kind;
-        dt_status (*read)(struct dt_replay *replay, const json_t *record, const char *what);
-    } kinds[] = {{"session", read_session}, {"search", read_search},         {"trial", read_trial},
-                 {"undone", read_undone},   {"comparison", read_comparison}, {"end", read_end}};
+        dt_status (*apply)(struct dt_session *session, const json_t *record, const char *what);
+    } kinds[] = {{"search", apply_search},
+                 {"trial", apply_trial},
+                 {"undone", apply_undone},
+                 {"comparison", apply_comparison},
+                 {"end", apply_end}};
     const char *kind;
     DT_TRY(dt_json_string(record, what, "kind", &kind));
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (strcmp(kinds[i].kind, kind) == 0) {
-            if (replay->target == NULL && kinds[i].read != read_session)
-                return dt_fail(DT_ECORRUPT, "%s: a '%s' record before the record of its session",
-                               what, kind);
-            return kinds[i].read(replay, record, what);
-        }
+        if (strcmp(kinds[i].kind, kind) == 0)
+            return session->target != NULL
+                       ? kinds[i].apply(session, record, what)
+                       : dt_fail(DT_ECORRUPT, "%s: a '%s' record before the record of its session",
+                                 what, kind);
+    return DT_OK;
+}
+
+dt_status dt_replay_record(struct dt_replay *replay, const json_t *record, const char *what)
+{
+    const char *kind = dt_json_text_at(record, "kind");
+    if (strcmp(kind, "session") == 0)
+        return read_session(replay, record, what);
+    DT_TRY(dt_session_apply(&replay->session, record, what));
+    replay->ended = replay->ended || strcmp(kind, "end") == 0;
     return DT_OK;
 }
 
@@ -409,12 +393,32 @@ void dt_replay_end(struct dt_replay *replay)
     dt_verdict_end(&replay->session);
 }
 
+dt_status dt_replay_open(const char *path, bool foreign, struct dt_replay *replay)
+{
+    struct dt_journal_reader reader = {.path = path, .foreign = foreign};
+    *replay = (struct dt_replay){.target = NULL};
+    while (dt_journal_next(&reader)) {
+        if (replay->first == NULL)
+            replay->first = json_incref(reader.record);
+        if (strcmp(dt_json_text_at(replay->first, "kind"), "session") != 0)
+            break;
+        reader.status = dt_replay_record(replay, reader.record, path);
+    }
+    replay->damaged = reader.damaged;
+    DT_TRY(dt_journal_end(&reader));
+    if (replay->target != NULL)
+        dt_replay_end(replay);
+    return DT_OK;
+}
+
 void dt_replay_fini(struct dt_replay *replay)
 {
     dt_session_fini(&replay->session);
     dt_clocks_fini(&replay->session.rig.clocks);
     dt_target_free(replay->target);
     replay->target = NULL;
+    json_decref(replay->first);
+    replay->first = NULL;
 }
 
 /* ---- reading a run back */
@@ -549,59 +553,34 @@ void dt_replay_run_fini(struct dt_replay_run *run)
 /* A killed session stored no result, but its trials are in its journal: they give the provisional entry that the
  * session would have stored. Key and fingerprint are those of its first record, not of the machine that reads it. */
 
-struct revival {
-    const char *path;
-    struct dt_replay replay;
-    json_t *first; /* the session's record, owned */
-    dt_status status;
-};
-
-static void revive_record(const json_t *record, void *context)
-{
-    struct revival *revival = context;
-    bool begins = strcmp(dt_json_text_at(record, "kind"), "session") == 0;
-    if (revival->status < 0 || (!begins && revival->replay.target == NULL))
-        return;
-    revival->status = dt_replay_record(&revival->replay, record, revival->path);
-    if (revival->status < 0 || !begins)
-        return;
-    revival->first = json_incref((json_t *)record);
-}
-
 /* A completed final comparison has a verdict that its session did not store any more. */
-static json_t *revive_entry(struct revival *revival)
+static json_t *revive_entry(struct dt_replay *replay)
 {
     static const char *const copied[] = {"fingerprint", "network", "space"};
-    struct dt_session *session = &revival->replay.session;
-    struct dt_target *target = revival->replay.target;
-    dt_replay_end(&revival->replay);
+    struct dt_session *session = &replay->session;
     const struct dt_result *best = dt_session_best(session);
     if (best == NULL || !dt_session_eligible(session, best))
         return NULL;
     session->verdict = DT_VERDICT_PROVISIONAL;
-    target->identity.hard =
-        json_incref(json_object_get(json_object_get(revival->first, "fingerprint"), "hard"));
+    replay->target->identity.hard =
+        json_incref(json_object_get(json_object_get(replay->first, "fingerprint"), "hard"));
     json_t *entry = dt_entry(session);
     for (size_t i = 0; entry != NULL && i < sizeof copied / sizeof copied[0]; i++)
-        if (json_object_get(revival->first, copied[i]) != NULL)
-            json_object_set(entry, copied[i], json_object_get(revival->first, copied[i]));
+        if (json_object_get(replay->first, copied[i]) != NULL)
+            json_object_set(entry, copied[i], json_object_get(replay->first, copied[i]));
     return entry;
 }
 
 dt_status dt_revive(const char *path, json_t **entry)
 {
-    struct revival revival = {.path = path};
-    int damaged;
+    struct dt_replay replay;
     *entry = NULL;
-    dt_status status = dt_journal_read(path, revive_record, &revival, &damaged);
-    bool cut = revival.status == DT_OK && revival.first != NULL && !revival.replay.ended;
-    const json_t *fingerprint = json_object_get(revival.first, "fingerprint");
-    if (status == DT_OK && cut && json_is_object(json_object_get(revival.first, "key")) &&
+    dt_status status = dt_replay_open(path, false, &replay);
+    const json_t *fingerprint = json_object_get(replay.first, "fingerprint");
+    if (status == DT_OK && replay.target != NULL && !replay.ended &&
+        json_is_object(json_object_get(replay.first, "key")) &&
         json_is_object(json_object_get(fingerprint, "hard")))
-        *entry = revive_entry(&revival);
-    if (status == DT_OK && revival.status == DT_ENOMEM)
-        status = DT_ENOMEM;
-    dt_replay_fini(&revival.replay);
-    json_decref(revival.first);
-    return status;
+        *entry = revive_entry(&replay);
+    dt_replay_fini(&replay);
+    return status == DT_EIO || status == DT_ENOMEM ? status : DT_OK;
 }

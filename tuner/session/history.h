@@ -46,35 +46,34 @@ dt_status dt_history_measurement(struct dt_journal *journal, const struct dt_tar
                                  enum dt_entrant_role role,
                                  const struct dt_result *result) DT_MUST_CHECK;
 
+/* What a record says of a session that has a target: "search", "trial", "undone", "comparison" and "end" change it, other kinds do
+ * not. DT_ECORRUPT: it has no target, since the record of a session did not come. Errors name `what`. */
+dt_status dt_session_apply(struct dt_session *session, const json_t *record,
+                           const char *what) DT_MUST_CHECK;
+
 /* A session read back; all zero before its first record. */
 struct dt_replay {
     struct dt_session session; /* of the job and the target below */
     struct dt_job job;         /* only max_latency_ns is set */
     struct dt_target *target;
-    bool ended; /* its end was read: the session was complete */
+    bool ended;    /* its end was read: the session was complete */
+    json_t *first; /* owned: the journal's first record */
+    int damaged;   /* records that were left out */
 };
 
-/* The next record of the journal; kinds of others are skipped. DT_ECORRUPT: one of a session whose record did not come. Errors name
- * `what`. */
+/* Reads a journal and judges its session. Damaged records are left out, unless the journal may be foreign (db/journal.h). DT_OK with
+ * target NULL: its first record is not a session's, or there is none. dt_replay_fini frees it, also after an error. */
+dt_status dt_replay_open(const char *path, bool foreign, struct dt_replay *replay) DT_MUST_CHECK;
+
+/* The same by hand: the next record, "session" first; and the judgement after the last one. */
 dt_status dt_replay_record(struct dt_replay *replay, const json_t *record,
                            const char *what) DT_MUST_CHECK;
-/* What a "search" record says. */
-dt_status dt_replay_search(struct dt_session *session, const json_t *record,
-                           const char *what) DT_MUST_CHECK;
-void dt_replay_end(struct dt_replay *replay); /* there are no more */
+void dt_replay_end(struct dt_replay *replay);
 void dt_replay_fini(struct dt_replay *replay);
 
 /* A trial of the journal, judged again as the session judged it; the caller frees *result, also after an error. */
 dt_status dt_history_read_trial(struct dt_session *session, const json_t *record, const char *what,
                                 struct dt_result *result) DT_MUST_CHECK;
-
-/* Time that passed between the records of a journal, which are added in their order. */
-struct dt_spent {
-    int64_t ns;
-    int64_t mono_ns, wall_ns; /* clocks of the last record */
-    bool any;                 /* there is one */
-};
-void dt_spent_add(struct dt_spent *spent, const json_t *record);
 
 /* The entry of a session that was killed, from its journal. *entry is a new reference, provisional; NULL: the journal
  * is not of a session, the session ended, or it measured no plan that could be stored. DT_EIO, DT_ENOMEM. */

@@ -20,11 +20,6 @@
 
 #define SESSION_BYTES 1048576 /* more than a session's record ever has */
 
-struct journal {
-    const char *what;
-    struct dt_replay replay;
-};
-
 /* The first line that is not empty is a session's record. */
 static bool journal_knows(const struct dt_source *source)
 {
@@ -44,23 +39,21 @@ static bool journal_knows(const struct dt_source *source)
 }
 
 /* A landscape needs only the trials, which come before comparisons. */
-static dt_status journal_read_record(const json_t *record, int line, void *context)
+static dt_status journal_take(struct dt_replay *replay, const struct dt_journal_reader *reader)
 {
-    struct journal *journal = context;
     const char *kind;
     char what[4096 + 32];
-    snprintf(what, sizeof what, "%s: line %d", journal->what, line);
-    DT_TRY(dt_json_string(record, what, "kind", &kind));
+    snprintf(what, sizeof what, "%s: line %d", reader->path, reader->line);
+    DT_TRY(dt_json_string(reader->record, what, "kind", &kind));
     if (strcmp(kind, "session") != 0 && strcmp(kind, "trial") != 0)
         return DT_OK;
-    return dt_replay_record(&journal->replay, record, what);
+    return dt_replay_record(replay, reader->record, what);
 }
 
-static void journal_free(void *held)
+static void replay_free(void *held)
 {
-    struct journal *journal = held;
-    dt_replay_fini(&journal->replay);
-    free(journal);
+    dt_replay_fini(held);
+    free(held);
 }
 
 static dt_status add_trial(const struct dt_result *result, const struct dt_target *target,
@@ -86,10 +79,10 @@ static dt_status add_trial(const struct dt_result *result, const struct dt_targe
     return dt_table_add_row(table, cells, &entry, result->samples.seconds);
 }
 
-static dt_status fill_table(const struct journal *journal, struct dt_table *table)
+static dt_status fill_table(const struct dt_replay *replay, struct dt_table *table)
 {
-    const struct dt_session *session = &journal->replay.session;
-    const struct dt_target *target = journal->replay.target;
+    const struct dt_session *session = &replay->session;
+    const struct dt_target *target = replay->target;
     for (int i = 0; i < dt_space_axes(target->space); i++) {
         const struct dt_axis *axis = dt_space_axis(target->space, i);
         DT_TRY(dt_table_add_column(table, axis->name, axis->role));
@@ -104,15 +97,17 @@ static dt_status fill_table(const struct journal *journal, struct dt_table *tabl
 
 static dt_status read_table(const struct dt_source *source, struct dt_table *table)
 {
-    struct journal *journal = calloc(1, sizeof *journal);
-    if (journal == NULL)
+    struct dt_journal_reader reader = {
+        .path = source->what, .bytes = source->text, .bytes_size = source->size, .foreign = true};
+    struct dt_replay *replay = calloc(1, sizeof *replay);
+    if (replay == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while reading %s", source->what);
-    journal->what = source->what;
-    table->held = journal;
-    table->free_held = journal_free;
-    DT_TRY(dt_journal_scan_bytes(source->what, source->text, source->size, journal_read_record,
-                                 journal));
-    return fill_table(journal, table);
+    table->held = replay;
+    table->free_held = replay_free;
+    while (dt_journal_next(&reader))
+        reader.status = journal_take(replay, &reader);
+    DT_TRY(dt_journal_end(&reader));
+    return fill_table(replay, table);
 }
 
 static const struct dt_reader journal_reader = {

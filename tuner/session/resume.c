@@ -4,22 +4,19 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/figures.h"
+#include "db/outline.h"
 #include "space/json/json.h"
 #include "tuner/session/history.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 /* ---- one session */
 
-enum { LOST_MOST = 64, LOST_OUT = 2, DAY_SECONDS = 24 * 3600, VERSION = 1 };
-enum { TIME_BYTES = 16 }; /* of a journal's name: "20261124T004824Z" */
-#define SUFFIX ".jsonl"
+enum { LOST_MOST = 64, LOST_OUT = 2, DAY_SECONDS = 24 * 3600 };
 /* times the budget of the session that is resumed: the search has more time, too */
 #define MORE_TIME     1.01
 #define RECHECK_SHARE 0.03 /* of the whole budget: the time to measure the default again */
@@ -27,34 +24,12 @@ enum { TIME_BYTES = 16 }; /* of a journal's name: "20261124T004824Z" */
 #define RECHECK_MARGIN 0.05
 #define CUT_SHARE      0.9 /* of its budget: a session that ended later was not cut short */
 
-/* What a journal says of its session as a whole. */
-struct outline {
-    char id[64];           /* "": it is of no session */
-    json_t *key, *machine; /* owned: what was tuned, and the fingerprint */
-    char list[64];         /* "": of none */
-    int64_t work, works;   /* its place there */
-    enum dt_verdict verdict;
-    bool ended;
-    int64_t began_ns; /* wall clock */
-    struct dt_spent spent;
-    int64_t before_ns; /* spent before it, where it was resumed itself */
-    int64_t budget_ns;
-    int trials;
-    bool copying; /* it was resumed itself, and ended before it had all of that session */
-    int version;  /* of its records; another than ours cannot be taken over */
-};
-
-static void outline_fini(struct outline *outline)
-{
-    json_decref(outline->key);
-    json_decref(outline->machine);
-    *outline = (struct outline){.key = NULL};
-}
-
-/* Journals that cannot be used, to be named in one note. */
-struct unusable {
-    int count;
-    char newest[512]; /* the reason of the newest one */
+/* Sessions of a store, the newest first. */
+struct sessions {
+    struct dt_journals runs;
+    struct dt_outline outline; /* the current one; key NULL: there are no more */
+    int unusable;              /* journals so far that cannot be used */
+    char why[512];             /* the reason of the newest one */
 };
 
 static bool is_kind(const json_t *record, const char *kind)
@@ -62,128 +37,49 @@ static bool is_kind(const json_t *record, const char *kind)
     return strcmp(dt_json_text_at(record, "kind"), kind) == 0;
 }
 
-static void outline_record(const json_t *record, void *context)
+static dt_status outline_check(const struct dt_journals *runs, const struct dt_outline *outline)
 {
-    struct outline *outline = context;
-    int version = (int)dt_json_integer_at(record, "v");
-    outline->version = version != VERSION ? version : outline->version;
-    if (is_kind(record, "session") && outline->key == NULL) {
-        const json_t *list = json_object_get(record, "list");
-        snprintf(outline->id, sizeof outline->id, "%s", dt_json_text_at(record, "run"));
-        outline->key = json_incref(json_object_get(record, "key"));
-        outline->machine = json_incref(json_object_get(record, "fingerprint"));
-        snprintf(outline->list, sizeof outline->list, "%s", dt_json_text_at(list, "id"));
-        outline->work = dt_json_integer_at(list, "work");
-        outline->works = dt_json_integer_at(list, "works");
-        outline->began_ns = dt_json_integer_at(record, "t_wall_ns");
-        outline->budget_ns = dt_json_integer_at(record, "budget_ns");
-    }
-    if (is_kind(record, "resumed"))
-        outline->before_ns = dt_json_integer_at(record, "spent_ns");
-    if (is_kind(record, "end")) {
-        outline->verdict = dt_verdict_of(dt_json_text_at(record, "verdict"));
-        outline->ended = true;
-    }
-    outline->copying =
-        is_kind(record, "resumed") || (outline->copying && !is_kind(record, "taken"));
-    outline->trials += is_kind(record, "trial");
-    dt_spent_add(&outline->spent, record);
-}
-
-static bool is_decided(const struct outline *outline)
-{
-    return outline->ended && outline->verdict != DT_VERDICT_NONE &&
-           !dt_verdict_provisional(outline->verdict);
-}
-
-/* A journal of the store is a file of its own: a link may lead to one that its owner did not put there. */
-static dt_status outline_read(const char *path, struct outline *outline)
-{
-    struct stat info;
-    int bad;
-    *outline = (struct outline){.verdict = DT_VERDICT_NONE, .version = VERSION};
-    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode))
-        return dt_fail(DT_EIO, "cannot read the journal %s: it is a symbolic link", path);
-    DT_TRY(dt_journal_read(path, outline_record, outline, &bad));
-    const char *name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
-    size_t size = strlen(outline->id);
-    if (size > 0 && (strncmp(name, outline->id, size) != 0 || strcmp(name + size, SUFFIX) != 0))
-        return dt_fail(DT_ECORRUPT, "the journal %s is that of session %s: give it its name", path,
-                       outline->id);
-    if (outline->version != VERSION)
+    if (outline->id[0] != '\0' && strcmp(runs->id, outline->id) != 0)
+        return dt_fail(DT_ECORRUPT, "the journal %s is that of session %s: give it its name",
+                       runs->path, outline->id);
+    if (outline->version != DT_JOURNAL_VERSION)
         return dt_fail(DT_ECORRUPT,
-                       "the records of journal %s have version %d, and this program reads %d", path,
-                       outline->version, VERSION);
+                       "the records of journal %s have version %d, and this program reads %d",
+                       runs->path, outline->version, DT_JOURNAL_VERSION);
     return DT_OK;
 }
 
-static int is_journal(const struct dirent *file)
+static bool sessions_next(struct sessions *sessions)
 {
-    size_t size = strlen(file->d_name), end = strlen(SUFFIX);
-    return size > end && strcmp(file->d_name + size - end, SUFFIX) == 0;
-}
-
-/* What a walk takes of the sessions. take may keep what the outline owns, by emptying it; false: no other is wanted. */
-struct walk {
-    const char *since; /* beginning of a journal's name: older ones are not read; "": all are */
-    bool (*take)(struct outline *outline, void *context, dt_status *status);
-    void *context;
-};
-
-/* From the newest journal, by its name, to the oldest. */
-static dt_status each_session(const char *directory, const struct walk *walk,
-                              struct unusable *unusable)
-{
-    struct dt_text path = {0};
-    struct dirent **files = NULL;
-    dt_status status = DT_OK;
-    bool more = true;
-    dt_text_add(&path, "%s/runs", directory);
-    int left = scandir(dt_text_at(&path), &files, is_journal, alphasort);
-    while (left > 0) {
-        struct dirent *file = files[--left];
-        struct outline outline;
-        more = more && status == DT_OK && strncmp(file->d_name, walk->since, TIME_BYTES) >= 0;
-        if (more) {
-            dt_text_clear(&path);
-            dt_text_add(&path, "%s/runs/%s", directory, file->d_name);
-            dt_status read = outline_read(dt_text_at(&path), &outline);
-            if (read == DT_OK && outline.key != NULL)
-                more = walk->take(&outline, walk->context, &status);
-            if (read < 0 && unusable->count++ == 0)
-                snprintf(unusable->newest, sizeof unusable->newest, "%s", dt_message());
-            status = read == DT_ENOMEM ? read : status;
-            outline_fini(&outline);
-        }
-        free(file);
+    struct dt_outline *outline = &sessions->outline;
+    for (dt_outline_fini(outline); dt_journals_next(&sessions->runs); dt_outline_fini(outline)) {
+        dt_status status = dt_outline_read(sessions->runs.path, outline);
+        if (status == DT_OK)
+            status = outline_check(&sessions->runs, outline);
+        if (status == DT_OK && outline->key != NULL)
+            return true;
+        if (status < 0 && sessions->unusable++ == 0)
+            snprintf(sessions->why, sizeof sessions->why, "%s", dt_message());
+        sessions->runs.status = status == DT_ENOMEM ? status : DT_OK;
     }
-    free(files);
-    dt_text_fini(&path);
-    return status;
-}
-
-struct last {
-    const struct dt_session *session;
-    struct outline outline; /* owned; key NULL: none */
-};
-
-/* The last journal of the same work that is not the session's own, and has all of those before it. */
-static bool take_last(struct outline *outline, void *context, dt_status *status)
-{
-    struct last *last = context;
-    (void)status;
-    if (!json_equal(outline->key, last->session->target->identity.key) || outline->copying ||
-        strcmp(outline->id, last->session->store.id) == 0)
-        return true;
-    last->outline = *outline;
-    *outline = (struct outline){.key = NULL};
     return false;
 }
 
-static dt_status last_of_work(const char *since, struct last *last, struct unusable *unusable)
+static dt_status sessions_end(struct sessions *sessions)
 {
-    const struct walk walk = {since, take_last, last};
-    return each_session(last->session->store.directory, &walk, unusable);
+    dt_outline_fini(&sessions->outline);
+    return dt_journals_end(&sessions->runs);
+}
+
+/* Goes to the last session of the same work that is not this one, and whose journal has all of those before it. */
+static bool sessions_find(struct sessions *sessions, const struct dt_session *session)
+{
+    const struct dt_outline *outline = &sessions->outline;
+    while (sessions_next(sessions))
+        if (json_equal(outline->key, session->target->identity.key) && !outline->copying &&
+            strcmp(outline->id, session->store.id) != 0)
+            return true;
+    return false;
 }
 
 static bool is_same_machine(const struct dt_session *session, const json_t *machine)
@@ -192,69 +88,75 @@ static bool is_same_machine(const struct dt_session *session, const json_t *mach
            json_equal(json_object_get(machine, "soft"), session->fingerprint.soft);
 }
 
-dt_status dt_resume_find(struct dt_session *session)
+/* The session goes on with that one. */
+static void resume_set(struct dt_session *session, const struct dt_outline *outline)
 {
-    struct last last = {.session = session};
-    const struct outline *outline = &last.outline;
-    struct unusable unusable = {0};
-    const char *why = NULL;
-    DT_TRY(last_of_work("", &last, &unusable));
-    if (unusable.count > 0)
-        dt_session_note(session, "%d newer journal%s left out: %s", unusable.count,
-                        unusable.count == 1 ? " is" : "s are", unusable.newest);
-    if (outline->key == NULL)
-        why = "there is none of this work";
-    else if (is_decided(outline))
-        why = "the last one of this work came to its end";
-    else if (outline->trials == 0)
-        why = "the last one of this work measured nothing";
-    else if (!is_same_machine(session, outline->machine))
-        why = "since the last one of this work the machine or its software has changed";
-    if (why != NULL) {
-        dt_session_note(session, "no session to resume: %s; a new one begins", why);
-        outline_fini(&last.outline);
-        return DT_OK;
-    }
-    int64_t spent = outline->before_ns + outline->spent.ns;
+    int64_t spent = outline->before_ns + outline->spent_ns;
     int64_t budget = session->clock.deadline_ns - session->clock.began_ns;
     snprintf(session->resume.id, sizeof session->resume.id, "%s", outline->id);
     session->resume.spent_ns = spent;
     session->resume.more_time = (double)budget > MORE_TIME * (double)outline->budget_ns;
     session->clock.began_ns -= spent;
     session->clock.deadline_ns -= spent;
-    outline_fini(&last.outline);
-    return dt_history_resumed(session);
+}
+
+dt_status dt_resume_find(struct dt_session *session)
+{
+    struct sessions sessions = {.runs.directory = session->store.directory};
+    const struct dt_outline *outline = &sessions.outline;
+    const char *why = NULL;
+    bool found = sessions_find(&sessions, session);
+    if (sessions.runs.status == DT_OK && sessions.unusable > 0)
+        dt_session_note(session, "%d newer journal%s left out: %s", sessions.unusable,
+                        sessions.unusable == 1 ? " is" : "s are", sessions.why);
+    if (!found)
+        why = "there is none of this work";
+    else if (dt_outline_decided(outline))
+        why = "the last one of this work came to its end";
+    else if (outline->trials == 0)
+        why = "the last one of this work measured nothing";
+    else if (!is_same_machine(session, outline->fingerprint))
+        why = "since the last one of this work the machine or its software has changed";
+    else
+        resume_set(session, outline);
+    DT_TRY(sessions_end(&sessions));
+    if (why == NULL)
+        return dt_history_resumed(session);
+    dt_session_note(session, "no session to resume: %s; a new one begins", why);
+    return DT_OK;
 }
 
 /* It ended before its time, and not by a decision. */
-static bool is_cut_short(const struct outline *outline)
+static bool is_cut_short(const struct dt_outline *outline)
 {
-    bool early = (double)outline->spent.ns < CUT_SHARE * (double)outline->budget_ns;
-    return !outline->ended || (early && !is_decided(outline));
+    bool early = (double)outline->spent_ns < CUT_SHARE * (double)outline->budget_ns;
+    return !outline->ended || (early && !dt_outline_decided(outline));
 }
 
 void dt_resume_offer(const struct dt_session *session)
 {
-    struct last last = {.session = session};
-    struct unusable unusable = {0};
-    struct tm time;
     char since[32] = "";
+    struct sessions sessions = {.runs = {.directory = session->store.directory, .since = since}};
+    struct dt_outline last = {.trials = 0};
+    struct tm time;
     time_t yesterday = (time_t)(dt_clock_wall_ns() / DT_NS_PER_SECOND) - DAY_SECONDS;
     if (gmtime_r(&yesterday, &time) != NULL)
         strftime(since, sizeof since, "%Y%m%dT%H%M%SZ", &time);
-    int trials = last_of_work(since, &last, &unusable) == DT_OK ? last.outline.trials : 0;
-    if (trials > 0 && is_cut_short(&last.outline))
+    if (sessions_find(&sessions, session)) {
+        last = sessions.outline;
+        sessions.outline = (struct dt_outline){.key = NULL};
+    }
+    if (sessions_end(&sessions) == DT_OK && last.trials > 0 && is_cut_short(&last))
         dt_session_note(session,
                         "session %s of this work was cut short after %d trial%s: --resume goes on "
                         "with it",
-                        last.outline.id, trials, trials == 1 ? "" : "s");
-    outline_fini(&last.outline);
+                        last.id, last.trials, last.trials == 1 ? "" : "s");
+    dt_outline_fini(&last);
 }
 
 /* What is taken over while the journal is read. */
 struct take {
     struct dt_session *session;
-    dt_status status;
     struct dt_point begun; /* a trial that has not ended yet */
     bool open;
     bool compared;                   /* a complete final comparison was read */
@@ -264,7 +166,7 @@ struct take {
     json_t *search, *searched, *shootout, *final;
 };
 
-static void take_trial(struct take *take, const json_t *record)
+static dt_status take_trial(struct take *take, const json_t *record)
 {
     struct dt_session *session = take->session;
     struct dt_result result;
@@ -280,8 +182,8 @@ static void take_trial(struct take *take, const json_t *record)
     if (counts && status == DT_OK)
         status = dt_history_result(session, "trial", &session->trials[session->count - 1]);
     take->left_out += status == DT_EUSAGE; /* a plan that is not in the space any more */
-    take->status = status == DT_EUSAGE ? DT_OK : status;
     take->open = false;
+    return status == DT_EUSAGE ? DT_OK : status;
 }
 
 static void take_lost(struct take *take, const struct dt_point *point)
@@ -320,26 +222,24 @@ static void take_kind(struct take *take, const json_t *record)
     take->compared = take->compared || (complete && is_final(record));
 }
 
-static void take_record(const json_t *record, void *context)
+static dt_status take_record(struct take *take, const json_t *record)
 {
-    struct take *take = context;
     struct dt_point point;
     bool begins = is_kind(record, "begin"), lost = is_kind(record, "lost");
     bool undone = is_kind(record, "undone");
-    if (take->status < 0)
-        return;
     if (is_kind(record, "trial"))
-        take_trial(take, record);
+        DT_TRY(take_trial(take, record));
     take_kind(take, record);
     if (!(begins || lost || undone) ||
         dt_target_stored(take->session->target, json_object_get(record, "plan"), &point) != DT_OK)
-        return;
+        return DT_OK;
     if (lost)
         take_lost(take, &point);
     if (undone)
         dt_session_undo(take->session, &point);
     take->open = take->open || begins;
     take->begun = begins ? point : take->begun;
+    return DT_OK;
 }
 
 /* The plan ran when a session ended, more than once: it is not tried again. */
@@ -404,7 +304,7 @@ static dt_status take_end(struct take *take)
     bool stopped = json_is_true(json_object_get(take->searched, "search_stopped"));
     if (take->search == NULL || take->searched == NULL || (session->resume.more_time && !stopped))
         return DT_OK;
-    DT_TRY(dt_replay_search(session, take->search, "the journal"));
+    DT_TRY(dt_session_apply(session, take->search, "the journal"));
     snprintf(session->search.note, sizeof session->search.note, "%s",
              dt_json_text_at(take->searched, "search_note"));
     session->search.stopped = stopped;
@@ -435,7 +335,6 @@ static void note_resumed(const struct take *take)
 
 static dt_status take_all(struct take *take)
 {
-    DT_TRY(take->status);
     if (take->open)
         take_lost(take, &take->begun);
     DT_TRY(judge_lost(take));
@@ -445,25 +344,21 @@ static dt_status take_all(struct take *take)
     return dt_history_taken(take->session);
 }
 
-/* A torn last line is what a kill leaves. */
-static void see_damage(int line, bool torn, void *context)
-{
-    struct take *take = context;
-    (void)line;
-    take->damaged += !torn;
-}
-
 dt_status dt_resume_trials(struct dt_session *session)
 {
     struct dt_text path = {0};
-    struct take take = {.session = session, .status = DT_OK};
+    struct take take = {.session = session};
     if (session->resume.id[0] == '\0')
         return DT_OK;
-    dt_text_add(&path, "%s/runs/%s" SUFFIX, session->store.directory, session->resume.id);
-    dt_status status = dt_journal_verify(dt_text_at(&path), take_record, see_damage, &take);
-    dt_text_fini(&path);
+    dt_journals_path(session->store.directory, session->resume.id, &path);
+    struct dt_journal_reader reader = {.path = dt_text_at(&path)};
+    while (dt_journal_next(&reader))
+        reader.status = take_record(&take, reader.record);
+    take.damaged = reader.damaged - reader.torn; /* a torn last line is what a kill leaves */
+    dt_status status = dt_journal_end(&reader);
     if (status == DT_OK)
         status = take_all(&take);
+    dt_text_fini(&path);
     json_decref(take.search);
     json_decref(take.searched);
     json_decref(take.shootout);
@@ -538,61 +433,57 @@ dt_status dt_resume_recheck(struct dt_session *session)
 
 /* The sessions of one list. */
 struct members {
-    const char *id; /* of the list */
-    struct outline *at;
+    struct dt_outline *at;
     int count;
     int64_t last_work; /* the farthest that was begun */
 };
 
 /* The last work that was begun may have been interrupted, others came to their end. */
-static bool is_done(const struct members *members, const struct outline *member)
+static bool is_done(const struct members *members, const struct dt_outline *member)
 {
-    return member->ended && (is_decided(member) || member->work != members->last_work);
+    return member->ended && (dt_outline_decided(member) || member->work != members->last_work);
 }
 
 static void members_fini(struct members *members)
 {
     for (int i = 0; i < members->count; i++)
-        outline_fini(&members->at[i]);
+        dt_outline_fini(&members->at[i]);
     free(members->at);
 }
 
-static bool take_member(struct outline *outline, void *context, dt_status *status)
+static dt_status members_find(const char *directory, const char *list, struct members *members)
 {
-    struct members *members = context;
-    if (strcmp(outline->list, members->id) != 0)
-        return true;
-    *status = DT_GROW(members->at, members->count, 1);
-    if (*status < 0)
-        return false;
-    if (outline->work > members->last_work)
-        members->last_work = outline->work;
-    members->at[members->count++] = *outline;
-    *outline = (struct outline){.key = NULL};
-    return true;
-}
-
-static dt_status members_find(const char *directory, const char *id, struct members *members)
-{
-    struct unusable unusable = {0};
-    const struct walk walk = {id, take_member, members};
-    *members = (struct members){.id = id};
-    return each_session(directory, &walk, &unusable);
+    struct sessions sessions = {.runs.directory = directory};
+    const struct dt_outline *outline = &sessions.outline;
+    *members = (struct members){.count = 0};
+    while (sessions_next(&sessions)) {
+        if (strcmp(outline->list, list) != 0)
+            continue;
+        sessions.runs.status = DT_GROW(members->at, members->count, 1);
+        if (sessions.runs.status < 0)
+            break;
+        if (outline->work > members->last_work)
+            members->last_work = outline->work;
+        members->at[members->count++] = *outline;
+        sessions.outline = (struct dt_outline){.key = NULL};
+    }
+    return sessions_end(&sessions);
 }
 
 /* Sessions that began within the newest one's second are told apart by their clock. */
-static bool take_newest(struct outline *outline, void *context, dt_status *status)
+static dt_status newest_find(const char *directory, struct dt_outline *newest)
 {
-    struct outline *newest = context;
-    (void)status;
-    if (newest->key != NULL && strncmp(outline->id, newest->id, TIME_BYTES) != 0)
-        return false;
-    if (newest->key == NULL || outline->began_ns > newest->began_ns) {
-        outline_fini(newest);
-        *newest = *outline;
-        *outline = (struct outline){.key = NULL};
-    }
-    return true;
+    struct sessions sessions = {.runs.directory = directory};
+    const struct dt_outline *outline = &sessions.outline;
+    *newest = (struct dt_outline){.key = NULL};
+    while (sessions_next(&sessions) &&
+           (newest->key == NULL || strncmp(outline->id, newest->id, DT_JOURNALS_TIME) == 0))
+        if (newest->key == NULL || outline->began_ns > newest->began_ns) {
+            dt_outline_fini(newest);
+            *newest = *outline;
+            sessions.outline = (struct dt_outline){.key = NULL};
+        }
+    return sessions_end(&sessions);
 }
 
 /* Nothing remains of the list. */
@@ -606,12 +497,10 @@ static bool members_at_end(const struct members *members)
 
 dt_status dt_list_last(const char *directory, int works, struct dt_list *list)
 {
-    struct outline newest = {.key = NULL};
+    struct dt_outline newest;
     struct members members = {.count = 0};
-    struct unusable unusable = {0};
-    const struct walk walk = {"", take_newest, &newest};
     *list = (struct dt_list){.spent_ns = 0};
-    dt_status status = each_session(directory, &walk, &unusable);
+    dt_status status = newest_find(directory, &newest);
     bool fits = status == DT_OK && newest.works == works && newest.list[0] != '\0';
     if (fits)
         status = members_find(directory, newest.list, &members);
@@ -619,36 +508,11 @@ dt_status dt_list_last(const char *directory, int works, struct dt_list *list)
         snprintf(list->id, sizeof list->id, "%s", newest.list);
         for (int i = 0; i < members.count; i++)
             if (is_done(&members, &members.at[i]))
-                list->spent_ns += members.at[i].before_ns + members.at[i].spent.ns;
+                list->spent_ns += members.at[i].before_ns + members.at[i].spent_ns;
     }
     members_fini(&members);
-    outline_fini(&newest);
+    dt_outline_fini(&newest);
     return status;
-}
-
-struct reading {
-    const char *path;
-    struct dt_replay *replay;
-};
-
-static dt_status reading_record(const json_t *record, int line, void *context)
-{
-    const struct reading *reading = context;
-    (void)line;
-    return dt_replay_record(reading->replay, record, reading->path);
-}
-
-static dt_status read_done(const char *path, struct dt_replay *replay, bool *found)
-{
-    struct reading reading = {path, replay};
-    *replay = (struct dt_replay){.target = NULL};
-    dt_status status = dt_journal_scan(path, reading_record, &reading);
-    *found = status == DT_OK && replay->ended;
-    if (*found)
-        dt_replay_end(replay);
-    else
-        dt_replay_fini(replay);
-    return status == DT_ENOMEM ? status : DT_OK;
 }
 
 dt_status dt_list_done(const char *directory, const struct dt_list *list, int work,
@@ -659,12 +523,16 @@ dt_status dt_list_done(const char *directory, const struct dt_list *list, int wo
     dt_status status = members_find(directory, list->id, &members);
     *found = false;
     for (int i = 0; status == DT_OK && !*found && i < members.count; i++) {
-        const struct outline *member = &members.at[i];
+        const struct dt_outline *member = &members.at[i];
         if (!is_done(&members, member) || member->work != work || !json_equal(member->key, key))
             continue;
         dt_text_clear(&path);
-        dt_text_add(&path, "%s/runs/%s" SUFFIX, directory, member->id);
-        status = read_done(dt_text_at(&path), replay, found);
+        dt_journals_path(directory, member->id, &path);
+        dt_status opened = dt_replay_open(dt_text_at(&path), false, replay);
+        *found = opened == DT_OK && replay->ended && replay->damaged == 0;
+        if (!*found)
+            dt_replay_fini(replay);
+        status = opened == DT_ENOMEM ? opened : DT_OK;
     }
     dt_text_fini(&path);
     members_fini(&members);

@@ -175,10 +175,10 @@ static dt_status verb_dump(const char *arguments)
     return dt_store_each(actor_folder, say_entry, NULL);
 }
 
-static void say_record(const json_t *record, void *context)
+static void say_record(const json_t *record, const char *id)
 {
     char line[TEXT];
-    snprintf(line, sizeof line, "record %s/%lld", (const char *)context,
+    snprintf(line, sizeof line, "record %s/%lld", id,
              (long long)json_integer_value(json_object_get(record, "n")));
     actor_say(line);
 }
@@ -195,13 +195,15 @@ static dt_status verb_records(const char *arguments)
     if (entries == NULL && errno != ENOENT)
         return dt_fail(DT_EIO, "cannot read %s: %s", path, strerror(errno));
     while (entries != NULL && status == DT_OK && (entry = readdir(entries)) != NULL) {
-        int bad = 0;
         if (sscanf(entry->d_name, "%255[^.].jsonl", id) != 1)
             continue;
         snprintf(path, sizeof path, "%s/runs/%s", actor_folder, entry->d_name);
-        status = dt_journal_read(path, say_record, id, &bad);
-        snprintf(path, sizeof path, "bad %d", bad);
-        if (bad > 0)
+        struct dt_journal_reader reader = {.path = path};
+        while (dt_journal_next(&reader))
+            say_record(reader.record, id);
+        status = dt_journal_end(&reader);
+        snprintf(path, sizeof path, "bad %d", reader.damaged);
+        if (status == DT_OK && reader.damaged > 0)
             actor_say(path);
     }
     if (entries != NULL)

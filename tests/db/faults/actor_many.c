@@ -65,11 +65,6 @@ static int append_many(struct dt_journal *journal, int n, long size)
     return status != DT_OK;
 }
 
-static void count_record(const json_t *record, void *count)
-{
-    *(int *)count += json_is_object(record);
-}
-
 dt_status actor_hold(const char *arguments)
 {
     int directory = -1, lock = -1;
@@ -103,7 +98,7 @@ dt_status actor_fork(const char *arguments)
 dt_status actor_appends(const char *arguments)
 {
     struct dt_journal *journal = NULL;
-    int processes = 0, n = 0, bad = 0, outcome = 0, good = 0;
+    int processes = 0, n = 0, outcome = 0, good = 0;
     long size = 0;
     char line[64];
     if (sscanf(arguments, "%d %d %ld", &processes, &n, &size) != 3)
@@ -115,9 +110,12 @@ dt_status actor_appends(const char *arguments)
     while (wait(&outcome) > 0)
         if (outcome != 0)
             return dt_fail(DT_EIO, "a process could not append");
-    DT_TRY(dt_journal_read(dt_journal_path(journal), count_record, &good, &bad));
+    struct dt_journal_reader reader = {.path = dt_journal_path(journal)};
+    while (dt_journal_next(&reader))
+        good += json_is_object(reader.record);
+    DT_TRY(dt_journal_end(&reader));
     dt_journal_close(journal);
-    snprintf(line, sizeof line, "good %d bad %d", good, bad);
+    snprintf(line, sizeof line, "good %d bad %d", good, reader.damaged);
     actor_say(line);
     return DT_OK;
 }

@@ -3,13 +3,12 @@
 
 #include "base/array.h"
 #include "db/journal.h"
+#include "db/outline.h"
 #include "db/snapshot.h"
 #include "db/store.h"
 #include "db/stored.h"
 #include "tuner/check/check.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,12 +118,9 @@ static void set_origin(const struct dt_stored_entry *entry, struct dt_moment *mo
     moment->t_wall_ns = entry->fingerprint.info.t_wall_ns;
 }
 
-static void read_record(const json_t *borrowed, void *context)
+static void read_record(struct reader *reader, json_t *record, const char *kind)
 {
-    struct reader *reader = context;
     struct dt_stored_entry entry;
-    json_t *record = (json_t *)borrowed;
-    const char *kind = dt_json_text_at(record, "kind");
     bool check = strcmp(kind, "check") == 0;
     if (!check && strcmp(kind, "best") != 0)
         return;
@@ -242,42 +238,19 @@ static void lines_sort(struct dt_timelines *lines)
         qsort(lines->lines, (size_t)kept, sizeof *lines->lines, by_title);
 }
 
-static void read_journal(struct reader *reader, const char *path, const char *name, size_t size)
+static void read_journal(struct reader *reader, const struct dt_journals *runs)
 {
-    int bad = 0;
-    snprintf(reader->run, sizeof reader->run, "%.*s", (int)size, name);
-    dt_status status = dt_journal_read(path, read_record, reader, &bad);
+    struct dt_journal_reader journal = {.path = runs->path};
+    snprintf(reader->run, sizeof reader->run, "%.63s", runs->id);
+    while (dt_journal_next(&journal))
+        read_record(reader, journal.record, journal.kind);
+    dt_status status = dt_journal_end(&journal);
     reader->lines->journals += status == DT_OK;
-    reader->lines->damaged += bad;
-    reader->lines->spoiled += status < 0 || bad > 0;
+    reader->lines->damaged += status == DT_OK ? journal.damaged : 0;
+    reader->lines->spoiled += status < 0 || journal.damaged > 0;
     if (status < 0)
         dt_text_add(&reader->lines->unread, "%s\n", dt_message());
     reader->failed = reader->failed || status == DT_ENOMEM;
-}
-
-static dt_status read_journals(struct reader *reader, const char *directory)
-{
-    struct dt_text path = {0};
-    dt_text_add(&path, "%s/runs", directory);
-    DIR *folder = opendir(dt_text_at(&path));
-    if (folder == NULL && errno != ENOENT) {
-        dt_status status =
-            dt_fail(DT_EIO, "cannot read %s: %s", dt_text_at(&path), strerror(errno));
-        dt_text_fini(&path);
-        return status;
-    }
-    for (const struct dirent *file; folder != NULL && (file = readdir(folder)) != NULL;) {
-        size_t size = strlen(file->d_name);
-        if (size < 7 || strcmp(file->d_name + size - 6, ".jsonl") != 0)
-            continue;
-        dt_text_clear(&path);
-        dt_text_add(&path, "%s/runs/%s", directory, file->d_name);
-        read_journal(reader, dt_text_at(&path), file->d_name, size - 6);
-    }
-    if (folder != NULL)
-        closedir(folder);
-    dt_text_fini(&path);
-    return DT_OK;
 }
 
 dt_status dt_timelines_read(const char *directory, const struct dt_moment_filter *filter,
@@ -285,7 +258,10 @@ dt_status dt_timelines_read(const char *directory, const struct dt_moment_filter
 {
     struct dt_timelines made = {.count = 0};
     struct reader reader = {.filter = filter, .lines = &made};
-    dt_status status = read_journals(&reader, directory);
+    struct dt_journals runs = {.directory = directory};
+    while (dt_journals_next(&runs))
+        read_journal(&reader, &runs);
+    dt_status status = dt_journals_end(&runs);
     if (status == DT_OK)
         dt_error_keep(&made.store, dt_store_each(directory, visit_entry, &reader));
     if (status == DT_OK && reader.failed)

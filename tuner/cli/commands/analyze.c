@@ -175,9 +175,8 @@ static dt_status analyze_comparison(const json_t *record, const char *what,
     return status;
 }
 
-static dt_status analyze_record(const json_t *record, int line, void *context)
+static dt_status analyze_record(struct analysis *analysis, const json_t *record, int line)
 {
-    struct analysis *analysis = context;
     const char *kind;
     char what[4096 + 32];
     snprintf(what, sizeof what, "%s: line %d", analysis->options->words.rest[0], line);
@@ -250,7 +249,10 @@ dt_status dt_command_analyze(const struct dt_options *options)
         .trials = json_array(),
         .comparisons = json_array(),
         .run = {.context = &analysis, .measured = add_plan, .left_out = add_left_out}};
-    dt_status status = dt_journal_scan(options->words.rest[0], analyze_record, &analysis);
+    struct dt_journal_reader reader = {.path = options->words.rest[0], .foreign = true};
+    while (dt_journal_next(&reader))
+        reader.status = analyze_record(&analysis, reader.record, reader.line);
+    dt_status status = dt_journal_end(&reader);
     if (status == DT_OK && analysis.is_run)
         status = dt_replay_run_end(&analysis.run);
     if (status == DT_OK)

@@ -33,7 +33,7 @@ dt_status dt_command_report(const struct dt_options *options)
                        : options->print.json         ? "json"
                                                      : "html";
     const struct dt_page_format *format = dt_page_format(name);
-    struct dt_page_source sources[2] = {{.status = DT_OK}, {.status = DT_OK}};
+    struct dt_page_source sources[2] = {{.usual = true}, {.usual = true}};
     struct dt_page pages[2];
     dt_status status = DT_OK;
     int given = options->words.rest_count, n = given > 0 ? given : 1;

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/figures.h"
-#include "db/journal.h"
+#include "db/outline.h"
 #include "model/cards/card.h"
 #include "space/json/json.h"
 #include "tuner/check/history/timeline.h"
@@ -33,39 +33,26 @@ static bool is_same_work(const json_t *mine, const json_t *other)
     return same;
 }
 
-static void visit(const json_t *record, void *context)
-{
-    struct dt_evidence *evidence = context;
-    if (evidence->status == DT_OK)
-        evidence->status = dt_replay_record(&evidence->replay, record, evidence->what);
-}
-
 /* Reads into *evidence, which must not move then. A journal that is missing, or not of a whole
  * session, is no evidence. */
 static dt_status open_run(const char *directory, const char *run, struct dt_evidence *evidence)
 {
     struct dt_text path = {0};
-    int bad;
-    *evidence = (struct dt_evidence){.status = DT_OK};
-    dt_text_add(&path, "%s/runs/%s.jsonl", directory, run);
-    evidence->what = dt_text_at(&path);
-    dt_status status = dt_journal_read(evidence->what, visit, evidence, &bad);
-    evidence->what = NULL;
+    evidence->run[0] = '\0';
+    dt_journals_path(directory, run, &path);
+    dt_status status = dt_replay_open(dt_text_at(&path), false, &evidence->replay);
     dt_text_fini(&path);
-    if (status == DT_OK && evidence->status == DT_OK && evidence->replay.target != NULL) {
-        dt_replay_end(&evidence->replay);
+    if (status == DT_OK && evidence->replay.target != NULL)
         snprintf(evidence->run, sizeof evidence->run, "%s", run);
-        return DT_OK;
-    }
-    bool lost = status == DT_ENOMEM || evidence->status == DT_ENOMEM;
-    dt_evidence_fini(evidence);
-    return lost ? DT_ENOMEM : DT_OK;
+    else
+        dt_evidence_fini(evidence);
+    return status == DT_ENOMEM ? status : DT_OK;
 }
 
 void dt_evidence_fini(struct dt_evidence *evidence)
 {
     dt_replay_fini(&evidence->replay);
-    *evidence = (struct dt_evidence){.status = DT_OK};
+    *evidence = (struct dt_evidence){.run = ""};
 }
 
 const struct dt_result *dt_evidence_trial(const struct dt_evidence *evidence, const json_t *plan)
@@ -160,7 +147,7 @@ static dt_status find_evidence(const char *directory, const struct wanted *wante
     struct dt_timelines lines;
     struct moments moments = {.count = 0};
     const struct dt_moment_filter all = {.since_ns = INT64_MIN};
-    *evidence = (struct dt_evidence){.status = DT_OK};
+    *evidence = (struct dt_evidence){.run = ""};
     DT_TRY(dt_timelines_read(directory, &all, &lines));
     dt_status status = DT_OK;
     for (int i = 0; i < lines.count && status == DT_OK; i++)

@@ -12,8 +12,6 @@
 struct dt_evidence {
     char run[64]; /* the journal's id; "": there is none, or it cannot be read */
     struct dt_replay replay;
-    const char *what; /* of errors, while it is read */
-    dt_status status;
 };
 
 /* The newest session of the target's work on this machine, perhaps under another objective, batch or limit, in which the plan was

@@ -3,15 +3,13 @@
 
 #include "base/array.h"
 #include "base/quote.h"
-#include "db/journal.h"
+#include "db/outline.h"
 #include "db/snapshot.h"
 #include "db/store.h"
 #include "tuner/check/check.h"
 #include "tuner/check/history/timeline.h"
 #include "tuner/cli/print.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,69 +30,38 @@ struct pasts {
     int count;
 };
 
-/* Ends the reading with an error: the first record is enough. */
-static dt_status visit_first(const json_t *record, int line, void *context)
-{
-    (void)line;
-    *(json_t **)context = json_incref((json_t *)record);
-    return DT_FAILED;
-}
-
-/* The first record of a journal, a new reference; NULL: it has none, or cannot be read. */
-static json_t *first_record(const char *path)
-{
-    json_t *first = NULL;
-    return dt_journal_scan(path, visit_first, &first) < 0 ? first : NULL;
-}
-
 static void pasts_fini(struct pasts *sessions)
 {
     free(sessions->at);
     *sessions = (struct pasts){.count = 0};
 }
 
-static dt_status past_add(const char *path, const char *name, struct pasts *sessions)
+static dt_status past_add(const struct dt_journals *runs, const struct dt_outline *outline,
+                          struct pasts *sessions)
 {
-    struct past session = {.entry = 0};
-    json_t *first = first_record(path);
-    const json_t *key = json_object_get(first, "key"),
-                 *hard = json_object_get(json_object_get(first, "fingerprint"), "hard");
-    bool is_session = strcmp(dt_json_text_at(first, "kind"), "session") == 0 &&
-                      json_is_object(key) && json_is_object(hard) &&
-                      dt_store_id(key, hard, &session.entry) == DT_OK;
-    session.began_wall_ns = json_integer_value(json_object_get(first, "t_wall_ns"));
-    snprintf(session.journal, sizeof session.journal, "%.*s", (int)(strlen(name) - 6), name);
-    json_decref(first);
-    if (!is_session)
+    struct past session = {.began_wall_ns = outline->began_ns};
+    const json_t *hard = json_object_get(outline->fingerprint, "hard");
+    if (strcmp(outline->kind, "session") != 0 || !json_is_object(outline->key) ||
+        !json_is_object(hard) || dt_store_id(outline->key, hard, &session.entry) != DT_OK)
         return DT_OK;
+    snprintf(session.journal, sizeof session.journal, "%.63s", runs->id);
     DT_TRY(DT_GROW(sessions->at, sessions->count, 1));
     sessions->at[sessions->count++] = session;
     return DT_OK;
 }
 
-/* Of each journal only the beginning is read; one that cannot be read is left out. A missing
- * folder has none. */
+/* Of each journal only the beginning is read; one that cannot be read is left out. */
 static dt_status pasts_read(const char *directory, struct pasts *sessions)
 {
-    struct dt_text path = {0};
-    dt_status status = DT_OK;
+    struct dt_journals runs = {.directory = directory};
+    struct dt_outline outline;
     *sessions = (struct pasts){.count = 0};
-    dt_text_add(&path, "%s/runs", directory);
-    DIR *folder = opendir(dt_text_at(&path));
-    if (folder == NULL && errno != ENOENT)
-        status = dt_fail(DT_EIO, "cannot read %s: %s", dt_text_at(&path), strerror(errno));
-    for (const struct dirent *file;
-         status == DT_OK && folder != NULL && (file = readdir(folder)) != NULL;) {
-        size_t size = strlen(file->d_name);
-        if (size < 7 || strcmp(file->d_name + size - 6, ".jsonl") != 0)
-            continue;
-        dt_text_clear(&path);
-        dt_text_add(&path, "%s/runs/%s", directory, file->d_name);
-        status = past_add(dt_text_at(&path), file->d_name, sessions);
+    while (dt_journals_next(&runs)) {
+        dt_outline_first(runs.path, &outline);
+        runs.status = past_add(&runs, &outline, sessions);
+        dt_outline_fini(&outline);
     }
-    if (folder != NULL)
-        closedir(folder);
-    dt_text_fini(&path);
+    dt_status status = dt_journals_end(&runs);
     if (status < 0)
         pasts_fini(sessions);
     return status;
@@ -250,55 +217,33 @@ static dt_status entry_find(const char *directory, const char *word, const struc
 
 /* ---- what a word names */
 
-static bool is_kind(const json_t *record, const char *kind)
-{
-    return strcmp(dt_json_text_at(record, "kind"), kind) == 0;
-}
-
-static void visit(const json_t *record, void *context)
-{
-    struct dt_page_source *source = context;
-    if (source->first == NULL)
-        source->first = json_incref((json_t *)record);
-    if (source->status == DT_OK && is_kind(source->first, "session"))
-        source->status = dt_replay_record(&source->replay, record, dt_text_at(&source->path));
-}
-
-static dt_status visit_line(const json_t *record, int line, void *context)
-{
-    (void)line;
-    visit(record, context);
-    return ((struct dt_page_source *)context)->status;
-}
-
 /* DT_EUSAGE: it is another file. Records without a checksum are of other programs: they are read
  * if all are such. */
 static dt_status read_source(struct dt_page_source *source)
 {
     const char *path = dt_text_at(&source->path);
-    int bad;
-    DT_TRY(dt_journal_read(path, visit, source, &bad));
-    if (source->first == NULL)
-        DT_TRY(dt_journal_scan(path, visit_line, source));
-    if (source->first != NULL && !is_kind(source->first, "session"))
-        return dt_fail(DT_EUSAGE, "%s is no journal of a session%s", path,
-                       is_kind(source->first, "run") ? ", but of a run: see dittune analyze"
-                       : bad > 0 ? ", or its first record, the session's, is damaged"
-                                 : "");
-    DT_TRY(source->status);
-    if (source->first == NULL || source->replay.target == NULL)
+    struct dt_replay *replay = &source->replay;
+    DT_TRY(dt_replay_open(path, false, replay));
+    if (replay->first == NULL)
+        DT_TRY(dt_replay_open(path, true, replay));
+    if (replay->first == NULL)
         return dt_fail(DT_EUSAGE, "%s holds no record of a session", path);
-    if (bad > 0)
-        dt_print_note("warning: %s: %d damaged record%s skipped", path, bad,
-                      bad == 1 ? " was" : "s were");
-    dt_replay_end(&source->replay);
+    const char *kind = dt_json_text_at(replay->first, "kind");
+    if (strcmp(kind, "session") != 0)
+        return dt_fail(DT_EUSAGE, "%s is no journal of a session%s", path,
+                       strcmp(kind, "run") == 0 ? ", but of a run: see dittune analyze"
+                       : replay->damaged > 0    ? ", or its first record, the session's, is damaged"
+                                                : "");
+    if (replay->damaged > 0)
+        dt_print_note("warning: %s: %d damaged record%s skipped", path, replay->damaged,
+                      replay->damaged == 1 ? " was" : "s were");
     return DT_OK;
 }
 
 static bool is_there(const char *directory, const char *journal)
 {
     struct dt_text path = {0};
-    dt_text_add(&path, "%s/runs/%s.jsonl", directory, journal);
+    dt_journals_path(directory, journal, &path);
     bool there = access(dt_text_at(&path), F_OK) == 0;
     dt_text_fini(&path);
     return there;
@@ -321,7 +266,7 @@ static dt_status find_unstored(const char *directory, const char *word, struct d
                 newest = moment;
         }
     if (newest != NULL)
-        dt_text_add(path, "%s/runs/%s.jsonl", directory, newest->run);
+        dt_journals_path(directory, newest->run, path);
     dt_timelines_fini(&lines);
     if (path->size > 0)
         return DT_OK;
@@ -348,64 +293,46 @@ static void add_command(const struct dt_page_source *source, const char *command
     }
 }
 
-/* How a session ended, by its journal. */
-struct ending {
-    bool ended, compared;
-    char verdict[32];
-};
-
-static void visit_ending(const json_t *record, void *context)
-{
-    struct ending *ending = context;
-    const char *kind = dt_json_text_at(record, "kind");
-    if (strcmp(kind, "sets") == 0 || strcmp(kind, "comparison") == 0)
-        ending->compared =
-            ending->compared || strcmp(dt_json_text_at(record, "name"), "final comparison") == 0;
-    if (strcmp(kind, "end") != 0)
-        return;
-    ending->ended = true;
-    snprintf(ending->verdict, sizeof ending->verdict, "%s", dt_json_text_at(record, "verdict"));
-}
-
 static void add_later(struct dt_page_source *source, const struct past *later)
 {
-    struct ending ending = {.verdict = ""};
+    struct dt_outline outline;
     struct dt_text path = {0};
     char minute[24];
-    int bad;
-    dt_text_add(&path, "%s/runs/%s.jsonl", source->directory, later->journal);
-    bool known = dt_journal_read(dt_text_at(&path), visit_ending, &ending, &bad) == DT_OK;
-    enum dt_verdict verdict = dt_verdict_of(ending.verdict);
+    dt_journals_path(source->directory, later->journal, &path);
+    bool known = dt_outline_read(dt_text_at(&path), &outline) == DT_OK;
     dt_text_fini(&path);
     dt_minute(later->began_wall_ns, minute);
     dt_text_add(&source->later, "A later session of %s UTC ", minute);
     if (!known)
         dt_text_add(&source->later, "did not replace this result, and its journal cannot be read");
-    else if (ending.ended && verdict == DT_VERDICT_NONE)
+    else if (outline.ended && outline.verdict == DT_VERDICT_NONE)
         dt_text_add(&source->later, "measured no plan, so this result stays");
-    else if (ending.ended && !dt_verdict_provisional(verdict))
-        dt_text_add(&source->later, "had a result (%s) that is not the one stored", ending.verdict);
+    else if (dt_outline_decided(&outline))
+        dt_text_add(&source->later, "had a result (%s) that is not the one stored",
+                    dt_verdict_text(outline.verdict));
     else
         dt_text_add(&source->later, "ended before its final comparison%s%s, so this result stays",
-                    ending.compared ? " was decided" : "", ending.ended ? "" : " (or still runs)");
+                    outline.compared ? " was decided" : "",
+                    outline.ended ? "" : " (or still runs)");
     dt_text_add(&source->later, ": ");
     add_command(source, "report", later->journal, &source->later);
+    dt_outline_fini(&outline);
 }
 
 /* The journal of the entry's result, if that is a session's. */
 static void find_journal(struct dt_page_source *source)
 {
     const char *journal = source->entry.fields.journal;
+    struct dt_outline outline;
     source->origin = DT_FROM_ENTRY;
     if (journal == NULL || strchr(journal, '/') != NULL || !is_there(source->directory, journal))
         return;
-    dt_text_add(&source->path, "%s/runs/%s.jsonl", source->directory, journal);
-    json_t *first = first_record(dt_text_at(&source->path));
-    const char *kind = dt_json_text_at(first, "kind");
-    source->origin = strcmp(kind, "check") == 0     ? DT_FROM_UPDATE
-                     : strcmp(kind, "session") == 0 ? DT_FROM_SESSION
-                                                    : DT_FROM_ENTRY;
-    json_decref(first);
+    dt_journals_path(source->directory, journal, &source->path);
+    dt_outline_first(dt_text_at(&source->path), &outline);
+    source->origin = strcmp(outline.kind, "check") == 0     ? DT_FROM_UPDATE
+                     : strcmp(outline.kind, "session") == 0 ? DT_FROM_SESSION
+                                                            : DT_FROM_ENTRY;
+    dt_outline_fini(&outline);
     if (source->origin != DT_FROM_SESSION)
         dt_text_clear(&source->path);
 }
@@ -444,7 +371,7 @@ static dt_status find_source(struct dt_page_source *source, const char *word)
         return DT_OK;
     }
     if (word != NULL && strchr(word, '/') == NULL && is_there(source->directory, word)) {
-        dt_text_add(&source->path, "%s/runs/%s.jsonl", source->directory, word);
+        dt_journals_path(source->directory, word, &source->path);
         return DT_OK;
     }
     DT_TRY(find_entry(source, word));
@@ -471,8 +398,7 @@ dt_status dt_page_source_open(const char *directory, const char *word,
                               struct dt_page_source *source)
 {
     *source =
-        (struct dt_page_source){.status = DT_OK,
-                                .usual = directory == NULL,
+        (struct dt_page_source){.usual = directory == NULL,
                                 .directory = directory != NULL ? directory : dt_store_default()};
     DT_TRY(find_source(source, word));
     if (source->path.size > 0) {
@@ -481,8 +407,8 @@ dt_status dt_page_source_open(const char *directory, const char *word,
         source->page = (struct dt_page){
             .session = &source->replay.session,
             .journal = source->name,
-            .machine = json_object_get(source->first, "fingerprint"),
-            .began_wall_ns = json_integer_value(json_object_get(source->first, "t_wall_ns")),
+            .machine = json_object_get(source->replay.first, "fingerprint"),
+            .began_wall_ns = json_integer_value(json_object_get(source->replay.first, "t_wall_ns")),
             .ended = source->replay.ended};
     }
     source->page.entry = source->entry.json != NULL ? source->entry.hex : NULL;
@@ -511,7 +437,6 @@ dt_status dt_page_source_need(const struct dt_page_source *source)
 void dt_page_source_close(struct dt_page_source *source)
 {
     dt_replay_fini(&source->replay);
-    json_decref(source->first);
     entry_fini(&source->entry);
     dt_text_fini(&source->path);
     dt_text_fini(&source->later);

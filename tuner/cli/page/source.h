@@ -33,9 +33,7 @@ struct dt_page_source {
     struct dt_page page; /* points into this; session NULL: there is only the entry */
     struct dt_text path; /* of the journal */
     struct dt_replay replay;
-    json_t *first;  /* its first record */
-    char name[128]; /* the file's, without ".jsonl" */
-    dt_status status;
+    char name[128];             /* the file's, without ".jsonl" */
     const char *directory;      /* of the store; borrowed */
     bool usual;                 /* it is the usual one */
     struct dt_page_entry entry; /* empty: the word names a journal */

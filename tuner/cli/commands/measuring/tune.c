@@ -4,6 +4,7 @@
 #include "base/columns.h"
 #include "base/figures.h"
 #include "base/quote.h"
+#include "db/outline.h"
 #include "db/store.h"
 #include "space/json/json.h"
 #include "tuner/cli/alone.h"
@@ -17,7 +18,6 @@
 #include "tuner/session/history.h"
 #include "tuner/session/session.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,19 +148,13 @@ static int64_t free_bytes(const char *directory)
 /* Size of the largest journal in the store; 0: there is none. */
 static int64_t journal_bytes(const char *directory)
 {
-    struct dt_text path = {0};
+    struct dt_journals runs = {.directory = directory};
     struct stat info;
     int64_t most = 0;
-    dt_text_add(&path, "%s/runs", directory);
-    DIR *folder = opendir(dt_text_at(&path));
-    for (const struct dirent *file; folder != NULL && (file = readdir(folder)) != NULL;)
-        if (fstatat(dirfd(folder), file->d_name, &info, 0) == 0 && S_ISREG(info.st_mode) &&
-            info.st_size > most)
+    while (dt_journals_next(&runs))
+        if (stat(runs.path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > most)
             most = info.st_size;
-    if (folder != NULL)
-        closedir(folder);
-    dt_text_fini(&path);
-    return most;
+    return dt_journals_end(&runs) == DT_OK ? most : 0;
 }
 
 /* Seconds of a trial, by the stored result of the same work; 0: there is none. */

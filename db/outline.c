@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include "db/outline.h"
+
+#include "base/clock.h"
+#include "db/journal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SUFFIX    ".jsonl"
+#define STEP_MOST (7 * 24 * 3600 * DT_NS_PER_SECOND) /* between two records */
+
+/* ---- the journals of a store */
+
+static int is_journal(const struct dirent *file)
+{
+    size_t size = strlen(file->d_name), end = strlen(SUFFIX);
+    return size > end && strcmp(file->d_name + size - end, SUFFIX) == 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static void runs_open(struct dt_journals *runs)
+{
+    runs->open = true;
+    dt_text_add(&runs->text, "%s/runs", runs->directory);
+    runs->status = dt_text_status(&runs->text);
+    if (runs->status == DT_OK)
+        runs->count = scandir(dt_text_at(&runs->text), &runs->files, is_journal, by_name);
+    if (runs->count < 0 && errno != ENOENT)
+        runs->status = dt_fail(errno == ENOMEM ? DT_ENOMEM : DT_EIO, "cannot read %s: %s",
+                               dt_text_at(&runs->text), strerror(errno));
+}
+
+/* A file that was removed meanwhile is none of ours. */
+static dt_status file_look(struct dt_journals *runs)
+{
+    struct stat info;
+    runs->ours = runs->name[0] != '.';
+    for (const char *at = runs->name; *at != '\0'; at++)
+        runs->ours = runs->ours && *at > ' ' && *at <= '~';
+    if (lstat(runs->path, &info) == 0)
+        runs->ours = runs->ours && S_ISREG(info.st_mode);
+    else if (errno == ENOENT)
+        runs->ours = false;
+    else if (runs->ours)
+        return dt_fail(DT_EIO, "cannot look at %s: %s", runs->path, strerror(errno));
+    return DT_OK;
+}
+
+bool dt_journals_next(struct dt_journals *runs)
+{
+    if (!runs->open)
+        runs_open(runs);
+    if (runs->status != DT_OK || runs->next >= runs->count)
+        return false;
+    int last = runs->count - 1 - runs->next, i = runs->oldest_first ? runs->next : last;
+    const char *name = runs->files[i]->d_name;
+    runs->next++;
+    snprintf(runs->id, sizeof runs->id, "%.*s", (int)(strlen(name) - strlen(SUFFIX)), name);
+    dt_text_clear(&runs->text);
+    dt_journals_path(runs->directory, runs->id, &runs->text);
+    runs->status = dt_text_status(&runs->text);
+    runs->path = dt_text_at(&runs->text);
+    runs->name = runs->path + runs->text.size - strlen(name);
+    if (runs->status == DT_OK)
+        runs->status = file_look(runs);
+    return runs->status == DT_OK &&
+           (runs->since == NULL || strncmp(name, runs->since, DT_JOURNALS_TIME) >= 0);
+}
+
+dt_status dt_journals_end(struct dt_journals *runs)
+{
+    for (int i = 0; i < runs->count; i++)
+        free(runs->files[i]);
+    free(runs->files);
+    dt_text_fini(&runs->text);
+    return runs->status;
+}
+
+void dt_journals_path(const char *directory, const char *id, struct dt_text *path)
+{
+    dt_text_add(path, "%s/runs/%s" SUFFIX, directory, id);
+}
+
+/* ---- a journal as a whole */
+
+/* Clocks of the record before. */
+struct clocks {
+    int64_t mono_ns, wall_ns;
+    bool known;
+};
+
+static bool is_step(int64_t ns)
+{
+    return ns >= 0 && ns <= STEP_MOST;
+}
+
+static int64_t clocks_step(struct clocks *clocks, const json_t *record)
+{
+    const struct clocks now = {dt_json_integer_at(record, "t_mono_ns"),
+                               dt_json_integer_at(record, "t_wall_ns"), true};
+    int64_t by_mono = (int64_t)((uint64_t)now.mono_ns - (uint64_t)clocks->mono_ns);
+    int64_t by_wall = (int64_t)((uint64_t)now.wall_ns - (uint64_t)clocks->wall_ns);
+    bool known = clocks->known;
+    *clocks = now;
+    return !known ? 0 : is_step(by_mono) ? by_mono : is_step(by_wall) ? by_wall : 0;
+}
+
+static void outline_begin(struct dt_outline *outline, const json_t *record)
+{
+    const json_t *list = json_object_get(record, "list");
+    snprintf(outline->id, sizeof outline->id, "%s", dt_json_text_at(record, "run"));
+    outline->key = json_incref(json_object_get(record, "key"));
+    outline->fingerprint = json_incref(json_object_get(record, "fingerprint"));
+    snprintf(outline->list, sizeof outline->list, "%s", dt_json_text_at(list, "id"));
+    outline->work = dt_json_integer_at(list, "work");
+    outline->works = dt_json_integer_at(list, "works");
+    outline->began_ns = dt_json_integer_at(record, "t_wall_ns");
+    outline->budget_ns = dt_json_integer_at(record, "budget_ns");
+}
+
+static void outline_record(struct dt_outline *outline, const json_t *record, const char *kind)
+{
+    int version = (int)dt_json_integer_at(record, "v");
+    bool resumed = strcmp(kind, "resumed") == 0;
+    bool compares = strcmp(kind, "sets") == 0 || strcmp(kind, "comparison") == 0;
+    if (outline->kind[0] == '\0')
+        snprintf(outline->kind, sizeof outline->kind, "%s", kind);
+    if (version != DT_JOURNAL_VERSION)
+        outline->version = version;
+    if (strcmp(kind, "session") == 0 && outline->key == NULL)
+        outline_begin(outline, record);
+    if (resumed)
+        outline->before_ns = dt_json_integer_at(record, "spent_ns");
+    outline->copying = resumed || (outline->copying && strcmp(kind, "taken") != 0);
+    outline->trials += strcmp(kind, "trial") == 0;
+    if (compares && strcmp(dt_json_text_at(record, "name"), "final comparison") == 0)
+        outline->compared = true;
+    if (strcmp(kind, "end") == 0) {
+        outline->verdict = dt_verdict_of(dt_json_text_at(record, "verdict"));
+        outline->ended = true;
+    }
+}
+
+dt_status dt_outline_read(const char *path, struct dt_outline *outline)
+{
+    struct stat info;
+    struct clocks clocks = {.known = false};
+    struct dt_journal_reader reader = {.path = path};
+    *outline = (struct dt_outline){.verdict = DT_VERDICT_NONE, .version = DT_JOURNAL_VERSION};
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode))
+        return dt_fail(DT_EIO, "cannot read the journal %s: it is a symbolic link", path);
+    while (dt_journal_next(&reader)) {
+        outline_record(outline, reader.record, reader.kind);
+        outline->spent_ns += clocks_step(&clocks, reader.record);
+    }
+    return dt_journal_end(&reader);
+}
+
+void dt_outline_first(const char *path, struct dt_outline *outline)
+{
+    struct dt_journal_reader reader = {.path = path};
+    *outline = (struct dt_outline){.verdict = DT_VERDICT_NONE, .version = DT_JOURNAL_VERSION};
+    if (dt_journal_next(&reader))
+        outline_record(outline, reader.record, reader.kind);
+    if (dt_journal_end(&reader) < 0)
+        outline->kind[0] = '\0';
+}
+
+void dt_outline_fini(struct dt_outline *outline)
+{
+    json_decref(outline->key);
+    json_decref(outline->fingerprint);
+    *outline = (struct dt_outline){.key = NULL};
+}
+
+bool dt_outline_decided(const struct dt_outline *outline)
+{
+    return outline->ended && outline->verdict != DT_VERDICT_NONE &&
+           !dt_verdict_provisional(outline->verdict);
+}
