@@ -96,8 +96,7 @@ static double seconds_until(int64_t ns)
     return (double)(ns - dt_clock_ns()) * 1e-9;
 }
 
-static bool same_entrants(const struct dt_session *session,
-                          const struct dt_session_comparison *resumed,
+static bool same_entrants(const struct dt_session *session, const struct dt_compared *resumed,
                           const struct dt_compared *compared)
 {
     bool same = resumed->entrants != NULL && resumed->count == compared->count;
@@ -109,7 +108,7 @@ static bool same_entrants(const struct dt_session *session,
 }
 
 /* Takes over the sets that the resumed session made of this comparison, if there are any. */
-static bool take_resumed(const struct dt_session *session, struct dt_session_comparison *resumed,
+static bool take_resumed(const struct dt_session *session, struct dt_compared *resumed,
                          struct dt_compared *compared)
 {
     if (!same_entrants(session, resumed, compared))
@@ -168,7 +167,7 @@ static void measure_ceilings(struct dt_session *session, struct dt_compared *com
 
 /* Runs a comparison and keeps its measurements, also when a signal ended it. */
 static dt_status compare(struct dt_session *session, const struct dt_compare *given,
-                         struct dt_session_comparison *resumed, struct dt_compared *compared)
+                         struct dt_compared *resumed, struct dt_compared *compared)
 {
     struct dt_compare how = *given;
     struct keeper keeper = {session, compared};
@@ -211,7 +210,7 @@ static dt_status shoot(struct dt_session *session, struct dt_compared *shootout)
 /* The top candidates, or those of the shoot-out that the resumed session began; returns their number. */
 static int shootout_points(const struct dt_session *session, struct dt_point points[DT_CANDIDATES])
 {
-    const struct dt_session_comparison *resumed = &session->resume.shootout;
+    const struct dt_compared *resumed = &session->resume.shootout;
     const struct dt_result *top[DT_CANDIDATES];
     int n = resumed->entrants != NULL ? 0 : dt_verdict_candidates(session, top);
     for (int i = 0; i < n; i++)
@@ -322,7 +321,7 @@ static bool first_fell(const struct dt_session *session)
 /* The entrants of the comparison that the resumed session began; false: it began none. */
 static bool enter_resumed(struct dt_session *session)
 {
-    const struct dt_session_comparison *resumed = &session->resume.final;
+    const struct dt_compared *resumed = &session->resume.final;
     for (int i = 0; resumed->entrants != NULL && i < resumed->count; i++)
         session->finals.entrants[session->finals.entrant_count++] =
             (struct dt_entrant){.role = resumed->entrants[i].role,

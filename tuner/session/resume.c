@@ -275,24 +275,21 @@ static dt_status judge_lost(struct take *take)
 
 /* Reads a comparison and writes it to the journal of this session; what cannot be read is made anew. */
 static dt_status take_comparison(struct take *take, const json_t *record,
-                                 struct dt_session_comparison *comparison)
+                                 struct dt_compared *compared)
 {
     struct dt_session *session = take->session;
-    struct dt_compared compared = {.clocks = &session->rig.clocks};
     if (record == NULL)
         return DT_OK;
-    compared.entrants = calloc(DT_ENTRANTS, sizeof *compared.entrants);
-    if (compared.entrants == NULL)
+    *compared = (struct dt_compared){.entrants = calloc(DT_ENTRANTS, sizeof *compared->entrants),
+                                     .clocks = &session->rig.clocks};
+    if (compared->entrants == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a comparison");
-    dt_status status = dt_raw_read_comparison(record, "the journal", session->target, &compared);
-    *comparison = (struct dt_session_comparison){compared.entrants, compared.count, compared.sets,
-                                                 is_kind(record, "comparison")};
+    dt_status status = dt_raw_read_comparison(record, "the journal", session->target, compared);
+    compared->name = NULL; /* the record's */
+    compared->complete = is_kind(record, "comparison");
     if (status == DT_OK)
         return dt_history_copy(session, record);
-    for (int i = 0; i < comparison->count; i++)
-        dt_entrant_fini(&comparison->entrants[i]);
-    free(comparison->entrants);
-    *comparison = (struct dt_session_comparison){.entrants = NULL};
+    dt_session_drop_compared(compared);
     return status == DT_EUSAGE ? DT_OK : status;
 }
 

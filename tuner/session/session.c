@@ -176,12 +176,12 @@ dt_status dt_session_run(struct dt_session *session)
     return dt_error_raise(&ended);
 }
 
-static void comparison_fini(struct dt_session_comparison *comparison)
+void dt_session_drop_compared(struct dt_compared *compared)
 {
-    for (int i = 0; comparison->entrants != NULL && i < comparison->count; i++)
-        dt_entrant_fini(&comparison->entrants[i]);
-    free(comparison->entrants);
-    *comparison = (struct dt_session_comparison){.entrants = NULL};
+    for (int i = 0; compared->entrants != NULL && i < compared->count; i++)
+        dt_entrant_fini(&compared->entrants[i]);
+    free(compared->entrants);
+    *compared = (struct dt_compared){.entrants = NULL};
 }
 
 void dt_session_fini(struct dt_session *session)
@@ -189,8 +189,8 @@ void dt_session_fini(struct dt_session *session)
     dt_belief_fini(&session->search.belief);
     for (int i = 0; i < session->count; i++)
         dt_result_fini(&session->trials[i]);
-    comparison_fini(&session->resume.shootout);
-    comparison_fini(&session->resume.final);
+    dt_session_drop_compared(&session->resume.shootout);
+    dt_session_drop_compared(&session->resume.final);
     free(session->trials);
     free(session->tried.slots);
     json_decref(session->fingerprint.hard);

@@ -139,22 +139,14 @@ struct dt_session_tried {
     int leader; /* 1 + the best eligible trial; 0: none */
 };
 
-/* A comparison of the session that is resumed. */
-struct dt_session_comparison {
-    struct dt_entrant *entrants; /* [DT_ENTRANTS], owned; NULL: none */
-    int count;
-    struct dt_sets sets;
-    bool complete;
-};
-
 /* The session that this one goes on with. */
 struct dt_session_resume {
     bool wanted;
     char id[64]; /* of its journal; "": none */
     int64_t spent_ns;
-    bool searched;  /* its search was over */
-    bool more_time; /* this one has a larger budget */
-    struct dt_session_comparison shootout, final;
+    bool searched;                      /* its search was over */
+    bool more_time;                     /* this one has a larger budget */
+    struct dt_compared shootout, final; /* its comparisons; entrants: owned, NULL: none */
 };
 
 /* The place of this session in a list of works (history.h). */

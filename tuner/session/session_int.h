@@ -163,6 +163,9 @@ void dt_entry_keep_shots(struct dt_session *session, const struct dt_entrant ent
 dt_status dt_resume_find(struct dt_session *session) DT_MUST_CHECK;
 void dt_resume_offer(const struct dt_session *session);
 
+/* Frees a comparison of the session that is resumed. */
+void dt_session_drop_compared(struct dt_compared *compared);
+
 /* Takes over the trials of the session that dt_resume_find found; nothing without one. */
 dt_status dt_resume_trials(struct dt_session *session) DT_MUST_CHECK;
 
