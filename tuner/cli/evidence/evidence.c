@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/evidence/evidence.h"
 
-#include "base/array.h"
 #include "base/figures.h"
 #include "db/outline.h"
 #include "model/cards/card.h"
 #include "space/json/json.h"
-#include "tuner/check/history/timeline.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/cli/words.h"
 
@@ -63,34 +61,10 @@ const struct dt_result *dt_evidence_trial(const struct dt_evidence *evidence, co
     return dt_session_trial(&evidence->replay.session, &point);
 }
 
-/* Moments of sessions, the newest first. */
-struct moments {
-    const struct dt_moment **at;
-    int count;
-};
-
-static int by_age(const void *a, const void *b)
-{
-    int64_t one = (*(const struct dt_moment *const *)a)->t_wall_ns,
-            other = (*(const struct dt_moment *const *)b)->t_wall_ns;
-    return (one < other) - (one > other);
-}
-
-static dt_status add_moments(const struct dt_entry_timeline *line, struct moments *moments)
-{
-    for (int i = 0; i < line->count; i++) {
-        if (line->moments[i].kind != DT_MOMENT_SESSION || line->moments[i].run[0] == '\0')
-            continue;
-        DT_TRY(DT_GROW(moments->at, moments->count, 1));
-        moments->at[moments->count++] = &line->moments[i];
-    }
-    return DT_OK;
-}
-
 /* Sessions and the plan that is looked for in them: those of a target's work on its machine, or of
  * an engine with a model, whose worker is not asked. */
 struct wanted {
-    bool (*matches)(const struct wanted *wanted, const struct dt_entry_timeline *line);
+    bool (*matches)(const struct wanted *wanted, const struct dt_outline *outline);
     bool (*tried)(const struct wanted *wanted, const struct dt_evidence *evidence);
     bool any; /* without a session that tried the plan: the newest one */
     const struct dt_target *target;
@@ -99,10 +73,10 @@ struct wanted {
     struct dt_point *point;             /* set to that plan of the session */
 };
 
-static bool is_of_target(const struct wanted *wanted, const struct dt_entry_timeline *line)
+static bool is_of_target(const struct wanted *wanted, const struct dt_outline *outline)
 {
-    return is_same_work(wanted->target->identity.key, line->key) &&
-           json_equal(wanted->target->identity.hard, line->hard);
+    return is_same_work(wanted->target->identity.key, outline->key) &&
+           json_equal(wanted->target->identity.hard, json_object_get(outline->fingerprint, "hard"));
 }
 
 static bool tried_plan(const struct wanted *wanted, const struct dt_evidence *evidence)
@@ -111,11 +85,11 @@ static bool tried_plan(const struct wanted *wanted, const struct dt_evidence *ev
 }
 
 /* A version behind the name does not count: workers store the name alone. */
-static bool is_of_engine(const struct wanted *wanted, const struct dt_entry_timeline *line)
+static bool is_of_engine(const struct wanted *wanted, const struct dt_outline *outline)
 {
-    const char *stored = dt_json_text_at(line->hard, "engine");
+    const char *stored = dt_json_text_at(json_object_get(outline->fingerprint, "hard"), "engine");
     size_t size = strcspn(wanted->engine, ":");
-    const char *model = dt_json_text_at(json_object_get(line->key, "job"), "model");
+    const char *model = dt_json_text_at(json_object_get(outline->key, "job"), "model");
     return strlen(stored) == size && strncmp(stored, wanted->engine, size) == 0 &&
            strcmp(dt_card_full_name(model), dt_card_full_name(wanted->model)) == 0;
 }
@@ -127,39 +101,31 @@ static bool tried_words(const struct wanted *wanted, const struct dt_evidence *e
            dt_session_trial(&evidence->replay.session, wanted->point) != NULL;
 }
 
-static dt_status choose_moment(const char *directory, const struct moments *moments,
-                               const struct wanted *wanted, struct dt_evidence *evidence)
-{
-    const char *newest = NULL;
-    for (int i = 0; i < moments->count; i++) {
-        DT_TRY(open_run(directory, moments->at[i]->run, evidence));
-        if (wanted->tried(wanted, evidence))
-            return DT_OK;
-        newest = newest == NULL && evidence->run[0] != '\0' ? moments->at[i]->run : newest;
-        dt_evidence_fini(evidence);
-    }
-    return wanted->any && newest != NULL ? open_run(directory, newest, evidence) : DT_OK;
-}
-
+/* From the newest session to the oldest. */
 static dt_status find_evidence(const char *directory, const struct wanted *wanted,
                                struct dt_evidence *evidence)
 {
-    struct dt_timelines lines;
-    struct moments moments = {.count = 0};
-    const struct dt_moment_filter all = {.since_ns = INT64_MIN};
+    struct dt_journals runs = {.directory = directory};
+    char newest[sizeof evidence->run] = "";
+    bool found = false;
     *evidence = (struct dt_evidence){.run = ""};
-    DT_TRY(dt_timelines_read(directory, &all, &lines));
-    dt_status status = DT_OK;
-    for (int i = 0; i < lines.count && status == DT_OK; i++)
-        if (wanted->matches(wanted, &lines.lines[i]))
-            status = add_moments(&lines.lines[i], &moments);
-    if (moments.count > 0)
-        qsort(moments.at, (size_t)moments.count, sizeof *moments.at, by_age);
-    if (status == DT_OK)
-        status = choose_moment(directory, &moments, wanted, evidence);
-    free(moments.at);
-    dt_timelines_fini(&lines);
-    return status;
+    while (!found && dt_journals_next(&runs)) {
+        struct dt_outline outline;
+        dt_outline_first(runs.path, &outline);
+        bool fits = strcmp(outline.kind, "session") == 0 && wanted->matches(wanted, &outline);
+        dt_outline_fini(&outline);
+        if (!fits)
+            continue;
+        runs.status = open_run(directory, runs.id, evidence);
+        found = wanted->tried(wanted, evidence);
+        if (newest[0] == '\0' && evidence->replay.session.count > 0)
+            snprintf(newest, sizeof newest, "%s", evidence->run);
+        if (!found)
+            dt_evidence_fini(evidence);
+    }
+    DT_TRY(dt_journals_end(&runs));
+    return !found && wanted->any && newest[0] != '\0' ? open_run(directory, newest, evidence)
+                                                      : DT_OK;
 }
 
 dt_status dt_evidence_find(const char *directory, const struct dt_target *target,
