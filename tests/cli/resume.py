@@ -253,6 +253,20 @@ def damage():
 done, path = begin_again(also=damage)
 t.check("a damaged record: it is measured again", is_whole(done) and "1 damaged record of its journal is left out" in done.err
         and len(set(plans(path, "trial"))) == len(NS) and len(plans(path, "begin")) == len(NS) - 3, (plans(path, "begin"), plans(path, "trial"), done.err))
+
+def undo():
+    """The trial of the slowest plan, as a visit does that finds the machine slower."""
+    trial = next(record for record in records(journal) if record["kind"] == "trial" and record["plan"]["plan"] == 3)
+    record = {name: trial[name] for name in ("v", "seq", "run", "t_wall_ns", "t_mono_ns", "plan")} | {"kind": "undone"}
+    text = json.dumps(record, separators=(",", ":"))[:-1]
+    with open(journal, "ab") as file:
+        file.write(f'\n{text},"crc":"{crc32c(text.encode())}"}}\n'.encode())
+
+
+done, path = begin_again(also=undo)
+t.check("a trial that was undone: the new journal says so, too, after the trial", is_whole(done) and plans(path, "undone") == [3]
+        and [r["kind"] for r in records(path)].index("undone") < [r["kind"] for r in records(path)].index("taken")
+        and t.tool("analyze", path, "--json").out == done.out, (plans(path, "trial"), done))
 done, path = begin_again(also=lambda: journal.write_bytes(bytes_of[:200]))
 t.check("nothing whole in it: a new session", is_whole(done) and "there is none of this work; a new one begins" in done.err, done)
 

@@ -143,14 +143,9 @@ dt_status dt_history_searched(const struct dt_session *session)
 
 dt_status dt_history_copy(const struct dt_session *session, const json_t *record)
 {
-    static const char *const of_journal[] = {"v",         "seq",  "run", "t_wall_ns",
-                                             "t_mono_ns", "kind", "crc"};
-    if (record == NULL)
-        return DT_OK;
-    json_t *copy = dt_json_copy(record);
-    for (size_t i = 0; copy != NULL && i < sizeof of_journal / sizeof of_journal[0]; i++)
-        json_object_del(copy, of_journal[i]);
-    return journal_add(session->store.journal, dt_json_text_at(record, "kind"), copy);
+    return record == NULL ? DT_OK
+                          : journal_add(session->store.journal, dt_json_text_at(record, "kind"),
+                                        dt_journal_bare(record));
 }
 
 dt_status dt_history_comparison(const struct dt_session *session, const char *kind,
@@ -237,22 +232,21 @@ static dt_status read_session(struct dt_replay *replay, const json_t *record, co
     return dt_point_read(replay->target->space, against, &session->against);
 }
 
-dt_status dt_history_read_trial(struct dt_session *session, const json_t *record, const char *what,
-                                struct dt_result *result)
+static dt_status trial_read(struct dt_session *session, const json_t *record, const char *what,
+                            struct dt_result *result)
 {
-    dt_status status = dt_raw_read_result(record, what, session->target, result);
+    DT_TRY(dt_raw_read_result(record, what, session->target, result));
     result->throttling.clocks = &session->rig.clocks;
-    if (status == DT_OK && result->report.request_count > 0)
-        status = dt_raw_finish_trial(record, what, result);
-    return status == DT_OK ? dt_clocks_learn(result->throttling.clocks, result) : status;
+    if (result->report.request_count > 0)
+        DT_TRY(dt_raw_finish_trial(record, what, result));
+    DT_TRY(dt_clocks_learn(result->throttling.clocks, result));
+    return dt_session_keep(session, result);
 }
 
 static dt_status apply_trial(struct dt_session *session, const json_t *record, const char *what)
 {
     struct dt_result result;
-    dt_status status = dt_history_read_trial(session, record, what, &result);
-    if (status == DT_OK)
-        status = dt_session_keep(session, &result);
+    dt_status status = trial_read(session, record, what, &result);
     if (status < 0)
         dt_result_fini(&result);
     return status;

@@ -71,10 +71,6 @@ dt_status dt_replay_record(struct dt_replay *replay, const json_t *record,
 void dt_replay_end(struct dt_replay *replay);
 void dt_replay_fini(struct dt_replay *replay);
 
-/* A trial of the journal, judged again as the session judged it; the caller frees *result, also after an error. */
-dt_status dt_history_read_trial(struct dt_session *session, const json_t *record, const char *what,
-                                struct dt_result *result) DT_MUST_CHECK;
-
 /* The entry of a session that was killed, from its journal. *entry is a new reference, provisional; NULL: the journal
  * is not of a session, the session ended, or it measured no plan that could be stored. DT_EIO, DT_ENOMEM. */
 dt_status dt_revive(const char *path, json_t **entry) DT_MUST_CHECK;

@@ -166,23 +166,13 @@ struct take {
     json_t *search, *searched, *shootout, *final;
 };
 
-static dt_status take_trial(struct take *take, const json_t *record)
+/* Applies and copies a record; one of a plan that is not in the space any more is left out. */
+static dt_status take_over(struct take *take, const json_t *record)
 {
-    struct dt_session *session = take->session;
-    struct dt_result result;
-    dt_status status = dt_history_read_trial(session, record, "the journal", &result);
-    int64_t took = (int64_t)(result.cost_seconds * 1e9);
-    bool counts = status == DT_OK && result.outcome != DT_TRIAL_INTERRUPTED;
-    if (counts && result.samples.n > 0 && took > session->slowest_ns)
-        session->slowest_ns = took;
-    if (counts)
-        status = dt_session_keep(session, &result);
-    if (!counts || status < 0)
-        dt_result_fini(&result);
-    if (counts && status == DT_OK)
-        status = dt_history_result(session, "trial", &session->trials[session->count - 1]);
-    take->left_out += status == DT_EUSAGE; /* a plan that is not in the space any more */
-    take->open = false;
+    dt_status status = dt_session_apply(take->session, record, "the journal");
+    if (status == DT_OK)
+        status = dt_history_copy(take->session, record);
+    take->left_out += status == DT_EUSAGE && is_kind(record, "trial");
     return status == DT_EUSAGE ? DT_OK : status;
 }
 
@@ -226,17 +216,18 @@ static dt_status take_record(struct take *take, const json_t *record)
 {
     struct dt_point point;
     bool begins = is_kind(record, "begin"), lost = is_kind(record, "lost");
-    bool undone = is_kind(record, "undone");
-    if (is_kind(record, "trial"))
-        DT_TRY(take_trial(take, record));
+    bool trial = is_kind(record, "trial");
+    const char *outcome = dt_json_text_at(record, "outcome");
+    take->open = take->open && !trial;
+    if (is_kind(record, "undone") ||
+        (trial && strcmp(outcome, dt_outcome_text(DT_TRIAL_INTERRUPTED)) != 0))
+        return take_over(take, record);
     take_kind(take, record);
-    if (!(begins || lost || undone) ||
+    if (!(begins || lost) ||
         dt_target_stored(take->session->target, json_object_get(record, "plan"), &point) != DT_OK)
         return DT_OK;
     if (lost)
         take_lost(take, &point);
-    if (undone)
-        dt_session_undo(take->session, &point);
     take->open = take->open || begins;
     take->begun = begins ? point : take->begun;
     return DT_OK;

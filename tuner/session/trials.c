@@ -110,6 +110,9 @@ dt_status dt_session_keep(struct dt_session *session, const struct dt_result *re
     DT_TRY(DT_GROW(session->trials, session->count, 1));
     session->trials[session->count++] = *result;
     tried_enter(session, session->count - 1);
+    int64_t took = (int64_t)(result->cost_seconds * 1e9);
+    if (result->samples.n > 0 && took > session->slowest_ns)
+        session->slowest_ns = took;
     if (leads)
         session->tried.leader = session->count;
     else if (leader != NULL && dt_point_equal(session->target->space, &led, &result->point))
@@ -346,9 +349,6 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
     }
     result.predicted = predicted_ratio(session, point);
     result.slowdown = session->pace.level;
-    int64_t took = (int64_t)(result.cost_seconds * 1e9);
-    if (result.samples.n > 0 && took > session->slowest_ns)
-        session->slowest_ns = took;
     DT_TRY(keep_trial(session, &result));
     return settle_memory(session, &result);
 }
