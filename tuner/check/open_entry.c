@@ -6,7 +6,6 @@
 #include "base/figures.h"
 #include "base/host.h"
 #include "base/quote.h"
-#include "base/read.h"
 #include "db/journal.h"
 #include "db/lookup/key.h"
 #include "db/outline.h"

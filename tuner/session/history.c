@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/history.h"
 
-#include "base/clock.h"
 #include "space/json/json.h"
 #include "tuner/measure/measure.h"
 #include "tuner/session/session_int.h"
