@@ -2,23 +2,27 @@
 #include "db/outline.h"
 
 #include "base/clock.h"
+#include "db/file_int.h"
 #include "db/journal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define SUFFIX    ".jsonl"
 #define STEP_MOST (7 * 24 * 3600 * DT_NS_PER_SECOND) /* between two records */
 
 /* ---- the journals of a store */
 
-static int is_journal(const struct dirent *file)
+static bool is_named(const struct dt_journals *runs, const char *name)
 {
-    size_t size = strlen(file->d_name), end = strlen(SUFFIX);
-    return size > end && strcmp(file->d_name + size - end, SUFFIX) == 0;
+    size_t size = strlen(name), end = strlen(SUFFIX);
+    return runs->prefix != NULL ? strncmp(name, runs->prefix, strlen(runs->prefix)) == 0
+                                : size > end && strcmp(name + size - end, SUFFIX) == 0;
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)
@@ -26,53 +30,62 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static void runs_open(struct dt_journals *runs)
+static dt_status journals_open(struct dt_journals *runs)
 {
+    int folder = -1;
     runs->open = true;
-    dt_text_add(&runs->text, "%s/runs", runs->directory);
-    runs->status = dt_text_status(&runs->text);
-    if (runs->status == DT_OK)
-        runs->count = scandir(dt_text_at(&runs->text), &runs->files, is_journal, by_name);
-    if (runs->count < 0 && errno != ENOENT)
-        runs->status = dt_fail(errno == ENOMEM ? DT_ENOMEM : DT_EIO, "cannot read %s: %s",
-                               dt_text_at(&runs->text), strerror(errno));
+    dt_text_add(&runs->text, "%s%s", runs->directory, runs->prefix != NULL ? "" : "/runs");
+    DT_TRY(dt_text_status(&runs->text));
+    DT_TRY(dt_file_open_directory(dt_text_at(&runs->text), &folder));
+    if (folder < 0)
+        return DT_OK;
+    runs->count = scandirat(folder, ".", &runs->files, NULL, by_name);
+    int error = errno;
+    close(folder);
+    return runs->count >= 0 ? DT_OK
+                            : dt_fail(error == ENOMEM ? DT_ENOMEM : DT_EIO, "cannot list %s: %s",
+                                      dt_text_at(&runs->text), strerror(error));
 }
 
-/* A file that was removed meanwhile is none of ours. */
-static dt_status file_look(struct dt_journals *runs)
+static void journals_set(struct dt_journals *runs, const char *name)
 {
-    struct stat info;
-    runs->ours = runs->name[0] != '.';
-    for (const char *at = runs->name; *at != '\0'; at++)
-        runs->ours = runs->ours && *at > ' ' && *at <= '~';
-    if (lstat(runs->path, &info) == 0)
-        runs->ours = runs->ours && S_ISREG(info.st_mode);
-    else if (errno == ENOENT)
-        runs->ours = false;
-    else if (runs->ours)
-        return dt_fail(DT_EIO, "cannot look at %s: %s", runs->path, strerror(errno));
-    return DT_OK;
+    size_t size = strlen(name), end = runs->prefix != NULL ? 0 : strlen(SUFFIX);
+    snprintf(runs->id, sizeof runs->id, "%.*s", (int)(size - end), name);
+    dt_text_clear(&runs->text);
+    dt_text_add(&runs->text, "%s/%s%s", runs->directory, runs->prefix != NULL ? "" : "runs/", name);
+    runs->status = dt_text_status(&runs->text);
+    runs->path = dt_text_at(&runs->text);
+    runs->name = runs->path + runs->text.size - size;
 }
 
 bool dt_journals_next(struct dt_journals *runs)
 {
     if (!runs->open)
-        runs_open(runs);
-    if (runs->status != DT_OK || runs->next >= runs->count)
-        return false;
-    int last = runs->count - 1 - runs->next, i = runs->oldest_first ? runs->next : last;
-    const char *name = runs->files[i]->d_name;
-    runs->next++;
-    snprintf(runs->id, sizeof runs->id, "%.*s", (int)(strlen(name) - strlen(SUFFIX)), name);
-    dt_text_clear(&runs->text);
-    dt_journals_path(runs->directory, runs->id, &runs->text);
-    runs->status = dt_text_status(&runs->text);
-    runs->path = dt_text_at(&runs->text);
-    runs->name = runs->path + runs->text.size - strlen(name);
-    if (runs->status == DT_OK)
-        runs->status = file_look(runs);
-    return runs->status == DT_OK &&
-           (runs->since == NULL || strncmp(name, runs->since, DT_JOURNALS_TIME) >= 0);
+        runs->status = journals_open(runs);
+    while (runs->status == DT_OK && runs->next < runs->count) {
+        int last = runs->count - 1 - runs->next, i = runs->oldest_first ? runs->next : last;
+        const char *name = runs->files[i]->d_name;
+        runs->next++;
+        if (!is_named(runs, name))
+            continue;
+        journals_set(runs, name);
+        return runs->status == DT_OK &&
+               (runs->since == NULL || strncmp(name, runs->since, DT_JOURNALS_TIME) >= 0);
+    }
+    return false;
+}
+
+bool dt_journals_ours(struct dt_journals *runs)
+{
+    struct stat info;
+    for (const char *at = runs->name; *at != '\0'; at++)
+        if (*at <= ' ' || *at > '~')
+            return false;
+    if (fstatat(AT_FDCWD, runs->path, &info, AT_SYMLINK_NOFOLLOW) == 0)
+        return runs->name[0] != '.' && S_ISREG(info.st_mode);
+    if (errno != ENOENT)
+        runs->status = dt_fail(DT_EIO, "cannot look at %s: %s", runs->path, strerror(errno));
+    return false;
 }
 
 dt_status dt_journals_end(struct dt_journals *runs)

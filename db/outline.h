@@ -18,14 +18,14 @@
  */
 struct dt_journals {
     const char *directory; /* of the store */
-    const char *since; /* a time as journals' names begin: older ones are left out; NULL: none is */
-    bool oldest_first; /* the other way round */
-    dt_status status;  /* DT_EIO: the folder is there, and cannot be read; DT_ENOMEM. Any but
-                            * DT_OK, also the caller's, ends the walk */
-    const char *path;  /* of the current journal's file, borrowed until the next call */
-    const char *name;  /* of the file, in its path */
-    char id[256];      /* that without ".jsonl" */
-    bool ours;         /* a regular file, no link, whose name has only plain letters */
+    const char *since;     /* a time as names begin: older journals are left out; NULL: none is */
+    const char *prefix;    /* instead of journals: files beside runs/ whose names begin so; NULL */
+    bool oldest_first;     /* the other way round */
+    /* DT_EIO: the folder is there, and cannot be read; any but DT_OK, also the caller's, ends the walk */
+    dt_status status;
+    const char *path;      /* of the current file, borrowed until the next call */
+    const char *name;      /* of the file, in its path */
+    char id[256];          /* the journal's name without ".jsonl" */
     struct dirent **files; /* the rest is the walk's own */
     int count, next;
     bool open;
@@ -35,6 +35,9 @@ struct dt_journals {
 #define DT_JOURNALS_TIME 16 /* bytes of a journal's name that are a time: "20261124T004824Z" */
 
 bool dt_journals_next(struct dt_journals *runs) DT_MUST_CHECK;
+/* The current file is regular and no link, and its name has only plain letters, as those of a store. False, and the walk
+ * ends: it cannot be looked at (DT_EIO). */
+bool dt_journals_ours(struct dt_journals *runs) DT_MUST_CHECK;
 /* Ends the walk, at any time; returns its status. */
 dt_status dt_journals_end(struct dt_journals *runs) DT_MUST_CHECK;
 

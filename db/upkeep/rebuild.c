@@ -6,9 +6,7 @@
 #include "db/outline.h"
 #include "db/store_int.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 struct rebuild {
     const char *directory;
@@ -76,7 +74,7 @@ static dt_status journals_read(struct rebuild *rebuild)
 {
     struct dt_journals runs = {.directory = rebuild->directory, .oldest_first = true};
     while (dt_journals_next(&runs))
-        if (runs.ours)
+        if (dt_journals_ours(&runs))
             runs.status = journal_read(rebuild, runs.path, runs.name);
     return dt_journals_end(&runs);
 }
@@ -116,17 +114,12 @@ static dt_status salvage_file(int fd, struct rebuild *rebuild, const char *name)
 /* best.json comes last: of two results with one time the later one is taken. */
 static dt_status salvage_files(int fd, struct rebuild *rebuild)
 {
-    json_t *names = NULL;
-    size_t i;
-    const json_t *name;
-    dt_status status = dt_upkeep_files(rebuild->directory, DT_BEST_FILE ".", "", &names);
-    json_array_foreach(names, i, name)
-    {
-        bool backup = strcmp(json_string_value(name), DT_BACKUP_FILE) == 0;
-        if (status == DT_OK && !backup)
-            status = salvage_file(fd, rebuild, json_string_value(name));
-    }
-    json_decref(names);
+    struct dt_journals files = {
+        .directory = rebuild->directory, .prefix = DT_BEST_FILE ".", .oldest_first = true};
+    while (dt_journals_next(&files))
+        if (dt_journals_ours(&files) && strcmp(files.name, DT_BACKUP_FILE) != 0)
+            files.status = salvage_file(fd, rebuild, files.name);
+    dt_status status = dt_journals_end(&files);
     if (status == DT_OK)
         status = salvage_file(fd, rebuild, DT_BACKUP_FILE);
     return status == DT_OK ? salvage_file(fd, rebuild, DT_BEST_FILE) : status;

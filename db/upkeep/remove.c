@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "db/upkeep/upkeep_int.h"
 
-#include "db/file_int.h"
 #include "db/journal.h"
+#include "db/outline.h"
 #include "db/snapshot.h"
 #include "db/store_int.h"
 
@@ -148,78 +148,48 @@ static bool is_evidence(const struct gc *gc, const json_t *record, const char *k
     return needed;
 }
 
-static dt_status file_remove(const struct gc *gc, int folder, const char *path, const char *name)
+static dt_status file_remove(const struct gc *gc, const char *path)
 {
     struct stat info;
-    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || info.st_mtime >= gc->before)
+    if (fstatat(AT_FDCWD, path, &info, AT_SYMLINK_NOFOLLOW) != 0 || info.st_mtime >= gc->before)
         return DT_OK;
-    if (gc->really && unlinkat(folder, name, 0) != 0)
-        return dt_fail(DT_EIO, "cannot remove %s/%s: %s", path, name, strerror(errno));
+    if (gc->really && unlinkat(AT_FDCWD, path, 0) != 0)
+        return dt_fail(DT_EIO, "cannot remove %s: %s", path, strerror(errno));
     gc->upkeep->bytes += info.st_size;
-    dt_upkeep_say(gc->upkeep, DT_TELL_DONE, "%s%s/%s, %lld bytes",
-                  gc->really ? "removed " : "would remove ", path, name, (long long)info.st_size);
+    dt_upkeep_say(gc->upkeep, DT_TELL_DONE, "%s%s, %lld bytes",
+                  gc->really ? "removed " : "would remove ", path, (long long)info.st_size);
     return DT_OK;
 }
 
-static dt_status journal_consider(const struct gc *gc, int folder, const char *path,
-                                  const char *name)
+static dt_status journal_consider(const struct gc *gc, const char *path, const char *id)
 {
-    struct dt_text file = {0};
+    struct dt_journal_reader reader = {.path = path};
     bool needed = false;
-    size_t size = strlen(name) - strlen(".jsonl");
-    char id[256];
-    if (size >= sizeof id)
-        return DT_OK;
-    memcpy(id, name, size);
-    id[size] = '\0';
     if (dt_json_has(gc->named, id) || is_running(id))
         return DT_OK;
-    dt_text_add(&file, "%s/%s", path, name);
-    struct dt_journal_reader reader = {.path = dt_text_at(&file)};
     while (!needed && dt_journal_next(&reader))
         needed = is_evidence(gc, reader.record, reader.kind);
-    dt_status status = dt_journal_end(&reader);
-    dt_text_fini(&file);
-    DT_TRY(status);
-    return needed ? DT_OK : file_remove(gc, folder, path, name);
+    DT_TRY(dt_journal_end(&reader));
+    return needed ? DT_OK : file_remove(gc, path);
 }
 
-static dt_status
-folder_sweep(const struct gc *gc, const char *path, const char *prefix, const char *suffix,
-             dt_status (*look)(const struct gc *gc, int folder, const char *path, const char *name))
+/* prefix NULL: the journals. */
+static dt_status files_sweep(const struct gc *gc, const char *prefix)
 {
-    json_t *names = NULL;
-    size_t i;
-    const json_t *name;
-    int folder = -1;
-    DT_TRY(dt_file_open_directory(path, &folder));
-    if (folder < 0)
-        return DT_OK;
-    dt_status status = dt_upkeep_files(path, prefix, suffix, &names);
-    json_array_foreach(names, i, name)
-    {
-        if (status == DT_OK)
-            status = look(gc, folder, path, json_string_value(name));
-    }
-    json_decref(names);
-    close(folder);
-    return status;
+    struct dt_journals files = {.directory = gc->directory, .prefix = prefix, .oldest_first = true};
+    while (dt_journals_next(&files))
+        if (dt_journals_ours(&files))
+            files.status = prefix == NULL ? journal_consider(gc, files.path, files.id)
+                                          : file_remove(gc, files.path);
+    return dt_journals_end(&files);
 }
 
 static dt_status gc_locked(struct gc *gc)
 {
-    struct dt_text runs_path = {0};
     DT_TRY(entries_load(gc));
-    dt_text_add(&runs_path, "%s/runs", gc->directory);
-    dt_status status = dt_text_status(&runs_path);
-    if (status == DT_OK)
-        status = folder_sweep(gc, dt_text_at(&runs_path), "", ".jsonl", journal_consider);
-    if (status == DT_OK)
-        status = folder_sweep(gc, gc->directory, "best.json.bad-", "", file_remove);
-    if (status == DT_OK)
-        status = folder_sweep(gc, gc->directory, "best.json.old-", "", file_remove);
-    dt_text_fini(&runs_path);
-    return status;
+    DT_TRY(files_sweep(gc, NULL));
+    DT_TRY(files_sweep(gc, "best.json.bad-"));
+    return files_sweep(gc, "best.json.old-");
 }
 
 dt_status dt_upkeep_gc(const char *directory, int64_t days, bool really, struct dt_upkeep *upkeep)

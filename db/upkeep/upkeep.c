@@ -3,25 +3,16 @@
  * identity. */
 #include "db/upkeep/upkeep_int.h"
 
-#include "base/array.h"
 #include "db/canonical_int.h"
-#include "db/file_int.h"
 #include "db/journal.h"
-#include "db/lookup/key.h"
 #include "db/stored.h"
 #include "model/task.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-/* ---- sentences, and the files of a folder */
+/* ---- sentences */
 
 void dt_upkeep_say(struct dt_upkeep *upkeep, enum dt_tell kind, const char *format, ...)
 {
@@ -40,62 +31,6 @@ void dt_upkeep_say(struct dt_upkeep *upkeep, enum dt_tell kind, const char *form
 void dt_upkeep_say_error(struct dt_upkeep *upkeep, enum dt_tell kind, const char *opening)
 {
     dt_upkeep_say(upkeep, kind, "%s%s", opening, dt_message());
-}
-
-/* Tests a candidate file; our names have only plain letters. *fits is false also for a file removed
- * meanwhile. */
-static dt_status file_look(int folder, const char *path, const char *name, bool *fits)
-{
-    struct stat info;
-    for (const char *at = name; *at != '\0'; at++)
-        if (*at <= ' ' || *at > '~')
-            return DT_OK;
-    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0)
-        *fits = S_ISREG(info.st_mode);
-    else if (errno != ENOENT)
-        return dt_fail(DT_EIO, "cannot look at %s/%s: %s", path, name, strerror(errno));
-    return DT_OK;
-}
-
-static bool is_named(const char *name, const char *prefix, const char *suffix)
-{
-    size_t size = strlen(name), end = strlen(suffix);
-    return strncmp(name, prefix, strlen(prefix)) == 0 && name[0] != '.' && size >= end &&
-           strcmp(name + size - end, suffix) == 0;
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-dt_status dt_upkeep_files(const char *folder, const char *prefix, const char *suffix,
-                          json_t **names)
-{
-    struct dirent **list = NULL;
-    int fd = -1, n = 0;
-    json_t *array = json_array();
-    dt_status status =
-        array != NULL ? dt_file_open_directory(folder, &fd) : dt_fail(DT_ENOMEM, "out of memory");
-    if (fd >= 0 && (n = scandirat(fd, ".", &list, NULL, by_name)) < 0)
-        status = dt_fail(errno == ENOMEM ? DT_ENOMEM : DT_EIO, "cannot list %s: %s", folder,
-                         strerror(errno));
-    for (int i = 0; i < n; i++) {
-        bool fits = false;
-        if (status == DT_OK && is_named(list[i]->d_name, prefix, suffix))
-            status = file_look(fd, folder, list[i]->d_name, &fits);
-        if (fits && json_array_append_new(array, json_string(list[i]->d_name)) != 0)
-            status = dt_fail(DT_ENOMEM, "out of memory while listing %s", folder);
-        free(list[i]);
-    }
-    free(list);
-    if (fd >= 0)
-        close(fd);
-    if (status == DT_OK)
-        *names = array;
-    else
-        json_decref(array);
-    return status;
 }
 
 /* ---- entries from elsewhere are untrusted: known fields must have their types */

@@ -59,9 +59,4 @@ bool dt_upkeep_line(const char **at, const char *stop, const char **line, size_t
 /* Reports the opening and this thread's error message. */
 void dt_upkeep_say_error(struct dt_upkeep *upkeep, enum dt_tell kind, const char *opening);
 
-/* A new array of the names of regular files in the folder (missing: none) with this prefix and
- * suffix, sorted. */
-dt_status dt_upkeep_files(const char *folder, const char *prefix, const char *suffix,
-                          json_t **names) DT_MUST_CHECK;
-
 #endif

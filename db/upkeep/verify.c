@@ -170,7 +170,7 @@ static dt_status journals_check(const char *directory, struct dt_upkeep *upkeep)
     struct dt_journals runs = {.directory = directory, .oldest_first = true};
     int broken = upkeep->broken;
     while (dt_journals_next(&runs))
-        if (runs.ours)
+        if (dt_journals_ours(&runs))
             runs.status = journal_check(&totals, runs.path, runs.name);
     DT_TRY(dt_journals_end(&runs));
     if (upkeep->broken == broken)
@@ -181,14 +181,16 @@ static dt_status journals_check(const char *directory, struct dt_upkeep *upkeep)
 
 static dt_status aside_count(const char *directory, struct dt_upkeep *upkeep)
 {
-    json_t *names = NULL;
-    DT_TRY(dt_upkeep_files(directory, "best.json.bad-", "", &names));
-    if (json_array_size(names) > 0)
+    struct dt_journals files = {.directory = directory, .prefix = "best.json.bad-"};
+    int n = 0;
+    while (dt_journals_next(&files))
+        n += dt_journals_ours(&files);
+    DT_TRY(dt_journals_end(&files));
+    if (n > 0)
         dt_upkeep_say(upkeep, DT_TELL_NOTE,
-                      "%zu broken file%s set aside as best.json.bad-...: 'dittune db rebuild' "
+                      "%d broken file%s set aside as best.json.bad-...: 'dittune db rebuild' "
                       "brings back what the journals know",
-                      json_array_size(names), json_array_size(names) == 1 ? " was" : "s were");
-    json_decref(names);
+                      n, n == 1 ? " was" : "s were");
     return DT_OK;
 }
 

@@ -18,7 +18,7 @@ static void names_of(struct dt_journals runs, char names[512])
     while (dt_journals_next(&runs)) {
         size_t size = strlen(names);
         assert_string_equal(strrchr(runs.path, '/') + 1, runs.name);
-        snprintf(names + size, 512 - size, runs.ours ? "%s " : "(%s) ", runs.id);
+        snprintf(names + size, 512 - size, dt_journals_ours(&runs) ? "%s " : "(%s) ", runs.id);
     }
     assert_int_equal(dt_journals_end(&runs), DT_OK);
 }
