@@ -28,16 +28,16 @@ static bool sets_variables(const struct dt_target *target, const struct dt_point
 static dt_status add_evidence(const struct dt_options *options, const struct dt_target *target,
                               const struct dt_point *point, struct dt_explanation *explanation)
 {
-    struct dt_evidence evidence;
+    struct dt_replay replay;
     struct dt_text text = {0};
     json_t *plan = dt_point_json(target->space, point);
-    dt_status status = dt_evidence_find(options->store, target, plan, &evidence);
+    dt_status status = dt_evidence_find(options->store, target, plan, &replay);
     if (status == DT_OK) {
-        json_t *fields = dt_evidence_plan(&evidence, target, point, &text);
+        json_t *fields = dt_evidence_plan(&replay, target, point, &text);
         json_object_update(explanation->json, fields);
         dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 4, &explanation->text);
         json_decref(fields);
-        dt_evidence_fini(&evidence);
+        dt_replay_fini(&replay);
     }
     dt_text_fini(&text);
     json_decref(plan);
@@ -92,15 +92,15 @@ static void add_plan(const json_t *plan, struct dt_text *out)
 static dt_status add_stored(const struct dt_options *options, const struct dt_export_own *own,
                             const char *plan, json_t *fields, struct dt_text *out)
 {
-    struct dt_evidence evidence;
+    struct dt_replay replay;
     struct dt_text text = {0};
     struct dt_point point;
     DT_TRY(dt_evidence_of_engine(options->store, options->worker.engine, own->card.name, plan,
-                                 &evidence, &point));
-    if (evidence.run[0] != '\0') {
-        const struct dt_target *target = evidence.replay.target;
+                                 &replay, &point));
+    if (replay.target != NULL) {
+        const struct dt_target *target = replay.target;
         const char *hardware = dt_target_hardware(target);
-        json_t *found = dt_evidence_plan(&evidence, target, &point, &text);
+        json_t *found = dt_evidence_plan(&replay, target, &point, &text);
         json_object_update(fields, found);
         json_object_set_new(fields, "session_title", json_string(target->identity.title));
         json_decref(found);
@@ -115,7 +115,7 @@ static dt_status add_stored(const struct dt_options *options, const struct dt_ex
                     options->worker.engine, own->card.name);
     }
     dt_text_fini(&text);
-    dt_evidence_fini(&evidence);
+    dt_replay_fini(&replay);
     return DT_OK;
 }
 

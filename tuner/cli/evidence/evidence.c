@@ -31,122 +31,90 @@ static bool is_same_work(const json_t *mine, const json_t *other)
     return same;
 }
 
-/* Reads into *evidence, which must not move then. A journal that is missing, or not of a whole
- * session, is no evidence. */
-static dt_status open_run(const char *directory, const char *run, struct dt_evidence *evidence)
-{
-    struct dt_text path = {0};
-    evidence->run[0] = '\0';
-    dt_journals_path(directory, run, &path);
-    dt_status status = dt_replay_open(dt_text_at(&path), false, &evidence->replay);
-    dt_text_fini(&path);
-    if (status == DT_OK && evidence->replay.target != NULL)
-        snprintf(evidence->run, sizeof evidence->run, "%s", run);
-    else
-        dt_evidence_fini(evidence);
-    return status == DT_ENOMEM ? status : DT_OK;
-}
-
-void dt_evidence_fini(struct dt_evidence *evidence)
-{
-    dt_replay_fini(&evidence->replay);
-    *evidence = (struct dt_evidence){.run = ""};
-}
-
-const struct dt_result *dt_evidence_trial(const struct dt_evidence *evidence, const json_t *plan)
-{
-    struct dt_point point;
-    if (evidence->run[0] == '\0' || dt_point_read(evidence->replay.target->space, plan, &point) < 0)
-        return NULL;
-    return dt_session_trial(&evidence->replay.session, &point);
-}
-
-/* Sessions and the plan that is looked for in them: those of a target's work on its machine, or of
- * an engine with a model, whose worker is not asked. */
+/* What is looked for: sessions of a target's work on its machine, or of an engine with a model, whose worker is not asked. */
 struct wanted {
-    bool (*matches)(const struct wanted *wanted, const struct dt_outline *outline);
-    bool (*tried)(const struct wanted *wanted, const struct dt_evidence *evidence);
-    bool any; /* without a session that tried the plan: the newest one */
-    const struct dt_target *target;
-    const json_t *plan;
-    const char *engine, *model, *words; /* the plan as text */
-    struct dt_point *point;             /* set to that plan of the session */
+    const struct dt_target *target; /* NULL: of the engine */
+    const char *engine, *model;
+    const json_t *plan;     /* that a session should have tried */
+    const char *words;      /* or its text */
+    struct dt_point *point; /* set to that plan of the session */
 };
 
-static bool is_of_target(const struct wanted *wanted, const struct dt_outline *outline)
+static bool is_wanted(const struct wanted *wanted, const struct dt_outline *outline)
 {
-    return is_same_work(wanted->target->identity.key, outline->key) &&
-           json_equal(wanted->target->identity.hard, json_object_get(outline->fingerprint, "hard"));
-}
-
-static bool tried_plan(const struct wanted *wanted, const struct dt_evidence *evidence)
-{
-    return dt_evidence_trial(evidence, wanted->plan) != NULL;
-}
-
-/* A version behind the name does not count: workers store the name alone. */
-static bool is_of_engine(const struct wanted *wanted, const struct dt_outline *outline)
-{
-    const char *stored = dt_json_text_at(json_object_get(outline->fingerprint, "hard"), "engine");
-    size_t size = strcspn(wanted->engine, ":");
+    const json_t *hard = json_object_get(outline->fingerprint, "hard");
+    if (strcmp(outline->kind, "session") != 0)
+        return false;
+    if (wanted->target != NULL)
+        return is_same_work(wanted->target->identity.key, outline->key) &&
+               json_equal(wanted->target->identity.hard, hard);
+    const char *engine = dt_json_text_at(hard, "engine");
     const char *model = dt_json_text_at(json_object_get(outline->key, "job"), "model");
-    return strlen(stored) == size && strncmp(stored, wanted->engine, size) == 0 &&
+    size_t size = strcspn(wanted->engine, ":"); /* workers store no version */
+    return strlen(engine) == size && strncmp(engine, wanted->engine, size) == 0 &&
            strcmp(dt_card_full_name(model), dt_card_full_name(wanted->model)) == 0;
 }
 
-static bool tried_words(const struct wanted *wanted, const struct dt_evidence *evidence)
+static bool has_tried(const struct wanted *wanted, const struct dt_replay *replay)
 {
-    return evidence->run[0] != '\0' &&
-           dt_target_plan(evidence->replay.target, wanted->words, wanted->point) == DT_OK &&
-           dt_session_trial(&evidence->replay.session, wanted->point) != NULL;
+    if (replay->target == NULL)
+        return false;
+    dt_status status = wanted->words != NULL
+                           ? dt_target_plan(replay->target, wanted->words, wanted->point)
+                           : dt_point_read(replay->target->space, wanted->plan, wanted->point);
+    return status == DT_OK && dt_session_trial(&replay->session, wanted->point) != NULL;
 }
 
-/* From the newest session to the oldest. */
+/* A journal that cannot be read is no evidence. */
+static dt_status session_open(const char *path, struct dt_replay *replay)
+{
+    dt_status status = dt_replay_open(path, false, replay);
+    if (status < 0)
+        dt_replay_fini(replay);
+    return status == DT_ENOMEM ? status : DT_OK;
+}
+
 static dt_status find_evidence(const char *directory, const struct wanted *wanted,
-                               struct dt_evidence *evidence)
+                               struct dt_replay *replay)
 {
     struct dt_journals runs = {.directory = directory};
-    char newest[sizeof evidence->run] = "";
+    struct dt_text newest = {0};
     bool found = false;
-    *evidence = (struct dt_evidence){.run = ""};
+    *replay = (struct dt_replay){.target = NULL};
     while (!found && dt_journals_next(&runs)) {
         struct dt_outline outline;
         dt_outline_first(runs.path, &outline);
-        bool fits = strcmp(outline.kind, "session") == 0 && wanted->matches(wanted, &outline);
+        bool fits = is_wanted(wanted, &outline);
         dt_outline_fini(&outline);
         if (!fits)
             continue;
-        runs.status = open_run(directory, runs.id, evidence);
-        found = wanted->tried(wanted, evidence);
-        if (newest[0] == '\0' && evidence->replay.session.count > 0)
-            snprintf(newest, sizeof newest, "%s", evidence->run);
+        runs.status = session_open(runs.path, replay);
+        found = has_tried(wanted, replay);
+        if (newest.size == 0 && replay->session.count > 0)
+            dt_text_add(&newest, "%s", runs.path);
         if (!found)
-            dt_evidence_fini(evidence);
+            dt_replay_fini(replay);
     }
-    DT_TRY(dt_journals_end(&runs));
-    return !found && wanted->any && newest[0] != '\0' ? open_run(directory, newest, evidence)
-                                                      : DT_OK;
+    dt_status status = dt_journals_end(&runs);
+    if (status == DT_OK && !found && wanted->target != NULL && newest.size > 0)
+        status = session_open(dt_text_at(&newest), replay);
+    dt_text_fini(&newest);
+    return status;
 }
 
 dt_status dt_evidence_find(const char *directory, const struct dt_target *target,
-                           const json_t *plan, struct dt_evidence *evidence)
+                           const json_t *plan, struct dt_replay *replay)
 {
-    const struct wanted wanted = {
-        .matches = is_of_target, .tried = tried_plan, .any = true, .target = target, .plan = plan};
-    return find_evidence(directory, &wanted, evidence);
+    struct dt_point point;
+    const struct wanted wanted = {.target = target, .plan = plan, .point = &point};
+    return find_evidence(directory, &wanted, replay);
 }
 
 dt_status dt_evidence_of_engine(const char *directory, const char *engine, const char *model,
-                                const char *plan, struct dt_evidence *evidence,
-                                struct dt_point *point)
+                                const char *plan, struct dt_replay *replay, struct dt_point *point)
 {
-    const struct wanted wanted = {.matches = is_of_engine,
-                                  .tried = tried_words,
-                                  .engine = engine,
-                                  .model = model,
-                                  .words = plan,
-                                  .point = point};
-    return find_evidence(directory, &wanted, evidence);
+    const struct wanted wanted = {.engine = engine, .model = model, .words = plan, .point = point};
+    return find_evidence(directory, &wanted, replay);
 }
 
 /* ---- a plan against those that differ from it in one parameter: degrees and ranks are bound by a
@@ -303,7 +271,7 @@ static json_t *add_neighbours(const struct dt_session *session, const struct dt_
 }
 
 /* The prior's ratio to the default plan, and with a measured default the time that follows. */
-static json_t *add_predicted(const struct dt_evidence *evidence, const struct dt_target *target,
+static json_t *add_predicted(const struct dt_replay *replay, const struct dt_target *target,
                              const struct dt_point *point, struct dt_text *out)
 {
     struct dt_belief belief;
@@ -311,15 +279,14 @@ static json_t *add_predicted(const struct dt_evidence *evidence, const struct dt
         return json_null();
     const struct dt_prior *prior = dt_belief_prior(&belief);
     const struct dt_result *known =
-        evidence->run[0] != '\0' ? dt_session_role(&evidence->replay.session, DT_ENTRANT_DEFAULT)
-                                 : NULL;
+        replay->target != NULL ? dt_session_role(&replay->session, DT_ENTRANT_DEFAULT) : NULL;
     double ratio =
         prior != NULL && target->plans != 0
             ? prior->value(prior->context, point) / prior->value(prior->context, &target->fallback)
             : NAN;
     bool one = dt_target_batch(target, point) == dt_target_batch(target, &target->fallback);
     double seconds = known != NULL && one && known->samples.n > 0 &&
-                             target->objective == evidence->replay.target->objective &&
+                             target->objective == replay->target->objective &&
                              target->objective->one_batch
                          ? ratio * known->summary.median
                          : NAN;
@@ -369,10 +336,10 @@ static void add_against_default(const struct dt_session *session, const struct d
     dt_words_sure(session, out);
 }
 
-static json_t *add_measured(const struct dt_evidence *evidence, const struct dt_result *trial,
+static json_t *add_measured(const struct dt_replay *replay, const struct dt_result *trial,
                             struct dt_text *out)
 {
-    const struct dt_session *session = &evidence->replay.session;
+    const struct dt_session *session = &replay->session;
     struct dt_text versus = {0};
     dt_text_add(out, "measured: ");
     if (trial->samples.n > 0)
@@ -380,8 +347,8 @@ static json_t *add_measured(const struct dt_evidence *evidence, const struct dt_
                         trial->summary.interval.low, trial->summary.interval.high, out);
     else
         dt_text_add(out, "%s: %s", dt_outcome_text(trial->outcome), trial->cause);
-    dt_text_add(out, ", in a trial of session %s\n", evidence->run);
-    json_t *object = json_pack("{s:s, s:s, s:o, s:o}", "session", evidence->run, "outcome",
+    dt_text_add(out, ", in a trial of session %s\n", session->store.id);
+    json_t *object = json_pack("{s:s, s:s, s:o, s:o}", "session", session->store.id, "outcome",
                                dt_outcome_text(trial->outcome), "median_seconds",
                                dt_json_number(trial->samples.n > 0 ? trial->summary.median : NAN),
                                "interval_seconds",
@@ -396,21 +363,24 @@ static json_t *add_measured(const struct dt_evidence *evidence, const struct dt_
     return object;
 }
 
-json_t *dt_evidence_plan(const struct dt_evidence *evidence, const struct dt_target *target,
+json_t *dt_evidence_plan(const struct dt_replay *replay, const struct dt_target *target,
                          const struct dt_point *point, struct dt_text *out)
 {
     json_t *plan = dt_point_json(target->space, point);
-    const struct dt_result *trial = dt_evidence_trial(evidence, plan);
-    json_t *object = json_pack("{s:o}", "predicted", add_predicted(evidence, target, point, out));
+    const struct dt_result *trial = NULL;
+    struct dt_point tried;
+    if (replay->target != NULL && dt_point_read(replay->target->space, plan, &tried) == DT_OK)
+        trial = dt_session_trial(&replay->session, &tried);
+    json_t *object = json_pack("{s:o}", "predicted", add_predicted(replay, target, point, out));
     json_decref(plan);
     if (trial != NULL)
-        json_object_set_new(object, "measured", add_measured(evidence, trial, out));
+        json_object_set_new(object, "measured", add_measured(replay, trial, out));
     else {
         json_object_set_new(object, "measured", json_null());
         dt_text_add(out, "measured: not in %s; 'dittune run' measures it\n",
-                    evidence->run[0] != '\0' ? "any session of this work on this machine"
-                                             : "the store: it has no session of this work on this "
-                                               "machine");
+                    replay->target != NULL ? "any session of this work on this machine"
+                                           : "the store: it has no session of this work on this "
+                                             "machine");
     }
     return object;
 }
