@@ -24,8 +24,8 @@ dt_status dt_alone(const struct dt_options *options)
     const int64_t patience_ns = options->no_wait       ? 0
                                 : options->wait_ns > 0 ? options->wait_ns
                                                        : INT64_MAX;
-    bool waited = options->search.dry;
-    if (!options->search.dry)
+    bool waited = options->dry;
+    if (!options->dry)
         DT_TRY(dt_lock_measuring(patience_ns, note, &waited));
     if (!waited)
         warn(options, "loaded");

@@ -333,9 +333,9 @@ const struct dt_option_row dt_option_rows[] = {
      "memory of a device: only plans whose weights in bfloat16 fit: 80GiB"},
     {"max-latency", "TIME", "tune lookup", NULL, parse_duration, AT(job.max_latency_ns),
      "limit of a plan's step time: 80ms"},
-    {"against", "'PLAN'", "tune check", NULL, parse_text, AT(against),
+    {"against", "'PLAN'", "tune check", NULL, parse_text, AT(session.against),
      "today's production plan, which is also measured and compared"},
-    {"search", "NAME[:KNOB=X,..]", "tune simulate", "auto", parse_text, AT(search.name),
+    {"search", "NAME[:KNOB=X,..]", "tune simulate", "auto", parse_text, AT(session.strategy),
      "search strategy: a name and settings from the list of searches"},
     {"plan", "'PLAN'", "run noise lookup", NULL, parse_text, AT(job.plan),
      "'ranks=2 ulysses=2'; other parameters take their defaults"},
@@ -437,14 +437,14 @@ const struct dt_option_row dt_option_rows[] = {
      "also end a repeat after this recorded time: 90s, 2m, 1.5h"},
     {"repeats", "N", "simulate", "20", parse_count, AT(simulate.repeats),
      "number of repeats, with the seeds from --seed on"},
-    {"prior", "FILE|cost|none", "tune simulate", NULL, parse_text, AT(search.prior),
+    {"prior", "FILE|cost|none", "tune simulate", NULL, parse_text, AT(session.prior),
      "warm start: FILE, another machine's journal or table; tune also takes cost, an analytical "
      "model "
      "(its default for the built-in network), or none"},
-    {"resume", NULL, "tune", NULL, parse_switch, AT(search.resume),
+    {"resume", NULL, "tune", NULL, parse_switch, AT(session.resume),
      "go on with the last session of this work that was killed, interrupted or not decided; "
      "--budget counts from its start"},
-    {"dry-run", NULL, "tune check", NULL, parse_switch, AT(search.dry),
+    {"dry-run", NULL, "tune check", NULL, parse_switch, AT(dry),
      "tune: print what would be tried first, and by which search; check: what would be checked; "
      "measure and store nothing"},
     {"replay-noise", NULL, "simulate", NULL, parse_switch, AT(simulate.replay_noise),

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "model/cards/card.h"
-#include "tuner/measure/measure.h"
+#include "tuner/session/session.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,13 +50,6 @@ struct dt_worker_options {
     const char *engine;        /* whose worker is the program; NULL: the program was named */
     double max_error;
     int64_t start_ns, text_and_vae_ns;
-};
-
-/* tune, simulate */
-struct dt_search_options {
-    const char *name, *prior;
-    bool resume; /* tune */
-    bool dry;    /* tune, check */
 };
 
 /* run */
@@ -132,7 +125,8 @@ struct dt_options {
     struct dt_job_options job;
     struct dt_task task; /* but model, size, dtype and batch: dt_options_task has all */
     struct dt_worker_options worker;
-    struct dt_search_options search;
+    struct dt_session_opts
+        session; /* tune: but what only the run knows; simulate: its search and prior */
     struct dt_run_options run;
     struct dt_command_options command;
     struct dt_simulate_options simulate;
@@ -141,14 +135,14 @@ struct dt_options {
     struct dt_upkeep_options upkeep;
     struct dt_print_options print;
     struct dt_words words;
-    const char *db;      /* the store's directory; NULL: not given */
-    const char *store;   /* the same, or the usual one */
-    const char *against; /* tune, check: a plan */
-    const char *filter;  /* check, history, db */
-    const char *since;   /* history */
-    const char *space;   /* space: a file */
-    const char *facts;   /* doctor: a file */
-    bool renew;          /* machine */
+    const char *db;     /* the store's directory; NULL: not given */
+    const char *store;  /* the same, or the usual one */
+    const char *filter; /* check, history, db */
+    const char *since;  /* history */
+    const char *space;  /* space: a file */
+    const char *facts;  /* doctor: a file */
+    bool renew;         /* machine */
+    bool dry;           /* tune, check */
     bool no_wait;
     int64_t wait_ns; /* 0: until the others are done */
     bool lossy;      /* settings that change the output beyond rounding, too */

@@ -306,7 +306,7 @@ void dt_doubts_budget(struct dt_session *session)
     if (session->clock.need_seconds > 0 || (ended ? !lacks_time(session) : need <= budget))
         return;
     need = need > budget ? need : 2 * budget;
-    if (session->list.works > 1) /* --budget is for all of them, */
+    if (session->opts.list.works > 1) /* --budget is for all of them, */
         need *= (double)session->job->budget_ns * 1e-9 / budget;
     need += (double)session->target->worker.asked_ns * 1e-9; /* and for the first start */
     double unit = need > SECONDS_MOST ? MINUTE_SECONDS : ROUND_SECONDS;

@@ -249,7 +249,7 @@ static struct dt_search_opts search_opts(struct dt_session *session, const struc
 static dt_status new_search(struct dt_session *session, const struct dt_search_opts *opts,
                             struct dt_search **search)
 {
-    snprintf(session->search.name, sizeof session->search.name, "%s", session->search.strategy);
+    snprintf(session->search.name, sizeof session->search.name, "%s", session->opts.strategy);
     return dt_search_new(session->search.name, opts, search);
 }
 

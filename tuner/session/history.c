@@ -56,12 +56,12 @@ dt_status dt_history_begin(const struct dt_session *session, json_t *identity)
     json_object_set_new(identity, "budget_ns",
                         json_integer(session->clock.deadline_ns - session->clock.began_ns));
     json_object_set_new(identity, "seed", json_integer(job->seed));
-    if (session->list.works > 1)
+    if (session->opts.list.works > 1)
         json_object_set_new(
             identity, "list",
             json_pack("{s:s, s:i, s:i}", "id",
-                      session->list.id[0] != '\0' ? session->list.id : session->store.id, "work",
-                      session->list.work, "works", session->list.works));
+                      session->opts.list.id[0] != '\0' ? session->opts.list.id : session->store.id,
+                      "work", session->opts.list.work, "works", session->opts.list.works));
     return journal_add(session->store.journal, "session", identity);
 }
 

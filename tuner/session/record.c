@@ -446,7 +446,7 @@ json_t *dt_session_json(const struct dt_session *session)
 
 dt_status dt_session_begin(struct dt_session *session)
 {
-    const char *directory = session->store.directory;
+    const char *directory = session->opts.directory;
     DT_TRY(dt_store_check(directory));
     DT_TRY(dt_journal_open(directory, &session->store.journal));
     snprintf(session->store.id, sizeof session->store.id, "%s",
@@ -458,7 +458,7 @@ dt_status dt_session_begin(struct dt_session *session)
     add_work(session->target, identity);
     DT_TRY(dt_history_begin(session, identity));
     dt_known_read(session, directory);
-    if (session->resume.wanted)
+    if (session->opts.resume)
         return dt_resume_find(session);
     dt_resume_offer(session);
     return DT_OK;
@@ -467,7 +467,7 @@ dt_status dt_session_begin(struct dt_session *session)
 /* A provisional result does not replace a decided one. */
 static dt_status store_entry(struct dt_session *session, json_t *entry)
 {
-    const char *directory = session->store.directory;
+    const char *directory = session->opts.directory;
     json_t *before = NULL;
     if (dt_session_provisional(session))
         DT_TRY(dt_store_get(directory, session->target->identity.key,
@@ -487,7 +487,7 @@ void dt_store_now(struct dt_session *session, int64_t wait_ns)
 {
     const struct dt_result *best = dt_session_best(session);
     int64_t due_ns = session->store.unstored_ns + UNSTORED_MOST_NS;
-    if (session->store.directory == NULL || session->store.unstored_ns == 0 || best == NULL ||
+    if (session->opts.directory == NULL || session->store.unstored_ns == 0 || best == NULL ||
         !dt_session_eligible(session, best) || dt_clock_ns() < due_ns - wait_ns)
         return;
     session->verdict = DT_VERDICT_PROVISIONAL;
@@ -520,7 +520,7 @@ static void weigh_axes(struct dt_session *session)
 
 dt_status dt_store_end(struct dt_session *session)
 {
-    if (session->store.directory == NULL)
+    if (session->opts.directory == NULL)
         return DT_OK;
     weigh_axes(session);
     json_t *entry = dt_entry(session);

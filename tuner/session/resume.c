@@ -102,7 +102,7 @@ static void resume_set(struct dt_session *session, const struct dt_outline *outl
 
 dt_status dt_resume_find(struct dt_session *session)
 {
-    struct sessions sessions = {.runs.directory = session->store.directory};
+    struct sessions sessions = {.runs.directory = session->opts.directory};
     const struct dt_outline *outline = &sessions.outline;
     const char *why = NULL;
     bool found = sessions_find(&sessions, session);
@@ -136,7 +136,7 @@ static bool is_cut_short(const struct dt_outline *outline)
 void dt_resume_offer(const struct dt_session *session)
 {
     char since[32] = "";
-    struct sessions sessions = {.runs = {.directory = session->store.directory, .since = since}};
+    struct sessions sessions = {.runs = {.directory = session->opts.directory, .since = since}};
     struct dt_outline last = {.trials = 0};
     struct tm time;
     time_t yesterday = (time_t)(dt_clock_wall_ns() / DT_NS_PER_SECOND) - DAY_SECONDS;
@@ -338,7 +338,7 @@ dt_status dt_resume_trials(struct dt_session *session)
     struct take take = {.session = session};
     if (session->resume.id[0] == '\0')
         return DT_OK;
-    dt_journals_path(session->store.directory, session->resume.id, &path);
+    dt_journals_path(session->opts.directory, session->resume.id, &path);
     struct dt_journal_reader reader = {.path = dt_text_at(&path)};
     while (dt_journal_next(&reader))
         reader.status = take_record(&take, reader.record);

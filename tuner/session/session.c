@@ -133,15 +133,12 @@ void dt_session_note(const struct dt_session *session, const char *format, ...)
 dt_status dt_session_open(struct dt_session *session, const struct dt_session_opts *opts)
 {
     const struct dt_target *target = opts->target;
-    *session = (struct dt_session){.job = opts->job,
-                                   .target = target,
-                                   .search.strategy = opts->strategy,
-                                   .store.directory = opts->directory,
-                                   .resume.wanted = opts->resume,
-                                   .clock.began_ns = opts->began_ns,
-                                   .clock.deadline_ns = opts->deadline_ns,
-                                   .finals.best = -1,
-                                   .list = opts->list};
+    *session =
+        (struct dt_session){.opts = *opts,
+                            .job = opts->job,
+                            .target = target,
+                            .clock = {.began_ns = opts->began_ns, .deadline_ns = opts->deadline_ns},
+                            .finals.best = -1};
     DT_TRY(dt_target_check(target));
     session->has_against = opts->against != NULL;
     if (session->has_against)

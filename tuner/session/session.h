@@ -88,7 +88,6 @@ struct dt_session_pace {
 
 /* The search of a session. */
 struct dt_session_search {
-    const char *strategy;      /* as requested; borrowed */
     struct dt_search *running; /* owned; NULL: not begun */
     struct dt_groups groups;   /* of its plans */
     struct dt_point next;      /* the plan that it asked for last */
@@ -123,7 +122,6 @@ struct dt_session_finals {
 
 /* Files of the session. */
 struct dt_session_store {
-    const char *directory;      /* of the store; NULL: the session is read back */
     struct dt_journal *journal; /* NULL: none */
     char id[64];                /* of the journal; "" without one */
     bool stored;                /* the result is in the store */
@@ -141,7 +139,6 @@ struct dt_session_tried {
 
 /* The session that this one goes on with. */
 struct dt_session_resume {
-    bool wanted;
     char id[64]; /* of its journal; "": none */
     int64_t spent_ns;
     bool searched;                      /* its search was over */
@@ -155,7 +152,21 @@ struct dt_session_list {
     int work, works;
 };
 
+/* What a session is asked for. Texts are borrowed while it lives. An option of a session is a field here, a row in tuner/cli/options.c, and
+ * the line that obeys it. */
+struct dt_session_opts {
+    const struct dt_job *job;
+    const struct dt_target *target;
+    const char *directory;       /* of the store; NULL: the session is read back */
+    const char *strategy;        /* of the search */
+    const char *prior, *against; /* as the options; NULL: not given */
+    bool resume;                 /* goes on with the last session of the same work */
+    int64_t began_ns, deadline_ns;
+    struct dt_session_list list; /* works is 0 or 1: alone */
+};
+
 struct dt_session {
+    struct dt_session_opts opts;
     const struct dt_job *job;
     const struct dt_target *target;
     const struct dt_watch *watch; /* NULL: no display */
@@ -170,8 +181,7 @@ struct dt_session {
     struct dt_session_finals earlier;
     struct dt_session_store store;
     struct dt_session_resume resume;
-    struct dt_session_list list; /* works is 0 or 1: alone */
-    struct dt_result *trials;    /* owned */
+    struct dt_result *trials; /* owned */
     int count;
     struct dt_session_tried tried;
     int64_t slowest_ns; /* cost of the slowest trial that ran; 0: none ran */
@@ -179,18 +189,6 @@ struct dt_session {
     struct dt_fingerprint fingerprint;
     enum dt_verdict verdict;
     bool limit_broken; /* no plan keeps --max-latency, or a --limit */
-};
-
-/* What a session is asked for. Borrowed while it lives. */
-struct dt_session_opts {
-    const struct dt_job *job;
-    const struct dt_target *target;
-    const char *directory;       /* of the store */
-    const char *strategy;        /* of the search */
-    const char *prior, *against; /* as the options; NULL: not given */
-    bool resume;                 /* goes on with the last session of the same work */
-    int64_t began_ns, deadline_ns;
-    struct dt_session_list list;
 };
 
 /* Fails, and leaves nothing to be freed, when the target has no plan, or --against or --prior name none. */

@@ -88,7 +88,7 @@ static void fills_defaults(void **state)
     assert_string_equal(options.job.model, "dit-s/2");
     assert_string_equal(options.job.objective, "latency");
     assert_int_equal(options.job.batches.count, 0);
-    assert_null(options.against);
+    assert_null(options.session.against);
     assert_false(options.print.json);
 }
 

@@ -61,7 +61,7 @@ static void hold(const char *scenario, int seconds)
     int64_t now = dt_clock_ns();
     session = (struct dt_session){.job = &job,
                                   .target = target,
-                                  .search.strategy = "exhaustive",
+                                  .opts.strategy = "exhaustive",
                                   .clock.began_ns = now,
                                   .clock.deadline_ns = now + seconds * DT_NS_PER_SECOND,
                                   .finals.best = -1};

@@ -437,13 +437,13 @@ static dt_status simulate(const struct dt_options *options, struct dt_simulation
     struct dt_runs runs = {0};
     struct table_prior table = {0};
     const struct dt_prior prior = {
-        .name = options->search.prior, .value = prior_value, .context = &table};
+        .name = options->session.prior, .value = prior_value, .context = &table};
     dt_status status = DT_OK;
-    if (options->search.prior != NULL && strcmp(options->search.prior, "cost") == 0)
+    if (options->session.prior != NULL && strcmp(options->session.prior, "cost") == 0)
         return dt_fail(DT_EUSAGE, "--prior cost needs a session: a table has no operations and "
                                   "bytes");
-    if (options->search.prior != NULL && strcmp(options->search.prior, "none") != 0) {
-        status = read_prior(options->search.prior, simulation.landscape, &table);
+    if (options->session.prior != NULL && strcmp(options->session.prior, "none") != 0) {
+        status = read_prior(options->session.prior, simulation.landscape, &table);
         simulation.prior = &prior;
     }
     if (status == DT_OK)
@@ -481,14 +481,14 @@ static dt_status race(const struct dt_options *options, const struct dt_simulati
 dt_status dt_command_simulate(const struct dt_options *options)
 {
     struct dt_landscape *landscape = NULL;
-    struct dt_simulation simulation = {.search = options->search.name,
+    struct dt_simulation simulation = {.search = options->session.strategy,
                                        .seed = (uint64_t)options->job.seed,
                                        .spend = (double)options->simulate.spend_ns * 1e-9,
                                        .noise = options->simulate.replay_noise};
     if (options->simulate.landscape == NULL)
         return dt_fail(DT_EUSAGE, "'dittune simulate' needs --landscape FILE");
     DT_TRY(read_counts(options, &simulation));
-    DT_TRY(dt_search_check(options->search.name));
+    DT_TRY(dt_search_check(options->session.strategy));
     DT_TRY(dt_session_landscape(options->simulate.landscape, &landscape));
     simulation.landscape = landscape;
     dt_status status =

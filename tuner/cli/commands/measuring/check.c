@@ -559,7 +559,7 @@ static dt_status read_options(const struct dt_options *options, struct dt_check_
         .db = options->db,
         .directory = options->store,
         .filter = options->filter,
-        .against = options->against,
+        .against = options->session.against,
         .threshold = options->check.threshold,
         .max_gain_loss = options->check.max_gain_loss,
         .resolution = options->check.resolution,
@@ -587,7 +587,7 @@ dt_status dt_command_check(const struct dt_options *options)
     struct dt_replace junit = {.fd = -1};
     DT_TRY(read_options(options, &opts));
     DT_TRY(dt_alone(options));
-    if (options->search.dry) {
+    if (options->dry) {
         struct dt_check_list list;
         DT_TRY(dt_check_select(&opts, &list));
         dt_status status = list.count == 0 ? nothing(&opts) : print_preview(options, &opts, &list);

@@ -81,7 +81,7 @@ static void say_resume(const struct dt_options *options)
         dt_text_add(&text, i > 0 ? " " : "");
         add_word(options, line[i], &text);
     }
-    dt_text_add(&text, options->search.resume ? "" : " --resume");
+    dt_text_add(&text, options->session.resume ? "" : " --resume");
     if (line[i] != NULL)
         dt_quote_arguments(line + i + 1, &text);
     dt_print_note("go on with: %s", dt_text_at(&text));
@@ -163,7 +163,7 @@ static double stored_trial(const struct dt_session *session)
     const struct dt_identity *identity = &session->target->identity;
     struct dt_stored_entry entry;
     json_t *json = NULL;
-    if (dt_store_get(session->store.directory, identity->key, identity->hard, &json) < 0)
+    if (dt_store_get(session->opts.directory, identity->key, identity->hard, &json) < 0)
         return 0;
     dt_record_read(&dt_record_stored_entry, json, &entry);
     double step = entry.known ? (double)entry.figures.median_ns * 1e-9 : 0;
@@ -175,7 +175,7 @@ static json_t *preview_json(const struct dt_session *session, const struct dt_pr
                             bool known)
 {
     const struct dt_target *target = session->target;
-    const char *directory = session->store.directory;
+    const char *directory = session->opts.directory;
     int64_t space = free_bytes(directory), journal = journal_bytes(directory);
     json_t *plans = json_array();
     for (int i = 0; i < preview->count; i++)
@@ -241,7 +241,7 @@ static void preview_text(const struct dt_session *session, const struct dt_previ
     if (target->broken[0] != '\0')
         dt_text_add(out, "default breaks a rule of its space, and will be measured as it is: %s\n",
                     target->broken);
-    add_disk(session->store.directory, out);
+    add_disk(session->opts.directory, out);
     for (int i = 0; i < preview->count; i++) {
         dt_text_add(out, "%s%-8s  ", i == 0 ? "first   " : "        ", preview->plans[i].role);
         dt_point_short(target->space, &preview->plans[i].point, out);
@@ -258,7 +258,7 @@ static dt_status preview_print(const struct dt_options *options, struct dt_sessi
 {
     struct dt_preview preview;
     struct dt_text text = {0}, wrapped = {0};
-    dt_known_read(session, session->store.directory);
+    dt_known_read(session, session->opts.directory);
     double seconds = stored_trial(session);
     bool known = seconds > 0;
     DT_TRY(dt_session_preview(session, known ? seconds : SUPPOSED_SECONDS, &preview));
@@ -277,17 +277,14 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
                              struct found *found)
 {
     struct dt_session session;
-    bool dry = options->search.dry;
-    struct dt_session_opts opts = {.job = job,
-                                   .target = target,
-                                   .directory = options->store,
-                                   .strategy = options->search.name,
-                                   .prior = options->search.prior,
-                                   .against = options->against,
-                                   .resume = options->search.resume,
-                                   .began_ns = dry ? found->next_ns : dt_clock_ns(),
-                                   .deadline_ns = deadline_ns,
-                                   .list = {.work = found->count, .works = found->works}};
+    bool dry = options->dry;
+    struct dt_session_opts opts = options->session;
+    opts.job = job;
+    opts.target = target;
+    opts.directory = options->store;
+    opts.began_ns = dry ? found->next_ns : dt_clock_ns();
+    opts.deadline_ns = deadline_ns;
+    opts.list = (struct dt_session_list){.work = found->count, .works = found->works};
     snprintf(opts.list.id, sizeof opts.list.id, "%s", found->list.id);
     DT_TRY(dt_session_open(&session, &opts));
     dt_status status = DT_OK;
@@ -342,7 +339,7 @@ static dt_status ready(const struct dt_options *options, const struct dt_target 
         if (rule.removes == 0) /* probably not what its author means */
             dt_print_note("warning: the rule '%s' removes no plan", rule.expr);
     }
-    return options->search.dry ? DT_OK : dt_target_devices_free(target);
+    return options->dry ? DT_OK : dt_target_devices_free(target);
 }
 
 static dt_status check_job(const struct dt_job *job)
@@ -369,7 +366,7 @@ static dt_status check_works(struct dt_works *works)
         if (status == DT_OK)
             status = check_job(&job);
         if (status == DT_OK)
-            status = dt_search_check(options.search.name);
+            status = dt_search_check(options.session.strategy);
         dt_works_name(works, i, &name);
         if (status < 0)
             status = dt_fail(status, "%s%s", dt_text_at(&name), dt_message());
@@ -385,7 +382,7 @@ static dt_status show_done(const struct dt_options *options, const struct dt_tar
 {
     struct dt_replay replay;
     *done = false;
-    if (!options->search.resume || found->works < 2 || found->list.id[0] == '\0')
+    if (!options->session.resume || found->works < 2 || found->list.id[0] == '\0')
         return DT_OK;
     DT_TRY(dt_list_done(options->store, &found->list, found->count, target->identity.key, &replay,
                         done));
@@ -404,7 +401,7 @@ static dt_status tune_work(struct dt_works *works, int i, int64_t end_ns, struct
     struct dt_options options;
     struct dt_job job;
     struct dt_target *target = NULL;
-    bool dry = works->options->search.dry;
+    bool dry = works->options->dry;
     int64_t begin_ns = dry ? found->next_ns : dt_clock_ns();
     int64_t share_end_ns = dt_works_end(works, i, begin_ns, end_ns);
     DT_TRY(dt_works_options(works, i, &options));
@@ -434,7 +431,7 @@ static dt_status print_found(const struct dt_options *options, const struct dt_w
 {
     bool several = works->list != NULL || works->count > 1;
     struct dt_text text = {0};
-    if (several && !options->print.json && !options->search.dry && found->count > 1) {
+    if (several && !options->print.json && !options->dry && found->count > 1) {
         dt_mix_text(found->mix, works->count, &text);
         return dt_print_text(&text);
     }
@@ -442,7 +439,7 @@ static dt_status print_found(const struct dt_options *options, const struct dt_w
         return DT_OK;
     if (!several)
         return dt_print_json(json_incref(json_array_get(found->results, 0)));
-    if (options->search.dry)
+    if (options->dry)
         return dt_print_json(json_pack("{s:O}", "results", found->results));
     return dt_print_json(json_pack("{s:O, s:o}", "results", found->results, "mix",
                                    dt_mix_json(found->mix, works->count)));
@@ -473,7 +470,7 @@ static dt_status tune_works(struct dt_works *works, struct found *found)
 static dt_status tune_all(const struct dt_options *options, struct dt_works *works)
 {
     struct found found = {.works = works->count};
-    if (options->search.resume && works->count > 1)
+    if (options->session.resume && works->count > 1)
         DT_TRY(dt_list_last(options->store, works->count, &found.list));
     DT_TRY(DT_RESIZE(found.mix, works->count));
     found.results = json_array();
