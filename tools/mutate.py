@@ -30,8 +30,8 @@ import time
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 TABLE = SOURCE / "tools" / "mutations.txt"
 # What the scripts of a folder start: those of tools/ only read the sources.
-ANY_PROGRAM = ("dittune", "dittune-virtual", "dittune-worker", "scenario")
-PROGRAMS = {"tools": (), "faults": ("fault_actor",), "gpu": (*ANY_PROGRAM, "nvidia-ml-fake"),
+ANY_PROGRAM = ("dittune", "dittune-virtual", "dittune-worker", "dittune-worker-command", "scenario")
+PROGRAMS = {"tools": (), "cli": (*ANY_PROGRAM, "fault_shim"), "faults": ("fault_actor",), "gpu": (*ANY_PROGRAM, "nvidia-ml-fake"),
             "workers": (*ANY_PROGRAM, "nvidia-ml-fake"), "devices": (*ANY_PROGRAM, "nvml-listed")}
 # The same code, built sooner. A mistake may leave a function without use, which is no error here.
 QUICK = ("-DDT_CUDA=OFF", "-DDT_WERROR=OFF")

@@ -52,6 +52,8 @@ def one_budget():
             ("starts of a minute, plans of four groups", "8m", dict(start_ns=60 * SECOND, **classes)),
             ("weights of a minute, which are loaded for each group", "6m", dict(load_ns=60 * SECOND, **classes)),
             ("steps of 2 s", "60s", dict(ns=[2 * SECOND, 1.6 * SECOND], cv=.01)),
+            ("steps of a second, and slow first steps of other plans than the default", "200s",
+             dict(ns=[SECOND, .8 * SECOND, .9 * SECOND], cv=.01, plans=[{"when": {"plan": plan}, "cold": 10} for plan in (1, 2)])),
             ("no time for a search", "3s", dict(ns=[20 * MS, 16 * MS, 18 * MS], cv=.01, start_ns=400 * MS))):
         t.path.joinpath("scenario.json.log").unlink(missing_ok=True)
         t.scenario(**fields)
