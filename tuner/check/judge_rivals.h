@@ -59,8 +59,9 @@ struct dt_check_judge {
     int count, first;    /* number of rivals; index of the one to beat, -1: none */
     struct dt_check_rival rivals[DT_CHECK_RIVALS];
     double margin; /* the twin's margin, the noise floor; NAN: unknown */
-    double limit;  /* a plan loses only if slower by more: threshold, or twice the margin */
-    double cv;     /* of the twin */
+    double
+        limit; /* a plan loses only if slower by more: threshold, the twin's margin, or its interval's width */
+    double cv; /* of the twin */
 };
 
 /* The alpha of one of `comparisons`, so that the run keeps DT_CHECK_RUN_ALPHA (Bonferroni). */

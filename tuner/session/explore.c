@@ -10,12 +10,13 @@
 #include <string.h>
 
 /* steps of a usual trial: two of verification, two of warm-up, the first look */
-#define TRIAL_STEPS   13
-#define TRIAL_SHARE   0.12 /* limit of a trial, as a share of the time */
-#define ROUGH         1.1  /* safety factor for estimates from few trials */
-#define LOAD_SHARE    0.25 /* of loads, in the time of trials, that plans of a group in a row keep */
+#define TRIAL_STEPS 13
+#define TRIAL_SHARE 0.12 /* limit of a trial, as a share of the time */
+#define ROUGH       1.1  /* safety factor for estimates from few trials */
+#define LOAD_SHARE                                                                                 \
+    0.25 /* most of the time of trials for loads, when plans of a group follow each other */
 #define IN_A_ROW_MOST 64
-#define LEARNT_LOADS  0.33 /* a trial, of a search that weighs loads by what it learns */
+#define LEARNT_LOADS  0.33 /* loads a trial, in a search that learns what loads cost */
 /* between the sets of a final comparison (tuner/measure/compare/compare.c) */
 #define GAPS_SECONDS  180
 #define LEAST_SECONDS 1e-3 /* least duration of a trial: a few requests */

@@ -15,11 +15,11 @@ dt_status dt_history_begin(const struct dt_session *session, json_t *identity) D
 /* The search and its inputs. */
 dt_status dt_history_search(const struct dt_session *session,
                             const struct dt_search_opts *opts) DT_MUST_CHECK;
-/* The session that this one goes on with; a plan, whose trial begins ("begin"), which ran when a session ended ("lost"), or whose trial does
- * not count any more ("undone"). */
+/* The session that this one goes on with. */
 dt_status dt_history_resumed(const struct dt_session *session) DT_MUST_CHECK;
 /* All of it has been taken over. */
 dt_status dt_history_taken(const struct dt_session *session) DT_MUST_CHECK;
+/* A plan: its trial begins ("begin"), it ran when a session ended ("lost"), or its trial does not count any more ("undone"). */
 dt_status dt_history_plan(const struct dt_session *session, const char *kind,
                           const struct dt_point *point) DT_MUST_CHECK;
 /* A measurement: "trial"; "recheck", of the default plan by a session that goes on with another; "visit", of the incumbent. */
@@ -86,8 +86,8 @@ struct dt_list {
 /* The list of the newest session in the store, if it has `works` works and did not come to its end. DT_OK, also without one. */
 dt_status dt_list_last(const char *directory, int works, struct dt_list *list) DT_MUST_CHECK;
 
-/* Reads back the session of the list that came to its end with that work (0: the first), whose key has not changed. *found: there is one, and *replay is to be
- * freed by dt_replay_fini; a journal that cannot be read counts as none. */
+/* Reads back the ended session of the list's work number `work`, from 0, that has this key. *found: there is one, and *replay is to be freed by
+ * dt_replay_fini; a journal that cannot be read counts as none. */
 dt_status dt_list_done(const char *directory, const struct dt_list *list, int work,
                        const json_t *key, struct dt_replay *replay, bool *found) DT_MUST_CHECK;
 

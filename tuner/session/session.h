@@ -262,6 +262,7 @@ bool dt_session_provisional(const struct dt_session *session);
  *   - all plans but the default, two at least, failed in the same way, and not for memory;
  *   - plans of the final comparison were not verified, since their reference could not be run;
  *   - no plan was tried but those that a session must try, and there are others;
+ *   - other programs kept cores busy in so many sets that too few quiet ones are left;
  *   - the first entrant's time differs between sets as only load explains that cannot be seen;
  *   - the comparison with the challenger has no noise floor, or is a tie so wide that a gain of DT_HIDDEN_GAIN_MOST may hide in it.
  * Nothing: there is no such reason. */

@@ -196,8 +196,8 @@ void dt_session_skipped(const struct dt_session *session, struct dt_text *out)
 #define DISTURBED_SHARE    0.68 /* of the time: until then disturbed trials are made again */
 #define SETTLE_SECONDS     5    /* time for the memory of a killed trial to be freed */
 
-/* Mean cores: while no plan has run, one that keeps so much of them busy is not said to hang, as its time may be too short. Later it is:
- * it had four times as long as the slowest one. */
+/* Cores kept busy, in the mean: before any plan ran, a plan that computes so much is cut off, not hung. Later it is hung: it had four times the
+ * time of the slowest trial. */
 #define COMPUTING 0.1
 
 /* Longest a trial may take while its worker is silent: its share of the time, but enough for what the slowest one needed. */
@@ -533,8 +533,7 @@ dt_status dt_trials_last(struct dt_session *session)
 
 /* ---- visits of the incumbent */
 
-/* A slow time that begins and ends between two visits is not seen: it is shorter than VISIT_SECONDS, or VISIT_SHARE of the budget, and a
- * trial. */
+/* A slow phase between two visits is not seen: it lasts VISIT_SECONDS, or VISIT_SHARE of the budget, and one trial at most. */
 
 #define VISIT_TRIALS     8    /* between two visits, when none of them was dropped */
 #define VISIT_SECONDS    20   /* between two visits, */
