@@ -103,6 +103,17 @@ def lost_files(root):
                 yield f"{path}: it names {name}, which is not there"
 
 
+def lost_functions(root):
+    """Functions of ours that a page names in its sentences and that no source has."""
+    sources = [path for path in root.rglob("*") if path.suffix in (*SOURCES, ".cmake") and not path.relative_to(root).parts[0].startswith((".", "build"))]
+    known = set(re.findall(r"\bdt_\w+", "".join(path.read_text(encoding="utf-8") for path in sources)))
+    for page in sorted((root / "docs").glob("*.md")):
+        for number, line in enumerate(page.read_text(encoding="utf-8").split("\n"), 1):
+            for name in re.findall(r"`(dt_\w+)`", line):
+                if name not in known:
+                    yield f"{page.relative_to(root)}:{number}: no source has {name}"
+
+
 def main():
     words = [word for word in sys.argv[1:] if word != "--fix"]
     root = pathlib.Path(words[0] if words else pathlib.Path(__file__).resolve().parents[1])
@@ -119,7 +130,7 @@ def main():
             number = next(i for i, (a, b) in enumerate(zip(text.split("\n"), [*laid_out(text).split("\n"), ""]), 1) if a != b)
             print(f"{name}:{number}: not wrapped at {WIDTH} columns")
             bad += 1
-    lost = [*lost_files(root), *misplaced(root, "docs/where.md"), *misplaced(root, "docs/tour.md")]
+    lost = [*lost_files(root), *lost_functions(root), *misplaced(root, "docs/where.md"), *misplaced(root, "docs/tour.md")]
     if lost:
         sys.exit("\n".join(lost))
     if bad:

@@ -54,3 +54,9 @@ mkdir "$copy/base"
 printf '/* as in base/gone.h */\n' >"$copy/base/b.c"
 page 1 "a comment names a source that is not there"
 grep -q 'base/b.c: it names base/gone.h' "$copy/out" || { echo "it is not named"; cat "$copy/out"; exit 1; }
+printf 'int dt_here(void)\n' >"$copy/base/b.c"
+printf 'It is done by `dt_here`.\n' >"$copy/docs/a.md"
+page 0 "a function that a sentence names"
+printf 'It is done by `dt_gone`.\n' >"$copy/docs/a.md"
+page 1 "one that is gone"
+grep -q 'docs/a.md:1: no source has dt_gone' "$copy/out" || { echo "it is not named"; cat "$copy/out"; exit 1; }
