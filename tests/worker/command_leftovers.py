@@ -121,7 +121,7 @@ for i in range(20):
         time.sleep(600)
 for i in range(20):
     ours.recv(1)
-print("took 0.5 s", flush=True)
+print("took 0.001 s", flush=True)
 """)
     answer = prepared(f"{many} {{ranks}} {{mode}} {MARK}")
     t.check("the twentieth of those left listens", answer["op"] == "failed" and "listened on port" in answer["say"] and not marked(), answer)
@@ -150,7 +150,7 @@ if os.environ["RANK"] == "1":
 open("{t.path}/rank" + os.environ["RANK"], "w")
 if sys.argv[1] == "2":
     time.sleep(600)
-print("took 0.5 s", flush=True)
+print("took 0.001 s", flush=True)
 """)
     for launcher in (TORCHRUN, *filter(None, [shutil.which("torchrun")])):
         worker = Worker(f"{launcher} --nproc-per-node 2 {rank} {{ranks}} {MARK} {{mode}}", *USUAL, "--timeout", "60" if launcher != TORCHRUN else "3")
