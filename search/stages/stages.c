@@ -41,7 +41,9 @@ struct stages {
     int searched;    /* layouts whose settings were searched, the best first */
     struct dt_trial *told;
     int told_count;
-    double seconds;        /* of the trials told */
+    double seconds; /* of the trials told, but of those before the first ask */
+    int64_t early;  /* points that were known at the first ask: the budget is for others */
+    bool asked;
     struct dt_point *last; /* the best plan in other environments */
     int last_count, last_next;
     bool waiting; /* for answers about layouts */
@@ -183,8 +185,8 @@ static bool looked_enough(const struct stages *search)
 {
     double share = search->opts.knobs[SHARE];
     const struct dt_search_opts *opts = &search->opts;
-    return (opts->evaluations > 0 &&
-            (double)opts->seen->count >= fmax(1, share * (double)opts->evaluations)) ||
+    return (opts->evaluations > 0 && (double)(opts->seen->count - search->early) >=
+                                         fmax(1, share * (double)opts->evaluations)) ||
            (opts->seconds > 0 && search->seconds >= share * opts->seconds);
 }
 
@@ -219,7 +221,7 @@ static void tell_part(struct stages *search, const struct dt_trial *trial)
 /* Evaluations that remain, at least 1; 0: unknown. */
 static int64_t room_left(const struct stages *search)
 {
-    int64_t left = search->opts.evaluations - search->opts.seen->count;
+    int64_t left = search->opts.evaluations - (search->opts.seen->count - search->early);
     return search->opts.evaluations == 0 ? 0 : left > 1 ? left : 1;
 }
 
@@ -377,6 +379,9 @@ static bool environments_are_due(const struct stages *search)
 static dt_status ask(void *state, struct dt_point *point)
 {
     struct stages *search = state;
+    if (!search->asked)
+        search->early = search->opts.seen->count;
+    search->asked = true;
     if (search->searched == 0 && ask_layout(search, point))
         return DT_OK;
     if (search->searched == 0 && must_wait(search))
@@ -401,7 +406,7 @@ static void tell(void *state, const struct dt_trial *trial)
     search->waiting = false;
     if (DT_GROW(search->told, search->told_count, 1) == DT_OK)
         search->told[search->told_count++] = *trial;
-    search->seconds += trial->cost;
+    search->seconds += search->asked ? trial->cost : 0;
     for (int i = 0; i < search->count; i++) {
         struct layout *layout = &search->layouts[i];
         if (trial->outcome != DT_TRIAL_OK ||
@@ -424,7 +429,11 @@ static int64_t ahead(void *state)
 static void note(const void *state, struct dt_text *out)
 {
     const struct stages *search = state;
-    dt_text_add(out, "%d of %d layouts were looked at", search->next, search->count);
+    int looked = 0;
+    for (int i = 0; i < search->count; i++)
+        looked += isfinite(search->layouts[i].best);
+    dt_text_add(out, "%d of %d layouts were looked at",
+                looked > search->next ? looked : search->next, search->count);
     if (search->searched > 0)
         dt_text_add(out, ", the settings of the best %d searched; ", search->searched);
     if (search->part.space != NULL)

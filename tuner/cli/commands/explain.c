@@ -284,6 +284,10 @@ static dt_status explain_by_file(const struct dt_options *options, const char *p
             DT_EUSAGE,
             "--%s has no effect: no worker of %s is asked, and its file has no rule on it", ignored,
             options->worker.engine);
+    if (dt_option_given(options, "model") && !dt_card_named(options->job.model)) {
+        struct dt_card card;
+        DT_TRY(dt_card_load(options->job.model, &card));
+    }
     if (!dt_card_named(options->job.model))
         return dt_fail(DT_EUSAGE,
                        "no worker of %s is asked, and its file answers for published models only: "

@@ -502,14 +502,17 @@ static void warn(const struct dt_timelines *lines)
 }
 
 static dt_status print(const struct dt_timelines *lines, const struct format *format,
-                       const char *directory)
+                       const struct dt_options *options)
 {
+    bool narrowed =
+        options->filter != NULL || options->upkeep.engine != NULL || options->since != NULL;
     struct dt_text text = {0};
     if (format->add == NULL)
         return dt_print_json(lines_json(lines));
     format->add(lines, &text);
     if (format->add == lines_text && lines->count == 0)
-        dt_text_add(&text, "no session and no check in %s\n", directory);
+        dt_text_add(&text, "no session and no check in %s%s\n", options->store,
+                    narrowed ? " that these options ask for" : "");
     return format->add == lines_text ? dt_print_text(&text) : dt_print_exact(&text);
 }
 
@@ -533,7 +536,7 @@ dt_status dt_command_history(const struct dt_options *options)
     if (status == DT_OK)
         status = dt_timelines_judge(&lines);
     if (status == DT_OK)
-        status = print(&lines, format, options->store);
+        status = print(&lines, format, options);
     dt_timelines_fini(&lines);
     return status;
 }

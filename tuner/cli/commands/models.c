@@ -325,6 +325,11 @@ static dt_status show_model(const struct dt_options *options, const char *name)
 
 static dt_status list_models(const struct dt_options *options)
 {
+    static const char *const of_one[] = {"engine",      "size",  "devices",   "frames",
+                                         "text-tokens", "lossy", "max-bytes", NULL};
+    for (int i = 0; of_one[i] != NULL; i++)
+        if (dt_option_given(options, of_one[i]))
+            return dt_fail(DT_EUSAGE, "--%s has no effect without the NAME of a model", of_one[i]);
     json_t *rows = json_array();
     struct dt_text text = {0};
     for (const char *const *name = dt_cards(); *name != NULL; name++) {

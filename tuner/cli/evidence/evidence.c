@@ -55,6 +55,7 @@ static bool is_wanted(const struct wanted *wanted, const struct dt_outline *outl
            strcmp(dt_card_full_name(model), dt_card_full_name(wanted->model)) == 0;
 }
 
+/* A trial that was cut off before it had samples says nothing. */
 static bool has_tried(const struct wanted *wanted, const struct dt_replay *replay)
 {
     if (replay->target == NULL)
@@ -62,7 +63,9 @@ static bool has_tried(const struct wanted *wanted, const struct dt_replay *repla
     dt_status status = wanted->words != NULL
                            ? dt_target_plan(replay->target, wanted->words, wanted->point)
                            : dt_point_read(replay->target->space, wanted->plan, wanted->point);
-    return status == DT_OK && dt_session_trial(&replay->session, wanted->point) != NULL;
+    const struct dt_result *trial =
+        status == DT_OK ? dt_session_trial(&replay->session, wanted->point) : NULL;
+    return trial != NULL && (trial->samples.n > 0 || trial->outcome != DT_TRIAL_INTERRUPTED);
 }
 
 /* A journal that cannot be read is no evidence. */

@@ -363,7 +363,9 @@ static void one_rank_of_session(const struct page_view *view, struct dt_text *ou
                     dt_text_at(&plan), is_default ? " (here also the default)" : "",
                     isfinite(paired) ? paired : slow / fast,
                     isfinite(paired) ? ", by the pairs of the final comparison"
-                                     : " in their trials");
+                    : session->finals.entrant_count > 0
+                        ? ", by their medians in the final comparison"
+                        : " in their trials");
     dt_text_fini(&plan);
 }
 
