@@ -95,7 +95,7 @@ def sources(root):
     for folder, folders, files in os.walk(root):
         top = pathlib.Path(folder) == root
         folders[:] = [name for name in folders if name not in (".git", "__pycache__") and not (top and name.startswith("build"))]
-        for name in files:
+        for name in [*files, *(name for name in folders if (pathlib.Path(folder) / name).is_symlink())]:
             if name != ".git":
                 yield (pathlib.Path(folder) / name).relative_to(root)
 
@@ -114,7 +114,13 @@ class Copy:
 
     def bring(self, path):
         """The file as it is in the tree; one that is so already keeps its time, and is not compiled again."""
-        to, text = self.root / path, (SOURCE / path).read_bytes()
+        to = self.root / path
+        if (SOURCE / path).is_dir():  # a link to a folder of the tree
+            to.parent.mkdir(parents=True, exist_ok=True)
+            if not to.is_symlink():
+                to.symlink_to(os.readlink(SOURCE / path))
+            return
+        text = (SOURCE / path).read_bytes()
         if not to.exists() or to.read_bytes() != text:
             to.parent.mkdir(parents=True, exist_ok=True)
             to.write_bytes(text)
