@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/search/line.h"
+#include "tests/space/ruled.h"
 
 #include <stdio.h>
 
@@ -101,30 +102,12 @@ static void equal_boxes_are_filled(void **state)
     dt_space_free(space);
 }
 
-/* Two groups that no rule links, one of them lopsided. */
-static struct dt_space *make_ruled(void)
-{
-    static const int64_t values[] = {1, 2, 3, 4, 6, 8, 12};
-    static const char *const names[] = {"a", "b", "c", "d", "e"};
-    static const int counts[] = {7, 6, 1, 5, 4};
-    struct dt_space *space = NULL;
-    assert_int_equal(dt_space_new(&space), DT_OK);
-    for (int i = 0; i < 5; i++) {
-        const struct dt_axis axis = {.name = names[i], .count = counts[i], .values = values};
-        assert_int_equal(dt_space_add_axis(space, &axis), DT_OK);
-    }
-    assert_int_equal(dt_space_add_rule(space, "a % b == 0", NULL), DT_OK);
-    assert_int_equal(dt_space_add_rule(space, "d + e != 5 && d * e < 20", NULL), DT_OK);
-    assert_int_equal(dt_space_seal(space), DT_OK);
-    return space;
-}
-
 /* Each point is a uniform draw; the first axis' shares are closer to what they should be than
  * draws come. */
 static void each_point_is_uniform(void **state)
 {
     enum { DESIGNS = 4000, POINTS = 16 };
-    struct dt_space *space = make_ruled();
+    struct dt_space *space = ruled_space();
     int count = (int)dt_space_count(space);
     int *counts = calloc((size_t)count, sizeof *counts);
     double share[7] = {0}, expected = (double)DESIGNS * POINTS / count, squares = 0;

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "space/space_int.h"
+#include "tests/space/ruled.h"
 #include "tests/space/walk.h"
 
 #include <math.h>
@@ -30,28 +31,10 @@ static double chi_square(const int counts[], int n, double expected)
     return sum;
 }
 
-/* Two groups that no rule links, one of them lopsided. */
-static struct dt_space *make(void)
-{
-    static const int64_t values[] = {1, 2, 3, 4, 6, 8, 12};
-    static const char *const names[] = {"a", "b", "c", "d", "e"};
-    static const int counts[] = {7, 6, 1, 5, 4};
-    struct dt_space *space = NULL;
-    assert_int_equal(dt_space_new(&space), DT_OK);
-    for (int i = 0; i < 5; i++) {
-        const struct dt_axis axis = {.name = names[i], .count = counts[i], .values = values};
-        assert_int_equal(dt_space_add_axis(space, &axis), DT_OK);
-    }
-    assert_int_equal(dt_space_add_rule(space, "a % b == 0", NULL), DT_OK);
-    assert_int_equal(dt_space_add_rule(space, "d + e != 5 && d * e < 20", NULL), DT_OK);
-    assert_int_equal(dt_space_seal(space), DT_OK);
-    return space;
-}
-
 static void draws_are_uniform(void **state)
 {
     (void)state;
-    struct dt_space *space = make();
+    struct dt_space *space = ruled_space();
     struct dt_rng rng = dt_rng_at(11, "draws");
     int n = (int)dt_space_count(space), each = 200;
     int *counts = calloc((size_t)n, sizeof *counts);
@@ -72,7 +55,7 @@ static void draws_are_uniform(void **state)
  * steps, so do the values of the axis that is bound first. */
 static void coordinates_are_mapped_by_the_distribution(void **state)
 {
-    struct dt_space *space = make();
+    struct dt_space *space = ruled_space();
     struct dt_rng rng = dt_rng_at(5, "coordinates");
     int count = (int)dt_space_count(space), each = 200, steps = 1000, of_first[7] = {0};
     int *counts = calloc((size_t)count, sizeof *counts);
@@ -113,7 +96,7 @@ static bool is_neighbour(const struct dt_space *space, const struct dt_point *a,
 
 static void neighbours_match_enumeration(void **state)
 {
-    struct dt_space *space = make();
+    struct dt_space *space = ruled_space();
     struct dt_point *found = calloc(64, sizeof *found), point, other;
     int64_t count = dt_space_count(space);
     (void)state;
