@@ -79,10 +79,10 @@ def without_sets():
     t.check("without a final comparison it is that of the trials", done.code == 6 and load["of"] == "trials" and load["left_out"] >= 1
             and "cores" not in load and load["left_out_most"] > 0.3, load)
     t.check("which was left out for want of time", "the final comparison" in left and f"{4 - entry()['tried']} of 4 plans" in left, left)
-    told = f"{entry()['tried']} of 4 plans; left out for want of time: {left}"
+    told = f"{entry()['tried']} of 4 plans; left out: {left}"
     t.check("as look-up says", told in t.tool("lookup", "--worker", t.worker, "--devices", 1, "--require", "exact").out
             and t.look().json["skipped"] == left, t.look())
-    t.check("and why, page and tune", all(f"eft out for want of time: {left}" in flat(text) for text in (
+    t.check("and why, page and tune", all(f"eft out: {left}" in flat(text) for text in (
         t.tool("why").out, t.tool("report", "--format", "md").out, done.out)), done)
 
 

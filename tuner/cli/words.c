@@ -301,7 +301,7 @@ void dt_words_tried(int tried, int64_t plans, const char *skipped, struct dt_tex
     else
         dt_text_add(out, "%d of more plans than can be counted", tried);
     if (skipped != NULL)
-        dt_text_add(out, "; left out for want of time: %s", skipped);
+        dt_text_add(out, "; left out: %s", skipped);
 }
 
 static void add_left_out(const struct dt_stored_load *load, const char *what, struct dt_text *out)

@@ -47,7 +47,7 @@ void dt_words_memory(int64_t bytes, int ranks, struct dt_text *out);
 /* "2026-09-01 00:00 UTC, 3 days ago"; 0: "Not known". */
 void dt_words_when(int64_t t_wall_ns, struct dt_text *out);
 
-/* "12 of 272 plans; left out for want of time: ..". tried 0: nothing is known. plans 0: too many
+/* "12 of 272 plans; left out: ..". tried 0: nothing is known. plans 0: too many
  * to count. */
 void dt_words_tried(int tried, int64_t plans, const char *skipped, struct dt_text *out);
 

@@ -66,7 +66,7 @@ static void change_of_session(const struct page_view *view, struct dt_text *out)
     dt_text_add(out, session->target->plans == tried ? ", so no plan of this space is left"
                                                      : "; a plan that was not tried may be faster");
     if (skipped.size > 0)
-        dt_text_add(out, ". Left out for want of time: %s", dt_text_at(&skipped));
+        dt_text_add(out, ". Left out: %s", dt_text_at(&skipped));
     dt_text_fini(&skipped);
     for (int i = 0; i < session->finals.tie_count && session->verdict == DT_VERDICT_FASTER; i++) {
         dt_text_add(out, i == 0 ? ". As fast as the best in the shoot-out: " : "; ");

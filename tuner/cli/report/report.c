@@ -317,7 +317,7 @@ static void add_counts(const struct dt_session *session, struct dt_text *out)
     struct dt_text skipped = {0};
     dt_session_skipped(session, &skipped);
     if (skipped.size > 0)
-        dt_text_add(out, "Left out for want of time: %s.\n", dt_text_at(&skipped));
+        dt_text_add(out, "Left out: %s.\n", dt_text_at(&skipped));
     dt_text_fini(&skipped);
 }
 
