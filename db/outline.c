@@ -132,6 +132,7 @@ static void outline_begin(struct dt_outline *outline, const json_t *record)
     snprintf(outline->id, sizeof outline->id, "%s", dt_json_text_at(record, "run"));
     outline->key = json_incref(json_object_get(record, "key"));
     outline->fingerprint = json_incref(json_object_get(record, "fingerprint"));
+    outline->worker = json_incref(json_object_get(record, "worker"));
     snprintf(outline->list, sizeof outline->list, "%s", dt_json_text_at(list, "id"));
     outline->work = dt_json_integer_at(list, "work");
     outline->works = dt_json_integer_at(list, "works");
@@ -139,7 +140,15 @@ static void outline_begin(struct dt_outline *outline, const json_t *record)
     outline->budget_ns = dt_json_integer_at(record, "budget_ns");
 }
 
-static void outline_record(struct dt_outline *outline, const json_t *record, const char *kind)
+static dt_status result_add(struct dt_outline *outline, json_t *record)
+{
+    if (outline->results == NULL)
+        outline->results = json_array();
+    return json_array_append(outline->results, record) == 0 ? DT_OK
+                                                            : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+static dt_status outline_record(struct dt_outline *outline, json_t *record, const char *kind)
 {
     int version = (int)dt_json_integer_at(record, "v");
     bool resumed = strcmp(kind, "resumed") == 0;
@@ -154,12 +163,14 @@ static void outline_record(struct dt_outline *outline, const json_t *record, con
         outline->before_ns = dt_json_integer_at(record, "spent_ns");
     outline->copying = resumed || (outline->copying && strcmp(kind, "taken") != 0);
     outline->trials += strcmp(kind, "trial") == 0;
+    outline->checks += strcmp(kind, "check") == 0;
     if (compares && strcmp(dt_json_text_at(record, "name"), "final comparison") == 0)
         outline->compared = true;
     if (strcmp(kind, "end") == 0) {
         outline->verdict = dt_verdict_of(dt_json_text_at(record, "verdict"));
         outline->ended = true;
     }
+    return strcmp(kind, "best") == 0 ? result_add(outline, record) : DT_OK;
 }
 
 dt_status dt_outline_read(const char *path, struct dt_outline *outline)
@@ -171,9 +182,10 @@ dt_status dt_outline_read(const char *path, struct dt_outline *outline)
     if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode))
         return dt_fail(DT_EIO, "cannot read the journal %s: it is a symbolic link", path);
     while (dt_journal_next(&reader)) {
-        outline_record(outline, reader.record, reader.kind);
+        reader.status = outline_record(outline, reader.record, reader.kind);
         outline->spent_ns += clocks_step(&clocks, reader.record);
     }
+    outline->damaged = reader.damaged;
     return dt_journal_end(&reader);
 }
 
@@ -182,7 +194,7 @@ void dt_outline_first(const char *path, struct dt_outline *outline)
     struct dt_journal_reader reader = {.path = path};
     *outline = (struct dt_outline){.verdict = DT_VERDICT_NONE, .version = DT_JOURNAL_VERSION};
     if (dt_journal_next(&reader))
-        outline_record(outline, reader.record, reader.kind);
+        reader.status = outline_record(outline, reader.record, reader.kind);
     if (dt_journal_end(&reader) < 0)
         outline->kind[0] = '\0';
 }
@@ -191,6 +203,8 @@ void dt_outline_fini(struct dt_outline *outline)
 {
     json_decref(outline->key);
     json_decref(outline->fingerprint);
+    json_decref(outline->worker);
+    json_decref(outline->results);
     *outline = (struct dt_outline){.key = NULL};
 }
 

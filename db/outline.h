@@ -49,9 +49,11 @@ struct dt_outline {
     char kind[16]; /* of its first record: "session", "check", "run", ..; "": there is none */
     char id[64];   /* of the session; "": it is of none, and what follows is not set */
     json_t *key, *fingerprint; /* owned; NULL: the record has none */
-    char list[64];             /* the list of works that the session belongs to; "": to none */
-    int64_t work, works;       /* its place there */
-    int64_t began_ns;          /* wall clock */
+    json_t *
+        worker; /* what started its ranks: engine or program, arguments; owned; NULL: it has none */
+    char list[64];       /* the list of works that the session belongs to; "": to none */
+    int64_t work, works; /* its place there */
+    int64_t began_ns;    /* wall clock */
     int64_t budget_ns;
     int64_t spent_ns;  /* time that passed between its records */
     int64_t before_ns; /* spent before it, where it was resumed itself */
@@ -60,7 +62,10 @@ struct dt_outline {
     bool compared; /* its final comparison began */
     bool ended;
     enum dt_verdict verdict; /* where it ended */
-    int version; /* of its records; that of a newer program, if one has another than ours */
+    json_t *results; /* its entries, records of kind "best", in an array; owned; NULL: none */
+    int checks;      /* records of entries that were checked */
+    int damaged;     /* records that were left out */
+    int version;     /* of its records; that of a newer program, if one has another than ours */
 };
 
 #define DT_JOURNAL_VERSION 1
@@ -68,7 +73,8 @@ struct dt_outline {
 /* A journal of the store is a file of its own: a link may lead to one that its owner did not put there, and is refused.
  * DT_EIO, DT_ENOMEM; the caller frees *outline, also after an error. */
 dt_status dt_outline_read(const char *path, struct dt_outline *outline) DT_MUST_CHECK;
-/* Reads the first record only, which sets the fields down to budget_ns; a journal that cannot be read has none. */
+/* Reads the first record only, which sets the fields down to budget_ns; a journal that cannot be read has none.
+ * The caller frees *outline. */
 void dt_outline_first(const char *path, struct dt_outline *outline);
 void dt_outline_fini(struct dt_outline *outline);
 /* It ended with a result that is not provisional. */

@@ -2,7 +2,6 @@
 #include "db/upkeep/upkeep_int.h"
 
 #include "db/file_int.h"
-#include "db/journal.h"
 #include "db/outline.h"
 #include "db/store_int.h"
 
@@ -48,25 +47,21 @@ static dt_status session_revive(struct rebuild *rebuild, const char *path, const
 
 static dt_status journal_read(struct rebuild *rebuild, const char *path, const char *name)
 {
-    struct dt_journal_reader reader = {.path = path};
-    bool any = false;
+    struct dt_outline outline;
+    dt_status status = dt_outline_read(path, &outline);
     rebuild->journals++;
-    while (dt_journal_next(&reader)) {
-        if (strcmp(reader.kind, "best") != 0)
-            continue;
-        any = true;
-        reader.status = entry_offer(rebuild, reader.record, "a journal's result");
-    }
-    dt_status status = dt_journal_end(&reader);
-    if (status == DT_OK && !any)
+    for (size_t i = 0; status == DT_OK && i < json_array_size(outline.results); i++)
+        status = entry_offer(rebuild, json_array_get(outline.results, i), "a journal's result");
+    if (status == DT_OK && outline.results == NULL)
         status = session_revive(rebuild, path, name);
     if (status == DT_EIO && rebuild->salvage) { /* otherwise the result would be incomplete */
         dt_upkeep_say_error(rebuild->upkeep, DT_TELL_NOTE, "left out: ");
         status = DT_OK;
     }
-    if (status == DT_OK && reader.damaged > 0)
+    if (status == DT_OK && outline.damaged > 0)
         dt_upkeep_say(rebuild->upkeep, DT_TELL_NOTE, "%s: %d damaged line%s left out", name,
-                      reader.damaged, reader.damaged == 1 ? " was" : "s were");
+                      outline.damaged, outline.damaged == 1 ? " was" : "s were");
+    dt_outline_fini(&outline);
     return status;
 }
 

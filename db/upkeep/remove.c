@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "db/upkeep/upkeep_int.h"
 
-#include "db/journal.h"
 #include "db/outline.h"
 #include "db/snapshot.h"
 #include "db/store_int.h"
@@ -136,15 +135,16 @@ static bool is_running(const char *name)
     return pid > 0 && (kill((pid_t)pid, 0) == 0 || errno != ESRCH);
 }
 
-static bool is_evidence(const struct gc *gc, const json_t *record, const char *kind)
+/* One of its results is an entry, or it has checks. */
+static bool is_evidence(const struct gc *gc, const struct dt_outline *outline)
 {
-    json_t *known = NULL;
-    if (strcmp(kind, "best") != 0)
-        return strcmp(kind, "check") == 0;
-    json_t *bare = dt_upkeep_bare(record);
-    dt_status status = bare != NULL ? dt_pick_find(&gc->store, bare, &known) : DT_ENOMEM;
-    bool needed = status != DT_OK || json_equal(bare, known);
-    json_decref(bare);
+    bool needed = outline->checks > 0;
+    for (size_t i = 0; !needed && i < json_array_size(outline->results); i++) {
+        json_t *known = NULL, *bare = dt_upkeep_bare(json_array_get(outline->results, i));
+        dt_status status = bare != NULL ? dt_pick_find(&gc->store, bare, &known) : DT_ENOMEM;
+        needed = status != DT_OK || json_equal(bare, known);
+        json_decref(bare);
+    }
     return needed;
 }
 
@@ -163,14 +163,13 @@ static dt_status file_remove(const struct gc *gc, const char *path)
 
 static dt_status journal_consider(const struct gc *gc, const char *path, const char *id)
 {
-    struct dt_journal_reader reader = {.path = path};
-    bool needed = false;
+    struct dt_outline outline;
     if (dt_json_has(gc->named, id) || is_running(id))
         return DT_OK;
-    while (!needed && dt_journal_next(&reader))
-        needed = is_evidence(gc, reader.record, reader.kind);
-    DT_TRY(dt_journal_end(&reader));
-    return needed ? DT_OK : file_remove(gc, path);
+    dt_status status = dt_outline_read(path, &outline);
+    bool needed = status < 0 || is_evidence(gc, &outline);
+    dt_outline_fini(&outline);
+    return needed ? status : file_remove(gc, path);
 }
 
 /* prefix NULL: the journals. */

@@ -80,9 +80,9 @@ static void a_session(void **state)
     assert_int_equal(dt_journal_open(scratch, &journal), DT_OK);
     const char *path = dt_journal_path(journal);
     record_add(journal, "session",
-               json_pack("{s:{s:i}, s:{s:{}}, s:I, s:{s:s, s:i, s:i}}", "key", "devices", 2,
-                         "fingerprint", "hard", "budget_ns", (json_int_t)7000, "list", "id", "it",
-                         "work", 1, "works", 3));
+               json_pack("{s:{s:i}, s:{s:{}}, s:I, s:{s:s, s:i, s:i}, s:{s:s}}", "key", "devices",
+                         2, "fingerprint", "hard", "budget_ns", (json_int_t)7000, "list", "id",
+                         "it", "work", 1, "works", 3, "worker", "engine", "vllm-omni"));
     record_add(journal, "resumed", json_pack("{s:s, s:I}", "of", "x", "spent_ns", (json_int_t)11));
     record_add(journal, "trial", json_pack("{s:i}", "n", 1));
     assert_int_equal(dt_outline_read(path, &outline), DT_OK);
@@ -92,6 +92,9 @@ static void a_session(void **state)
     record_add(journal, "taken", json_pack("{s:s}", "of", "x"));
     record_add(journal, "sets", json_pack("{s:s}", "name", "shoot-out"));
     record_add(journal, "sets", json_pack("{s:s}", "name", "final comparison"));
+    record_add(journal, "best", json_pack("{s:i}", "n", 1));
+    record_add(journal, "best", json_pack("{s:i}", "n", 2));
+    record_add(journal, "check", json_object());
     record_add(journal, "end", json_pack("{s:s}", "verdict", "faster"));
     assert_int_equal(dt_outline_read(path, &outline), DT_OK);
     assert_string_equal(outline.kind, "session");
@@ -107,11 +110,16 @@ static void a_session(void **state)
     assert_true(dt_outline_decided(&outline));
     assert_int_equal(json_integer_value(json_object_get(outline.key, "devices")), 2);
     assert_non_null(json_object_get(outline.fingerprint, "hard"));
+    assert_string_equal(dt_json_text_at(outline.worker, "engine"), "vllm-omni");
+    assert_int_equal(json_array_size(outline.results), 2);
+    assert_int_equal(dt_json_integer_at(json_array_get(outline.results, 1), "n"), 2);
+    assert_true(outline.checks == 1 && outline.damaged == 0);
     dt_outline_fini(&outline);
     dt_outline_first(path, &outline);
     assert_string_equal(outline.kind, "session");
     assert_int_equal(outline.budget_ns, 7000);
-    assert_true(!outline.ended && outline.trials == 0);
+    assert_true(!outline.ended && outline.trials == 0 && outline.results == NULL);
+    assert_non_null(outline.worker);
     dt_outline_fini(&outline);
     assert_int_equal(symlink(path, at("link")), 0);
     assert_int_equal(dt_outline_read(at("link"), &outline), DT_EIO);

@@ -215,24 +215,17 @@ void dt_check_list_fini(struct dt_check_list *list)
 /* A new reference; NULL: it is not known. */
 static json_t *tuned_worker(const char *directory, const struct dt_stored_entry *entry)
 {
-    json_t *found = NULL;
+    struct dt_outline outline;
     struct dt_text path = {0};
-    if (entry->journal == NULL || strchr(entry->journal, '/') != NULL)
+    if (entry->journal == NULL)
         return NULL;
     dt_journals_path(directory, entry->journal, &path);
-    struct dt_journal_reader reader = {.path = dt_text_at(&path)};
-    while (found == NULL && dt_journal_next(&reader)) {
-        json_t *worker = json_object_get(reader.record, "worker");
-        if (strcmp(reader.kind, "session") == 0 && json_is_object(worker) &&
-            json_equal(json_object_get(reader.record, "key"), entry->key))
-            found = json_incref(worker);
-    }
-    if (dt_journal_end(&reader) < 0) {
-        json_decref(found);
-        found = NULL;
-    }
+    dt_outline_first(dt_text_at(&path), &outline);
+    bool same = json_is_object(outline.worker) && json_equal(outline.key, entry->key);
+    json_t *worker = same ? json_incref(outline.worker) : NULL;
+    dt_outline_fini(&outline);
     dt_text_fini(&path);
-    return found;
+    return worker;
 }
 
 /* The words stay those of the record. */
