@@ -3,8 +3,344 @@
  * names they speak of. */
 #include "space/dit/dit_int.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define HOPPER 90 /* capability 9.0 */
+
+/* ---- rules: the rows of dit_rules.def. Those of the layout are compiled a second time over all parameters: they also decide whether a
+ * plan's memory can be computed. */
+
+enum {
+    VALUE_MAX = 65536,
+    FACTS = 3
+}; /* larger values overflow the sizes of a layout; constants that its rules name */
+
+/* The degrees multiply to the ranks. The texts begin with a separator, BEFORE characters long, which their users skip. */
+enum { BEFORE = sizeof " * " - 1 };
+static const char product[] =
+#define DT_DEGREE(name, inner, grows, exchange, doc) " * " #name
+#include "model/degrees.def"
+#undef DT_DEGREE
+    " == ranks";
+static const char product_sentence[] =
+#define DT_DEGREE(name, inner, grows, exchange, doc) " x " #name
+#include "model/degrees.def"
+#undef DT_DEGREE
+    " must be the number of ranks";
+
+static const struct rule {
+    enum kind { LAYOUT, PLAN, SESSION } kind;
+    enum dt_on on;
+    const char *expr, *sentence;
+} rules[] = {
+#define DT_LAYOUT(expr, sentence)      {LAYOUT, DT_ON_BOTH, expr, sentence},
+#define DT_RULE(on, expr, sentence)    {PLAN, on, expr, sentence},
+#define DT_SESSION(on, expr, sentence) {SESSION, on, expr, sentence},
+#include "space/dit/dit_rules.def"
+#undef DT_LAYOUT
+#undef DT_RULE
+#undef DT_SESSION
+};
+enum { RULES = sizeof rules / sizeof rules[0] };
+
+#define DT_LAYOUT(expr, sentence) +1
+#define DT_RULE(on, expr, sentence)
+#define DT_SESSION(on, expr, sentence)
+_Static_assert(0
+#include "space/dit/dit_rules.def"
+                   <= DT_DIT_LAYOUTS,
+               "struct dt_dit has no room for so many rows DT_LAYOUT");
+#undef DT_LAYOUT
+#undef DT_RULE
+#undef DT_SESSION
+
+/* The ranks are a multiple of the product of the degrees up to any of them. */
+static dt_status add_prunes(struct dt_space *space)
+{
+    const char *first = product + BEFORE;
+    for (const char *end = strstr(first, " * "); end != NULL; end = strstr(end + 1, " * ")) {
+        char multiple[256];
+        snprintf(multiple, sizeof multiple, "ranks %% (%.*s) == 0", (int)(end - first), first);
+        DT_TRY(dt_space_add_prune(space, multiple));
+    }
+    return DT_OK;
+}
+
+/* The rules of the device; with `only` the rows DT_SESSION are left out. */
+static dt_status rules_add(struct dt_space *space, const struct dt_dit *dit)
+{
+    for (int i = 0; i < RULES; i++)
+        if ((rules[i].on & dit->on) != 0 && (rules[i].kind != SESSION || dit->only == NULL))
+            DT_TRY(dt_space_add_rule(space, rules[i].expr, rules[i].sentence));
+    return add_prunes(space);
+}
+
+/* Names that the rules about the layout may use beside the parameters, with their values. */
+struct dit_fact {
+    const char *name;
+    int64_t value;
+};
+
+static void dit_facts(const struct dt_dit *dit, struct dit_fact facts[FACTS])
+{
+    facts[0] = (struct dit_fact){"heads", dit->workload.network.heads};
+    facts[1] = (struct dit_fact){"tokens", dt_workload_tokens(&dit->workload)};
+    facts[2] = (struct dit_fact){"guidance", dit->workload.guidance};
+}
+
+static dt_status layout_compile(struct dt_dit *dit)
+{
+    const char *names[DT_PARAMS + FACTS];
+    struct dit_fact facts[FACTS];
+    dit_facts(dit, facts);
+    for (int i = 0; i < DT_PARAMS; i++)
+        names[i] = dt_params[i].name;
+    for (int i = 0; i < FACTS; i++)
+        names[DT_PARAMS + i] = facts[i].name;
+    for (int i = 0; i < RULES; i++)
+        if (rules[i].kind == LAYOUT)
+            DT_TRY(dt_expr_new(rules[i].expr, names, DT_PARAMS + FACTS,
+                               &dit->layout[dit->layout_count++]));
+    return DT_OK;
+}
+
+static bool layout_holds(const struct dt_dit *dit, const int64_t values[])
+{
+    int64_t all[DT_PARAMS + FACTS], holds = 1;
+    struct dit_fact facts[FACTS];
+    for (int i = 0; i < DT_PARAMS; i++) {
+        int least = dt_params[i].fallback == 0 ? 0 : 1;
+        all[i] = dit->axis[i] >= 0 ? values[dit->axis[i]] : dt_params[i].fallback;
+        if (all[i] < least || all[i] > VALUE_MAX)
+            return false;
+    }
+    dit_facts(dit, facts);
+    for (int i = 0; i < FACTS; i++)
+        all[DT_PARAMS + i] = facts[i].value;
+    for (int i = 0; i < dit->layout_count && holds != 0; i++)
+        if (dt_expr_eval(dit->layout[i], all, &holds) != DT_OK)
+            return false;
+    return holds != 0;
+}
+
+/* Completes unnamed parameters as a careful user would, and makes the two plans that every session measures. */
+
+struct dt_dit_usual dt_dit_usual(const struct dt_gpus *gpus)
+{
+    int64_t beside = DT_GPU_CONTEXT_BYTES + DT_GPU_WORKSPACE_BYTES + DT_GPU_NCCL_BYTES;
+    if (gpus != NULL && gpus->memory_bytes - beside >= INT64_C(4) << 30)
+        return (struct dt_dit_usual){"dit-xl/2", 512};
+    return (struct dt_dit_usual){"dit-s/2", 0};
+}
+
+/* Own attention in bfloat16 is built for heads of so many channels. */
+static bool own_head(int head)
+{
+    for (int i = 0; i < DT_ATTN_HEADS; i++)
+        if (dt_attn_heads[i] == head)
+            return true;
+    return false;
+}
+
+enum dt_dtype dt_dit_usual_dtype(const struct dt_network *network, const struct dt_gpus *gpus)
+{
+    bool has = gpus != NULL && gpus->bfloat16 &&
+               (gpus->attention[DT_ATTENTION_CUDNN] || own_head(dt_network_head(network)));
+    return has ? DT_BFLOAT16 : DT_FLOAT32;
+}
+
+/* Product of the named degrees, at least 1 and small enough to multiply on; 0 when it is not. */
+static int64_t named_degrees(const bool named[], const int64_t values[])
+{
+    int64_t degrees = 1;
+    for (int i = 0; i < DT_DEGREES; i++) {
+        int param = dt_degrees[i].param;
+        if (named[param] &&
+            (values[param] < 1 || __builtin_mul_overflow(degrees, values[param], &degrees)))
+            return 0;
+    }
+    return degrees;
+}
+
+static void complete_degrees(const struct dt_dit *dit, const bool named[], int64_t remaining,
+                             int64_t values[])
+{
+    for (int i = 0; i < DT_DEGREES; i++) {
+        int degree = dt_degrees_grown[i], param = dt_degrees[degree].param;
+        if (named[param])
+            continue;
+        values[param] = dt_dit_grow(dit, degree, remaining, values);
+        remaining /= values[param];
+    }
+}
+
+/* The most that a rank can have on so many hosts, or, when no number is named (0), when as many as can be have equal parts of the
+ * ranks. */
+static int64_t threads_on_hosts(const struct dt_dit *dit, int64_t ranks, int64_t named)
+{
+    for (int64_t hosts = named > 0 ? named : dit->hosts; hosts > 1; hosts--)
+        if (ranks >= 1 && ranks % hosts == 0 && ranks / hosts <= dit->slots)
+            return dit->slots / (ranks / hosts);
+    return ranks >= 1 && ranks <= dit->slots ? dit->slots / ranks : 1;
+}
+
+static void complete_ranks(const struct dt_dit *dit, const bool named[], int64_t values[])
+{
+    bool any = false;
+    for (int i = 0; i < DT_DEGREES; i++)
+        any = any || named[dt_degrees[i].param];
+    int64_t degrees = named_degrees(named, values);
+    int64_t most = dit->devices < dit->cores ? dit->devices : dit->cores;
+    if (!named[DT_AT_ranks])
+        values[DT_AT_ranks] = any && degrees > 0 ? degrees : most;
+    int64_t ranks = values[DT_AT_ranks];
+    int64_t remaining = degrees > 0 && ranks >= 1 && ranks % degrees == 0 ? ranks / degrees : 1;
+    complete_degrees(dit, named, remaining, values);
+    if (!named[DT_AT_threads])
+        values[DT_AT_threads] = ranks >= 1 && ranks <= dit->cores ? dit->cores / ranks : 1;
+    if (!named[DT_AT_threads] && (dit->on & DT_ON_HOSTS) != 0)
+        values[DT_AT_threads] =
+            threads_on_hosts(dit, ranks, named[DT_AT_hosts] ? values[DT_AT_hosts] : 0);
+    if (!named[DT_AT_batch])
+        values[DT_AT_batch] = dt_dit_smallest_batch(dit, values);
+}
+
+/* Among the rows with the named values, the one with most of the default values. */
+static void complete_tile(const struct dt_dit *dit, const bool named[], int64_t values[])
+{
+    static const int params[] = {DT_AT_tile_q, DT_AT_tile_kv, DT_AT_stages, DT_AT_warps};
+    const int wanted[] = {dit->tile.tile_q, dit->tile.tile_kv, dit->tile.stages, dit->tile.warps};
+    int best[4], score = -1;
+    memcpy(best, wanted, sizeof best);
+    for (int i = 0; i < DT_ATTN_TILES; i++) {
+        const struct dt_attn_tile *tile = &dt_attn_tiles[i];
+        const int row[] = {tile->tile_q, tile->tile_kv, tile->stages, tile->warps};
+        int same = 0;
+        for (int k = 0; k < 4; k++)
+            same += named[params[k]] ? (values[params[k]] == row[k] ? 0 : -4) : row[k] == wanted[k];
+        if (same > score) {
+            score = same;
+            memcpy(best, row, sizeof best);
+        }
+    }
+    for (int k = 0; k < 4; k++)
+        if (!named[params[k]])
+            values[params[k]] = best[k];
+}
+
+/* Whoever names a tile wants own attention, which alone has tiles. Exchanges may not be part of a graph. */
+static void complete_gpu(const struct dt_dit *dit, const bool named[], int64_t values[])
+{
+    if (!named[DT_AT_attention] &&
+        (named[DT_AT_tile_q] || named[DT_AT_tile_kv] || named[DT_AT_stages] || named[DT_AT_warps]))
+        values[DT_AT_attention] = DT_ATTENTION_OWN;
+    if (!named[DT_AT_graph] && values[DT_AT_ranks] > 1 && !dit->gpus.capture)
+        values[DT_AT_graph] = 0;
+    complete_tile(dit, named, values);
+}
+
+/* As few hosts as hold the ranks with their threads. */
+static void complete_hosts(const struct dt_dit *dit, int64_t values[])
+{
+    int64_t ranks = values[DT_AT_ranks],
+            threads = (dit->on & DT_ON_GPU) != 0 ? 1 : values[DT_AT_threads];
+    values[DT_AT_hosts] = 1;
+    for (int64_t hosts = 1; hosts <= dit->hosts; hosts++)
+        if (ranks % hosts == 0 && ranks / hosts * threads <= dit->slots) {
+            values[DT_AT_hosts] = hosts;
+            return;
+        }
+}
+
+/* dt_complete of the built-in space; context is a struct dt_dit. */
+static void dit_complete(const void *context, const struct dt_space *space, const bool named[],
+                         int64_t values[])
+{
+    const struct dt_dit *dit = context;
+    bool given[DT_PARAMS] = {false};
+    int64_t full[DT_PARAMS] = {0};
+    (void)space;
+    for (int i = 0; i < DT_PARAMS; i++)
+        if (dit->axis[i] >= 0) {
+            given[i] = named[dit->axis[i]];
+            full[i] = values[dit->axis[i]];
+        }
+    complete_ranks(dit, given, full);
+    if (!given[DT_AT_overlap] && given[DT_AT_chunks] && full[DT_AT_chunks] > 1)
+        full[DT_AT_overlap] = 1;
+    if (!given[DT_AT_exchange] && given[DT_AT_v_first] && full[DT_AT_v_first] == 1)
+        full[DT_AT_exchange] = DT_PLAN_DIRECT;
+    if ((dit->on & DT_ON_GPU) != 0)
+        complete_gpu(dit, given, full);
+    if ((dit->on & DT_ON_HOSTS) != 0 && !given[DT_AT_hosts])
+        complete_hosts(dit, full);
+    for (int i = 0; i < DT_PARAMS; i++)
+        if (dit->axis[i] >= 0)
+            values[dit->axis[i]] = full[i];
+}
+
+static dt_status locate_text(const struct dt_space *space, const char *text, struct dt_point *point)
+{
+    int64_t values[DT_AXES_MAX];
+    DT_TRY(dt_space_parse(space, text, values));
+    return dt_space_locate(space, values, point);
+}
+
+/* Where memory is so short that the plan by rule does not fit, the first one that does: that of the fewest ranks. */
+static dt_status first_plan(const struct dt_space *space, dt_status status, struct dt_point *point)
+{
+    if (status != DT_EINFEASIBLE || dt_space_count(space) <= 0)
+        return status;
+    dt_space_at(space, 0, point);
+    return DT_OK;
+}
+
+/* Cores, or GPUs. */
+static int64_t devices_of(const struct dt_space *space)
+{
+    int64_t count = 1;
+    if (!dt_space_constant(space, "gpus", &count))
+        (void)dt_space_constant(space, "cores", &count);
+    return count;
+}
+
+dt_status dt_dit_default(const struct dt_space *space, struct dt_point *point)
+{
+    const struct dt_axis *ranks = dt_space_axis(space, DT_AT_ranks);
+    int64_t cores = devices_of(space);
+    dt_status status = DT_OK;
+    for (int i = ranks->count - 1; i >= 0; i--) {
+        char text[32];
+        if (ranks->values[i] > cores)
+            continue;
+        snprintf(text, sizeof text, "ranks=%lld", (long long)ranks->values[i]);
+        status = locate_text(space, text, point);
+        if (status != DT_EINFEASIBLE)
+            return status;
+    }
+    return first_plan(space, status, point);
+}
+
+dt_status dt_dit_baseline(const struct dt_space *space, struct dt_point *point)
+{
+    char text[64];
+    int64_t cores;
+    if (dt_space_constant(space, "cores", &cores)) {
+        (void)dt_space_constant(space, "slots", &cores); /* of one of several hosts */
+        snprintf(text, sizeof text, "ranks=1 threads=%lld", (long long)cores);
+    } else {
+        snprintf(text, sizeof text, "ranks=1");
+    }
+    struct dt_point found;
+    dt_status status = first_plan(space, locate_text(space, text, &found), &found);
+    if (status == DT_OK && dt_point_value(space, &found, DT_AT_ranks) != 1)
+        return dt_fail(DT_EINFEASIBLE, "no plan of one rank is feasible");
+    if (status == DT_OK)
+        *point = found;
+    return status;
+}
 
 enum { DEVICES_MAX = DT_DIT_VALUES, CORES_MAX = 65536, BATCH_MAX = 65536 };
 
@@ -29,7 +365,7 @@ static struct dt_plan plan_of(const struct dt_dit *dit, const int64_t values[])
 static int64_t rank_bytes(const void *context, const int64_t values[])
 {
     const struct dt_dit *dit = context;
-    if (!dt_dit_has_layout(dit, values))
+    if (!layout_holds(dit, values))
         return 0;
     struct dt_plan plan = plan_of(dit, values);
     if ((dit->on & DT_ON_GPU) != 0)
@@ -141,7 +477,7 @@ static struct dt_attn_tile default_tile(void)
 static int default_attention(const struct dt_workload *workload, const struct dt_gpus *gpus)
 {
     int head = dt_network_head(&workload->network);
-    bool faster = gpus->attention[DT_ATTENTION_CUDNN] && gpus->capability >= DT_HOPPER &&
+    bool faster = gpus->attention[DT_ATTENTION_CUDNN] && gpus->capability >= HOPPER &&
                   (head == 64 || head == 128);
     return faster && workload->dtype == DT_BFLOAT16 ? DT_ATTENTION_CUDNN : DT_ATTENTION_OWN;
 }
@@ -262,7 +598,7 @@ static dt_status add_axes(struct dt_space *space, const struct dt_dit *dit)
     return status;
 }
 
-static dt_status add_constants(struct dt_space *space, const struct dt_dit_fact list[], size_t n)
+static dt_status add_constants(struct dt_space *space, const struct dit_fact list[], size_t n)
 {
     for (size_t i = 0; i < n; i++)
         DT_TRY(dt_space_add_constant(space, list[i].name, list[i].value));
@@ -277,7 +613,7 @@ static dt_status add_cpu_names(struct dt_space *space, const struct dt_dit *dit,
 #include "model/degrees.def"
 #undef DT_DEGREE
         "ranks", "threads", "batch", "tile_q", "tile_kv", "chunks", NULL};
-    const struct dt_dit_fact constants[] = {
+    const struct dit_fact constants[] = {
         {"cores", dit->cores},
         {"oversubscribe", limits->oversubscribe},
         {"memory_bytes", limits->memory_bytes},
@@ -302,7 +638,7 @@ static dt_status add_gpu_names(struct dt_space *space, const struct dt_dit *dit,
     static const char *const tile[] = {"tile_q", "tile_kv", "stages", "warps", NULL};
     const struct dt_gpus *gpus = &dit->gpus;
     int head = dt_network_head(&dit->workload.network);
-    const struct dt_dit_fact constants[] = {
+    const struct dit_fact constants[] = {
         {"gpus", gpus->count},
         {"oversubscribe", limits->oversubscribe},
         {"tune_nccl", limits->tune_nccl},
@@ -316,7 +652,7 @@ static dt_status add_gpu_names(struct dt_space *space, const struct dt_dit *dit,
         {"capture", gpus->capture},
         {"no_dtype", limits->no_dtype},
         {"narrow", dit->workload.dtype == DT_BFLOAT16},
-        {"own_head", dt_dit_own_head(head)},
+        {"own_head", own_head(head)},
         {"library_head", head % 8 == 0 && head <= 128},
     };
     DT_TRY(add_constants(space, constants, sizeof constants / sizeof constants[0]));
@@ -339,9 +675,9 @@ static dt_status add_host_names(struct dt_space *space, const struct dt_dit *dit
 static dt_status add_names(struct dt_space *space, const struct dt_dit *dit,
                            const struct dt_limits *limits)
 {
-    struct dt_dit_fact facts[DT_DIT_FACTS];
-    dt_dit_facts(dit, facts);
-    DT_TRY(add_constants(space, facts, DT_DIT_FACTS));
+    struct dit_fact facts[FACTS];
+    dit_facts(dit, facts);
+    DT_TRY(add_constants(space, facts, FACTS));
     if ((dit->on & DT_ON_HOSTS) != 0)
         DT_TRY(add_host_names(space, dit));
     return (dit->on & DT_ON_GPU) != 0 ? add_gpu_names(space, dit, limits)
@@ -353,8 +689,8 @@ static dt_status fill(struct dt_space *space, const struct dt_dit *dit,
 {
     DT_TRY(add_axes(space, dit));
     DT_TRY(add_names(space, dit, limits));
-    DT_TRY(dt_dit_add_rules(space, dit));
-    dt_space_set_complete(space, dt_dit_complete, dit);
+    DT_TRY(rules_add(space, dit));
+    dt_space_set_complete(space, dit_complete, dit);
     return finish(space);
 }
 
@@ -372,7 +708,7 @@ static dt_status make(const struct dt_workload *workload, const struct dt_limits
         return status;
     }
     dt_space_own(made, dit, free_dit);
-    status = dt_dit_compile_layout(dit);
+    status = layout_compile(dit);
     if (status == DT_OK)
         status = fill(made, dit, limits, finish);
     if (status != DT_OK) {
