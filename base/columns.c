@@ -23,21 +23,13 @@ static const struct {
             {0x20000, 0x3fffd},
             {0, 0}};
 
-static uint32_t code_point(const unsigned char *at, size_t size)
-{
-    uint32_t code = size == 1 ? at[0] : at[0] & (0xffu >> (size + 1));
-    for (size_t i = 1; i < size; i++)
-        code = code << 6 | (at[i] & 0x3f);
-    return code;
-}
-
 /* Columns of the character at text; *bytes is its size. An invalid byte counts as one character. */
 static int width_at(const char *text, size_t size, size_t *bytes)
 {
     *bytes = dt_text_character(text, size);
     if (*bytes == 0)
         *bytes = 1;
-    uint32_t code = code_point((const unsigned char *)text, *bytes);
+    unsigned code = dt_text_code(text, *bytes);
     for (int i = 0; wide[i].last != 0; i++)
         if (code >= wide[i].first && code <= wide[i].last)
             return 2;

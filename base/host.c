@@ -23,15 +23,10 @@ static void read_quota(void)
     quota_cores = !(cores < INT32_MAX) ? INT32_MAX : cores < 1 ? 1 : (int)(cores + 1e-6);
 }
 
-int dt_host_cores_visible(void)
-{
-    return dt_topology_cores();
-}
-
 int dt_host_cores(void)
 {
     pthread_once(&quota_once, read_quota);
-    int visible = dt_topology_cores();
+    int visible = dt_host_cores_visible();
     return quota_cores < visible ? quota_cores : visible;
 }
 
@@ -62,20 +57,10 @@ const char *dt_host_name(void)
     return name;
 }
 
-/* The text after `key` and white space in the first line that begins with them. */
 static const char *text_in(const char *path, const char *key, char text[], size_t room)
 {
-    char line[1024];
-    FILE *file = fopen(path, "re");
-    snprintf(text, room, "unknown");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (strncmp(line, key, strlen(key)) == 0) {
-            const char *value = line + strlen(key) + strspn(line + strlen(key), " \t");
-            snprintf(text, room, "%.*s", (int)strcspn(value, "\n"), value);
-            break;
-        }
-    if (file != NULL)
-        fclose(file);
+    if (!dt_read_line(path, key, text, room))
+        snprintf(text, room, "unknown");
     return text;
 }
 
@@ -102,17 +87,7 @@ static char cpu[128];
 
 static void read_cpu(void)
 {
-    char line[512];
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    while (file != NULL && cpu[0] == '\0' && fgets(line, sizeof line, file) != NULL) {
-        char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) == 0 && colon != NULL)
-            snprintf(cpu, sizeof cpu, "%.*s", (int)strcspn(colon + 1, "\n") - 1, colon + 2);
-    }
-    if (file != NULL)
-        fclose(file);
-    if (cpu[0] == '\0')
-        snprintf(cpu, sizeof cpu, "unknown");
+    (void)text_in("/proc/cpuinfo", "model name\t:", cpu, sizeof cpu);
 }
 
 const char *dt_host_cpu(void)
@@ -131,11 +106,6 @@ bool dt_host_has_bfloat16(void)
 #endif
 }
 
-uint64_t dt_host_topology(void)
-{
-    return dt_topology_hash();
-}
-
 void dt_host_unbind(int pid)
 {
     cpu_set_t set;
@@ -146,7 +116,7 @@ void dt_host_unbind(int pid)
 /* Within a quota no core is the group's own: binding to the first ones would put all containers of a machine on them. */
 static bool may_bind(void)
 {
-    return dt_host_cores() == dt_topology_cores();
+    return dt_host_cores() == dt_host_cores_visible();
 }
 
 dt_status dt_host_bind(int rank, int ranks, int room, int mine[], int *n)
@@ -170,11 +140,6 @@ dt_status dt_host_bind_thread(int core)
         !dt_topology_bind(core, core + 1, true))
         return dt_fail(DT_ELIB, "cannot bind a thread to core %d", core);
     return DT_OK;
-}
-
-const char *dt_host_hwloc_version(void)
-{
-    return dt_topology_version();
 }
 
 static bool is_program(const char *path)

@@ -17,7 +17,7 @@
 /* Cores this process may use, read once, before any binding; at least 1. */
 int dt_host_cores(void);
 
-/* The same without the quota: above dt_host_cores where control groups give less time than that of the cores in the mask. */
+/* The same without the quota (topology.c, like the hash and the version below): above dt_host_cores where control groups give less time than that of the cores in the mask. */
 int dt_host_cores_visible(void);
 
 /* Bytes a new program may allocate: the smaller of MemAvailable and what its control groups leave. */
@@ -39,7 +39,8 @@ const char *dt_host_processors(void);
 /* The processor has bfloat16 instructions (AVX-512 BF16; processors with AMX have it, too). */
 bool dt_host_has_bfloat16(void);
 
-/* One hash of the topology's shape (sockets, NUMA nodes, caches, cores), the same on machines of the same make. */
+/* One hash of the topology's shape (sockets, NUMA nodes, caches, cores; without hwloc: the number of processors), the same on
+ * machines of the same make. */
 uint64_t dt_host_topology(void);
 
 /* The path of a program: the name itself where it has a '/', else looked up in PATH as execvp does. False: no file that can be run. */
@@ -57,7 +58,7 @@ dt_status dt_host_bind(int rank, int ranks, int room, int cores[], int *n) DT_MU
 /* Binds the calling thread to core number `core`. */
 dt_status dt_host_bind_thread(int core) DT_MUST_CHECK;
 
-/* "none" in a build without hwloc. */
+/* As in "2.9.0"; "none" in a build without hwloc. Static storage. */
 const char *dt_host_hwloc_version(void);
 
 #endif

@@ -61,7 +61,7 @@ static void add_code(struct dt_text *text, unsigned code)
 #define NEAR_MOST 20 /* bytes of a token that are shown */
 
 /* DT_EUSAGE with the line and column where the token ends, and the token if it is short; DT_ENOMEM.
- * Line and column of the end of the token, in characters, as editors count. */
+ * In characters, as editors count. */
 static dt_status json_wrong(const struct dt_json_parser *parser, const char *why)
 {
     int line = 1, column = 0;
@@ -122,8 +122,7 @@ static dt_status json_no_memory(const struct dt_json_parser *parser)
     return dt_fail(DT_ENOMEM, "out of memory while reading %s", parser->what);
 }
 
-/* Appends the string that begins here to tokens.
- * The string that begins here, to the end of tokens, with a NUL. */
+/* The string that begins here, to the end of tokens, with a NUL. */
 static dt_status json_parse_text(struct dt_json_parser *parser)
 {
     char why[64];
@@ -662,25 +661,16 @@ struct writing {
 /* Jansson writes 0.85 with 17 digits, as 0.84999999999999998: the shortest text of the same number takes its place. */
 static bool add_shorter(const char *bytes, size_t size, struct dt_text *text)
 {
-    char number[40], shorter[40];
+    char number[40], shorter[DT_TEXT_REAL];
     if (size < 18 || size >= sizeof number || memchr(bytes, '.', size) == NULL)
         return false;
-    char point = localeconv()->decimal_point[0]; /* of strtod and snprintf; JSON's is a point */
     memcpy(number, bytes, size);
     number[size] = 0;
-    *strchr(number, '.') = point;
-    double value = strtod(number, NULL);
-    for (int digits = 1; digits < 17; digits++) {
-        snprintf(shorter, sizeof shorter, "%.*g", digits, value);
-        if (strtod(shorter, NULL) == value) {
-            char *own = strchr(shorter, point);
-            if (own != NULL)
-                *own = '.';
-            dt_text_add(text, "%s%s", shorter, strpbrk(shorter, ".e") == NULL ? ".0" : "");
-            return true;
-        }
-    }
-    return false;
+    *strchr(number, '.') = localeconv()->decimal_point[0]; /* of strtod; JSON's is a point */
+    if (dt_text_real(strtod(number, NULL), shorter) >= 17)
+        return false;
+    dt_text_add(text, "%s%s", shorter, strpbrk(shorter, ".e") == NULL ? ".0" : "");
+    return true;
 }
 
 static int append(const char *bytes, size_t size, void *context)

@@ -67,18 +67,26 @@ size_t dt_read_head(const char *path, char text[], size_t room)
     return size;
 }
 
-int64_t dt_read_number(const char *path, const char *key)
+bool dt_read_line(const char *path, const char *key, char text[], size_t room)
 {
-    char line[256], *end;
-    int64_t value = -1;
+    char line[1024];
     FILE *file = fopen(path, "re");
-    while (file != NULL && value < 0 && fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, key, strlen(key)) != 0)
-            continue;
-        long long number = strtoll(line + strlen(key), &end, 10);
-        value = end != line + strlen(key) ? number : -1;
+    bool found = false;
+    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL) {
+        const char *value = line + strlen(key);
+        found = strncmp(line, key, strlen(key)) == 0;
+        if (found)
+            snprintf(text, room, "%.*s", (int)strcspn(value + strspn(value, " \t"), "\n"),
+                     value + strspn(value, " \t"));
     }
     if (file != NULL)
         fclose(file);
-    return value;
+    return found;
+}
+
+int64_t dt_read_number(const char *path, const char *key)
+{
+    char text[64], *end;
+    long long number = dt_read_line(path, key, text, sizeof text) ? strtoll(text, &end, 10) : -1;
+    return number != -1 && end != text ? number : -1;
 }

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "base/text.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,9 @@ dt_status dt_read_text(const char *path, const char *name, size_t most,
 
 /* The beginning of a file, at most room - 1 bytes, and a NUL; returns their number, 0 where it cannot be read. */
 size_t dt_read_head(const char *path, char text[], size_t room);
+
+/* The text behind `key` and blanks, in the first line that begins with key; false, and text unchanged: there is none. */
+bool dt_read_line(const char *path, const char *key, char text[], size_t room);
 
 /* The number behind `key` in a file of lines "key number"; -1: there is none. */
 int64_t dt_read_number(const char *path, const char *key);

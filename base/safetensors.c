@@ -4,6 +4,7 @@
 #include "base/safetensors.h"
 
 #include "base/json.h"
+#include "base/read.h"
 #include "base/replace.h"
 
 #include <errno.h>
@@ -189,19 +190,16 @@ static dt_status read_header(struct dt_safetensors *file)
 
 static dt_status map_file(struct dt_safetensors *file, const char *path)
 {
-    struct stat about;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return dt_fail(DT_EIO, "cannot read %.300s: %s", path, strerror(errno));
+    char name[301];
+    int fd;
+    size_t bytes;
+    snprintf(name, sizeof name, "%.300s", path);
+    DT_TRY(dt_read_open(path, name, &fd, &bytes));
     dt_status status = DT_OK;
-    if (fstat(fd, &about) != 0)
-        status = dt_fail(DT_EIO, "cannot read %.300s: %s", path, strerror(errno));
-    else if (!S_ISREG(about.st_mode))
-        status = dt_fail(DT_EIO, "cannot read %.300s: it is not a regular file", path);
-    else if (about.st_size == 0)
+    if (bytes == 0)
         status = dt_fail(DT_EUSAGE, "%.300s: the file is empty, expected safetensors", path);
     if (status == DT_OK) {
-        file->size = about.st_size;
+        file->size = (int64_t)bytes;
         void *map = mmap(NULL, (size_t)file->size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (map == MAP_FAILED)
             status = dt_fail(DT_EIO, "cannot map %.300s: %s", path, strerror(errno));

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +86,18 @@ void dt_text_fini(struct dt_text *text)
     *text = (struct dt_text){0};
 }
 
+int dt_text_real(double number, char text[DT_TEXT_REAL])
+{
+    int digits = 1;
+    do
+        snprintf(text, DT_TEXT_REAL, "%.*g", digits, number);
+    while (strtod(text, NULL) != number && ++digits <= 17);
+    char *point = strchr(text, localeconv()->decimal_point[0]);
+    if (point != NULL)
+        *point = '.';
+    return digits;
+}
+
 size_t dt_text_character(const void *bytes, size_t size)
 {
     static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -136,8 +149,7 @@ void dt_text_mend(char *text)
     *to = '\0';
 }
 
-/* Code point of the character of `size` bytes at text. */
-static unsigned code_of(const char *text, size_t size)
+unsigned dt_text_code(const char *text, size_t size)
 {
     const unsigned char *p = (const unsigned char *)text;
     unsigned code = size <= 1 ? p[0] : p[0] & (0x7fU >> size);
@@ -169,7 +181,7 @@ size_t dt_text_shown(const char *text)
     if (strncmp(text, "##[", 3) == 0)
         return 0;
     size_t size = dt_text_character(text, strnlen(text, 4));
-    return size > 0 && is_shown(code_of(text, size)) ? size : 0;
+    return size > 0 && is_shown(dt_text_code(text, size)) ? size : 0;
 }
 
 static size_t clean(char *text, const char *keep)
@@ -209,7 +221,7 @@ static void show(const char *text, bool json, struct dt_text *out)
         if (*text == '\0')
             return;
         size = size_of(text);
-        unsigned code = code_of(text, size);
+        unsigned code = dt_text_code(text, size);
         dt_text_add(out, code < 0x100 && !json ? "\\x%02x" : "\\u%04x", code);
         text += size;
     }

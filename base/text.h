@@ -36,6 +36,13 @@ void dt_text_fini(struct dt_text *text);
 /* Bytes of the UTF-8 character at bytes, of at most size; 0 when it is none (RFC 3629: no surrogates, shortest form). */
 size_t dt_text_character(const void *bytes, size_t size);
 
+/* Code point of a character of `size` bytes. */
+unsigned dt_text_code(const char *text, size_t size);
+
+/* The shortest text that reads back as the number, with a point in every locale, and the digits that it took; 18: it is no number. */
+#define DT_TEXT_REAL 40
+int dt_text_real(double number, char text[DT_TEXT_REAL]);
+
 /* The whole text is valid UTF-8. */
 bool dt_text_whole(const char *text);
 

@@ -2,6 +2,7 @@
 /* The topology is loaded once and kept for the life of the process; hwloc's own messages are silenced, since a
  * container without /sys is a valid machine (each processor of the affinity mask then counts as one core). */
 #include "base/topology.h"
+#include "base/host.h"
 
 #include "base/rng.h"
 
@@ -22,7 +23,7 @@ static int core_count = 1;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void topology_load(void);
 
-int dt_topology_cores(void)
+int dt_host_cores_visible(void)
 {
     pthread_once(&once, topology_load);
     return core_count;
@@ -67,7 +68,7 @@ static void topology_load(void)
 bool dt_topology_bind(int first, int last, bool thread)
 {
     hwloc_cpuset_t set = hwloc_bitmap_alloc();
-    for (int i = first; i < last && i < dt_topology_cores(); i++)
+    for (int i = first; i < last && i < dt_host_cores_visible(); i++)
         if (cores[i] != NULL)
             hwloc_bitmap_or(set, set, cores[i]);
     int flag = thread ? HWLOC_CPUBIND_THREAD : HWLOC_CPUBIND_PROCESS;
@@ -76,7 +77,7 @@ bool dt_topology_bind(int first, int last, bool thread)
     return bound;
 }
 
-uint64_t dt_topology_hash(void)
+uint64_t dt_host_topology(void)
 {
     char shape[1024] = "";
     size_t size = 0;
@@ -89,7 +90,7 @@ uint64_t dt_topology_hash(void)
     return dt_rng_stream(shape);
 }
 
-const char *dt_topology_version(void)
+const char *dt_host_hwloc_version(void)
 {
     static char version[32];
     unsigned v = hwloc_get_api_version();
@@ -133,7 +134,7 @@ bool dt_topology_bind(int first, int last, bool thread)
     if (mask == NULL)
         return false;
     CPU_ZERO_S(size, mask);
-    for (int i = first; i < last && i < dt_topology_cores(); i++)
+    for (int i = first; i < last && i < dt_host_cores_visible(); i++)
         CPU_SET_S((size_t)processors[i], size, mask);
     bool bound = CPU_COUNT_S(size, mask) == 0 ||
                  (thread ? sched_setaffinity(0, size, mask) == 0 : bind_threads(size, mask));
@@ -141,14 +142,14 @@ bool dt_topology_bind(int first, int last, bool thread)
     return bound;
 }
 
-uint64_t dt_topology_hash(void)
+uint64_t dt_host_topology(void)
 {
     char shape[64];
     snprintf(shape, sizeof shape, "processors:%ld ", sysconf(_SC_NPROCESSORS_CONF));
     return dt_rng_stream(shape);
 }
 
-const char *dt_topology_version(void)
+const char *dt_host_hwloc_version(void)
 {
     return "none";
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* topology - the cores under this process, and binding to them
+/* topology - the cores under this process (host.h), and binding to them
  *
  * By hwloc where it was built in (DT_HAVE_HWLOC): a core is a physical core with a processor in this process's affinity mask.
  * Without it each processor of the mask is a core. Cores are numbered 0..n-1 in machine order. host.h is what callers want.
@@ -8,18 +8,8 @@
 #define DT_BASE_TOPOLOGY_H
 
 #include <stdbool.h>
-#include <stdint.h>
-
-/* At least 1; read once, before any binding. */
-int dt_topology_cores(void);
 
 /* Binds the process, or the calling thread, to cores first..last-1. True if none of them is known or the kernel bound it. */
 bool dt_topology_bind(int first, int last, bool thread);
-
-/* One hash of the shape of the whole machine (without hwloc: the number of its processors). */
-uint64_t dt_topology_hash(void);
-
-/* hwloc's, as in "2.9.0"; "none" without it. Static storage. */
-const char *dt_topology_version(void);
 
 #endif

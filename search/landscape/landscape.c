@@ -95,7 +95,6 @@ dt_status dt_table_add_row(struct dt_table *table, const struct dt_cell cells[],
     return DT_OK;
 }
 
-/* cells: [column_count]; samples: [entry->count], copied. */
 static void table_fini(struct dt_table *table)
 {
     free(table->cells);
@@ -121,27 +120,16 @@ dt_status dt_cell_read(const json_t *value, const char *what, const char *name,
     return DT_OK;
 }
 
-/* The shortest text that reads back as the number. */
-static void real_text(double number, struct dt_text *out)
-{
-    char text[40];
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, number);
-        if (strtod(text, NULL) == number)
-            break;
-    }
-    dt_text_add(out, "%s%s", text, strpbrk(text, ".en") == NULL ? ".0" : "");
-}
-
 /* Appends the cell as Python prints it. */
 static void cell_text(const struct dt_cell *cell, struct dt_text *out)
 {
+    char text[DT_TEXT_REAL];
     if (cell->text != NULL)
         dt_text_add(out, "%s", cell->text);
     else if (cell->truth)
         dt_text_add(out, "%s", cell->number != 0 ? "True" : "False");
-    else if (cell->real)
-        real_text(cell->number, out);
+    else if (cell->real && dt_text_real(cell->number, text) > 0)
+        dt_text_add(out, "%s%s", text, strpbrk(text, ".en") == NULL ? ".0" : "");
     else
         dt_text_add(out, "%lld", (long long)cell->number);
 }

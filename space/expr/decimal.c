@@ -55,18 +55,10 @@ bool dt_decimal_read(const char *text, struct dt_decimal *decimal, size_t *size)
 
 bool dt_decimal_of(double number, struct dt_decimal *decimal)
 {
-    char text[40];
+    char text[DT_TEXT_REAL];
     size_t size = 0;
-    for (int precision = 1; precision <= 17; precision++) {
-        snprintf(text, sizeof text, "%.*g", precision, number);
-        if (strtod(text, NULL) != number)
-            continue;
-        char *point = strchr(text, localeconv()->decimal_point[0]);
-        if (point != NULL)
-            *point = '.';
-        return dt_decimal_read(text, decimal, &size) && text[size] == 0;
-    }
-    return false; /* no number */
+    return dt_text_real(number, text) <= 17 && dt_decimal_read(text, decimal, &size) &&
+           text[size] == 0;
 }
 
 bool dt_decimal_widen(struct dt_decimal decimal, int digits, int64_t *value)
