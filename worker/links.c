@@ -346,9 +346,7 @@ dt_status dt_links_agree(struct dt_links *links, dt_status status, json_t *mine,
         json_decref(own);
         return status;
     }
-    status = dt_wire_write(&links->wires[0], own);
-    json_decref(own);
-    DT_TRY(status);
+    DT_TRY(dt_wire_send(&links->wires[0], own));
     DT_TRY(dt_links_receive(links, &final));
     status = (dt_status)json_integer_value(json_object_get(final, "code"));
     if (status < 0)

@@ -145,7 +145,6 @@ static json_t *measure(struct dt_rank *self, dt_status *status)
     return *status == DT_OK ? json_pack("[f,f]", flop_rate, byte_rate) : NULL;
 }
 
-/* The requests: *answer is a new reference on rank 0, and unchanged elsewhere. */
 static dt_status request_peak(struct dt_rank *self, const json_t *request, json_t **answer)
 {
     (void)request;
@@ -462,9 +461,7 @@ dt_status dt_rank_refuse(struct dt_rank *self, dt_status why)
     json_t *message = json_pack("{s:s,s:s,s:s}", "op", "failed", "kind", kind, "say", dt_message());
     if (self->broken) /* this process ends */
         json_object_set_new(message, "last", json_true());
-    dt_status status = dt_wire_write(&self->wire, message);
-    json_decref(message);
-    return status;
+    return dt_wire_send(&self->wire, message);
 }
 
 dt_status dt_rank_serve(struct dt_rank *self, const json_t *request)
@@ -475,12 +472,8 @@ dt_status dt_rank_serve(struct dt_rank *self, const json_t *request)
     watch_stop();
     if (status == DT_EDEAD)
         return status;
-    if (self->seat.rank == 0 && !self->over) {
-        dt_status written =
-            status < 0 ? dt_rank_refuse(self, status) : dt_wire_write(&self->wire, answer);
-        json_decref(answer);
-        DT_TRY(written);
-    }
+    if (self->seat.rank == 0 && !self->over)
+        DT_TRY(status < 0 ? dt_rank_refuse(self, status) : dt_wire_send(&self->wire, answer));
     return self->broken ? dt_fail(DT_EDEAD, "a rank was lost within an exchange") : DT_OK;
 }
 
@@ -490,10 +483,7 @@ dt_status dt_rank_beat(struct dt_rank *self)
         return DT_OK;
     if (watch_gone(&self->wire))
         return dt_fail(DT_EDEAD, "the controller has ended");
-    json_t *message = json_pack("{s:s}", "op", "heartbeat");
-    dt_status status = dt_wire_write(&self->wire, message);
-    json_decref(message);
-    return status;
+    return dt_wire_send(&self->wire, json_pack("{s:s}", "op", "heartbeat"));
 }
 
 dt_status dt_rank_find(struct dt_rank *self, const json_t *request, struct dt_loaded **resident)

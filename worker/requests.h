@@ -35,10 +35,7 @@ json_t *dt_rank_column(const json_t *parts, const char *key);
 /* The requests: *answer is a new reference on rank 0, and unchanged elsewhere. */
 dt_status dt_request_run(struct dt_rank *self, const json_t *request, json_t **answer);
 
-/* The requests: *answer is a new reference on rank 0, and unchanged elsewhere. */
 dt_status dt_request_trace(struct dt_rank *self, const json_t *request, json_t **answer);
-
-/* The requests: *answer is a new reference on rank 0, and unchanged elsewhere. */
 dt_status dt_request_exchange(struct dt_rank *self, const json_t *request, json_t **answer);
 
 #endif

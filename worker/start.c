@@ -45,9 +45,7 @@ static dt_status answer_hello(struct dt_rank *self, const json_t *hello)
         "{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:s}", "op", "hello", "protocol", version, "name",
         "dittune-worker", "version", DT_VERSION, "engine", "dittune", "mode", "eager", "launch",
         starts_ranks(self) ? "self" : "mpirun", "workload", self->workload.network.name);
-    dt_status status = dt_wire_write(&self->wire, answer);
-    json_decref(answer);
-    return status;
+    return dt_wire_send(&self->wire, answer);
 }
 
 /* Reads until a valid hello; refuses other requests. */
@@ -163,15 +161,6 @@ static json_t *entry(const struct dt_rank *self)
                      (json_int_t)total, "versions", versions(self->compute));
 }
 
-static dt_status say_ready(struct dt_rank *self, json_t *parts)
-{
-    json_t *ready =
-        json_pack("{s:s,s:O,s:s}", "op", "ready", "ranks", parts, "comm", self->world->ops->name);
-    dt_status status = dt_wire_write(&self->wire, ready);
-    json_decref(ready);
-    return status;
-}
-
 /* Rank 0 forwards the hello; from here on all ranks learn of a failure. */
 static dt_status gather_ranks(struct dt_rank *self, json_t *hello)
 {
@@ -189,7 +178,8 @@ static dt_status gather_ranks(struct dt_rank *self, json_t *hello)
     DT_TRY(dt_links_agree(&self->links, status, entry(self), &parts));
     status = dt_links_agree(&self->links, connect_devices(self), NULL, NULL);
     if (status == DT_OK && first)
-        status = say_ready(self, parts);
+        status = dt_wire_send(&self->wire, json_pack("{s:s,s:O,s:s}", "op", "ready", "ranks", parts,
+                                                     "comm", self->world->ops->name));
     json_decref(parts);
     return status;
 }

@@ -59,6 +59,13 @@ dt_status dt_wire_write(struct dt_wire *wire, const json_t *message)
     return status;
 }
 
+dt_status dt_wire_send(struct dt_wire *wire, json_t *message)
+{
+    dt_status status = dt_wire_write(wire, message);
+    json_decref(message);
+    return status;
+}
+
 /* The length of the first whole line in pending, without its newline; -1 when there is none yet. */
 static ssize_t line_length(struct dt_wire *wire)
 {

@@ -480,8 +480,6 @@ static double bayes_gain(struct bayes *bayes, double enough)
     return fmin(chance + likely.rest, 1);
 }
 
-/* Bayesian optimisation over a finite set: docs/search.md describes the model and its reasons. */
-
 #define UNLIKELY 0.05 /* a gain below this probability counts as unlikely */
 
 enum { LEAST = 20, IN_A_ROW = 5 }; /* answers before it may stop; consecutive verdicts needed */

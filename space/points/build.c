@@ -432,16 +432,14 @@ static bool copy_axis(const struct dt_axis *from, struct dt_axis *to)
 static dt_status read_when(const struct dt_space *space, const struct dt_axis *axis,
                            struct dt_expr **when)
 {
-    char why[600];
     dt_status status = when_compile(space, axis->when, when);
-    snprintf(why, sizeof why, "%s", dt_message());
     if (status != DT_EUSAGE)
         return status;
     return dt_fail(
         DT_EUSAGE,
-        "parameter '%s': its 'when' cannot be read: %s; it may name the parameters before "
+        "parameter '%s': its 'when' cannot be read: %.599s; it may name the parameters before "
         "this one, so that none depends on itself",
-        axis->name, why);
+        axis->name, dt_message());
 }
 
 dt_status dt_space_add_axis(struct dt_space *space, const struct dt_axis *axis)

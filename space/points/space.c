@@ -149,7 +149,6 @@ void dt_row_point(const struct dt_space *space, uint64_t row, struct dt_point *p
         point->index[i] = (int32_t)(row >> space->shifts[i] & space->masks[i]);
 }
 
-/* Fills rows, if there are not too many. */
 static int64_t row_find(const struct dt_space *space, const struct dt_point *point)
 {
     uint64_t row = 0;

@@ -196,13 +196,11 @@ dt_status dt_backend_choose(enum dt_backend_kind kind, bool foreign, struct dt_b
     dt_status status = backend_query(NULL, &backend);
     if (status != DT_OK && status != DT_EUNSUP)
         return status;
+    if (status == DT_EUNSUP && kind == DT_BACKEND_CUDA)
+        return dt_fail(DT_EUNSUP, "--backend cuda: %.599s", dt_message());
     if (status == DT_EUNSUP) {
-        char why[600];
-        snprintf(why, sizeof why, "%s", dt_message());
-        if (kind == DT_BACKEND_CUDA)
-            return dt_fail(DT_EUNSUP, "--backend cuda: %s", why);
         backend = (struct dt_backend){.cuda = false, .expected = backend.expected};
-        memcpy(backend.why, why, sizeof why);
+        snprintf(backend.why, sizeof backend.why, "%s", dt_message());
     }
     *out = backend;
     return DT_OK;

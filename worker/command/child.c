@@ -52,13 +52,16 @@ static const char *const phrases[] = {
     "exitcode: -9", /* torchrun, of a rank that SIGKILL ended */
 };
 
-const char *dt_memory_phrase(const struct dt_text *text)
+bool dt_memory_named(const struct dt_child_output *output)
 {
-    size_t skipped = text->size > LOOK_BYTES ? text->size - LOOK_BYTES : 0;
-    for (size_t i = 0; i < sizeof phrases / sizeof phrases[0]; i++)
-        if (strcasestr(dt_text_at(text) + skipped, phrases[i]) != NULL)
-            return phrases[i];
-    return NULL;
+    const struct dt_text *texts[] = {&output->err, &output->out};
+    for (size_t i = 0; i < 2 * sizeof phrases / sizeof phrases[0]; i++) {
+        const struct dt_text *text = texts[i % 2];
+        size_t skipped = text->size > LOOK_BYTES ? text->size - LOOK_BYTES : 0;
+        if (strcasestr(dt_text_at(text) + skipped, phrases[i / 2]) != NULL)
+            return true;
+    }
+    return false;
 }
 
 int64_t dt_memory_kills(void)
@@ -285,16 +288,13 @@ dt_status dt_child_beat(void *context)
         return dt_fail(DT_EDEAD, "the controller has ended");
     if (dt_clock_ns() - wire->last_write_ns < DT_NS_PER_SECOND)
         return DT_OK;
-    json_t *message = json_pack("{s:s}", "op", "heartbeat");
-    dt_status status = dt_wire_write(wire, message);
-    json_decref(message);
-    return status;
+    return dt_wire_send(wire, json_pack("{s:s}", "op", "heartbeat"));
 }
 
 /* What has come by now, a heartbeat, and whether the controller is there. milliseconds: to wait for something. *more: it read anything. */
-static dt_status attend(struct dt_child_output *output, int process, struct dt_wire *wire,
-                        int milliseconds, bool *more)
+static dt_status attend(const struct child *child, int process, int milliseconds, bool *more)
 {
+    struct dt_child_output *output = child->output;
     struct pollfd pollers[] = {{.fd = output->from[0], .events = POLLIN},
                                {.fd = output->from[1], .events = POLLIN},
                                {.fd = process, .events = POLLIN}};
@@ -304,7 +304,7 @@ static dt_status attend(struct dt_child_output *output, int process, struct dt_w
     if (pollers[1].revents != 0)
         drain(&output->from[1], &output->err, &output->cut);
     *more = pollers[0].revents != 0 || pollers[1].revents != 0;
-    return dt_child_beat(wire);
+    return dt_child_beat(child->wire);
 }
 
 /* Until the command has ended, also when it has closed its outputs before; then what is left in them, which may be open in
@@ -312,7 +312,7 @@ static dt_status attend(struct dt_child_output *output, int process, struct dt_w
 static dt_status listen(struct child *child, const struct dt_child_rules *rules)
 {
     for (bool more; !child->run.ended;) {
-        DT_TRY(attend(child->output, child->process, child->wire, 100, &more));
+        DT_TRY(attend(child, child->process, 100, &more));
         dt_leftovers_reap(&child->run);
         child->output->wall_ns = dt_clock_ns() - child->began_ns;
         if (!child->run.ended && child->output->wall_ns > rules->timeout_ns)
@@ -321,21 +321,16 @@ static dt_status listen(struct child *child, const struct dt_child_rules *rules)
     }
     bool more = true;
     for (int reads = 0; more && reads < LAST_READS; reads++)
-        DT_TRY(attend(child->output, -1, child->wire, 0, &more));
+        DT_TRY(attend(child, -1, 0, &more));
     return DT_OK;
 }
 
 /* While processes are being ended: one that waits until its output is read would not end. */
-struct attended {
-    struct dt_child_output *output;
-    struct dt_wire *wire;
-};
-
 static dt_status attend_end(void *context)
 {
-    const struct attended *attended = context;
+    const struct child *child = context;
     bool more;
-    return attend(attended->output, -1, attended->wire, 0, &more);
+    return attend(child, -1, 0, &more);
 }
 
 void dt_child_how(int wait_status, char how[DT_CHILD_HOW])
@@ -356,9 +351,7 @@ static dt_status judge(const struct child *child, const struct dt_child_rules *r
     output->exited_badly = true;
     dt_child_how(wait_status, how);
     dt_timing_tail(output, tail, sizeof tail);
-    bool memory = dt_memory_phrase(&output->err) != NULL ||
-                  dt_memory_phrase(&output->out) != NULL ||
-                  dt_memory_killed(wait_status, child->kills);
+    bool memory = dt_memory_named(output) || dt_memory_killed(wait_status, child->kills);
     return dt_fail(memory ? DT_ENOMEM : DT_FAILED, "%s %s%s%s", rules->name, how,
                    tail[0] != 0 ? DT_QUOTES "; its output ends with: " : " and printed nothing",
                    tail);
@@ -368,8 +361,7 @@ dt_status dt_child_run(char *const argv[], const struct dt_child_rules *rules, s
                        struct dt_child_output *output)
 {
     struct child child = {.wire = wire, .output = output, .kills = dt_memory_kills()};
-    const struct dt_leftovers_wait wait = {attend_end, &(struct attended){output, wire},
-                                           DT_LEFTOVERS_GRACE_NS};
+    const struct dt_leftovers_wait wait = {attend_end, &child, DT_LEFTOVERS_GRACE_NS};
     struct dt_error error = {DT_OK, ""};
     *output = (struct dt_child_output){.from = {-1, -1}};
     DT_TRY(start(argv, rules->name, &child));
@@ -387,12 +379,11 @@ dt_status dt_child_run(char *const argv[], const struct dt_child_rules *rules, s
 dt_status dt_child_clear(struct dt_child_output *output, struct dt_wire *wire,
                          const struct dt_held *held, struct dt_leftovers *left, struct dt_text *say)
 {
-    const struct dt_leftovers_wait wait = {attend_end, &(struct attended){output, wire},
-                                           DT_LEFTOVERS_GRACE_NS};
-    struct dt_program_run none = {.pid = 0};
+    struct child none = {.wire = wire, .output = output};
+    const struct dt_leftovers_wait wait = {attend_end, &none, DT_LEFTOVERS_GRACE_NS};
     struct dt_error error = {DT_OK, ""};
-    dt_error_keep(&error, dt_leftovers_find(&wait, &none, left));
-    dt_error_keep(&error, dt_leftovers_end(&wait, &none));
+    dt_error_keep(&error, dt_leftovers_find(&wait, &none.run, left));
+    dt_error_keep(&error, dt_leftovers_end(&wait, &none.run));
     if (error.status == DT_OK)
         dt_error_keep(&error, held_wait(&wait, held, say));
     return dt_error_raise(&error);

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The phrase that the end of the text has; NULL: none. */
-const char *dt_memory_phrase(const struct dt_text *text);
+/* The end of its output or of its messages has a phrase of a program that ran out of memory. */
+bool dt_memory_named(const struct dt_child_output *output);
 
 /* Processes that the kernel has killed so far since memory ran out (/proc/vmstat; DITTUNE_VMSTAT names another file, for tests); -1: not
  * known. */

@@ -32,15 +32,7 @@
 /* ---- what a command measures: hello's "job", which is part of the key of what is stored, and the files it runs, which are
  * part of the fingerprint
  *
- * To add an option that changes what is measured: a field here, a row in definition_job, and a row in docs/command.md. */
-
-struct definition {
-    const struct dt_command_line *command;
-    const struct dt_space *space;
-    const char *time, *unit;               /* of --time and --unit; unit NULL: none */
-    const char *limits;                    /* "": none */
-    const struct dt_command_line *prepare; /* NULL: none */
-};
+ * To add an option that changes what is measured: a row in make_job, and a row in docs/command.md. */
 
 /* Which words of a command are paths follows from their form alone, so that the key stays the same when a run writes a file. */
 
@@ -131,77 +123,67 @@ static dt_status check_text(const char *what, const char *text)
 }
 
 /* A command may be longer than a string of a key: then a hash of the whole stands for its end. */
-static dt_status add_text(const char *name, const char *option, const char *whole, json_t *job)
+static dt_status add_line(const char *option, const struct dt_command_line *line,
+                          const struct dt_space *space, struct dt_text *text)
 {
-    char cut[TEXT_MOST + 32];
-    if (strlen(whole) > TEXT_MOST) {
-        snprintf(cut, sizeof cut, "%.*s", TEXT_MOST - 1, whole);
-        dt_text_mend(cut);
-        snprintf(cut + strlen(cut), 24, " #%016llx", (unsigned long long)dt_rng_stream(whole));
-        whole = cut;
+    dt_line_text(line, space, text);
+    DT_TRY(dt_text_status(text));
+    if (text->size > TEXT_MOST) {
+        uint64_t hash = dt_rng_stream(text->bytes);
+        text->bytes[TEXT_MOST - 1] = 0;
+        dt_text_mend(text->bytes);
+        text->size = strlen(text->bytes);
+        dt_text_add(text, " #%016llx", (unsigned long long)hash);
     }
-    DT_TRY(check_text(option, whole));
-    return json_object_set_new(job, name, json_string(whole)) == 0
-               ? DT_OK
-               : dt_fail(DT_ENOMEM, "out of memory");
+    return check_text(option, dt_text_at(text));
 }
 
-static dt_status add_line(const char *name, const char *option, const struct dt_command_line *line,
-                          const struct dt_space *space, json_t *job)
+/* Where relative paths begin; "" where the command names files by absolute paths alone and --prepare none by a relative one. */
+static dt_status find_folder(const struct dt_run_setup *runs, char folder[PATH_ROOM])
 {
-    struct dt_text text = {0};
-    dt_line_text(line, space, &text);
-    dt_status status = dt_text_status(&text);
-    if (status == DT_OK)
-        status = add_text(name, option, dt_text_at(&text), job);
-    dt_text_fini(&text);
-    return status;
-}
-
-static dt_status add_folder(const struct definition *definition, json_t *job)
-{
-    char folder[PATH_ROOM];
     bool absolute = false, relative = false, any = false;
-    DT_TRY(find_paths(definition->command, &absolute, &relative));
-    if (definition->prepare != NULL)
-        DT_TRY(find_paths(definition->prepare, &any, &relative));
+    DT_TRY(find_paths(&runs->lines[DT_RUN_COMMAND], &absolute, &relative));
+    DT_TRY(find_paths(&runs->lines[DT_RUN_PREPARE], &any, &relative));
     if (absolute && !relative)
         return DT_OK;
-    if (getcwd(folder, sizeof folder) == NULL)
+    if (getcwd(folder, PATH_ROOM) == NULL)
         return dt_fail(DT_EIO, "cannot tell the current folder: %s", strerror(errno));
-    DT_TRY(check_text("the name of the current folder", folder));
-    return json_object_set_new(job, "folder", json_string(folder)) == 0
-               ? DT_OK
-               : dt_fail(DT_ENOMEM, "out of memory");
+    return check_text("the name of the current folder", folder);
 }
 
 /* *job: {"command", "time", "unit", "limits", "shell", "prepare", "folder"}, new; "unit" only where the number is a time that the output
- * has, "prepare" where it is given, "folder" unless the command names files by absolute paths alone and --prepare none by a relative
- * one. DT_EUSAGE: a text that is too long or not UTF-8. */
-static dt_status definition_job(const struct definition *definition, json_t **job)
+ * has. DT_EUSAGE: a text that is too long or not UTF-8. */
+static dt_status make_job(const struct dt_run_setup *runs, json_t **job)
 {
-    DT_TRY(check_text("--time", definition->time));
-    DT_TRY(check_text("the list of limits", definition->limits));
-    json_t *made = json_object();
-    dt_status status =
-        add_line("command", "--command", definition->command, definition->space, made);
-    bool failed = json_object_set_new(made, "time", json_string(definition->time)) != 0;
-    if (definition->unit != NULL)
-        failed |= json_object_set_new(made, "unit", json_string(definition->unit)) != 0;
-    if (definition->limits[0] != 0)
-        failed |= json_object_set_new(made, "limits", json_string(definition->limits)) != 0;
-    if (definition->command->shell)
-        failed |= json_object_set_new(made, "shell", json_integer(1)) != 0;
-    if (status == DT_OK && failed)
+    const struct dt_command_line *command = &runs->lines[DT_RUN_COMMAND],
+                                 *prepare = &runs->lines[DT_RUN_PREPARE];
+    bool has_unit = strchr("rj", runs->timing.kind) != NULL && runs->timing.metric == NULL;
+    struct dt_text limits = {0}, line = {0}, first = {0};
+    char folder[PATH_ROOM] = "";
+    dt_runs_limits_text(runs, &limits);
+    dt_status status = dt_text_status(&limits);
+    if (status == DT_OK)
+        status = check_text("--time", runs->time);
+    if (status == DT_OK)
+        status = check_text("the list of limits", dt_text_at(&limits));
+    if (status == DT_OK)
+        status = add_line("--command", command, runs->space, &line);
+    if (status == DT_OK)
+        status = add_line("--prepare", prepare, runs->space, &first);
+    if (status == DT_OK)
+        status = find_folder(runs, folder);
+    if (status == DT_OK)
+        *job = json_pack("{s:s,s:s,s:s*,s:s*,s:o*,s:s*,s:s*}", "command", dt_text_at(&line), "time",
+                         runs->time, "unit", has_unit ? runs->timing.unit_text : NULL, "limits",
+                         limits.size > 0 ? limits.bytes : NULL, "shell",
+                         command->shell ? json_integer(1) : NULL, "prepare",
+                         prepare->words[0] != NULL ? dt_text_at(&first) : NULL, "folder",
+                         folder[0] != 0 ? folder : NULL);
+    if (status == DT_OK && *job == NULL)
         status = dt_fail(DT_ENOMEM, "out of memory");
-    if (status == DT_OK && definition->prepare != NULL)
-        status = add_line("prepare", "--prepare", definition->prepare, definition->space, made);
-    if (status == DT_OK)
-        status = add_folder(definition, made);
-    if (status == DT_OK)
-        *job = made;
-    else
-        json_decref(made);
+    dt_text_fini(&limits);
+    dt_text_fini(&line);
+    dt_text_fini(&first);
     return status;
 }
 
@@ -213,29 +195,17 @@ static bool is_file(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-static dt_status check_words(char *const words[])
+/* DT_EUSAGE: it has a word that only a shell reads, and no shell. Its program may be absent, as on a host that only looks up. */
+static dt_status check_words(const struct dt_command_line *command)
 {
     static const char *const of_shell[] = {"|", "||", "&&", "&", ";", "<", ">", ">>", "2>&1", NULL};
-    for (int i = 0; words[i] != NULL; i++)
+    for (int i = 0; !command->shell && command->words[i] != NULL; i++)
         for (int k = 0; of_shell[k] != NULL; k++)
-            if (strcmp(words[i], of_shell[k]) == 0)
+            if (strcmp(command->words[i], of_shell[k]) == 0)
                 return dt_fail(DT_EUSAGE,
                                "the command has '%s', which only a shell reads: give --shell",
-                               words[i]);
+                               command->words[i]);
     return DT_OK;
-}
-
-/* DT_EUSAGE: it has a word that only a shell reads, and no shell. Its program may be absent, as on a host that only looks up. */
-static dt_status definition_check(const struct dt_command_line *command)
-{
-    struct words words;
-    if (command->shell)
-        return DT_OK;
-    if (!read_words(command, &words))
-        return dt_fail(DT_ENOMEM, "out of memory");
-    dt_status status = check_words(words.at);
-    free(words.text);
-    return status;
 }
 
 /* Programs and scripts, but not the files that a run may write. */
@@ -288,7 +258,7 @@ static void add_file(const char *path, json_t *files)
 }
 
 /* {"file run.sh": hash of its bytes, ..}, new: of the program and of the script that it is given. */
-static json_t *definition_files(const struct dt_command_line *command)
+static json_t *list_files(const struct dt_command_line *command)
 {
     json_t *files = json_object();
     struct words words;
@@ -361,14 +331,6 @@ static dt_status configure(struct worker *worker)
                : DT_OK;
 }
 
-static dt_status say(struct worker *worker, json_t *message)
-{
-    dt_status status = message != NULL ? dt_wire_write(&worker->wire, message)
-                                       : dt_fail(DT_ENOMEM, "out of memory");
-    json_decref(message);
-    return status;
-}
-
 /* *whole: the sentence without marks; *brief: what is before the first; empty: it has none. The caller frees both. */
 static void quote_split(const char *sentence, struct dt_text *whole, struct dt_text *brief)
 {
@@ -408,7 +370,7 @@ static dt_status refuse(struct worker *worker, dt_status why)
         kind = dt_serve_kind(&worker->serve, why);
     json_t *message = json_pack("{s:s,s:s}", "op", "failed", "kind", kind);
     add_sentence("say", dt_message(), message);
-    return say(worker, message);
+    return dt_wire_send(&worker->wire, message);
 }
 
 static json_t *cores(void)
@@ -427,24 +389,10 @@ static dt_status hello(struct worker *worker)
     char host[256] = "";
     const json_t *file = worker->file;
     const struct dt_command_line *command = &worker->runs.lines[DT_RUN_COMMAND];
-    const struct dt_run_setup *runs = &worker->runs;
-    bool has_unit = strchr("rj", runs->timing.kind) != NULL && runs->timing.metric == NULL;
-    struct dt_text limits = {0};
-    dt_runs_limits_text(runs, &limits);
-    const struct definition definition = {
-        command,
-        worker->space,
-        runs->time,
-        has_unit ? runs->timing.unit_text : NULL,
-        dt_text_at(&limits),
-        worker->options.lines[DT_RUN_PREPARE] != NULL ? &runs->lines[DT_RUN_PREPARE] : NULL};
     json_t *job = NULL;
-    dt_status status = dt_text_status(&limits);
+    dt_status status = check_words(command);
     if (status == DT_OK)
-        status = definition_check(command);
-    if (status == DT_OK)
-        status = definition_job(&definition, &job);
-    dt_text_fini(&limits);
+        status = make_job(&worker->runs, &job);
     if (status < 0)
         return refuse(worker, status);
     gethostname(host, sizeof host - 1);
@@ -458,11 +406,11 @@ static dt_status hello(struct worker *worker)
         json_decref(message);
         return status;
     }
-    DT_TRY(say(worker, message));
-    return say(worker,
-               json_pack("{s:s,s:s,s:[{s:i,s:i,s:s,s:o,s:i,s:o}]}", "op", "ready", "comm",
-                         "command", "ranks", "rank", 0, "pid", (int)getpid(), "host", host, "cores",
-                         cores(), "threads", 1, "versions", definition_files(command)));
+    DT_TRY(dt_wire_send(&worker->wire, message));
+    return dt_wire_send(&worker->wire,
+                        json_pack("{s:s,s:s,s:[{s:i,s:i,s:s,s:o,s:i,s:o}]}", "op", "ready", "comm",
+                                  "command", "ranks", "rank", 0, "pid", (int)getpid(), "host", host,
+                                  "cores", cores(), "threads", 1, "versions", list_files(command)));
 }
 
 /* How many runs there were, and what is to be told of them. */
@@ -496,10 +444,8 @@ static dt_status prepare(struct worker *worker, const json_t *request, json_t **
         return status;
     }
     /* The limits of later requests follow from the cold step: each of their steps is a whole start, too. */
-    *answer =
-        json_pack("{s:s,s:i,s:o,s:i,s:o}", "op", "prepared", "handle", worker->plan_count + 1,
-                  "peak_bytes", dt_each_rank(plan.first.peak_bytes, plan.run.ranks),
-                  "resident_bytes", 0, "cold_ns", dt_each_rank(plan.first.wall_ns, plan.run.ranks));
+    *answer = dt_prepared(worker->plan_count + 1, plan.run.ranks, plan.first.peak_bytes,
+                          plan.first.wall_ns);
     if (plan.first.read[0] != 0)
         add_sentence("read", plan.first.read, *answer);
     tell(*answer, &tally);
@@ -605,7 +551,7 @@ static dt_status serve(struct worker *worker, const json_t *request)
     status = worker->file != NULL ? answer_to(worker, request, &answer)
                                   : dt_fail(DT_EPROTO, "hello comes first");
     if (status == DT_OK)
-        return say(worker, answer);
+        return dt_wire_send(&worker->wire, answer);
     json_decref(answer);
     return status == DT_EDEAD ? status : refuse(worker, status);
 }

@@ -564,8 +564,7 @@ dt_status dt_runs_fill(const struct dt_run_setup *runs, const struct dt_space *s
     const struct dt_point fallback = default_point(space);
     plan->is_default = dt_point_equal(space, point, &fallback);
     plan->point = *point;
-    int role = dt_space_role(space, DT_ROLE_RANKS);
-    plan->ranks = role >= 0 ? (int)dt_point_value(space, point, role) : 1;
+    plan->ranks = dt_plan_ranks(space, point);
     if (status < 0)
         dt_run_plan_fini(plan);
     return status;

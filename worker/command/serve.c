@@ -51,12 +51,6 @@ static dt_status server_job_read(const char *ready, const char *request, struct 
     return dt_request_read(request, &job->ready.url, &job->request);
 }
 
-static void server_job_fini(struct dt_server_job *job)
-{
-    dt_request_fini(&job->ready);
-    dt_request_fini(&job->request);
-}
-
 /* ---- ports */
 
 /* A process below this one, or this one. */
@@ -170,12 +164,6 @@ static dt_status server_port(const struct dt_server_job *job, int *port)
     return given > 0 ? DT_OK : dt_fail(DT_ELIB, "no free port: %s", strerror(errno));
 }
 
-/* Its port was taken by another program after it was chosen: another start on another port may go well. */
-static bool server_port_taken(const struct dt_server *server)
-{
-    return is_taken(server->port);
-}
-
 /* What listens there belongs to the server. */
 static dt_status check_ours(int port)
 {
@@ -251,8 +239,7 @@ static dt_status explain(struct dt_server *server, const char *what, const char 
 {
     char tail[300], how[DT_CHILD_HOW];
     read_log(server, server->asked_at, &output->err);
-    bool memory = dt_memory_phrase(&output->err) != NULL ||
-                  dt_memory_phrase(&output->out) != NULL ||
+    bool memory = dt_memory_named(output) ||
                   (server->gone && dt_memory_killed(server->run.wait_status, server->kills));
     dt_text_clear(&output->out); /* the tail is that of the log */
     dt_timing_tail(output, tail, sizeof tail);
@@ -297,9 +284,7 @@ static dt_status await_ready(struct dt_server *server, const struct dt_server_jo
 static dt_status explain_start(struct dt_server *server, dt_status status)
 {
     struct dt_child_output output = {.wall_ns = 0};
-    char what[400];
-    snprintf(what, sizeof what, "%s", dt_message());
-    dt_status why = explain(server, what, "before it was ready", &output);
+    dt_status why = explain(server, dt_message(), "before it was ready", &output);
     dt_text_fini(&output.out);
     dt_text_fini(&output.err);
     if (status != DT_ETIMEOUT || why == DT_ENOMEM)
@@ -431,6 +416,13 @@ json_t *dt_each_rank(int64_t value, int ranks)
     return row;
 }
 
+json_t *dt_prepared(int handle, int ranks, int64_t peak_bytes, int64_t cold_ns)
+{
+    return json_pack("{s:s,s:i,s:o,s:i,s:o}", "op", "prepared", "handle", handle, "peak_bytes",
+                     dt_each_rank(peak_bytes, ranks), "resident_bytes", 0, "cold_ns",
+                     dt_each_rank(cold_ns, ranks));
+}
+
 static bool has_port(const struct dt_command_line *command)
 {
     for (int i = 0; command->words[i] != NULL; i++)
@@ -496,7 +488,7 @@ const char *dt_serve_kind(const struct dt_serve *serve, dt_status status)
     return status == DT_FAILED && serve->server.gone ? "crashed" : NULL;
 }
 
-/* Starts the server of a plan, on another port where others took the one that was free. */
+/* Starts the server of a plan, on another port where others took the one that was free after it was chosen. */
 static dt_status start(struct dt_serve *serve, const struct dt_point *point)
 {
     dt_status status = DT_OK;
@@ -508,7 +500,7 @@ static dt_status start(struct dt_serve *serve, const struct dt_point *point)
         DT_TRY(dt_line_fill(serve->command, serve->space, point, &argv));
         status = server_start(&serve->server, argv, &serve->job, serve->wire);
         dt_line_free(argv);
-    } while (status == DT_FAILED && ++starts < STARTS_MOST && server_port_taken(&serve->server));
+    } while (status == DT_FAILED && ++starts < STARTS_MOST && is_taken(serve->server.port));
     return status;
 }
 
@@ -536,7 +528,6 @@ static dt_status prepare(struct dt_serve *serve, const json_t *request, json_t *
     struct dt_point point;
     int64_t cold_ns = 0;
     struct dt_error error = {DT_OK, ""};
-    int role = dt_space_role(serve->space, DT_ROLE_RANKS);
     DT_TRY(dt_json_object(request, "the request", "plan", &values));
     DT_TRY(dt_point_from_json(serve->space, values, &point));
     if (dt_serve_up(serve))
@@ -548,10 +539,8 @@ static dt_status prepare(struct dt_serve *serve, const json_t *request, json_t *
         return dt_error_raise(&error);
     }
     serve->handle++;
-    serve->ranks = role >= 0 ? (int)dt_point_value(serve->space, &point, role) : 1;
-    *answer = json_pack("{s:s,s:i,s:o,s:i,s:o}", "op", "prepared", "handle", serve->handle,
-                        "peak_bytes", dt_each_rank(server_peak_bytes(&serve->server), serve->ranks),
-                        "resident_bytes", 0, "cold_ns", dt_each_rank(cold_ns, serve->ranks));
+    serve->ranks = dt_plan_ranks(serve->space, &point);
+    *answer = dt_prepared(serve->handle, serve->ranks, server_peak_bytes(&serve->server), cold_ns);
     return DT_OK;
 }
 
@@ -606,5 +595,6 @@ void dt_serve_fini(struct dt_serve *serve)
 {
     dt_status status = dt_serve_up(serve) ? server_end(&serve->server) : DT_OK;
     (void)status; /* what does not end is the controller's */
-    server_job_fini(&serve->job);
+    dt_request_fini(&serve->job.ready);
+    dt_request_fini(&serve->job.request);
 }

@@ -73,4 +73,7 @@ void dt_serve_fini(struct dt_serve *serve);
 /* [value, ..], one for each rank: a command, or a server, reports one time for all. */
 json_t *dt_each_rank(int64_t value, int ranks);
 
+/* The answer to prepare. */
+json_t *dt_prepared(int handle, int ranks, int64_t peak_bytes, int64_t cold_ns);
+
 #endif

@@ -236,13 +236,10 @@ static dt_status check_condition(const struct check *check, const char *conditio
 {
     uint32_t axes = 0;
     dt_status status = dt_space_test(check->space, condition, NULL, NULL, &axes);
-    if (status < 0) {
-        char why[300];
-        snprintf(why, sizeof why, "%s", dt_message());
-        return status == DT_ENOMEM
-                   ? status
-                   : dt_fail(DT_EUSAGE, "the command's switch {%.60s?..}: %s", condition, why);
-    }
+    if (status < 0)
+        return status == DT_ENOMEM ? status
+                                   : dt_fail(DT_EUSAGE, "the command's switch {%.60s?..}: %.300s",
+                                             condition, dt_message());
     for (int i = 0; i < dt_space_axes(check->space); i++)
         check->used[i] = check->used[i] || (axes >> i & 1) != 0;
     return DT_OK;
@@ -482,6 +479,12 @@ void dt_line_free(char **argv)
     for (int i = 0; argv != NULL && argv[i] != NULL; i++)
         free(argv[i]);
     free(argv);
+}
+
+int dt_plan_ranks(const struct dt_space *space, const struct dt_point *point)
+{
+    int role = dt_space_role(space, DT_ROLE_RANKS);
+    return role >= 0 ? (int)dt_point_value(space, point, role) : 1;
 }
 
 /* ---- a command in one spelling, which is part of a key */

@@ -45,6 +45,9 @@ dt_status dt_line_fill(const struct dt_command_line *command, const struct dt_sp
                        const struct dt_point *plan, char ***argv) DT_MUST_CHECK;
 void dt_line_free(char **argv);
 
+/* How many ranks a plan has; 1 where no parameter says it. */
+int dt_plan_ranks(const struct dt_space *space, const struct dt_point *plan);
+
 /* The command in one spelling, which dt_line_read reads as the same words: one blank between words, quotes only where they are
  * needed, constants as their values (space NULL: by their names). A text for sh is itself, but for the constants. */
 void dt_line_text(const struct dt_command_line *command, const struct dt_space *space,
