@@ -304,7 +304,7 @@ function(dt_tuner)
         target_compile_definitions(dt_tuner_measure PRIVATE DT_HAVE_MPI=1) # who starts the ranks on cores
     endif()
     dt_module(tuner/session LINKS tuner_measure)
-    dt_module(tuner/check FOLDERS history LINKS tuner_session)
+    dt_module(tuner/check LINKS tuner_session)
     dt_module(tuner/cli FOLDERS commands commands/measuring database evidence live lookup page report LINKS tuner_check words)
     dt_embed_page(tuner_cli)
     dt_embed_completion()

@@ -40,7 +40,7 @@ ARROWS = {
 PUBLIC = {
     "tuner/runner": "hosts.h load.h runner.h",
     "tuner/session": "history.h",
-    "tuner/check": "history/timeline.h",
+    "tuner/check": "timeline.h",
 }
 
 # header (a prefix of the path in < >): the folders or files that may include it.
@@ -80,7 +80,7 @@ JSON = {
     "measurements, as workers report them and journals keep them": "tuner/measure/target.h tuner/measure/rig.h tuner/measure/result.h "
                                                                    "tuner/measure/record/result_json.h",
     "records of a session": "tuner/session/history.h tuner/session/session_int.h tuner/session/session.h",
-    "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/history/timeline.h",
+    "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/check_int.h tuner/check/timeline.h",
     "what --json prints": "tuner/cli/evidence/evidence.h tuner/cli/live/progress.h tuner/cli/live/stream.h tuner/cli/print.h "
                           "tuner/cli/export.h tuner/cli/lookup/show.h tuner/cli/works.h tuner/cli/report/report.h "
                           "tuner/cli/page/page.h tuner/cli/page/source.h",

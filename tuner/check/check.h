@@ -3,7 +3,7 @@
  *
  * Entries are taken least recently checked first; each is measured again beside its rivals in fresh processes, and
  * judged (judge_rivals.h). The result is one JSON record per entry, the `check` record of the journal; everything printed is
- * made from those records (tuner/cli/report/report.h).
+ * made from those records (tuner/cli/report/report.h). Only record.c looks into JSON.
  */
 #ifndef DT_TUNER_CHECK_CHECK_H
 #define DT_TUNER_CHECK_CHECK_H
@@ -14,10 +14,35 @@
 #include "tuner/machine/machine.h"
 #include "tuner/measure/measure.h"
 
+#define DT_CHECK_ROWS      (DT_CHECK_RIVALS + 1) /* with an --against that is no plan here */
+#define DT_KIND_successors json_t *              /* [check_successor] */
+extern const struct dt_kind dt_kind_successors;
+
+#include "base/record_structs.h"
+
+#include "tuner/check/check.def"
+
+/* What a check reads of an entry's key and hard fingerprint. Texts are borrowed from them, "" where they have none. */
+struct dt_check_key {
+    const char *worker, *workload;   /* of a foreign worker */
+    const json_t *job;               /* as that worker understood it; NULL: none */
+    bool served, hidden, work_lossy; /* of that job: by a server; --private; with lossy settings */
+    const char *model, *network, *dtype; /* of the built-in network, and the hash of its shape */
+    int64_t height, width;               /* of the latent */
+    bool lossy;
+    struct dt_ints batches;
+    int64_t devices, max_bytes, max_latency_ns;
+    const char *objective;
+    const char *engine;
+    int64_t gpus, hosts, slots; /* 0: cores; one host */
+};
+
 /* An entry of the store that is to be checked. */
 struct dt_check_item {
     json_t *stored;               /* owned */
-    struct dt_stored_entry entry; /* its fields, borrowed from it */
+    struct dt_stored_entry entry; /* its fields, borrowed from it, as the key */
+    struct dt_check_key key;
+    int64_t ranks; /* of its plan */
     char title[200];
     int64_t checked_ns; /* wall time of the last check; 0: never */
 };
@@ -58,36 +83,30 @@ void dt_check_title(const json_t *key, char title[], size_t room);
 /* The title or the key's text contains the filter (NULL: all), ignoring case. */
 bool dt_check_passes(const char *filter, const char *title, const json_t *key);
 
-#define DT_CHECK_ROWS      (DT_CHECK_RIVALS + 1) /* with an --against that is no plan here */
-#define DT_KIND_successors json_t *              /* [check_successor] */
-extern const struct dt_kind dt_kind_successors;
-
-#include "base/record_structs.h"
-
-#include "tuner/check/check.def"
-
-/* The machine as it is today; owned. NULL before dt_check_soft. */
-struct dt_check_today {
-    json_t *soft, *info; /* of the fingerprint */
-    json_t *changed;     /* names of differences from the stored soft one */
-};
-
 /* The worker of an engine or of a user's own that tuned a stored plan, so that a check of a store needs no --engine. */
 #define DT_TUNED_WORDS 64
 
 struct dt_tuned_by {
     char program[DT_PROGRAM_ROOM];
     const char *engine;                        /* as --engine; NULL: a program of the user's */
-    const char *arguments[DT_TUNED_WORDS + 1]; /* after --, NULL-ended; borrowed from record */
-    json_t *record;                            /* owned */
+    const char *given;                         /* that program; NULL: --command */
+    const char *arguments[DT_TUNED_WORDS + 1]; /* after --, NULL-ended */
+    json_t *record; /* owned; texts are borrowed from it; NULL: it is not known */
 };
 
-/* Result of --update. */
+/* What a check did to its entry in the store. */
+enum dt_check_change {
+    DT_CHECK_KEPT,
+    DT_CHECK_REPLACED, /* --update: another plan took the place of one that lost */
+    DT_CHECK_STAMPED,  /* --update: it did not lose */
+    DT_CHECK_MARKED,   /* without: it lost */
+    DT_CHECK_CLEARED   /* without: it lost before, and no longer does */
+};
+
 struct dt_check_written {
-    bool replaced, stamped, marked, cleared;
-    json_t *best;       /* the updated entry, for the journal; owned */
-    json_t *successors; /* comparison of the plans that ran when the tuned plan failed, owned */
-    char note[400];     /* why nothing was written; "": nothing to say */
+    enum dt_check_change change;
+    json_t *best;   /* the updated entry, for the journal; owned */
+    char note[400]; /* why nothing was written; "": nothing to say */
 };
 
 /* State of one entry's check. */
@@ -109,7 +128,8 @@ struct dt_check_entry {
     int64_t seed;        /* of the order of the visits */
     bool fell;           /* the tuned plan failed where others ran */
     bool other;          /* the command, or the worker, that was named is that of other entries */
-    struct dt_check_today today;
+    json_t *today;       /* the machine as it is: soft and info of the fingerprint; owned */
+    struct dt_check_entry *left; /* where it failed: comparison of the others; owned */
     struct dt_check_written written;
 };
 
@@ -136,26 +156,13 @@ int64_t dt_check_estimate_ns(const double step_seconds[], int n, int sets);
 int64_t dt_check_share_ns(int64_t left_ns, int entries, bool first, int64_t least_ns,
                           int64_t lose_ns);
 
-/* ---- an entry */
-
-/* The command line that tunes this entry again, starting from the stored results; empty where its network is not a
- * preset, or its worker unknown, and not given, or where its image is not square, since the line would tune something
- * else. */
-void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out);
-/* Sets entry->today. */
-dt_status dt_check_soft(struct dt_check_entry *entry, int64_t deadline_ns) DT_MUST_CHECK;
-
-/* The check record (docs/check.md), but for what the run adds: gain_lost, retune. It owns its JSON values, and borrows its texts
- * from the entry. */
-struct dt_check_record dt_check_record(const struct dt_check_entry *entry);
-
-/* The rows of the comparison of successors: every plan over the first; a new reference. */
-json_t *dt_check_successors(const struct dt_check_entry *again);
+/* ---- the run */
 
 /* A record as it was written, and its fields, borrowed from it. */
 struct dt_checked {
     json_t *json; /* owned */
     struct dt_check_record record;
+    bool other; /* of another command, or worker, than the one that was named */
 };
 
 /* The whole run: records in the order in which they were made. */
@@ -166,7 +173,7 @@ struct dt_check_run {
     struct dt_checked *records; /* owned */
     int count;
     int counts[DT_CHECK_UNKNOWN + 1];
-    int others; /* entries of other commands, or workers, than the one that was named: no records */
+    int others;    /* entries of other commands, or workers, that have no records */
     int lost_gain; /* entries whose gain fell by more than --max-gain-loss */
     bool interrupted;
     struct dt_error failed; /* error of the store or the journal: the rest is not checked */

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/check/check.h"
-
-#include "base/array.h"
-#include "base/clock.h"
 #include "base/figures.h"
 #include "base/host.h"
 #include "base/quote.h"
-#include "db/journal.h"
 #include "db/lookup/key.h"
-#include "db/outline.h"
 #include "db/store.h"
-#include "model/task.h"
 #include "model/workload_json.h"
 #include "space/json/json.h"
-#include "tuner/machine/machine.h"
+#include "tuner/check/check_int.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -24,147 +17,27 @@
 
 /* ---- which entries are checked */
 
-struct selection {
-    const struct dt_check_opts *opts;
-    struct dt_check_list *list;
-    json_t *hard,
-        /* the machine's part of a hard fingerprint, for cores and for GPUs; gpus may be NULL */
-        *gpus;
-    bool failed; /* out of memory */
-};
-
-/* The job says more than the worker's workload. */
-static void title_add_work(const json_t *key, struct dt_text *out)
+/* Sets the time of each entry's last check that has a verdict. Unreadable journals are skipped. */
+static dt_status checks_find(const char *directory, struct dt_check_list *list)
 {
-    const json_t *job = json_object_get(key, "job");
-    dt_text_add(out, "%s: ", dt_json_text_at(key, "worker"));
-    size_t before = out->size;
-    if (json_object_get(job, "time") != NULL) {
-        dt_text_add(out, "%s, time %s", dt_json_text_at(key, "workload"),
-                    dt_json_text_at(job, "time"));
-        if (json_object_get(job, "unit") != NULL)
-            dt_text_add(out, " in %s", dt_json_text_at(job, "unit"));
-        if (json_object_get(job, "limits") != NULL)
-            dt_text_add(out, ", %s", dt_json_text_at(job, "limits"));
-        return;
-    }
-    dt_task_title(job, out);
-    if (out->size == before)
-        dt_text_add(out, "%s", dt_json_text_at(key, "workload"));
-}
-
-void dt_check_title(const json_t *key, char title[], size_t room)
-{
-    struct dt_text text = {0};
-    const json_t *batches = json_object_get(key, "batch");
-    if (json_object_get(key, "worker") != NULL)
-        title_add_work(key, &text);
-    else
-        dt_text_add(&text, "%s, %.0f x %.0f px, %s", dt_json_text_at(key, "model"),
-                    (double)dt_json_integer_at(key, "width") * DT_LATENT_PIXELS,
-                    (double)dt_json_integer_at(key, "height") * DT_LATENT_PIXELS,
-                    dt_json_text_at(key, "dtype"));
-    for (size_t i = 0; i < json_array_size(batches); i++)
-        dt_text_add(&text, "%s%lld", i == 0 ? ", batch " : ",",
-                    (long long)json_integer_value(json_array_get(batches, i)));
-    dt_text_add(&text, ", %lld devices, %s", (long long)dt_json_integer_at(key, "devices"),
-                dt_json_text_at(key, "objective"));
-    if (dt_json_integer_at(key, "max_bytes") > 0)
-        dt_text_add(&text, ", at most %lld bytes", (long long)dt_json_integer_at(key, "max_bytes"));
-    if (dt_json_integer_at(key, "max_latency_ns") > 0)
-        dt_text_add(&text, ", at most %s",
-                    dt_figure_of((double)dt_json_integer_at(key, "max_latency_ns") * 1e-9).text);
-    snprintf(title, room, "%.*s", (int)room - 1, dt_text_at(&text));
-    dt_text_clean(title);
-    dt_text_fini(&text);
-}
-
-/* The other fields of an entry's hard fingerprint are compared after making its target. */
-static bool is_this_machine(const struct selection *selection, const json_t *hard)
-{
-    const char *name;
-    json_t *value;
-    json_t *mine = json_object_get(hard, "gpus") != NULL ? selection->gpus : selection->hard;
-    bool equal = mine != NULL;
-    json_object_foreach(mine, name, value)
-    {
-        equal = equal && json_equal(value, json_object_get(hard, name));
-    }
-    return equal;
-}
-
-bool dt_check_passes(const char *filter, const char *title, const json_t *key)
-{
-    struct dt_text text = {0};
-    bool found = filter == NULL || strcasestr(title, filter) != NULL;
-    if (!found && dt_json_text(key, &text) == DT_OK)
-        found = strcasestr(dt_text_at(&text), filter) != NULL;
-    dt_text_fini(&text);
-    return found;
-}
-
-/* With --engine, entries that were tuned on it, and on that --model. */
-static bool is_of_engine(const struct dt_check_opts *opts, const struct dt_stored_entry *entry)
-{
-    const json_t *job = json_object_get(entry->key, "job");
-    return opts->job.wanted.engine == NULL ||
-           (json_object_get(entry->key, "worker") != NULL &&
-            strcmp(dt_json_text_at(entry->fingerprint.hard, "engine"), opts->job.wanted.engine) ==
-                0 &&
-            (opts->model == NULL || strcmp(dt_json_text_at(job, "model"), opts->model) == 0));
-}
-
-static void select_entry(const json_t *stored, void *context)
-{
-    struct selection *selection = context;
-    struct dt_check_list *list = selection->list;
-    struct dt_check_item item = {.stored = NULL};
-    dt_record_read(&dt_record_stored_entry, stored, &item.entry);
-    dt_check_title(item.entry.key, item.title, sizeof item.title);
-    if (!is_this_machine(selection, item.entry.fingerprint.hard) ||
-        !is_of_engine(selection->opts, &item.entry) ||
-        !dt_check_passes(selection->opts->filter, item.title, item.entry.key)) {
-        list->others++;
-        return;
-    }
-    if (DT_GROW(list->items, list->count, 1) < 0) {
-        selection->failed = true;
-        return;
-    }
-    item.stored = json_deep_copy(stored);
-    selection->failed = selection->failed || item.stored == NULL;
-    dt_record_read(&dt_record_stored_entry, item.stored, &item.entry);
-    list->items[list->count++] = item;
-}
-
-/* Notes a check that has a verdict. */
-static void note_check(struct dt_check_list *list, const json_t *record)
-{
-    struct dt_check_record check;
-    dt_record_read(&dt_record_check_record, record, &check);
-    if (dt_check_verdict_of(check.verdict) == DT_CHECK_NOT_CHECKED)
-        return;
+    struct dt_timelines lines;
+    const struct dt_moment_filter checks = {.since_ns = INT64_MIN, .checks = true};
+    dt_status status = dt_timelines_read(directory, &checks, &lines);
+    if (status < 0)
+        return status == DT_ENOMEM ? status : DT_OK;
     for (int i = 0; i < list->count; i++) {
         struct dt_check_item *item = &list->items[i];
-        int64_t at = dt_json_integer_at(record, "t_wall_ns");
-        if (at > item->checked_ns && json_equal(item->entry.key, check.subject.key) &&
-            json_equal(item->entry.fingerprint.hard, check.subject.hard))
-            item->checked_ns = at;
+        for (int k = 0; k < lines.count; k++) {
+            const struct dt_entry_timeline *line = &lines.lines[k];
+            bool same = dt_timeline_is_of(line, item->entry.key, item->entry.fingerprint.hard);
+            for (int at = 0; same && at < line->count; at++)
+                if (dt_check_verdict_of(line->moments[at].verdict) != DT_CHECK_NOT_CHECKED &&
+                    line->moments[at].t_wall_ns > item->checked_ns)
+                    item->checked_ns = line->moments[at].t_wall_ns;
+        }
     }
-}
-
-/* Unreadable journals are skipped, and of sessions only the beginning is read. */
-static dt_status read_checks(const char *directory, struct dt_check_list *list)
-{
-    struct dt_journals runs = {.directory = directory};
-    while (dt_journals_next(&runs)) {
-        struct dt_journal_reader reader = {.path = runs.path};
-        while (dt_journal_next(&reader) && strcmp(reader.kind, "session") != 0)
-            if (strcmp(reader.kind, "check") == 0)
-                note_check(list, reader.record);
-        runs.status = dt_journal_end(&reader) == DT_ENOMEM ? DT_ENOMEM : DT_OK;
-    }
-    return dt_journals_end(&runs) == DT_ENOMEM ? DT_ENOMEM : DT_OK;
+    dt_timelines_fini(&lines);
+    return DT_OK;
 }
 
 static int by_last_check(const void *a, const void *b)
@@ -177,99 +50,13 @@ static int by_last_check(const void *a, const void *b)
 
 dt_status dt_check_select(const struct dt_check_opts *opts, struct dt_check_list *list)
 {
-    struct selection selection = {.opts = opts, .list = list, .hard = dt_machine_hard(NULL)};
-    struct dt_backend backend;
     *list = (struct dt_check_list){0};
-    DT_TRY(dt_backend_find_gpus(&backend));
-    if (backend.cuda)
-        selection.gpus = dt_machine_hard(&backend);
-    dt_backend_fini(&backend);
-    dt_status status = selection.hard != NULL
-                           ? dt_store_each(opts->directory, select_entry, &selection)
-                           : dt_fail(DT_ENOMEM, "out of memory");
-    json_decref(selection.hard);
-    json_decref(selection.gpus);
-    DT_TRY(status);
-    if (selection.failed)
-        return dt_fail(DT_ENOMEM, "out of memory");
+    DT_TRY(dt_check_items_read(opts, list));
     if (list->count > 0)
-        DT_TRY(read_checks(opts->directory, list));
+        DT_TRY(checks_find(opts->directory, list));
     if (list->count > 1)
         qsort(list->items, (size_t)list->count, sizeof list->items[0], by_last_check);
     return DT_OK;
-}
-
-void dt_check_list_fini(struct dt_check_list *list)
-{
-    for (int i = 0; i < list->count; i++)
-        json_decref(list->items[i].stored);
-    free(list->items);
-    *list = (struct dt_check_list){0};
-}
-
-/* ---- the worker that tuned an entry */
-
-/* The worker that tuned an entry, from the record of its session: an entry may come from elsewhere (dittune db import), and must not
- * name a program that is started; a journal is only written by sessions on this machine. */
-
-/* A new reference; NULL: it is not known. */
-static json_t *tuned_worker(const char *directory, const struct dt_stored_entry *entry)
-{
-    struct dt_outline outline;
-    struct dt_text path = {0};
-    if (entry->journal == NULL)
-        return NULL;
-    dt_journals_path(directory, entry->journal, &path);
-    dt_outline_first(dt_text_at(&path), &outline);
-    bool same = json_is_object(outline.worker) && json_equal(outline.key, entry->key);
-    json_t *worker = same ? json_incref(outline.worker) : NULL;
-    dt_outline_fini(&outline);
-    dt_text_fini(&path);
-    return worker;
-}
-
-/* The words stay those of the record. */
-static bool tuned_arguments(const json_t *worker, struct dt_tuned_by *by)
-{
-    const json_t *list = json_object_get(worker, "arguments");
-    size_t n = json_array_size(list);
-    if (n > DT_TUNED_WORDS)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        by->arguments[i] = json_string_value(json_array_get(list, i));
-        if (by->arguments[i] == NULL)
-            return false;
-    }
-    by->arguments[n] = NULL;
-    return true;
-}
-
-static void tuned_by_fini(struct dt_tuned_by *by)
-{
-    json_decref(by->record);
-    *by = (struct dt_tuned_by){.record = NULL};
-}
-
-/* False: the session's journal is not in the store's folder, or the program is not on this machine any more. */
-static bool tuned_by_find(const char *directory, const struct dt_stored_entry *entry,
-                          struct dt_tuned_by *by)
-{
-    *by = (struct dt_tuned_by){.record = tuned_worker(directory, entry)};
-    by->engine = json_string_value(json_object_get(by->record, "engine"));
-    const char *program = json_string_value(json_object_get(by->record, "program"));
-    bool found = by->record != NULL && tuned_arguments(by->record, by);
-    bool command = program == NULL && strcmp(dt_json_text_at(entry->key, "worker"), "command") == 0;
-    if (found && (by->engine != NULL || command))
-        found =
-            dt_machine_engine(by->engine != NULL ? by->engine : "command", by->program) == DT_OK;
-    else if (found)
-        found = program != NULL && program[0] == '/' && strlen(program) < sizeof by->program &&
-                access(program, X_OK) == 0;
-    if (found && by->engine == NULL && !command)
-        snprintf(by->program, sizeof by->program, "%s", program);
-    if (!found)
-        tuned_by_fini(by);
-    return found;
 }
 
 /* ---- an entry's target and plans */
@@ -279,27 +66,19 @@ static bool tuned_by_find(const char *directory, const struct dt_stored_entry *e
 
 #define RUNNERS_UP 2
 
-static const json_t *key_of(const struct dt_check_entry *entry)
+static const struct dt_check_key *key_of(const struct dt_check_entry *entry)
 {
-    return entry->item->entry.key;
+    return &entry->item->key;
 }
 
-/* Of --command, by this version or an older one. */
-static bool is_command(const json_t *key)
+static bool is_foreign(const struct dt_check_key *key)
 {
-    return strcmp(dt_json_text_at(key, "worker"), "command") == 0;
+    return key->worker[0] != '\0';
 }
 
-/* Sets the reason why the entry cannot be measured. */
-static dt_status entry_leave(struct dt_check_entry *entry, enum dt_check_verdict verdict,
-                             const char *why)
+static bool is_command(const struct dt_check_key *key)
 {
-    char reason[sizeof entry->reason];
-    snprintf(reason, sizeof reason, "%s", why); /* why may point to dt_message() */
-    memcpy(entry->reason, reason, sizeof reason);
-    dt_text_clean(entry->reason);
-    entry->verdict = verdict;
-    return DT_OK;
+    return strcmp(key->worker, "command") == 0;
 }
 
 /* The error concerns only this entry: the others can still be checked. */
@@ -318,63 +97,55 @@ static bool is_preset(const char *name)
 }
 
 /* Converts a height to pixels; an impossible height gives a number that no --size has. */
-static int pixels_of(json_int_t height)
+static int pixels_of(int64_t height)
 {
     return height > 0 && height <= INT_MAX / DT_LATENT_PIXELS ? (int)height * DT_LATENT_PIXELS
                                                               : INT_MAX;
 }
 
-/* The entry's stored network, if it fits its key; false: an older entry, or a preset. */
-static bool kept_network(const struct dt_check_entry *entry, struct dt_network *network)
+static bool is_network_of(const struct dt_check_key *key, const struct dt_network *network)
 {
-    const json_t *kept = entry->item->entry.network;
-    struct dt_network read;
     char id[DT_KEY_ID_SIZE];
-    if (kept == NULL || dt_network_from_json(kept, "the entry's network", &read) != DT_OK ||
-        dt_key_network(&read, id) != DT_OK ||
-        strcmp(id, dt_json_text_at(key_of(entry), "network")) != 0)
-        return false;
-    *network = read;
-    return true;
+    return dt_key_network(network, id) == DT_OK && strcmp(id, key->network) == 0;
 }
 
-/* A network that is neither stored nor a preset must be that of the run's job. */
+/* A network that is neither stored, and fits its key, nor a preset must be that of the run's job. */
 static dt_status set_network(const struct dt_check_entry *entry, struct dt_job *job)
 {
-    const json_t *key = key_of(entry);
+    const struct dt_check_key *key = key_of(entry);
+    const json_t *stored = entry->item->entry.network;
+    struct dt_network network;
     job->worker = (struct dt_program){NULL, NULL};
     job->has_dtype = true;
-    job->size = pixels_of(dt_json_integer_at(key, "height"));
-    DT_TRY(dt_dtype_find("the entry's dtype", dt_json_text_at(key, "dtype"), &job->dtype));
-    if (!kept_network(entry, &job->network) && is_preset(dt_json_text_at(key, "model")))
-        DT_TRY(dt_network_load(dt_json_text_at(key, "model"), &job->network));
+    job->size = pixels_of(key->height);
+    DT_TRY(dt_dtype_find("the entry's dtype", key->dtype, &job->dtype));
+    if (stored != NULL && dt_network_from_json(stored, "the entry's network", &network) == DT_OK &&
+        is_network_of(key, &network))
+        job->network = network;
+    else if (is_preset(key->model))
+        DT_TRY(dt_network_load(key->model, &job->network));
     return DT_OK;
 }
 
 /* The worker is started with the entry's job. */
-static void set_wanted(const json_t *job, struct dt_wanted *wanted)
+static void set_wanted(const struct dt_check_entry *entry, struct dt_wanted *wanted)
 {
-    const struct dt_wanted given = *wanted;
+    const struct dt_check_key *key = key_of(entry);
     *wanted = (struct dt_wanted){.stored = true,
-                                 .engine = given.engine,
-                                 .max_error = given.max_error,
-                                 .lossy = json_object_get(job, "lossy") != NULL};
-    dt_task_read(job, &wanted->task);
-}
-
-static bool is_of_hosts(const struct dt_check_entry *entry)
-{
-    return json_object_get(entry->item->entry.fingerprint.hard, "hosts") != NULL;
+                                 .engine = wanted->engine,
+                                 .max_error = wanted->max_error,
+                                 .lossy = key->work_lossy,
+                                 .stored_space = is_command(key) ? NULL : entry->item->entry.space};
+    dt_task_read(key->job, &wanted->task);
 }
 
 /* The plan has more ranks than devices, so it was tuned with --oversubscribe. */
-static bool oversubscribed(const struct dt_stored_entry *stored)
+static bool oversubscribed(const struct dt_check_item *item)
 {
-    const json_t *hard = stored->fingerprint.hard, *gpus = json_object_get(hard, "gpus");
-    json_int_t slots = json_object_get(hard, "hosts") != NULL ? dt_json_integer_at(hard, "slots")
-                       : gpus != NULL                         ? json_integer_value(gpus)
-                                                              : dt_host_cores();
-    return dt_json_integer_at(stored->plan, "ranks") > slots;
+    int64_t slots = item->key.hosts > 0  ? item->key.slots
+                    : item->key.gpus > 0 ? item->key.gpus
+                                         : dt_host_cores();
+    return item->ranks > slots;
 }
 
 /* A private entry is compared by the store's secret, whether --private was given or not. */
@@ -382,7 +153,7 @@ static dt_status set_secret(const struct dt_check_entry *entry, struct dt_wanted
 {
     static unsigned char secret[DT_SIPHASH_KEY]; /* a check is of one store */
     bool there = false;
-    if (json_object_get(json_object_get(key_of(entry), "job"), "private") != NULL)
+    if (key_of(entry)->hidden)
         DT_TRY(dt_private_read(entry->opts->directory, false, secret, &there));
     wanted->secret = there ? secret : NULL;
     return DT_OK;
@@ -390,33 +161,25 @@ static dt_status set_secret(const struct dt_check_entry *entry, struct dt_wanted
 
 static dt_status make_job(struct dt_check_entry *entry)
 {
-    const json_t *key = key_of(entry), *batches = json_object_get(key, "batch");
-    const struct dt_stored_entry *stored = &entry->item->entry;
+    const struct dt_check_key *key = key_of(entry);
     struct dt_job job = entry->opts->job;
-    json_int_t devices = dt_json_integer_at(key, "devices");
     job.plan = job.weights = job.input = NULL;
     job.seed = 1;
-    job.batches = (struct dt_ints){0};
-    job.devices = devices > 0 && devices <= INT_MAX ? (int)devices : 0;
-    job.backend = json_object_get(stored->fingerprint.hard, "gpus") != NULL ? DT_BACKEND_CUDA
-                                                                            : DT_BACKEND_CPU;
-    job.more.oversubscribe = job.more.oversubscribe || oversubscribed(stored);
-    if (!is_of_hosts(entry))
+    job.batches = key->batches;
+    job.devices = key->devices > 0 && key->devices <= INT_MAX ? (int)key->devices : 0;
+    job.backend = entry->item->key.gpus > 0 ? DT_BACKEND_CUDA : DT_BACKEND_CPU;
+    job.more.oversubscribe = job.more.oversubscribe || oversubscribed(entry->item);
+    if (!(entry->item->key.hosts > 0))
         job.more.hosts = NULL;
     job.more.nccl = true; /* for plans that --tune-nccl found */
-    job.more.lossy = dt_json_integer_at(key, "lossy") != 0;
-    job.max_bytes = dt_json_integer_at(key, "max_bytes");
-    job.max_latency_ns = dt_json_integer_at(key, "max_latency_ns");
-    for (size_t i = 0; i < json_array_size(batches) && i < DT_LIST_MAX; i++)
-        job.batches.values[job.batches.count++] =
-            (int)json_integer_value(json_array_get(batches, i));
-    DT_TRY(dt_objective_find(dt_json_text_at(key, "objective"), &job.objective));
-    if (json_object_get(key, "worker") == NULL)
-        DT_TRY(set_network(entry, &job));
+    job.more.lossy = key->lossy;
+    job.max_bytes = key->max_bytes;
+    job.max_latency_ns = key->max_latency_ns;
+    DT_TRY(dt_objective_find(key->objective, &job.objective));
+    if (is_foreign(key))
+        set_wanted(entry, &job.wanted);
     else
-        set_wanted(json_object_get(key, "job"), &job.wanted);
-    if (json_object_get(key, "worker") != NULL && !is_command(key))
-        job.wanted.stored_space = stored->space;
+        DT_TRY(set_network(entry, &job));
     DT_TRY(set_secret(entry, &job.wanted));
     if (entry->tuned_by.record != NULL) {
         job.worker = (struct dt_program){entry->tuned_by.program, entry->tuned_by.arguments};
@@ -427,128 +190,132 @@ static dt_status make_job(struct dt_check_entry *entry)
 }
 
 /* Another command, or another measurement of the same one. */
-static dt_status other_command(struct dt_check_entry *entry)
+static dt_status other_command(struct dt_check_entry *entry, const struct dt_check_key *mine)
 {
     struct dt_text differences = {0};
-    char why[400];
-    dt_key_add_differences(json_object_get(key_of(entry), "job"),
-                           json_object_get(entry->target->identity.key, "job"), &differences);
-    snprintf(why, sizeof why, "it was measured with %s", dt_text_at(&differences));
+    dt_key_add_differences(key_of(entry)->job, mine->job, &differences);
+    dt_check_settle(entry, DT_CHECK_NOT_CHECKED, "it was measured with %.378s",
+                    dt_text_at(&differences));
     dt_text_fini(&differences);
-    return entry_leave(entry, DT_CHECK_NOT_CHECKED, why);
+    return DT_OK;
 }
 
-/* Reports which field of the target's key differs. */
-static dt_status other_key(struct dt_check_entry *entry)
+/* Reports the field of the entry's key that the target's has not, or otherwise. */
+static dt_status other_key(struct dt_check_entry *entry, const char *field)
 {
-    const json_t *mine = entry->target->identity.key, *key = key_of(entry);
-    char why[400];
-    const char *name, *field = "";
-    json_t *value;
-    json_object_foreach((json_t *)key, name, value)
-    {
-        if (field[0] == '\0' && !json_equal(value, json_object_get(mine, name)))
-            field = name;
-    }
+    const struct dt_check_key *key = key_of(entry);
+    struct dt_check_key mine;
+    dt_check_key_read(entry->target->identity.key, NULL, &mine);
     entry->other = entry->opts->job.worker.path != NULL &&
-                   (!json_equal(json_object_get(key, "worker"), json_object_get(mine, "worker")) ||
-                    (is_command(mine) &&
-                     !json_equal(json_object_get(key, "job"), json_object_get(mine, "job"))));
-    if (is_command(key) && is_command(mine) &&
+                   (strcmp(key->worker, mine.worker) != 0 ||
+                    (is_command(&mine) && dt_check_differs(key->job, mine.job) != NULL));
+    if (is_command(key) && is_command(&mine) &&
         (strcmp(field, "workload") == 0 || strcmp(field, "job") == 0))
-        return other_command(entry);
-    if (entry->target->foreign &&
-        (strcmp(field, "worker") == 0 || strcmp(field, "workload") == 0)) {
-        snprintf(why, sizeof why, "it needs its own worker, and %.200s is '%.100s'",
-                 entry->job.worker.path, entry->target->identity.title);
-        return entry_leave(entry, DT_CHECK_NOT_CHECKED, why);
-    }
+        return other_command(entry, &mine);
+    if (entry->target->foreign && (strcmp(field, "worker") == 0 || strcmp(field, "workload") == 0))
+        return dt_check_settle(entry, DT_CHECK_NOT_CHECKED,
+                               "it needs its own worker, and %.200s is '%.100s'",
+                               entry->job.worker.path, entry->target->identity.title);
     if (entry->target->foreign && strcmp(field, "job") == 0)
-        return entry_leave(
+        return dt_check_settle(
             entry, DT_CHECK_UNSUPPORTED,
             "the worker, given the job that the plan is stored for, announces another one");
     if (entry->target->foreign)
-        return entry_leave(
+        return dt_check_settle(
             entry, DT_CHECK_UNSUPPORTED,
             "the worker's parameters or rules are no longer those that the plan is stored "
             "for: it may have been tuned with other arguments of the worker, or by another "
             "version");
-    if (is_preset(dt_json_text_at(key, "model")))
-        snprintf(why, sizeof why, "this program computes another %s from its key: tune it again",
-                 field[0] != '\0' ? field : "key");
-    else
-        snprintf(why, sizeof why, "'%.100s' came from a file: pass it again with --model FILE",
-                 dt_json_text_at(key, "model"));
-    return entry_leave(entry, DT_CHECK_NOT_CHECKED, why);
+    if (is_preset(key->model))
+        return dt_check_settle(entry, DT_CHECK_NOT_CHECKED,
+                               "this program computes another %s from its key: tune it again",
+                               field[0] != '\0' ? field : "key");
+    return dt_check_settle(entry, DT_CHECK_NOT_CHECKED,
+                           "'%.100s' came from a file: pass it again with --model FILE",
+                           key->model);
+}
+
+/* Finds it in the journal of the session. False: it is not known, or not on this machine any more. */
+static bool tuned_by_find(struct dt_check_entry *entry)
+{
+    struct dt_tuned_by *by = &entry->tuned_by;
+    bool found = dt_tuned_by_read(entry->opts->directory, &entry->item->entry, by);
+    bool command = by->given == NULL && is_command(key_of(entry));
+    if (found && (by->engine != NULL || command))
+        found =
+            dt_machine_engine(by->engine != NULL ? by->engine : "command", by->program) == DT_OK;
+    else if (found)
+        found = by->given != NULL && by->given[0] == '/' &&
+                strlen(by->given) < sizeof by->program && access(by->given, X_OK) == 0;
+    if (found && by->engine == NULL && !command)
+        snprintf(by->program, sizeof by->program, "%s", by->given);
+    if (!found)
+        dt_tuned_by_fini(by);
+    return found;
 }
 
 /* Neither the command line nor the session's journal names it. */
 static dt_status no_worker(struct dt_check_entry *entry)
 {
-    char why[300];
-    if (is_command(key_of(entry))) {
-        bool served = json_object_get(json_object_get(key_of(entry), "job"), "request") != NULL;
-        snprintf(why, sizeof why,
-                 "it was tuned by the command %.160s: give %s, --space and --time as then",
-                 dt_json_text_at(key_of(entry), "workload"),
-                 served ? "--server, --request" : "--command");
-        return entry_leave(entry, DT_CHECK_NOT_CHECKED, why);
-    }
-    snprintf(why, sizeof why,
-             "it was tuned on the engine '%.100s', and the journal of its session, which says with "
-             "which program, is not here or no longer true: --engine NAME, or --worker PROGRAM",
-             dt_json_text_at(entry->item->entry.fingerprint.hard, "engine"));
-    return entry_leave(entry, DT_CHECK_NOT_CHECKED, why);
+    const struct dt_check_key *key = key_of(entry);
+    if (is_command(key))
+        return dt_check_settle(
+            entry, DT_CHECK_NOT_CHECKED,
+            "it was tuned by the command %.160s: give %s, --space and --time as then",
+            key->workload, key->served ? "--server, --request" : "--command");
+    return dt_check_settle(
+        entry, DT_CHECK_NOT_CHECKED,
+        "it was tuned on the engine '%.100s', and the journal of its session, which says with "
+        "which program, is not here or no longer true: --engine NAME, or --worker PROGRAM",
+        key->engine);
 }
 
 /* The hosts must be as many as those of the entry, with as many slots. */
+static bool same_hosts(const struct dt_check_entry *entry)
+{
+    const struct dt_check_key *key = key_of(entry);
+    const struct dt_hosts *hosts = entry->opts->job.more.hosts;
+    return !(key->hosts > 0) ||
+           (hosts != NULL && hosts->count == key->hosts && dt_hosts_slots(hosts) == key->slots);
+}
+
 static dt_status other_hosts(struct dt_check_entry *entry)
 {
-    const json_t *hard = entry->item->entry.fingerprint.hard;
     const struct dt_hosts *hosts = entry->opts->job.more.hosts;
-    char why[300], given[100] = "which must be named: --hosts HOST:N,..";
+    char given[100] = "which must be named: --hosts HOST:N,..";
     if (hosts != NULL)
         snprintf(given, sizeof given, "and those named now are %d with %d", hosts->count,
                  dt_hosts_slots(hosts));
-    snprintf(why, sizeof why, "it was measured on %lld hosts with %lld slots, %s",
-             (long long)dt_json_integer_at(hard, "hosts"),
-             (long long)dt_json_integer_at(hard, "slots"), given);
-    return entry_leave(entry, DT_CHECK_NOT_CHECKED, why);
-}
-
-static bool same_hosts(const struct dt_check_entry *entry)
-{
-    const json_t *hard = entry->item->entry.fingerprint.hard;
-    const struct dt_hosts *hosts = entry->opts->job.more.hosts;
-    return !is_of_hosts(entry) ||
-           (hosts != NULL && hosts->count == dt_json_integer_at(hard, "hosts") &&
-            dt_hosts_slots(hosts) == dt_json_integer_at(hard, "slots"));
+    return dt_check_settle(entry, DT_CHECK_NOT_CHECKED,
+                           "it was measured on %lld hosts with %lld slots, %s",
+                           (long long)key_of(entry)->hosts, (long long)key_of(entry)->slots, given);
 }
 
 static dt_status make_target(struct dt_check_entry *entry)
 {
-    const json_t *key = key_of(entry);
-    bool foreign = json_object_get(key, "worker") != NULL;
-    if (foreign && entry->opts->job.worker.path == NULL &&
-        !tuned_by_find(entry->opts->directory, &entry->item->entry, &entry->tuned_by))
+    const struct dt_check_key *key = key_of(entry);
+    const struct dt_stored_entry *stored = &entry->item->entry;
+    if (is_foreign(key) && entry->opts->job.worker.path == NULL && !tuned_by_find(entry))
         return no_worker(entry);
-    if (!foreign && dt_json_integer_at(key, "height") != dt_json_integer_at(key, "width"))
-        return entry_leave(entry, DT_CHECK_NOT_CHECKED, "it is not of a square image");
+    if (!is_foreign(key) && key->height != key->width)
+        return dt_check_settle(entry, DT_CHECK_NOT_CHECKED, "it is not of a square image");
     if (!same_hosts(entry))
         return other_hosts(entry);
     dt_status status = make_job(entry);
     if (status == DT_OK)
         status = dt_target_new(&entry->job, &entry->target);
     if (is_of_entry(status))
-        return entry_leave(entry, DT_CHECK_NOT_CHECKED, dt_message());
+        return dt_check_settle(entry, DT_CHECK_NOT_CHECKED, "%s", dt_message());
     DT_TRY(status);
-    if (!json_equal(entry->target->identity.key, key))
-        return other_key(entry);
-    if (!json_equal(entry->target->identity.hard, entry->item->entry.fingerprint.hard))
-        return entry_leave(entry, DT_CHECK_NOT_CHECKED,
-                           "it was measured with another engine, mode or amount of memory");
+    const char *field = dt_check_differs(stored->key, entry->target->identity.key);
+    if (field != NULL)
+        return other_key(entry, field);
+    if (dt_check_differs(stored->fingerprint.hard, entry->target->identity.hard) != NULL)
+        return dt_check_settle(entry, DT_CHECK_NOT_CHECKED,
+                               "it was measured with another engine, mode or amount of memory");
     status = dt_target_devices_free(entry->target);
-    return status == DT_EDIRTY ? entry_leave(entry, DT_CHECK_NOT_CHECKED, dt_message()) : status;
+    return status == DT_EDIRTY ? dt_check_settle(entry, DT_CHECK_NOT_CHECKED, "%s", dt_message())
+                               : status;
 }
 
 static void entry_enter(struct dt_check_entry *entry, enum dt_entrant_role role,
@@ -574,9 +341,8 @@ static void enter_runners_up(struct dt_check_entry *entry)
     struct dt_point point;
     int before = entry->count;
     for (int i = 0; i < stored->top_count; i++) {
-        const json_t *plan = stored->top[i].plan;
-        if (plan != NULL && entry->count < before + RUNNERS_UP &&
-            dt_point_from_json(entry->target->space, plan, &point) == DT_OK)
+        if (stored->top[i].plan != NULL && entry->count < before + RUNNERS_UP &&
+            dt_point_from_json(entry->target->space, stored->top[i].plan, &point) == DT_OK)
             entry_enter(entry, DT_ENTRANT_RUNNER_UP, &point);
     }
 }
@@ -593,15 +359,15 @@ static bool are_scattered(const struct dt_check_entry *entry)
 static dt_status enter_plans(struct dt_check_entry *entry)
 {
     struct dt_target *target = entry->target;
-    const json_t *plan = entry->item->entry.plan;
+    const struct dt_stored_entry *stored = &entry->item->entry;
     struct dt_point point;
-    if (plan == NULL)
-        return entry_leave(entry, DT_CHECK_UNSUPPORTED, "there is no plan in the entry");
+    if (stored->plan == NULL)
+        return dt_check_settle(entry, DT_CHECK_UNSUPPORTED, "there is no plan in the entry");
     dt_status status = dt_target_check(target);
     if (status == DT_OK)
-        status = dt_target_stored(target, plan, &point);
+        status = dt_target_stored(target, stored->plan, &point);
     if (is_of_entry(status))
-        return entry_leave(entry, DT_CHECK_UNSUPPORTED, dt_message());
+        return dt_check_settle(entry, DT_CHECK_UNSUPPORTED, "%s", dt_message());
     DT_TRY(status);
     entry_enter(entry, DT_ENTRANT_TUNED, &point);
     entry_enter(entry, DT_ENTRANT_DEFAULT, &target->fallback);
@@ -630,49 +396,42 @@ dt_status dt_check_open(struct dt_check_entry *entry)
     return DT_OK;
 }
 
-void dt_check_close(struct dt_check_entry *entry)
+static void entrants_fini(struct dt_check_entry *entry)
 {
-    for (int i = 0; i < entry->count; i++)
+    for (int i = 0; entry != NULL && i < entry->count; i++)
         dt_entrant_fini(&entry->entrants[i]);
-    dt_target_free(entry->target);
-    tuned_by_fini(&entry->tuned_by);
-    json_decref(entry->today.soft);
-    json_decref(entry->today.info);
-    json_decref(entry->written.best);
-    json_decref(entry->written.successors);
-    json_decref(entry->today.changed);
-    entry->target = NULL;
-    entry->today = (struct dt_check_today){.soft = NULL};
-    entry->written = (struct dt_check_written){.best = NULL};
-    entry->count = 0;
 }
 
-static bool same_field(const json_t *a, const json_t *b, const char *name)
+void dt_check_close(struct dt_check_entry *entry)
 {
-    return json_equal(json_object_get(a, name), json_object_get(b, name));
+    entrants_fini(entry);
+    entrants_fini(entry->left);
+    free(entry->left);
+    dt_target_free(entry->target);
+    dt_check_json_fini(entry);
 }
 
 /* Value of --model for the entry's network; NULL: unknown. Beside --worker, --model may also be a name that only the
  * worker knows. */
 static const char *model_of(const struct dt_check_entry *entry)
 {
-    const json_t *key = key_of(entry);
+    const struct dt_check_key *key = key_of(entry);
     struct dt_network network;
-    char id[DT_KEY_ID_SIZE];
-    const char *model = is_preset(dt_json_text_at(key, "model")) ? dt_json_text_at(key, "model")
-                                                                 : entry->opts->model;
-    bool same = model != NULL && dt_network_load(model, &network) == DT_OK &&
-                dt_key_network(&network, id) == DT_OK &&
-                strcmp(id, dt_json_text_at(key, "network")) == 0;
+    const char *model = is_preset(key->model) ? key->model : entry->opts->model;
+    bool same =
+        model != NULL && dt_network_load(model, &network) == DT_OK && is_network_of(key, &network);
     return same ? model : NULL;
 }
 
 /* Value of --worker; NULL: unknown. */
 static const char *worker_of(const struct dt_check_entry *entry)
 {
-    const json_t *key = key_of(entry);
-    bool same = entry->target != NULL && same_field(entry->target->identity.key, key, "worker") &&
-                same_field(entry->target->identity.key, key, "workload");
+    const struct dt_check_key *key = key_of(entry);
+    struct dt_check_key mine;
+    if (entry->target == NULL)
+        return NULL;
+    dt_check_key_read(entry->target->identity.key, NULL, &mine);
+    bool same = strcmp(key->worker, mine.worker) == 0 && strcmp(key->workload, mine.workload) == 0;
     return same ? entry->job.worker.path : NULL;
 }
 
@@ -693,10 +452,9 @@ static void add_hosts(const struct dt_hosts *hosts, struct dt_text *out)
 void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
 {
     const struct dt_job *job = &entry->job;
-    const json_t *key = key_of(entry);
-    bool foreign = json_object_get(key, "worker") != NULL;
+    const struct dt_check_key *key = key_of(entry);
+    bool foreign = is_foreign(key), square = foreign || key->height == key->width;
     const char *name = foreign ? worker_of(entry) : model_of(entry);
-    bool square = foreign || dt_json_integer_at(key, "height") == dt_json_integer_at(key, "width");
     if (name == NULL || !square || make_job(entry) < 0 || entry->job.wanted.secret != NULL)
         return;
     dt_text_add(out, "dittune");
@@ -725,42 +483,4 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
         add_quoted("db", entry->opts->db, out);
     if (foreign)
         dt_quote_arguments(job->worker.arguments, out);
-}
-
-/* ---- the machine as it is today */
-
-/* Names in `out` ("environment.NAME" for those inside): values that differ, or that only one side has. */
-static void soft_differences(const json_t *then, const json_t *now, const char *inside, json_t *out)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)then, name, value)
-    {
-        const json_t *other = json_object_get(now, name);
-        if (json_is_object(value) && json_is_object(other))
-            soft_differences(value, other, name, out);
-        else if (!json_equal(value, other))
-            json_array_append_new(
-                out, json_sprintf("%s%s%s", inside, inside[0] != '\0' ? "." : "", name));
-    }
-    json_object_foreach((json_t *)now, name, value)
-    {
-        if (json_object_get(then, name) == NULL)
-            json_array_append_new(
-                out, json_sprintf("%s%s%s", inside, inside[0] != '\0' ? "." : "", name));
-    }
-}
-
-dt_status dt_check_soft(struct dt_check_entry *entry, int64_t deadline_ns)
-{
-    json_t *machine = dt_target_machine(entry->target, deadline_ns, false);
-    entry->today.soft = json_incref(json_object_get(machine, "soft"));
-    entry->today.info = json_incref(json_object_get(machine, "info"));
-    entry->today.changed = json_array();
-    json_decref(machine);
-    if (entry->today.soft == NULL || entry->today.info == NULL || entry->today.changed == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    soft_differences(entry->item->entry.fingerprint.soft, entry->today.soft, "",
-                     entry->today.changed);
-    return DT_OK;
 }

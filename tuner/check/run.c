@@ -7,9 +7,7 @@
 #include "space/json/json.h"
 #include "stats/front.h"
 #include "stats/stats.h"
-#include "tuner/check/check.h"
-#include "tuner/check/judge_rivals.h"
-#include "tuner/measure/measure.h"
+#include "tuner/check/check_int.h"
 #include "tuner/runner/runner.h"
 #include "tuner/session/session.h"
 
@@ -61,12 +59,8 @@ int64_t dt_check_share_ns(int64_t left_ns, int entries, bool first, int64_t leas
 /* A comparison like the final one of a session, judged by check's own rule: decided rivals are skipped, and the
  * time goes to the undecided ones. */
 
-static void entry_settle(struct dt_check_entry *entry, enum dt_check_verdict verdict,
-                         const char *format, ...) DT_FORMAT(3, 4);
-
-/* The verdict, and its reason in a sentence. */
-static void entry_settle(struct dt_check_entry *entry, enum dt_check_verdict verdict,
-                         const char *format, ...)
+dt_status dt_check_settle(struct dt_check_entry *entry, enum dt_check_verdict verdict,
+                          const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -74,6 +68,7 @@ static void entry_settle(struct dt_check_entry *entry, enum dt_check_verdict ver
     va_end(list);
     dt_text_clean(entry->reason);
     entry->verdict = verdict;
+    return DT_OK;
 }
 
 /* Number of entrants between the tuned plan and the twin. */
@@ -207,22 +202,22 @@ static void judge_failure(struct dt_check_entry *entry, bool late)
     const char *what = dt_outcome_text(result->outcome);
     if (result->outcome == DT_TRIAL_HUNG)
         /* A stalled machine looks like a hanging plan, so the plan is not replaced for that. */
-        entry_settle(entry, DT_CHECK_NOT_CHECKED, "%s%s",
-                     late ? "the budget ended before it ran" : "the tuned plan hung: ",
-                     late ? "" : result->cause);
+        dt_check_settle(entry, DT_CHECK_NOT_CHECKED, "%s%s",
+                        late ? "the budget ended before it ran" : "the tuned plan hung: ",
+                        late ? "" : result->cause);
     else if (result->outcome == DT_TRIAL_INFEASIBLE)
-        entry_settle(entry, DT_CHECK_UNSUPPORTED, "%s", result->cause);
+        dt_check_settle(entry, DT_CHECK_UNSUPPORTED, "%s", result->cause);
     else if (!anyone_ran(entry))
-        entry_settle(entry, DT_CHECK_NOT_CHECKED, "no plan ran; the tuned one: %s: %s", what,
-                     result->cause);
+        dt_check_settle(entry, DT_CHECK_NOT_CHECKED, "no plan ran; the tuned one: %s: %s", what,
+                        result->cause);
     else if (dt_compare_may_pass(result->outcome) &&
              entry->entrants[0].failures < DT_ATTEMPTS_FIRST)
-        entry_settle(entry, DT_CHECK_NOT_CHECKED,
-                     "the budget ended before another attempt of the tuned plan: %s: %s", what,
-                     result->cause);
+        dt_check_settle(entry, DT_CHECK_NOT_CHECKED,
+                        "the budget ended before another attempt of the tuned plan: %s: %s", what,
+                        result->cause);
     else
-        entry_settle(entry, DT_CHECK_LOSES, "the tuned plan failed, others ran: %s: %s", what,
-                     result->cause);
+        dt_check_settle(entry, DT_CHECK_LOSES, "the tuned plan failed, others ran: %s: %s", what,
+                        result->cause);
     entry->fell = entry->verdict == DT_CHECK_LOSES;
 }
 
@@ -238,11 +233,12 @@ static void name_winner(struct dt_check_entry *entry)
     if (worst < 0)
         return;
     const struct dt_ratio *ratio = &judge->rivals[worst].ratio;
-    entry_settle(entry, DT_CHECK_LOSES,
-                 "the %s plan is better: it ran %.3f times as fast as the tuned one [%.3f, %.3f], "
-                 "%d pairs in %d sets",
-                 dt_entrant_role_text(entry->entrants[worst + 1].role), ratio->ratio,
-                 ratio->interval.low, ratio->interval.high, ratio->pairs, ratio->sets);
+    dt_check_settle(
+        entry, DT_CHECK_LOSES,
+        "the %s plan is better: it ran %.3f times as fast as the tuned one [%.3f, %.3f], "
+        "%d pairs in %d sets",
+        dt_entrant_role_text(entry->entrants[worst + 1].role), ratio->ratio, ratio->interval.low,
+        ratio->interval.high, ratio->pairs, ratio->sets);
 }
 
 static bool noisy(const struct dt_check_judge *judge, double *cv)
@@ -262,8 +258,8 @@ static void judge_limit(struct dt_check_entry *entry)
     double limit = (double)entry->job.max_latency_ns * 1e-9;
     if (limit > 0 && dt_sets_quiet(&entry->sets) >= DT_SETS_LEAST &&
         result->summary.interval.low > limit * (1 + entry->judge.threshold))
-        entry_settle(entry, DT_CHECK_LOSES, "it takes %s, and the entry allows %s",
-                     dt_figure_of(result->summary.median).text, dt_figure_of(limit).text);
+        dt_check_settle(entry, DT_CHECK_LOSES, "it takes %s, and the entry allows %s",
+                        dt_figure_of(result->summary.median).text, dt_figure_of(limit).text);
 }
 
 /* All rivals that ran are excluded. */
@@ -287,7 +283,7 @@ static void settle_few_sets(struct dt_check_entry *entry)
     if (disturbed > 0)
         snprintf(others, sizeof others, "; in %d more other programs%s%s%s were busy on the cores",
                  disturbed, name[0] != '\0' ? " (" : "", name, name[0] != '\0' ? ")" : "");
-    entry_settle(
+    dt_check_settle(
         entry, DT_CHECK_NOT_CHECKED,
         "the budget ended after %d sets of fresh processes, and fewer than %d decide nothing%s",
         quiet, DT_SETS_LEAST, others);
@@ -301,26 +297,28 @@ static void judge_rounds(struct dt_check_entry *entry)
     bool few = dt_sets_quiet(&entry->sets) < DT_SETS_LEAST;
     bool open = verdict == DT_CHECK_INCONCLUSIVE;
     if (judge->count == 0 && !few)
-        entry_settle(entry, verdict, "it is the default plan, it runs, and no other is known");
+        dt_check_settle(entry, verdict, "it is the default plan, it runs, and no other is known");
     else if (unopposed(judge))
-        entry_settle(entry, verdict,
-                     "it runs, and every other plan that does takes longer than the entry allows");
+        dt_check_settle(
+            entry, verdict,
+            "it runs, and every other plan that does takes longer than the entry allows");
     else if (judge->count == 0 || (open && few))
         settle_few_sets(entry);
     else if (verdict == DT_CHECK_NOT_CHECKED)
-        entry_settle(entry, verdict, "none of the other plans ran: %s",
-                     entry->entrants[1].result.cause);
+        dt_check_settle(entry, verdict, "none of the other plans ran: %s",
+                        entry->entrants[1].result.cause);
     else if (verdict == DT_CHECK_LOSES)
         name_winner(entry);
     else if (open && noisy(judge, &cv))
-        entry_settle(
+        dt_check_settle(
             entry, verdict,
             "too noisy to judge: the visits of a plan spread by %.1f %%, more than %.0f %%",
             100 * cv, 100 * DT_CHECK_CV_MOST);
     else if (open)
-        entry_settle(entry, verdict,
-                     "%d sets of fresh processes do not tell whether it is slower by more than %s",
-                     entry->sets.count, dt_figure_percent(judge->threshold).text);
+        dt_check_settle(
+            entry, verdict,
+            "%d sets of fresh processes do not tell whether it is slower by more than %s",
+            entry->sets.count, dt_figure_percent(judge->threshold).text);
 }
 
 /* --require-resolution: what could not be told apart is no result. */
@@ -331,14 +329,14 @@ static void judge_resolution(struct dt_check_entry *entry)
     if (!(most > 0) || !judged || margin <= most)
         return;
     if (isnan(margin))
-        entry_settle(entry, DT_CHECK_INCONCLUSIVE,
-                     "the noise floor is not known, and --require-resolution asks for %.3g %%",
-                     100 * most);
+        dt_check_settle(entry, DT_CHECK_INCONCLUSIVE,
+                        "the noise floor is not known, and --require-resolution asks for %.3g %%",
+                        100 * most);
     else
-        entry_settle(entry, DT_CHECK_INCONCLUSIVE,
-                     "differences below %.3g %% are lost in the noise here, and "
-                     "--require-resolution asks for %.3g %%",
-                     100 * margin, 100 * most);
+        dt_check_settle(entry, DT_CHECK_INCONCLUSIVE,
+                        "differences below %.3g %% are lost in the noise here, and "
+                        "--require-resolution asks for %.3g %%",
+                        100 * margin, 100 * most);
 }
 
 /* Measures and judges until deadline_ns (monotonic). DT_EINTR: a signal arrived. */
@@ -467,81 +465,28 @@ static enum dt_verdict verdict_of(const struct dt_check_entry *entry, int winner
     return dt_judge_beats(ratio, entry->judge.margin) ? DT_VERDICT_FASTER : DT_VERDICT_TIE;
 }
 
-/* The stored entry with what this comparison says of it. Fields that it does not say, or that are not known here, stay. NULL
- * when memory is short. */
-static json_t *changed(const struct dt_check_entry *entry, struct dt_stored_entry *now)
-{
-    static const char *const kept[] = {"key", "fingerprint", "noise"};
-    json_t *said = dt_record_json(&dt_record_stored_entry, now);
-    json_t *copy = said != NULL ? json_deep_copy(entry->item->stored) : NULL;
-    json_t *fingerprint = json_object_get(copy, "fingerprint");
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
-        json_object_del(said, kept[i]);
-    json_object_del(copy, "resolution"); /* of the plan before */
-    json_object_del(copy, "load");
-    json_object_update(copy, said);
-    json_object_set(fingerprint, "soft", entry->today.soft);
-    json_object_set(fingerprint, "info", entry->today.info);
-    json_decref(said);
-    return copy;
-}
-
-/* The winner takes the plan's place. */
-static json_t *replaced(const struct dt_check_entry *entry, int winner, const char *journal)
+/* The winner takes the plan's place: of `by`, the entry's comparison, or that of the plans that were left. */
+static dt_status entry_replace(struct dt_check_entry *entry, const struct dt_check_entry *by,
+                               int winner, const char *journal)
 {
     const struct dt_target *target = entry->target;
-    int fallback = entrant_at(entry, &target->fallback);
+    int fallback = entrant_at(by, &target->fallback);
     struct dt_ratio none = {.ratio = NAN, .interval = {NAN, NAN}};
-    struct dt_ratio ratio = fallback >= 0 ? ratio_of(entry, winner, fallback) : none;
-    struct dt_stored_entry now = {
-        .known = true,
-        .plan = dt_point_json(target->space, &entry->entrants[winner].point),
-        .verdict = dt_verdict_text(verdict_of(entry, winner, fallback, &ratio)),
-        .figures = figures_of(entry, winner),
-        .fallback = role_figures(entry, &target->fallback, winner),
-        .baseline = role_figures(entry, &target->baseline, winner),
-        .gain = dt_gain_of(ratio.sets >= DT_SETS_LEAST ? &ratio : NULL),
-        .resolution = entry->judge.margin,
-        .load = dt_load_of_sets(&entry->sets),
-        .journal = journal};
-    fill_top(entry, winner, &now);
-    fill_front(entry, &now);
-    return changed(entry, &now);
-}
-
-/* Another program may have changed the entry during the check. */
-static dt_status still_there(const struct dt_check_entry *entry, const char *directory, bool *same)
-{
-    json_t *now = NULL;
-    const json_t *stored = entry->item->stored;
-    DT_TRY(
-        dt_store_get(directory, entry->target->identity.key, entry->target->identity.hard, &now));
-    *same = now != NULL &&
-            json_equal(json_object_get(now, "plan"), json_object_get(stored, "plan")) &&
-            json_equal(json_object_get(now, "journal"), json_object_get(stored, "journal"));
-    json_decref(now);
-    return DT_OK;
-}
-
-/* id and crc are the store's. */
-static dt_status put(struct dt_check_entry *entry, const char *directory, json_t *copy, bool *done)
-{
-    bool same = false;
-    if (copy == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    dt_status status = still_there(entry, directory, &same);
-    json_object_del(copy, "id");
-    json_object_del(copy, "crc");
-    if (status == DT_OK && same)
-        status = dt_store_put(directory, copy);
-    if (status == DT_OK && same) {
-        *done = true;
-        entry->written.best = json_incref(copy);
-    } else if (status == DT_OK)
-        snprintf(entry->written.note, sizeof entry->written.note,
-                 "not updated: another program has stored a plan meanwhile");
-    json_decref(copy);
-    return status;
+    struct dt_ratio ratio = fallback >= 0 ? ratio_of(by, winner, fallback) : none;
+    struct dt_stored_entry now = {.known = true,
+                                  .plan = dt_point_json(target->space, &by->entrants[winner].point),
+                                  .verdict =
+                                      dt_verdict_text(verdict_of(by, winner, fallback, &ratio)),
+                                  .figures = figures_of(by, winner),
+                                  .fallback = role_figures(by, &target->fallback, winner),
+                                  .baseline = role_figures(by, &target->baseline, winner),
+                                  .gain = dt_gain_of(ratio.sets >= DT_SETS_LEAST ? &ratio : NULL),
+                                  .resolution = by->judge.margin,
+                                  .load = dt_load_of_sets(&by->sets),
+                                  .journal = journal};
+    fill_top(by, winner, &now);
+    fill_front(by, &now);
+    return dt_check_put(entry, DT_CHECK_REPLACED, &now);
 }
 
 /* The fastest plan shown to be faster than the first storable one (the default, if it ran); -1: none. */
@@ -565,86 +510,51 @@ static int fastest(const struct dt_check_entry *again)
 
 /* The tuned plan failed, so there are no ratios to it: compares the plans that ran among themselves. */
 static dt_status elect(const struct dt_check_entry *entry, int64_t deadline_ns,
-                       struct dt_check_entry *again)
+                       struct dt_check_entry *left)
 {
     const struct dt_compare how = {.sets = DT_SETS_USUAL, .seed = (uint64_t)dt_clock_wall_ns()};
     for (int i = 1; i < entry->count - entry->twin; i++)
         if (!entry->entrants[i].out)
-            again->entrants[again->count++] = (struct dt_entrant){.role = entry->entrants[i].role,
-                                                                  .point = entry->entrants[i].point,
-                                                                  .decisive = true};
-    dt_status status = entrants_compare(again, how, deadline_ns);
-    values_fill(again, &again->sets);
+            left->entrants[left->count++] = (struct dt_entrant){.role = entry->entrants[i].role,
+                                                                .point = entry->entrants[i].point,
+                                                                .decisive = true};
+    dt_status status = entrants_compare(left, how, deadline_ns);
+    values_fill(left, &left->sets);
     return status;
 }
 
-static dt_status replace_failed(struct dt_check_entry *entry, const char *directory,
-                                const char *journal, int64_t deadline_ns)
+static dt_status replace_failed(struct dt_check_entry *entry, const char *journal,
+                                int64_t deadline_ns)
 {
-    struct dt_check_entry *again = malloc(sizeof *again);
-    if (again == NULL)
+    struct dt_check_entry *left = malloc(sizeof *left);
+    if (left == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    *again = *entry; /* borrows everything except its entrants */
-    again->count = 0;
-    again->twin = false;
-    dt_status status = elect(entry, deadline_ns, again);
-    int winner = status == DT_OK ? fastest(again) : -1;
-    entry->written.successors = dt_check_successors(again);
-    if (status == DT_OK && winner >= 0)
-        status = put(entry, directory, replaced(again, winner, journal), &entry->written.replaced);
-    else if (status == DT_OK)
-        snprintf(entry->written.note, sizeof entry->written.note,
-                 "not updated: the budget was too short to compare the plans that are left");
-    for (int i = 0; i < again->count; i++)
-        dt_entrant_fini(&again->entrants[i]);
-    free(again);
-    return status;
+    *left = *entry; /* borrows everything except its entrants */
+    left->count = 0;
+    left->twin = false;
+    entry->left = left;
+    DT_TRY(elect(entry, deadline_ns, left));
+    int winner = fastest(left);
+    if (winner >= 0)
+        return entry_replace(entry, left, winner, journal);
+    snprintf(entry->written.note, sizeof entry->written.note,
+             "not updated: the budget was too short to compare the plans that are left");
+    return DT_OK;
 }
 
-/* The entry's copy, and in it an info to write to. */
-static json_t *copy_with_info(const struct dt_check_entry *entry, json_t **info)
-{
-    json_t *copy = json_deep_copy(entry->item->stored);
-    json_t *fingerprint = json_object_get(copy, "fingerprint");
-    *info = json_object_get(fingerprint, "info");
-    if (!json_is_object(*info)) {
-        *info = json_object();
-        json_object_set_new(fingerprint, "info", *info);
-    }
-    return copy;
-}
-
-static void take_back_loss(json_t *info)
-{
-    json_object_del(info, "lost_ns");
-    json_object_del(info, "lost_to");
-}
-
-/* info.t_wall_ns stays the session's: newer results take precedence in merges, and a stamp is no result. A plan that
- * only ties keeps its soft fingerprint, so that changed versions remain visible. */
-static json_t *stamped(const struct dt_check_entry *entry)
-{
-    json_t *info, *copy = copy_with_info(entry, &info);
-    if (entry->verdict == DT_CHECK_WINS)
-        json_object_set(json_object_get(copy, "fingerprint"), "soft", entry->today.soft);
-    take_back_loss(info);
-    json_object_set_new(info, "checked_ns", json_integer((json_int_t)dt_clock_wall_ns()));
-    return copy;
-}
-
-/* Stores the rival that replaces the tuned plan, or stamps an entry that did not lose; sets written. */
-static dt_status entry_update(struct dt_check_entry *entry, const char *directory,
-                              const char *journal, int64_t deadline_ns)
+/* --update: stores the rival that replaces the tuned plan, or stamps an entry that did not lose. */
+static dt_status entry_update(struct dt_check_entry *entry, const char *journal,
+                              int64_t deadline_ns)
 {
     if (entry->verdict == DT_CHECK_WINS || entry->verdict == DT_CHECK_TIES)
-        return put(entry, directory, stamped(entry), &entry->written.stamped);
+        return dt_check_put(entry, DT_CHECK_STAMPED, NULL);
     if (entry->verdict != DT_CHECK_LOSES)
         return DT_OK;
     if (entry->fell)
-        return replace_failed(entry, directory, journal, deadline_ns);
+        return replace_failed(entry, journal, deadline_ns);
     int winner = successor(entry);
     if (winner > 0)
-        return put(entry, directory, replaced(entry, winner, journal), &entry->written.replaced);
+        return entry_replace(entry, entry, winner, journal);
     snprintf(entry->written.note, sizeof entry->written.note,
              "not updated: no other plan was found to be better");
     return DT_OK;
@@ -652,22 +562,14 @@ static dt_status entry_update(struct dt_check_entry *entry, const char *director
 
 /* Without --update, too: notes in the store that the plan lost, so that look-ups call it stale, and takes the note
  * back after a win or a tie. */
-static dt_status entry_mark(struct dt_check_entry *entry, const char *directory)
+static dt_status entry_mark(struct dt_check_entry *entry)
 {
     bool lost = entry->verdict == DT_CHECK_LOSES;
     bool judged = lost || entry->verdict == DT_CHECK_WINS || entry->verdict == DT_CHECK_TIES;
-    const struct dt_stored_info *known = &entry->item->entry.fingerprint.info;
-    json_t *info;
-    if (!judged || entry->written.replaced || entry->written.stamped ||
-        (!lost && !(known->lost_ns > 0)))
+    if (!judged || entry->written.change != DT_CHECK_KEPT ||
+        (!lost && !(entry->item->entry.fingerprint.info.lost_ns > 0)))
         return DT_OK;
-    json_t *copy = copy_with_info(entry, &info);
-    take_back_loss(info);
-    if (lost) {
-        json_object_set_new(info, "lost_ns", json_integer((json_int_t)dt_clock_wall_ns()));
-        json_object_set_new(info, "lost_to", json_string(entry->reason));
-    }
-    return put(entry, directory, copy, lost ? &entry->written.marked : &entry->written.cleared);
+    return dt_check_put(entry, lost ? DT_CHECK_MARKED : DT_CHECK_CLEARED, NULL);
 }
 
 /* ---- the run */
@@ -708,8 +610,8 @@ static dt_status run_give_up(struct dt_check_run *run, struct dt_check_entry *en
                              dt_status status)
 {
     run->interrupted = run->interrupted || status == DT_EINTR;
-    entry_settle(entry, DT_CHECK_NOT_CHECKED, "%s",
-                 run->interrupted ? "interrupted" : dt_message());
+    dt_check_settle(entry, DT_CHECK_NOT_CHECKED, "%s",
+                    run->interrupted ? "interrupted" : dt_message());
     return status == DT_ENOMEM ? status : DT_OK;
 }
 
@@ -717,8 +619,7 @@ static dt_status run_give_up(struct dt_check_run *run, struct dt_check_entry *en
 static dt_status run_update(struct dt_check_run *run, struct dt_check_entry *entry,
                             int64_t deadline_ns)
 {
-    dt_status status =
-        entry_update(entry, run->opts->directory, dt_journal_id(run->journal), deadline_ns);
+    dt_status status = entry_update(entry, dt_journal_id(run->journal), deadline_ns);
     if (status == DT_EINTR)
         run->interrupted = true;
     else if (status < 0) {
@@ -733,7 +634,7 @@ static dt_status run_update(struct dt_check_run *run, struct dt_check_entry *ent
 /* A store that cannot be written stays as it is, which is said; the check goes on. */
 static dt_status run_mark(struct dt_check_run *run, struct dt_check_entry *entry)
 {
-    dt_status status = run->failed.status < 0 ? DT_OK : entry_mark(entry, run->opts->directory);
+    dt_status status = run->failed.status < 0 ? DT_OK : entry_mark(entry);
     if (status == DT_EINTR)
         run->interrupted = true;
     else if (status < 0) {
@@ -755,8 +656,8 @@ static dt_status run_check_entry(struct dt_check_run *run, struct dt_check_entry
                                                 : NULL;
     if (why != NULL) {
         bool error = !run->interrupted && run->failed.status < 0;
-        entry_settle(entry, DT_CHECK_NOT_CHECKED, "%s%.500s", why,
-                     error ? run->failed.sentence : "");
+        dt_check_settle(entry, DT_CHECK_NOT_CHECKED, "%s%.500s", why,
+                        error ? run->failed.sentence : "");
         return DT_OK;
     }
     dt_status status = dt_check_open(entry);
@@ -764,14 +665,14 @@ static dt_status run_check_entry(struct dt_check_run *run, struct dt_check_entry
         return run_give_up(run, entry, status);
     if (entry->verdict != DT_CHECK_UNJUDGED)
         return DT_OK;
-    DT_TRY(dt_check_soft(entry, end_ns));
+    DT_TRY(dt_check_today(entry, end_ns));
     int64_t now = dt_clock_ns(), least = sets_ns(entry, DT_SETS_LEAST);
-    int64_t share = dt_check_share_ns(end_ns - now, left, run->count == 0, least,
+    int64_t share = dt_check_share_ns(end_ns - now, left, run->count == run->others, least,
                                       sets_ns(entry, DT_CHECK_LEAST_LOSE));
     if (share == 0) {
-        entry_settle(entry, DT_CHECK_NOT_CHECKED,
-                     "the budget ended before it, which takes about %s: --budget gives more",
-                     dt_figure_span_of((double)least * 1e-9).text);
+        dt_check_settle(entry, DT_CHECK_NOT_CHECKED,
+                        "the budget ended before it, which takes about %s: --budget gives more",
+                        dt_figure_span_of((double)least * 1e-9).text);
         return DT_OK;
     }
     status = entry_measure(entry, dt_check_lose_alpha(run->comparisons), now + share);
@@ -782,56 +683,46 @@ static dt_status run_check_entry(struct dt_check_run *run, struct dt_check_entry
     return run_mark(run, entry);
 }
 
-/* Today's gain with its whole interval is below the share of the stored gain that --max-gain-loss allows. */
-static bool has_lost_gain(const struct dt_check_run *run, const struct dt_check_record *record)
+/* Counts it, and writes it to the journal. */
+static dt_status record_publish(struct dt_check_run *run, const struct dt_checked *checked)
 {
-    double least = record->then.gain.ratio * (1 - run->opts->max_gain_loss);
-    return run->opts->max_gain_loss > 0 && record->then.gain.known && record->now.gain.known &&
-           record->now.gain.interval.high < least;
-}
-
-static dt_status run_add_record(struct dt_check_run *run, json_t *json)
-{
-    struct dt_checked *checked = &run->records[run->count++];
-    checked->json = json;
-    dt_record_read(&dt_record_check_record, json, &checked->record);
     run->lost_gain += checked->record.gain_lost;
     run->counts[dt_check_verdict_of(checked->record.verdict)]++;
-    return dt_journal_add(run->journal, "check", json);
+    return dt_journal_add(run->journal, "check", checked->json);
 }
 
 /* Entries of other commands, or workers, than the one that was named are told where no entry is of that. */
-static dt_status run_add_aside(struct dt_check_run *run, const json_t *records)
+static dt_status run_settle_others(struct dt_check_run *run)
 {
-    json_t *record;
-    size_t i;
-    run->others = run->count > 0 ? (int)json_array_size(records) : 0;
-    if (run->others > 0)
-        return DT_OK;
-    json_array_foreach(records, i, record)
-    {
-        DT_TRY(run_add_record(run, json_incref(record)));
-    }
+    int count = run->count;
+    bool alone = run->others == count;
+    run->count = 0;
+    run->others = alone ? 0 : run->others;
+    for (int i = 0; i < count; i++)
+        if (run->records[i].other && !alone)
+            dt_checked_fini(&run->records[i]);
+        else
+            run->records[run->count++] = run->records[i];
+    for (int i = 0; alone && i < count; i++)
+        DT_TRY(record_publish(run, &run->records[i]));
     return DT_OK;
 }
 
-static dt_status run_keep(struct dt_check_run *run, struct dt_check_entry *entry, json_t *aside)
+static dt_status run_keep(struct dt_check_run *run, struct dt_check_entry *entry)
 {
-    struct dt_check_record record = dt_check_record(entry);
+    struct dt_checked *checked = &run->records[run->count];
     struct dt_text retune = {0};
     dt_check_retune(entry, &retune);
     if (retune.size > 0)
         dt_text_clean(retune.bytes);
-    record.gain_lost = has_lost_gain(run, &record);
-    record.retune = retune.size > 0 ? dt_text_at(&retune) : NULL;
-    json_t *json = dt_record_json(&dt_record_check_record, &record);
+    dt_status status = dt_checked_make(entry, dt_text_at(&retune), checked);
     dt_text_fini(&retune);
-    if (json == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    if (entry->other)
-        return json_array_append_new(aside, json) == 0 ? DT_OK
-                                                       : dt_fail(DT_ENOMEM, "out of memory");
-    DT_TRY(run_add_record(run, json));
+    DT_TRY(status);
+    run->count++;
+    run->others += checked->other;
+    if (checked->other)
+        return DT_OK;
+    DT_TRY(record_publish(run, checked));
     return entry->written.best != NULL ? dt_journal_add(run->journal, "best", entry->written.best)
                                        : DT_OK;
 }
@@ -847,7 +738,6 @@ dt_status dt_check_run(struct dt_check_run *run)
     if (status == DT_OK && list.count > 0)
         status = dt_journal_open(run->opts->directory, &run->journal);
     struct dt_check_entry *entry = malloc(sizeof *entry);
-    json_t *aside = json_array();
     if (status == DT_OK)
         status = DT_RESIZE(run->records, list.count);
     if (entry == NULL && status == DT_OK)
@@ -859,12 +749,10 @@ dt_status dt_check_run(struct dt_check_run *run)
             run->opts->progress(run->opts->context, entry->item->title, i, list.count);
         status = run_check_entry(run, entry, list.count - i, end_ns);
         if (status == DT_OK)
-            dt_error_keep(&run->failed, run_keep(run, entry, aside));
+            dt_error_keep(&run->failed, run_keep(run, entry));
         dt_check_close(entry);
     }
-    if (status == DT_OK)
-        dt_error_keep(&run->failed, run_add_aside(run, aside));
-    json_decref(aside);
+    dt_error_keep(&run->failed, run_settle_others(run));
     free(entry);
     dt_check_list_fini(&list);
     return status == DT_OK ? dt_error_raise(&run->failed) : status;
@@ -873,7 +761,7 @@ dt_status dt_check_run(struct dt_check_run *run)
 void dt_check_run_fini(struct dt_check_run *run)
 {
     for (int i = 0; i < run->count; i++)
-        json_decref(run->records[i].json);
+        dt_checked_fini(&run->records[i]);
     free(run->records);
     dt_journal_close(run->journal);
     run->records = NULL;

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/figures.h"
-#include "tuner/check/history/timeline.h"
+#include "tuner/check/timeline.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "base/columns.h"
 #include "db/engines/engines.h"
 #include "space/json/json.h"
-#include "tuner/check/history/timeline.h"
+#include "tuner/check/timeline.h"
 #include "tuner/cli/evidence/evidence.h"
 #include "tuner/cli/export.h"
 #include "tuner/cli/options_job.h"

@@ -4,7 +4,7 @@
 #include "base/figures.h"
 #include "base/quote.h"
 #include "tuner/check/check.h"
-#include "tuner/check/history/timeline.h"
+#include "tuner/check/timeline.h"
 #include "tuner/cli/print.h"
 
 #include <math.h>
@@ -125,7 +125,7 @@ static void add_row(const struct dt_entry_timeline *line, int i, struct dt_text 
 {
     const struct dt_moment *moment = &line->moments[i];
     char minute[24], gain[32] = "-", verdict[14];
-    snprintf(verdict, sizeof verdict, "%s", moment->verdict);
+    snprintf(verdict, sizeof verdict, "%.13s", moment->verdict);
     dt_text_mend(verdict); /* it may be cut within a character */
     dt_text_clean(verdict);
     dt_minute(moment->t_wall_ns, minute);

@@ -7,7 +7,7 @@
 #include "base/quote.h"
 #include "db/snapshot.h"
 #include "db/stored.h"
-#include "tuner/check/history/timeline.h"
+#include "tuner/check/timeline.h"
 #include "tuner/cli/lookup/show.h"
 #include "tuner/cli/print.h"
 

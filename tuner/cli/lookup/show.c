@@ -5,7 +5,7 @@
 #include "base/quote.h"
 #include "db/engines/engines.h"
 #include "space/json/json.h"
-#include "tuner/check/history/timeline.h"
+#include "tuner/check/timeline.h"
 #include "tuner/cli/words.h"
 #include "worker/command/words.h"
 

@@ -4,7 +4,7 @@
 #include "tuner/cli/page/page_int.h"
 
 #include "base/quote.h"
-#include "tuner/check/history/timeline.h"
+#include "tuner/check/timeline.h"
 
 #include <limits.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 #include "base/columns.h"
 #include "base/json.h"
 #include "search/bayes/importance.h"
-#include "tuner/check/history/timeline.h"
+#include "tuner/check/timeline.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/cli/words.h"
 #include "tuner/session/session.h"

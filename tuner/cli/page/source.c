@@ -7,7 +7,7 @@
 #include "db/snapshot.h"
 #include "db/store.h"
 #include "tuner/check/check.h"
-#include "tuner/check/history/timeline.h"
+#include "tuner/check/timeline.h"
 #include "tuner/cli/print.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "base/figures.h"
 #include "base/json.h"
 #include "search/bayes/importance.h"
-#include "tuner/check/history/timeline.h"
+#include "tuner/check/timeline.h"
 #include "tuner/cli/page/page_int.h"
 #include "tuner/cli/words.h"
 #include "tuner/measure/measure.h"

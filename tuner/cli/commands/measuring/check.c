@@ -7,7 +7,7 @@
 #include "base/replace.h"
 #include "space/json/json.h"
 #include "stats/stats.h"
-#include "tuner/check/history/timeline.h"
+#include "tuner/check/timeline.h"
 #include "tuner/cli/alone.h"
 #include "tuner/cli/live/progress.h"
 #include "tuner/cli/options.h"

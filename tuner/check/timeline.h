@@ -8,8 +8,8 @@
  * records are skipped and counted. To add a format: one function in tuner/cli/report/, and a row in
  * tuner/cli/commands/history.c.
  */
-#ifndef DT_TUNER_CHECK_HISTORY_TIMELINE_H
-#define DT_TUNER_CHECK_HISTORY_TIMELINE_H
+#ifndef DT_TUNER_CHECK_TIMELINE_H
+#define DT_TUNER_CHECK_TIMELINE_H
 
 #include "base/json.h"
 #include "stats/changes/changes.h"
@@ -22,17 +22,17 @@ enum dt_moment_kind {
 const char *dt_moment_text(enum dt_moment_kind kind); /* "session", "check", "update" */
 
 struct dt_moment {
-    json_t *record; /* owned: from the journal, or the store's entry where its journal is missing */
     int64_t t_wall_ns;
     enum dt_moment_kind kind;
-    char run[64];           /* the journal's id; "" where the entry names none */
-    const char *verdict;    /* borrowed from record, never NULL */
+    char run[64]; /* the journal's id; "" where the entry names none */
+    char verdict[40];
     bool provisional;       /* not judged: too few measurements */
     bool stamped;           /* by a later check: the versions may be the check's */
     double tuned, fallback; /* seconds a step of the plan and of the default; NAN */
     double gain, low, high; /* the default's value over the plan's, above 1 is a gain; NAN */
-    const json_t *plan;     /* borrowed; may be NULL */
-    const json_t *soft;     /* of the fingerprint; NULL where the record has none */
+    json_t *plan;           /* owned; may be NULL */
+    json_t *soft;           /* of the fingerprint; owned; NULL where the record has none */
+    bool dropped;           /* a copy of another moment */
 };
 
 enum dt_series_of { DT_OF_TUNED, DT_OF_DEFAULT, DT_OF_GAIN, DT_SERIES_COUNT };
@@ -67,6 +67,7 @@ struct dt_moment_filter {
     const char *text;   /* (optional) part of the title or of the key, ignoring case */
     const char *engine; /* (optional) of the hardware's part of the fingerprint, ignoring case */
     int64_t since_ns;   /* wall time */
+    bool checks;        /* moments of checks alone, for which sessions are not read */
 };
 
 /* DT_EIO when runs/ exists and cannot be read. A missing folder is an empty history. Unreadable files are listed in
@@ -76,6 +77,8 @@ dt_status dt_timelines_read(const char *directory, const struct dt_moment_filter
 /* Fills the courses. */
 dt_status dt_timelines_judge(struct dt_timelines *lines) DT_MUST_CHECK;
 void dt_timelines_fini(struct dt_timelines *lines);
+/* It is of the entry with this key and hard fingerprint. */
+bool dt_timeline_is_of(const struct dt_entry_timeline *line, const json_t *key, const json_t *hard);
 
 /* "tuned time", "default's time", "gain" */
 const char *dt_series_text(enum dt_series_of series);
