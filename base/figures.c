@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 static const struct dt_unit times[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}};
 static const struct dt_unit sizes[] = {
@@ -161,4 +162,30 @@ void dt_figure_span(double seconds, struct dt_text *out)
     else
         dt_text_add(out, "%.0f h %02.0f min", floor(seconds / 3600),
                     floor(fmod(seconds, 3600) / 60));
+}
+
+static struct dt_figure date_of(int64_t wall_ns, const char *format)
+{
+    struct dt_figure date = {""};
+    struct tm utc;
+    time_t seconds = (time_t)(wall_ns / 1000000000);
+    if (gmtime_r(&seconds, &utc) == NULL ||
+        strftime(date.text, sizeof date.text, format, &utc) == 0)
+        date.text[0] = '\0';
+    return date;
+}
+
+struct dt_figure dt_figure_day(int64_t wall_ns)
+{
+    return date_of(wall_ns, "%Y-%m-%d");
+}
+
+struct dt_figure dt_figure_minute(int64_t wall_ns)
+{
+    return date_of(wall_ns, "%Y-%m-%d %H:%M");
+}
+
+struct dt_figure dt_figure_stamp(int64_t wall_ns)
+{
+    return date_of(wall_ns, "%Y%m%dT%H%M%SZ");
 }

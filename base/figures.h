@@ -42,4 +42,9 @@ void dt_figure_bytes(int64_t bytes, struct dt_text *out); /* "130 MiB", "1.3 GiB
 void dt_figure_span(double seconds, struct dt_text *out);
 struct dt_figure dt_figure_span_of(double seconds);
 
+/* A wall time in UTC: "2026-11-02", "2026-11-02 14:03"; in names of files, "20261102T140358Z". "": it is in no calendar. */
+struct dt_figure dt_figure_day(int64_t wall_ns);
+struct dt_figure dt_figure_minute(int64_t wall_ns);
+struct dt_figure dt_figure_stamp(int64_t wall_ns);
+
 #endif

@@ -2,6 +2,7 @@
 #include "db/journal.h"
 
 #include "base/clock.h"
+#include "base/figures.h"
 #include "base/read.h"
 #include "base/replace.h"
 #include "base/rng.h"
@@ -34,14 +35,10 @@ void (*dt_journal_added)(const char *record, size_t size);
 
 static void id_make(char id[64])
 {
-    char stamp[32] = "0";
-    struct tm utc;
-    time_t now = time(NULL);
-    if (gmtime_r(&now, &utc) != NULL)
-        strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &utc);
+    const struct dt_figure stamp = dt_figure_stamp((int64_t)time(NULL) * DT_NS_PER_SECOND);
     uint64_t random =
         dt_rng_hash((uint64_t)dt_clock_wall_ns(), (uint64_t)getpid(), (uint64_t)dt_clock_ns());
-    snprintf(id, 64, "%s-%ld-%08x", stamp, (long)getpid(), (unsigned)(random >> 32));
+    snprintf(id, 64, "%s-%ld-%08x", stamp.text, (long)getpid(), (unsigned)(random >> 32));
 }
 
 static dt_status file_create(struct dt_journal *journal, const char *folder)

@@ -2,6 +2,8 @@
 /* Readers need no lock: best.json is only ever replaced by rename, so an open file is one entire
  * version, the old or the new one. A damaged one gets a second name before it is replaced. */
 #include "db/store.h"
+#include "base/clock.h"
+#include "base/figures.h"
 
 #include "db/best_int.h"
 #include "db/file_int.h"
@@ -65,12 +67,8 @@ static dt_status old_name(int fd, const char *directory, const char *stem)
 static dt_status old_name_dated(int fd, const char *directory, const char *why)
 {
     char stem[DT_FILE_TEMP_SIZE];
-    snprintf(stem, sizeof stem, DT_BEST_FILE ".%s-", why);
-    size_t size = strlen(stem);
-    struct tm utc;
-    time_t now = time(NULL);
-    if (gmtime_r(&now, &utc) != NULL)
-        strftime(stem + size, sizeof stem - size, "%Y%m%dT%H%M%SZ", &utc);
+    snprintf(stem, sizeof stem, DT_BEST_FILE ".%s-%s", why,
+             dt_figure_stamp((int64_t)time(NULL) * DT_NS_PER_SECOND).text);
     return old_name(fd, directory, stem);
 }
 

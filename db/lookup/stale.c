@@ -3,8 +3,9 @@
  * worker described has others. */
 #include "db/lookup/lookup_int.h"
 
+#include "base/figures.h"
+
 #include <string.h>
-#include <time.h>
 
 #define DAY_NS     (86400LL * 1000000000)
 #define STALE_DAYS 180
@@ -123,14 +124,9 @@ bool dt_stale_by_age(int64_t now_ns, int64_t stored_ns)
  * fast" */
 static bool loss_add(const struct dt_stored_info *info, json_t *reasons)
 {
-    char when[40] = "";
-    time_t seconds = (time_t)(info->lost_ns / 1000000000);
-    struct tm utc;
-    if (gmtime_r(&seconds, &utc) != NULL)
-        strftime(when, sizeof when, " of %Y-%m-%d %H:%M UTC", &utc);
     json_t *lost =
-        json_sprintf("it lost in the check%s%s%s", when, info->lost_to != NULL ? ": " : "",
-                     info->lost_to != NULL ? info->lost_to : "");
+        json_sprintf("it lost in the check of %s UTC%s%s", dt_figure_minute(info->lost_ns).text,
+                     info->lost_to != NULL ? ": " : "", info->lost_to != NULL ? info->lost_to : "");
     return json_array_append_new(reasons, lost) == 0;
 }
 

@@ -122,6 +122,16 @@ static void chooses_the_unit_by_size(void **state)
     assert_string_equal(dt_figure_of(600).text, "600 s");
 }
 
+static void formats_wall_times_in_utc(void **state)
+{
+    (void)state;
+    int64_t ns = 1793628238 * INT64_C(1000000000);
+    assert_string_equal(dt_figure_day(ns).text, "2026-11-02");
+    assert_string_equal(dt_figure_minute(ns).text, "2026-11-02 14:03");
+    assert_string_equal(dt_figure_stamp(ns).text, "20261102T140358Z");
+    assert_string_equal(dt_figure_day(INT64_MAX).text, "2262-04-11");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +142,7 @@ int main(void)
         cmocka_unit_test(formats_shares),
         cmocka_unit_test(formats_memory),
         cmocka_unit_test(formats_time_spans),
+        cmocka_unit_test(formats_wall_times_in_utc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,6 @@ struct dt_check_item {
 struct dt_check_list {
     struct dt_check_item *items; /* owned, least recently checked first */
     int count;
-    int others; /* entries of other machines, or excluded by --filter or --engine */
 };
 
 /* Request of a run of checks. Texts are borrowed. */

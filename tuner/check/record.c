@@ -249,14 +249,13 @@ static void item_read(const json_t *stored, void *context)
     item.ranks = dt_json_integer_at(item.entry.plan, "ranks");
     dt_check_title(item.entry.key, item.title, sizeof item.title);
     if (!is_this_machine(selection, &item) || !is_of_engine(selection->opts, &item) ||
-        !dt_check_passes(selection->opts->filter, item.title, item.entry.key)) {
-        list->others++;
-    } else if (DT_GROW(list->items, list->count, 1) < 0) {
-        selection->failed = true;
-    } else {
-        item.stored = json_incref((json_t *)stored);
-        list->items[list->count++] = item;
-    }
+        !dt_check_passes(selection->opts->filter, item.title, item.entry.key))
+        return;
+    selection->failed = selection->failed || DT_GROW(list->items, list->count, 1) < 0;
+    if (selection->failed)
+        return;
+    item.stored = json_incref((json_t *)stored);
+    list->items[list->count++] = item;
 }
 
 dt_status dt_check_items_read(const struct dt_check_opts *opts, struct dt_check_list *list)

@@ -2,6 +2,7 @@
 #include "tuner/check/timeline.h"
 
 #include "base/array.h"
+#include "base/figures.h"
 #include "tuner/check/check_int.h"
 
 #include <math.h>
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 /* ---- reading */
 
@@ -256,30 +256,11 @@ void dt_course_news(const struct dt_entry_timeline *line, enum dt_series_of seri
     for (int k = it->earliest > 0 ? it->earliest : 1; k <= it->latest; k++)
         for (int i = course->at[k - 1]; i < course->at[k]; i++) {
             struct dt_text one = {0};
-            char day[16];
+            struct dt_figure day = dt_figure_day(line->moments[i + 1].t_wall_ns);
             add_differences(line, i, i + 1, &one);
-            dt_day(line->moments[i + 1].t_wall_ns, day);
             if (one.size > 0)
                 dt_text_add(out, "%s%s %s%s", out->size > 0 ? "; " : "", dt_text_at(&one),
-                            k == it->at ? "at the same time" : "on ", k == it->at ? "" : day);
+                            k == it->at ? "at the same time" : "on ", k == it->at ? "" : day.text);
             dt_text_fini(&one);
         }
-}
-
-static void format_date(int64_t t_wall_ns, const char *format, char out[], size_t room)
-{
-    time_t seconds = (time_t)(t_wall_ns / 1000000000);
-    struct tm parts;
-    if (gmtime_r(&seconds, &parts) == NULL || strftime(out, room, format, &parts) == 0)
-        out[0] = '\0';
-}
-
-void dt_day(int64_t t_wall_ns, char out[16])
-{
-    format_date(t_wall_ns, "%Y-%m-%d", out, 16);
-}
-
-void dt_minute(int64_t t_wall_ns, char out[24])
-{
-    format_date(t_wall_ns, "%Y-%m-%d %H:%M", out, 24);
 }

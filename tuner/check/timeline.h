@@ -93,8 +93,4 @@ void dt_course_news(const struct dt_entry_timeline *line, enum dt_series_of seri
 /* The plan as in "ranks=2 ulysses=2"; safe to print. */
 void dt_plan_words(const json_t *plan, struct dt_text *out);
 
-/* "2026-11-02", and "2026-11-02 14:03", in UTC. */
-void dt_day(int64_t t_wall_ns, char out[16]);
-void dt_minute(int64_t t_wall_ns, char out[24]);
-
 #endif

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/figures.h"
-#include "tuner/check/timeline.h"
 
 #include <math.h>
 #include <string.h>
@@ -279,13 +278,11 @@ void dt_words_memory(int64_t bytes, int ranks, struct dt_text *out)
 void dt_words_when(int64_t t_wall_ns, struct dt_text *out)
 {
     double days = (double)(dt_clock_wall_ns() - t_wall_ns) / (86400.0 * (double)DT_NS_PER_SECOND);
-    char minute[24];
     if (t_wall_ns == 0) {
         dt_text_add(out, "Not known");
         return;
     }
-    dt_minute(t_wall_ns, minute);
-    dt_text_add(out, "%s UTC, ", minute);
+    dt_text_add(out, "%s UTC, ", dt_figure_minute(t_wall_ns).text);
     if (days < 1)
         dt_text_add(out, days < 0 ? "in the future" : "less than a day ago");
     else

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- one session */
 
@@ -135,13 +134,11 @@ static bool is_cut_short(const struct dt_outline *outline)
 
 void dt_resume_offer(const struct dt_session *session)
 {
-    char since[32] = "";
-    struct sessions sessions = {.runs = {.directory = session->opts.directory, .since = since}};
+    const struct dt_figure since =
+        dt_figure_stamp(dt_clock_wall_ns() - DAY_SECONDS * DT_NS_PER_SECOND);
+    struct sessions sessions = {
+        .runs = {.directory = session->opts.directory, .since = since.text}};
     struct dt_outline last = {.trials = 0};
-    struct tm time;
-    time_t yesterday = (time_t)(dt_clock_wall_ns() / DT_NS_PER_SECOND) - DAY_SECONDS;
-    if (gmtime_r(&yesterday, &time) != NULL)
-        strftime(since, sizeof since, "%Y%m%dT%H%M%SZ", &time);
     if (sessions_find(&sessions, session)) {
         last = sessions.outline;
         sessions.outline = (struct dt_outline){.key = NULL};

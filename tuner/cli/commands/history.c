@@ -24,18 +24,16 @@ static void add_change(const struct dt_entry_timeline *line, enum dt_series_of s
     const struct dt_moment *before = dt_course_at(line, series, change->at - 1);
     const struct dt_moment *after = dt_course_at(line, series, change->at);
     double ratio = exp(change->after - change->before);
-    char day[16], from[24], to[24], first[16], last[16];
     struct dt_text news = {0};
-    dt_day(after->t_wall_ns, day);
-    dt_minute(before->t_wall_ns, from);
-    dt_minute(after->t_wall_ns, to);
-    dt_day(dt_course_at(line, series, change->earliest)->t_wall_ns, first);
-    dt_day(dt_course_at(line, series, change->latest)->t_wall_ns, last);
     dt_text_add(out, "%s %s %.1f %% on %s, between the %s of %s and the %s of %s",
-                dt_series_text(series), ratio > 1 ? "rose" : "fell", 100 * fabs(ratio - 1), day,
-                dt_moment_text(before->kind), from, dt_moment_text(after->kind), to);
+                dt_series_text(series), ratio > 1 ? "rose" : "fell", 100 * fabs(ratio - 1),
+                dt_figure_day(after->t_wall_ns).text, dt_moment_text(before->kind),
+                dt_figure_minute(before->t_wall_ns).text, dt_moment_text(after->kind),
+                dt_figure_minute(after->t_wall_ns).text);
     if (change->earliest < change->latest)
-        dt_text_add(out, " (95 %%: %s to %s)", first, last);
+        dt_text_add(out, " (95 %%: %s to %s)",
+                    dt_figure_day(dt_course_at(line, series, change->earliest)->t_wall_ns).text,
+                    dt_figure_day(dt_course_at(line, series, change->latest)->t_wall_ns).text);
     if (change->may_be_line)
         dt_text_add(out, ", at once or little by little: the points do not tell");
     dt_course_news(line, series, i, &news);
@@ -48,12 +46,12 @@ static void add_change(const struct dt_entry_timeline *line, enum dt_series_of s
 static void add_drift(const struct dt_entry_timeline *line, enum dt_series_of series,
                       const struct dt_stretch *stretch, struct dt_text *out)
 {
-    char from[16], to[16];
-    dt_day(dt_course_at(line, series, stretch->from)->t_wall_ns, from);
-    dt_day(dt_course_at(line, series, stretch->from + stretch->count - 1)->t_wall_ns, to);
+    int last = stretch->from + stretch->count - 1;
     dt_text_add(out, "%s drifts by %+.2g %% a moment, %+.1f %% in all from %s to %s\n",
                 dt_series_text(series), 100 * expm1(stretch->slope),
-                100 * expm1(stretch->slope * (stretch->count - 1)), from, to);
+                100 * expm1(stretch->slope * (stretch->count - 1)),
+                dt_figure_day(dt_course_at(line, series, stretch->from)->t_wall_ns).text,
+                dt_figure_day(dt_course_at(line, series, last)->t_wall_ns).text);
 }
 
 /* A line for each step and drift of the three series. */
@@ -124,14 +122,14 @@ static void add_plot(const struct dt_entry_timeline *line, const struct dt_momen
 static void add_row(const struct dt_entry_timeline *line, int i, struct dt_text *out)
 {
     const struct dt_moment *moment = &line->moments[i];
-    char minute[24], gain[32] = "-", verdict[14];
+    char gain[32] = "-", verdict[14];
     snprintf(verdict, sizeof verdict, "%.13s", moment->verdict);
     dt_text_mend(verdict); /* it may be cut within a character */
     dt_text_clean(verdict);
-    dt_minute(moment->t_wall_ns, minute);
     if (isfinite(moment->gain))
         snprintf(gain, sizeof gain, "%.3f [%.3f, %.3f]", moment->gain, moment->low, moment->high);
-    dt_text_add(out, "  %-16s  %-7s  %-13s  ", minute, dt_moment_text(moment->kind), verdict);
+    dt_text_add(out, "  %-16s  %-7s  %-13s  ", dt_figure_minute(moment->t_wall_ns).text,
+                dt_moment_text(moment->kind), verdict);
     const char *metric = dt_figure_metric(dt_json_text_at(line->key, "objective"));
     add_time(metric, moment->tuned, out);
     add_time(metric, moment->fallback, out);
@@ -208,13 +206,11 @@ static void csv_add_row(const struct dt_entry_timeline *line, int i, struct dt_t
 {
     const struct dt_moment *moment = &line->moments[i];
     struct dt_text plan = {0};
-    char minute[24];
-    dt_minute(moment->t_wall_ns, minute);
     dt_plan_words(moment->plan, &plan);
     dt_text_add(out, "%016llx,", (unsigned long long)line->id);
     dt_quote_csv(line->title, out);
-    dt_text_add(out, ",%s,%lld,%s,", minute, (long long)moment->t_wall_ns,
-                dt_moment_text(moment->kind));
+    dt_text_add(out, ",%s,%lld,%s,", dt_figure_minute(moment->t_wall_ns).text,
+                (long long)moment->t_wall_ns, dt_moment_text(moment->kind));
     dt_quote_csv(moment->run, out);
     dt_text_add(out, ",");
     dt_quote_csv(moment->verdict, out);

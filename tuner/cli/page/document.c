@@ -3,8 +3,8 @@
  * add to the page, write its text and a slot there, and a row here. */
 #include "tuner/cli/page/page_int.h"
 
+#include "base/figures.h"
 #include "base/quote.h"
-#include "tuner/check/timeline.h"
 
 #include <limits.h>
 #include <math.h>
@@ -65,10 +65,9 @@ static void add_tuned(const struct filling *filling)
 {
     const struct dt_page *page = filling->view->page;
     struct dt_text text = {0};
-    char minute[24];
-    dt_minute(page->began_wall_ns, minute);
     dt_text_add(&text, "Tuned for %s on %s UTC; session %s.",
-                page->session->target->objective->name, minute, page->journal);
+                page->session->target->objective->name, dt_figure_minute(page->began_wall_ns).text,
+                page->journal);
     dt_pen_text(filling->pen, dt_text_at(&text));
     dt_text_fini(&text);
 }

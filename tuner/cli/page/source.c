@@ -2,6 +2,7 @@
 #include "tuner/cli/page/source.h"
 
 #include "base/array.h"
+#include "base/figures.h"
 #include "base/quote.h"
 #include "db/outline.h"
 #include "db/snapshot.h"
@@ -297,12 +298,11 @@ static void add_later(struct dt_page_source *source, const struct past *later)
 {
     struct dt_outline outline;
     struct dt_text path = {0};
-    char minute[24];
     dt_journals_path(source->directory, later->journal, &path);
     bool known = dt_outline_read(dt_text_at(&path), &outline) == DT_OK;
     dt_text_fini(&path);
-    dt_minute(later->began_wall_ns, minute);
-    dt_text_add(&source->later, "A later session of %s UTC ", minute);
+    dt_text_add(&source->later, "A later session of %s UTC ",
+                dt_figure_minute(later->began_wall_ns).text);
     if (!known)
         dt_text_add(&source->later, "did not replace this result, and its journal cannot be read");
     else if (outline.ended && outline.verdict == DT_VERDICT_NONE)

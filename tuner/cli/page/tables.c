@@ -4,7 +4,6 @@
 #include "base/figures.h"
 #include "base/json.h"
 #include "search/bayes/importance.h"
-#include "tuner/check/timeline.h"
 #include "tuner/cli/page/page_int.h"
 #include "tuner/cli/words.h"
 #include "tuner/measure/measure.h"
@@ -432,11 +431,9 @@ static void results_fill(const struct page_view *view, struct result_cell cells[
     const struct dt_entrant *winner = dt_page_winner(session);
     struct dt_noise noise = dt_session_noise(session);
     struct result_cell *speed = &cells[SPEED];
-    char minute[24];
     for (int i = 0; i < RESULTS; i++)
         cells[i] = (struct result_cell){.value = NAN, .low = NAN, .high = NAN};
-    dt_minute(view->page->began_wall_ns, minute);
-    dt_text_add(&cells[DATE].text, "%s UTC", minute);
+    dt_text_add(&cells[DATE].text, "%s UTC", dt_figure_minute(view->page->began_wall_ns).text);
     dt_text_add(&cells[WORK].text, "%s", session->target->identity.title);
     if (best != NULL)
         dt_page_plan(view, &best->point, &cells[PLAN].text);
