@@ -303,7 +303,7 @@ function(dt_tuner)
     if(DT_HAVE_MPI)
         target_compile_definitions(dt_tuner_measure PRIVATE DT_HAVE_MPI=1) # who starts the ranks on cores
     endif()
-    dt_module(tuner/session LINKS tuner_measure)
+    dt_module(tuner/session FOLDERS record LINKS tuner_measure)
     dt_module(tuner/check LINKS tuner_session)
     dt_module(tuner/cli FOLDERS commands commands/measuring database evidence live lookup page report LINKS tuner_check words)
     dt_embed_page(tuner_cli)

@@ -39,7 +39,7 @@ ARROWS = {
 # A room of tuner/ has one public header, named after it; all others are its own. Beside it, from the room's folder:
 PUBLIC = {
     "tuner/runner": "hosts.h load.h runner.h",
-    "tuner/session": "history.h",
+    "tuner/session": "log.h replay.h tuning.h record/session_json.h",
     "tuner/check": "timeline.h",
 }
 
@@ -79,11 +79,11 @@ JSON = {
                                                             "tuner/machine/doctor/doctor.h",
     "measurements, as workers report them and journals keep them": "tuner/measure/target.h tuner/measure/rig.h tuner/measure/result.h "
                                                                    "tuner/measure/record/result_json.h",
-    "records of a session": "tuner/session/history.h tuner/session/session_int.h tuner/session/session.h",
+    "records of a session": "tuner/session/record/session_json.h",
     "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/check_int.h tuner/check/timeline.h",
     "what --json prints": "tuner/cli/evidence/evidence.h tuner/cli/live/progress.h tuner/cli/live/stream.h tuner/cli/print.h "
                           "tuner/cli/export.h tuner/cli/lookup/show.h tuner/cli/works.h tuner/cli/report/report.h "
-                          "tuner/cli/page/page.h tuner/cli/page/source.h",
+                          "tuner/cli/page/source.h",
 }
 
 GENERATED = {"presets.inc": "model", "cards.inc": "model", "engines.inc": "db", "workers.inc": "tuner/machine", "page.html.inc": "tuner/cli",

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* A session's journal as anyone may have written it, read back and judged again as `report` (every format), `why`, `rebuild`, `simulate`
  * and, of a run, `analyze` do. */
+#include "tuner/session/replay.h"
 #include "db/journal.h"
 #include "search/landscape/landscape.h"
 #include "tests/fuzz/mutant.h"
 #include "tuner/cli/page/source.h"
 #include "tuner/cli/report/report.h"
-#include "tuner/session/session.h"
+#include "tuner/session/record/session_json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +121,7 @@ static void read_run(const uint8_t *data, size_t size)
     struct dt_journal_reader reader = {
         .path = "the run", .bytes = (const char *)data, .bytes_size = size, .foreign = true};
     while (dt_journal_next(&reader))
-        reader.status = dt_replay_run_record(&run, reader.record, "the run");
+        reader.status = dt_replay_run_read(&run, &reader, "the run");
     dt_status status = dt_journal_end(&reader);
     if (status == DT_OK)
         status = dt_replay_run_end(&run);

@@ -61,7 +61,7 @@ SPOILT = [
     ("trial", "cold_ns?", -1), ("trial", "verified_error?", -0.5), ("trial", "entrants?", []),
     ("trial", "entrants.0.role?", None), ("trial", "entrants.0.ns?", [[1.5]]), ("trial", "complete?", 1),
     ("trial", "rounds?", -1), ("trial", "budget_ns?", None), ("trial", "parameters?", []),
-    ("trial", "fingerprint.hard?", None), ("trial", "elapsed_ns?", "1 s"), ("trial", "unverified?", [{}]),
+    ("trial", "fingerprint.hard?", None), ("trial", "elapsed_ns?", "1 s"), ("trial", "search_stopped?", 1),
     ("trial", "evaluations?", "many"), ("trial", "known?", [{}]), ("trial", "gain?", 0), ("trial", "rivals?", [{}]),
     ("trial", "verdict?", 5), ("trial", "sweep?", "devices"),
     ("event", "v", 2), ("event", "kind", None), ("event", "t_wall_ns", "now"), ("event", "seq?", -1), ("event", "crc?", "xyz"),

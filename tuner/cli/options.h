@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "model/cards/card.h"
-#include "tuner/session/session.h"
+#include "tuner/session/tuning.h"
 
 #include <stdbool.h>
 #include <stdint.h>

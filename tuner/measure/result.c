@@ -21,6 +21,16 @@ void dt_clocks_fini(struct dt_clocks *clocks)
     *clocks = (struct dt_clocks){0};
 }
 
+dt_status dt_clocks_copy(const struct dt_clocks *from, struct dt_clocks *to)
+{
+    dt_clocks_fini(to);
+    DT_TRY(DT_RESIZE(to->rate, from->ranks));
+    if (from->ranks > 0)
+        memcpy(to->rate, from->rate, (size_t)from->ranks * sizeof *to->rate);
+    to->ranks = from->ranks;
+    return DT_OK;
+}
+
 /* Median clock of a rank over the steps from `from` on; NAN where the worker reported none. column: room for the
  * steps. */
 static double median_clock(const struct dt_result *result, int rank, int from, double column[])

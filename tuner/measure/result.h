@@ -60,6 +60,8 @@ struct dt_clocks {
     double *rate; /* [ranks] of the session, in the worker's own unit; owned */
 };
 void dt_clocks_fini(struct dt_clocks *clocks);
+/* *to: no clocks, or those of before, which are freed. */
+dt_status dt_clocks_copy(const struct dt_clocks *from, struct dt_clocks *to) DT_MUST_CHECK;
 
 /* The throttled steps of a trial, and their replacement. */
 struct dt_throttling {

@@ -7,14 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ALIKE          2.0 /* errors that differ by at most this factor have one cause */
-#define UNSEEN_LEVELS  1.5 /* between sets without other programs */
-#define UNSEEN_PLANS   3   /* default, challenger, 1 rank */
-#define UNSEEN_MARGIN  1.3
-#define ROUGH          1.1 /* safety factor for estimates from few trials */
-#define ROUND_SECONDS  10
-#define SECONDS_MOST   60 /* longer budgets are whole minutes */
-#define MINUTE_SECONDS 60
+#define ALIKE         2.0 /* errors that differ by at most this factor have one cause */
+#define UNSEEN_LEVELS 1.5 /* between sets without other programs */
 
 struct errors {
     int count;
@@ -112,12 +106,11 @@ static bool compares(const struct dt_session *session, int batch)
 }
 
 /* The failed reference of a plan of the final comparison; NULL: there is none. */
-static const struct dt_reference *missing(const struct dt_session *session)
+static const struct dt_unverified *missing(const struct dt_session *session)
 {
-    for (int i = 0; i < session->rig.reference_count; i++)
-        if (session->rig.references[i].failed &&
-            compares(session, session->rig.references[i].batch))
-            return &session->rig.references[i];
+    for (int i = 0; i < session->unverified_count; i++)
+        if (compares(session, session->unverified[i].batch))
+            return &session->unverified[i];
     return NULL;
 }
 
@@ -193,7 +186,7 @@ static double levels(const struct dt_session *session)
 void dt_session_doubt(const struct dt_session *session, struct dt_text *out)
 {
     struct errors errors;
-    const struct dt_reference *reference = missing(session);
+    const struct dt_unverified *reference = missing(session);
     int failed;
     const struct dt_result *failure = others_failed(session, &failed);
     if (collect(session, &errors))
@@ -247,36 +240,15 @@ void dt_session_undecided(const struct dt_session *session, struct dt_text *out)
     dt_text_fini(&doubt);
 }
 
-/* Seconds of a session that tries the plans it must and a further one, and whose final comparison has the sets to decide. Where no plan
- * ran it is a lower bound, with a comparison of plans that take as long. */
-static double estimate(const struct dt_session *session)
+/* A further set would have fitted into the budget: something else than time ended the final comparison. */
+static bool time_left(const struct dt_session *session, double elapsed_seconds)
 {
-    double known = 0, longest = 0;
-    bool ran = false;
-    for (int i = 0; i < session->count; i++) {
-        const struct dt_result *trial = &session->trials[i];
-        bool must = dt_trials_is_known(session, &trial->point);
-        ran = ran || trial->samples.n > 0;
-        longest = fmax(longest, must || !ran ? trial->cost_seconds : 0);
-        known += must ? trial->cost_seconds : 0;
-    }
-    double sets = ran ? dt_finals_seconds(session, 2)
-                      : UNSEEN_MARGIN * DT_SETS_LEAST * UNSEEN_PLANS * longest;
-    double trials = known + longest;
-    return ROUGH *
-           fmax(trials + sets, fmax(trials / DT_TRIALS_SHARE, sets / (1 - DT_SEARCH_LEAST)));
-}
-
-bool dt_doubts_time_left(const struct dt_session *session)
-{
-    int64_t all = session->clock.deadline_ns - session->clock.began_ns;
     int64_t set_ns = session->finals.sets.set_ns;
     return session->finals.sets.count > 0 &&
-           (int64_t)(session->clock.elapsed_seconds * 1e9) + 2 * set_ns < all;
+           (int64_t)(elapsed_seconds * 1e9) + 2 * set_ns < session->budget_ns;
 }
 
-/* More time would not decide, as plans failed in a way that it does not mend. */
-static bool failed_for_good(const struct dt_session *session)
+bool dt_doubts_failed(const struct dt_session *session)
 {
     struct errors errors;
     int others;
@@ -286,47 +258,33 @@ static bool failed_for_good(const struct dt_session *session)
            collect(session, &errors) || others_failed(session, &others) != NULL;
 }
 
-/* The session ended, and more time would have decided: not where plans failed, or others were busy. */
-static bool lacks_time(const struct dt_session *session)
+bool dt_doubts_lack_time(const struct dt_session *session, double elapsed_seconds)
 {
-    if (failed_for_good(session) || missing(session) != NULL || disturbed(session) ||
-        dt_doubts_time_left(session))
+    if (dt_doubts_failed(session) || missing(session) != NULL || disturbed(session) ||
+        time_left(session, elapsed_seconds))
         return false;
     return !dt_session_enough(session) || !searched(session) ||
            isnan(dt_session_resolution(session));
 }
 
-void dt_doubts_budget(struct dt_session *session)
+void dt_need_text(double seconds, const char *before, struct dt_text *out)
 {
-    double budget = (double)(session->clock.deadline_ns - session->clock.began_ns) * 1e-9;
-    double need = estimate(session);
-    bool ended = session->clock.elapsed_seconds > 0;
-    if (ended && failed_for_good(session))
-        session->clock.need_seconds = 0; /* what the first trials named would not help */
-    if (session->clock.need_seconds > 0 || (ended ? !lacks_time(session) : need <= budget))
-        return;
-    need = need > budget ? need : 2 * budget;
-    if (session->opts.list.works > 1) /* --budget is for all of them, */
-        need *= (double)session->job->budget_ns * 1e-9 / budget;
-    need += (double)session->target->worker.asked_ns * 1e-9; /* and for the first start */
-    double unit = need > SECONDS_MOST ? MINUTE_SECONDS : ROUND_SECONDS;
-    session->clock.need_seconds = unit * ceil(need / unit);
+    bool minutes = seconds > DT_NEED_SECONDS_MOST;
+    if (seconds > 0)
+        dt_text_add(out, "%sa decided answer needs about --budget %.0f%s", before,
+                    minutes ? seconds / 60 : seconds, minutes ? "m" : "s");
 }
 
 void dt_session_need(const struct dt_session *session, const char *before, struct dt_text *out)
 {
-    double need = session->clock.need_seconds;
-    bool minutes = need > SECONDS_MOST;
-    if (need > 0)
-        dt_text_add(out, "%sa decided answer needs about --budget %.0f%s", before,
-                    minutes ? need / MINUTE_SECONDS : need, minutes ? "m" : "s");
+    dt_need_text(session->need_seconds, before, out);
 }
 
 void dt_session_unusable(const struct dt_session *session, struct dt_text *out)
 {
     const struct dt_result *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
     const struct dt_target *target = session->target;
-    int64_t limit_ns = session->job->max_latency_ns;
+    int64_t limit_ns = session->max_latency_ns;
     if (known != NULL && dt_session_eligible(session, known))
         return;
     if (known == NULL || (known->outcome == DT_TRIAL_OK && known->samples.n == 0)) {

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/figures.h"
-#include "tuner/session/history.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,14 +25,14 @@
 #define PLANS_MOST    100000
 
 /* The final comparison must have the time for its eight rounds, the search at least a third of its share. */
-static void leave_time_for_finals(struct dt_session *session)
+static void leave_time_for_finals(struct dt_tuning *tuning)
 {
-    int64_t all = session->clock.deadline_ns - session->clock.began_ns;
-    int64_t latest = session->clock.deadline_ns - (int64_t)(dt_finals_seconds(session, 2) * 1e9);
-    int64_t least = session->clock.began_ns + (int64_t)(DT_SEARCH_LEAST * (double)all);
+    int64_t all = tuning->clock.deadline_ns - tuning->clock.began_ns;
+    int64_t latest = tuning->clock.deadline_ns - (int64_t)(dt_finals_seconds(tuning, 2) * 1e9);
+    int64_t least = tuning->clock.began_ns + (int64_t)(DT_SEARCH_LEAST * (double)all);
     latest = latest > least ? latest : least;
-    if (latest < session->clock.search_deadline_ns)
-        session->clock.search_deadline_ns = latest;
+    if (latest < tuning->clock.search_deadline_ns)
+        tuning->clock.search_deadline_ns = latest;
 }
 
 /* The mean batch of the space over that of the result. */
@@ -58,17 +57,17 @@ struct room {
 };
 
 /* Groups of plans that share a start. */
-static double count_groups(const struct dt_session *session)
+static double count_groups(const struct dt_tuning *tuning)
 {
-    const struct dt_space *space = session->target->space;
+    const struct dt_space *space = tuning->target->space;
     uint64_t groups[GROUPS_MOST];
     int n = 0, at;
     if (!dt_space_listed(space) || dt_space_count(space) > PLANS_MOST)
-        return dt_rig_classes(&session->rig).count;
+        return dt_rig_classes(&tuning->rig).count;
     for (int64_t k = 0; k < dt_space_count(space) && n < GROUPS_MOST; k++) {
         struct dt_point point;
         dt_space_at(space, k, &point);
-        groups[n] = dt_rig_class(session->target, &point);
+        groups[n] = dt_rig_class(tuning->target, &point);
         for (at = 0; groups[at] != groups[n];)
             at++;
         n += at == n;
@@ -78,11 +77,11 @@ static double count_groups(const struct dt_session *session)
 
 /* Loads that a trial brings while groups replace each other: few where every plan is tried, as order is free then, more in a
  * search that learns (docs/search.md). */
-static double loads_of_trial(const struct dt_session *session, const struct room *room)
+static double loads_of_trial(const struct dt_tuning *tuning, const struct room *room)
 {
-    const struct dt_space *space = session->target->space;
+    const struct dt_space *space = tuning->target->space;
     double plans = dt_space_listed(space) ? (double)dt_space_count(space) : INFINITY;
-    double together = fmax(1.0 / room->in_a_row, count_groups(session) / plans);
+    double together = fmax(1.0 / room->in_a_row, count_groups(tuning) / plans);
     bool every = plans * (room->trial + together * room->load) <= room->left;
     return every ? together : fmax(together, LEARNT_LOADS);
 }
@@ -94,19 +93,19 @@ double dt_session_trial_seconds(double step)
 
 /* Estimated from the trials so far: their steps and their overhead. Groups are loaded once while all can stay, else again and
  * again. */
-static struct room room_for_trials(const struct dt_session *session)
+static struct room room_for_trials(const struct dt_tuning *tuning)
 {
-    const struct dt_rig *rig = &session->rig;
+    const struct dt_rig *rig = &tuning->rig;
     double around = -dt_rig_setup_seconds(rig), step = 0;
     int count = 0;
-    for (int i = 0; i < session->count; i++) {
-        const struct dt_result *trial = &session->trials[i];
-        if (!dt_session_counts(session, i))
+    for (int i = 0; i < tuning->session->count; i++) {
+        const struct dt_result *trial = &tuning->session->trials[i];
+        if (!dt_session_counts(tuning->session, i))
             continue;
         count++;
         around += trial->cost_seconds - dt_result_seconds(trial, trial->report.steps);
         if (trial->samples.n > 0)
-            step = fmax(step, trial->summary.median * batch_factor(session, trial));
+            step = fmax(step, trial->summary.median * batch_factor(tuning->session, trial));
     }
     around = count > 0 ? fmax(0, around / count) : 0;
     struct dt_rig_classes classes = dt_rig_classes(rig);
@@ -114,12 +113,12 @@ static struct room room_for_trials(const struct dt_session *session)
     struct room room = {.bare = bare,
                         .trial = bare,
                         .load = dt_rig_load_seconds(rig),
-                        .left = (double)(session->clock.search_deadline_ns - dt_clock_ns()) * 1e-9};
+                        .left = (double)(tuning->clock.search_deadline_ns - dt_clock_ns()) * 1e-9};
     room.in_a_row = (int)fmin(fmax(ceil(room.load / (LOAD_SHARE * room.trial)), 1), IN_A_ROW_MOST);
     if (classes.stay)
         room.left -= room.load * fmax(0, classes.count - rig->costs.loads);
     else
-        room.trial += room.load * loads_of_trial(session, &room);
+        room.trial += room.load * loads_of_trial(tuning, &room);
     room.left = fmax(room.left, 0);
     return room;
 }
@@ -149,28 +148,28 @@ static void copy_words(void (*say)(const struct dt_search *, struct dt_text *),
 
 /* Seconds of the whole session: the time so far, the trials that fit (*every: of all plans), the shoot-out and the final
  * comparison. */
-static double seconds_of_session(const struct dt_session *session, const struct room *room,
+static double seconds_of_session(const struct dt_tuning *tuning, const struct room *room,
                                  bool *every)
 {
-    const struct dt_space *space = session->target->space;
-    double all = (double)(session->clock.deadline_ns - session->clock.began_ns) * 1e-9;
-    double until = (double)(session->clock.search_deadline_ns - session->clock.began_ns) * 1e-9;
+    const struct dt_space *space = tuning->target->space;
+    double all = (double)(tuning->clock.deadline_ns - tuning->clock.began_ns) * 1e-9;
+    double until = (double)(tuning->clock.search_deadline_ns - tuning->clock.began_ns) * 1e-9;
     double fit = floor(room->left / room->trial), others = INFINITY;
     if (dt_space_listed(space))
-        others = fmax(0, (double)dt_space_count(space) - session->count);
+        others = fmax(0, (double)dt_space_count(space) - tuning->session->count);
     *every = others <= fit;
     double trials = until - room->left + fmin(fit, others) * room->trial;
-    double finals = dt_finals_seconds(session, 2), sets = DT_SETS_USUAL / DT_SETS_LEAST * finals;
-    double left = all - trials - dt_finals_shootout_seconds(session);
+    double finals = dt_finals_seconds(tuning, 2), sets = DT_SETS_USUAL / DT_SETS_LEAST * finals;
+    double left = all - trials - dt_finals_shootout_seconds(tuning);
     double gaps = fmin(GAPS_SECONDS, fmax(0, fmin(left / 2 - finals, left - sets)));
     return fmin(all, all - left + finals + gaps);
 }
 
 /* Notes the search, the number of trials that fit, and when the answer is there, if the budget is not too short for a decided one. */
-static void note_search(struct dt_session *session, const struct room *room)
+static void note_search(struct dt_tuning *tuning, const struct room *room)
 {
     struct dt_text text = {0};
-    dt_text_add(&text, "search: %s (%s), ", session->search.name, session->search.why);
+    dt_text_add(&text, "search: %s (%s), ", tuning->search.name, tuning->search.why);
     dt_figure_time(room->trial, &text);
     dt_text_add(&text, " a trial");
     if (room->load > room->trial) {
@@ -178,39 +177,33 @@ static void note_search(struct dt_session *session, const struct room *room)
         dt_figure_time(room->load, &text);
         dt_text_add(&text, " a load");
     }
-    if (session->clock.need_seconds <= 0) { /* else the first trials said what is needed */
+    if (tuning->clock.need_seconds <= 0) { /* else the first trials said what is needed */
         bool every;
-        double seconds = seconds_of_session(session, room, &every);
+        double seconds = seconds_of_session(tuning, room, &every);
         dt_text_add(&text, "; a decided answer takes about ");
         dt_figure_span(seconds, &text);
         if (every)
-            dt_text_add(&text, " for %lld plan%s",
-                        (long long)dt_space_count(session->target->space),
-                        dt_space_count(session->target->space) == 1 ? "" : "s");
+            dt_text_add(&text, " for %lld plan%s", (long long)dt_space_count(tuning->target->space),
+                        dt_space_count(tuning->target->space) == 1 ? "" : "s");
     }
-    dt_session_note(session, "%s", dt_text_at(&text));
+    dt_tuning_note(tuning, "%s", dt_text_at(&text));
     dt_text_fini(&text);
 }
 
-size_t dt_explore_clause(const char *note)
-{
-    return strcspn(note, ";");
-}
-
-void dt_explore_starts(struct dt_session *session)
+void dt_explore_starts(struct dt_tuning *tuning)
 {
     struct dt_text text = {0};
-    double all = (double)(session->clock.deadline_ns - session->clock.began_ns) * 1e-9;
-    double load = dt_rig_load_seconds(&session->rig), finals = dt_finals_seconds(session, 2);
-    double groups = count_groups(session);
+    double all = (double)(tuning->clock.deadline_ns - tuning->clock.began_ns) * 1e-9;
+    double load = dt_rig_load_seconds(&tuning->rig), finals = dt_finals_seconds(tuning, 2);
+    double groups = count_groups(tuning);
     double most = fmin(DT_TRIALS_SHARE * all, fmax(all - finals, DT_SEARCH_LEAST * all));
-    if (session->search.planned || load < LONG_START * all || load < LONG_SECONDS)
+    if (tuning->search.planned || load < LONG_START * all || load < LONG_SECONDS)
         return;
-    session->search.planned = true;
+    tuning->search.planned = true;
     dt_text_add(&text, "a start takes about ");
     dt_figure_span(load, &text);
     dt_text_add(&text, ": ");
-    dt_target_plans(session->target, &text);
+    dt_target_plans(tuning->target, &text);
     dt_text_add(&text, groups < GROUPS_MOST ? " need %.0f" : " need more than %.0f", groups);
     if (groups < GROUPS_MOST && groups * load <= most) {
         dt_text_add(&text, " (");
@@ -224,108 +217,116 @@ void dt_explore_starts(struct dt_session *session)
                 DT_SETS_LEAST);
     dt_figure_span(finals, &text);
     dt_text_add(&text, ")");
-    dt_session_note(session, "%s", dt_text_at(&text));
+    dt_tuning_note(tuning, "%s", dt_text_at(&text));
     dt_text_fini(&text);
 }
 
 /* The inputs of the search. */
-static struct dt_search_opts search_opts(struct dt_session *session, const struct room *room)
+static struct dt_search_opts search_opts(struct dt_tuning *tuning, const struct room *room)
 {
-    session->search.groups = (struct dt_groups){.of = dt_rig_class,
-                                                .context = session->target,
-                                                .in_a_row = room->in_a_row,
-                                                .stay = dt_rig_classes(&session->rig).room};
-    return (struct dt_search_opts){.space = session->target->space,
-                                   .seed = (uint64_t)session->job->seed,
-                                   .start = &session->target->fallback,
-                                   .known = session->search.known,
-                                   .known_count = session->search.known_count,
-                                   .prior = dt_belief_prior(&session->search.belief),
-                                   .groups = &session->search.groups,
+    tuning->search.groups = (struct dt_groups){.of = dt_rig_class,
+                                               .context = tuning->target,
+                                               .in_a_row = room->in_a_row,
+                                               .stay = dt_rig_classes(&tuning->rig).room};
+    return (struct dt_search_opts){.space = tuning->target->space,
+                                   .seed = (uint64_t)tuning->opts.job->seed,
+                                   .start = &tuning->target->fallback,
+                                   .known = tuning->search.known,
+                                   .known_count = tuning->search.known_count,
+                                   .prior = dt_belief_prior(&tuning->search.belief),
+                                   .groups = &tuning->search.groups,
                                    .evaluations = (int64_t)fmax(1, room->left / room->trial),
                                    .seconds = fmax(room->left, 1e-3),
-                                   .capacity_bytes = session->job->max_bytes};
+                                   .capacity_bytes = tuning->opts.job->max_bytes};
 }
 
-static dt_status new_search(struct dt_session *session, const struct dt_search_opts *opts,
+static dt_status new_search(struct dt_tuning *tuning, const struct dt_search_opts *opts,
                             struct dt_search **search)
 {
-    snprintf(session->search.name, sizeof session->search.name, "%s", session->opts.strategy);
-    return dt_search_new(session->search.name, opts, search);
+    snprintf(tuning->search.name, sizeof tuning->search.name, "%s", tuning->opts.strategy);
+    return dt_search_new(tuning->search.name, opts, search);
 }
 
-static void say_reason(struct dt_session *session, const struct dt_search *search)
+static void say_reason(struct dt_tuning *tuning, const struct dt_search *search)
 {
-    copy_words(dt_search_reason, search, session->search.why, sizeof session->search.why);
-    if (session->search.why[0] == '\0')
-        snprintf(session->search.why, sizeof session->search.why, "asked for");
+    copy_words(dt_search_reason, search, tuning->search.why, sizeof tuning->search.why);
+    if (tuning->search.why[0] == '\0')
+        snprintf(tuning->search.why, sizeof tuning->search.why, "asked for");
 }
 
 /* Asks for the first point, which makes a choosing search choose. */
-static dt_status open_search(struct dt_session *session)
+static dt_status open_search(struct dt_tuning *tuning)
 {
-    struct dt_session_search *search = &session->search;
-    struct room room = room_for_trials(session);
-    struct dt_search_opts opts = search_opts(session, &room);
-    DT_TRY(new_search(session, &opts, &search->running));
-    for (int i = 0; i < session->count; i++) {
-        struct dt_trial trial = told(session, &session->trials[i]);
-        if (dt_session_counts(session, i) && !session->trials[i].undone)
+    struct dt_tuning_search *search = &tuning->search;
+    struct room room = room_for_trials(tuning);
+    struct dt_search_opts opts = search_opts(tuning, &room);
+    DT_TRY(new_search(tuning, &opts, &search->running));
+    for (int i = 0; i < tuning->session->count; i++) {
+        struct dt_trial trial = told(tuning->session, &tuning->session->trials[i]);
+        if (dt_session_counts(tuning->session, i) && !tuning->session->trials[i].undone)
             dt_search_tell(search->running, &trial);
     }
     dt_status status = dt_search_ask(search->running, &search->next);
     search->asked = status == DT_OK;
-    say_reason(session, search->running);
-    note_search(session, &room);
-    DT_TRY(dt_history_search(session, &opts));
+    say_reason(tuning, search->running);
+    note_search(tuning, &room);
+    struct dt_log_record record = {.kind = DT_LOG_SEARCH,
+                                   .search = {.name = search->name,
+                                              .why = search->why,
+                                              .prior = search->belief.name,
+                                              .known_count = search->known_count,
+                                              .opts = &opts}};
+    memcpy(record.search.known, search->known, sizeof record.search.known);
+    DT_TRY(dt_log_add(tuning->log, &record));
     return status;
 }
 
 /* The trial of this plan is expected to end in time. */
-static bool fits(const struct dt_session *session, const struct dt_point *point, int64_t end_ns)
+static bool fits(const struct dt_tuning *tuning, const struct dt_point *point, int64_t end_ns)
 {
-    struct room room = room_for_trials(session);
-    bool loaded = dt_rig_is_loaded(&session->rig, point);
+    struct room room = room_for_trials(tuning);
+    bool loaded = dt_rig_is_loaded(&tuning->rig, point);
     double seconds = ROUGH * (room.bare + (loaded ? 0 : room.load));
     return dt_clock_ns() + (int64_t)(seconds * 1e9) < end_ns;
 }
 
 /* Visits the incumbent when it is due; the search is told what plans that were tried again did. */
-static dt_status visit(struct dt_session *session)
+static dt_status visit(struct dt_tuning *tuning)
 {
-    int count = session->count;
-    dt_status status = dt_visits_make(session);
-    for (int i = count; i < session->count; i++) {
-        struct dt_trial trial = told(session, &session->trials[i]);
-        if (dt_session_counts(session, i))
-            dt_search_tell(session->search.running, &trial);
+    int count = tuning->session->count;
+    dt_status status = dt_visits_make(tuning);
+    for (int i = count; i < tuning->session->count; i++) {
+        struct dt_trial trial = told(tuning->session, &tuning->session->trials[i]);
+        if (dt_session_counts(tuning->session, i))
+            dt_search_tell(tuning->search.running, &trial);
     }
     return status;
 }
 
 /* Trials until the end of the time for them. whole: only those that are expected to end until then. DT_DONE: no plan is left, or
  * none is worth a trial. */
-static dt_status run(struct dt_session *session, bool whole)
+static dt_status run(struct dt_tuning *tuning, bool whole)
 {
-    struct dt_session_search *search = &session->search;
-    int64_t end = session->clock.search_deadline_ns;
+    struct dt_tuning_search *search = &tuning->search;
+    int64_t end = tuning->clock.search_deadline_ns;
     dt_status status = DT_OK;
     while (dt_clock_ns() < end) {
         status = search->asked ? DT_OK : dt_search_ask(search->running, &search->next);
         search->asked = status == DT_OK;
-        if (status == DT_OK && whole && !fits(session, &search->next, end))
+        if (status == DT_OK && whole && !fits(tuning, &search->next, end))
             break;
         if (status == DT_OK)
-            status = dt_trials_try(session, &search->next, true, TRIAL_SHARE);
+            status = dt_trials_try(tuning, &search->next, true, TRIAL_SHARE);
         if (status != DT_OK)
             break;
-        struct dt_trial trial = told(session, &session->trials[session->count - 1]);
+        struct dt_trial trial =
+            told(tuning->session, &tuning->session->trials[tuning->session->count - 1]);
         if (trial.outcome == DT_TRIAL_INTERRUPTED && dt_clock_ns() >= end)
             break; /* no information about the plan */
         dt_search_tell(search->running, &trial);
         search->asked = false;
         search->chance = dt_search_chance(search->running);
-        status = visit(session);
+        status = visit(tuning);
         if (status != DT_OK)
             break;
     }
@@ -333,60 +334,67 @@ static dt_status run(struct dt_session *session, bool whole)
 }
 
 /* Records the search's note at its end, and whether it stopped by itself. */
-static void end_search(struct dt_session *session, bool stopped)
+static void end_search(struct dt_tuning *tuning, bool stopped)
 {
-    session->search.stopped = stopped;
-    copy_words(dt_search_note, session->search.running, session->search.note,
-               sizeof session->search.note);
+    tuning->search.stopped = stopped;
+    copy_words(dt_search_note, tuning->search.running, tuning->search.note,
+               sizeof tuning->search.note);
     if (stopped)
-        dt_session_note(session, "the search stopped after %d trial%s: %.*s", session->count,
-                        session->count == 1 ? "" : "s",
-                        (int)dt_explore_clause(session->search.note), session->search.note);
+        dt_tuning_note(tuning, "the search stopped after %d trial%s: %.*s", tuning->session->count,
+                       tuning->session->count == 1 ? "" : "s",
+                       (int)dt_explore_clause(tuning->search.note), tuning->search.note);
+}
+
+dt_status dt_explore_end(struct dt_tuning *tuning)
+{
+    struct dt_log_record record = {.kind = DT_LOG_SEARCHED,
+                                   .searched = {tuning->search.note, tuning->search.stopped}};
+    return dt_log_add(tuning->log, &record);
 }
 
 /* Tries the best plans of other sessions, so that the search starts with their times. */
-static dt_status try_stored(struct dt_session *session)
+static dt_status try_stored(struct dt_tuning *tuning)
 {
-    for (int i = 0; i < session->search.known_count; i++)
-        if (dt_session_trial(session, &session->search.known[i]) == NULL &&
-            dt_clock_ns() < session->clock.search_deadline_ns)
-            DT_TRY(dt_trials_try(session, &session->search.known[i], true, TRIAL_SHARE));
+    for (int i = 0; i < tuning->search.known_count; i++)
+        if (dt_session_trial(tuning->session, &tuning->search.known[i]) == NULL &&
+            dt_clock_ns() < tuning->clock.search_deadline_ns)
+            DT_TRY(dt_trials_try(tuning, &tuning->search.known[i], true, TRIAL_SHARE));
     return DT_OK;
 }
 
-dt_status dt_explore(struct dt_session *session)
+dt_status dt_explore(struct dt_tuning *tuning)
 {
-    leave_time_for_finals(session);
-    DT_TRY(try_stored(session));
-    session->pace.at_ns = dt_clock_ns();
-    session->pace.since = session->pace.from = session->count;
-    dt_status status = open_search(session);
+    leave_time_for_finals(tuning);
+    DT_TRY(try_stored(tuning));
+    tuning->pace.at_ns = dt_clock_ns();
+    tuning->pace.since = tuning->pace.from = tuning->session->count;
+    dt_status status = open_search(tuning);
     if (status == DT_OK)
-        status = run(session, session->search.planned);
+        status = run(tuning, tuning->search.planned);
     if (status == DT_DONE)
-        DT_TRY(visit(session));
+        DT_TRY(visit(tuning));
     if (status >= 0)
-        end_search(session, status == DT_DONE);
+        end_search(tuning, status == DT_DONE);
     if (status == DT_DONE)
-        status = dt_trials_strays(session);
-    dt_store_now(session, INT64_MAX);
+        status = dt_trials_strays(tuning);
+    dt_store_now(tuning, INT64_MAX);
     return status < 0 ? status : DT_OK;
 }
 
-dt_status dt_explore_more(struct dt_session *session, int64_t until_ns)
+dt_status dt_explore_more(struct dt_tuning *tuning, int64_t until_ns)
 {
     dt_status status = DT_OK;
-    session->clock.search_deadline_ns = until_ns;
-    if (session->search.stopped)
+    tuning->clock.search_deadline_ns = until_ns;
+    if (tuning->search.stopped)
         return DT_OK;
-    if (session->search.running == NULL) /* it ended in the session that this one resumes */
-        status = open_search(session);
+    if (tuning->search.running == NULL) /* it ended in the session that this one resumes */
+        status = open_search(tuning);
     if (status == DT_OK)
-        status = run(session, true);
+        status = run(tuning, true);
     if (status != DT_DONE)
         return status;
-    end_search(session, true);
-    return dt_history_searched(session);
+    end_search(tuning, true);
+    return dt_explore_end(tuning);
 }
 
 /* Adds a plan once, without an answer to the search. */
@@ -420,36 +428,36 @@ static dt_status preview_search(const struct dt_session *session, struct dt_sear
     return status < 0 ? status : DT_OK;
 }
 
-dt_status dt_session_preview(struct dt_session *session, double trial_seconds,
-                             struct dt_preview *preview)
+dt_status dt_tuning_preview(struct dt_tuning *tuning, double trial_seconds,
+                            struct dt_preview *preview)
 {
     const struct dt_point *first[DT_FIRST_MOST];
-    const struct dt_target *target = session->target;
+    const struct dt_target *target = tuning->target;
     struct dt_search *search = NULL;
-    double all = (double)(session->clock.deadline_ns - session->clock.began_ns) * 1e-9;
+    double all = (double)(tuning->clock.deadline_ns - tuning->clock.began_ns) * 1e-9;
     *preview =
         (struct dt_preview){.trial_seconds = trial_seconds, .trials_until = DT_TRIALS_SHARE * all};
-    dt_rig_init(&session->rig, target, (uint64_t)session->job->seed);
-    preview->classes = dt_rig_classes(&session->rig).count;
-    int n = dt_trials_first(session, first);
+    dt_rig_init(&tuning->rig, target, (uint64_t)tuning->opts.job->seed);
+    preview->classes = dt_rig_classes(&tuning->rig).count;
+    int n = dt_trials_first(tuning->session, first);
     for (int i = 0; i < n; i++)
-        preview_plan(session,
+        preview_plan(tuning->session,
                      dt_point_equal(target->space, first[i], &target->fallback)   ? "default"
                      : dt_point_equal(target->space, first[i], &target->baseline) ? "baseline"
                                                                                   : "against",
                      first[i], preview);
-    for (int i = 0; i < session->search.known_count; i++)
-        preview_plan(session, "stored", &session->search.known[i], preview);
+    for (int i = 0; i < tuning->search.known_count; i++)
+        preview_plan(tuning->session, "stored", &tuning->search.known[i], preview);
     struct room room = {.trial = trial_seconds,
                         .left = preview->trials_until - preview->count * trial_seconds,
                         .in_a_row = 1};
-    struct dt_search_opts opts = search_opts(session, &room);
-    dt_status status = new_search(session, &opts, &search);
+    struct dt_search_opts opts = search_opts(tuning, &room);
+    dt_status status = new_search(tuning, &opts, &search);
     if (status == DT_OK)
-        status = preview_search(session, search, preview);
+        status = preview_search(tuning->session, search, preview);
     if (status == DT_OK)
-        say_reason(session, search);
+        say_reason(tuning, search);
     dt_search_free(search);
-    dt_rig_fini(&session->rig, 0);
+    dt_rig_fini(&tuning->rig, 0);
     return status;
 }

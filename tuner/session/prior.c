@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known before a session searches: recorded tables and journals of other machines, operations and bytes, and the best plans of the
- * store. */
-#include "tuner/session/session.h"
+/* What is expected of plans before a session searches: recorded tables and journals of other machines, or operations and bytes. */
+#include "tuner/session/tuning.h"
 
-#include "db/store.h"
 #include "model/cost.h"
 #include "model/workload_json.h"
 #include "search/landscape/table.h"
 #include "space/dit/dit.h"
-#include "space/json/json.h"
-#include "tuner/session/history.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,42 +14,24 @@
 
 /* ---- journals as tables */
 
-#define SESSION_BYTES 1048576 /* more than a session's record ever has */
+static const char *session_kind(void)
+{
+    return dt_log_kind_text(DT_LOG_SESSION);
+}
 
-/* The first line that is not empty is a session's record. */
+/* The first record is a session's. */
 static bool journal_knows(const struct dt_source *source)
 {
-    if (source->root != NULL)
-        return false;
-    size_t skip = strspn(source->text, "\r\n \t");
-    const char *begin = source->text + skip;
-    size_t size = strcspn(begin, "\n");
-    json_t *record = NULL;
-    if (size > SESSION_BYTES)
-        return false;
-    if (dt_json_parse(begin, size, "the first line", &record) != DT_OK)
-        return false;
-    bool is = strcmp(dt_json_text_at(record, "kind"), "session") == 0;
-    json_decref(record);
-    return is;
+    struct dt_journal_reader reader = {
+        .path = source->what, .bytes = source->text, .bytes_size = source->size, .foreign = true};
+    bool is = source->root == NULL && dt_journal_next(&reader) &&
+              strcmp(reader.kind, session_kind()) == 0;
+    return dt_journal_end(&reader) == DT_OK && is;
 }
 
-/* A landscape needs only the trials, which come before comparisons. */
-static dt_status journal_take(struct dt_replay *replay, const struct dt_journal_reader *reader)
+static void log_free(void *held)
 {
-    const char *kind;
-    char what[4096 + 32];
-    snprintf(what, sizeof what, "%s: line %d", reader->path, reader->line);
-    DT_TRY(dt_json_string(reader->record, what, "kind", &kind));
-    if (strcmp(kind, "session") != 0 && strcmp(kind, "trial") != 0)
-        return DT_OK;
-    return dt_replay_record(replay, reader->record, what);
-}
-
-static void replay_free(void *held)
-{
-    dt_replay_fini(held);
-    free(held);
+    dt_log_free(held);
 }
 
 static dt_status add_trial(const struct dt_result *result, const struct dt_target *target,
@@ -79,10 +57,9 @@ static dt_status add_trial(const struct dt_result *result, const struct dt_targe
     return dt_table_add_row(table, cells, &entry, result->samples.seconds);
 }
 
-static dt_status fill_table(const struct dt_replay *replay, struct dt_table *table)
+static dt_status fill_table(const struct dt_session *session, struct dt_table *table)
 {
-    const struct dt_session *session = &replay->session;
-    const struct dt_target *target = replay->target;
+    const struct dt_target *target = session->target;
     for (int i = 0; i < dt_space_axes(target->space); i++) {
         const struct dt_axis *axis = dt_space_axis(target->space, i);
         DT_TRY(dt_table_add_column(table, axis->name, axis->role));
@@ -95,19 +72,24 @@ static dt_status fill_table(const struct dt_replay *replay, struct dt_table *tab
     return DT_OK;
 }
 
+/* A landscape needs only the trials, which come before comparisons. */
 static dt_status read_table(const struct dt_source *source, struct dt_table *table)
 {
     struct dt_journal_reader reader = {
         .path = source->what, .bytes = source->text, .bytes_size = source->size, .foreign = true};
-    struct dt_replay *replay = calloc(1, sizeof *replay);
-    if (replay == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory while reading %s", source->what);
-    table->held = replay;
-    table->free_held = replay_free;
-    while (dt_journal_next(&reader))
-        reader.status = journal_take(replay, &reader);
+    struct dt_log *log = NULL;
+    DT_TRY(dt_log_new(&log));
+    table->held = log;
+    table->free_held = log_free;
+    while (dt_journal_next(&reader)) {
+        char what[4096 + 32];
+        snprintf(what, sizeof what, "%s: line %d", reader.path, reader.line);
+        if (strcmp(reader.kind, session_kind()) == 0 ||
+            strcmp(reader.kind, dt_log_kind_text(DT_LOG_TRIAL)) == 0)
+            reader.status = dt_log_read(log, &reader, what);
+    }
     DT_TRY(dt_journal_end(&reader));
-    return fill_table(replay, table);
+    return fill_table(dt_log_session(log), table);
 }
 
 static const struct dt_reader journal_reader = {
@@ -207,105 +189,4 @@ void dt_belief_fini(struct dt_belief *belief)
 const struct dt_prior *dt_belief_prior(const struct dt_belief *belief)
 {
     return belief->prior.value != NULL ? &belief->prior : NULL;
-}
-
-/* ---- plans of other sessions */
-
-struct reader {
-    struct dt_session *session;
-    int distance[DT_KNOWN]; /* of each known plan, ascending */
-};
-
-/* Fields of a key that affect which plan is best, but not the meaning of a plan. */
-static bool may_differ(const char *name)
-{
-    static const char *const names[] = {"batch", "devices",   "max_bytes", "max_latency_ns",
-                                        "model", "objective", "space",     NULL};
-    for (int i = 0; names[i] != NULL; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
-static int count_differing(const json_t *mine, const json_t *other, bool *same_work)
-{
-    const char *name;
-    json_t *value;
-    int n = 0;
-    json_object_foreach((json_t *)mine, name, value)
-    {
-        bool equal = json_equal(value, json_object_get(other, name));
-        n += !equal;
-        *same_work = *same_work && (equal || may_differ(name));
-    }
-    return n;
-}
-
-/* The plan, at a batch of this session if its own is not feasible. */
-static bool feasible(const struct dt_target *target, const json_t *plan, struct dt_point *point)
-{
-    int batch = dt_space_role(target->space, DT_ROLE_BATCH);
-    if (plan == NULL)
-        return false;
-    if (dt_target_stored(target, plan, point) == DT_OK)
-        return true;
-    if (batch < 0)
-        return false;
-    const struct dt_axis *axis = dt_space_axis(target->space, batch);
-    json_t *changed = dt_json_copy(plan);
-    json_object_set_new(changed, axis->name,
-                        json_integer(dt_target_batch(target, &target->fallback)));
-    bool read = dt_point_from_json(target->space, changed, point) == DT_OK;
-    json_decref(changed);
-    return read;
-}
-
-/* Inserts by distance, without duplicates. */
-static void known_insert(struct reader *reader, const struct dt_point *point, int distance)
-{
-    struct dt_session *session = reader->session;
-    const struct dt_space *space = session->target->space;
-    int at = 0, last;
-    while (at < session->search.known_count && reader->distance[at] <= distance) {
-        if (dt_point_equal(space, &session->search.known[at], point))
-            return;
-        at++;
-    }
-    for (last = at; last < session->search.known_count; last++)
-        if (dt_point_equal(space, &session->search.known[last], point))
-            break;
-    if (at == DT_KNOWN)
-        return;
-    if (last == session->search.known_count) /* not further down either: one more */
-        last =
-            session->search.known_count < DT_KNOWN ? session->search.known_count++ : DT_KNOWN - 1;
-    for (int i = last; i > at; i--) {
-        session->search.known[i] = session->search.known[i - 1];
-        reader->distance[i] = reader->distance[i - 1];
-    }
-    session->search.known[at] = *point;
-    reader->distance[at] = distance;
-}
-
-static void visit_entry(const json_t *entry, void *context)
-{
-    struct reader *reader = context;
-    const struct dt_target *target = reader->session->target;
-    struct dt_stored_entry fields;
-    struct dt_point point;
-    bool same_work = true, any = true;
-    dt_record_read(&dt_record_stored_entry, entry, &fields);
-    int distance = count_differing(target->identity.key, fields.key, &same_work);
-    if (!same_work || !feasible(target, fields.plan, &point))
-        return;
-    distance += count_differing(target->identity.hard, fields.fingerprint.hard, &any);
-    known_insert(reader, &point, distance);
-}
-
-void dt_known_read(struct dt_session *session, const char *directory)
-{
-    struct reader reader = {.session = session};
-    session->search.known_count = 0;
-    if (dt_store_each(directory, visit_entry, &reader) < 0)
-        session->search.known_count = 0;
 }

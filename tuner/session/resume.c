@@ -5,8 +5,7 @@
 #include "base/clock.h"
 #include "base/figures.h"
 #include "db/outline.h"
-#include "space/json/json.h"
-#include "tuner/session/history.h"
+#include "tuner/session/replay.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -30,11 +29,6 @@ struct sessions {
     int unusable;              /* journals so far that cannot be used */
     char why[512];             /* the reason of the newest one */
 };
-
-static bool is_kind(const json_t *record, const char *kind)
-{
-    return strcmp(dt_json_text_at(record, "kind"), kind) == 0;
-}
 
 static dt_status outline_check(const struct dt_journals *runs, const struct dt_outline *outline)
 {
@@ -71,57 +65,54 @@ static dt_status sessions_end(struct sessions *sessions)
 }
 
 /* Goes to the last session of the same work that is not this one, and whose journal has all of those before it. */
-static bool sessions_find(struct sessions *sessions, const struct dt_session *session)
+static bool sessions_find(struct sessions *sessions, const struct dt_tuning *tuning)
 {
     const struct dt_outline *outline = &sessions->outline;
     while (sessions_next(sessions))
-        if (json_equal(outline->key, session->target->identity.key) && !outline->copying &&
-            strcmp(outline->id, session->store.id) != 0)
+        if (dt_resume_same_work(outline, tuning->target) && !outline->copying &&
+            strcmp(outline->id, tuning->session->id) != 0)
             return true;
     return false;
 }
 
-static bool is_same_machine(const struct dt_session *session, const json_t *machine)
-{
-    return json_equal(json_object_get(machine, "hard"), session->fingerprint.hard) &&
-           json_equal(json_object_get(machine, "soft"), session->fingerprint.soft);
-}
-
 /* The session goes on with that one. */
-static void resume_set(struct dt_session *session, const struct dt_outline *outline)
+static void resume_set(struct dt_tuning *tuning, const struct dt_outline *outline)
 {
     int64_t spent = outline->before_ns + outline->spent_ns;
-    int64_t budget = session->clock.deadline_ns - session->clock.began_ns;
-    snprintf(session->resume.id, sizeof session->resume.id, "%s", outline->id);
-    session->resume.spent_ns = spent;
-    session->resume.more_time = (double)budget > MORE_TIME * (double)outline->budget_ns;
-    session->clock.began_ns -= spent;
-    session->clock.deadline_ns -= spent;
+    int64_t budget = tuning->clock.deadline_ns - tuning->clock.began_ns;
+    snprintf(tuning->resume.id, sizeof tuning->resume.id, "%s", outline->id);
+    tuning->resume.spent_ns = spent;
+    tuning->resume.more_time = (double)budget > MORE_TIME * (double)outline->budget_ns;
+    tuning->clock.began_ns -= spent;
+    tuning->clock.deadline_ns -= spent;
 }
 
-dt_status dt_resume_find(struct dt_session *session)
+dt_status dt_resume_find(struct dt_tuning *tuning)
 {
-    struct sessions sessions = {.runs.directory = session->opts.directory};
+    struct sessions sessions = {.runs.directory = tuning->opts.directory};
     const struct dt_outline *outline = &sessions.outline;
     const char *why = NULL;
-    bool found = sessions_find(&sessions, session);
+    bool found = sessions_find(&sessions, tuning);
     if (sessions.runs.status == DT_OK && sessions.unusable > 0)
-        dt_session_note(session, "%d newer journal%s left out: %s", sessions.unusable,
-                        sessions.unusable == 1 ? " is" : "s are", sessions.why);
+        dt_tuning_note(tuning, "%d newer journal%s left out: %s", sessions.unusable,
+                       sessions.unusable == 1 ? " is" : "s are", sessions.why);
     if (!found)
         why = "there is none of this work";
     else if (dt_outline_decided(outline))
         why = "the last one of this work came to its end";
     else if (outline->trials == 0)
         why = "the last one of this work measured nothing";
-    else if (!is_same_machine(session, outline->fingerprint))
+    else if (!dt_resume_same_machine(outline, tuning->session))
         why = "since the last one of this work the machine or its software has changed";
     else
-        resume_set(session, outline);
+        resume_set(tuning, outline);
     DT_TRY(sessions_end(&sessions));
     if (why == NULL)
-        return dt_history_resumed(session);
-    dt_session_note(session, "no session to resume: %s; a new one begins", why);
+        return dt_log_add(tuning->log,
+                          &(struct dt_log_record){.kind = DT_LOG_RESUMED,
+                                                  .taken = {.of = tuning->resume.id,
+                                                            .spent_ns = tuning->resume.spent_ns}});
+    dt_tuning_note(tuning, "no session to resume: %s; a new one begins", why);
     return DT_OK;
 }
 
@@ -132,46 +123,41 @@ static bool is_cut_short(const struct dt_outline *outline)
     return !outline->ended || (early && !dt_outline_decided(outline));
 }
 
-void dt_resume_offer(const struct dt_session *session)
+void dt_resume_offer(const struct dt_tuning *tuning)
 {
     const struct dt_figure since =
         dt_figure_stamp(dt_clock_wall_ns() - DAY_SECONDS * DT_NS_PER_SECOND);
-    struct sessions sessions = {
-        .runs = {.directory = session->opts.directory, .since = since.text}};
+    struct sessions sessions = {.runs = {.directory = tuning->opts.directory, .since = since.text}};
     struct dt_outline last = {.trials = 0};
-    if (sessions_find(&sessions, session)) {
+    if (sessions_find(&sessions, tuning)) {
         last = sessions.outline;
         sessions.outline = (struct dt_outline){.key = NULL};
     }
     if (sessions_end(&sessions) == DT_OK && last.trials > 0 && is_cut_short(&last))
-        dt_session_note(session,
-                        "session %s of this work was cut short after %d trial%s: --resume goes on "
-                        "with it",
-                        last.id, last.trials, last.trials == 1 ? "" : "s");
+        dt_tuning_note(tuning,
+                       "session %s of this work was cut short after %d trial%s: --resume goes on "
+                       "with it",
+                       last.id, last.trials, last.trials == 1 ? "" : "s");
     dt_outline_fini(&last);
 }
 
-/* What is taken over while the journal is read. */
+/* ---- the records of that session */
+
+/* What its journal says, by a first reading. Records are numbered from 0; -1: there is none of the kind. */
 struct take {
-    struct dt_session *session;
+    struct dt_tuning *tuning;
     struct dt_point begun; /* a trial that has not ended yet */
     bool open;
     bool compared;                   /* a complete final comparison was read */
+    bool stopped;                    /* its search stopped by itself */
     struct dt_point lost[LOST_MOST]; /* plans that ran when a session ended; once for each time */
     int lost_count, left_out, damaged;
-    /* the last records of these kinds, owned; NULL: there is none */
-    json_t *search, *searched, *shootout, *final;
+    int search, searched, shootout,
+        final; /* the records that are taken over, where the search need not go on */
 };
 
-/* Applies and copies a record; one of a plan that is not in the space any more is left out. */
-static dt_status take_over(struct take *take, const json_t *record)
-{
-    dt_status status = dt_session_apply(take->session, record, "the journal");
-    if (status == DT_OK)
-        status = dt_history_copy(take->session, record);
-    take->left_out += status == DT_EUSAGE && is_kind(record, "trial");
-    return status == DT_EUSAGE ? DT_OK : status;
-}
+/* Called with each record, and its number. */
+typedef dt_status take_record(struct take *take, struct dt_log_record *record, int number_of_it);
 
 static void take_lost(struct take *take, const struct dt_point *point)
 {
@@ -179,176 +165,201 @@ static void take_lost(struct take *take, const struct dt_point *point)
         take->lost[take->lost_count++] = *point;
 }
 
-static void set_record(json_t **at, const json_t *record)
-{
-    json_decref(*at);
-    *at = json_incref((json_t *)record);
-}
-
-/* A final comparison whose first entrant was not excluded: after such an exclusion the session compares the others. */
-static bool is_final(const json_t *record)
-{
-    const json_t *first = json_array_get(json_object_get(record, "entrants"), 0);
-    return strcmp(dt_json_text_at(record, "name"), "final comparison") == 0 &&
-           !json_is_true(json_object_get(first, "out"));
-}
-
 /* A comparison that a signal ended has an unfinished set: the sets before it are in a record of their own. What follows a complete final
- * comparison is compared again. */
-static void take_kind(struct take *take, const json_t *record)
+ * comparison is compared again, also after one whose first entrant was excluded. */
+static void look_at_comparison(struct take *take, const struct dt_log_record *record, int at)
 {
-    const char *name = dt_json_text_at(record, "name");
-    bool complete =
-        is_kind(record, "comparison") && json_is_true(json_object_get(record, "complete"));
-    if (is_kind(record, "search"))
-        set_record(&take->search, record);
-    if (is_kind(record, "searched"))
-        set_record(&take->searched, record);
-    if (!take->compared && (complete || is_kind(record, "sets")))
-        set_record(strcmp(name, "shoot-out") == 0 ? &take->shootout : &take->final, record);
-    take->compared = take->compared || (complete && is_final(record));
+    const struct dt_compared *compared = &record->compared;
+    bool final = dt_compared_is_final(compared);
+    bool complete = record->kind == DT_LOG_COMPARISON && compared->complete;
+    if (!take->compared && (complete || record->kind == DT_LOG_SETS))
+        *(final ? &take->final : &take->shootout) = at;
+    bool first_out = compared->count > 0 && compared->entrants[0].out;
+    take->compared = take->compared || (complete && final && !first_out);
 }
 
-static dt_status take_record(struct take *take, const json_t *record)
+static dt_status look_at(struct take *take, struct dt_log_record *record, int at)
 {
-    struct dt_point point;
-    bool begins = is_kind(record, "begin"), lost = is_kind(record, "lost");
-    bool trial = is_kind(record, "trial");
-    const char *outcome = dt_json_text_at(record, "outcome");
-    take->open = take->open && !trial;
-    if (is_kind(record, "undone") ||
-        (trial && strcmp(outcome, dt_outcome_text(DT_TRIAL_INTERRUPTED)) != 0))
-        return take_over(take, record);
-    take_kind(take, record);
-    if (!(begins || lost) ||
-        dt_target_stored(take->session->target, json_object_get(record, "plan"), &point) != DT_OK)
-        return DT_OK;
-    if (lost)
-        take_lost(take, &point);
-    take->open = take->open || begins;
-    take->begun = begins ? point : take->begun;
-    return DT_OK;
-}
-
-/* The plan ran when a session ended, more than once: it is not tried again. */
-static dt_status leave_out(struct dt_session *session, const struct dt_point *point)
-{
-    struct dt_result result;
-    dt_result_init(&result, session->target, point);
-    result.outcome = DT_TRIAL_INFEASIBLE; /* a crash would be tried again */
-    snprintf(result.cause, sizeof result.cause,
-             "%d sessions ended while this plan ran, so it is left out", LOST_OUT);
-    dt_status status = dt_session_keep(session, &result);
-    if (status < 0)
-        dt_result_fini(&result);
-    return status < 0 ? status
-                      : dt_history_result(session, "trial", &session->trials[session->count - 1]);
-}
-
-static dt_status judge_lost(struct take *take)
-{
-    struct dt_session *session = take->session;
-    for (int i = 0; i < take->lost_count; i++) {
-        int times = 1;
-        for (int k = 0; k < i; k++)
-            times += dt_point_equal(session->target->space, &take->lost[k], &take->lost[i]);
-        if (dt_session_trial(session, &take->lost[i]) != NULL)
-            continue;
-        DT_TRY(dt_history_plan(session, "lost", &take->lost[i]));
-        if (times >= LOST_OUT)
-            DT_TRY(leave_out(session, &take->lost[i]));
+    switch (record->kind) {
+    case DT_LOG_TRIAL:
+        take->open = false;
+        break;
+    case DT_LOG_BEGIN:
+        take->open = true;
+        take->begun = record->plan;
+        break;
+    case DT_LOG_LOST:
+        take_lost(take, &record->plan);
+        break;
+    case DT_LOG_SEARCH:
+        take->search = at;
+        break;
+    case DT_LOG_SEARCHED:
+        take->searched = at;
+        take->stopped = record->searched.stopped;
+        break;
+    case DT_LOG_SETS:
+    case DT_LOG_COMPARISON:
+        look_at_comparison(take, record, at);
+        break;
+    default:
+        break;
     }
     return DT_OK;
 }
 
-/* Reads a comparison and writes it to the journal of this session; what cannot be read is made anew. */
-static dt_status take_comparison(struct take *take, const json_t *record,
-                                 struct dt_compared *compared)
+/* The copy of the comparison goes on. */
+static dt_status take_comparison(struct take *take, struct dt_log_record *record)
 {
-    struct dt_session *session = take->session;
-    if (record == NULL)
-        return DT_OK;
-    *compared = (struct dt_compared){.entrants = calloc(DT_ENTRANTS, sizeof *compared->entrants),
-                                     .clocks = &session->rig.clocks};
-    if (compared->entrants == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory for a comparison");
-    dt_status status = dt_raw_read_comparison(record, "the journal", session->target, compared);
-    compared->name = NULL; /* the record's */
-    compared->complete = is_kind(record, "comparison");
-    if (status == DT_OK)
-        return dt_history_copy(session, record);
-    dt_session_drop_compared(compared);
-    return status == DT_EUSAGE ? DT_OK : status;
+    struct dt_tuning *tuning = take->tuning;
+    struct dt_compared *to =
+        dt_compared_is_final(&record->compared) ? &tuning->resume.final : &tuning->resume.shootout;
+    struct dt_log_record copy;
+    DT_TRY(dt_log_copy(record, tuning->target, &tuning->session->clocks, &copy));
+    *to = copy.compared;
+    to->name = NULL; /* the record's */
+    to->complete = record->kind == DT_LOG_COMPARISON;
+    return dt_log_add(tuning->log, record);
 }
 
-/* Takes over the search's end and the comparisons where the search need not go on: it had stopped by itself, or this session has no
- * larger budget. Otherwise the search goes on, and comparisons are made anew. */
-static dt_status take_end(struct take *take)
+static dt_status take_search_end(struct take *take, struct dt_log_record *record)
 {
-    struct dt_session *session = take->session;
-    bool stopped = json_is_true(json_object_get(take->searched, "search_stopped"));
-    if (take->search == NULL || take->searched == NULL || (session->resume.more_time && !stopped))
-        return DT_OK;
-    DT_TRY(dt_session_apply(session, take->search, "the journal"));
-    snprintf(session->search.note, sizeof session->search.note, "%s",
-             dt_json_text_at(take->searched, "search_note"));
-    session->search.stopped = stopped;
-    session->resume.searched = true;
-    DT_TRY(dt_history_copy(session, take->search));
-    DT_TRY(dt_history_copy(session, take->searched));
-    DT_TRY(take_comparison(take, take->shootout, &session->resume.shootout));
-    return take_comparison(take, take->final, &session->resume.final);
+    struct dt_tuning_search *search = &take->tuning->search;
+    if (record->kind == DT_LOG_SEARCH) {
+        snprintf(search->name, sizeof search->name, "%s", record->search.name);
+        snprintf(search->why, sizeof search->why, "%s", record->search.why);
+    } else {
+        snprintf(search->note, sizeof search->note, "%s", record->searched.note);
+        search->stopped = record->searched.stopped;
+        take->tuning->resume.searched = true;
+    }
+    return dt_log_add(take->tuning->log, record);
+}
+
+/* The search's end and the comparisons are taken over where the search need not go on: it had stopped by itself, or this session has no
+ * larger budget. Otherwise the search goes on, and comparisons are made anew. */
+static dt_status take_over(struct take *take, struct dt_log_record *record, int at)
+{
+    struct dt_tuning *tuning = take->tuning;
+    bool ended =
+        take->search >= 0 && take->searched >= 0 && (!tuning->resume.more_time || take->stopped);
+    if (record->kind == DT_LOG_UNDONE)
+        return dt_log_add(tuning->log, record);
+    if (record->kind == DT_LOG_TRIAL)
+        return record->result.outcome == DT_TRIAL_INTERRUPTED ? DT_OK
+                                                              : dt_log_add(tuning->log, record);
+    if (ended && (at == take->search || at == take->searched))
+        return take_search_end(take, record);
+    return ended && (at == take->shootout || at == take->final) ? take_comparison(take, record)
+                                                                : DT_OK;
+}
+
+/* Reads the journal once. A record that cannot be read, as of a plan that is not in the space any more, is left out. */
+static dt_status take_each(struct take *take, const char *path, take_record *visit)
+{
+    struct dt_journal_reader reader = {.path = path};
+    const struct dt_session *session = take->tuning->session;
+    int at = 0;
+    take->left_out = 0;
+    for (; dt_journal_next(&reader); at++) {
+        struct dt_log_record record = {.kind = DT_LOG_KINDS};
+        if (strcmp(reader.kind, dt_log_kind_text(DT_LOG_SESSION)) == 0)
+            continue;
+        dt_status status =
+            dt_log_decode(&reader, "the journal", session->target, &session->clocks, &record);
+        if (status == DT_OK)
+            status = visit(take, &record, at);
+        take->left_out += status == DT_EUSAGE && strcmp(reader.kind, "trial") == 0;
+        reader.status = status == DT_EUSAGE ? DT_OK : status;
+        dt_log_record_fini(&record);
+    }
+    take->damaged = reader.damaged - reader.torn; /* a torn last line is what a kill leaves */
+    return dt_journal_end(&reader);
+}
+
+/* The plan ran when a session ended, more than once: it is not tried again. */
+static dt_status leave_out(struct dt_tuning *tuning, const struct dt_point *point)
+{
+    struct dt_result result;
+    dt_result_init(&result, tuning->target, point);
+    result.outcome = DT_TRIAL_INFEASIBLE; /* a crash would be tried again */
+    snprintf(result.cause, sizeof result.cause,
+             "%d sessions ended while this plan ran, so it is left out", LOST_OUT);
+    dt_status status = dt_tuning_result(tuning, DT_LOG_TRIAL, &result);
+    dt_result_fini(&result);
+    return status;
+}
+
+static dt_status judge_lost(struct take *take)
+{
+    struct dt_tuning *tuning = take->tuning;
+    if (take->open)
+        take_lost(take, &take->begun);
+    for (int i = 0; i < take->lost_count; i++) {
+        int times = 1;
+        for (int k = 0; k < i; k++)
+            times += dt_point_equal(tuning->target->space, &take->lost[k], &take->lost[i]);
+        if (dt_session_trial(tuning->session, &take->lost[i]) != NULL)
+            continue;
+        DT_TRY(dt_tuning_plan(tuning, DT_LOG_LOST, &take->lost[i]));
+        if (times >= LOST_OUT)
+            DT_TRY(leave_out(tuning, &take->lost[i]));
+    }
+    return DT_OK;
 }
 
 static void note_resumed(const struct take *take)
 {
-    const struct dt_session *session = take->session;
-    dt_session_note(session, "resumed: %d trial%s of session %s, which spent %s of the budget",
-                    session->count, session->count == 1 ? "" : "s", session->resume.id,
-                    dt_figure_span_of((double)session->resume.spent_ns * 1e-9).text);
-    if (session->resume.final.entrants != NULL)
-        dt_session_note(session, "resumed: %d set%s of the final comparison",
-                        session->resume.final.sets.count,
-                        session->resume.final.sets.count == 1 ? "" : "s");
+    const struct dt_tuning *tuning = take->tuning;
+    dt_tuning_note(tuning, "resumed: %d trial%s of session %s, which spent %s of the budget",
+                   tuning->session->count, tuning->session->count == 1 ? "" : "s",
+                   tuning->resume.id,
+                   dt_figure_span_of((double)tuning->resume.spent_ns * 1e-9).text);
+    if (tuning->resume.final.entrants != NULL)
+        dt_tuning_note(tuning, "resumed: %d set%s of the final comparison",
+                       tuning->resume.final.sets.count,
+                       tuning->resume.final.sets.count == 1 ? "" : "s");
     if (take->damaged > 0)
-        dt_session_note(session, "%d damaged record%s of its journal %s left out", take->damaged,
-                        take->damaged == 1 ? "" : "s", take->damaged == 1 ? "is" : "are");
+        dt_tuning_note(tuning, "%d damaged record%s of its journal %s left out", take->damaged,
+                       take->damaged == 1 ? "" : "s", take->damaged == 1 ? "is" : "are");
     if (take->left_out > 0)
-        dt_session_note(session, "%d of its trials are left out: their plans are not in the space",
-                        take->left_out);
+        dt_tuning_note(tuning, "%d of its trials are left out: their plans are not in the space",
+                       take->left_out);
 }
 
-static dt_status take_all(struct take *take)
+static dt_status take_all(struct take *take, const char *path)
 {
-    if (take->open)
-        take_lost(take, &take->begun);
+    struct dt_tuning *tuning = take->tuning;
+    DT_TRY(take_each(take, path, look_at));
+    DT_TRY(take_each(take, path, take_over));
     DT_TRY(judge_lost(take));
-    DT_TRY(take_end(take));
+    DT_TRY(dt_clocks_copy(&tuning->session->clocks, &tuning->rig.clocks));
     note_resumed(take);
-    take->session->store.unstored_ns = dt_clock_ns(); /* it may have been killed before it stored */
-    return dt_history_taken(take->session);
+    tuning->store.unstored_ns = dt_clock_ns(); /* it may have been killed before it stored */
+    struct dt_log_record record = {
+        .kind = DT_LOG_TAKEN, .taken = {.of = tuning->resume.id, .trials = tuning->session->count}};
+    return dt_log_add(tuning->log, &record);
 }
 
-dt_status dt_resume_trials(struct dt_session *session)
+dt_status dt_resume_trials(struct dt_tuning *tuning)
 {
     struct dt_text path = {0};
-    struct take take = {.session = session};
-    if (session->resume.id[0] == '\0')
+    struct take take = {
+        .tuning = tuning, .search = -1, .searched = -1, .shootout = -1, .final = -1};
+    if (tuning->resume.id[0] == '\0')
         return DT_OK;
-    dt_journals_path(session->opts.directory, session->resume.id, &path);
-    struct dt_journal_reader reader = {.path = dt_text_at(&path)};
-    while (dt_journal_next(&reader))
-        reader.status = take_record(&take, reader.record);
-    take.damaged = reader.damaged - reader.torn; /* a torn last line is what a kill leaves */
-    dt_status status = dt_journal_end(&reader);
-    if (status == DT_OK)
-        status = take_all(&take);
+    dt_journals_path(tuning->opts.directory, tuning->resume.id, &path);
+    dt_status status = take_all(&take, dt_text_at(&path));
     dt_text_fini(&path);
-    json_decref(take.search);
-    json_decref(take.searched);
-    json_decref(take.shootout);
-    json_decref(take.final);
     return status;
+}
+
+void dt_resume_drop(struct dt_compared *compared)
+{
+    for (int i = 0; compared->entrants != NULL && i < compared->count; i++)
+        dt_entrant_fini(&compared->entrants[i]);
+    free(compared->entrants);
+    *compared = (struct dt_compared){.entrants = NULL};
 }
 
 static void add_estimate(const struct dt_session *session, const struct dt_result *result,
@@ -366,19 +377,19 @@ static bool default_differs(const struct dt_summary *before, const struct dt_sum
     return apart && fabs(log(now->median / before->median)) > log1p(RECHECK_MARGIN);
 }
 
-static void note_recheck(const struct dt_session *session, const struct dt_result *before,
+static void note_recheck(const struct dt_tuning *tuning, const struct dt_result *before,
                          const struct dt_result *now)
 {
     struct dt_text text = {0};
     if (now->samples.n == 0) {
-        dt_session_note(session, "resumed: the default plan could not be measured again (%s: %s)",
-                        dt_outcome_text(now->outcome), now->cause);
+        dt_tuning_note(tuning, "resumed: the default plan could not be measured again (%s: %s)",
+                       dt_outcome_text(now->outcome), now->cause);
         return;
     }
     dt_text_add(&text, "resumed: a step of the default plan takes ");
-    add_estimate(session, now, &text);
+    add_estimate(tuning->session, now, &text);
     dt_text_add(&text, " now, and took ");
-    add_estimate(session, before, &text);
+    add_estimate(tuning->session, before, &text);
     dt_text_add(&text, " before");
     if (default_differs(&before->summary, &now->summary))
         dt_text_add(&text,
@@ -387,28 +398,28 @@ static void note_recheck(const struct dt_session *session, const struct dt_resul
                     "Without --resume all plans are measured anew",
                     exp(fabs(log(now->summary.median / before->summary.median))),
                     now->summary.median > before->summary.median ? "slow" : "fast");
-    dt_session_note(session, "%s", dt_text_at(&text));
+    dt_tuning_note(tuning, "%s", dt_text_at(&text));
     dt_text_fini(&text);
 }
 
-dt_status dt_resume_recheck(struct dt_session *session)
+dt_status dt_resume_recheck(struct dt_tuning *tuning)
 {
-    const struct dt_result *before = dt_session_trial(session, &session->target->fallback);
-    int64_t now_ns = dt_clock_ns(), all = session->clock.deadline_ns - session->clock.began_ns;
+    const struct dt_result *before = dt_session_trial(tuning->session, &tuning->target->fallback);
+    int64_t now_ns = dt_clock_ns(), all = tuning->clock.deadline_ns - tuning->clock.began_ns;
     int64_t rest_ns = (int64_t)(RECHECK_SHARE * (double)all);
-    int64_t needed = 2 * session->slowest_ns + rest_ns;
+    int64_t needed = 2 * tuning->session->slowest_ns + rest_ns;
     struct dt_result now;
-    if (session->resume.id[0] == '\0' || session->resume.final.complete || before == NULL ||
-        before->samples.n == 0 || session->clock.deadline_ns - now_ns < 2 * needed)
+    if (tuning->resume.id[0] == '\0' || tuning->resume.final.complete || before == NULL ||
+        before->samples.n == 0 || tuning->clock.deadline_ns - now_ns < 2 * needed)
         return DT_OK;
     struct dt_measure how = {.deadline_ns = now_ns + needed,
                              .until_ns = now_ns + needed,
                              .rest_ns = now_ns + rest_ns,
                              .half_width = RECHECK_MARGIN / 2};
-    dt_status status = dt_measure_plan(&session->rig, &session->target->fallback, &how, &now);
+    dt_status status = dt_measure_plan(&tuning->rig, &tuning->target->fallback, &how, &now);
     if (status == DT_OK) {
-        note_recheck(session, before, &now);
-        status = dt_history_result(session, "recheck", &now);
+        note_recheck(tuning, before, &now);
+        status = dt_tuning_result(tuning, DT_LOG_RECHECK, &now);
     }
     dt_result_fini(&now);
     return status;
@@ -501,7 +512,7 @@ dt_status dt_list_last(const char *directory, int works, struct dt_list *list)
 }
 
 dt_status dt_list_done(const char *directory, const struct dt_list *list, int work,
-                       const json_t *key, struct dt_replay *replay, bool *found)
+                       const struct dt_target *target, struct dt_replay *replay, bool *found)
 {
     struct members members;
     struct dt_text path = {0};
@@ -509,12 +520,13 @@ dt_status dt_list_done(const char *directory, const struct dt_list *list, int wo
     *found = false;
     for (int i = 0; status == DT_OK && !*found && i < members.count; i++) {
         const struct dt_outline *member = &members.at[i];
-        if (!is_done(&members, member) || member->work != work || !json_equal(member->key, key))
+        if (!is_done(&members, member) || member->work != work ||
+            !dt_resume_same_work(member, target))
             continue;
         dt_text_clear(&path);
         dt_journals_path(directory, member->id, &path);
         dt_status opened = dt_replay_open(dt_text_at(&path), false, replay);
-        *found = opened == DT_OK && replay->ended && replay->damaged == 0;
+        *found = opened == DT_OK && replay->session->ended && replay->damaged == 0;
         if (!*found)
             dt_replay_fini(replay);
         status = opened == DT_ENOMEM ? opened : DT_OK;

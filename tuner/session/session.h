@@ -1,56 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* session - finding the best plan of one target within a deadline
+/* session - what a session's records say: its trials, its comparisons, what they decide
  *
- *     reference -> default, baseline (on GPUs the other way round), --against -> search (explore.c)
- *               -> shoot-out of the top three -> final comparison, with trials between its sets
- *               -> trials in the time that it did not need; one that looks faster is compared in the same way
- *
- * The default plan is first, so that an interrupted session never stores a slower plan. The final comparison runs in
- * fresh processes, and every published figure comes from it.
+ * A session changes by dt_session_apply alone (log.h), one record after the other, so that one that runs, one that is
+ * resumed and one that is read back are the same. Its owner is a struct dt_log; everybody else has a const pointer.
+ * Nothing here runs a plan or reads a clock; what runs is a struct dt_tuning (tuning.h).
  */
 #ifndef DT_TUNER_SESSION_SESSION_H
 #define DT_TUNER_SESSION_SESSION_H
 
-#include "db/journal.h"
 #include "db/stored.h"
-#include "model/workload.h"
-#include "search/landscape/landscape.h"
-#include "search/search.h"
 #include "tuner/measure/measure.h"
-
-/* How the time is shared: trials end at 60 %, the shoot-out at 75 %, the final comparison at the end less the time to
- * stop the last groups. */
-#define DT_TRIALS_SHARE   0.60
-#define DT_SEARCH_LEAST   (DT_TRIALS_SHARE / 3) /* what trials keep where the comparison needs long */
-#define DT_SHOOTOUT_SHARE 0.75
 
 #define DT_HIDDEN_GAIN_MOST 0.25 /* a tie in which a larger gain may hide decides nothing */
 
 #define DT_KNOWN 4 /* most plans taken from the store */
 #define DT_SHOTS 4 /* most plans of a shoot-out: the default and its challengers */
-
-/* The prior of a session's search:
- *
- *     --prior FILE      a table that another machine recorded (docs/search.md)
- *     --prior cost      operations and bytes of each plan (model/cost.h); the built-in network's default
- *     --prior none
- */
-struct dt_belief {
-    const struct dt_target *target;
-    struct dt_workload workload; /* of the built-in network */
-    struct dt_landscape *source; /* owned; NULL: the cost model is used */
-    struct dt_transfer transfer; /* from the source */
-    char name[160];              /* "" when there is none */
-    struct dt_prior prior;       /* points into the belief, which must not move */
-};
-
-/* DT_EUSAGE, DT_EIO: the file is no table, or has no plan of the target. */
-dt_status dt_belief_init(struct dt_belief *belief, const struct dt_target *target,
-                         const char *option) DT_MUST_CHECK;
-void dt_belief_fini(struct dt_belief *belief);
-
-/* For dt_search_opts; NULL: none. */
-const struct dt_prior *dt_belief_prior(const struct dt_belief *belief);
 
 /* Figures of a plan after its samples were freed. */
 struct dt_shot {
@@ -59,163 +23,80 @@ struct dt_shot {
     struct dt_measured figures; /* as entries have them; plan: NULL */
 };
 
-/* Callbacks for the display of a running session, until dt_session_run returns. */
-struct dt_session;
-struct dt_watch {
-    void *context;                                               /* given to each */
-    void (*begins)(void *context, const struct dt_point *point); /* before a trial of the point */
-    void (*ended)(void *context, const struct dt_session *session, const struct dt_result *result);
-    void (*compares)(void *context, const char *name); /* "shoot-out", "final comparison" */
-    void (*set)(void *context, int set, int sets);     /* number of sets made, and their limit */
-    void (*note)(void *context, const char *sentence);
-};
-
-struct dt_session_clock {
-    int64_t began_ns, deadline_ns;
-    int64_t search_deadline_ns; /* the budget beyond it is for the final comparison */
-    int64_t paused_ns;          /* the part of dt_clock_skipped_ns that was reported */
-    double elapsed_seconds;
-    double need_seconds; /* the one --budget that it says would decide; 0: none */
-};
-
-/* The machine's pace, by visits of the incumbent. */
-struct dt_session_pace {
-    double level;        /* times as long as at first that its steps take now; 0: no visit so far */
-    int from, since;     /* trials before this level began, and before the last visit */
-    int64_t at_ns;       /* when that visit ended, or the search began */
-    double cost_seconds; /* of the last visit; 0: none */
-};
-
 /* The search of a session. */
 struct dt_session_search {
-    struct dt_search *running; /* owned; NULL: not begun */
-    struct dt_groups groups;   /* of its plans */
-    struct dt_point next;      /* the plan that it asked for last */
-    bool asked;                /* that plan was not tried yet */
-    /* the strategy and the reason of the choice; "" before the search */
-    char name[160], why[240];
-    char note[240];                  /* the strategy's final note; "": none */
-    bool stopped;                    /* it ended before the time for trials */
-    bool planned;                    /* its starts were noted (explore.c) */
-    struct dt_chance chance;         /* of a further gain */
+    char name[160], why[240],
+        prior[160]; /* the strategy, the reason of the choice, the prior; "": none */
+    char note[240]; /* the strategy's final note; "": none */
+    bool stopped;   /* it ended before the time for trials */
     struct dt_point known[DT_KNOWN]; /* best plans of other sessions */
     int known_count;
-    struct dt_belief belief;
     /* at the end: what each axis alone explains, by the search's model (search/bayes/importance.h) */
     double importance[DT_AXES_MAX];
     bool weighed; /* it is known */
 };
 
-/* The last shoot-out and final comparison. */
+/* A shoot-out and the final comparison after it. */
 struct dt_session_finals {
-    struct dt_entrant entrants[DT_ENTRANTS]; /* of the final comparison */
+    struct dt_entrant entrants[DT_ENTRANTS]; /* of the final comparison, owned */
     int entrant_count;
     struct dt_sets sets;     /* sets of fresh processes of the final comparison */
     int best;                /* index of an entrant; -1: none */
-    struct dt_point ties[3]; /* candidates that tie with the winner of the shoot-out */
-    int tie_count;
-    struct dt_shot shots[DT_SHOTS]; /* of the shoot-out */
+    enum dt_verdict verdict; /* of the comparison alone */
+    bool limit_broken;       /* no entrant keeps --max-latency */
+    /* of the shoot-out */
+    struct dt_shot shots[DT_SHOTS];
     int shot_count;
-    int tried; /* trials before the shoot-out */
-    enum dt_verdict verdict;
+    int chosen;              /* 1 + the index of its winner among its entrants; 0: none */
+    struct dt_point winner;  /* where one was chosen */
+    struct dt_point ties[3]; /* candidates that tie with the winner */
+    int tie_count;
 };
 
-/* Files of the session. */
-struct dt_session_store {
-    struct dt_journal *journal; /* NULL: none */
-    char id[64];                /* of the journal; "" without one */
-    bool stored;                /* the result is in the store */
-    /* the store has a decided result, which a provisional one does not replace */
-    bool outranked;
-    int64_t unstored_ns; /* since when a better plan is not in the store; 0: stored */
-};
-
-/* The trials by their plans, kept up to date by dt_session_keep (trials.c). */
+/* The trials by their plans (apply.c). */
 struct dt_session_tried {
     int *slots; /* owned: 1 + the trial that counts for its plan; 0: free */
     int room;   /* a power of two; 0: no trial */
     int leader; /* 1 + the best eligible trial; 0: none */
 };
 
-/* The session that this one goes on with. */
-struct dt_session_resume {
-    char id[64]; /* of its journal; "": none */
-    int64_t spent_ns;
-    bool searched;                      /* its search was over */
-    bool more_time;                     /* this one has a larger budget */
-    struct dt_compared shootout, final; /* its comparisons; entrants: owned, NULL: none */
+/* A batch whose outputs could not be verified. */
+struct dt_unverified {
+    int batch;
+    char cause[200];
 };
 
-/* The place of this session in a list of works (history.h). */
+/* The place of a session in a list of works (replay.h). */
 struct dt_session_list {
     char id[64]; /* of the list; "": this session begins it */
     int work, works;
 };
 
-/* What a session is asked for. Texts are borrowed while it lives. An option of a session is a field here, a row in tuner/cli/options.c, and
- * the line that obeys it. */
-struct dt_session_opts {
-    const struct dt_job *job;
-    const struct dt_target *target;
-    const char *directory;       /* of the store; NULL: the session is read back */
-    const char *strategy;        /* of the search */
-    const char *prior, *against; /* as the options; NULL: not given */
-    bool resume;                 /* goes on with the last session of the same work */
-    int64_t began_ns, deadline_ns;
-    struct dt_session_list list; /* works is 0 or 1: alone */
-};
-
 struct dt_session {
-    struct dt_session_opts opts;
-    const struct dt_job *job;
-    const struct dt_target *target;
-    const struct dt_watch *watch; /* NULL: no display */
-    struct dt_rig rig;
-    struct dt_point against;
+    const struct dt_target *target; /* NULL: the record of the session did not come */
+    char id[64];                    /* of its journal; "" without one */
+    int64_t began_wall_ns, budget_ns, max_latency_ns;
+    struct dt_point against; /* --against */
     bool has_against;
-    struct dt_session_clock clock;
-    struct dt_session_pace pace;
+    struct dt_fingerprint fingerprint; /* of the machine, owned */
+    char host[128], boot_id[64];       /* of the fingerprint */
     struct dt_session_search search;
-    struct dt_session_finals finals;
-    /* of a session that compared twice: what it found before (dt_verdict_settle); entrant_count 0: nothing */
-    struct dt_session_finals earlier;
-    struct dt_session_store store;
-    struct dt_session_resume resume;
     struct dt_result *trials; /* owned */
     int count;
     struct dt_session_tried tried;
-    int64_t slowest_ns; /* cost of the slowest trial that ran; 0: none ran */
-    /* of the machine, owned; all zero before the session is recorded */
-    struct dt_fingerprint fingerprint;
+    int64_t slowest_ns;      /* cost of the slowest trial that ran; 0: none ran */
+    struct dt_clocks clocks; /* of ranks, to tell throttled samples */
+    struct dt_unverified unverified[DT_RIG_REFERENCES];
+    int unverified_count;
+    struct dt_session_finals finals;
+    struct dt_session_finals next; /* a shoot-out whose final comparison did not end yet */
+    double elapsed_seconds,
+        need_seconds; /* at its end; need: the --budget that would decide; 0: none */
     enum dt_verdict verdict;
-    bool limit_broken; /* no plan keeps --max-latency, or a --limit */
+    bool ended; /* its end was recorded: the session was complete */
 };
 
-/* Fails, and leaves nothing to be freed, when the target has no plan, or --against or --prior name none. */
-dt_status dt_session_open(struct dt_session *session,
-                          const struct dt_session_opts *opts) DT_MUST_CHECK;
-
-/* Begins the journal, and reads what other sessions found. With resume: looks for the last session of the same key on this machine,
- * with the same software, that was killed, interrupted, or had too little time, and takes its spent time from this one's;
- * dt_session_run takes its trials over. Without one that can be resumed the session is a new one, and a note says why. Without
- * resume a note says that the last session of this work was cut short, within a day. */
-dt_status dt_session_begin(struct dt_session *session) DT_MUST_CHECK;
-
-/* Runs it, and stores the result. DT_OK (also with failures of plans), DT_EPROVISIONAL, DT_EALLFAILED, DT_EINFEASIBLE (no plan
- * keeps the limits), DT_EINTR, and errors of the store; *session has the results so far. */
-dt_status dt_session_run(struct dt_session *session) DT_MUST_CHECK;
-
-/* Sends a sentence to the display. */
-void dt_session_note(const struct dt_session *session, const char *format, ...) DT_FORMAT(2, 3);
-void dt_session_fini(struct dt_session *session);
-
-/* The point's trial decides nothing until its plan is tried again. */
-void dt_session_undo(struct dt_session *session, const struct dt_point *point);
-
-/* Appends a trial, which the session then owns. */
-dt_status dt_session_keep(struct dt_session *session, const struct dt_result *result) DT_MUST_CHECK;
-
-/* The point's trial; NULL: it was not tried. Of several attempts (trials.c) the last one not interrupted. */
+/* The point's trial; NULL: it was not tried. Of several attempts the last one not interrupted. */
 const struct dt_result *dt_session_trial(const struct dt_session *session,
                                          const struct dt_point *point);
 /* Trial i is the one that counts for its point, not an earlier attempt. */
@@ -236,7 +117,10 @@ const struct dt_entrant *dt_session_candidate(const struct dt_session *session);
 /* The fastest trial, where the default stays and no round compared the two; NULL: none. */
 const struct dt_result *dt_session_uncompared(const struct dt_session *session);
 
-/* ---- judged from its samples (verdict.c, trials.c) */
+/* No plan keeps --max-latency, or a --limit. */
+bool dt_session_limit_broken(const struct dt_session *session);
+
+/* ---- judged from its samples (verdict.c, doubts.c) */
 
 /* The result is ok, was not undone, and keeps --max-latency. */
 bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result);
@@ -295,43 +179,10 @@ bool dt_session_lacks_memory(const struct dt_session *session, const struct dt_r
 /* Bytes of the first clause of the search's note, its reason to stop; --json has the rest. */
 size_t dt_explore_clause(const char *note);
 
-/* ---- what a session would do (explore.c) */
+/* The verdict that the session would have if it ended now. */
+enum dt_verdict dt_session_verdict(const struct dt_session *session);
 
-/* A plan of a preview, and what it is tried as: "default", "baseline", "against", "stored" (by another session), "search". */
-struct dt_preview_plan {
-    const char *role;
-    struct dt_point point;
-};
-
-#define DT_PREVIEW_MOST 16
-
-/* What a session tries first, before any answer. */
-struct dt_preview {
-    struct dt_preview_plan plans[DT_PREVIEW_MOST];
-    int count;
-    bool more;            /* further plans do not depend on answers either */
-    double trial_seconds; /* of a trial, as was supposed */
-    double trials_until;  /* seconds from the start until trials end */
-    double classes;       /* of plans that share a load */
-};
-
-/* A usual trial of a plan with this step time, without its load. */
-double dt_session_trial_seconds(double step);
-
-/* Runs nothing and writes nothing. trial_seconds: of a trial, on which the choice of the search depends. The session is open,
- * and has no journal; its search's name and reason are set. */
-dt_status dt_session_preview(struct dt_session *session, double trial_seconds,
-                             struct dt_preview *preview) DT_MUST_CHECK;
-
-/* ---- the store and the journal */
-
-/* Sets known and known_count of the session from the store: the same work, perhaps under another objective, limit or
- * batch, with other devices or on another machine; nearest first, and only feasible ones. Empty if the store is
- * unreadable: saving the session reports the error. */
-void dt_known_read(struct dt_session *session, const char *directory);
-
-/* The object of `tune --json` (docs/json.md), new reference. */
-json_t *dt_session_json(const struct dt_session *session);
+/* ---- as the store and programs have it (record/entry.c) */
 
 /* Figures in the form of an entry (db/entry.def). Those of a plan own the plan, and are unknown when nothing was measured (or
  * result is NULL); those of a front are fewer. A gain is the default's value over an entrant's, unknown when ratio is NULL or has

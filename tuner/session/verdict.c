@@ -9,7 +9,7 @@ bool dt_session_eligible(const struct dt_session *session, const struct dt_resul
 {
     if (result->outcome != DT_TRIAL_OK || result->samples.n == 0 || result->undone)
         return false;
-    double most = (double)session->job->max_latency_ns * 1e-9;
+    double most = (double)session->max_latency_ns * 1e-9;
     if (dt_target_wrong(session->target, &result->point, result->verified_error))
         return false;
     return most <= 0 || result->summary.median <= most;
@@ -80,7 +80,8 @@ static bool may_win(const struct dt_entrant *entrant)
 }
 
 /* Chooses the least ratio, or the simplest plan that ties with it. */
-int dt_verdict_choose(struct dt_session *session, const struct dt_entrant entrants[], int n)
+void dt_verdict_choose(const struct dt_session *session, const struct dt_entrant entrants[], int n,
+                       struct dt_session_finals *finals)
 {
     int best = -1, chosen;
     for (int i = 1; i < n; i++)
@@ -88,15 +89,16 @@ int dt_verdict_choose(struct dt_session *session, const struct dt_entrant entran
             (best < 0 || entrants[i].ratio.ratio < entrants[best].ratio.ratio))
             best = i;
     chosen = best;
-    session->finals.tie_count = 0;
     for (int i = 1; i < n && best >= 0; i++)
         if (may_win(&entrants[i]) && tied(&entrants[best], &entrants[i]) &&
             simpler(session, &entrants[i].result, &entrants[chosen].result))
             chosen = i;
     for (int i = 1; i < n && best >= 0; i++)
         if (i != chosen && may_win(&entrants[i]) && tied(&entrants[best], &entrants[i]))
-            session->finals.ties[session->finals.tie_count++] = entrants[i].point;
-    return chosen;
+            finals->ties[finals->tie_count++] = entrants[i].point;
+    finals->chosen = chosen >= 0 ? chosen + 1 : 0;
+    if (chosen >= 0)
+        finals->winner = entrants[chosen].point;
 }
 
 static int fastest_eligible(const struct dt_session *session)
@@ -182,15 +184,16 @@ bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_res
 
 /* The default cannot run here or breaks a limit: the fastest of the others, if there is one. A temporary failure of the
  * default decides nothing, nor does a lack of time for it. */
-static void decide_without_default(struct dt_session *session)
+static void decide_without_default(const struct dt_session *session,
+                                   struct dt_session_finals *finals)
 {
     const struct dt_result *fallback = dt_session_role(session, DT_ENTRANT_DEFAULT);
     if (fallback == NULL ||
         (fallback->outcome != DT_TRIAL_OK && !dt_verdict_cannot_run(session, fallback)))
         return;
-    session->finals.best = fastest_eligible(session);
-    session->verdict = session->finals.best >= 0 ? DT_VERDICT_UNOPPOSED : DT_VERDICT_PROVISIONAL;
-    session->limit_broken = session->finals.best < 0 && session->job->max_latency_ns > 0;
+    finals->best = fastest_eligible(session);
+    finals->verdict = finals->best >= 0 ? DT_VERDICT_UNOPPOSED : DT_VERDICT_PROVISIONAL;
+    finals->limit_broken = finals->best < 0 && session->max_latency_ns > 0;
 }
 
 /* The challenger was compared in enough sets, or is excluded after its failures. */
@@ -237,81 +240,64 @@ void dt_verdict_unresolved(const struct dt_session *session, struct dt_text *out
     }
 }
 
-static void decide_against_default(struct dt_session *session, bool challenged)
+static void decide_against_default(const struct dt_session *session, bool challenged,
+                                   struct dt_session_finals *finals)
 {
-    const struct dt_entrant *challenger = &session->finals.entrants[1];
+    const struct dt_entrant *challenger = &finals->entrants[1];
     double margin = dt_session_noise(session).margin;
     bool stands =
         challenged && !challenger->out && dt_session_eligible(session, &challenger->result);
-    session->finals.best = 0;
+    finals->best = 0;
     if (!dt_session_enough(session) || (challenged && !compared_enough(challenger)))
-        session->verdict = DT_VERDICT_INCONCLUSIVE;
+        finals->verdict = DT_VERDICT_INCONCLUSIVE;
     else if (stands && dt_judge_beats(&challenger->ratio, margin)) {
-        session->finals.best = 1;
-        session->verdict = DT_VERDICT_FASTER;
+        finals->best = 1;
+        finals->verdict = DT_VERDICT_FASTER;
     } else
-        session->verdict =
+        finals->verdict =
             stands && !dt_entrant_slower(challenger) ? DT_VERDICT_TIE : DT_VERDICT_DEFAULT;
 }
 
-void dt_verdict_decide(struct dt_session *session)
+void dt_verdict_decide(const struct dt_session *session, struct dt_session_finals *finals)
 {
-    const struct dt_entrant *first = &session->finals.entrants[0];
+    const struct dt_entrant *first = &finals->entrants[0];
     const struct dt_result *top[DT_CANDIDATES];
     bool challenged = dt_verdict_candidates(session, top) > 0;
-    session->verdict = DT_VERDICT_PROVISIONAL;
-    session->finals.best = -1;
+    finals->verdict = DT_VERDICT_PROVISIONAL;
+    finals->best = -1;
+    finals->limit_broken = false;
     if (!dt_session_compared(session))
         return;
     if (dt_verdict_default(session, first) && !first->out &&
         dt_session_eligible(session, &first->result))
-        decide_against_default(session, challenged);
+        decide_against_default(session, challenged, finals);
     else
-        decide_without_default(session);
+        decide_without_default(session, finals);
 }
 
-void dt_verdict_drop(struct dt_session_finals *finals)
+bool dt_verdict_first_fell(const struct dt_session *session)
 {
-    for (int i = 0; i < finals->entrant_count; i++)
-        dt_entrant_fini(&finals->entrants[i]);
-    finals->entrant_count = 0;
+    const struct dt_session_finals *finals = &session->finals;
+    bool others = false;
+    for (int i = 1; i < finals->entrant_count; i++)
+        others = others || !dt_entrant_twin(&finals->entrants[i]);
+    return others && finals->entrants[0].out && dt_sets_quiet(&finals->sets) < DT_SETS_LEAST &&
+           dt_verdict_cannot_run(session, &finals->entrants[0].result);
 }
 
-void dt_verdict_again(struct dt_session *session)
-{
-    dt_verdict_drop(&session->earlier);
-    session->earlier = session->finals;
-    session->earlier.verdict = session->verdict;
-    session->finals = (struct dt_session_finals){.best = -1};
-}
-
-void dt_verdict_settle(struct dt_session *session)
-{
-    struct dt_session_finals *earlier = &session->earlier, *now = &session->finals;
-    bool faster = session->verdict == DT_VERDICT_FASTER;
-    if (earlier->entrant_count == 0)
-        return;
-    bool stays = now->entrant_count == 0 || (dt_verdict_provisional(session->verdict) &&
-                                             !dt_verdict_provisional(earlier->verdict));
-    if (!stays && earlier->verdict == DT_VERDICT_FASTER)
-        stays = !faster ||
-                now->entrants[now->best].ratio.ratio > earlier->entrants[earlier->best].ratio.ratio;
-    if (stays) {
-        struct dt_session_finals later = *now;
-        *now = *earlier;
-        *earlier = later;
-        session->verdict = now->verdict;
-    }
-    dt_verdict_drop(earlier);
-}
-
-void dt_verdict_end(struct dt_session *session)
+enum dt_verdict dt_session_verdict(const struct dt_session *session)
 {
     struct dt_text doubt = {0};
     dt_session_doubt(session, &doubt);
-    if (doubt.size > 0)
-        session->finals.best = -1; /* no entrant wins */
-    if (session->finals.best < 0 && dt_session_best(session) != NULL)
-        session->verdict = DT_VERDICT_PROVISIONAL;
+    bool decided = session->finals.best >= 0 && doubt.size == 0;
     dt_text_fini(&doubt);
+    return !decided && dt_session_best(session) != NULL ? DT_VERDICT_PROVISIONAL : session->verdict;
+}
+
+bool dt_session_limit_broken(const struct dt_session *session)
+{
+    bool limited = session->max_latency_ns > 0;
+    for (int i = 0; i < session->count; i++)
+        limited = limited || session->trials[i].outcome == DT_TRIAL_LIMIT;
+    return session->finals.limit_broken || (limited && dt_session_leader(session) == NULL);
 }

@@ -20,8 +20,8 @@ static bool cannot(const enum dt_outcome trials[], int n, enum dt_outcome failed
     struct dt_session session = {.target = &target};
     struct dt_result result = {.outcome = failed, .peak_bytes = peak_bytes};
     for (int i = 0; i < n; i++) {
-        struct dt_result trial = {.outcome = trials[i]};
-        assert_int_equal(dt_session_keep(&session, &trial), DT_OK);
+        struct dt_log_record record = {.kind = DT_LOG_TRIAL, .result.outcome = trials[i]};
+        assert_int_equal(dt_session_apply(&session, &record), DT_OK);
     }
     bool answer = dt_verdict_cannot_run(&session, &result);
     dt_session_fini(&session);

@@ -9,7 +9,7 @@
 
 #include "space/json/json.h"
 #include "tests/db/scratch.h"
-#include "tuner/session/session.h"
+#include "tuner/session/tuning.h"
 
 static struct dt_target target;
 
@@ -63,12 +63,12 @@ static int teardown(void **state)
 
 static void expect(const int tiles[], int n)
 {
-    struct dt_session session = {.target = &target};
-    dt_known_read(&session, scratch);
-    assert_int_equal(session.search.known_count, n);
+    struct dt_tuning tuning = {.target = &target};
+    dt_known_read(&tuning, scratch);
+    assert_int_equal(tuning.search.known_count, n);
     for (int i = 0; i < n; i++) {
-        assert_int_equal(dt_point_value(target.space, &session.search.known[i], 0), tiles[i]);
-        assert_int_equal(dt_point_value(target.space, &session.search.known[i], 1), 2);
+        assert_int_equal(dt_point_value(target.space, &tuning.search.known[i], 0), tiles[i]);
+        assert_int_equal(dt_point_value(target.space, &tuning.search.known[i], 1), 2);
     }
 }
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "search/landscape/landscape.h"
-#include "tuner/session/history.h"
+#include "tuner/session/replay.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
 
 #include "search/landscape/landscape.h"
 #include "tests/lib/dose.h"
-#include "tuner/session/history.h"
+#include "tuner/session/replay.h"
 #include "tuner/session/session_int.h"
 
 #include <glob.h>
@@ -73,7 +73,8 @@ static void keep(struct dt_session *session, const struct world *world,
         dt_result_init(&result, session->target, &trial->point);
         result.outcome = trial->outcome;
     }
-    assert_int_equal(dt_session_keep(session, &result), DT_OK);
+    struct dt_log_record record = {.kind = DT_LOG_TRIAL, .result = result};
+    assert_int_equal(dt_session_apply(session, &record), DT_OK);
 }
 
 static const struct dt_entry *entry_of(const struct world *world, const struct dt_point *point)
@@ -134,7 +135,7 @@ static void finish(struct dt_session *session, const struct world *world)
                                          session->finals.entrant_count, &session->finals.sets),
                      DT_OK);
     session->finals.best = -1;
-    dt_verdict_decide(session);
+    dt_verdict_decide(session, &session->finals);
 }
 
 /* How often one draw of a beats one of b; draws that tie beat by half. */
@@ -186,7 +187,7 @@ static void judge_cut(struct dt_session *session, const struct world *world, str
 
 static void run(const struct world *world, struct tally *tally)
 {
-    struct dt_session session = {.job = &world->job, .target = &world->target, .finals.best = -1};
+    struct dt_session session = {.target = &world->target, .finals.best = -1};
     struct dt_search_opts opts = {.space = world->landscape->space,
                                   .seed = world->seed,
                                   .start = &world->target.fallback,

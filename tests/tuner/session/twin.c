@@ -37,7 +37,8 @@ static const char quiet[] = PLANS("1e6, 0.97e6", ""),
                   apart[] = PLANS("1e6, 0.9e6, 0.918e6", "");
 
 static struct dt_target *target;
-static struct dt_session session;
+static struct dt_tuning tuning;
+static const struct dt_session *session;
 static struct dt_noise noise;
 static char note[256];
 
@@ -59,29 +60,30 @@ static void hold(const char *scenario, int seconds)
     assert_int_equal(dt_objective_find("latency", &job.objective), DT_OK);
     assert_int_equal(dt_target_new(&job, &target), DT_OK);
     int64_t now = dt_clock_ns();
-    session = (struct dt_session){.job = &job,
-                                  .target = target,
-                                  .opts.strategy = "exhaustive",
-                                  .clock.began_ns = now,
-                                  .clock.deadline_ns = now + seconds * DT_NS_PER_SECOND,
-                                  .finals.best = -1};
-    dt_status status = dt_session_run(&session);
-    assert_int_equal(status, dt_session_provisional(&session) ? DT_EPROVISIONAL : DT_OK);
-    noise = dt_session_noise(&session);
-    dt_session_noise_note(&session, &text);
+    const struct dt_session_opts opts = {.job = &job,
+                                         .target = target,
+                                         .strategy = "exhaustive",
+                                         .began_ns = now,
+                                         .deadline_ns = now + seconds * DT_NS_PER_SECOND};
+    assert_int_equal(dt_tuning_open(&tuning, &opts), DT_OK);
+    session = tuning.session;
+    dt_status status = dt_tuning_run(&tuning);
+    assert_int_equal(status, dt_session_provisional(session) ? DT_EPROVISIONAL : DT_OK);
+    noise = dt_session_noise(session);
+    dt_session_noise_note(session, &text);
     snprintf(note, sizeof note, "%s", dt_text_at(&text));
     dt_text_fini(&text);
 }
 
 static int best_plan(void)
 {
-    return (int)dt_point_value(target->space, &session.finals.entrants[session.finals.best].point,
+    return (int)dt_point_value(target->space, &session->finals.entrants[session->finals.best].point,
                                0);
 }
 
 static void end(void)
 {
-    dt_session_fini(&session);
+    dt_tuning_fini(&tuning);
     dt_target_free(target);
 }
 
@@ -89,8 +91,8 @@ static void a_quiet_machine_resolves_3_percent(void **state)
 {
     (void)state;
     hold(quiet, 20);
-    assert_int_equal(session.verdict, DT_VERDICT_FASTER);
-    assert_int_equal(session.finals.sets.count, 4);
+    assert_int_equal(session->verdict, DT_VERDICT_FASTER);
+    assert_int_equal(session->finals.sets.count, 4);
     assert_true(noise.sets == 4 && noise.margin < 0.003 && !noise.noisy);
     assert_string_equal(note, "");
     end();
@@ -101,19 +103,19 @@ static void a_gain_within_the_margin_is_a_tie(void **state)
 {
     (void)state;
     hold(placed, 20);
-    assert_int_equal(session.verdict, DT_VERDICT_TIE);
+    assert_int_equal(session->verdict, DT_VERDICT_TIE);
     assert_int_equal(best_plan(), 0);
-    assert_int_equal(session.finals.sets.count,
+    assert_int_equal(session->finals.sets.count,
                      16); /* more sets could have made the margin smaller */
-    assert_true(dt_entrant_faster(&session.finals.entrants[1]));
+    assert_true(dt_entrant_faster(&session->finals.entrants[1]));
     assert_true(fabs(noise.ratio - 1.05) < 0.002 && noise.margin >= 0.05 && noise.noisy &&
                 noise.differs);
     assert_non_null(strstr(note, "the machine is not quiet"));
     assert_non_null(strstr(note, "differed from itself"));
     end();
     hold(placed_fast, 20);
-    assert_int_equal(session.verdict, DT_VERDICT_FASTER);
-    assert_int_equal(session.finals.sets.count, 4);
+    assert_int_equal(session->verdict, DT_VERDICT_FASTER);
+    assert_int_equal(session->finals.sets.count, 4);
     end();
 }
 
@@ -123,13 +125,13 @@ static void test_without_a_twin_nothing_is_decided(void **state)
     static const char *const rows[][2] = {{dies, "crashed"}, {hangs, "hung"}};
     (void)state;
     hold(no_memory, 10); /* beside the default; by itself it runs */
-    assert_int_equal(session.verdict, DT_VERDICT_FASTER);
-    assert_true(noise.sets >= 4 && session.finals.sets.company == DT_ONE_ALONE);
+    assert_int_equal(session->verdict, DT_VERDICT_FASTER);
+    assert_true(noise.sets >= 4 && session->finals.sets.company == DT_ONE_ALONE);
     end();
     for (int i = 0; i < 2; i++) {
         hold(rows[i][0], 10);
-        assert_int_equal(session.verdict, DT_VERDICT_PROVISIONAL);
-        assert_int_equal(session.finals.sets.count, 4);
+        assert_int_equal(session->verdict, DT_VERDICT_PROVISIONAL);
+        assert_int_equal(session->finals.sets.count, 4);
         assert_int_equal(noise.pairs, 0);
         assert_non_null(strstr(note, "the second copy of the default failed"));
         assert_non_null(strstr(note, rows[i][1]));
@@ -143,17 +145,17 @@ static void the_twin_is_left_out_when_time_is_short(void **state)
 {
     (void)state;
     hold(long_steps, 9);
-    assert_int_equal(session.verdict, DT_VERDICT_PROVISIONAL);
-    assert_int_equal(session.finals.entrant_count, 2);
+    assert_int_equal(session->verdict, DT_VERDICT_PROVISIONAL);
+    assert_int_equal(session->finals.entrant_count, 2);
     assert_non_null(strstr(note, "no time for a second copy"));
     end();
     hold(sleeps,
          10); /* its rounds turn out to be too long: fewer sets are made, and nothing is decided */
-    assert_int_equal(session.verdict, DT_VERDICT_INCONCLUSIVE);
+    assert_int_equal(session->verdict, DT_VERDICT_INCONCLUSIVE);
     assert_int_equal(noise.pairs, 0);
     end();
     hold(long_steps, 20);
-    assert_int_equal(session.finals.entrant_count, 3);
+    assert_int_equal(session->finals.entrant_count, 3);
     assert_string_equal(note, "");
     end();
 }
@@ -164,11 +166,11 @@ static void test_the_shootout_prefers_the_simpler_of_ties(void **state)
     (void)state;
     hold(near, 20);
     assert_int_equal(best_plan(), 2);
-    assert_int_equal(session.finals.tie_count, 1);
+    assert_int_equal(session->finals.tie_count, 1);
     end();
     hold(apart, 20);
     assert_int_equal(best_plan(), 1);
-    assert_int_equal(session.finals.tie_count, 0);
+    assert_int_equal(session->finals.tie_count, 0);
     end();
 }
 

@@ -4,8 +4,8 @@
 #include "db/journal.h"
 #include "tuner/cli/print.h"
 #include "tuner/cli/report/report.h"
-#include "tuner/session/history.h"
-#include "tuner/session/session.h"
+#include "tuner/session/record/session_json.h"
+#include "tuner/session/replay.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 struct analysis {
     const struct dt_options *options;
-    struct dt_replay replay;  /* set once a session's record was read */
+    struct dt_log *log;       /* of a session */
     struct dt_replay_run run; /* or a run's */
     json_t *plans;            /* of the run, an object for each */
     struct dt_text plan;      /* text of the last one */
@@ -175,11 +175,12 @@ static dt_status analyze_comparison(const json_t *record, const char *what,
     return status;
 }
 
-static dt_status analyze_record(struct analysis *analysis, const json_t *record, int line)
+static dt_status analyze_record(struct analysis *analysis, const struct dt_journal_reader *reader)
 {
+    const json_t *record = reader->record;
     const char *kind;
     char what[4096 + 32];
-    snprintf(what, sizeof what, "%s: line %d", analysis->options->words.rest[0], line);
+    snprintf(what, sizeof what, "%s: line %d", analysis->options->words.rest[0], reader->line);
     DT_TRY(dt_json_string(record, what, "kind", &kind));
     bool first = analysis->trial_count + analysis->comparison_count == 0;
     bool session = strcmp(kind, "session") == 0, is_run = strcmp(kind, "run") == 0;
@@ -188,9 +189,9 @@ static dt_status analyze_record(struct analysis *analysis, const json_t *record,
     analysis->session = analysis->session || session;
     analysis->is_run = analysis->is_run || is_run;
     if (analysis->session)
-        return dt_replay_record(&analysis->replay, record, what);
+        return dt_log_read(analysis->log, reader, what);
     if (analysis->is_run)
-        return dt_replay_run_record(&analysis->run, record, what);
+        return dt_replay_run_read(&analysis->run, reader, what);
     if (strcmp(kind, "trial") == 0)
         return analyze_trial(record, what, analysis);
     if (strcmp(kind, "comparison") == 0)
@@ -214,15 +215,15 @@ static dt_status print(struct analysis *analysis)
 
 static dt_status print_session(struct analysis *analysis)
 {
-    const struct dt_session *session = &analysis->replay.session;
+    const struct dt_session *session = dt_log_session(analysis->log);
     struct dt_text text = {0};
-    dt_replay_end(&analysis->replay);
-    if (!analysis->replay.ended)
+    dt_log_read_end(analysis->log);
+    if (!session->ended)
         dt_print_note("warning: %s has no end: its session was cut short",
                       analysis->options->words.rest[0]);
     if (analysis->options->print.json)
         return dt_print_json(dt_session_json(session));
-    dt_report_session(session, NULL, &text);
+    dt_report_session(session, &text);
     return dt_print_text(&text);
 }
 
@@ -250,8 +251,9 @@ dt_status dt_command_analyze(const struct dt_options *options)
         .comparisons = json_array(),
         .run = {.context = &analysis, .measured = add_plan, .left_out = add_left_out}};
     struct dt_journal_reader reader = {.path = options->words.rest[0], .foreign = true};
+    reader.status = dt_log_new(&analysis.log);
     while (dt_journal_next(&reader))
-        reader.status = analyze_record(&analysis, reader.record, reader.line);
+        reader.status = analyze_record(&analysis, &reader);
     dt_status status = dt_journal_end(&reader);
     if (status == DT_OK && analysis.is_run)
         status = dt_replay_run_end(&analysis.run);
@@ -263,7 +265,7 @@ dt_status dt_command_analyze(const struct dt_options *options)
     dt_replay_run_fini(&analysis.run);
     json_decref(analysis.plans);
     dt_text_fini(&analysis.plan);
-    dt_replay_fini(&analysis.replay);
+    dt_log_free(analysis.log);
     dt_clocks_fini(&analysis.clocks);
     json_decref(analysis.trials);
     json_decref(analysis.comparisons);

@@ -97,8 +97,8 @@ static dt_status add_stored(const struct dt_options *options, const struct dt_ex
     struct dt_point point;
     DT_TRY(dt_evidence_of_engine(options->store, options->worker.engine, own->card.name, plan,
                                  &replay, &point));
-    if (replay.target != NULL) {
-        const struct dt_target *target = replay.target;
+    if (dt_replay_target(&replay) != NULL) {
+        const struct dt_target *target = dt_replay_target(&replay);
         const char *hardware = dt_target_hardware(target);
         json_t *found = dt_evidence_plan(&replay, target, &point, &text);
         json_object_update(fields, found);

@@ -4,7 +4,7 @@
 #include "search/racing.h"
 #include "stats/stats.h"
 #include "tuner/cli/print.h"
-#include "tuner/session/history.h"
+#include "tuner/session/replay.h"
 
 #include <math.h>
 #include <stdio.h>

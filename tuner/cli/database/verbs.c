@@ -6,7 +6,7 @@
 #include "db/upkeep/upkeep.h"
 #include "tuner/check/check.h"
 #include "tuner/cli/print.h"
-#include "tuner/session/history.h"
+#include "tuner/session/record/session_json.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,6 +7,7 @@
 #include "space/json/json.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/cli/words.h"
+#include "tuner/session/tuning.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -58,13 +59,14 @@ static bool is_wanted(const struct wanted *wanted, const struct dt_outline *outl
 /* A trial that was cut off before it had samples says nothing. */
 static bool has_tried(const struct wanted *wanted, const struct dt_replay *replay)
 {
-    if (replay->target == NULL)
+    if (dt_replay_target(replay) == NULL)
         return false;
-    dt_status status = wanted->words != NULL
-                           ? dt_target_plan(replay->target, wanted->words, wanted->point)
-                           : dt_point_read(replay->target->space, wanted->plan, wanted->point);
+    dt_status status =
+        wanted->words != NULL
+            ? dt_target_plan(dt_replay_target(replay), wanted->words, wanted->point)
+            : dt_point_read(dt_replay_target(replay)->space, wanted->plan, wanted->point);
     const struct dt_result *trial =
-        status == DT_OK ? dt_session_trial(&replay->session, wanted->point) : NULL;
+        status == DT_OK ? dt_session_trial(replay->session, wanted->point) : NULL;
     return trial != NULL && (trial->samples.n > 0 || trial->outcome != DT_TRIAL_INTERRUPTED);
 }
 
@@ -83,7 +85,7 @@ static dt_status find_evidence(const char *directory, const struct wanted *wante
     struct dt_journals runs = {.directory = directory};
     struct dt_text newest = {0};
     bool found = false;
-    *replay = (struct dt_replay){.target = NULL};
+    *replay = (struct dt_replay){.log = NULL};
     while (!found && dt_journals_next(&runs)) {
         struct dt_outline outline;
         dt_outline_first(runs.path, &outline);
@@ -93,7 +95,7 @@ static dt_status find_evidence(const char *directory, const struct wanted *wante
             continue;
         runs.status = session_open(runs.path, replay);
         found = has_tried(wanted, replay);
-        if (newest.size == 0 && replay->session.count > 0)
+        if (newest.size == 0 && dt_replay_target(replay) != NULL && replay->session->count > 0)
             dt_text_add(&newest, "%s", runs.path);
         if (!found)
             dt_replay_fini(replay);
@@ -281,15 +283,16 @@ static json_t *add_predicted(const struct dt_replay *replay, const struct dt_tar
     if (dt_belief_init(&belief, target, NULL) < 0)
         return json_null();
     const struct dt_prior *prior = dt_belief_prior(&belief);
-    const struct dt_result *known =
-        replay->target != NULL ? dt_session_role(&replay->session, DT_ENTRANT_DEFAULT) : NULL;
+    const struct dt_result *known = dt_replay_target(replay) != NULL
+                                        ? dt_session_role(replay->session, DT_ENTRANT_DEFAULT)
+                                        : NULL;
     double ratio =
         prior != NULL && target->plans != 0
             ? prior->value(prior->context, point) / prior->value(prior->context, &target->fallback)
             : NAN;
     bool one = dt_target_batch(target, point) == dt_target_batch(target, &target->fallback);
     double seconds = known != NULL && one && known->samples.n > 0 &&
-                             target->objective == replay->target->objective &&
+                             target->objective == dt_replay_target(replay)->objective &&
                              target->objective->one_batch
                          ? ratio * known->summary.median
                          : NAN;
@@ -342,7 +345,7 @@ static void add_against_default(const struct dt_session *session, const struct d
 static json_t *add_measured(const struct dt_replay *replay, const struct dt_result *trial,
                             struct dt_text *out)
 {
-    const struct dt_session *session = &replay->session;
+    const struct dt_session *session = replay->session;
     struct dt_text versus = {0};
     dt_text_add(out, "measured: ");
     if (trial->samples.n > 0)
@@ -350,8 +353,8 @@ static json_t *add_measured(const struct dt_replay *replay, const struct dt_resu
                         trial->summary.interval.low, trial->summary.interval.high, out);
     else
         dt_text_add(out, "%s: %s", dt_outcome_text(trial->outcome), trial->cause);
-    dt_text_add(out, ", in a trial of session %s\n", session->store.id);
-    json_t *object = json_pack("{s:s, s:s, s:o, s:o}", "session", session->store.id, "outcome",
+    dt_text_add(out, ", in a trial of session %s\n", session->id);
+    json_t *object = json_pack("{s:s, s:s, s:o, s:o}", "session", session->id, "outcome",
                                dt_outcome_text(trial->outcome), "median_seconds",
                                dt_json_number(trial->samples.n > 0 ? trial->summary.median : NAN),
                                "interval_seconds",
@@ -372,8 +375,9 @@ json_t *dt_evidence_plan(const struct dt_replay *replay, const struct dt_target 
     json_t *plan = dt_point_json(target->space, point);
     const struct dt_result *trial = NULL;
     struct dt_point tried;
-    if (replay->target != NULL && dt_point_read(replay->target->space, plan, &tried) == DT_OK)
-        trial = dt_session_trial(&replay->session, &tried);
+    if (dt_replay_target(replay) != NULL &&
+        dt_point_read(dt_replay_target(replay)->space, plan, &tried) == DT_OK)
+        trial = dt_session_trial(replay->session, &tried);
     json_t *object = json_pack("{s:o}", "predicted", add_predicted(replay, target, point, out));
     json_decref(plan);
     if (trial != NULL)
@@ -381,9 +385,10 @@ json_t *dt_evidence_plan(const struct dt_replay *replay, const struct dt_target 
     else {
         json_object_set_new(object, "measured", json_null());
         dt_text_add(out, "measured: not in %s; 'dittune run' measures it\n",
-                    replay->target != NULL ? "any session of this work on this machine"
-                                           : "the store: it has no session of this work on this "
-                                             "machine");
+                    dt_replay_target(replay) != NULL
+                        ? "any session of this work on this machine"
+                        : "the store: it has no session of this work on this "
+                          "machine");
     }
     return object;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* evidence - what the sessions in a store say of a plan
  *
- * A session is read back from its journal and judged again (tuner/session/history.h); nothing is measured. Times of one
+ * A session is read back from its journal and judged again (tuner/session/replay.h); nothing is measured. Times of one
  * session are compared with each other only, since the machine may have changed between two.
  */
 #ifndef DT_TUNER_CLI_EVIDENCE_EVIDENCE_H
 #define DT_TUNER_CLI_EVIDENCE_EVIDENCE_H
 
-#include "tuner/session/history.h"
+#include "tuner/session/replay.h"
 
 /* The newest session of the target's work on this machine, perhaps under another objective, batch or limit, in which the plan was
  * tried; without one, the newest of them. dt_replay_fini frees it. DT_OK with target NULL: there is none. */

@@ -7,7 +7,7 @@
 #ifndef DT_TUNER_CLI_LIVE_PROGRESS_H
 #define DT_TUNER_CLI_LIVE_PROGRESS_H
 
-#include "tuner/session/session.h"
+#include "tuner/session/tuning.h"
 
 #define DT_CURVE_MOST 64
 
@@ -43,7 +43,7 @@ struct dt_progress {
     struct dt_activity now;
     const char *comparison;                  /* "shoot-out", "final comparison" */
     const struct dt_target *target;          /* may be NULL */
-    const struct dt_session *session;        /* may be NULL */
+    const struct dt_chance *chance;          /* of a further gain; may be NULL */
     const struct dt_result *best, *fallback; /* may be NULL */
 };
 

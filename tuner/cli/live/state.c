@@ -93,8 +93,7 @@ static void add_sparks(const struct dt_curve *curve, struct dt_text *out)
 static void add_search(const struct dt_progress *progress, struct dt_text *out)
 {
     const struct dt_curve *curve = &progress->curve;
-    const struct dt_chance *chance =
-        progress->session != NULL ? &progress->session->search.chance : NULL;
+    const struct dt_chance *chance = progress->chance;
     if (curve->count > 1 && curve->value[0] > curve->value[curve->count - 1]) {
         dt_text_add(out, "\n");
         add_sparks(curve, out);
@@ -150,10 +149,9 @@ json_t *dt_progress_json(const struct dt_progress *progress)
 {
     const struct dt_counts *counts = &progress->counts;
     const struct dt_activity *now = &progress->now;
-    const struct dt_session *session = progress->session;
     double used = (double)(dt_clock_ns() - progress->began_ns) * 1e-9;
     double left = (double)(progress->deadline_ns - dt_clock_ns()) * 1e-9;
-    bool chance = session != NULL && session->search.chance.known;
+    bool chance = progress->chance != NULL && progress->chance->known;
     return json_pack(
         "{s:f, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "elapsed_seconds", used,
         "left_seconds", progress->deadline_ns > 0 ? json_real(fmax(left, 0)) : json_null(),
@@ -161,5 +159,5 @@ json_t *dt_progress_json(const struct dt_progress *progress)
         text_or_null(now->what), "phase", text_or_null(now->phase), "comparison",
         text_or_null(progress->comparison), "best", plan_json(progress, progress->best), "default",
         plan_json(progress, progress->fallback), "chance_of_gain",
-        chance ? json_real(session->search.chance.share) : json_null());
+        chance ? json_real(progress->chance->share) : json_null());
 }

@@ -5,6 +5,7 @@
 
 #include "base/figures.h"
 #include "base/quote.h"
+#include "tuner/session/record/session_json.h"
 
 #include <limits.h>
 #include <math.h>
@@ -66,8 +67,8 @@ static void add_tuned(const struct filling *filling)
     const struct dt_page *page = filling->view->page;
     struct dt_text text = {0};
     dt_text_add(&text, "Tuned for %s on %s UTC; session %s.",
-                page->session->target->objective->name, dt_figure_minute(page->began_wall_ns).text,
-                page->journal);
+                page->session->target->objective->name,
+                dt_figure_minute(page->session->began_wall_ns).text, page->journal);
     dt_pen_text(filling->pen, dt_text_at(&text));
     dt_text_fini(&text);
 }

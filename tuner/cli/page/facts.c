@@ -10,6 +10,7 @@
 #include "tuner/check/timeline.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/cli/words.h"
+#include "tuner/session/record/session_json.h"
 #include "tuner/session/session.h"
 
 #include <math.h>
@@ -94,7 +95,7 @@ struct room {
 
 static struct room room_of(const struct page_view *view, const struct dt_result *result)
 {
-    const json_t *hard = json_object_get(view->page->machine, "hard");
+    const json_t *hard = view->session->fingerprint.hard;
     const struct dt_target *target = view->session->target;
     double used = dt_device_memory(result).used, bytes = (double)result->peak_bytes;
     struct room room = {.limit = target->max_bytes > 0 ? bytes / (double)target->max_bytes : NAN,
@@ -184,15 +185,16 @@ static void image_of_session(const struct page_view *view, struct dt_text *out)
 static void cost_of_session(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
-    double seconds = session->clock.elapsed_seconds;
+    double seconds = session->elapsed_seconds;
     dt_text_add(out, "%s for %d trial%s",
                 seconds > 0 ? dt_figure_span_of(seconds).text : "Not known", view->count,
                 view->count == 1 ? "" : "s");
     if (session->finals.sets.count > 0)
         dt_text_add(out, " and a final comparison with %d fresh start%s of the processes",
                     session->finals.sets.count, session->finals.sets.count == 1 ? "" : "s");
-    dt_text_add(out,
-                view->page->ended ? "." : "; the journal has no end: the session was cut short.");
+    dt_text_add(out, view->page->session->ended
+                         ? "."
+                         : "; the journal has no end: the session was cut short.");
 }
 
 /* The first trial that ended so. */
@@ -371,7 +373,7 @@ static void one_rank_of_session(const struct page_view *view, struct dt_text *ou
 
 static void elsewhere_of_session(const struct page_view *view, struct dt_text *out)
 {
-    const json_t *hard = json_object_get(view->page->machine, "hard");
+    const json_t *hard = view->session->fingerprint.hard;
     const char *device = json_string_value(json_object_get(hard, "device"));
     dt_text_add(out, "On a machine of the same make (");
     dt_target_units(view->session->target, view->session->target->hardware.cores, out);
@@ -602,7 +604,7 @@ static void trials_of_entry(const struct dt_page_source *source, struct dt_text 
 
 static void when_of_session(const struct page_view *view, struct dt_text *out)
 {
-    dt_words_when(view->page->began_wall_ns, out);
+    dt_words_when(view->page->session->began_wall_ns, out);
     dt_text_add(out, ", by session %s.", view->page->journal);
 }
 

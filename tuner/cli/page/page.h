@@ -14,10 +14,7 @@
 /* A session that was read back. All borrowed. */
 struct dt_page {
     const struct dt_session *session;
-    const char *journal;   /* its id, or its file's name */
-    const json_t *machine; /* the fingerprint in its first record; NULL: none */
-    int64_t began_wall_ns; /* of its first record */
-    bool ended;            /* the session came to its end */
+    const char *journal; /* its id, or its file's name */
     const char
         *entry; /* id of the entry that this session's result is; NULL: a journal was named */
     const char

@@ -225,11 +225,13 @@ static dt_status read_source(struct dt_page_source *source)
     const char *path = dt_text_at(&source->path);
     struct dt_replay *replay = &source->replay;
     DT_TRY(dt_replay_open(path, false, replay));
-    if (replay->first == NULL)
+    if (replay->kind[0] == '\0') {
+        dt_replay_fini(replay);
         DT_TRY(dt_replay_open(path, true, replay));
-    if (replay->first == NULL)
+    }
+    if (replay->kind[0] == '\0')
         return dt_fail(DT_EUSAGE, "%s holds no record of a session", path);
-    const char *kind = dt_json_text_at(replay->first, "kind");
+    const char *kind = replay->kind;
     if (strcmp(kind, "session") != 0)
         return dt_fail(DT_EUSAGE, "%s is no journal of a session%s", path,
                        strcmp(kind, "run") == 0 ? ", but of a run: see dittune analyze"
@@ -404,12 +406,7 @@ dt_status dt_page_source_open(const char *directory, const char *word,
     if (source->path.size > 0) {
         DT_TRY(read_source(source));
         set_name(source);
-        source->page = (struct dt_page){
-            .session = &source->replay.session,
-            .journal = source->name,
-            .machine = json_object_get(source->replay.first, "fingerprint"),
-            .began_wall_ns = json_integer_value(json_object_get(source->replay.first, "t_wall_ns")),
-            .ended = source->replay.ended};
+        source->page = (struct dt_page){.session = source->replay.session, .journal = source->name};
     }
     source->page.entry = source->entry.json != NULL ? source->entry.hex : NULL;
     source->page.later = dt_text_at(&source->later);

@@ -12,7 +12,7 @@
 
 #include "db/stored.h"
 #include "tuner/cli/page/page.h"
-#include "tuner/session/history.h"
+#include "tuner/session/replay.h"
 
 struct dt_page_entry {
     json_t *json;                  /* owned; NULL: none was found */

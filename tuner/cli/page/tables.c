@@ -345,15 +345,15 @@ static void add_fields(struct page_pen *pen, const char *part, const json_t *obj
 
 void dt_page_machine(const struct page_view *view, struct page_pen *pen)
 {
-    const json_t *machine = view->page->machine;
-    if (machine == NULL)
+    const struct dt_fingerprint *machine = &view->session->fingerprint;
+    if (!machine->known)
         return;
     dt_pen_table(pen, "",
                  "What must be the same for the plan to be used as it is, and what may change, "
                  "after which dittune check should be run",
                  "property|value|for the plan");
-    add_fields(pen, "must be the same", json_object_get(machine, "hard"));
-    add_fields(pen, "may change", json_object_get(machine, "soft"));
+    add_fields(pen, "must be the same", machine->hard);
+    add_fields(pen, "may change", machine->soft);
     dt_pen_end(pen);
 }
 
@@ -433,7 +433,8 @@ static void results_fill(const struct page_view *view, struct result_cell cells[
     struct result_cell *speed = &cells[SPEED];
     for (int i = 0; i < RESULTS; i++)
         cells[i] = (struct result_cell){.value = NAN, .low = NAN, .high = NAN};
-    dt_text_add(&cells[DATE].text, "%s UTC", dt_figure_minute(view->page->began_wall_ns).text);
+    dt_text_add(&cells[DATE].text, "%s UTC",
+                dt_figure_minute(view->page->session->began_wall_ns).text);
     dt_text_add(&cells[WORK].text, "%s", session->target->identity.title);
     if (best != NULL)
         dt_page_plan(view, &best->point, &cells[PLAN].text);
@@ -537,9 +538,9 @@ void dt_page_compare(const struct page_view views[2], struct page_pen *pen)
     add_results(views, pen);
     add_differences(views[0].session->target->identity.key, views[1].session->target->identity.key,
                     pen);
-    static const char *const parts[] = {"hard", "soft"};
-    for (int i = 0; i < 2; i++)
-        add_differences(json_object_get(views[0].page->machine, parts[i]),
-                        json_object_get(views[1].page->machine, parts[i]), pen);
+    const struct dt_fingerprint *a = &views[0].session->fingerprint,
+                                *b = &views[1].session->fingerprint;
+    add_differences(a->hard, b->hard, pen);
+    add_differences(a->soft, b->soft, pen);
     dt_pen_end(pen);
 }

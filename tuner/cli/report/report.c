@@ -286,8 +286,8 @@ static void add_search(const struct dt_session *session, struct dt_text *out)
 {
     if (session->search.name[0] != '\0')
         dt_text_add(out, "Search: %s (%s)", session->search.name, session->search.why);
-    if (session->search.name[0] != '\0' && session->search.belief.name[0] != '\0')
-        dt_text_add(out, "; prior: %s", session->search.belief.name);
+    if (session->search.name[0] != '\0' && session->search.prior[0] != '\0')
+        dt_text_add(out, "; prior: %s", session->search.prior);
     if (session->search.note[0] != '\0')
         dt_text_add(out, session->search.stopped ? "\nStopped early: %.*s." : "; at its end: %.*s",
                     (int)dt_explore_clause(session->search.note), session->search.note);
@@ -313,7 +313,7 @@ static void add_counts(const struct dt_session *session, struct dt_text *out)
                 hardware != NULL ? "; on " : "", hardware != NULL ? hardware : "", tried);
     dt_target_plans(session->target, out);
     dt_text_add(out, " tried, %d failed, %s\n", failed,
-                dt_figure_of(session->clock.elapsed_seconds).text);
+                dt_figure_of(session->elapsed_seconds).text);
     struct dt_text skipped = {0};
     dt_session_skipped(session, &skipped);
     if (skipped.size > 0)
@@ -404,28 +404,18 @@ static void add_report(const struct dt_session *session, struct dt_text *out)
     add_verification(session, out);
     add_noise(session, out);
     add_throttled(session, out);
-    for (int i = 0; i < session->rig.reference_count; i++)
-        if (session->rig.references[i].failed)
-            dt_text_add(
-                out, "warning: outputs at batch %d were not verified: the reference failed: %s\n",
-                session->rig.references[i].batch, session->rig.references[i].cause);
+    for (int i = 0; i < session->unverified_count; i++)
+        dt_text_add(out,
+                    "warning: outputs at batch %d were not verified: the reference failed: %s\n",
+                    session->unverified[i].batch, session->unverified[i].cause);
     if (best != NULL)
         dt_report_cold(best, dt_session_role(session, DT_ENTRANT_BASELINE), session->target, out);
 }
 
-void dt_report_session(const struct dt_session *session, const char *lookup, struct dt_text *out)
+void dt_report_session(const struct dt_session *session, struct dt_text *out)
 {
     struct dt_text text = {0};
     add_report(session, &text);
     dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 0, out);
     dt_text_fini(&text);
-    if (dt_session_best(session) == NULL || lookup == NULL || session->limit_broken)
-        return;
-    if (session->store.outranked)
-        dt_text_add(out,
-                    "Not stored: an earlier session decided this with a final comparison.\n"
-                    "Look that up: %s\n",
-                    lookup);
-    else if (session->store.stored)
-        dt_text_add(out, "Stored. Look it up: %s\n", lookup);
 }

@@ -8,7 +8,7 @@
 #include "tuner/measure/measure.h"
 #include "tuner/session/session.h"
 
-void dt_report_session(const struct dt_session *session, const char *lookup, struct dt_text *out);
+void dt_report_session(const struct dt_session *session, struct dt_text *out);
 
 /* "; after all steps the image differs by 0.03, a second one of the 1-rank plan by 0.02"; nothing where it was not compared. */
 void dt_report_image_error(const struct dt_result *result, struct dt_text *out);

@@ -41,6 +41,11 @@ bool dt_entrant_slower(const struct dt_entrant *entrant)
     return dt_judge_slower(&entrant->ratio);
 }
 
+bool dt_compared_is_final(const struct dt_compared *compared)
+{
+    return strcmp(compared->name, DT_FINAL_COMPARISON) == 0;
+}
+
 bool dt_entrant_twin(const struct dt_entrant *entrant)
 {
     return entrant->role == DT_ENTRANT_TWIN;

@@ -67,6 +67,21 @@ dt_status dt_entrant_finish(struct dt_entrant *entrant, const struct dt_sets *se
 dt_status dt_entrants_rejudge(const struct dt_target *target, struct dt_entrant entrants[], int n,
                               struct dt_sets *sets) DT_MUST_CHECK;
 
+#define DT_SHOOTOUT         "shoot-out"
+#define DT_FINAL_COMPARISON "final comparison"
+
+/* A comparison after its rounds. */
+struct dt_compared {
+    const char *name; /* DT_SHOOTOUT, DT_FINAL_COMPARISON */
+    struct dt_entrant *entrants;
+    int count;
+    struct dt_sets sets;      /* of fresh processes */
+    bool complete;            /* not ended by a signal */
+    bool goes_on;             /* with the sets of a session that was resumed */
+    struct dt_clocks *clocks; /* of the session, borrowed */
+};
+bool dt_compared_is_final(const struct dt_compared *compared);
+
 /* ---- noise: a plan compared with itself
  *
  * The same plan is made resident twice and compared like two plans. The interval of their ratio is the noise floor: smaller

@@ -61,15 +61,6 @@ json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *ta
 dt_status dt_raw_read_result(const json_t *record, const char *what, const struct dt_target *target,
                              struct dt_result *result) DT_MUST_CHECK;
 
-/* A comparison after its rounds. */
-struct dt_compared {
-    const char *name; /* "shoot-out", "final comparison" */
-    struct dt_entrant *entrants;
-    int count;
-    struct dt_sets sets;      /* of fresh processes */
-    bool complete;            /* not ended by a signal */
-    struct dt_clocks *clocks; /* of the session, borrowed */
-};
 /* "sets": rounds of each set of fresh processes, which must be there. */
 dt_status dt_raw_read_sets(const json_t *record, const char *what,
                            struct dt_sets *sets) DT_MUST_CHECK;

@@ -244,7 +244,7 @@ json_t *dt_raw_comparison(const struct dt_compared *compared, const struct dt_ta
         json_array_append_new(list, entrant_json(&compared->entrants[i], rounds, target));
     const struct dt_sets *sets = &compared->sets;
     return json_pack(
-        "{s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:s*, s:s, s:i, s:[I, I, I], s:b, s:o}", "name",
+        "{s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:s*, s:s, s:i, s:[I, I, I], s:b, s:o*, s:o}", "name",
         compared->name, "rounds", rounds, "sets", dt_json_ints(sets->rounds, sets->count), "others",
         of_sets_json(sets->others, sets->count), "stolen", of_sets_json(sets->stolen, sets->count),
         "stalled", of_sets_json(sets->stalled, sets->count), "gpus",
@@ -252,7 +252,8 @@ json_t *dt_raw_comparison(const struct dt_compared *compared, const struct dt_ta
         sets->disturber[0] != '\0' ? sets->disturber : NULL, "resident",
         dt_company_text(sets->company), "loads", sets->loads, "longest_ns",
         (json_int_t)sets->setup_ns, (json_int_t)sets->round_ns, (json_int_t)sets->set_ns,
-        "complete", compared->complete, "entrants", list);
+        "complete", compared->complete, "goes_on", compared->goes_on ? json_true() : NULL,
+        "entrants", list);
 }
 
 static dt_status read_entrant(const json_t *record, const char *what,
@@ -334,6 +335,7 @@ dt_status dt_raw_read_comparison(const json_t *record, const char *what,
     DT_TRY(dt_json_string(record, what, "name", &compared->name));
     DT_TRY(dt_raw_read_sets(record, what, &compared->sets));
     DT_TRY(dt_json_bool(record, what, "complete", &compared->complete));
+    compared->goes_on = json_is_true(json_object_get(record, "goes_on"));
     DT_TRY(dt_json_array(record, what, "entrants", &list));
     if (json_array_size(list) > DT_ENTRANTS)
         return dt_fail(DT_EUSAGE, "%s: a session's comparison has at most %d entrants", what,

@@ -10,7 +10,7 @@
 #include "tuner/cli/print.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/measure/measure.h"
-#include "tuner/session/history.h"
+#include "tuner/session/replay.h"
 #include "tuner/session/session.h"
 
 #include <errno.h>
@@ -234,13 +234,28 @@ static void show_made(struct run *run, const struct dt_result *result)
     dt_text_fini(&line);
 }
 
+/* Writes a record of --raw, if that was asked for. */
+static dt_status raw_add(const struct run *run, const struct dt_log_record *record)
+{
+    return dt_log_write(run->raw, record, run->target);
+}
+
+/* value 0: there is no sweep. */
+static struct dt_run_step step_of(const struct dt_options *options, int value)
+{
+    return (struct dt_run_step){
+        .sweeps = value > 0, .ranks = options->run.sweep.ranks, .value = value};
+}
+
 static dt_status keep(void *context, const struct dt_result *result)
 {
     struct run *run = context;
     show_made(run, result);
     if (run->made < run->options->run.processes)
         show_next(run, &result->point);
-    return dt_history_measurement(run->raw, run->target, run->role, result);
+    const struct dt_log_record record = {
+        .kind = DT_LOG_TRIAL, .role = run->role, .result = *result};
+    return raw_add(run, &record);
 }
 
 /* The 1-rank plan at the plan's batch, when that is another plan and feasible. */
@@ -355,7 +370,8 @@ static dt_status run_one(struct run *run, int value)
     if (status == DT_OK)
         status = dt_target_devices_free(target);
     if (status == DT_OK)
-        status = dt_history_run(run->raw, target, &options->run.sweep, value);
+        status = raw_add(
+            run, &(struct dt_log_record){.kind = DT_LOG_RUN, .run = step_of(options, value)});
     if (status == DT_OK)
         status = run_plan(run, &point);
     dt_text_fini(&plan);
@@ -379,8 +395,10 @@ static dt_status sweep_all(struct run *run, const struct dt_ints *values)
             first = error;
         json_array_append_new(run->list, dt_record_left_out(&run->options->run.sweep,
                                                             values->values[i], error.sentence));
-        DT_TRY(dt_history_left_out(run->raw, &run->options->run.sweep, values->values[i],
-                                   error.sentence));
+        struct dt_log_record record = {.kind = DT_LOG_LEFT_OUT,
+                                       .run = step_of(run->options, values->values[i])};
+        record.run.reason = error.sentence;
+        DT_TRY(raw_add(run, &record));
     }
     if (run->measured == 0)
         return dt_error_raise(&first);

@@ -15,8 +15,8 @@
 #include "tuner/cli/print.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/cli/works.h"
-#include "tuner/session/history.h"
-#include "tuner/session/session.h"
+#include "tuner/session/record/session_json.h"
+#include "tuner/session/replay.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,28 +33,42 @@ struct found {
     int64_t next_ns;     /* --dry-run: when the next work would begin */
 };
 
-static dt_status report(const struct dt_options *options, const struct dt_session *session,
-                        struct found *found)
+/* Where the result is, and what shows it. */
+static void add_stored(const struct dt_options *options, const struct dt_tuning *tuning,
+                       struct dt_text *out)
 {
-    struct dt_text text = {0}, lookup = {0};
+    const struct dt_session *session = tuning->session;
+    const struct dt_result *best = dt_session_best(session);
+    struct dt_text lookup = {0};
+    dt_ask_line(options, session->target, best != NULL ? &best->point : NULL, &lookup);
+    if (tuning->store.outranked)
+        dt_text_add(out,
+                    "Not stored: an earlier session decided this with a final comparison.\n"
+                    "Look that up: %s\n",
+                    dt_text_at(&lookup));
+    else
+        dt_text_add(out, "Stored. Look it up: %s\n", dt_text_at(&lookup));
+    dt_text_fini(&lookup);
+    dt_text_add(out, "See all of it: dittune report %s", session->id);
+    dt_text_add(out, options->db != NULL ? " --db " : "");
+    if (options->db != NULL)
+        dt_quote(options->db, out);
+    dt_text_add(out, "\n");
+}
+
+/* tuning: of the session; NULL: it is read back. */
+static dt_status report(const struct dt_options *options, const struct dt_session *session,
+                        const struct dt_tuning *tuning, struct found *found)
+{
+    struct dt_text text = {0};
     found->mix[found->count] = dt_mix_work(session, found->mix[found->count].part.share);
     if (options->print.json) {
         json_array_append_new(found->results, dt_session_json(session));
         return DT_OK;
     }
-    bool live = session->store.stored || session->store.outranked; /* not read back */
-    const struct dt_result *best = dt_session_best(session);
-    if (live)
-        dt_ask_line(options, session->target, best != NULL ? &best->point : NULL, &lookup);
-    dt_report_session(session, live ? dt_text_at(&lookup) : NULL, &text);
-    if (live && session->store.id[0] != '\0') {
-        dt_text_add(&text, "See all of it: dittune report %s", session->store.id);
-        dt_text_add(&text, options->db != NULL ? " --db " : "");
-        if (options->db != NULL)
-            dt_quote(options->db, &text);
-        dt_text_add(&text, "\n");
-    }
-    dt_text_fini(&lookup);
+    dt_report_session(session, &text);
+    if (tuning != NULL && (tuning->store.stored || tuning->store.outranked))
+        add_stored(options, tuning, &text);
     return dt_print_text(&text);
 }
 
@@ -89,27 +103,27 @@ static void say_resume(const struct dt_options *options)
 }
 
 /* After Ctrl-C or the end of the budget the session's results are still stored and shown. */
-static dt_status tune_session(const struct dt_options *options, struct dt_session *session,
+static dt_status tune_session(const struct dt_options *options, struct dt_tuning *tuning,
                               struct found *found)
 {
     struct dt_progress progress;
     const struct dt_watch watch = dt_progress_watch(&progress);
-    dt_progress_init(&progress, session->target, dt_print_voice(options, false),
-                     session->clock.deadline_ns);
-    session->watch = &watch;
-    progress.session = session;
-    dt_status begun = dt_session_begin(session), status = begun;
-    progress.began_ns = session->clock.began_ns;
-    progress.deadline_ns = session->clock.deadline_ns;
+    dt_progress_init(&progress, tuning->target, dt_print_voice(options, false),
+                     tuning->clock.deadline_ns);
+    tuning->watch = &watch;
+    progress.chance = &tuning->search.chance;
+    dt_status begun = dt_tuning_begin(tuning), status = begun;
+    progress.began_ns = tuning->clock.began_ns;
+    progress.deadline_ns = tuning->clock.deadline_ns;
     if (found->list.id[0] == '\0')
-        snprintf(found->list.id, sizeof found->list.id, "%s", session->store.id);
+        snprintf(found->list.id, sizeof found->list.id, "%s", tuning->session->id);
     if (begun == DT_OK)
-        status = dt_session_run(session);
+        status = dt_tuning_run(tuning);
     dt_progress_end(&progress);
     if (begun < 0)
         return begun;
-    dt_status printed = report(options, session, found);
-    bool any = dt_session_best(session) != NULL;
+    dt_status printed = report(options, tuning->session, tuning, found);
+    bool any = dt_session_best(tuning->session) != NULL;
     if (status == DT_EPROVISIONAL && !options->print.json && any)
         status = dt_fail(status, "%s", ""); /* the report has the reason */
     if (status == DT_EINTR && any)
@@ -158,12 +172,12 @@ static int64_t journal_bytes(const char *directory)
 }
 
 /* Seconds of a trial, by the stored result of the same work; 0: there is none. */
-static double stored_trial(const struct dt_session *session)
+static double stored_trial(const struct dt_tuning *tuning)
 {
-    const struct dt_identity *identity = &session->target->identity;
+    const struct dt_identity *identity = &tuning->target->identity;
     struct dt_stored_entry entry;
     json_t *json = NULL;
-    if (dt_store_get(session->opts.directory, identity->key, identity->hard, &json) < 0)
+    if (dt_store_get(tuning->opts.directory, identity->key, identity->hard, &json) < 0)
         return 0;
     dt_record_read(&dt_record_stored_entry, json, &entry);
     double step = entry.known ? (double)entry.figures.median_ns * 1e-9 : 0;
@@ -171,11 +185,11 @@ static double stored_trial(const struct dt_session *session)
     return step > 0 ? dt_session_trial_seconds(step) : 0;
 }
 
-static json_t *preview_json(const struct dt_session *session, const struct dt_preview *preview,
+static json_t *preview_json(const struct dt_tuning *tuning, const struct dt_preview *preview,
                             bool known)
 {
-    const struct dt_target *target = session->target;
-    const char *directory = session->opts.directory;
+    const struct dt_target *target = tuning->target;
+    const char *directory = tuning->opts.directory;
     int64_t space = free_bytes(directory), journal = journal_bytes(directory);
     json_t *plans = json_array();
     for (int i = 0; i < preview->count; i++)
@@ -187,18 +201,18 @@ static json_t *preview_json(const struct dt_session *session, const struct dt_pr
         target->identity.title, "plans",
         target->plans >= 0 ? json_integer(target->plans) : json_null(), "devices",
         target->hardware.devices, "unit", target->hardware.unit, "budget_seconds",
-        (double)(session->clock.deadline_ns - session->clock.began_ns) / 1e9,
-        "trials_until_seconds", preview->trials_until, "search", session->search.name,
-        "search_reason", session->search.why, "trial_seconds", preview->trial_seconds,
-        "trial_known", known, "loads", preview->classes, "first", plans, "more", preview->more,
-        "db", directory, "free_bytes", space >= 0 ? json_integer(space) : json_null(),
-        "journal_bytes", journal > 0 ? json_integer(journal) : json_null());
+        (double)(tuning->clock.deadline_ns - tuning->clock.began_ns) / 1e9, "trials_until_seconds",
+        preview->trials_until, "search", tuning->search.name, "search_reason", tuning->search.why,
+        "trial_seconds", preview->trial_seconds, "trial_known", known, "loads", preview->classes,
+        "first", plans, "more", preview->more, "db", directory, "free_bytes",
+        space >= 0 ? json_integer(space) : json_null(), "journal_bytes",
+        journal > 0 ? json_integer(journal) : json_null());
 }
 
-static void add_search(const struct dt_session *session, const struct dt_preview *preview,
-                       bool known, struct dt_text *out)
+static void add_search(const struct dt_tuning *tuning, const struct dt_preview *preview, bool known,
+                       struct dt_text *out)
 {
-    dt_text_add(out, "search  %s (%s), %s %s%s", session->search.name, session->search.why,
+    dt_text_add(out, "search  %s (%s), %s %s%s", tuning->search.name, tuning->search.why,
                 known ? "as a trial takes about" : "if a trial takes",
                 dt_figure_of(preview->trial_seconds).text,
                 known ? " and its load, by the store's result"
@@ -223,11 +237,11 @@ static void add_disk(const char *directory, struct dt_text *out)
     dt_text_add(out, "\n");
 }
 
-static void preview_text(const struct dt_session *session, const struct dt_preview *preview,
+static void preview_text(const struct dt_tuning *tuning, const struct dt_preview *preview,
                          bool known, struct dt_text *out)
 {
-    const struct dt_target *target = session->target;
-    double all = (double)(session->clock.deadline_ns - session->clock.began_ns) / 1e9;
+    const struct dt_target *target = tuning->target;
+    double all = (double)(tuning->clock.deadline_ns - tuning->clock.began_ns) / 1e9;
     dt_text_add(
         out,
         "dry run: nothing is measured or stored\ntime    at most %s: trials until %s at the latest",
@@ -237,11 +251,11 @@ static void preview_text(const struct dt_session *session, const struct dt_previ
         dt_text_add(out, " (all %lld plan%s: %s)", (long long)target->plans,
                     target->plans == 1 ? "" : "s", dt_figure_span_of(every).text);
     dt_text_add(out, ", then shoot-out and final comparison\n");
-    add_search(session, preview, known, out);
+    add_search(tuning, preview, known, out);
     if (target->broken[0] != '\0')
         dt_text_add(out, "default breaks a rule of its space, and will be measured as it is: %s\n",
                     target->broken);
-    add_disk(session->opts.directory, out);
+    add_disk(tuning->opts.directory, out);
     for (int i = 0; i < preview->count; i++) {
         dt_text_add(out, "%s%-8s  ", i == 0 ? "first   " : "        ", preview->plans[i].role);
         dt_point_short(target->space, &preview->plans[i].point, out);
@@ -253,20 +267,20 @@ static void preview_text(const struct dt_session *session, const struct dt_previ
         dt_text_add(out, "        then plans that depend on these answers\n");
 }
 
-static dt_status preview_print(const struct dt_options *options, struct dt_session *session,
+static dt_status preview_print(const struct dt_options *options, struct dt_tuning *tuning,
                                json_t *results)
 {
     struct dt_preview preview;
     struct dt_text text = {0}, wrapped = {0};
-    dt_known_read(session, session->opts.directory);
-    double seconds = stored_trial(session);
+    dt_known_read(tuning, tuning->opts.directory);
+    double seconds = stored_trial(tuning);
     bool known = seconds > 0;
-    DT_TRY(dt_session_preview(session, known ? seconds : SUPPOSED_SECONDS, &preview));
+    DT_TRY(dt_tuning_preview(tuning, known ? seconds : SUPPOSED_SECONDS, &preview));
     if (options->print.json) {
-        json_array_append_new(results, preview_json(session, &preview, known));
+        json_array_append_new(results, preview_json(tuning, &preview, known));
         return DT_OK;
     }
-    preview_text(session, &preview, known, &text);
+    preview_text(tuning, &preview, known, &text);
     dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 8, &wrapped);
     dt_text_fini(&text);
     return dt_print_text(&wrapped);
@@ -276,7 +290,7 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
                              const struct dt_target *target, int64_t deadline_ns,
                              struct found *found)
 {
-    struct dt_session session;
+    struct dt_tuning tuning;
     bool dry = options->dry;
     struct dt_session_opts opts = options->session;
     opts.job = job;
@@ -286,16 +300,16 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
     opts.deadline_ns = deadline_ns;
     opts.list = (struct dt_session_list){.work = found->count, .works = found->works};
     snprintf(opts.list.id, sizeof opts.list.id, "%s", found->list.id);
-    DT_TRY(dt_session_open(&session, &opts));
+    DT_TRY(dt_tuning_open(&tuning, &opts));
     dt_status status = DT_OK;
     if (target->broken[0] != '\0' && dt_command_job(target->identity.key) != NULL)
         status =
             dt_fail(DT_EUSAGE, "the default plan breaks a rule, give the space another default: %s",
                     target->broken);
     else
-        status = dry ? preview_print(options, &session, found->results)
-                     : tune_session(options, &session, found);
-    dt_session_fini(&session);
+        status = dry ? preview_print(options, &tuning, found->results)
+                     : tune_session(options, &tuning, found);
+    dt_tuning_fini(&tuning);
     return status;
 }
 
@@ -384,14 +398,13 @@ static dt_status show_done(const struct dt_options *options, const struct dt_tar
     *done = false;
     if (!options->session.resume || found->works < 2 || found->list.id[0] == '\0')
         return DT_OK;
-    DT_TRY(dt_list_done(options->store, &found->list, found->count, target->identity.key, &replay,
-                        done));
+    DT_TRY(dt_list_done(options->store, &found->list, found->count, target, &replay, done));
     if (!*done)
         return DT_OK;
     if (!options->print.quiet)
-        dt_print_note("resumed: session %s has tuned %s", replay.session.store.id,
+        dt_print_note("resumed: session %s has tuned %s", replay.session->id,
                       target->identity.title);
-    dt_status status = report(options, &replay.session, found);
+    dt_status status = report(options, replay.session, NULL, found);
     dt_replay_fini(&replay);
     return status;
 }

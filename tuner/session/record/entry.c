@@ -1,47 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/session/session_int.h"
+/* A session as the store's entry and as programs read it (`tune --json`). */
+#include "tuner/session/record/session_json.h"
 
 #include "base/clock.h"
 #include "base/host.h"
+#include "db/outline.h"
 #include "db/store.h"
 #include "model/workload_json.h"
-#include "search/bayes/importance.h"
 #include "space/json/json.h"
 #include "stats/front.h"
-#include "tuner/machine/machine.h"
-#include "tuner/session/history.h"
+#include "tuner/session/replay.h"
+#include "tuner/session/session_int.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the entry of the store */
-
 #define REST_MOST (1 << 20) /* bytes of an entry beside its space */
 
-static void set_fingerprint(struct dt_session *session)
+/* wall_ns: when the entry is made; 0: it is that of a session that is read back, as its record has it. */
+static struct dt_fingerprint fingerprint_of(const struct dt_session *session, int64_t wall_ns)
 {
-    int64_t now = dt_clock_ns(), share = (session->clock.deadline_ns - now) / 4;
-    /* the file of a private command is named by its arguments */
-    json_t *machine =
-        dt_target_machine(session->target, now + share, session->job->wanted.secret == NULL);
-    session->fingerprint = (struct dt_fingerprint){
-        .known = true,
-        .hard = json_incref(session->target->identity.hard),
-        .soft = json_incref(json_object_get(machine, "soft")),
-        .info = {.known = true, .host = dt_host_name(), .boot_id = dt_host_boot()}};
-    json_decref(machine);
-}
-
-static struct dt_fingerprint fingerprint_now(const struct dt_session *session)
-{
-    struct dt_fingerprint made = session->fingerprint;
-    json_incref(made.hard);
-    json_incref(made.soft);
-    made.info.t_wall_ns = dt_clock_wall_ns();
-    made.info.set_ns = session->finals.sets.set_ns;
-    made.info.set_plans = session->finals.entrant_count;
+    struct dt_fingerprint made = dt_fingerprint_copy(&session->fingerprint);
+    if (wall_ns > 0) {
+        made.info.t_wall_ns = wall_ns;
+        made.info.set_ns = session->finals.sets.set_ns;
+        made.info.set_plans = session->finals.entrant_count;
+    }
     return made;
 }
 
@@ -63,8 +49,8 @@ static struct dt_image_time image_of(const struct dt_target *target)
                                                                   : "measured"};
 }
 
-static struct dt_shot shot_of(const struct dt_session *session, const struct dt_result *result,
-                              const char *from)
+struct dt_shot dt_session_shot(const struct dt_session *session, const struct dt_result *result,
+                               const char *from)
 {
     const struct dt_interval *interval = &result->summary.interval;
     return (struct dt_shot){
@@ -78,16 +64,6 @@ static struct dt_shot shot_of(const struct dt_session *session, const struct dt_
                     .batch = result->batch,
                     .error = NAN,
                     .from = from}};
-}
-
-void dt_entry_keep_shots(struct dt_session *session, const struct dt_entrant entrants[], int n)
-{
-    session->finals.shot_count = 0;
-    for (int i = 0; i < n && session->finals.shot_count < DT_SHOTS; i++)
-        if (!entrants[i].out && !dt_entrant_twin(&entrants[i]) &&
-            dt_session_eligible(session, &entrants[i].result))
-            session->finals.shots[session->finals.shot_count++] =
-                shot_of(session, &entrants[i].result, "shoot-out");
 }
 
 struct list {
@@ -111,24 +87,31 @@ static int by_value(const void *a, const void *b)
     return (p->value > q->value) - (p->value < q->value);
 }
 
+/* A shoot-out without a final comparison after it counts only where there is no comparison at all. */
+static const struct dt_session_finals *shootout_of(const struct dt_session *session)
+{
+    return session->finals.entrant_count > 0 ? &session->finals : &session->next;
+}
+
 /* Every plan that keeps the limits, the session's best first, the others by the objective. */
 static void list_plans(struct list *list)
 {
     const struct dt_session *session = list->session;
-    struct dt_shot one = shot_of(session, dt_session_best(session),
-                                 session->finals.best >= 0 ? "final comparison" : "trial");
+    struct dt_shot one = dt_session_shot(session, dt_session_best(session),
+                                         session->finals.best >= 0 ? "final comparison" : "trial");
     list_take(list, &one);
     for (int i = 0; i < session->finals.entrant_count; i++) {
         const struct dt_entrant *entrant = &session->finals.entrants[i];
-        one = shot_of(session, &entrant->result, "final comparison");
+        one = dt_session_shot(session, &entrant->result, "final comparison");
         if (!entrant->out && !dt_entrant_twin(entrant) &&
             dt_session_eligible(session, &entrant->result))
             list_take(list, &one);
     }
-    for (int i = 0; i < session->finals.shot_count; i++)
-        list_take(list, &session->finals.shots[i]);
+    const struct dt_session_finals *shootout = shootout_of(session);
+    for (int i = 0; i < shootout->shot_count; i++)
+        list_take(list, &shootout->shots[i]);
     for (int i = 0; i < session->count; i++) {
-        one = shot_of(session, &session->trials[i], "trial");
+        one = dt_session_shot(session, &session->trials[i], "trial");
         if (dt_session_eligible(session, &session->trials[i]))
             list_take(list, &one);
     }
@@ -138,7 +121,8 @@ static void list_plans(struct list *list)
 
 static void fill_top(const struct dt_session *session, struct dt_stored_entry *entry)
 {
-    int room = 1 + session->finals.entrant_count + session->finals.shot_count + session->count;
+    int room =
+        1 + session->finals.entrant_count + shootout_of(session)->shot_count + session->count;
     struct list list = {.session = session, .shots = calloc((size_t)room, sizeof *list.shots)};
     if (list.shots != NULL)
         list_plans(&list);
@@ -186,7 +170,7 @@ static bool is_preset(const json_t *network)
 }
 
 /* A space that leaves no room for the rest of a line stays out: the key has its hash. */
-static void add_work(const struct dt_target *target, json_t *object)
+void dt_entry_add_work(const struct dt_target *target, json_t *object)
 {
     json_t *network = json_object_get(target->workload, "network");
     if (network != NULL && !is_preset(network))
@@ -197,11 +181,11 @@ static void add_work(const struct dt_target *target, json_t *object)
         json_object_set(object, "space", target->worker.announced);
 }
 
-json_t *dt_entry(const struct dt_session *session)
+json_t *dt_entry(const struct dt_session *session, enum dt_verdict verdict, int64_t wall_ns)
 {
     const struct dt_target *target = session->target;
     const struct dt_result *best = dt_session_best(session);
-    if (best == NULL || session->limit_broken)
+    if (best == NULL || dt_session_limit_broken(session))
         return NULL;
     struct dt_noise noise = dt_session_noise(session);
     struct dt_text skipped = {0};
@@ -210,10 +194,10 @@ json_t *dt_entry(const struct dt_session *session)
     struct dt_stored_entry entry = {
         .known = true,
         .key = json_incref(target->identity.key),
-        .fingerprint = fingerprint_now(session),
+        .fingerprint = fingerprint_of(session, wall_ns),
         .plan = dt_point_json(target->space, &best->point),
-        .verdict = dt_verdict_text(session->verdict),
-        .provisional = dt_session_provisional(session),
+        .verdict = dt_verdict_text(verdict),
+        .provisional = dt_verdict_provisional(verdict),
         .figures = dt_measured_of(best, target),
         .fallback = dt_measured_of(dt_session_role(session, DT_ENTRANT_DEFAULT), target),
         .baseline = dt_measured_of(dt_session_role(session, DT_ENTRANT_BASELINE), target),
@@ -225,18 +209,16 @@ json_t *dt_entry(const struct dt_session *session)
         .skipped = skipped.size > 0 ? dt_text_at(&skipped) : NULL,
         .load = dt_session_load(session),
         .image = image_of(target),
-        .journal = session->store.id};
+        .journal = session->id};
     fill_top(session, &entry);
     fill_front(session, &entry);
     json_t *json = dt_record_json(&dt_record_stored_entry, &entry);
-    add_work(target, json);
+    dt_entry_add_work(target, json);
     dt_text_fini(&skipped);
     return json;
 }
 
-/* ---- the JSON, and the store */
-
-#define UNSTORED_MOST_NS (60 * DT_NS_PER_SECOND)
+/* ---- figures of entries, and what --json prints */
 
 static json_t *result_or_null(const struct dt_result *result, const struct dt_target *target)
 {
@@ -371,7 +353,7 @@ struct dt_stored_load dt_session_load(const struct dt_session *session)
 /* Adds the search and its inputs. */
 static void add_search(const struct dt_session *session, json_t *object)
 {
-    const char *note = session->search.note, *prior = session->search.belief.name;
+    const char *note = session->search.note, *prior = session->search.prior;
     json_object_set_new(object, "search_note", note[0] != '\0' ? json_string(note) : json_null());
     json_object_set_new(object, "search_stopped", json_boolean(session->search.stopped));
     json_object_set_new(object, "prior", prior[0] != '\0' ? json_string(prior) : json_null());
@@ -406,8 +388,8 @@ static void add_done(const struct dt_session *session, json_t *object)
     json_object_set_new(object, "skipped",
                         skipped.size > 0 ? json_string(dt_text_at(&skipped)) : json_null());
     json_object_set_new(object, "needs_seconds",
-                        session->clock.need_seconds > 0 && dt_session_provisional(session)
-                            ? json_real(session->clock.need_seconds)
+                        session->need_seconds > 0 && dt_session_provisional(session)
+                            ? json_real(session->need_seconds)
                             : json_null());
     json_object_set_new(object, "load", dt_record_json(&dt_record_stored_load, &load));
     dt_text_fini(&skipped);
@@ -434,8 +416,8 @@ json_t *dt_session_json(const struct dt_session *session)
         dt_sets_rounds(&session->finals.sets), "sets", session->finals.sets.count, "resident",
         dt_company_text(session->finals.sets.company), "loads", session->finals.sets.loads,
         "search", session->search.name, "search_reason", session->search.why, "trials", trials,
-        "elapsed_seconds", session->clock.elapsed_seconds, "verdict",
-        dt_verdict_text(session->verdict), "journal", session->store.id);
+        "elapsed_seconds", session->elapsed_seconds, "verdict", dt_verdict_text(session->verdict),
+        "journal", session->id);
     struct dt_image_time image = image_of(target);
     json_object_set_new(object, "image", dt_record_json(&dt_record_image_time, &image));
     add_search(session, object);
@@ -444,93 +426,98 @@ json_t *dt_session_json(const struct dt_session *session)
     return object;
 }
 
-dt_status dt_session_begin(struct dt_session *session)
+/* ---- the store */
+
+void dt_entry_fingerprint(const struct dt_target *target, int64_t deadline_ns, bool cached,
+                          struct dt_fingerprint *fingerprint)
 {
-    const char *directory = session->opts.directory;
-    DT_TRY(dt_store_check(directory));
-    DT_TRY(dt_journal_open(directory, &session->store.journal));
-    snprintf(session->store.id, sizeof session->store.id, "%s",
-             dt_journal_id(session->store.journal));
-    set_fingerprint(session);
-    struct dt_fingerprint fingerprint = fingerprint_now(session);
-    json_t *identity = json_pack("{s:O, s:o}", "key", session->target->identity.key, "fingerprint",
-                                 dt_record_json(&dt_record_fingerprint, &fingerprint));
-    add_work(session->target, identity);
-    DT_TRY(dt_history_begin(session, identity));
-    dt_known_read(session, directory);
-    if (session->opts.resume)
-        return dt_resume_find(session);
-    dt_resume_offer(session);
+    json_t *machine = dt_target_machine(target, deadline_ns, cached);
+    *fingerprint = (struct dt_fingerprint){.known = true,
+                                           .hard = json_incref(target->identity.hard),
+                                           .soft = json_incref(json_object_get(machine, "soft")),
+                                           .info = {.known = true,
+                                                    .host = dt_host_name(),
+                                                    .boot_id = dt_host_boot(),
+                                                    .t_wall_ns = dt_clock_wall_ns()}};
+    json_decref(machine);
+}
+
+struct dt_fingerprint dt_fingerprint_copy(const struct dt_fingerprint *fingerprint)
+{
+    json_incref(fingerprint->hard);
+    json_incref(fingerprint->soft);
+    return *fingerprint;
+}
+
+void dt_fingerprint_fini(struct dt_fingerprint *fingerprint)
+{
+    json_decref(fingerprint->hard);
+    json_decref(fingerprint->soft);
+    *fingerprint = (struct dt_fingerprint){.known = false};
+}
+
+/* The store has a decided result of the same question. */
+static dt_status is_outranked(const struct dt_target *target, const char *directory,
+                              bool *outranked)
+{
+    struct dt_stored_entry there;
+    json_t *before = NULL;
+    DT_TRY(dt_store_get(directory, target->identity.key, target->identity.hard, &before));
+    dt_record_read(&dt_record_stored_entry, before, &there);
+    *outranked = there.known && !there.provisional;
+    json_decref(before);
     return DT_OK;
 }
 
-/* A provisional result does not replace a decided one. */
-static dt_status store_entry(struct dt_session *session, json_t *entry)
+dt_status dt_entry_store(const struct dt_session *session, enum dt_verdict verdict,
+                         const char *directory, struct dt_journal *journal,
+                         struct dt_tuning_store *store)
 {
-    const char *directory = session->opts.directory;
-    json_t *before = NULL;
-    if (dt_session_provisional(session))
-        DT_TRY(dt_store_get(directory, session->target->identity.key,
-                            session->target->identity.hard, &before));
-    struct dt_stored_entry there;
-    dt_record_read(&dt_record_stored_entry, before, &there);
-    session->store.outranked = there.known && !there.provisional;
-    json_decref(before);
-    if (session->store.outranked)
+    json_t *entry = dt_entry(session, verdict, dt_clock_wall_ns());
+    dt_status status = DT_OK;
+    store->stored = store->outranked = false;
+    if (entry == NULL)
         return DT_OK;
-    dt_status status = dt_store_put(directory, entry);
-    session->store.stored = status == DT_OK;
-    return status;
-}
-
-void dt_store_now(struct dt_session *session, int64_t wait_ns)
-{
-    const struct dt_result *best = dt_session_best(session);
-    int64_t due_ns = session->store.unstored_ns + UNSTORED_MOST_NS;
-    if (session->opts.directory == NULL || session->store.unstored_ns == 0 || best == NULL ||
-        !dt_session_eligible(session, best) || dt_clock_ns() < due_ns - wait_ns)
-        return;
-    session->verdict = DT_VERDICT_PROVISIONAL;
-    json_t *entry = dt_entry(session);
-    if (entry == NULL || store_entry(session, entry) < 0)
-        dt_session_note(session, "the provisional result is not stored: %s", dt_message());
-    json_decref(entry);
-    session->verdict = DT_VERDICT_NONE;
-    session->store.stored = false;
-    session->store.unstored_ns = 0;
-}
-
-/* Nothing is measured any more, so a fit disturbs nobody. */
-static void weigh_axes(struct dt_session *session)
-{
-    struct dt_trial *trials = calloc((size_t)session->count + 1, sizeof *trials);
-    int n = 0;
-    for (int i = 0; trials != NULL && i < session->count; i++) {
-        const struct dt_result *result = &session->trials[i];
-        if (!dt_session_counts(session, i) || result->samples.n == 0 ||
-            dt_target_breaks(session->target, &result->point))
-            continue;
-        trials[n] = dt_result_trial(result, session->target);
-        trials[n++].value = dt_session_value(session, result);
-    }
-    session->search.weighed =
-        n > 0 && dt_importance(session->target->space, trials, n, 0, session->search.importance);
-    free(trials);
-}
-
-dt_status dt_store_end(struct dt_session *session)
-{
-    if (session->opts.directory == NULL)
-        return DT_OK;
-    weigh_axes(session);
-    json_t *entry = dt_entry(session);
-    dt_status status = dt_history_end(session);
-    if (status == DT_OK && entry != NULL)
-        status = dt_journal_add(session->store.journal, "best", entry);
-    if (entry != NULL) {
-        dt_status stored = store_entry(session, entry);
-        status = status == DT_OK ? stored : status;
+    if (journal != NULL)
+        status = dt_journal_add(journal, "best", entry);
+    if (status == DT_OK && dt_verdict_provisional(verdict))
+        status = is_outranked(session->target, directory, &store->outranked);
+    if (status == DT_OK && !store->outranked) {
+        status = dt_store_put(directory, entry);
+        store->stored = status == DT_OK;
     }
     json_decref(entry);
     return status;
+}
+
+/* ---- reviving a session that was killed */
+
+/* Key and fingerprint are those of its first record, not of the machine that reads it. A completed final comparison has a verdict that
+ * its session did not store any more: the entry is provisional all the same. */
+dt_status dt_revive(const char *path, json_t **entry)
+{
+    struct dt_replay replay;
+    *entry = NULL;
+    dt_status status = dt_replay_open(path, false, &replay);
+    const struct dt_session *session = replay.session;
+    if (status == DT_OK && session->target != NULL && !session->ended &&
+        session->target->identity.key != NULL && session->fingerprint.hard != NULL) {
+        const struct dt_result *best = dt_session_best(session);
+        if (best != NULL && dt_session_eligible(session, best))
+            *entry = dt_entry(session, DT_VERDICT_PROVISIONAL, 0);
+    }
+    dt_replay_fini(&replay);
+    return status == DT_EIO || status == DT_ENOMEM ? status : DT_OK;
+}
+
+bool dt_resume_same_work(const struct dt_outline *outline, const struct dt_target *target)
+{
+    return json_equal(outline->key, target->identity.key);
+}
+
+bool dt_resume_same_machine(const struct dt_outline *outline, const struct dt_session *session)
+{
+    const json_t *machine = outline->fingerprint;
+    return json_equal(json_object_get(machine, "hard"), session->fingerprint.hard) &&
+           json_equal(json_object_get(machine, "soft"), session->fingerprint.soft);
 }

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* tuning - finding the best plan of one target within a deadline
+ *
+ *     reference -> default, baseline (on GPUs the other way round), --against -> search (explore.c)
+ *               -> shoot-out of the top three -> final comparison, with trials between its sets
+ *               -> trials in the time that it did not need; one that looks faster is compared in the same way
+ *
+ * The default plan is first, so that an interrupted session never stores a slower plan. The final comparison runs in
+ * fresh processes, and every published figure comes from it.
+ *
+ * What was measured so far is a session (session.h): whatever changes it is written as a record first (log.h).
+ */
+#ifndef DT_TUNER_SESSION_TUNING_H
+#define DT_TUNER_SESSION_TUNING_H
+
+#include "model/workload.h"
+#include "search/landscape/landscape.h"
+#include "search/search.h"
+#include "tuner/session/log.h"
+
+/* How the time is shared: trials end at 60 %, the shoot-out at 75 %, the final comparison at the end less the time to
+ * stop the last groups. */
+#define DT_TRIALS_SHARE   0.60
+#define DT_SEARCH_LEAST   (DT_TRIALS_SHARE / 3) /* what trials keep where the comparison needs long */
+#define DT_SHOOTOUT_SHARE 0.75
+
+/* The prior of a session's search:
+ *
+ *     --prior FILE      a table that another machine recorded (docs/search.md)
+ *     --prior cost      operations and bytes of each plan (model/cost.h); the built-in network's default
+ *     --prior none
+ */
+struct dt_belief {
+    const struct dt_target *target;
+    struct dt_workload workload; /* of the built-in network */
+    struct dt_landscape *source; /* owned; NULL: the cost model is used */
+    struct dt_transfer transfer; /* from the source */
+    char name[160];              /* "" when there is none */
+    struct dt_prior prior;       /* points into the belief, which must not move */
+};
+
+/* DT_EUSAGE, DT_EIO: the file is no table, or has no plan of the target. */
+dt_status dt_belief_init(struct dt_belief *belief, const struct dt_target *target,
+                         const char *option) DT_MUST_CHECK;
+void dt_belief_fini(struct dt_belief *belief);
+
+/* For dt_search_opts; NULL: none. */
+const struct dt_prior *dt_belief_prior(const struct dt_belief *belief);
+
+/* Callbacks for the display of a running session, until dt_tuning_run returns. */
+struct dt_watch {
+    void *context;                                               /* given to each */
+    void (*begins)(void *context, const struct dt_point *point); /* before a trial of the point */
+    void (*ended)(void *context, const struct dt_session *session, const struct dt_result *result);
+    void (*compares)(void *context, const char *name); /* "shoot-out", "final comparison" */
+    void (*set)(void *context, int set, int sets);     /* number of sets made, and their limit */
+    void (*note)(void *context, const char *sentence);
+};
+
+struct dt_tuning_clock {
+    int64_t began_ns, deadline_ns;
+    int64_t search_deadline_ns; /* the budget beyond it is for the final comparison */
+    int64_t paused_ns;          /* the part of dt_clock_skipped_ns that was reported */
+    double elapsed_seconds;     /* at the end */
+    double need_seconds;        /* the one --budget that it says would decide; 0: none */
+};
+
+/* The machine's pace, by visits of the incumbent. */
+struct dt_tuning_pace {
+    double level;        /* times as long as at first that its steps take now; 0: no visit so far */
+    int from, since;     /* trials before this level began, and before the last visit */
+    int64_t at_ns;       /* when that visit ended, or the search began */
+    double cost_seconds; /* of the last visit; 0: none */
+};
+
+/* The search that runs. */
+struct dt_tuning_search {
+    struct dt_search *running;       /* owned; NULL: not begun */
+    struct dt_groups groups;         /* of its plans */
+    struct dt_point next;            /* the plan that it asked for last */
+    bool asked;                      /* that plan was not tried yet */
+    char name[160], why[240];        /* as the record of the search will have them */
+    char note[240];                  /* the strategy's final note; "": none */
+    bool stopped;                    /* it ended before the time for trials */
+    bool planned;                    /* its starts were noted (explore.c) */
+    struct dt_chance chance;         /* of a further gain */
+    struct dt_point known[DT_KNOWN]; /* best plans of other sessions */
+    int known_count;
+    struct dt_belief belief;
+};
+
+/* The final comparison that runs. */
+struct dt_tuning_finals {
+    struct dt_entrant entrants[DT_ENTRANTS];
+    int count;  /* 0: none runs */
+    int tried;  /* trials before it, or before its shoot-out */
+    bool later; /* it is not the first one */
+};
+
+/* Files of the session. */
+struct dt_tuning_store {
+    bool stored; /* the result is in the store */
+    /* the store has a decided result, which a provisional one does not replace */
+    bool outranked;
+    int64_t unstored_ns; /* since when a better plan is not in the store; 0: stored */
+};
+
+/* The session that this one goes on with. */
+struct dt_tuning_resume {
+    char id[64]; /* of its journal; "": none */
+    int64_t spent_ns;
+    bool searched;                      /* its search was over */
+    bool more_time;                     /* this one has a larger budget */
+    struct dt_compared shootout, final; /* its comparisons; entrants: owned, NULL: none */
+};
+
+/* What a session is asked for. Texts are borrowed while it lives. An option of a session is a field here, a row in tuner/cli/options.c, and
+ * the line that obeys it. */
+struct dt_session_opts {
+    const struct dt_job *job;
+    const struct dt_target *target;
+    const char *directory;       /* of the store; NULL: nothing is written */
+    const char *strategy;        /* of the search */
+    const char *prior, *against; /* as the options; NULL: not given */
+    bool resume;                 /* goes on with the last session of the same work */
+    int64_t began_ns, deadline_ns;
+    struct dt_session_list list; /* works is 0 or 1: alone */
+};
+
+/* A session that runs. */
+struct dt_tuning {
+    struct dt_session_opts opts;
+    const struct dt_session *session; /* what its records say; of the log */
+    struct dt_log *log;               /* owned */
+    const struct dt_target *target;   /* opts.target */
+    const struct dt_watch *watch;     /* NULL: no display */
+    struct dt_rig rig;
+    struct dt_tuning_clock clock;
+    struct dt_tuning_pace pace;
+    struct dt_tuning_search search;
+    struct dt_tuning_finals finals;
+    struct dt_tuning_store store;
+    struct dt_tuning_resume resume;
+};
+
+/* Fails, and leaves nothing to be freed, when the target has no plan, or --against or --prior name none. */
+dt_status dt_tuning_open(struct dt_tuning *tuning,
+                         const struct dt_session_opts *opts) DT_MUST_CHECK;
+
+/* Begins the journal, and reads what other sessions found. With resume: looks for the last session of the same key on this machine,
+ * with the same software, that was killed, interrupted, or had too little time, and takes its spent time from this one's;
+ * dt_tuning_run takes its trials over. Without one that can be resumed the session is a new one, and a note says why. Without
+ * resume a note says that the last session of this work was cut short, within a day. */
+dt_status dt_tuning_begin(struct dt_tuning *tuning) DT_MUST_CHECK;
+
+/* Runs it, and stores the result. DT_OK (also with failures of plans), DT_EPROVISIONAL, DT_EALLFAILED, DT_EINFEASIBLE (no plan
+ * keeps the limits), DT_EINTR, and errors of the store; tuning->session has the results so far. */
+dt_status dt_tuning_run(struct dt_tuning *tuning) DT_MUST_CHECK;
+
+/* Sends a sentence to the display. */
+void dt_tuning_note(const struct dt_tuning *tuning, const char *format, ...) DT_FORMAT(2, 3);
+void dt_tuning_fini(struct dt_tuning *tuning);
+
+/* ---- what a session would do (explore.c) */
+
+/* A plan of a preview, and what it is tried as: "default", "baseline", "against", "stored" (by another session), "search". */
+struct dt_preview_plan {
+    const char *role;
+    struct dt_point point;
+};
+
+#define DT_PREVIEW_MOST 16
+
+/* What a session tries first, before any answer. */
+struct dt_preview {
+    struct dt_preview_plan plans[DT_PREVIEW_MOST];
+    int count;
+    bool more;            /* further plans do not depend on answers either */
+    double trial_seconds; /* of a trial, as was supposed */
+    double trials_until;  /* seconds from the start until trials end */
+    double classes;       /* of plans that share a load */
+};
+
+/* A usual trial of a plan with this step time, without its load. */
+double dt_session_trial_seconds(double step);
+
+/* Runs nothing and writes nothing. trial_seconds: of a trial, on which the choice of the search depends. The session is open,
+ * and has no journal; its search's name and reason are set. */
+dt_status dt_tuning_preview(struct dt_tuning *tuning, double trial_seconds,
+                            struct dt_preview *preview) DT_MUST_CHECK;
+
+/* Sets known and known_count of the search from the store: the same work, perhaps under another objective, limit or
+ * batch, with other devices or on another machine; nearest first, and only feasible ones. Empty if the store is
+ * unreadable: saving the session reports the error. */
+void dt_known_read(struct dt_tuning *tuning, const char *directory);
+
+#endif
