@@ -114,11 +114,23 @@ void dt_pick_fini(struct dt_pick *pick)
     pick->entries = NULL;
 }
 
-static dt_status identity_add(const json_t *entry, struct dt_text *text)
+/* Its place in the pick: the entry of that identity, borrowed, or NULL; set: entry takes the place. */
+static dt_status pick_place(const struct dt_pick *pick, json_t *entry, bool set, json_t **known)
 {
-    DT_TRY(dt_canonical_add(json_object_get(entry, "key"), text));
-    dt_text_add(text, " ");
-    return dt_canonical_add(json_object_get(json_object_get(entry, "fingerprint"), "hard"), text);
+    struct dt_text name = {0};
+    dt_status status = dt_canonical_add(json_object_get(entry, "key"), &name);
+    dt_text_add(&name, " ");
+    if (status == DT_OK)
+        status =
+            dt_canonical_add(json_object_get(json_object_get(entry, "fingerprint"), "hard"), &name);
+    if (status == DT_OK)
+        status = dt_text_status(&name);
+    if (status == DT_OK && !set)
+        *known = json_object_get(pick->entries, dt_text_at(&name));
+    else if (status == DT_OK && json_object_set(pick->entries, dt_text_at(&name), entry) != 0)
+        status = dt_fail(DT_ENOMEM, "out of memory");
+    dt_text_fini(&name);
+    return status;
 }
 
 static int time_order(int64_t mine, int64_t its)
@@ -148,26 +160,7 @@ static enum dt_offer offer_compare(const json_t *entry, const json_t *known, boo
 
 dt_status dt_pick_find(const struct dt_pick *pick, const json_t *entry, json_t **known)
 {
-    struct dt_text name = {0};
-    dt_status status = identity_add(entry, &name);
-    if (status == DT_OK)
-        status = dt_text_status(&name);
-    if (status == DT_OK)
-        *known = json_object_get(pick->entries, dt_text_at(&name));
-    dt_text_fini(&name);
-    return status;
-}
-
-static dt_status pick_set(struct dt_pick *pick, json_t *entry)
-{
-    struct dt_text name = {0};
-    dt_status status = identity_add(entry, &name);
-    if (status == DT_OK)
-        status = dt_text_status(&name);
-    if (status == DT_OK && json_object_set(pick->entries, dt_text_at(&name), entry) != 0)
-        status = dt_fail(DT_ENOMEM, "out of memory");
-    dt_text_fini(&name);
-    return status;
+    return pick_place(pick, (json_t *)entry, false, known);
 }
 
 dt_status dt_pick_offer(struct dt_pick *pick, const json_t *entry, bool later, enum dt_offer *offer)
@@ -178,7 +171,7 @@ dt_status dt_pick_offer(struct dt_pick *pick, const json_t *entry, bool later, e
     if (bare == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     enum dt_offer found = known != NULL ? offer_compare(bare, known, later) : DT_OFFER_NEW;
-    dt_status status = found <= DT_OFFER_NEWER ? pick_set(pick, bare) : DT_OK;
+    dt_status status = found <= DT_OFFER_NEWER ? pick_place(pick, bare, true, NULL) : DT_OK;
     json_decref(bare);
     if (status == DT_OK)
         *offer = found;

@@ -398,15 +398,14 @@ static bool fits(const struct dt_check_entry *entry, int i)
            !(limit > 0 && entrant->result.summary.median > limit);
 }
 
-/* The entrant that replaces the tuned plan; -1: none. Not a default that breaks the entry's latency limit. */
+/* The entrant that replaces the tuned plan; 0: none. Not a default that breaks the entry's latency limit. */
 static int successor(const struct dt_check_entry *entry)
 {
     int fallback =
         entrant_at(entry, &entry->target->fallback) - 1; /* index as a rival; < 0: none */
     if (fallback >= 0 && (entry->judge.rivals[fallback].out || !fits(entry, fallback + 1)))
         fallback = -1;
-    int rival = dt_check_successor(&entry->judge, &entry->sets, fallback >= 0 ? fallback : -1);
-    return rival >= 0 ? rival + 1 : -1;
+    return dt_check_successor(&entry->judge, &entry->sets, fallback >= 0 ? fallback : -1) + 1;
 }
 
 static struct dt_measured figures_of(const struct dt_check_entry *entry, int i)
@@ -414,15 +413,12 @@ static struct dt_measured figures_of(const struct dt_check_entry *entry, int i)
     return dt_measured_of(&entry->entrants[i].result, entry->target);
 }
 
-/* The figures of the winner, or of the entrant of that plan, whether it ran or not. */
+/* The figures of the entrant of that plan, whether it ran or not. */
 static struct dt_measured role_figures(const struct dt_check_entry *entry,
-                                       const struct dt_point *point, int winner)
+                                       const struct dt_point *point)
 {
-    const struct dt_space *space = entry->target->space;
-    if (dt_point_equal(space, &entry->entrants[winner].point, point))
-        return figures_of(entry, winner);
     for (int i = 0; i < entry->count; i++)
-        if (dt_point_equal(space, &entry->entrants[i].point, point))
+        if (dt_point_equal(entry->target->space, &entry->entrants[i].point, point))
             return figures_of(entry, i);
     return (struct dt_measured){.known = false};
 }
@@ -478,8 +474,8 @@ static dt_status entry_replace(struct dt_check_entry *entry, const struct dt_che
                                   .verdict =
                                       dt_verdict_text(verdict_of(by, winner, fallback, &ratio)),
                                   .figures = figures_of(by, winner),
-                                  .fallback = role_figures(by, &target->fallback, winner),
-                                  .baseline = role_figures(by, &target->baseline, winner),
+                                  .fallback = role_figures(by, &target->fallback),
+                                  .baseline = role_figures(by, &target->baseline),
                                   .gain = dt_gain_of(ratio.sets >= DT_SETS_LEAST ? &ratio : NULL),
                                   .resolution = by->judge.margin,
                                   .load = dt_load_of_sets(&by->sets),
@@ -615,34 +611,32 @@ static dt_status run_give_up(struct dt_check_run *run, struct dt_check_entry *en
     return status == DT_ENOMEM ? status : DT_OK;
 }
 
-/* A failed write to the store ends the run; after a signal the store is unchanged. */
-static dt_status run_update(struct dt_check_run *run, struct dt_check_entry *entry,
-                            int64_t deadline_ns)
+/* What a signal or a failed write to the store leaves undone. */
+static void note_failure(struct dt_check_run *run, struct dt_check_entry *entry, const char *what,
+                         dt_status status)
+{
+    run->interrupted = run->interrupted || status == DT_EINTR;
+    if (status == DT_EINTR || status >= 0)
+        return;
+    snprintf(entry->written.note, sizeof entry->written.note, "%s: %.250s", what, dt_message());
+    dt_text_clean(entry->written.note);
+}
+
+/* A failed write ends the run; after a signal the store is unchanged. */
+static void run_update(struct dt_check_run *run, struct dt_check_entry *entry, int64_t deadline_ns)
 {
     dt_status status = entry_update(entry, dt_journal_id(run->journal), deadline_ns);
-    if (status == DT_EINTR)
-        run->interrupted = true;
-    else if (status < 0) {
+    note_failure(run, entry, "not updated", status);
+    if (status != DT_EINTR)
         dt_error_keep(&run->failed, status);
-        snprintf(entry->written.note, sizeof entry->written.note, "not updated: %.250s",
-                 run->failed.sentence);
-        dt_text_clean(entry->written.note);
-    }
-    return DT_OK;
 }
 
 /* A store that cannot be written stays as it is, which is said; the check goes on. */
 static dt_status run_mark(struct dt_check_run *run, struct dt_check_entry *entry)
 {
     dt_status status = run->failed.status < 0 ? DT_OK : entry_mark(entry);
-    if (status == DT_EINTR)
-        run->interrupted = true;
-    else if (status < 0) {
-        snprintf(entry->written.note, sizeof entry->written.note,
-                 "look-ups go on recommending it, as the store could not be changed: %.250s",
-                 dt_message());
-        dt_text_clean(entry->written.note);
-    }
+    note_failure(run, entry, "look-ups go on recommending it, as the store could not be changed",
+                 status);
     return status == DT_ENOMEM ? status : DT_OK;
 }
 
@@ -679,7 +673,7 @@ static dt_status run_check_entry(struct dt_check_run *run, struct dt_check_entry
     if (status < 0)
         return run_give_up(run, entry, status);
     if (run->opts->update)
-        DT_TRY(run_update(run, entry, now + 2 * share < end_ns ? now + 2 * share : end_ns));
+        run_update(run, entry, now + 2 * share < end_ns ? now + 2 * share : end_ns);
     return run_mark(run, entry);
 }
 
