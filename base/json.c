@@ -710,6 +710,26 @@ void dt_json_plain(const json_t *value, struct dt_text *text)
         text->failed = true;
 }
 
+void dt_json_differences(const json_t *then, const json_t *now, const char *inside,
+                         dt_json_difference *take, void *context)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)then, name, value)
+    {
+        const json_t *other = json_object_get(now, name);
+        if (json_is_object(value) && json_is_object(other))
+            dt_json_differences(value, other, name, take, context);
+        else if (!json_equal(value, other))
+            take(context, inside, name, value, other);
+    }
+    json_object_foreach((json_t *)now, name, value)
+    {
+        if (json_object_get(then, name) == NULL)
+            take(context, inside, name, NULL, value);
+    }
+}
+
 /* Edit distance (Levenshtein 1966); INT_MAX for strings of 64 bytes and more, which are near nothing. */
 static int distance(const char *a, const char *b)
 {

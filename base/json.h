@@ -84,6 +84,13 @@ dt_status dt_json_shown(const json_t *root, struct dt_text *text) DT_MUST_CHECK;
 /* Appends a string as it is, any other value as dt_json_text does. */
 void dt_json_plain(const json_t *value, struct dt_text *text);
 
+/* Called for each value of two objects that differs, or that one of them has not (NULL). Objects that both have are compared
+ * inside: `inside` is their name, "" at the top. */
+typedef void dt_json_difference(void *context, const char *inside, const char *name,
+                                const json_t *then, const json_t *now);
+void dt_json_differences(const json_t *then, const json_t *now, const char *inside,
+                         dt_json_difference *take, void *context);
+
 /* The row of names (NULL-ended) nearest to name by edit distance, or NULL when none is near (for "did you mean"). */
 const char *dt_json_nearest(const char *name, const char *const names[]);
 

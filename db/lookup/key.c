@@ -109,34 +109,22 @@ static void quoted_add(const json_t *value, struct dt_text *out)
     dt_text_add(out, json_is_string(value) ? "'" : "");
 }
 
-static void difference_add(const char *name, const json_t *stored, const json_t *asked,
-                           struct dt_text *out)
+static void difference_add(void *context, const char *inside, const char *name,
+                           const json_t *stored, const json_t *asked)
 {
-    if (json_is_object(stored) && (asked == NULL || json_is_object(asked))) {
+    struct dt_text *out = context;
+    (void)inside;
+    if ((stored == NULL && json_is_object(asked)) || (asked == NULL && json_is_object(stored))) {
         dt_key_add_differences(stored, asked, out);
-    } else if (stored == NULL && json_is_object(asked)) {
-        dt_key_add_differences(NULL, asked, out);
-    } else {
-        dt_text_add(out, "%s%s ", out->size > 0 ? ", " : "", name);
-        quoted_add(stored, out);
-        dt_text_add(out, " instead of ");
-        quoted_add(asked, out);
+        return;
     }
+    dt_text_add(out, "%s%s ", out->size > 0 ? ", " : "", name);
+    quoted_add(stored, out);
+    dt_text_add(out, " instead of ");
+    quoted_add(asked, out);
 }
 
 void dt_key_add_differences(const json_t *stored, const json_t *asked, struct dt_text *out)
 {
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)stored, name, value)
-    {
-        const json_t *other = json_object_get(asked, name);
-        if (other == NULL || !json_equal(value, other))
-            difference_add(name, value, other, out);
-    }
-    json_object_foreach((json_t *)asked, name, value)
-    {
-        if (json_object_get(stored, name) == NULL)
-            difference_add(name, NULL, value, out);
-    }
+    dt_json_differences(stored, asked, "", difference_add, out);
 }

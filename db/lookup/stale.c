@@ -10,62 +10,39 @@
 #define DAY_NS     (86400LL * 1000000000)
 #define STALE_DAYS 180
 
-static void value_add(const json_t *value, struct dt_text *text)
-{
-    if (json_is_string(value))
-        dt_text_add(text, "%s", json_string_value(value));
-    else if (dt_json_text(value, text) != DT_OK)
-        text->failed = true;
-}
-
 /* A program or script of a command: its hash says nothing to a reader. */
 static bool is_file(const char *name)
 {
     return strncmp(name, "file ", 5) == 0;
 }
 
-static bool reason_add(const char *name, const json_t *was, const json_t *now, json_t *reasons)
-{
-    struct dt_text text = {0};
-    if (is_file(name))
-        return json_array_append_new(reasons, json_sprintf("%s has changed", name + 5)) == 0;
-    dt_text_add(&text, "%s ", name);
-    if (was != NULL) {
-        dt_text_add(&text, "was ");
-        value_add(was, &text);
-    } else {
-        dt_text_add(&text, "was not set");
-    }
-    if (now != NULL) {
-        dt_text_add(&text, ", is ");
-        value_add(now, &text);
-    } else {
-        dt_text_add(&text, ", is not set");
-    }
-    bool done = dt_text_status(&text) == DT_OK &&
-                json_array_append_new(reasons, json_string(dt_text_at(&text))) == 0;
-    dt_text_fini(&text);
-    return done;
-}
+struct reasons {
+    json_t *list;
+    bool failed; /* out of memory */
+};
 
-/* A variable missing on one side is not set there. */
-static bool environment_compare(const json_t *was, const json_t *now, json_t *reasons)
+/* NULL: a variable that is not set. */
+static void reason_add(void *context, const char *inside, const char *name, const json_t *was,
+                       const json_t *now)
 {
-    const char *name;
-    json_t *value;
-    bool done = true;
-    json_object_foreach((json_t *)was, name, value)
-    {
-        const json_t *other = json_object_get(now, name);
-        if (other == NULL || !json_equal(value, other))
-            done = done && reason_add(name, value, other, reasons);
+    struct reasons *reasons = context;
+    struct dt_text text = {0};
+    (void)inside;
+    if (is_file(name)) {
+        dt_text_add(&text, "%s has changed", name + 5);
+    } else {
+        dt_text_add(&text, "%s was ", name);
+        if (was != NULL)
+            dt_json_plain(was, &text);
+        dt_text_add(&text, was != NULL ? ", is " : "not set, is ");
+        if (now != NULL)
+            dt_json_plain(now, &text);
+        dt_text_add(&text, now != NULL ? "" : "not set");
     }
-    json_object_foreach((json_t *)now, name, value)
-    {
-        if (json_object_get(was, name) == NULL)
-            done = done && reason_add(name, NULL, value, reasons);
-    }
-    return done;
+    if (dt_text_status(&text) < 0 ||
+        json_array_append_new(reasons->list, json_string(dt_text_at(&text))) != 0)
+        reasons->failed = true;
+    dt_text_fini(&text);
 }
 
 /* Both sides name a worker, and not the same program: the machine was described by the built-in
@@ -89,22 +66,23 @@ static bool is_of_controller(const char *name)
     return false;
 }
 
-static bool soft_compare(const json_t *was, const json_t *now, json_t *reasons)
+static bool soft_compare(const json_t *was, const json_t *now, json_t *list)
 {
+    struct reasons reasons = {list, false};
     bool others = is_other_worker(was, now);
     const char *name;
     json_t *value;
-    bool done = true;
     json_object_foreach((json_t *)was, name, value)
     {
         const json_t *other = json_object_get(now, name);
         if (other == NULL || json_equal(value, other) || (others && !is_of_controller(name)))
             continue;
-        done = done && (json_is_object(value) && json_is_object(other)
-                            ? environment_compare(value, other, reasons)
-                            : reason_add(name, value, other, reasons));
+        if (json_is_object(value) && json_is_object(other))
+            dt_json_differences(value, other, name, reason_add, &reasons);
+        else
+            reason_add(&reasons, "", name, value, other);
     }
-    return done;
+    return !reasons.failed;
 }
 
 int64_t dt_stored_ns(const json_t *fingerprint)

@@ -146,30 +146,6 @@ const char *dt_check_differs(const json_t *document, const json_t *other)
     return "";
 }
 
-/* Called for each value that differs, or that only one side has (NULL); inside: "", or the object that it is in. */
-typedef void difference_taker(void *context, const char *inside, const char *name,
-                              const json_t *then, const json_t *now);
-
-static void differences_each(const json_t *then, const json_t *now, const char *inside,
-                             difference_taker *take, void *context)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)then, name, value)
-    {
-        const json_t *other = json_object_get(now, name);
-        if (json_is_object(value) && json_is_object(other))
-            differences_each(value, other, name, take, context);
-        else if (!json_equal(value, other))
-            take(context, inside, name, value, other);
-    }
-    json_object_foreach((json_t *)now, name, value)
-    {
-        if (json_object_get(then, name) == NULL)
-            take(context, inside, name, NULL, value);
-    }
-}
-
 /* "environment.NAME" for a value inside. */
 static void name_add(void *context, const char *inside, const char *name, const json_t *then,
                      const json_t *now)
@@ -203,7 +179,7 @@ void dt_moment_add_news(const json_t *then, const json_t *now, const char *what,
 {
     struct news news = {out, what};
     if (then != NULL && now != NULL)
-        differences_each(then, now, "", news_add, &news);
+        dt_json_differences(then, now, "", news_add, &news);
 }
 
 /* ---- which entries are checked */
@@ -574,8 +550,8 @@ static json_t *soft_changed(const struct dt_check_entry *entry)
 {
     json_t *names = json_array();
     if (entry->today != NULL)
-        differences_each(entry->item->entry.fingerprint.soft, json_object_get(entry->today, "soft"),
-                         "", name_add, names);
+        dt_json_differences(entry->item->entry.fingerprint.soft,
+                            json_object_get(entry->today, "soft"), "", name_add, names);
     return names;
 }
 
