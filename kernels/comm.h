@@ -44,6 +44,12 @@ struct dt_message {
     size_t bytes; /* above 0 */
 };
 
+/* The pieces of an exchange that a rank sends, and those that it receives. */
+struct dt_pieces {
+    struct dt_message *sends, *recvs;
+    int send_count, recv_count;
+};
+
 /* A plan's settings of its comms; zero: the library's choice. */
 struct dt_comm_config {
     int ctas;     /* thread blocks of an exchange; 0: the library's choice */
@@ -69,8 +75,7 @@ struct dt_comm_ops {
                        struct dt_request *request);
     /* Any pieces: the i-th piece sent from one rank to another is the i-th received there, of equal size. Posts; the
      * lists may be reused on return. */
-    dt_status (*exchange)(struct dt_comm *comm, const struct dt_message *sends, int send_count,
-                          const struct dt_message *recvs, int recv_count,
+    dt_status (*exchange)(struct dt_comm *comm, const struct dt_pieces *pieces,
                           struct dt_request *request);
     dt_status (*wait)(struct dt_comm *comm, struct dt_request *request);
     /* (optional) Lets posted exchanges progress; called between tiles. */
@@ -115,8 +120,7 @@ dt_status dt_comm_alltoall(struct dt_comm *comm, const void *send, void *recv, s
 dt_status dt_comm_shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
                         struct dt_request *request) DT_MUST_CHECK;
 
-dt_status dt_comm_exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
-                           const struct dt_message *recvs, int recv_count,
+dt_status dt_comm_exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
                            struct dt_request *request) DT_MUST_CHECK;
 
 /* Calls the back end's check; DT_OK if it has none, and for NULL. */

@@ -87,7 +87,8 @@ static int peer_tokens(const struct dt_pass *pass, int u)
                              pass->layout.place.ring * plan->ulysses + u);
 }
 
-static void list_forth(struct dt_pass *pass, const struct dt_chunk *chunk, int part, int counts[2])
+static void list_forth(struct dt_pass *pass, const struct dt_chunk *chunk, int part,
+                       struct dt_pieces *pieces)
 {
     const struct dt_layout *layout = &pass->layout;
     int to = part == QUERIES ? DT_BUFFER_QUERY : DT_BUFFER_KV;
@@ -97,9 +98,9 @@ static void list_forth(struct dt_pass *pass, const struct dt_chunk *chunk, int p
             int64_t group = ((int64_t)part * ranks + u) * chunks + chunk->index;
             int64_t from = (group * layout->sequences + n) * piece(pass, chunk);
             int64_t at = arrival(pass, chunk, part, n) + peer_offset(pass, u) * chunk->width;
-            add(pass->exchanges.sends, &counts[0], u, dt_pass_data(pass, DT_BUFFER_SEND, from),
+            add(pieces->sends, &pieces->send_count, u, dt_pass_data(pass, DT_BUFFER_SEND, from),
                 chunk_bytes(pass, piece(pass, chunk)));
-            add(pass->exchanges.recvs, &counts[1], u, dt_pass_data(pass, to, at),
+            add(pieces->recvs, &pieces->recv_count, u, dt_pass_data(pass, to, at),
                 chunk_bytes(pass, (int64_t)peer_tokens(pass, u) * chunk->width));
         }
 }
@@ -110,13 +111,13 @@ static void count(struct dt_pass *pass, int sum, const struct dt_message *list, 
         dt_pass_count(pass, sum, list[i].at, (int64_t)list[i].bytes);
 }
 
-static dt_status post(struct dt_pass *pass, const int counts[2], struct dt_request *request)
+static dt_status post(struct dt_pass *pass, const struct dt_pieces *pieces,
+                      struct dt_request *request)
 {
-    count(pass, 0, pass->exchanges.sends, counts[0]);
+    count(pass, 0, pieces->sends, pieces->send_count);
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_pass_posted(pass, request);
-    dt_status status = dt_comm_exchange(pass->comms[DT_DEGREE_ulysses], pass->exchanges.sends,
-                                        counts[0], pass->exchanges.recvs, counts[1], request);
+    dt_status status = dt_comm_exchange(pass->comms[DT_DEGREE_ulysses], pieces, request);
     dt_pass_lap(pass, DT_PHASE_EXCHANGE);
     return status;
 }
@@ -140,30 +141,30 @@ static struct dt_chunk chunk_at(const struct dt_pass *pass, int block, int index
 static dt_status post_values(struct dt_pass *pass, int block)
 {
     struct dt_chunk chunk = chunk_at(pass, block, 0);
-    int counts[2] = {0};
-    list_forth(pass, &chunk, VALUES, counts);
-    return post(pass, counts, &pass->exchanges.values);
+    struct dt_pieces pieces = pass->exchanges.room;
+    list_forth(pass, &chunk, VALUES, &pieces);
+    return post(pass, &pieces, &pass->exchanges.values);
 }
 
 static dt_status post_forth(struct dt_pass *pass, int block, int index)
 {
     struct dt_chunk chunk = chunk_at(pass, block, index);
-    int counts[2] = {0};
+    struct dt_pieces pieces = pass->exchanges.room;
     for (int part = 0; part < (apart(pass, index) ? VALUES : PARTS); part++)
-        list_forth(pass, &chunk, part, counts);
-    return post(pass, counts, &pass->exchanges.forth[index]);
+        list_forth(pass, &chunk, part, &pieces);
+    return post(pass, &pieces, &pass->exchanges.forth[index]);
 }
 
 static dt_status take_forth(struct dt_pass *pass, const struct dt_chunk *chunk)
 {
-    int counts[2] = {0};
+    struct dt_pieces pieces = pass->exchanges.room;
     if (apart(pass, chunk->index))
         DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.values));
     DT_TRY(
         dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.forth[chunk->index]));
     for (int part = 0; part < PARTS; part++)
-        list_forth(pass, chunk, part, counts);
-    count(pass, 1, pass->exchanges.recvs, counts[1]);
+        list_forth(pass, chunk, part, &pieces);
+    count(pass, 1, pieces.recvs, pieces.recv_count);
     return DT_OK;
 }
 
@@ -174,25 +175,25 @@ static int64_t returned(const struct dt_pass *pass, const struct dt_chunk *chunk
     return group * pass->layout.sequences * piece(pass, chunk);
 }
 
-static void list_back(struct dt_pass *pass, const struct dt_chunk *chunk, int counts[2])
+static void list_back(struct dt_pass *pass, const struct dt_chunk *chunk, struct dt_pieces *pieces)
 {
     const struct dt_layout *layout = &pass->layout;
     for (int u = 0; u < pass->plan.ulysses; u++)
         for (int n = 0; n < layout->sequences; n++) {
             int64_t from = arrival(pass, chunk, QUERIES, n) + peer_offset(pass, u) * chunk->width;
             int64_t to = returned(pass, chunk, u) + n * piece(pass, chunk);
-            add(pass->exchanges.sends, &counts[0], u, dt_pass_data(pass, DT_BUFFER_HEADS, from),
+            add(pieces->sends, &pieces->send_count, u, dt_pass_data(pass, DT_BUFFER_HEADS, from),
                 chunk_bytes(pass, (int64_t)peer_tokens(pass, u) * chunk->width));
-            add(pass->exchanges.recvs, &counts[1], u, dt_pass_data(pass, DT_BUFFER_BACK_RECV, to),
+            add(pieces->recvs, &pieces->recv_count, u, dt_pass_data(pass, DT_BUFFER_BACK_RECV, to),
                 chunk_bytes(pass, piece(pass, chunk)));
         }
 }
 
 static dt_status post_back(struct dt_pass *pass, const struct dt_chunk *chunk)
 {
-    int counts[2] = {0};
-    list_back(pass, chunk, counts);
-    return post(pass, counts, &pass->exchanges.back[chunk->index]);
+    struct dt_pieces pieces = pass->exchanges.room;
+    list_back(pass, chunk, &pieces);
+    return post(pass, &pieces, &pass->exchanges.back[chunk->index]);
 }
 
 /* Copies with op; sets its element. */
@@ -208,10 +209,10 @@ static dt_status take_back(struct dt_pass *pass, const struct dt_chunk *chunk)
 {
     const struct dt_layout *layout = &pass->layout;
     int64_t channels = pass->workload.network.hidden, width = chunk->width;
-    int counts[2] = {0};
+    struct dt_pieces pieces = pass->exchanges.room;
     DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.back[chunk->index]));
-    list_back(pass, chunk, counts);
-    count(pass, 1, pass->exchanges.recvs, counts[1]);
+    list_back(pass, chunk, &pieces);
+    count(pass, 1, pieces.recvs, pieces.recv_count);
     for (int u = 0; u < pass->plan.ulysses; u++) {
         int64_t head = (int64_t)u * layout->heads + chunk->first;
         int64_t column = head * dt_network_head(&pass->workload.network);

@@ -266,16 +266,16 @@ static dt_status allocate_host(struct dt_pass *pass)
 {
     size_t chunks = (size_t)pass->plan.chunks;
     size_t pieces = 3 * (size_t)pass->plan.ulysses * (size_t)pass->layout.sequences;
-    pass->exchanges.sends = calloc(pieces, sizeof *pass->exchanges.sends);
-    pass->exchanges.recvs = calloc(pieces, sizeof *pass->exchanges.recvs);
+    pass->exchanges.room.sends = calloc(pieces, sizeof *pass->exchanges.room.sends);
+    pass->exchanges.room.recvs = calloc(pieces, sizeof *pass->exchanges.room.recvs);
     pass->exchanges.forth = calloc(chunks, sizeof *pass->exchanges.forth);
     pass->exchanges.back = calloc(chunks, sizeof *pass->exchanges.back);
     pass->memory.times =
         calloc((size_t)pass->layout.count[DT_BUFFER_TIME], sizeof *pass->memory.times);
     pass->memory.host = aligned_alloc(256, (size_t)pass->layout.host_bytes);
     if (pass->exchanges.forth == NULL || pass->exchanges.back == NULL ||
-        pass->memory.times == NULL || pass->memory.host == NULL || pass->exchanges.sends == NULL ||
-        pass->exchanges.recvs == NULL)
+        pass->memory.times == NULL || pass->memory.host == NULL ||
+        pass->exchanges.room.sends == NULL || pass->exchanges.room.recvs == NULL)
         return dt_fail(DT_ENOMEM, "no memory for %lld bytes of results",
                        (long long)pass->layout.host_bytes);
     memset(pass->memory.host, 0xff, (size_t)pass->layout.host_bytes);
@@ -420,8 +420,8 @@ void dt_pass_free(struct dt_pass *pass)
     free(pass->memory.times);
     free(pass->exchanges.forth);
     free(pass->exchanges.back);
-    free(pass->exchanges.sends);
-    free(pass->exchanges.recvs);
+    free(pass->exchanges.room.sends);
+    free(pass->exchanges.room.recvs);
     free(pass);
 }
 

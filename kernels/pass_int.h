@@ -34,7 +34,7 @@ struct dt_pass {
         struct dt_request *forth, *back;
         struct dt_request values;            /* direct exchange: values sent first */
         struct dt_request rotation, partner; /* of the ring; of the other half of the guidance */
-        struct dt_message *sends, *recvs;    /* direct exchange: [3 * ulysses * N] of one */
+        struct dt_pieces room; /* direct exchange: [3 * ulysses * N] of one, counts 0 */
     } exchanges;
     struct {
         char *arena;            /* layout.bytes, of the device */

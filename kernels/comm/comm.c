@@ -53,20 +53,20 @@ static dt_status copy(struct dt_comm *comm, const void *send, void *recv, size_t
     return DT_OK;
 }
 
-static dt_status exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
-                          const struct dt_message *recvs, int recv_count,
+static dt_status exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
                           struct dt_request *request)
 {
     (void)comm;
     (void)request;
-    if (send_count != recv_count)
-        return dt_fail(DT_EUSAGE, "%d pieces are sent where %d are received", send_count,
-                       recv_count);
-    for (int i = 0; i < send_count; i++) {
-        if (sends[i].bytes != recvs[i].bytes)
-            return dt_fail(DT_EUSAGE, "%zu bytes are sent where %zu are received", sends[i].bytes,
-                           recvs[i].bytes);
-        memcpy(recvs[i].at, sends[i].at, sends[i].bytes);
+    if (pieces->send_count != pieces->recv_count)
+        return dt_fail(DT_EUSAGE, "%d pieces are sent where %d are received", pieces->send_count,
+                       pieces->recv_count);
+    for (int i = 0; i < pieces->send_count; i++) {
+        const struct dt_message *from = &pieces->sends[i], *to = &pieces->recvs[i];
+        if (from->bytes != to->bytes)
+            return dt_fail(DT_EUSAGE, "%zu bytes are sent where %zu are received", from->bytes,
+                           to->bytes);
+        memcpy(to->at, from->at, from->bytes);
     }
     return DT_OK;
 }
@@ -80,14 +80,19 @@ static dt_status wait(struct dt_comm *comm, struct dt_request *request)
 
 static const struct dt_comm_ops ops;
 
-dt_status dt_comm_self(struct dt_comm **comm)
+dt_status dt_comm_make(const struct dt_comm_ops *of, size_t state_bytes, struct dt_comm **comm)
 {
-    struct dt_comm *made = calloc(1, sizeof *made);
+    struct dt_comm *made = calloc(1, sizeof *made + state_bytes);
     if (made == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a communicator");
-    *made = (struct dt_comm){.ops = &ops, .size = 1};
+    *made = (struct dt_comm){.ops = of, .size = 1, .state = made + 1};
     *comm = made;
     return DT_OK;
+}
+
+dt_status dt_comm_self(struct dt_comm **comm)
+{
+    return dt_comm_make(&ops, 0, comm);
 }
 
 static const struct dt_comm_ops ops = {
@@ -141,16 +146,34 @@ dt_status dt_comm_shift(struct dt_comm *comm, const void *send, void *recv, size
     return DT_OK;
 }
 
-dt_status dt_comm_exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
-                           const struct dt_message *recvs, int recv_count,
+dt_status dt_comm_exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
                            struct dt_request *request)
 {
     int64_t now = dt_clock_ns(), bytes = 0;
-    for (int i = 0; i < send_count; i++)
-        bytes += sends[i].peer != comm->rank ? (int64_t)sends[i].bytes : 0;
-    DT_TRY(comm->ops->exchange(comm, sends, send_count, recvs, recv_count, request));
+    for (int i = 0; i < pieces->send_count; i++)
+        bytes += pieces->sends[i].peer != comm->rank ? (int64_t)pieces->sends[i].bytes : 0;
+    DT_TRY(comm->ops->exchange(comm, pieces, request));
     request->posted_ns = now;
     request->bytes = bytes;
+    return DT_OK;
+}
+
+dt_status dt_comm_copy_own(struct dt_comm *comm, const struct dt_pieces *pieces,
+                           dt_status (*copy_to)(struct dt_comm *comm, void *to, const void *from,
+                                                size_t bytes))
+{
+    int from = 0;
+    for (int i = 0; i < pieces->recv_count; i++) {
+        const struct dt_message *to = &pieces->recvs[i];
+        if (to->peer != comm->rank)
+            continue;
+        while (from < pieces->send_count && pieces->sends[from].peer != comm->rank)
+            from++;
+        if (from == pieces->send_count || pieces->sends[from].bytes != to->bytes)
+            return dt_fail(DT_EUSAGE, "rank %d does not send itself the %zu bytes it expects",
+                           comm->rank, to->bytes);
+        DT_TRY(copy_to(comm, to->at, pieces->sends[from++].at, to->bytes));
+    }
     return DT_OK;
 }
 

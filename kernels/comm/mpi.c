@@ -4,6 +4,7 @@
  * bounds one message to 2 GiB. */
 #include "base/clock.h"
 #include "kernels/comm.h"
+#include "kernels/comm/comm_int.h"
 
 #include <limits.h>
 #include <mpi.h>
@@ -19,17 +20,17 @@
  * pieces of an exchange, or NULL. */
 _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "an MPI_Request fits a slot of dt_request");
 
-/* Handles of one exchange of pieces; reused by later exchanges. */
-struct pieces {
-    struct pieces *next;
+/* Of one exchange of pieces; reused by later exchanges. */
+struct handles {
+    struct handles *next;
     int count, room;
-    MPI_Request handles[];
+    MPI_Request at[];
 };
 
 struct world {
     MPI_Comm comm;
     int yields; /* more ranks than cores */
-    struct pieces *idle;
+    struct handles *idle;
 };
 
 static dt_status failed(int code, const char *what)
@@ -106,13 +107,11 @@ static dt_status broadcast(struct dt_comm *comm, void *data, size_t bytes)
     return finish(world, &request, 1, "broadcast");
 }
 
-static void keep(struct dt_request *request, const MPI_Request handles[2], size_t bytes)
+static void keep(struct dt_request *request, const MPI_Request handles[2])
 {
     memcpy(&request->state[0], &handles[0], sizeof(MPI_Request));
     memcpy(&request->state[1], &handles[1], sizeof(MPI_Request));
     request->state[2] = NULL;
-    request->bytes = (int64_t)bytes;
-    request->posted_ns = dt_clock_ns();
 }
 
 static dt_status alltoall(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
@@ -123,7 +122,7 @@ static dt_status alltoall(struct dt_comm *comm, const void *send, void *recv, si
     DT_TRY(check_count(bytes));
     DT_MPI(MPI_Ialltoall(send, (int)bytes, MPI_BYTE, recv, (int)bytes, MPI_BYTE, world->comm,
                          &handles[0]));
-    keep(request, handles, bytes * (size_t)(comm->size - 1));
+    keep(request, handles);
     return DT_OK;
 }
 
@@ -136,79 +135,80 @@ static dt_status shift(struct dt_comm *comm, const void *send, void *recv, size_
     DT_TRY(check_count(bytes));
     DT_MPI(MPI_Irecv(recv, (int)bytes, MPI_BYTE, previous, SHIFT_TAG, world->comm, &handles[0]));
     DT_MPI(MPI_Isend(send, (int)bytes, MPI_BYTE, next, SHIFT_TAG, world->comm, &handles[1]));
-    keep(request, handles, comm->size > 1 ? bytes : 0);
+    keep(request, handles);
     return DT_OK;
 }
 
 /* Messages between two ranks with one tag stay in order, so the i-th send matches the i-th receive. */
-static dt_status post_pieces(struct world *world, const struct dt_message *sends, int send_count,
-                             const struct dt_message *recvs, int recv_count, struct pieces *pieces)
+static dt_status post_pieces(struct world *world, const struct dt_pieces *pieces,
+                             struct handles *handles)
 {
-    for (int i = 0; i < recv_count; i++) {
-        DT_TRY(check_count(recvs[i].bytes));
-        DT_MPI(MPI_Irecv(recvs[i].at, (int)recvs[i].bytes, MPI_BYTE, recvs[i].peer, PIECE_TAG,
-                         world->comm, &pieces->handles[pieces->count]));
-        pieces->count++;
+    for (int i = 0; i < pieces->recv_count; i++) {
+        const struct dt_message *recv = &pieces->recvs[i];
+        DT_TRY(check_count(recv->bytes));
+        DT_MPI(MPI_Irecv(recv->at, (int)recv->bytes, MPI_BYTE, recv->peer, PIECE_TAG, world->comm,
+                         &handles->at[handles->count]));
+        handles->count++;
     }
-    for (int i = 0; i < send_count; i++) {
-        DT_TRY(check_count(sends[i].bytes));
-        DT_MPI(MPI_Isend(sends[i].at, (int)sends[i].bytes, MPI_BYTE, sends[i].peer, PIECE_TAG,
-                         world->comm, &pieces->handles[pieces->count]));
-        pieces->count++;
+    for (int i = 0; i < pieces->send_count; i++) {
+        const struct dt_message *send = &pieces->sends[i];
+        DT_TRY(check_count(send->bytes));
+        DT_MPI(MPI_Isend(send->at, (int)send->bytes, MPI_BYTE, send->peer, PIECE_TAG, world->comm,
+                         &handles->at[handles->count]));
+        handles->count++;
     }
     return DT_OK;
 }
 
-/* The first idle one with room for n handles. */
-static struct pieces *take_pieces(struct world *world, int n)
+/* The first idle ones with room for n. */
+static struct handles *take_handles(struct world *world, int n)
 {
-    for (struct pieces **at = &world->idle; *at != NULL; at = &(*at)->next) {
-        struct pieces *pieces = *at;
-        if (pieces->room < n)
+    for (struct handles **at = &world->idle; *at != NULL; at = &(*at)->next) {
+        struct handles *handles = *at;
+        if (handles->room < n)
             continue;
-        *at = pieces->next;
-        pieces->count = 0;
-        return pieces;
+        *at = handles->next;
+        handles->count = 0;
+        return handles;
     }
-    struct pieces *made = malloc(sizeof *made + (size_t)n * sizeof(MPI_Request));
+    struct handles *made = malloc(sizeof *made + (size_t)n * sizeof(MPI_Request));
     if (made != NULL)
-        *made = (struct pieces){.room = n};
+        *made = (struct handles){.room = n};
     return made;
 }
 
-static dt_status exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
-                          const struct dt_message *recvs, int recv_count,
+static dt_status exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
                           struct dt_request *request)
 {
     struct world *world = comm->state;
-    struct pieces *pieces = take_pieces(world, send_count + recv_count);
-    if (pieces == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory for %d pieces of an exchange",
-                       send_count + recv_count);
-    dt_status status = post_pieces(world, sends, send_count, recvs, recv_count, pieces);
+    int count = pieces->send_count + pieces->recv_count;
+    struct handles *handles = take_handles(world, count);
+    if (handles == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for %d pieces of an exchange", count);
+    dt_status status = post_pieces(world, pieces, handles);
     if (status < 0) { /* posted operations stay posted: MPI still owns the handles */
-        free(pieces);
+        free(handles);
         return status;
     }
-    *request = (struct dt_request){.state = {[2] = pieces}};
+    *request = (struct dt_request){.state = {[2] = handles}};
     return DT_OK;
 }
 
 static dt_status wait(struct dt_comm *comm, struct dt_request *request)
 {
     struct world *world = comm->state;
-    struct pieces *pieces = request->state[2];
-    MPI_Request handles[2];
-    if (pieces != NULL) {
-        dt_status status = finish(world, pieces->handles, pieces->count, "exchange");
+    struct handles *handles = request->state[2];
+    MPI_Request pair[2];
+    if (handles != NULL) {
+        dt_status status = finish(world, handles->at, handles->count, "exchange");
         request->state[2] = NULL;
-        pieces->next = world->idle;
-        world->idle = pieces;
+        handles->next = world->idle;
+        world->idle = handles;
         return status;
     }
-    memcpy(&handles[0], &request->state[0], sizeof(MPI_Request));
-    memcpy(&handles[1], &request->state[1], sizeof(MPI_Request));
-    return finish(comm->state, handles, 2, "exchange");
+    memcpy(&pair[0], &request->state[0], sizeof(MPI_Request));
+    memcpy(&pair[1], &request->state[1], sizeof(MPI_Request));
+    return finish(comm->state, pair, 2, "exchange");
 }
 
 /* Any call that enters MPI's progress engine will do; a probe is the cheapest. */
@@ -224,17 +224,14 @@ static const struct dt_comm_ops ops;
 /* Owns handle, also on failure. */
 static dt_status wrap(MPI_Comm handle, int yields, struct dt_comm **out)
 {
-    struct dt_comm *comm = malloc(sizeof *comm);
-    struct world *world = malloc(sizeof *world);
-    if (comm == NULL || world == NULL) {
-        free(comm);
-        free(world);
+    struct dt_comm *comm = NULL;
+    dt_status status = dt_comm_make(&ops, sizeof(struct world), &comm);
+    if (status < 0) {
         if (handle != MPI_COMM_WORLD)
             MPI_Comm_free(&handle);
-        return dt_fail(DT_ENOMEM, "out of memory for a communicator");
+        return status;
     }
-    *world = (struct world){.comm = handle, .yields = yields};
-    *comm = (struct dt_comm){.ops = &ops, .state = world};
+    *(struct world *)comm->state = (struct world){.comm = handle, .yields = yields};
     MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN);
     MPI_Comm_rank(handle, &comm->rank);
     MPI_Comm_size(handle, &comm->size);
@@ -262,11 +259,10 @@ static void release(struct dt_comm *comm)
     if (!over && world->comm != MPI_COMM_WORLD)
         MPI_Comm_free(&world->comm);
     while (world->idle != NULL) {
-        struct pieces *next = world->idle->next;
+        struct handles *next = world->idle->next;
         free(world->idle);
         world->idle = next;
     }
-    free(world);
     free(comm);
 }
 

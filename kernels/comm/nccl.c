@@ -6,6 +6,7 @@
 #include "base/figures.h"
 #include "base/host.h"
 #include "base/rng.h"
+#include "kernels/comm/comm_int.h"
 #include "kernels/cuda/cuda_int.h"
 
 #include <errno.h>
@@ -780,54 +781,37 @@ static dt_status copy_here(struct dt_comm *comm, void *to, const void *from, siz
     return DT_OK;
 }
 
-static dt_status copy_own(struct dt_comm *comm, const struct dt_message *sends, int send_count,
-                          const struct dt_message *recvs, int recv_count)
+/* Posts the pieces to and from other ranks, between ncclGroupStart and ncclGroupEnd. */
+static dt_status send_and_receive(struct dt_comm *comm, const struct dt_pieces *pieces)
 {
-    int from = 0;
-    for (int i = 0; i < recv_count; i++) {
-        if (recvs[i].peer != comm->rank)
-            continue;
-        while (from < send_count && sends[from].peer != comm->rank)
-            from++;
-        if (from == send_count || sends[from].bytes != recvs[i].bytes)
-            return dt_fail(DT_EUSAGE, "rank %d does not send itself the %zu bytes it expects",
-                           comm->rank, recvs[i].bytes);
-        DT_TRY(copy_here(comm, recvs[i].at, sends[from++].at, recvs[i].bytes));
+    struct dt_nccl_root *root = nccl_seat_of(comm)->root;
+    ncclComm_t nccl = nccl_seat_of(comm)->group->comm;
+    cudaStream_t stream = dt_nccl_stream(nccl_seat_of(comm));
+    for (int i = 0; i < pieces->send_count; i++) {
+        const struct dt_message *to = &pieces->sends[i];
+        if (to->peer != comm->rank)
+            DT_TRY(nccl_check(root, ncclSend(to->at, to->bytes, ncclUint8, to->peer, nccl, stream),
+                              nccl, "ncclSend"));
+    }
+    for (int i = 0; i < pieces->recv_count; i++) {
+        const struct dt_message *from = &pieces->recvs[i];
+        if (from->peer != comm->rank)
+            DT_TRY(nccl_check(root,
+                              ncclRecv(from->at, from->bytes, ncclUint8, from->peer, nccl, stream),
+                              nccl, "ncclRecv"));
     }
     return DT_OK;
 }
 
-/* Posts the pieces to and from other ranks, between ncclGroupStart and ncclGroupEnd. */
-static dt_status send_and_receive(struct dt_comm *comm, const struct dt_message *sends,
-                                  int send_count, const struct dt_message *recvs, int recv_count)
-{
-    struct dt_nccl_root *root = nccl_seat_of(comm)->root;
-    ncclComm_t nccl = nccl_seat_of(comm)->group->comm;
-    for (int i = 0; i < send_count; i++)
-        if (sends[i].peer != comm->rank)
-            DT_TRY(nccl_check(root,
-                              ncclSend(sends[i].at, sends[i].bytes, ncclUint8, sends[i].peer, nccl,
-                                       dt_nccl_stream(nccl_seat_of(comm))),
-                              nccl, "ncclSend"));
-    for (int i = 0; i < recv_count; i++)
-        if (recvs[i].peer != comm->rank)
-            DT_TRY(nccl_check(root,
-                              ncclRecv(recvs[i].at, recvs[i].bytes, ncclUint8, recvs[i].peer, nccl,
-                                       dt_nccl_stream(nccl_seat_of(comm))),
-                              nccl, "ncclRecv"));
-    return DT_OK;
-}
-
 /* The calls of a post, under the eyes of the watchdog. */
-static dt_status post(struct dt_comm *comm, const struct dt_message *sends, int send_count,
-                      const struct dt_message *recvs, int recv_count)
+static dt_status post(struct dt_comm *comm, const struct dt_pieces *pieces)
 {
     struct dt_nccl_root *root = nccl_seat_of(comm)->root;
     ncclComm_t nccl = nccl_seat_of(comm)->group->comm;
     atomic_fetch_add(&root->watch.calls, 1);
     dt_status status = nccl_check(root, ncclGroupStart(), nccl, "ncclGroupStart");
     if (status == DT_OK) {
-        status = send_and_receive(comm, sends, send_count, recvs, recv_count);
+        status = send_and_receive(comm, pieces);
         ncclResult_t code = ncclGroupEnd(); /* always, also after an error */
         if (status == DT_OK)
             status = nccl_check(root, code, nccl, "ncclGroupEnd");
@@ -837,15 +821,14 @@ static dt_status post(struct dt_comm *comm, const struct dt_message *sends, int 
 }
 
 /* The exchanges of the table. */
-static dt_status nccl_exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
-                               const struct dt_message *recvs, int recv_count,
+static dt_status nccl_exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
                                struct dt_request *request)
 {
     struct dt_nccl_events *events = NULL;
     DT_TRY(begin(comm, &events));
-    DT_TRY(copy_own(comm, sends, send_count, recvs, recv_count));
+    DT_TRY(dt_comm_copy_own(comm, pieces, copy_here));
     if (comm->size > 1)
-        DT_TRY(post(comm, sends, send_count, recvs, recv_count));
+        DT_TRY(post(comm, pieces));
     return end(comm, events, request);
 }
 
@@ -854,7 +837,7 @@ static dt_status nccl_shift(struct dt_comm *comm, const void *send, void *recv, 
 {
     struct dt_message to = {(comm->rank + 1) % comm->size, (void *)send, bytes};
     struct dt_message from = {(comm->rank + comm->size - 1) % comm->size, recv, bytes};
-    return nccl_exchange(comm, &to, 1, &from, 1, request);
+    return nccl_exchange(comm, &(struct dt_pieces){&to, &from, 1, 1}, request);
 }
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
@@ -879,7 +862,7 @@ static dt_status alltoall_of(struct dt_comm *comm, const void *send, void *recv,
         struct dt_message to = {i, (char *)send + (size_t)i * bytes, bytes};
         struct dt_message from = {i, (char *)recv + (size_t)i * bytes, bytes};
         status = i == comm->rank ? copy_here(comm, from.at, to.at, bytes)
-                                 : send_and_receive(comm, &to, 1, &from, 1);
+                                 : send_and_receive(comm, &(struct dt_pieces){&to, &from, 1, 1});
     }
     ncclResult_t code = ncclGroupEnd();
     atomic_fetch_add(&root->watch.calls, 1);
@@ -1005,22 +988,17 @@ static dt_status join(struct dt_nccl_root *root, struct dt_comm *host, const int
                       const struct dt_comm_config *config, struct dt_comm **out)
 {
     size_t bytes = (size_t)host->size * sizeof members[0];
-    struct dt_comm *comm = calloc(1, sizeof *comm);
-    struct dt_nccl_seat *seat = calloc(1, sizeof *seat + bytes);
-    if (comm == NULL || seat == NULL) {
-        free(comm);
-        free(seat);
-        return dt_fail(DT_ENOMEM, "out of memory for a communicator");
-    }
-    *seat = (struct dt_nccl_seat){.root = root, .host = host};
+    struct dt_comm *comm = NULL;
+    DT_TRY(dt_comm_make(&dt_comm_nccl_ops, sizeof(struct dt_nccl_seat) + bytes, &comm));
+    struct dt_nccl_seat *seat = of(comm);
+    seat->root = root;
+    seat->host = host;
     if (config != NULL)
         seat->config = *config;
     memcpy(seat->members, members, bytes);
-    *comm = (struct dt_comm){.ops = &dt_comm_nccl_ops,
-                             .rank = host->rank,
-                             .size = host->size,
-                             .device = &root->cuda->base,
-                             .state = seat};
+    comm->rank = host->rank;
+    comm->size = host->size;
+    comm->device = &root->cuda->base;
     root->users++;
     *out = comm;
     return DT_OK;
@@ -1033,7 +1011,6 @@ static void release(struct dt_comm *comm)
     if (--seat->root->users == 0)
         free_root(seat->root);
     dt_comm_free(seat->host);
-    free(seat);
     free(comm);
 }
 

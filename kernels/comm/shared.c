@@ -653,16 +653,15 @@ static const struct dt_comm_ops ops;
 static dt_status join(struct dt_shared_root *root, uint64_t id, const int members[], int size,
                       int rank, struct dt_comm **out)
 {
-    struct dt_comm *comm = calloc(1, sizeof *comm);
-    struct seat *seat = calloc(1, sizeof *seat + (size_t)size * sizeof members[0]);
-    if (comm == NULL || seat == NULL) {
-        free(comm);
-        free(seat);
-        return dt_fail(DT_ENOMEM, "out of memory for a communicator");
-    }
-    *seat = (struct seat){.root = root, .id = id};
-    memcpy(seat->members, members, (size_t)size * sizeof members[0]);
-    *comm = (struct dt_comm){.ops = &ops, .rank = rank, .size = size, .state = seat};
+    struct dt_comm *comm = NULL;
+    size_t bytes = (size_t)size * sizeof members[0];
+    DT_TRY(dt_comm_make(&ops, sizeof(struct seat) + bytes, &comm));
+    struct seat *seat = comm->state;
+    seat->root = root;
+    seat->id = id;
+    memcpy(seat->members, members, bytes);
+    comm->rank = rank;
+    comm->size = size;
     root->users++;
     *out = comm;
     return DT_OK;
@@ -674,7 +673,6 @@ static void release(struct dt_comm *comm)
     seat->root->broken |= seat->under_way > 0;
     if (--seat->root->users == 0)
         shared_root_free(seat->root);
-    free(seat);
     free(comm);
 }
 
@@ -686,36 +684,24 @@ static int index_of(const struct dt_message pieces[], int at)
     return index;
 }
 
-/* Copies the pieces a rank sends to itself. */
-static dt_status copy_own(int rank, const struct dt_message *sends, int send_count,
-                          const struct dt_message *recvs, int recv_count)
+static dt_status copy_here(struct dt_comm *comm, void *to, const void *from, size_t bytes)
 {
-    int from = 0;
-    for (int i = 0; i < recv_count; i++) {
-        if (recvs[i].peer != rank)
-            continue;
-        while (from < send_count && sends[from].peer != rank)
-            from++;
-        if (from == send_count || sends[from].bytes != recvs[i].bytes)
-            return dt_fail(DT_EUSAGE, "rank %d does not send itself the %zu bytes it expects", rank,
-                           recvs[i].bytes);
-        memcpy(recvs[i].at, sends[from++].at, recvs[i].bytes);
-    }
+    (void)comm;
+    memcpy(to, from, bytes);
     return DT_OK;
 }
 
-static dt_status exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
-                          const struct dt_message *recvs, int recv_count,
+static dt_status exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
                           struct dt_request *request)
 {
     struct seat *seat = comm->state;
     struct dt_shared_transfer *transfer = NULL;
-    DT_TRY(copy_own(comm->rank, sends, send_count, recvs, recv_count));
-    DT_TRY(shared_transfer_new(seat->root, send_count + recv_count, &transfer));
+    DT_TRY(dt_comm_copy_own(comm, pieces, copy_here));
+    DT_TRY(shared_transfer_new(seat->root, pieces->send_count + pieces->recv_count, &transfer));
     struct dt_shared_frame frame = {.comm = seat->id, .call = seat->calls++};
     for (int pass = 0; pass < 2; pass++) {
-        const struct dt_message *list = pass == 0 ? recvs : sends;
-        for (int i = 0; i < (pass == 0 ? recv_count : send_count); i++) {
+        const struct dt_message *list = pass == 0 ? pieces->recvs : pieces->sends;
+        for (int i = 0; i < (pass == 0 ? pieces->recv_count : pieces->send_count); i++) {
             if (list[i].peer == comm->rank)
                 continue;
             frame.index = (uint64_t)index_of(list, i);
@@ -747,11 +733,10 @@ static void poll_once(struct dt_comm *comm)
         return;
 }
 
-static dt_status exchange_now(struct dt_comm *comm, const struct dt_message *sends, int send_count,
-                              const struct dt_message *recvs, int recv_count)
+static dt_status exchange_now(struct dt_comm *comm, const struct dt_pieces *pieces)
 {
     struct dt_request request = {.bytes = 0};
-    DT_TRY(exchange(comm, sends, send_count, recvs, recv_count, &request));
+    DT_TRY(exchange(comm, pieces, &request));
     return wait(comm, &request);
 }
 
@@ -762,7 +747,7 @@ static dt_status barrier(struct dt_comm *comm)
     for (int away = 1; away < comm->size; away *= 2) {
         struct dt_message to = {(comm->rank + away) % comm->size, &out, 1};
         struct dt_message from = {(comm->rank + comm->size - away) % comm->size, &in, 1};
-        DT_TRY(exchange_now(comm, &to, 1, &from, 1));
+        DT_TRY(exchange_now(comm, &(struct dt_pieces){&to, &from, 1, 1}));
     }
     return DT_OK;
 }
@@ -771,13 +756,13 @@ static dt_status gather(struct dt_comm *comm, const void *send, void *recv, size
 {
     struct dt_message own = {0, (void *)send, bytes};
     if (comm->rank != 0)
-        return exchange_now(comm, &own, 1, NULL, 0);
+        return exchange_now(comm, &(struct dt_pieces){.sends = &own, .send_count = 1});
     struct dt_message *all = calloc((size_t)comm->size, sizeof *all);
     if (all == NULL)
         return dt_fail(DT_ENOMEM, "out of memory to gather from %d ranks", comm->size);
     for (int i = 0; i < comm->size; i++)
         all[i] = (struct dt_message){i, (char *)recv + (size_t)i * bytes, bytes};
-    dt_status status = exchange_now(comm, &own, 1, all, comm->size);
+    dt_status status = exchange_now(comm, &(struct dt_pieces){&own, all, 1, comm->size});
     free(all);
     return status;
 }
@@ -786,13 +771,14 @@ static dt_status broadcast(struct dt_comm *comm, void *data, size_t bytes)
 {
     struct dt_message from = {0, data, bytes};
     if (comm->rank != 0)
-        return exchange_now(comm, NULL, 0, &from, 1);
+        return exchange_now(comm, &(struct dt_pieces){.recvs = &from, .recv_count = 1});
     struct dt_message *all = calloc((size_t)comm->size, sizeof *all);
     if (all == NULL)
         return dt_fail(DT_ENOMEM, "out of memory to tell %d ranks", comm->size);
     for (int i = 1; i < comm->size; i++)
         all[i - 1] = (struct dt_message){i, data, bytes};
-    dt_status status = exchange_now(comm, all, comm->size - 1, NULL, 0);
+    dt_status status =
+        exchange_now(comm, &(struct dt_pieces){.sends = all, .send_count = comm->size - 1});
     free(all);
     return status;
 }
@@ -807,7 +793,7 @@ static dt_status alltoall(struct dt_comm *comm, const void *send, void *recv, si
         sends[i] = (struct dt_message){peer, (char *)send + (size_t)peer * bytes, bytes};
         recvs[i] = (struct dt_message){peer, (char *)recv + (size_t)peer * bytes, bytes};
     }
-    return exchange(comm, sends, comm->size, recvs, comm->size, request);
+    return exchange(comm, &(struct dt_pieces){sends, recvs, comm->size, comm->size}, request);
 }
 
 static dt_status shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
@@ -815,7 +801,7 @@ static dt_status shift(struct dt_comm *comm, const void *send, void *recv, size_
 {
     struct dt_message to = {(comm->rank + 1) % comm->size, (void *)send, bytes};
     struct dt_message from = {(comm->rank + comm->size - 1) % comm->size, recv, bytes};
-    return exchange(comm, &to, 1, &from, 1, request);
+    return exchange(comm, &(struct dt_pieces){&to, &from, 1, 1}, request);
 }
 
 static dt_status split(struct dt_comm *comm, int color, int key,

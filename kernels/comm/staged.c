@@ -2,6 +2,7 @@
 /* The data of an exchange is in one piece of host memory, which later exchanges reuse: a plan repeats its exchanges, so
  * after its first step nothing is allocated. */
 #include "kernels/staged.h"
+#include "kernels/comm/comm_int.h"
 
 #include "base/clock.h"
 #include "kernels/compute.h"
@@ -53,7 +54,6 @@ static void release(struct dt_comm *comm)
     dt_comm_free(inner_of(comm));
     free_stages(of(comm)->posted);
     free_stages(of(comm)->idle);
-    free(of(comm));
     free(comm);
 }
 
@@ -102,49 +102,51 @@ static size_t sum(const struct dt_message *pieces, int count)
 }
 
 /* Copies the data to send to the host; all work queued before is then done. */
-static dt_status fetch(struct dt_comm *comm, const struct dt_message *sends, int send_count,
-                       const struct dt_message *recvs, int recv_count, struct stage **out)
+static dt_status fetch(struct dt_comm *comm, const struct dt_pieces *pieces, struct stage **out)
 {
     struct dt_device *device = comm->device;
     struct stage *stage = NULL;
-    size_t bytes = sum(sends, send_count) + sum(recvs, recv_count);
+    int recv_count = pieces->recv_count;
+    size_t bytes = sum(pieces->sends, pieces->send_count) + sum(pieces->recvs, recv_count);
     /* one more of each, so that empty exchanges have an address, too */
-    DT_TRY(take_stage(of(comm), bytes + 1, send_count + 2 * recv_count + 1, &stage));
+    DT_TRY(take_stage(of(comm), bytes + 1, pieces->send_count + 2 * recv_count + 1, &stage));
     DT_TRY(device->compute->finish(device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
     char *at = stage->memory;
-    for (int i = 0; i < send_count; i++) {
-        DT_TRY(device->compute->memory.get(device, at, sends[i].at, (int64_t)sends[i].bytes));
-        at += sends[i].bytes;
+    for (int i = 0; i < pieces->send_count; i++) {
+        const struct dt_message *send = &pieces->sends[i];
+        DT_TRY(device->compute->memory.get(device, at, send->at, (int64_t)send->bytes));
+        at += send->bytes;
     }
     stage->sent = (size_t)(at - stage->memory);
     stage->count = recv_count;
     for (int i = 0; i < recv_count; i++)
-        stage->pieces[i] = recvs[i];
+        stage->pieces[i] = pieces->recvs[i];
     *out = stage;
     return DT_OK;
 }
 
-static dt_status exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
-                          const struct dt_message *recvs, int recv_count,
+static dt_status exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
                           struct dt_request *request)
 {
     struct dt_comm *inner = inner_of(comm);
     struct stage *stage = NULL;
-    DT_TRY(fetch(comm, sends, send_count, recvs, recv_count, &stage));
-    struct dt_message *host_recvs = stage->pieces + recv_count;
-    struct dt_message *host_sends = host_recvs + recv_count;
+    DT_TRY(fetch(comm, pieces, &stage));
+    struct dt_pieces there = *pieces; /* on the host */
+    there.recvs = stage->pieces + pieces->recv_count;
+    there.sends = there.recvs + pieces->recv_count;
     char *at = stage->memory;
-    for (int i = 0; i < send_count; i++) {
-        host_sends[i] = (struct dt_message){sends[i].peer, at, sends[i].bytes};
-        at += sends[i].bytes;
+    for (int i = 0; i < pieces->send_count; i++) {
+        there.sends[i] = pieces->sends[i];
+        there.sends[i].at = at;
+        at += there.sends[i].bytes;
     }
-    for (int i = 0; i < recv_count; i++) {
-        host_recvs[i] = (struct dt_message){recvs[i].peer, at, recvs[i].bytes};
-        at += recvs[i].bytes;
+    for (int i = 0; i < pieces->recv_count; i++) {
+        there.recvs[i] = pieces->recvs[i];
+        there.recvs[i].at = at;
+        at += there.recvs[i].bytes;
     }
     request->state[0] = stage;
-    return inner->ops->exchange(inner, host_sends, send_count, host_recvs, recv_count,
-                                &stage->inner);
+    return inner->ops->exchange(inner, &there, &stage->inner);
 }
 
 static dt_status alltoall(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
@@ -154,7 +156,7 @@ static dt_status alltoall(struct dt_comm *comm, const void *send, void *recv, si
     struct dt_message all = {0, (void *)send, bytes * (size_t)comm->size};
     struct dt_message back = {0, recv, bytes * (size_t)comm->size};
     struct stage *stage = NULL;
-    DT_TRY(fetch(comm, &all, 1, &back, 1, &stage));
+    DT_TRY(fetch(comm, &(struct dt_pieces){&all, &back, 1, 1}, &stage));
     request->state[0] = stage;
     return inner->ops->alltoall(inner, stage->memory, stage->memory + stage->sent, bytes,
                                 &stage->inner);
@@ -166,7 +168,7 @@ static dt_status shift(struct dt_comm *comm, const void *send, void *recv, size_
     struct dt_comm *inner = inner_of(comm);
     struct dt_message to = {0, (void *)send, bytes}, from = {0, recv, bytes};
     struct stage *stage = NULL;
-    DT_TRY(fetch(comm, &to, 1, &from, 1, &stage));
+    DT_TRY(fetch(comm, &(struct dt_pieces){&to, &from, 1, 1}, &stage));
     request->state[0] = stage;
     return inner->ops->shift(inner, stage->memory, stage->memory + stage->sent, bytes,
                              &stage->inner);
@@ -239,20 +241,11 @@ extern const struct dt_comm_ops dt_comm_staged_ops;
 
 dt_status dt_comm_staged(struct dt_comm *host, struct dt_device *device, struct dt_comm **comm)
 {
-    struct dt_comm *made = malloc(sizeof *made);
-    struct staged *staged = malloc(sizeof *staged);
-    if (made == NULL || staged == NULL) {
-        free(made);
-        free(staged);
-        return dt_fail(DT_ENOMEM, "out of memory for a communicator");
-    }
-    *staged = (struct staged){.inner = host};
-    *made = (struct dt_comm){.ops = &dt_comm_staged_ops,
-                             .rank = host->rank,
-                             .size = host->size,
-                             .device = device,
-                             .state = staged};
-    *comm = made;
+    DT_TRY(dt_comm_make(&dt_comm_staged_ops, sizeof(struct staged), comm));
+    (*comm)->rank = host->rank;
+    (*comm)->size = host->size;
+    (*comm)->device = device;
+    of(*comm)->inner = host;
     return DT_OK;
 }
 

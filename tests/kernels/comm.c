@@ -162,8 +162,8 @@ static dt_status post_pieces(struct posted *p)
     struct dt_message sends[64], recvs[64]; /* the lists may be used again on return */
     memcpy(sends, p->sends, sizeof sends);
     memcpy(recvs, p->recvs, sizeof recvs);
-    dt_status status =
-        dt_comm_exchange(p->comm, sends, p->send_count, recvs, p->recv_count, &p->request);
+    dt_status status = dt_comm_exchange(
+        p->comm, &(struct dt_pieces){sends, recvs, p->send_count, p->recv_count}, &p->request);
     memset(sends, 0xff, sizeof sends);
     memset(recvs, 0xff, sizeof recvs);
     return status;

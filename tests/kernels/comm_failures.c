@@ -80,8 +80,8 @@ static dt_status send_and_leave(struct dt_comm *comm, void *arg)
     (void)arg;
     while (comm->rank == 1 && __atomic_load_n(ranks_gone, __ATOMIC_SEQ_CST) == 0)
         dt_clock_sleep_ns(DT_NS_PER_SECOND / 1000);
-    DT_TRY(dt_comm_exchange(comm, comm->rank == 0 ? &to : NULL, comm->rank == 0,
-                            comm->rank == 1 ? &from : NULL, comm->rank == 1, &request));
+    const struct dt_pieces pieces = {&to, &from, comm->rank == 0, comm->rank == 1};
+    DT_TRY(dt_comm_exchange(comm, &pieces, &request));
     DT_TRY(comm->ops->wait(comm, &request));
     return comm->rank == 0 || strcmp(got, own) == 0
                ? DT_OK
@@ -103,7 +103,7 @@ static dt_status disagree(struct dt_comm *comm, void *arg)
     struct dt_request request = {.bytes = 0};
     (void)arg;
     from.bytes = comm->rank == 0 ? 16 : 8;
-    dt_status status = dt_comm_exchange(comm, &to, 1, &from, 1, &request);
+    dt_status status = dt_comm_exchange(comm, &(struct dt_pieces){&to, &from, 1, 1}, &request);
     if (status == DT_OK)
         status = comm->ops->wait(comm, &request);
     if (comm->rank == 0 && status == DT_OK)

@@ -83,13 +83,13 @@ static dt_status refuse(struct dt_fake_seat *seat, int number)
     return dt_fail(DT_ELIB, "rank %d: exchange %d failed", seat->self, number);
 }
 
-static dt_status post(struct dt_comm *comm, const struct dt_message *sends, int send_count,
-                      const struct dt_message *recvs, int recv_count, struct dt_request *request)
+static dt_status post(struct dt_comm *comm, const struct dt_pieces *pieces,
+                      struct dt_request *request)
 {
     struct dt_fake_seat *seat = comm->state;
     const struct dt_fake_options *options = &seat->fake->options;
     struct dt_fake_pending *pending = NULL;
-    DT_TRY(keep(seat, recvs, recv_count, &pending));
+    DT_TRY(keep(seat, pieces->recvs, pieces->recv_count, &pending));
     bool faulty = options->fault != DT_FAKE_NONE && options->fault_rank == seat->self &&
                   options->fault_exchange == pending->number;
     dt_status status = DT_OK;
@@ -98,8 +98,8 @@ static dt_status post(struct dt_comm *comm, const struct dt_message *sends, int 
         return refuse(seat, pending->number);
     pthread_mutex_lock(
         &seat->fake->lock); /* recursive: no rank takes a message before the fault is applied */
-    for (int i = 0; status == DT_OK && i < send_count; i++)
-        status = dt_fake_put(seat, pending->call, index_of(sends, i), &sends[i]);
+    for (int i = 0; status == DT_OK && i < pieces->send_count; i++)
+        status = dt_fake_put(seat, pending->call, index_of(pieces->sends, i), &pieces->sends[i]);
     if (faulty)
         spoil(seat, pending->call, options->fault_element);
     pthread_mutex_unlock(&seat->fake->lock);
@@ -127,7 +127,7 @@ dt_status dt_fake_alltoall(struct dt_comm *comm, const void *send, void *recv, s
         recvs[i] = (struct dt_message){i, (char *)recv + (size_t)i * bytes, bytes};
     }
     note_order(comm->state, "alltoall", bytes);
-    return post(comm, sends, comm->size, recvs, comm->size, request);
+    return post(comm, &(struct dt_pieces){sends, recvs, comm->size, comm->size}, request);
 }
 
 dt_status dt_fake_shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
@@ -136,16 +136,15 @@ dt_status dt_fake_shift(struct dt_comm *comm, const void *send, void *recv, size
     struct dt_message to = {(comm->rank + 1) % comm->size, (void *)send, bytes};
     struct dt_message from = {(comm->rank + comm->size - 1) % comm->size, recv, bytes};
     note_order(comm->state, "shift", bytes);
-    return post(comm, &to, 1, &from, 1, request);
+    return post(comm, &(struct dt_pieces){&to, &from, 1, 1}, request);
 }
 
 /* Sizes may differ between the ranks of an exchange; the sizes of each pair are compared on receipt. */
-dt_status dt_fake_exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
-                           const struct dt_message *recvs, int recv_count,
+dt_status dt_fake_exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
                            struct dt_request *request)
 {
     note_order(comm->state, "exchange", 0);
-    return post(comm, sends, send_count, recvs, recv_count, request);
+    return post(comm, pieces, request);
 }
 
 static dt_status receive(struct dt_fake_seat *seat, const struct dt_fake_pending *pending, int i,

@@ -69,8 +69,7 @@ dt_status dt_fake_alltoall(struct dt_comm *comm, const void *send, void *recv, s
                            struct dt_request *request) DT_MUST_CHECK;
 dt_status dt_fake_shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
                         struct dt_request *request) DT_MUST_CHECK;
-dt_status dt_fake_exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
-                           const struct dt_message *recvs, int recv_count,
+dt_status dt_fake_exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
                            struct dt_request *request) DT_MUST_CHECK;
 dt_status dt_fake_wait(struct dt_comm *comm, struct dt_request *request) DT_MUST_CHECK;
 

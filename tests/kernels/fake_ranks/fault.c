@@ -195,22 +195,23 @@ static dt_status shift(struct dt_comm *comm, const void *send, void *recv, size_
 }
 
 /* The piece from another rank that has the element, or the last one. */
-static dt_status exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
-                          const struct dt_message *recvs, int recv_count,
+static dt_status exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
                           struct dt_request *request)
 {
     struct dt_comm *inner = of(comm)->inner;
     struct plan *plan = of(comm)->plan;
-    DT_TRY(inner->ops->exchange(inner, sends, send_count, recvs, recv_count, request));
+    DT_TRY(inner->ops->exchange(inner, pieces, request));
     count(comm, NULL, 0, request);
     if (plan->target != request)
         return DT_OK;
-    for (int i = 0; i < recv_count && (size_t)plan->element - plan->skipped >= plan->count; i++) {
-        if (recvs[i].peer == comm->rank)
+    for (int i = 0; i < pieces->recv_count && (size_t)plan->element - plan->skipped >= plan->count;
+         i++) {
+        const struct dt_message *recv = &pieces->recvs[i];
+        if (recv->peer == comm->rank)
             continue;
         plan->skipped += plan->count;
-        plan->received = recvs[i].at;
-        plan->count = recvs[i].bytes / sizeof(float);
+        plan->received = recv->at;
+        plan->count = recv->bytes / sizeof(float);
     }
     return DT_OK;
 }
