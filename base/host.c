@@ -5,7 +5,6 @@
 #include "base/read.h"
 #include "base/topology.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>

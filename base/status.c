@@ -18,7 +18,6 @@ static const struct row {
 } rows[] = {
 #define DT_STATUS(name, value, exit_code, text) {value, exit_code, text},
 #include "base/status.def"
-#undef DT_STATUS
 };
 
 static const struct row *find(dt_status code)

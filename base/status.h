@@ -18,7 +18,6 @@
 enum dt_status_code {
 #define DT_STATUS(name, value, exit_code, text) name = value,
 #include "base/status.def"
-#undef DT_STATUS
 };
 typedef int dt_status;
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/family.h"
 
-#include "model/tensors.h"
-
 #include <stdio.h>
 #include <string.h>
 

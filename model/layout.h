@@ -16,7 +16,6 @@
 #include "model/workload.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Channels of the sinusoidal embedding of the timestep. */

@@ -38,7 +38,6 @@ dt_status dt_role_parse(const char *text, enum dt_role *role)
 const char *const dt_attention_texts[] = {
 #define DT_ATTENTION(name, text, least, most) [DT_ATTENTION_##name] = (text),
 #include "model/attentions.def"
-#undef DT_ATTENTION
     NULL};
 static const char *const labels_exchange[] = {
     [DT_PLAN_PACKED] = "packed", [DT_PLAN_DIRECT] = "direct", NULL};
@@ -52,7 +51,6 @@ bool dt_attention_runs(int kind, int capability)
     static const int range[][2] = {
 #define DT_ATTENTION(name, text, least, most) [DT_ATTENTION_##name] = {least, most},
 #include "model/attentions.def"
-#undef DT_ATTENTION
     };
     return range[kind][0] <= capability && capability <= range[kind][1];
 }
@@ -61,7 +59,6 @@ const struct dt_param dt_params[] = {
 #define DT_PARAM(name, role, on, fallback, labels, doc)                                            \
     {#name, doc, role, on, fallback, (int)offsetof(struct dt_plan, name), labels},
 #include "model/plan.def"
-#undef DT_PARAM
 };
 const int dt_param_count = DT_PARAMS;
 
@@ -75,29 +72,24 @@ bool dt_param_known(const char *name)
 const struct dt_plan dt_plan_fallback = {
 #define DT_PARAM(name, role, on, fallback, labels, doc) .name = fallback,
 #include "model/plan.def"
-#undef DT_PARAM
 };
 
 const struct dt_degree dt_degrees[DT_DEGREES] = {
 #define DT_DEGREE(name, inner, grows, exchange, doc) [inner] = {DT_AT_##name, exchange},
 #include "model/degrees.def"
-#undef DT_DEGREE
 };
 const int dt_degrees_grown[DT_DEGREES] = {
 #define DT_DEGREE(name, inner, grows, exchange, doc) [grows] = inner,
 #include "model/degrees.def"
-#undef DT_DEGREE
 };
 
 const int dt_tiles_q[DT_TILES_Q] = {
 #define DT_TILE_Q(rows) rows,
 #include "model/tiles_cpu.def"
-#undef DT_TILE_Q
 };
 const int dt_tiles_kv[DT_TILES_KV] = {
 #define DT_TILE_KV(rows) rows,
 #include "model/tiles_cpu.def"
-#undef DT_TILE_KV
 };
 
 const struct dt_attn_tile dt_attn_tiles[DT_ATTN_TILES] = {
@@ -165,6 +157,5 @@ struct dt_place dt_plan_place(const struct dt_plan *plan, int rank)
 #define DT_DEGREE(name, inner, grows, exchange, doc)                                               \
     .name = rank / dt_plan_stride(plan, inner) % plan->name,
 #include "model/degrees.def"
-#undef DT_DEGREE
     };
 }

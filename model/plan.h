@@ -34,7 +34,6 @@ enum dt_on { DT_ON_CPU = 1, DT_ON_GPU = 2, DT_ON_BOTH = 3, DT_ON_HOSTS = 4 };
 enum dt_attention_kind {
 #define DT_ATTENTION(name, text, least, most) DT_ATTENTION_##name,
 #include "model/attentions.def"
-#undef DT_ATTENTION
     DT_ATTENTIONS
 };
 extern const char *const dt_attention_texts[]; /* by kind, NULL-ended */
@@ -46,14 +45,12 @@ enum { DT_PLAN_BY_ULYSSES, DT_PLAN_BY_RING }; /* neighbours */
 struct dt_plan {
 #define DT_PARAM(name, role, on, fallback, labels, doc) int name;
 #include "model/plan.def"
-#undef DT_PARAM
 };
 
 /* Indices of the parameters in dt_params. */
 enum {
 #define DT_PARAM(name, role, on, fallback, labels, doc) DT_AT_##name,
 #include "model/plan.def"
-#undef DT_PARAM
     DT_PARAMS
 };
 
@@ -74,11 +71,9 @@ extern const struct dt_plan dt_plan_fallback; /* every parameter at its fallback
 enum {
 #define DT_DEGREE(name, inner, grows, exchange, doc) DT_DEGREE_##name = inner,
 #include "model/degrees.def"
-#undef DT_DEGREE
     DT_DEGREES = 0
 #define DT_DEGREE(name, inner, grows, exchange, doc) +1
 #include "model/degrees.def"
-#undef DT_DEGREE
 };
 
 struct dt_degree {
@@ -93,12 +88,10 @@ enum {
     DT_TILES_Q = 0
 #define DT_TILE_Q(rows) +1
 #include "model/tiles_cpu.def"
-#undef DT_TILE_Q
     ,
     DT_TILES_KV = 0
 #define DT_TILE_KV(rows) +1
 #include "model/tiles_cpu.def"
-#undef DT_TILE_KV
 };
 extern const int dt_tiles_q[DT_TILES_Q], dt_tiles_kv[DT_TILES_KV];
 
@@ -138,7 +131,6 @@ int dt_plan_stride(const struct dt_plan *plan, int degree);
 struct dt_place {
 #define DT_DEGREE(name, inner, grows, exchange, doc) int name;
 #include "model/degrees.def"
-#undef DT_DEGREE
 };
 struct dt_place dt_plan_place(const struct dt_plan *plan, int rank);
 

@@ -12,7 +12,6 @@ const struct dt_task_row dt_task_rows[DT_TASK_FIELDS] = {
 #define DT_FIELD(name, option, kind, before, after, whose, values, help)                           \
     {#name, option, DT_TASK_##kind, before, after, DT_TASK_##whose},
 #include "model/task.def"
-#undef DT_FIELD
 };
 
 void dt_task_set_text(struct dt_task *task, enum dt_task_field field, const char *text)

@@ -18,7 +18,6 @@
 enum dt_task_field {
 #define DT_FIELD(name, option, kind, before, after, whose, values, help) DT_TASK_##name,
 #include "model/task.def"
-#undef DT_FIELD
     DT_TASK_FIELDS
 };
 

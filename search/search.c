@@ -12,12 +12,10 @@
 
 #define DT_STRATEGY(name) extern const struct dt_strategy dt_strategy_##name;
 #include "search/strategies.def"
-#undef DT_STRATEGY
 
 const struct dt_strategy *const dt_strategies[] = {
 #define DT_STRATEGY(name) &dt_strategy_##name,
 #include "search/strategies.def"
-#undef DT_STRATEGY
     NULL};
 
 #define STRATEGIES_MOST 64
@@ -189,7 +187,6 @@ enum { ROUND_MOST = 4096 };
 static const char *const outcomes[] = {
 #define DT_OUTCOME(name, text, doc) text,
 #include "search/outcome.def"
-#undef DT_OUTCOME
 };
 
 const char *dt_outcome_text(enum dt_outcome outcome)

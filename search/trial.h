@@ -10,7 +10,6 @@
 enum dt_outcome {
 #define DT_OUTCOME(name, text, doc) name,
 #include "search/outcome.def"
-#undef DT_OUTCOME
     DT_TRIAL_OUTCOMES
 };
 const char *dt_outcome_text(enum dt_outcome outcome);

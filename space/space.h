@@ -208,6 +208,9 @@ int64_t dt_point_value(const struct dt_space *space, const struct dt_point *poin
 bool dt_point_has(const struct dt_space *space, const struct dt_point *point, int axis);
 bool dt_point_equal(const struct dt_space *space, const struct dt_point *a,
                     const struct dt_point *b);
+/* They have the same values of these axes (bit i: axis i). */
+bool dt_points_agree(const struct dt_space *space, uint32_t axes, const struct dt_point *a,
+                     const struct dt_point *b);
 void dt_point_text(const struct dt_space *space, const struct dt_point *point,
                    struct dt_text *out); /* "ranks=2 dp=1 ..." */
 /* For people: the same where the space has few parameters; else the shortest text that dt_space_parse reads as this point: ranks,

@@ -72,7 +72,7 @@ JSON = {
     "the protocol of workers": "worker/wire.h worker/links.h worker/requests.h worker/gpus/telemetry.h worker/command/main.c worker/command/serve.h tuner/runner/runner.h "
                                "tuner/runner/group_int.h",
     "files and messages with networks, workloads and plans": "model/workload_json.h model/task.h",
-    "files and messages with spaces": "space/json/json.h space/json/json_int.h space/json/file_int.h tuner/measure/job.h",
+    "files and messages with spaces": "space/json/json.h space/json/json_int.h tuner/measure/job.h",
     "recorded tables": "search/landscape/table.h",
     "the store, whose entries keep fields that this version does not know": "db/",
     "descriptions of machines, and what was found on them": "tuner/machine/machine.h tuner/machine/machine_int.h "

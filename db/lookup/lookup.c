@@ -497,7 +497,6 @@ static const struct trait {
 } traits[] = {
 #define DT_FIELD(name, option, kind, before, after, whose, values, help) {#name, option, OF_TASK},
 #include "model/task.def"
-#undef DT_FIELD
     {"dtype", "dtype", OF_HARD},    {"mode", "mode", OF_HARD},  {"objective", "objective", OF_KEY},
     {"command", "command", OF_JOB}, {"time", "time", OF_JOB},   {"unit", "unit", OF_JOB},
     {"limits", "limits", OF_JOB},   {"shell", "shell", OF_JOB}, {"prepare", "prepare", OF_JOB},

@@ -110,12 +110,10 @@ static const struct dt_comm_ops ops = {
 
 #define DT_COMM(name) extern const struct dt_comm_ops dt_comm_##name##_ops;
 #include "kernels/comm.def"
-#undef DT_COMM
 
 static const struct dt_comm_ops *const rows[] = {
 #define DT_COMM(name) &dt_comm_##name##_ops,
 #include "kernels/comm.def"
-#undef DT_COMM
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };

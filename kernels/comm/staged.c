@@ -8,7 +8,6 @@
 #include "kernels/compute.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define PATIENCE_NS (60 * DT_NS_PER_SECOND)
 

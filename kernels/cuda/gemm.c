@@ -4,7 +4,6 @@
 #include "kernels/cuda/cuda_int.h"
 #include "kernels/cuda/launch.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #define DT_CUDA_BIAS_MOST 262144 /* outputs of a layer */

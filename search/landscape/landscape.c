@@ -411,43 +411,33 @@ static char *label_of(const char *text)
     return label;
 }
 
-static dt_status add_labels(struct making *making, int column)
+static dt_status add_labels(struct making *making, int column, struct dt_axis *axis)
 {
-    int count = making->counts[column];
-    const char **labels = calloc((size_t)count + 1, sizeof *labels);
-    if (labels == NULL)
-        return no_memory(making);
-    dt_status status = DT_OK;
-    for (int i = 0; i < count && status == DT_OK; i++)
+    const char **labels = calloc((size_t)axis->count + 1, sizeof *labels);
+    dt_status status = labels != NULL ? DT_OK : no_memory(making);
+    for (int i = 0; i < axis->count && status == DT_OK; i++)
         if ((labels[i] = label_of(making->values[column][i].text)) == NULL)
             status = no_memory(making);
-    const struct dt_axis axis = {.name = making->table->columns[column].name,
-                                 .role = making->table->columns[column].role,
-                                 .count = count,
-                                 .labels = labels};
+    axis->labels = labels;
     if (status == DT_OK)
-        status = dt_space_add_axis(making->landscape->space, &axis);
-    for (int i = 0; i < count; i++)
+        status = dt_space_add_axis(making->landscape->space, axis);
+    for (int i = 0; labels != NULL && i < axis->count; i++)
         free((char *)labels[i]);
     free(labels);
     return status;
 }
 
-static dt_status add_numbers(struct making *making, int column)
+static dt_status add_numbers(struct making *making, int column, struct dt_axis *axis)
 {
-    int count = making->counts[column];
     const struct dt_cell *cells = making->values[column];
-    double factor = whole(cells, count);
-    int64_t *values = calloc((size_t)count + 1, sizeof *values);
+    double factor = whole(cells, axis->count);
+    int64_t *values = calloc((size_t)axis->count + 1, sizeof *values);
     if (values == NULL)
         return no_memory(making);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < axis->count; i++)
         values[i] = factor > 0 ? llround(cells[i].number * factor) : i;
-    const struct dt_axis axis = {.name = making->table->columns[column].name,
-                                 .role = making->table->columns[column].role,
-                                 .count = count,
-                                 .values = values};
-    dt_status status = dt_space_add_axis(making->landscape->space, &axis);
+    axis->values = values;
+    dt_status status = dt_space_add_axis(making->landscape->space, axis);
     free(values);
     return status;
 }
@@ -553,7 +543,10 @@ static dt_status make(struct making *making)
     DT_TRY(dt_space_new(&landscape->space));
     for (int i = 0; i < table->column_count; i++) {
         DT_TRY(gather(making, i));
-        DT_TRY(making->text[i] ? add_labels(making, i) : add_numbers(making, i));
+        struct dt_axis axis = {.name = making->table->columns[i].name,
+                               .role = making->table->columns[i].role,
+                               .count = making->counts[i]};
+        DT_TRY(making->text[i] ? add_labels(making, i, &axis) : add_numbers(making, i, &axis));
         DT_TRY(keep_originals(making, i));
     }
     struct dt_point *points = calloc((size_t)table->count, sizeof *points);

@@ -12,7 +12,6 @@
 #ifndef DT_SEARCH_LANDSCAPE_LANDSCAPE_H
 #define DT_SEARCH_LANDSCAPE_LANDSCAPE_H
 
-#include "base/rng.h"
 #include "search/trial.h"
 
 struct dt_entry {

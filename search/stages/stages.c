@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { KEEP, SHARE, FIRST, KNOBS };
 enum { REFUSALS = 64, ENVIRONMENTS_MOST = 8, NEAR_ROOM = 4096 };
@@ -61,15 +60,6 @@ static uint32_t axes_of_role(const struct dt_space *space, enum dt_role role)
         if (dt_space_axis(space, i)->role == role && dt_space_axis(space, i)->count > 1)
             axes |= UINT32_C(1) << i;
     return axes;
-}
-
-static bool agree(const struct stages *search, uint32_t axes, const struct dt_point *a,
-                  const struct dt_point *b)
-{
-    for (int i = 0; i < dt_space_axes(search->opts.space); i++)
-        if ((axes >> i & 1) != 0 && a->index[i] != b->index[i])
-            return false;
-    return true;
 }
 
 static int by_turn(const void *a, const void *b)
@@ -410,7 +400,7 @@ static void tell(void *state, const struct dt_trial *trial)
     for (int i = 0; i < search->count; i++) {
         struct layout *layout = &search->layouts[i];
         if (trial->outcome != DT_TRIAL_OK ||
-            !agree(search, search->axes, &trial->point, &layout->point))
+            !dt_points_agree(search->opts.space, search->axes, &trial->point, &layout->point))
             continue;
         layout->best = fmin(layout->best, trial->value);
         if (dt_point_equal(search->opts.space, &trial->point, &layout->point))

@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Interval arithmetic (Moore 1966): the range of an expression, and whether it can overflow or divide by zero. */
 

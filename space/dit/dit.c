@@ -22,12 +22,10 @@ enum { BEFORE = sizeof " * " - 1 };
 static const char product[] =
 #define DT_DEGREE(name, inner, grows, exchange, doc) " * " #name
 #include "model/degrees.def"
-#undef DT_DEGREE
     " == ranks";
 static const char product_sentence[] =
 #define DT_DEGREE(name, inner, grows, exchange, doc) " x " #name
 #include "model/degrees.def"
-#undef DT_DEGREE
     " must be the number of ranks";
 
 static const struct rule {
@@ -39,9 +37,6 @@ static const struct rule {
 #define DT_RULE(on, expr, sentence)    {PLAN, on, expr, sentence},
 #define DT_SESSION(on, expr, sentence) {SESSION, on, expr, sentence},
 #include "space/dit/dit_rules.def"
-#undef DT_LAYOUT
-#undef DT_RULE
-#undef DT_SESSION
 };
 enum { RULES = sizeof rules / sizeof rules[0] };
 
@@ -52,9 +47,6 @@ _Static_assert(0
 #include "space/dit/dit_rules.def"
                    <= DT_DIT_LAYOUTS,
                "struct dt_dit has no room for so many rows DT_LAYOUT");
-#undef DT_LAYOUT
-#undef DT_RULE
-#undef DT_SESSION
 
 /* The ranks are a multiple of the product of the degrees up to any of them. */
 static dt_status add_prunes(struct dt_space *space)
@@ -611,7 +603,6 @@ static dt_status add_cpu_names(struct dt_space *space, const struct dt_dit *dit,
     static const char *const uses[] = {
 #define DT_DEGREE(name, inner, grows, exchange, doc) #name,
 #include "model/degrees.def"
-#undef DT_DEGREE
         "ranks", "threads", "batch", "tile_q", "tile_kv", "chunks", NULL};
     const struct dit_fact constants[] = {
         {"cores", dit->cores},
@@ -632,7 +623,6 @@ static dt_status add_gpu_names(struct dt_space *space, const struct dt_dit *dit,
     static const char *const uses[] = {
 #define DT_DEGREE(name, inner, grows, exchange, doc) #name,
 #include "model/degrees.def"
-#undef DT_DEGREE
         "ranks", "batch", "chunks", "residual", "exchange", NULL};
     static const char *const attention[] = {"attention", NULL};
     static const char *const tile[] = {"tile_q", "tile_kv", "stages", "warps", NULL};

@@ -187,7 +187,6 @@ void dt_dit_values(const struct dt_dit *dit, int param, struct dt_dit_set *set)
     static void (*const sets[])(const struct dt_dit *dit, struct dt_dit_set *set) = {
 #define DT_PARAM(name, role, on, fallback, labels, doc) values_##name,
 #include "model/plan.def"
-#undef DT_PARAM
     };
     set->count = 0;
     if (dit->only != NULL && dt_params[param].labels == NULL)
@@ -237,7 +236,6 @@ int64_t dt_dit_grow(const struct dt_dit *dit, int degree, int64_t remaining, con
                                    const int64_t values[]) = {
 #define DT_DEGREE(name, inner, grows, exchange, doc) [inner] = grow_##name,
 #include "model/degrees.def"
-#undef DT_DEGREE
     };
     return grow[degree](dit, remaining, values);
 }

@@ -6,7 +6,6 @@
 #include "space/expr/expr.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 enum { DT_EXPR_BYTES = 4096, DT_EXPR_OPS = 512, DT_EXPR_LEVELS = 32, DT_EXPR_NAMES = 128 };
 

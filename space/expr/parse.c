@@ -3,7 +3,6 @@
  * bounded by DT_EXPR_LEVELS, so hostile text cannot reach the end of the stack. Comparisons are one level, as in Python:
  * a < b == c is a < b && b == c, so the operations of the operand in the middle are written twice. */
 #include "base/json.h"
-#include "space/expr/decimal.h"
 #include "space/expr/expr_int.h"
 
 #include <locale.h>

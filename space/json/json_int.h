@@ -3,7 +3,6 @@
 #ifndef DT_SPACE_JSON_JSON_INT_H
 #define DT_SPACE_JSON_JSON_INT_H
 
-#include "space/expr/decimal.h"
 #include "space/json/json.h"
 #include "space/space_int.h"
 
@@ -17,5 +16,9 @@ dt_status dt_space_violations(const struct dt_space *space, const int64_t values
 
 /* One of them as a sentence. */
 void dt_violation_text(const json_t *violation, struct dt_text *out);
+
+/* A file of Kernel Tuner (T1: "ConfigurationSpace") in our form: {"parameters", "rules"}. Lists, ranges and simple
+ * comprehensions are read, nothing is run as Python. DT_EUSAGE: anything else, with one sentence. */
+dt_status dt_t1_read(const json_t *file, const char *what, json_t **root) DT_MUST_CHECK;
 
 #endif

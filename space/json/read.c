@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads a space from JSON: from a worker's hello or a user's file. */
-#include "space/json/file_int.h"
+#include "space/expr/decimal.h"
 #include "space/json/json_int.h"
 
 #include <stdio.h>

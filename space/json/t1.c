@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "space/expr/expr.h"
-#include "space/json/file_int.h"
+#include "space/json/json_int.h"
 #include "space/space_int.h"
 
 #include <ctype.h>

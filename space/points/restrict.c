@@ -4,7 +4,6 @@
 #include "space/space_int.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { TUPLES_MOST = 65536, SEARCHED_MOST = 256 };
 
@@ -15,8 +14,8 @@ static bool has(uint32_t axes, int axis)
 
 /* ---- the part of a space */
 
-static bool agrees(const struct dt_space *space, uint32_t axes, const struct dt_point *a,
-                   const struct dt_point *b)
+bool dt_points_agree(const struct dt_space *space, uint32_t axes, const struct dt_point *a,
+                     const struct dt_point *b)
 {
     for (int i = 0; i < space->axis_count; i++)
         if (has(axes, i) && a->index[i] != b->index[i])
@@ -36,7 +35,7 @@ static dt_status keep_rows(const struct dt_space *space, uint32_t axes,
         bool any = false;
         dt_row_point(space, space->rows[k], &point);
         for (int i = 0; !any && i < n; i++)
-            any = agrees(space, axes, &point, &points[i]);
+            any = dt_points_agree(space, axes, &point, &points[i]);
         if (any)
             status = DT_GROW(kept, count, 1);
         if (any && status == DT_OK)

@@ -98,7 +98,6 @@ static void codes_are_distinct(void **state)
     static const int all[] = {
 #define DT_STATUS(name, value, exit_code, text) value,
 #include "base/status.def"
-#undef DT_STATUS
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         for (size_t j = 0; j < i; j++)

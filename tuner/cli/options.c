@@ -419,7 +419,6 @@ const struct dt_option_row dt_option_rows[] = {
 #define DT_FIELD(name, option, kind, before, after, whose, values, help)                           \
     TASK_##whose(name, option, kind, values, help)
 #include "model/task.def"
-#undef DT_FIELD
     {"text-and-vae", "TIME", "tune run", NULL, parse_duration, AT(worker.text_and_vae_ns),
      "time of text encoder and VAE for an image, to show that of a whole one"},
     {"max-error", "X", JOBS, NULL, parse_error, AT(worker.max_error),
@@ -703,7 +702,6 @@ static const struct effect {
 #define DT_FIELD(name, option, kind, before, after, whose, values, help)                           \
     {TARGETS, "command", option, decides},
 #include "model/task.def"
-#undef DT_FIELD
     {TARGETS, "worker", "weights input output", decides},
     {TARGETS " machine", "worker", "backend", decides},
     {"tune space explain", "worker", "tune-nccl", decides},

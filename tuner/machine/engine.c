@@ -2,7 +2,6 @@
 #include "tuner/machine/machine_int.h"
 
 #include "base/host.h"
-#include "tuner/runner/runner.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,8 +3,6 @@
 #include "base/proc.h"
 #include "tuner/machine/machine_int.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

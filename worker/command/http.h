@@ -13,7 +13,6 @@
 #include "base/status.h"
 #include "base/text.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct dt_url {

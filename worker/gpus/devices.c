@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/gpus/devices.h"
+#include "worker/gpus/telemetry.h"
 
 #include "base/json.h"
 #include "base/read.h"
@@ -68,7 +69,7 @@ static json_t *infiniband(void)
     return json_pack("{s:o, s:b}", "devices", names, "active", active);
 }
 
-static json_t *number(int64_t value)
+json_t *dt_gpu_number(int64_t value)
 {
     return value >= 0 ? json_integer(value) : json_null();
 }
@@ -78,23 +79,23 @@ static json_t *mode(int64_t value)
     return value >= 0 ? json_boolean(value != 0) : json_null();
 }
 
-static json_t *reasons(int64_t bits)
+json_t *dt_gpu_reasons(const char *(*reason)(int i), int64_t bits)
 {
     const char *name;
-    json_t *array = bits >= 0 ? json_array() : json_null();
-    for (int i = 0; bits >= 0 && (name = dt_nvml_reason(i)) != NULL; i++)
+    json_t *array = json_array();
+    for (int i = 0; (name = reason(i)) != NULL; i++)
         if ((bits >> i & 1) != 0)
             json_array_append_new(array, json_string(name));
     return array;
 }
 
-static json_t *processes(const struct dt_nvml_facts *facts)
+json_t *dt_gpu_processes(const struct dt_nvml_use *use)
 {
-    json_t *array = facts->use.count >= 0 ? json_array() : json_null();
-    for (int i = 0; i < facts->use.count; i++)
-        json_array_append_new(array, json_pack("{s:I, s:o}", "pid",
-                                               (json_int_t)facts->use.processes[i].pid, "bytes",
-                                               number(facts->use.processes[i].bytes)));
+    json_t *array = json_array();
+    for (int i = 0; i < use->count; i++)
+        json_array_append_new(array,
+                              json_pack("{s:I, s:o}", "pid", (json_int_t)use->processes[i].pid,
+                                        "bytes", dt_gpu_number(use->processes[i].bytes)));
     return array;
 }
 
@@ -102,9 +103,10 @@ static json_t *pcie(const struct dt_nvml_facts *facts)
 {
     if (facts->pcie.generation < 0 && facts->pcie.width < 0)
         return json_null();
-    return json_pack("{s:o, s:o, s:o, s:o}", "generation", number(facts->pcie.generation),
-                     "generation_max", number(facts->pcie.generation_max), "width",
-                     number(facts->pcie.width), "width_max", number(facts->pcie.width_max));
+    return json_pack("{s:o, s:o, s:o, s:o}", "generation", dt_gpu_number(facts->pcie.generation),
+                     "generation_max", dt_gpu_number(facts->pcie.generation_max), "width",
+                     dt_gpu_number(facts->pcie.width), "width_max",
+                     dt_gpu_number(facts->pcie.width_max));
 }
 
 /* Adds NVML's facts to a device's object. */
@@ -114,24 +116,26 @@ static void add_facts(json_t *object, const struct dt_nvml_facts *facts)
         const char *key;
         json_t *value;
     } fields[] = {
-        {"sm_mhz", number(facts->health.sm_mhz)},
-        {"sm_mhz_max", number(facts->sm_mhz_max)},
-        {"application_mhz", number(facts->application_mhz)},
-        {"memory_mhz", number(facts->health.memory_mhz)},
-        {"memory_mhz_max", number(facts->memory_mhz_max)},
-        {"power_mw", number(facts->health.power_mw)},
-        {"power_limit_mw", number(facts->power_limit_mw)},
-        {"power_limit_default_mw", number(facts->power_limit_default_mw)},
-        {"temperature_c", number(facts->health.temperature_c)},
-        {"utilization", number(facts->health.utilization)},
+        {"sm_mhz", dt_gpu_number(facts->health.sm_mhz)},
+        {"sm_mhz_max", dt_gpu_number(facts->sm_mhz_max)},
+        {"application_mhz", dt_gpu_number(facts->application_mhz)},
+        {"memory_mhz", dt_gpu_number(facts->health.memory_mhz)},
+        {"memory_mhz_max", dt_gpu_number(facts->memory_mhz_max)},
+        {"power_mw", dt_gpu_number(facts->health.power_mw)},
+        {"power_limit_mw", dt_gpu_number(facts->power_limit_mw)},
+        {"power_limit_default_mw", dt_gpu_number(facts->power_limit_default_mw)},
+        {"temperature_c", dt_gpu_number(facts->health.temperature_c)},
+        {"utilization", dt_gpu_number(facts->health.utilization)},
         {"ecc", mode(facts->ecc)},
         {"ecc_pending", mode(facts->ecc_pending)},
         {"mig", mode(facts->mig)},
         {"mig_pending", mode(facts->mig_pending)},
         {"persistence", mode(facts->persistence)},
-        {"reasons", reasons(facts->health.reasons)},
-        {"processes", processes(facts)},
-        {"nvlinks", number(facts->nvlinks)},
+        {"reasons", facts->health.reasons >= 0
+                        ? dt_gpu_reasons(dt_nvml_reason, facts->health.reasons)
+                        : json_null()},
+        {"processes", facts->use.count >= 0 ? dt_gpu_processes(&facts->use) : json_null()},
+        {"nvlinks", dt_gpu_number(facts->nvlinks)},
         {"pcie", pcie(facts)},
     };
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
@@ -144,12 +148,12 @@ static json_t *card_json(int index, const struct dt_cuda_card *card)
     snprintf(compute, sizeof compute, "%d.%d", card->major, card->minor);
     snprintf(name, sizeof name, "%s", card->name);
     dt_text_mend(name);
-    json_t *object =
-        json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "index", index, "name",
-                  name, "uuid", card->uuid, "pci", card->pci, "compute", compute, "multiprocessors",
-                  number(card->multiprocessors), "memory_bytes", number(card->memory_bytes),
-                  "free_bytes", number(card->free_bytes), "shared_bytes",
-                  number(card->shared_bytes), "l2_bytes", number(card->l2_bytes));
+    json_t *object = json_pack(
+        "{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "index", index, "name", name, "uuid",
+        card->uuid, "pci", card->pci, "compute", compute, "multiprocessors",
+        dt_gpu_number(card->multiprocessors), "memory_bytes", dt_gpu_number(card->memory_bytes),
+        "free_bytes", dt_gpu_number(card->free_bytes), "shared_bytes",
+        dt_gpu_number(card->shared_bytes), "l2_bytes", dt_gpu_number(card->l2_bytes));
     add_facts(object, &card->nvml);
     return object;
 }

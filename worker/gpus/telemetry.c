@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/gpus/telemetry.h"
 #include "base/host.h"
-#include "kernels/nvml.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,16 +85,6 @@ void dt_telemetry_stop(struct dt_telemetry *telemetry)
     telemetry->runs = false;
 }
 
-static json_t *reasons(const struct dt_telemetry *telemetry)
-{
-    json_t *list = json_array();
-    const char *name;
-    for (int i = 0; (name = telemetry->source.reason(i)) != NULL; i++)
-        if ((telemetry->reasons >> i & 1) != 0)
-            json_array_append_new(list, json_string(name));
-    return list;
-}
-
 json_t *dt_telemetry_json(const struct dt_telemetry *telemetry)
 {
     if (telemetry->source.read == NULL)
@@ -108,7 +97,8 @@ json_t *dt_telemetry_json(const struct dt_telemetry *telemetry)
                                           "mean",
                                           (json_int_t)(telemetry->sums[i] / telemetry->known[i]),
                                           "most", (json_int_t)telemetry->most[i]));
-    json_object_set_new(object, "reasons", reasons(telemetry));
+    json_object_set_new(object, "reasons",
+                        dt_gpu_reasons(telemetry->source.reason, telemetry->reasons));
     return object;
 }
 
@@ -202,22 +192,12 @@ static dt_status end(struct observer *observer, const json_t *request, json_t **
     return DT_OK;
 }
 
-static json_t *number(int64_t value)
-{
-    return value >= 0 ? json_integer(value) : json_null();
-}
-
 static json_t *use_json(const struct dt_nvml_facts *facts)
 {
     const struct dt_nvml_use *use = &facts->use;
-    json_t *processes = json_array();
-    for (int i = 0; i < use->count; i++)
-        json_array_append_new(processes,
-                              json_pack("{s:I, s:o}", "pid", (json_int_t)use->processes[i].pid,
-                                        "bytes", number(use->processes[i].bytes)));
-    return json_pack("{s:o, s:o, s:o, s:o}", "memory_bytes", number(use->memory_bytes),
-                     "free_bytes", number(use->free_bytes), "utilization",
-                     number(facts->health.utilization), "processes", processes);
+    return json_pack("{s:o, s:o, s:o, s:o}", "memory_bytes", dt_gpu_number(use->memory_bytes),
+                     "free_bytes", dt_gpu_number(use->free_bytes), "utilization",
+                     dt_gpu_number(facts->health.utilization), "processes", dt_gpu_processes(use));
 }
 
 static dt_status memory(struct observer *observer, const json_t *request, json_t **answer)

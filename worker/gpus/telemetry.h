@@ -12,7 +12,7 @@
 #define DT_WORKER_GPUS_TELEMETRY_H
 
 #include "base/json.h"
-#include "kernels/compute.h"
+#include "kernels/nvml.h"
 
 #include <pthread.h>
 
@@ -49,5 +49,10 @@ json_t *dt_telemetry_json(const struct dt_telemetry *telemetry);
 
 /* Answers requests until quit or the end of standard input; returns the exit code. */
 int dt_observe(void);
+
+/* Values of NVML as JSON, new: a number, null where it is below 0; the names of the bits; the processes on a device. */
+json_t *dt_gpu_number(int64_t value);
+json_t *dt_gpu_reasons(const char *(*reason)(int i), int64_t bits);
+json_t *dt_gpu_processes(const struct dt_nvml_use *use);
 
 #endif

@@ -11,7 +11,6 @@ static const struct head {
 } heads[] = {
 #define DT_FA3_HEAD(head) {head, dt_fa3_launch_##head},
 #include "kernels/cuda/fa3/heads.def"
-#undef DT_FA3_HEAD
 };
 
 static const struct head *find(int head)

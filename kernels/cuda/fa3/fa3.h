@@ -18,7 +18,6 @@ extern "C" {
 typedef int dt_fa3_launch(const struct dt_attention *op, float *lse, void *stream);
 #define DT_FA3_HEAD(head) dt_fa3_launch dt_fa3_launch_##head;
 #include "kernels/cuda/fa3/heads.def"
-#undef DT_FA3_HEAD
 
 #ifdef __cplusplus
 }
