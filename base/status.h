@@ -14,6 +14,8 @@
 
 #define DT_MUST_CHECK        __attribute__((warn_unused_result))
 #define DT_FORMAT(at, first) __attribute__((format(printf, at, first)))
+/* Of a local: the function gets its address where its scope ends. Jansson's json_auto_t is the same for json_t. */
+#define DT_CLEANUP(function) __attribute__((cleanup(function)))
 
 enum dt_status_code {
 #define DT_STATUS(name, value, exit_code, text) name = value,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* text - a string that grows
  *
- *     struct dt_text text = {0};
+ *     dt_auto_text text = {0};
  *     dt_text_add(&text, "ranks=%d", 4);
  *     puts(dt_text_at(&text));
- *     dt_text_fini(&text);
  *
  * A failed allocation is sticky: later adds do nothing, and dt_text_status reports it once at the end.
  */
@@ -32,6 +31,9 @@ dt_text_status(const struct dt_text *text) DT_MUST_CHECK; /* DT_ENOMEM when an a
 char *dt_text_take(
     struct dt_text *text); /* the caller frees; NULL when an add failed; text is empty after */
 void dt_text_fini(struct dt_text *text);
+
+/* A local that is freed where its scope ends: dt_auto_text line = {0}; */
+#define dt_auto_text struct dt_text DT_CLEANUP(dt_text_fini)
 
 /* Bytes of the UTF-8 character at bytes, of at most size; 0 when it is none (RFC 3629: no surrogates, shortest form). */
 size_t dt_text_character(const void *bytes, size_t size);
