@@ -83,19 +83,15 @@ bool dt_entry_match(const json_t *entry, const json_t *key, const json_t *hard)
 
 dt_status dt_store_id(const json_t *key, const json_t *hard, uint64_t *id)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_text_add(&text, "{\"hard\":");
-    dt_status status = dt_canonical_add(hard, &text);
+    DT_TRY(dt_canonical_add(hard, &text));
     dt_text_add(&text, ",\"key\":");
-    if (status == DT_OK)
-        status = dt_canonical_add(key, &text);
+    DT_TRY(dt_canonical_add(key, &text));
     dt_text_add(&text, "}");
-    if (status == DT_OK)
-        status = dt_text_status(&text);
-    if (status == DT_OK)
-        *id = dt_rng_stream(dt_text_at(&text));
-    dt_text_fini(&text);
-    return status;
+    DT_TRY(dt_text_status(&text));
+    *id = dt_rng_stream(dt_text_at(&text));
+    return DT_OK;
 }
 
 dt_status dt_entry_id(const json_t *entry, uint64_t *id)
@@ -105,19 +101,19 @@ dt_status dt_entry_id(const json_t *entry, uint64_t *id)
 
 static dt_status field_add(const char *name, const json_t *value, struct dt_text *text)
 {
-    json_t *string = json_string(name);
+    json_auto_t *string = json_string(name);
     dt_text_add(text, ",");
-    dt_status status = dt_json_text(string, text);
-    json_decref(string);
+    DT_TRY(dt_json_text(string, text));
     dt_text_add(text, ":");
-    return status == DT_OK ? dt_json_text(value, text) : status;
+    return dt_json_text(value, text);
 }
 
 dt_status dt_entry_write(const json_t *entry, struct dt_text *text)
 {
     uint64_t id = 0;
     const char *name;
-    json_t *value, *again = NULL;
+    json_auto_t *again = NULL;
+    json_t *value;
     size_t start = text->size;
     DT_TRY(dt_entry_id(entry, &id));
     dt_text_add(text, LINE_HEAD "%016llx\"", (unsigned long long)id);
@@ -128,7 +124,6 @@ dt_status dt_entry_write(const json_t *entry, struct dt_text *text)
     dt_text_add(text, LINE_TAIL, (unsigned)dt_crc32c(text->bytes + start, text->size - start));
     DT_TRY(dt_text_status(text));
     DT_TRY(dt_entry_read(text->bytes + start, text->size - start, "the new entry", &again));
-    json_decref(again);
     return DT_OK;
 }
 
@@ -170,14 +165,11 @@ bool dt_entry_is_whole(const char *line, size_t size)
 
 dt_status dt_entry_read(const char *line, size_t size, const char *what, json_t **entry)
 {
-    json_t *parsed = NULL;
+    json_auto_t *parsed = NULL;
     DT_TRY(dt_json_parse(line, size, what, &parsed));
-    dt_status status = dt_entry_check(parsed, what);
-    if (status == DT_OK)
-        *entry = parsed;
-    else
-        json_decref(parsed);
-    return status;
+    DT_TRY(dt_entry_check(parsed, what));
+    *entry = json_incref(parsed);
+    return DT_OK;
 }
 
 /* ---- a version is read */
@@ -243,20 +235,15 @@ static dt_status checksum_check(const struct dt_text *text, const char *what)
 static dt_status frame_check(const struct dt_best *best, const char *what,
                              enum dt_best_state *state)
 {
-    struct dt_text frame = {0};
-    json_t *root = NULL, *entries;
+    dt_auto_text frame = {0};
+    json_auto_t *root = NULL;
+    json_t *entries;
     dt_text_add_bytes(&frame, best->text.bytes, best->header);
     dt_text_add_bytes(&frame, best->text.bytes + best->footer, best->text.size - best->footer);
-    dt_status status = dt_text_status(&frame);
-    if (status == DT_OK)
-        status = dt_json_parse(dt_text_at(&frame), frame.size, what, &root);
-    if (status == DT_OK)
-        status = dt_best_version(root, what, state);
-    if (status == DT_OK)
-        status = dt_json_array(root, what, "entries", &entries);
-    json_decref(root);
-    dt_text_fini(&frame);
-    return status;
+    DT_TRY(dt_text_status(&frame));
+    DT_TRY(dt_json_parse(dt_text_at(&frame), frame.size, what, &root));
+    DT_TRY(dt_best_version(root, what, state));
+    return dt_json_array(root, what, "entries", &entries);
 }
 
 /* The lines between header and footer, each but the last with a comma at its end. */
@@ -360,7 +347,7 @@ static void lines_forget(struct dt_best *best)
 static dt_status other_parse(const char *what, struct dt_best *best)
 {
     struct dt_error error = {DT_OK, ""};
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     enum dt_best_state state = DT_BEST_BROKEN;
     dt_error_keep(&error, DT_EUSAGE);
     dt_status status = dt_json_parse(dt_text_at(&best->text), best->text.size, what, &root);
@@ -369,7 +356,6 @@ static dt_status other_parse(const char *what, struct dt_best *best)
     if ((status == DT_OK && state != DT_BEST_NEWER) ||
         (status == DT_EUSAGE && (best->text.size == 0 || best->text.bytes[0] == '{')))
         status = dt_error_raise(&error); /* more useful than the position of a JSON error */
-    json_decref(root);
     if (status == DT_OK)
         best->state = state;
     return status;
@@ -406,16 +392,14 @@ bool dt_best_readable(const struct dt_best *best)
 dt_status dt_best_load(int directory, const char *path, const char *name, struct dt_best *best)
 {
     struct dt_best loaded = {.state = DT_BEST_ABSENT};
-    struct dt_text what = {0};
+    dt_auto_text what = {0};
     bool there = false;
-    dt_status status = dt_file_read(directory, path, name, DT_BEST_MAX_BYTES, &loaded.text, &there);
-    if (status == DT_OK && there) {
-        dt_text_add(&what, "the store %s/%s", path, name);
-        status = dt_text_status(&what);
-        if (status == DT_OK)
-            status = dt_best_parse(dt_text_at(&what), &loaded);
-    }
-    dt_text_fini(&what);
+    dt_text_add(&what, "the store %s/%s", path, name);
+    dt_status status = dt_text_status(&what);
+    if (status == DT_OK)
+        status = dt_file_read(directory, path, name, DT_BEST_MAX_BYTES, &loaded.text, &there);
+    if (status == DT_OK && there)
+        status = dt_best_parse(dt_text_at(&what), &loaded);
     if (status == DT_OK)
         *best = loaded;
     else
@@ -451,7 +435,7 @@ static dt_status entry_place(const struct dt_best *best, const json_t *entry, lo
     uint64_t id = 0;
     DT_TRY(dt_entry_id(entry, &id));
     for (long i = dt_best_find(best, id); i >= 0; i = dt_best_next(best, i)) {
-        json_t *old = NULL;
+        json_auto_t *old = NULL;
         const struct dt_best_line *line = &best->lines[i];
         dt_status status = dt_entry_read(best->text.bytes + line->at, line->size,
                                          "the stored entry of the same id", &old);
@@ -461,7 +445,6 @@ static dt_status entry_place(const struct dt_best *best, const json_t *entry, lo
                              dt_message());
         DT_TRY(status);
         bool match = dt_entry_match(old, json_object_get(entry, "key"), hard_of(entry));
-        json_decref(old);
         if (!match)
             continue;
         plan->line[i] = plan->placed[number] ? DROP : number;

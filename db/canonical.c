@@ -23,10 +23,8 @@ static dt_status array_add(const json_t *array, int depth, struct dt_text *text)
 
 static dt_status string_add(const char *string, struct dt_text *text)
 {
-    json_t *value = json_string(string);
-    dt_status status = dt_json_text(value, text);
-    json_decref(value);
-    return status;
+    json_auto_t *value = json_string(string);
+    return dt_json_text(value, text);
 }
 
 static int by_bytes(const void *a, const void *b)

@@ -154,12 +154,10 @@ static dt_status entry_read(const struct dt_snapshot *snapshot, long i, json_t *
 {
     size_t size;
     const char *line = dt_snapshot_line(snapshot, i, &size);
-    struct dt_text what = {0};
+    dt_auto_text what = {0};
     dt_text_add(&what, "%s, entry %ld", dt_text_at(&snapshot->what), i + 1);
-    dt_status status = dt_text_status(&what);
-    if (status == DT_OK)
-        status = dt_entry_read(line, size, dt_text_at(&what), entry);
-    dt_text_fini(&what);
+    DT_TRY(dt_text_status(&what));
+    dt_status status = dt_entry_read(line, size, dt_text_at(&what), entry);
     return status == DT_EUSAGE ? DT_ECORRUPT : status;
 }
 

@@ -133,14 +133,13 @@ const char *dt_store_default(void)
 
 static dt_status runs_make(const char *directory)
 {
-    struct dt_text path = {0};
+    dt_auto_text path = {0};
     dt_text_add(&path, "%s/runs", directory);
     dt_status status = dt_text_status(&path);
     if (status == DT_OK)
         status = dt_file_make_path(dt_text_at(&path));
     if (status == DT_OK && access(dt_text_at(&path), W_OK | X_OK) != 0)
         status = dt_fail(DT_EIO, "cannot write in %s: %s", dt_text_at(&path), strerror(errno));
-    dt_text_fini(&path);
     return status;
 }
 
@@ -181,12 +180,11 @@ static void folder_warn(const char *folder, struct dt_text *out)
 
 dt_status dt_store_warnings(const char *directory, struct dt_text *out)
 {
-    struct dt_text runs = {0};
+    dt_auto_text runs = {0};
     dt_text_add(&runs, "%s/runs", directory);
     folder_warn(directory, out);
     folder_warn(dt_text_at(&runs), out);
     dt_status status = dt_text_status(&runs);
-    dt_text_fini(&runs);
     return status == DT_OK ? dt_text_status(out) : status;
 }
 
@@ -218,11 +216,10 @@ static dt_status best_check(int fd, const char *directory)
 {
     struct dt_snapshot *snapshot = NULL;
     struct dt_edit edit = {.old = DT_COMMIT_FIRST};
-    struct dt_text because = {0};
+    dt_auto_text because = {0};
     DT_TRY(dt_snapshot_open(directory, &snapshot)); /* a session that no one could read */
     dt_snapshot_close(snapshot);
     dt_status status = edit_load(fd, directory, &edit, &because);
-    dt_text_fini(&because);
     dt_best_fini(&edit.best);
     return status;
 }
@@ -239,7 +236,7 @@ static dt_status lock_check(int fd, const char *directory)
 
 dt_status dt_store_check(const char *directory)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     char temp[DT_FILE_TEMP_SIZE];
     int fd = -1;
     DT_TRY(dt_store_open(directory, &fd));
@@ -252,7 +249,6 @@ dt_status dt_store_check(const char *directory)
     if (status == DT_OK)
         status = best_check(fd, directory);
     close(fd);
-    dt_text_fini(&text);
     return status;
 }
 
@@ -276,7 +272,7 @@ static dt_status edit_locked(int fd, const char *directory,
                              void *context)
 {
     struct dt_edit edit = {.entries = json_array()};
-    struct dt_text text = {0}, because = {0};
+    dt_auto_text text = {0}, because = {0};
     dt_file_sweep(fd);
     dt_status status = edit.entries != NULL ? edit_load(fd, directory, &edit, &because)
                                             : dt_fail(DT_ENOMEM, "out of memory while storing");
@@ -289,8 +285,6 @@ static dt_status edit_locked(int fd, const char *directory,
         status = dt_best_put(&edit.best, edit.entries, &text);
     if (status == DT_OK && any)
         status = dt_commit(fd, directory, &text, edit.old, &edit.best.text);
-    dt_text_fini(&text);
-    dt_text_fini(&because);
     dt_best_fini(&edit.best);
     json_decref(edit.entries);
     free(edit.drop);
@@ -389,12 +383,11 @@ static dt_status secret_parse(const char *path, const struct dt_text *text,
 static dt_status secret_read(int directory, const char *path, unsigned char secret[DT_SIPHASH_KEY],
                              bool *there)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     *there = false;
     dt_status status = dt_file_read(directory, path, SECRET_FILE, 2 * DIGITS, &text, there);
     if (status == DT_OK && *there)
         status = secret_parse(path, &text, secret);
-    dt_text_fini(&text);
     return status;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* libdittune. Handles are the objects of db under other names, except a store, which also has its file. */
+#define dittune_machine dt_machine
+#define dittune_query   dt_query
+#define dittune_answer  dt_answer
 #include "db/api/dittune.h"
 
 #include "base/clock.h"
@@ -25,11 +28,6 @@ struct api_message {
     char *text;
     size_t room;
 };
-
-static const struct dt_answer *api_answer(const struct dittune_answer *answer)
-{
-    return (const struct dt_answer *)answer;
-}
 
 static const struct code {
     int32_t code;
@@ -108,12 +106,10 @@ static void api_begin(void)
 /* Compact text of value, owned by the caller. */
 static int32_t api_text(const json_t *value, char **text, struct api_message to)
 {
-    struct dt_text written = {0};
+    dt_auto_text written = {0};
     dt_status status = dt_json_text(value, &written);
-    if (status != DT_OK) {
-        dt_text_fini(&written);
+    if (status != DT_OK)
         return api_done(status, to);
-    }
     char *taken = dt_text_take(&written);
     if (taken == NULL)
         return api_refuse(DITTUNE_NOMEM, "out of memory while writing JSON", to);
@@ -179,29 +175,35 @@ static dt_status db_open_in(const char *directory, struct dittune_db *db)
 
 static dt_status db_open_default(struct dittune_db *db)
 {
-    struct dt_text directory = {0};
-    dt_status status = directory_default(&directory);
-    if (status == DT_OK)
-        status = db_open_in(dt_text_at(&directory), db);
-    dt_text_fini(&directory);
-    return status;
+    dt_auto_text directory = {0};
+    DT_TRY(directory_default(&directory));
+    return db_open_in(dt_text_at(&directory), db);
 }
 
-int32_t dittune_db_open(const char *directory, struct dittune_db **db, char *message, size_t room)
+/* text NULL: that of the directory, or of the default one. */
+static int32_t db_make(const char *directory, const char *text, size_t size, struct dittune_db **db,
+                       struct api_message to)
 {
-    const struct api_message to = {message, room};
-    if (db == NULL)
-        return api_refuse(DITTUNE_USAGE, "there is nowhere to put the store: db is NULL", to);
     api_begin();
     struct dittune_db *made = calloc(1, sizeof *made);
     if (made == NULL)
         return api_refuse(DITTUNE_NOMEM, "out of memory while opening the store", to);
-    dt_status status = directory != NULL ? db_open_in(directory, made) : db_open_default(made);
+    dt_status status = text != NULL ? dt_snapshot_parse(text, size, "the store", &made->snapshot)
+                       : directory != NULL ? db_open_in(directory, made)
+                                           : db_open_default(made);
     if (status == DT_OK)
         *db = made;
     else
         dittune_db_close(made);
     return api_done(status, to);
+}
+
+int32_t dittune_db_open(const char *directory, struct dittune_db **db, char *message, size_t room)
+{
+    const struct api_message to = {message, room};
+    return db != NULL
+               ? db_make(directory, NULL, 0, db, to)
+               : api_refuse(DITTUNE_USAGE, "there is nowhere to put the store: db is NULL", to);
 }
 
 int32_t dittune_db_parse(const char *text, size_t size, struct dittune_db **db, char *message,
@@ -210,16 +212,7 @@ int32_t dittune_db_parse(const char *text, size_t size, struct dittune_db **db, 
     const struct api_message to = {message, room};
     if (db == NULL || (text == NULL && size > 0))
         return api_refuse(DITTUNE_USAGE, "text or db is NULL", to);
-    api_begin();
-    struct dittune_db *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return api_refuse(DITTUNE_NOMEM, "out of memory while reading the store", to);
-    dt_status status = dt_snapshot_parse(text, size, "the store", &made->snapshot);
-    if (status == DT_OK)
-        *db = made;
-    else
-        dittune_db_close(made);
-    return api_done(status, to);
+    return db_make(NULL, text != NULL ? text : "", size, db, to);
 }
 
 void dittune_db_close(struct dittune_db *db)
@@ -255,84 +248,63 @@ int32_t dittune_lookup(const struct dittune_db *db, const struct dittune_query *
                        struct dittune_answer **answer, char *message, size_t room)
 {
     const struct api_message to = {message, room};
-    struct dt_answer *made = NULL;
     if (db == NULL || query == NULL || answer == NULL)
         return api_refuse(DITTUNE_USAGE, "db, query or answer is NULL", to);
-    dt_status status = dt_lookup(db->snapshot, (const struct dt_query *)query, &made);
-    if (status == DT_OK)
-        *answer = (struct dittune_answer *)made;
-    return api_done(status, to);
+    return api_done(dt_lookup(db->snapshot, query, answer), to);
 }
 
 /* ---- a machine and a question */
 
 static dt_status machine_open(const char *path, struct dt_machine **machine)
 {
-    struct dt_text cache = {0};
+    dt_auto_text cache = {0};
     if (path != NULL)
         return dt_machine_load(path, machine);
-    dt_status status = api_path("XDG_CACHE_HOME", ".cache", "dittune/machine.json", &cache);
-    if (status == DT_OK)
-        status = dt_machine_load(dt_text_at(&cache), machine);
-    dt_text_fini(&cache);
-    return status;
+    DT_TRY(api_path("XDG_CACHE_HOME", ".cache", "dittune/machine.json", &cache));
+    return dt_machine_load(dt_text_at(&cache), machine);
 }
 
 int32_t dittune_machine_open(const char *path, struct dittune_machine **machine, char *message,
                              size_t room)
 {
     const struct api_message to = {message, room};
-    struct dt_machine *made = NULL;
     if (machine == NULL)
         return api_refuse(DITTUNE_USAGE, "machine is NULL", to);
     api_begin();
-    dt_status status = machine_open(path, &made);
-    if (status == DT_OK)
-        *machine = (struct dittune_machine *)made;
-    return api_done(status, to);
+    return api_done(machine_open(path, machine), to);
 }
 
 int32_t dittune_machine_parse(const char *text, size_t size, struct dittune_machine **machine,
                               char *message, size_t room)
 {
     const struct api_message to = {message, room};
-    struct dt_machine *made = NULL;
     if (machine == NULL || text == NULL)
         return api_refuse(DITTUNE_USAGE, "text or machine is NULL", to);
     api_begin();
-    dt_status status = dt_machine_parse(text, size, "the machine description", &made);
-    if (status == DT_OK)
-        *machine = (struct dittune_machine *)made;
-    return api_done(status, to);
+    return api_done(dt_machine_parse(text, size, "the machine description", machine), to);
 }
 
 void dittune_machine_free(struct dittune_machine *machine)
 {
-    dt_machine_free((struct dt_machine *)machine);
+    dt_machine_free(machine);
 }
 
 int32_t dittune_query_new(const struct dittune_machine *machine, struct dittune_query **query,
                           char *message, size_t room)
 {
     const struct api_message to = {message, room};
-    struct dt_query *made = NULL;
     if (machine == NULL || query == NULL)
         return api_refuse(DITTUNE_USAGE, "machine or query is NULL", to);
-    dt_status status = dt_query_new((const struct dt_machine *)machine, &made);
-    if (status == DT_OK)
-        *query = (struct dittune_query *)made;
-    return api_done(status, to);
+    return api_done(dt_query_new(machine, query), to);
 }
 
 /* A known engine's name is converted to the name in its entries, as in `dittune lookup --engine`; any other is a
  * foreign worker's own name. */
 static dt_status engine_set(struct dt_query *query, const char *value)
 {
-    json_t *name = NULL;
+    json_auto_t *name = NULL;
     DT_TRY(dt_engine_named(value, &name));
-    dt_status status = dt_query_set(query, "engine", json_string_value(name));
-    json_decref(name);
-    return status;
+    return dt_query_set(query, "engine", json_string_value(name));
 }
 
 int32_t dittune_query_set(struct dittune_query *query, const char *name, const char *value,
@@ -342,8 +314,8 @@ int32_t dittune_query_set(struct dittune_query *query, const char *name, const c
     if (query == NULL || name == NULL || value == NULL)
         return api_refuse(DITTUNE_USAGE, "query, name or value is NULL", to);
     if (strcmp(name, "engine") == 0)
-        return api_done(engine_set((struct dt_query *)query, value), to);
-    return api_done(dt_query_set((struct dt_query *)query, name, value), to);
+        return api_done(engine_set(query, value), to);
+    return api_done(dt_query_set(query, name, value), to);
 }
 
 int32_t dittune_query_seal(struct dittune_query *query, char *message, size_t room)
@@ -351,76 +323,76 @@ int32_t dittune_query_seal(struct dittune_query *query, char *message, size_t ro
     const struct api_message to = {message, room};
     if (query == NULL)
         return api_refuse(DITTUNE_USAGE, "query is NULL", to);
-    return api_done(dt_query_seal((struct dt_query *)query), to);
+    return api_done(dt_query_seal(query), to);
 }
 
 void dittune_query_free(struct dittune_query *query)
 {
-    dt_query_free((struct dt_query *)query);
+    dt_query_free(query);
 }
 
 /* ---- an answer */
 
 void dittune_answer_free(struct dittune_answer *answer)
 {
-    dt_answer_free((struct dt_answer *)answer);
+    dt_answer_free(answer);
 }
 
 int32_t dittune_answer_tier(const struct dittune_answer *answer)
 {
-    return answer != NULL ? (int32_t)api_answer(answer)->tier : DITTUNE_NONE;
+    return answer != NULL ? (int32_t)answer->tier : DITTUNE_NONE;
 }
 
 int32_t dittune_answer_is_stale(const struct dittune_answer *answer)
 {
-    return answer != NULL && api_answer(answer)->stale;
+    return answer != NULL && answer->stale;
 }
 
 int32_t dittune_answer_is_provisional(const struct dittune_answer *answer)
 {
-    return answer != NULL && api_answer(answer)->why_provisional != NULL;
+    return answer != NULL && answer->why_provisional != NULL;
 }
 
 double dittune_answer_distance(const struct dittune_answer *answer)
 {
-    return answer != NULL ? api_answer(answer)->distance : 0;
+    return answer != NULL ? answer->distance : 0;
 }
 
 const char *dittune_answer_reason(const struct dittune_answer *answer)
 {
-    return answer != NULL ? api_answer(answer)->reason : NULL;
+    return answer != NULL ? answer->reason : NULL;
 }
 
 int64_t dittune_answer_age_seconds(const struct dittune_answer *answer)
 {
-    if (answer == NULL || api_answer(answer)->age_ns < 0)
+    if (answer == NULL || answer->age_ns < 0)
         return -1;
-    return api_answer(answer)->age_ns / DT_NS_PER_SECOND;
+    return answer->age_ns / DT_NS_PER_SECOND;
 }
 
 const char *dittune_answer_evidence(const struct dittune_answer *answer)
 {
     if (answer == NULL)
         return NULL;
-    const char *evidence = api_answer(answer)->evidence;
+    const char *evidence = answer->evidence;
     return evidence != NULL ? evidence : "";
 }
 
 int32_t dittune_answer_gain(const struct dittune_answer *answer, double *ratio, double *low,
                             double *high)
 {
-    const struct dt_answer *of = api_answer(answer);
-    if (of == NULL || ratio == NULL || low == NULL || high == NULL || !of->measured.gain.known)
+    if (answer == NULL || ratio == NULL || low == NULL || high == NULL ||
+        answer->measured == NULL || !(answer->measured->gain.ratio > 0))
         return 0;
-    *ratio = of->measured.gain.ratio;
-    *low = of->measured.gain.interval.low;
-    *high = of->measured.gain.interval.high;
+    *ratio = answer->measured->gain.ratio;
+    *low = answer->measured->gain.interval.low;
+    *high = answer->measured->gain.interval.high;
     return 1;
 }
 
 size_t dittune_answer_count(const struct dittune_answer *answer)
 {
-    return answer != NULL ? json_object_size(api_answer(answer)->plan) : 0;
+    return answer != NULL ? json_object_size(answer->plan) : 0;
 }
 
 const char *dittune_answer_name(const struct dittune_answer *answer, size_t i)
@@ -429,7 +401,7 @@ const char *dittune_answer_name(const struct dittune_answer *answer, size_t i)
     json_t *value;
     if (answer == NULL)
         return NULL;
-    json_object_foreach((json_t *)api_answer(answer)->plan, name, value)
+    json_object_foreach((json_t *)answer->plan, name, value)
     {
         if (i-- == 0)
             return name;
@@ -441,7 +413,7 @@ static const json_t *plan_value(const struct dittune_answer *answer, const char 
 {
     if (answer == NULL || name == NULL)
         return NULL;
-    return json_object_get(api_answer(answer)->plan, name);
+    return json_object_get(answer->plan, name);
 }
 
 int32_t dittune_answer_integer(const struct dittune_answer *answer, const char *name,
@@ -458,23 +430,16 @@ int32_t dittune_answer_value(const struct dittune_answer *answer, const char *na
                              size_t room)
 {
     const json_t *found = plan_value(answer, name);
-    struct dt_text text = {0};
-    dt_status status = DT_OK;
+    dt_auto_text text = {0};
     if (found == NULL || value == NULL)
         return DITTUNE_USAGE;
-    if (json_is_string(found))
-        dt_text_add(&text, "%s", json_string_value(found));
-    else
-        status = dt_json_text(found, &text);
-    if (status == DT_OK)
-        status = dt_text_status(&text);
-    int32_t code = status == DT_OK ? DITTUNE_OK : DITTUNE_NOMEM;
-    if (code == DITTUNE_OK && text.size >= room)
-        code = DITTUNE_USAGE;
-    if (code == DITTUNE_OK)
-        memcpy(value, dt_text_at(&text), text.size + 1);
-    dt_text_fini(&text);
-    return code;
+    dt_json_plain(found, &text);
+    if (dt_text_status(&text) != DT_OK)
+        return DITTUNE_NOMEM;
+    if (text.size >= room)
+        return DITTUNE_USAGE;
+    memcpy(value, dt_text_at(&text), text.size + 1);
+    return DITTUNE_OK;
 }
 
 int32_t dittune_answer_json(const struct dittune_answer *answer, const char *field, char **text,
@@ -483,15 +448,12 @@ int32_t dittune_answer_json(const struct dittune_answer *answer, const char *fie
     const struct api_message to = {message, room};
     if (answer == NULL || text == NULL)
         return api_refuse(DITTUNE_USAGE, "answer or text is NULL", to);
-    json_t *whole = dt_answer_json(api_answer(answer));
+    json_auto_t *whole = dt_answer_json(answer);
     if (whole == NULL)
         return api_refuse(DITTUNE_NOMEM, "out of memory while writing the answer", to);
     const json_t *part = field != NULL ? json_object_get(whole, field) : whole;
-    int32_t code = part != NULL
-                       ? api_text(part, text, to)
-                       : api_refuse(DITTUNE_USAGE, "an answer has no field of that name", to);
-    json_decref(whole);
-    return code;
+    return part != NULL ? api_text(part, text, to)
+                        : api_refuse(DITTUNE_USAGE, "an answer has no field of that name", to);
 }
 
 /* ---- an export */
@@ -504,42 +466,25 @@ struct dittune_export {
 int32_t dittune_engines(char **text, char *message, size_t room)
 {
     const struct api_message to = {message, room};
-    json_t *list = NULL;
+    json_auto_t *list = NULL;
     if (text == NULL)
         return api_refuse(DITTUNE_USAGE, "text is NULL", to);
     api_begin();
     dt_status status = dt_engines(&list);
-    if (status != DT_OK)
-        return api_done(status, to);
-    int32_t code = api_text(list, text, to);
-    json_decref(list);
-    return code;
+    return status == DT_OK ? api_text(list, text, to) : api_done(status, to);
 }
 
 static dt_status sentence_add(const json_t *row, json_t *sentences)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     const char *why = json_string_value(json_object_get(row, "why"));
     dt_text_add(&text, "%s=", json_string_value(json_object_get(row, "name")));
-    dt_status status = dt_json_text(json_object_get(row, "value"), &text);
+    DT_TRY(dt_json_text(json_object_get(row, "value"), &text));
     dt_text_add(&text, ": %s", why != NULL ? why : "");
-    if (status == DT_OK)
-        status = dt_text_status(&text);
-    if (status == DT_OK && json_array_append_new(sentences, json_string(dt_text_at(&text))) != 0)
-        status = dt_fail(DT_ENOMEM, "out of memory while writing what cannot be expressed");
-    dt_text_fini(&text);
-    return status;
-}
-
-static dt_status sentences_add(const json_t *rows, json_t **sentences)
-{
-    size_t i;
-    json_t *row;
-    *sentences = json_array();
-    if (*sentences == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory while writing what cannot be expressed");
-    json_array_foreach(rows, i, row) DT_TRY(sentence_add(row, *sentences));
-    return DT_OK;
+    DT_TRY(dt_text_status(&text));
+    return json_array_append_new(sentences, json_string(dt_text_at(&text))) == 0
+               ? DT_OK
+               : dt_no_memory("while writing what cannot be expressed");
 }
 
 /* The export alone is deployed, so it says what the answer says of itself. */
@@ -551,7 +496,7 @@ static dt_status stale_add(const struct dt_answer *answer, json_t *notes)
     {
         json_t *note = json_sprintf("the plan is stale: %s", json_string_value(reason));
         if (json_array_append_new(notes, note) != 0)
-            return dt_fail(DT_ENOMEM, "out of memory while exporting");
+            return dt_no_memory("while exporting");
     }
     return DT_OK;
 }
@@ -560,13 +505,17 @@ static dt_status export_make(const struct dt_answer *answer, const char *engine,
                              struct dittune_export *into)
 {
     struct dt_export_request request = {.engine = engine};
+    size_t i;
+    json_t *row;
     dt_answer_export(answer, &request);
     if (answer->plan == NULL)
         return dt_fail(DT_EUSAGE, "the answer has no plan to export");
     DT_TRY(dt_form_parse(form, &request.form));
     DT_TRY(dt_export(&request, &into->made));
     DT_TRY(stale_add(answer, into->made.notes));
-    return sentences_add(into->made.unexpressed, &into->unexpressed);
+    into->unexpressed = json_array();
+    json_array_foreach(into->made.unexpressed, i, row) DT_TRY(sentence_add(row, into->unexpressed));
+    return DT_OK;
 }
 
 int32_t dittune_export_new(const struct dittune_answer *answer, const char *engine,
@@ -579,7 +528,7 @@ int32_t dittune_export_new(const struct dittune_answer *answer, const char *engi
     struct dittune_export *new = calloc(1, sizeof *new);
     if (new == NULL)
         return api_refuse(DITTUNE_NOMEM, "out of memory while exporting", to);
-    dt_status status = export_make(api_answer(answer), engine, form, new);
+    dt_status status = export_make(answer, engine, form, new);
     if (status == DT_OK)
         *made = new;
     else

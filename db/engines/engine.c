@@ -20,10 +20,18 @@ static size_t file_name_size(const char *file)
     return (size_t)(strrchr(file, '-') - file);
 }
 
+/* The version in the file's name, where it is of the engine "xdit" or "xdit:0.7.0"; NULL: it is of another. */
+static const char *file_version(const char *file, const char *engine)
+{
+    size_t size = strcspn(engine, ":");
+    bool same = file_name_size(file) == size && strncmp(file, engine, size) == 0;
+    return same ? file + size + 1 : NULL;
+}
+
 static dt_status engine_unknown(const char *name)
 {
     enum { NAMES = 64, ROOM = 48 };
-    struct dt_text list = {0};
+    dt_auto_text list = {0};
     char words[NAMES][ROOM];
     const char *names[NAMES + 1] = {NULL};
     for (int i = 0; i < dt_engine_file_count; i++) {
@@ -36,13 +44,10 @@ static dt_status engine_unknown(const char *name)
         }
     }
     const char *near = strchr(name, ':') == NULL ? dt_json_nearest(name, names) : NULL;
-    dt_status status = dt_text_status(&list);
-    if (status == DT_OK)
-        status = dt_fail(DT_EUSAGE, "unknown engine '%s'%s%s%s; known are %s", name,
-                         near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
-                         near != NULL ? "'?" : "", dt_text_at(&list));
-    dt_text_fini(&list);
-    return status;
+    DT_TRY(dt_text_status(&list));
+    return dt_fail(DT_EUSAGE, "unknown engine '%s'%s%s%s; known are %s", name,
+                   near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+                   near != NULL ? "'?" : "", dt_text_at(&list));
 }
 
 /* The newest version of the engine that is not newer than the one asked for, else the oldest. */
@@ -50,10 +55,9 @@ static dt_status version_unknown(const char *name, size_t size)
 {
     const char *near = NULL;
     for (int i = 0; i < dt_engine_file_count; i++) {
-        const char *file = dt_engine_files[i].file;
-        if (file_name_size(file) != size || strncmp(file, name, size) != 0)
+        const char *version = file_version(dt_engine_files[i].file, name), *asked = name + size + 1;
+        if (version == NULL)
             continue;
-        const char *version = file + size + 1, *asked = name + size + 1;
         bool fits = strverscmp(version, asked) <= 0;
         bool near_fits = near != NULL && strverscmp(near, asked) <= 0;
         if (near == NULL || (fits ? !near_fits || strverscmp(version, near) > 0
@@ -69,19 +73,17 @@ static dt_status version_unknown(const char *name, size_t size)
 dt_status dt_engine_find(const char *name, const struct dt_engine_file **file)
 {
     const char *colon = strchr(name, ':');
-    size_t size = strcspn(name, ":");
     const struct dt_engine_file *found = NULL;
     for (int i = 0; i < dt_engine_file_count; i++) {
-        const char *at = dt_engine_files[i].file;
-        if (file_name_size(at) != size || strncmp(at, name, size) != 0)
-            continue;
-        const char *version = at + size + 1;
-        if (colon != NULL ? strcmp(version, colon + 1) == 0
-                          : found == NULL || strverscmp(version, found->file + size + 1) > 0)
+        const char *version = file_version(dt_engine_files[i].file, name);
+        if (version != NULL &&
+            (colon != NULL
+                 ? strcmp(version, colon + 1) == 0
+                 : found == NULL || strverscmp(version, file_version(found->file, name)) > 0))
             found = &dt_engine_files[i];
     }
     if (found == NULL)
-        return colon != NULL && dt_engine_known(name) ? version_unknown(name, size)
+        return colon != NULL && dt_engine_known(name) ? version_unknown(name, strcspn(name, ":"))
                                                       : engine_unknown(name);
     *file = found;
     return DT_OK;
@@ -97,22 +99,15 @@ static dt_status list_add(json_t *list, const struct dt_engine_file *file)
         "sources", json_object_get(engine->root, "sources"), "cannot",
         json_object_get(engine->root, "cannot"));
     dt_engine_free(engine);
-    if (json_array_append_new(list, row) != 0)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    return DT_OK;
+    return dt_engine_note(list, row);
 }
 
 dt_status dt_engines(json_t **list)
 {
-    json_t *rows = json_array();
-    dt_status status = rows != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
-    for (int i = 0; status == DT_OK && i < dt_engine_file_count; i++)
-        status = list_add(rows, &dt_engine_files[i]);
-    if (status != DT_OK) {
-        json_decref(rows);
-        return status;
-    }
-    *list = rows;
+    json_auto_t *rows = json_array();
+    for (int i = 0; i < dt_engine_file_count; i++)
+        DT_TRY(list_add(rows, &dt_engine_files[i]));
+    *list = json_incref(rows);
     return DT_OK;
 }
 
@@ -120,7 +115,7 @@ static dt_status choice_read(const char *what, const char *name, const json_t *r
                              struct dt_engine_choice *choice)
 {
     static const char *const known[] = {"values", "lossy", "does", "source", NULL};
-    json_t *values = NULL, *value, *lossy = json_object_get(row, "lossy"), *why;
+    json_t *values = NULL, *value, *why;
     const char *source, *word;
     size_t i;
     DT_TRY(dt_json_only(row, what, known));
@@ -135,25 +130,18 @@ static dt_status choice_read(const char *what, const char *name, const json_t *r
             return dt_fail(DT_EUSAGE, "%s: a value of the choice '%s' is not a word", what, name);
         choice->labels[choice->count++] = json_string_value(value);
     }
-    choice->lossy = lossy;
+    choice->lossy = json_object_get(row, "lossy");
     choice->does = json_object_get(row, "does");
-    json_object_foreach(choice->does, word, why)
-    {
-        if (dt_choice_find(choice, word) < 1 || !json_is_string(why))
-            return dt_fail(DT_EUSAGE,
-                           "%s: '%s' of 'does' is no value of the choice '%s' but the first, with "
-                           "what it does",
-                           what, word, name);
-    }
-    json_object_foreach(lossy, word, why)
-    {
-        int at = dt_choice_find(choice, word);
-        if (at < 1 || !json_is_string(why))
-            return dt_fail(DT_EUSAGE,
-                           "%s: '%s' of 'lossy' is no value of the choice '%s' but the "
-                           "first, with its reason",
-                           what, word, name);
-    }
+    for (int k = 0; k < 2; k++)
+        json_object_foreach(k == 0 ? choice->does : choice->lossy, word, why)
+        {
+            if (dt_choice_find(choice, word) < 1 || !json_is_string(why))
+                return dt_fail(DT_EUSAGE,
+                               "%s: '%s' of '%s' is no value of the choice '%s' but the first, "
+                               "with %s",
+                               what, word, k == 0 ? "does" : "lossy", name,
+                               k == 0 ? "what it does" : "its reason");
+        }
     return DT_OK;
 }
 
@@ -389,6 +377,14 @@ dt_status dt_engine_note(json_t *notes, json_t *sentence)
                                                        : dt_fail(DT_ENOMEM, "out of memory");
 }
 
+dt_status dt_engine_string(const char *text, const char *what, json_t **string)
+{
+    *string = json_string(text);
+    return *string != NULL       ? DT_OK
+           : dt_text_whole(text) ? dt_no_memory("for an engine")
+                                 : dt_fail(DT_EUSAGE, "%s is not UTF-8", what);
+}
+
 void dt_engine_free(struct dt_engine *engine)
 {
     if (engine == NULL)
@@ -401,10 +397,8 @@ void dt_engine_free(struct dt_engine *engine)
 
 dt_status dt_engine_family(const char *engine, json_t **name)
 {
-    const struct dt_engine_file *file = NULL;
     struct dt_engine *read = NULL;
-    DT_TRY(dt_engine_find(engine, &file));
-    DT_TRY(dt_engine_read((const char *)file->text, file->file, &read));
+    DT_TRY(dt_engine_open(engine, &read));
     json_t *family = json_object_get(read->root, "family");
     *name = json_incref(family != NULL ? family : json_object_get(read->root, "engine"));
     dt_engine_free(read);
@@ -413,22 +407,14 @@ dt_status dt_engine_family(const char *engine, json_t **name)
 
 bool dt_engine_known(const char *engine)
 {
-    size_t size = strcspn(engine, ":");
     for (int i = 0; i < dt_engine_file_count; i++)
-        if (file_name_size(dt_engine_files[i].file) == size &&
-            strncmp(dt_engine_files[i].file, engine, size) == 0)
+        if (file_version(dt_engine_files[i].file, engine) != NULL)
             return true;
     return false;
 }
 
 dt_status dt_engine_named(const char *engine, json_t **name)
 {
-    if (dt_engine_known(engine))
-        return dt_engine_family(engine, name);
-    json_t *made = json_string(engine);
-    if (made == NULL)
-        return dt_text_whole(engine) ? dt_fail(DT_ENOMEM, "out of memory")
-                                     : dt_fail(DT_EUSAGE, "the engine's name is not UTF-8");
-    *name = made;
-    return DT_OK;
+    return dt_engine_known(engine) ? dt_engine_family(engine, name)
+                                   : dt_engine_string(engine, "the engine's name", name);
 }

@@ -71,8 +71,10 @@ void dt_engine_free(struct dt_engine *engine);
 dt_status dt_engine_compile(const struct dt_engine *engine, const char *text,
                             struct dt_expr **expr) DT_MUST_CHECK;
 int dt_choice_find(const struct dt_engine_choice *choice, const char *word); /* -1: none */
-/* Appends a sentence, which it owns. */
-dt_status dt_engine_note(json_t *notes, json_t *sentence) DT_MUST_CHECK;
+/* Appends a value, which it owns. */
+dt_status dt_engine_note(json_t *notes, json_t *value) DT_MUST_CHECK;
+/* A new string of the text; DT_EUSAGE: what it is, and that it is not UTF-8. */
+dt_status dt_engine_string(const char *text, const char *what, json_t **string) DT_MUST_CHECK;
 
 /* values.c: from the request; then the rules. */
 dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_request *request,

@@ -70,33 +70,12 @@ dt_status dt_words_fill(const struct dt_engine *engine, const char *text, struct
     return dt_text_status(out);
 }
 
-/* Jansson returns NULL for invalid UTF-8 and when memory runs out: an empty string shows which. */
-static dt_status to_string(const struct dt_text *text, json_t **string)
-{
-    for (int i = 0; i < 2; i++) {
-        *string = json_stringn(dt_text_at(text), text->size);
-        if (*string != NULL)
-            return DT_OK;
-        json_t *probe = json_string("");
-        if (probe == NULL)
-            return dt_fail(DT_ENOMEM, "out of memory");
-        json_decref(probe);
-    }
-    return dt_fail(DT_EUSAGE, "a word of the command is not UTF-8");
-}
-
 static dt_status fill_string(const struct dt_engine *engine, const char *text,
                              struct dt_values *values, json_t **filled)
 {
-    struct dt_text out = {0};
-    dt_status status = dt_words_fill(engine, text, values, &out);
-    json_t *string = NULL;
-    if (status == DT_OK)
-        status = to_string(&out, &string);
-    dt_text_fini(&out);
-    if (status == DT_OK)
-        *filled = string;
-    return status;
+    dt_auto_text out = {0};
+    DT_TRY(dt_words_fill(engine, text, values, &out));
+    return dt_engine_string(dt_text_at(&out), "a word of the command", filled);
 }
 
 static dt_status append_words(const struct dt_engine *engine, const json_t *row,
@@ -112,8 +91,7 @@ static dt_status append_words(const struct dt_engine *engine, const json_t *row,
             return dt_fail(DT_EUSAGE, "%s %s: a word is not a string", engine->name,
                            engine->version);
         DT_TRY(fill_string(engine, json_string_value(word), values, &filled));
-        if (json_array_append_new(argv, filled) != 0)
-            return dt_fail(DT_ENOMEM, "out of memory");
+        DT_TRY(dt_engine_note(argv, filled));
     }
     return DT_OK;
 }
@@ -245,7 +223,7 @@ static void variable_add(const char *name, const char *value, struct dt_text *ou
 
 static dt_status env_write(const json_t *whole, struct dt_text *out)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     const char *name;
     json_t *value;
     static const char *const fields[][2] = {{"DITTUNE_ENGINE", "engine"},
@@ -267,9 +245,7 @@ static dt_status env_write(const json_t *whole, struct dt_text *out)
         dt_json_plain(value, &text);
         variable_add(name, dt_text_at(&text), out);
     }
-    dt_status status = dt_text_status(&text);
-    dt_text_fini(&text);
-    return status;
+    return dt_text_status(&text);
 }
 
 static void row_add(const char *label, const char *text, struct dt_text *out)
@@ -281,7 +257,7 @@ static void row_add(const char *label, const char *text, struct dt_text *out)
 
 static void unexpressed_add(const json_t *list, struct dt_text *out)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     json_t *row = NULL;
     size_t i;
     json_array_foreach(list, i, row)
@@ -293,12 +269,11 @@ static void unexpressed_add(const json_t *list, struct dt_text *out)
         row_add(i == 0 ? "left out" : "", dt_text_at(&text), out);
     }
     out->failed = out->failed || text.failed;
-    dt_text_fini(&text);
 }
 
 static dt_status table_write(const json_t *whole, struct dt_text *out)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     json_t *value;
     const char *name;
     size_t i;
@@ -324,9 +299,7 @@ static dt_status table_write(const json_t *whole, struct dt_text *out)
     unexpressed_add(json_object_get(whole, "unexpressed"), out);
     json_array_foreach(json_object_get(whole, "notes"), i, value)
         row_add(i == 0 ? "notes" : "", json_string_value(value), out);
-    dt_status status = dt_text_status(&text);
-    dt_text_fini(&text);
-    return status;
+    return dt_text_status(&text);
 }
 
 static dt_status form_write(enum dt_form form, const json_t *whole, struct dt_text *out)
@@ -379,19 +352,15 @@ static dt_status list_unexpressed(const struct dt_engine *engine, const json_t *
         if (row == NULL &&
             (json_object_get(parameters, name) != NULL || dt_choices_take(engine, name, value)))
             continue;
-        row = row != NULL ? json_incref(row) : parameter_unnamed(plan, name);
-        const json_t *neutral = json_object_get(row, "neutral");
-        if (neutral != NULL && json_equal(neutral, value)) {
-            json_decref(row);
+        json_auto_t *known = row != NULL ? json_incref(row) : parameter_unnamed(plan, name);
+        const json_t *neutral = json_object_get(known, "neutral");
+        if (neutral != NULL && json_equal(neutral, value))
             continue;
-        }
-        json_t *why = json_incref(json_object_get(row, "why"));
+        json_t *why = json_incref(json_object_get(known, "why"));
         if (why == NULL)
             why = json_sprintf("%s %s has no such parameter here", engine->name, engine->version);
-        json_decref(row);
-        if (json_array_append_new(unexpressed, json_pack("{s:s, s:O, s:o}", "name", name, "value",
-                                                         value, "why", why)) != 0)
-            return dt_fail(DT_ENOMEM, "out of memory");
+        DT_TRY(dt_engine_note(
+            unexpressed, json_pack("{s:s, s:O, s:o}", "name", name, "value", value, "why", why)));
     }
     return DT_OK;
 }
@@ -448,16 +417,13 @@ static dt_status note_row(const struct dt_engine *engine, const json_t *row,
 {
     bool holds;
     const char *note;
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     DT_TRY(dt_json_string(row, "a note", "note", &note));
     DT_TRY(dt_values_when(engine, row, values, &holds));
     if (!holds)
         return DT_OK;
-    dt_status status = dt_words_fill(engine, note, values, &text);
-    if (status == DT_OK)
-        status = dt_engine_note(notes, json_string(dt_text_at(&text)));
-    dt_text_fini(&text);
-    return status;
+    DT_TRY(dt_words_fill(engine, note, values, &text));
+    return dt_engine_note(notes, json_string(dt_text_at(&text)));
 }
 
 /* The line is of each host; where the file does not know how, of one alone. */
@@ -504,87 +470,47 @@ static dt_status notes_rest(const struct dt_engine *engine, struct dt_values *va
     return DT_OK;
 }
 
-/* The parts of the JSON form; owned until moved into it. */
-struct parts {
-    json_t *argv, *environment, *kwargs, *unexpressed, *notes, *remarks;
-};
-
-static dt_status fill_parts(const struct dt_engine *engine, const struct dt_export_request *request,
-                            struct dt_values *values, struct parts *parts)
-{
-    bool measured = is_measured(engine, request->hard);
-    DT_TRY(dt_values_read(engine, request, values));
-    DT_TRY(note_evidence(engine, request->hard, measured, parts->notes));
-    DT_TRY(dt_values_check(engine, values, parts->remarks));
-    DT_TRY(dt_words_argv(engine, values, parts->argv));
-    DT_TRY(dt_words_environment(engine, values, parts->environment));
-    DT_TRY(dt_words_kwargs(engine, values, parts->kwargs));
-    DT_TRY(list_unexpressed(engine, request->plan, parts->unexpressed));
-    DT_TRY(dt_choices_note(engine, values, parts->remarks));
-    if (json_array_extend(parts->notes, parts->remarks) != 0)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    return notes_rest(engine, values, parts->notes);
-}
-
-static dt_status assemble(const struct dt_engine *engine, const struct dt_export_request *request,
-                          const struct dt_values *values, const struct parts *parts,
-                          struct dt_export *out)
-{
-    struct dt_export made = {.processes = values->at[engine->count - 2],
-                             .replicas = values->at[engine->count - 1],
-                             .measured = is_measured(engine, request->hard)};
-    json_t *whole =
-        json_pack("{s:s, s:s, s:b, s:I, s:I, s:O, s:O, s:O, s:O, s:O, s:O}", "engine", engine->name,
-                  "version", engine->version, "measured", (int)made.measured, "processes",
-                  (json_int_t)made.processes, "replicas", (json_int_t)made.replicas, "argv",
-                  parts->argv, "environment", parts->environment, "kwargs", parts->kwargs,
-                  "unexpressed", parts->unexpressed, "notes", parts->notes, "sources",
-                  json_object_get(engine->root, "sources"));
-    if (whole == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    dt_status status = form_write(request->form, whole, &made.text);
-    if (status != DT_OK) {
-        dt_text_fini(&made.text);
-        json_decref(whole);
-        return status;
-    }
-    made.json = whole;
-    made.unexpressed = parts->unexpressed;
-    made.notes = parts->notes;
-    made.remarks = json_incref(parts->remarks);
-    *out = made;
-    return DT_OK;
-}
-
-static dt_status export_by(const struct dt_engine *engine, const struct dt_export_request *request,
-                           struct dt_export *out)
+static dt_status export_fill(const struct dt_engine *engine,
+                             const struct dt_export_request *request, struct dt_export *out)
 {
     struct dt_values values;
-    struct parts parts = {json_array(), json_object(), json_object(),
-                          json_array(), json_array(),  json_array()};
-    dt_status status = DT_OK;
-    if (parts.argv == NULL || parts.environment == NULL || parts.kwargs == NULL ||
-        parts.unexpressed == NULL || parts.notes == NULL || parts.remarks == NULL)
-        status = dt_fail(DT_ENOMEM, "out of memory");
-    if (status == DT_OK)
-        status = fill_parts(engine, request, &values, &parts);
-    if (status == DT_OK)
-        status = assemble(engine, request, &values, &parts, out);
-    json_decref(parts.argv);
-    json_decref(parts.environment);
-    json_decref(parts.kwargs);
-    json_decref(parts.unexpressed);
-    json_decref(parts.notes);
-    json_decref(parts.remarks);
-    return status;
+    DT_TRY(dt_values_read(engine, request, &values));
+    DT_TRY(note_evidence(engine, request->hard, out->measured, out->notes));
+    DT_TRY(dt_values_check(engine, &values, out->remarks));
+    DT_TRY(dt_words_argv(engine, &values, json_object_get(out->json, "argv")));
+    DT_TRY(dt_words_environment(engine, &values, json_object_get(out->json, "environment")));
+    DT_TRY(dt_words_kwargs(engine, &values, json_object_get(out->json, "kwargs")));
+    DT_TRY(list_unexpressed(engine, request->plan, out->unexpressed));
+    DT_TRY(dt_choices_note(engine, &values, out->remarks));
+    out->processes = values.at[engine->count - 2];
+    out->replicas = values.at[engine->count - 1];
+    if (json_array_extend(out->notes, out->remarks) != 0 ||
+        json_object_set_new(out->json, "processes", json_integer(out->processes)) != 0 ||
+        json_object_set_new(out->json, "replicas", json_integer(out->replicas)) != 0)
+        return dt_no_memory("for an engine");
+    DT_TRY(notes_rest(engine, &values, out->notes));
+    return form_write(request->form, out->json, &out->text);
 }
 
 dt_status dt_export(const struct dt_export_request *request, struct dt_export *out)
 {
     struct dt_engine *engine = NULL;
     DT_TRY(dt_engine_open(request->engine, &engine));
-    dt_status status = export_by(engine, request, out);
+    struct dt_export made = {.measured = is_measured(engine, request->hard),
+                             .remarks = json_array()};
+    made.json = json_pack("{s:s, s:s, s:b, s:n, s:n, s:[], s:{}, s:{}, s:[], s:[], s:O}", "engine",
+                          engine->name, "version", engine->version, "measured", (int)made.measured,
+                          "processes", "replicas", "argv", "environment", "kwargs", "unexpressed",
+                          "notes", "sources", json_object_get(engine->root, "sources"));
+    made.unexpressed = json_object_get(made.json, "unexpressed");
+    made.notes = json_object_get(made.json, "notes");
+    dt_status status =
+        made.json != NULL ? export_fill(engine, request, &made) : dt_no_memory("for an engine");
     dt_engine_free(engine);
+    if (status == DT_OK)
+        *out = made;
+    else
+        dt_export_fini(&made);
     return status;
 }
 

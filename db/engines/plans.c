@@ -20,13 +20,9 @@ static dt_status plan_keep(struct walk *walk)
     DT_TRY(dt_values_read(walk->engine, &walk->request, &values));
     if (!dt_values_legal(walk->engine, &values))
         return DT_OK;
-    json_t *plan = json_deep_copy(walk->plan);
-    dt_status status = dt_choices_add(walk->engine, &values, plan);
-    if (status != DT_OK)
-        json_decref(plan);
-    else if (json_array_append_new(walk->plans, plan) != 0)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    return status;
+    json_auto_t *plan = json_deep_copy(walk->plan);
+    DT_TRY(dt_choices_add(walk->engine, &values, plan));
+    return dt_engine_note(walk->plans, json_incref(plan));
 }
 
 /* The degrees from index i on; room: the largest product that they may have. */
@@ -104,11 +100,12 @@ static double plan_distance(const json_t *own, const json_t *plan)
 dt_status dt_engine_nearest(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
                             const json_t *own, int most, json_t **nearest)
 {
-    json_t *plans = NULL, *found = json_array(), *plan;
+    json_auto_t *plans = NULL;
+    json_auto_t *found = json_array();
+    json_t *plan;
     size_t i;
-    dt_status status = found != NULL ? dt_engine_plans(engine, key, wanted, &plans)
-                                     : dt_fail(DT_ENOMEM, "out of memory");
-    while (status == DT_OK && most-- > 0 && json_array_size(plans) > 0) {
+    DT_TRY(dt_engine_plans(engine, key, wanted, &plans));
+    while (most-- > 0 && json_array_size(plans) > 0) {
         size_t best = 0;
         double least = INFINITY;
         json_array_foreach(plans, i, plan)
@@ -117,16 +114,11 @@ dt_status dt_engine_nearest(const char *engine, const json_t *key, struct dt_pla
             best = far < least ? i : best;
             least = far < least ? far : least;
         }
-        if (json_array_append(found, json_array_get(plans, best)) != 0)
-            status = dt_fail(DT_ENOMEM, "out of memory");
+        DT_TRY(dt_engine_note(found, json_incref(json_array_get(plans, best))));
         json_array_remove(plans, best);
     }
-    json_decref(plans);
-    if (status == DT_OK)
-        *nearest = found;
-    else
-        json_decref(found);
-    return status;
+    *nearest = json_incref(found);
+    return *nearest != NULL ? DT_OK : dt_no_memory("for an engine");
 }
 
 /* The rows in their order: each may use the ones before. */
@@ -159,17 +151,12 @@ dt_status dt_engine_default(const char *engine, const json_t *key, const struct 
     struct dt_engine *read = NULL;
     *plan = NULL;
     DT_TRY(dt_engine_open(engine, &read));
-    dt_status status = DT_OK;
-    if (dt_json_has(read->root, "default")) {
-        json_t *chosen = json_object();
-        status = chosen != NULL ? default_choose(read, key, card, chosen)
-                                : dt_fail(DT_ENOMEM, "out of memory");
-        if (status == DT_OK)
-            *plan = chosen;
-        else
-            json_decref(chosen);
-    }
+    bool chooses = dt_json_has(read->root, "default");
+    json_auto_t *chosen = chooses ? json_object() : NULL;
+    dt_status status = chooses ? default_choose(read, key, card, chosen) : DT_OK;
     dt_engine_free(read);
+    if (status == DT_OK)
+        *plan = json_incref(chosen);
     return status;
 }
 

@@ -183,17 +183,14 @@ const char *dt_choice_word(const struct dt_engine *engine, const char *name, siz
 static dt_status refuse_word(const struct dt_engine *engine, const struct dt_engine_choice *choice,
                              const char *word)
 {
-    struct dt_text list = {0};
+    dt_auto_text list = {0};
     for (int i = 0; i < choice->count; i++)
         dt_text_add(&list, "%s%s", i > 0 ? ", " : "", choice->labels[i]);
-    dt_status status = dt_text_status(&list);
-    if (status == DT_OK)
-        status = dt_fail(DT_EINFEASIBLE,
-                         "%s %s does not take this plan: %s=%.80s is none of its values: %s",
-                         engine->name, engine->version, engine->names[choice->name],
-                         word != NULL ? word : "", dt_text_at(&list));
-    dt_text_fini(&list);
-    return status;
+    DT_TRY(dt_text_status(&list));
+    return dt_fail(DT_EINFEASIBLE,
+                   "%s %s does not take this plan: %s=%.80s is none of its values: %s",
+                   engine->name, engine->version, engine->names[choice->name],
+                   word != NULL ? word : "", dt_text_at(&list));
 }
 
 /* A setting of dittune's own network that has the choice's name: no word of the engine, which then chooses by itself. */
@@ -490,9 +487,8 @@ static void nearest_add(const struct dt_engine *engine, const struct dt_expr *ex
         json_t *rows = json_array();
         for (int k = 0; k < found; k++)
             json_array_append_new(rows, change_json(&change, near[k]));
-        json_t *object = found > 0 ? json_pack("{s:O}", engine->names[i], rows) : NULL;
+        json_auto_t *object = found > 0 ? json_pack("{s:O}", engine->names[i], rows) : NULL;
         dt_near_text(object, out);
-        json_decref(object);
         json_decref(rows);
     }
 }
@@ -501,7 +497,7 @@ static void nearest_add(const struct dt_engine *engine, const struct dt_expr *ex
 static dt_status plan_refuse(const struct dt_engine *engine, const struct dt_values *values)
 {
     const struct dt_engine_rule *first = NULL;
-    struct dt_text why = {0};
+    dt_auto_text why = {0};
     int64_t at[DT_ENGINE_NAMES];
     for (int i = 0; i < engine->rule_count; i++) {
         const struct dt_engine_rule *rule = &engine->rules[i];
@@ -513,12 +509,9 @@ static dt_status plan_refuse(const struct dt_engine *engine, const struct dt_val
         first = first != NULL ? first : rule;
     }
     nearest_add(engine, first->expr, values, &why);
-    dt_status status = dt_text_status(&why);
-    if (status == DT_OK)
-        status = dt_fail(DT_EINFEASIBLE, "%s %s does not take this plan: %s", engine->name,
-                         engine->version, dt_text_at(&why));
-    dt_text_fini(&why);
-    return status;
+    DT_TRY(dt_text_status(&why));
+    return dt_fail(DT_EINFEASIBLE, "%s %s does not take this plan: %s", engine->name,
+                   engine->version, dt_text_at(&why));
 }
 
 /* Of a rule that does not decide: something is not known, or it was seen with other models only, and this plan would break it. */

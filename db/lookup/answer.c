@@ -208,6 +208,7 @@ void dt_found_free(struct dt_found *found)
     if (!found->lent) {
         free(found->reason);
         free(found->refused);
+        free(found->stored);
         json_decref(found->plan);
         json_decref(found->stale_reasons);
         json_decref(found->hint);
@@ -261,68 +262,52 @@ static bool reason_take(struct dt_text *reason, const struct dt_refusals *refusa
     return found->reason != NULL && !refusals->text.failed && (!refused || found->refused != NULL);
 }
 
-/* Reads the figures of exactly this plan. */
-static void figures_read(const struct dt_stored_entry *entry, struct dt_answer *answer)
-{
-    const json_t *fallback = entry->fallback.plan;
-    if (entry->gain.ratio > 0)
-        answer->measured.gain = entry->gain;
-    answer->is_default = fallback != NULL && json_equal(fallback, entry->plan);
-    answer->measured.known = true;
-    answer->measured.median_ns = entry->figures.known ? entry->figures.median_ns : 0;
-    answer->measured.batch = entry->figures.known ? entry->figures.batch : 0;
-    answer->measured.image = entry->image;
-    answer->measured.noise_margin = entry->noise.known ? entry->noise.margin : 0;
-    answer->measured.resolution = entry->resolution;
-    answer->measured.tried = entry->tried;
-    answer->measured.plans = entry->plans;
-    answer->measured.skipped = entry->skipped;
-    answer->measured.warnings = entry->figures.warnings;
-    answer->measured.load = entry->load;
-    answer->measured.fallback = entry->fallback;
-}
-
 /* A plan fitted to another count of devices has no measurements. */
 static void answer_describe(const struct dt_match *match, const json_t *entry, bool refit,
-                            struct dt_answer *answer)
+                            struct dt_found *found)
 {
-    struct dt_stored_entry fields;
-    dt_record_read(&dt_record_stored_entry, entry, &fields);
+    struct dt_answer *answer = &found->answer;
+    const struct dt_stored_entry *fields = found->stored;
+    const json_t *fallback = fields->fallback.plan;
     answer->tier = match->tier;
     answer->distance = match->distance;
-    answer->engine = json_string_value(json_object_get(fields.fingerprint.hard, "engine"));
-    answer->mode = json_string_value(json_object_get(fields.fingerprint.hard, "mode"));
+    answer->engine = json_string_value(json_object_get(fields->fingerprint.hard, "engine"));
+    answer->mode = json_string_value(json_object_get(fields->fingerprint.hard, "mode"));
     answer->evidence = refit && match->tier == DT_TIER_SCALED ? tiers[DT_TIER_HEURISTIC].evidence
                                                               : tiers[match->tier].evidence;
     answer->entry = entry;
-    answer->verdict = fields.verdict;
-    answer->lost = fields.fingerprint.info.lost_ns > 0;
+    answer->verdict = fields->verdict;
+    answer->lost = fields->fingerprint.info.lost_ns > 0;
     if (match->provisional)
-        answer->why_provisional = provisional_text(fields.verdict);
-    if (match->tier != DT_TIER_PROXY && !refit)
-        figures_read(&fields, answer);
+        answer->why_provisional = provisional_text(fields->verdict);
+    if (match->tier == DT_TIER_PROXY || refit)
+        return;
+    answer->measured = fields;
+    answer->is_default = fallback != NULL && json_equal(fallback, fields->plan);
 }
 
 dt_status dt_answer_of_entry(const struct dt_asked *asked, const struct dt_match *match,
                              const json_t *entry, struct dt_fitted *fitted,
                              const struct dt_refusals *refusals, struct dt_found **found)
 {
-    struct dt_text reason = {0};
+    dt_auto_text reason = {0};
     struct dt_found *fresh = calloc(1, sizeof *fresh);
     dt_reason_add(asked, match, entry, fitted, &reason);
     if (fresh == NULL) {
         json_decref(fitted->plan);
-        dt_text_fini(&reason);
-        return dt_lookup_no_memory();
+        return dt_no_memory(DT_LOOKING_UP);
     }
     fresh->plan = fitted->plan;
+    fresh->stored = malloc(sizeof *fresh->stored);
     fresh->stale_reasons = dt_stale_reasons(asked, json_object_get(entry, "fingerprint"));
-    if (!reason_take(&reason, refusals, fresh) || fresh->stale_reasons == NULL) {
+    if (!reason_take(&reason, refusals, fresh) || fresh->stale_reasons == NULL ||
+        fresh->stored == NULL) {
         dt_found_free(fresh);
-        return dt_lookup_no_memory();
+        return dt_no_memory(DT_LOOKING_UP);
     }
+    dt_record_read(&dt_record_stored_entry, entry, fresh->stored);
     fresh->stored_ns = match->stored_ns;
-    answer_describe(match, entry, fitted->refit, &fresh->answer);
+    answer_describe(match, entry, fitted->refit, fresh);
     found_show(fresh, asked, dt_asked_now(asked));
     *found = fresh;
     return DT_OK;
@@ -337,7 +322,7 @@ dt_status dt_answer_without(const struct dt_asked *asked, json_t *plan, json_t *
     if (fresh == NULL) {
         json_decref(plan);
         json_decref(hint);
-        return dt_lookup_no_memory();
+        return dt_no_memory(DT_LOOKING_UP);
     }
     dt_text_add(&reason, "nothing that fits was measured on this hardware");
     for (int i = 0; plan != NULL && i < DT_DEGREES; i++)
@@ -350,7 +335,7 @@ dt_status dt_answer_without(const struct dt_asked *asked, json_t *plan, json_t *
     fresh->stale_reasons = json_array();
     if (!reason_take(&reason, refusals, fresh) || fresh->stale_reasons == NULL) {
         dt_found_free(fresh);
-        return dt_lookup_no_memory();
+        return dt_no_memory(DT_LOOKING_UP);
     }
     fresh->answer.tier = tier;
     fresh->answer.evidence = tiers[tier].evidence;
@@ -381,8 +366,8 @@ static json_t *json_or_null(const json_t *value)
 
 static json_t *gain_json(const struct dt_answer *answer)
 {
-    const struct dt_gain *gain = &answer->measured.gain;
-    if (!gain->known)
+    const struct dt_gain *gain = answer->measured != NULL ? &answer->measured->gain : NULL;
+    if (gain == NULL || !(gain->ratio > 0))
         return json_null();
     return json_pack("{s:f, s:o, s:i}", "ratio", gain->ratio, "interval",
                      dt_kind_interval.write(&gain->interval), "pairs", gain->pairs);
@@ -390,16 +375,16 @@ static json_t *gain_json(const struct dt_answer *answer)
 
 static json_t *image_json(const struct dt_answer *answer)
 {
-    int64_t step_ns = answer->measured.median_ns;
-    int batch = answer->measured.batch > 0 ? answer->measured.batch : 1;
-    if (!answer->measured.known || !answer->measured.image.known || step_ns <= 0)
+    const struct dt_stored_entry *entry = answer->measured;
+    if (entry == NULL || !entry->image.known || entry->figures.median_ns <= 0)
         return json_null();
-    return json_integer(dt_image_ns(&answer->measured.image, step_ns, batch));
+    return json_integer(dt_image_ns(&entry->image, entry->figures.median_ns,
+                                    entry->figures.batch > 0 ? entry->figures.batch : 1));
 }
 
 json_t *dt_answer_json(const struct dt_answer *answer)
 {
-    const json_t *entry = answer->measured.known ? answer->entry : NULL;
+    const json_t *entry = answer->measured != NULL ? answer->entry : NULL;
     const json_t *figures = json_object_get(entry, "figures");
     json_t *age = answer->age_ns < 0 ? json_null() : json_integer(answer->age_ns / 1000000000);
     json_t *distance = dt_json_number(answer->distance);

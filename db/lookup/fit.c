@@ -132,7 +132,7 @@ static bool degree_try(const struct scale *scale, int axis, int64_t values[])
 static void change_name(const struct scale *scale, int axis, const int64_t values[],
                         struct dt_fitted *fitted)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_text_add(&text, "fitted to %lld rank%s", (long long)scale->to_ranks,
                 scale->to_ranks == 1 ? "" : "s");
     for (int i = 0; i < dt_space_axes(scale->rules); i++)
@@ -143,7 +143,6 @@ static void change_name(const struct scale *scale, int axis, const int64_t value
                         (long long)values[i]);
     snprintf(fitted->changed, sizeof fitted->changed, "%s", dt_text_at(&text));
     fitted->refit = true;
-    dt_text_fini(&text);
 }
 
 static bool rescale_to(const struct scale *scale, int64_t values[], struct dt_fitted *fitted)
@@ -271,7 +270,7 @@ static dt_status plan_write(const struct dt_space *rules, const int64_t values[]
     DT_TRY(dt_space_locate(rules, values, &point));
     fitted->plan = dt_point_json(rules, &point);
     if (fitted->plan == NULL)
-        return dt_lookup_no_memory();
+        return dt_no_memory(DT_LOOKING_UP);
     return DT_OK;
 }
 
@@ -305,7 +304,7 @@ static dt_status plan_adapt(const struct dt_asked *asked, const struct dt_space 
     DT_TRY(limits_check(asked, rules, entry, values));
     if (is_measured_default(match, entry)) {
         fitted->plan = json_deep_copy(json_object_get(entry, "plan"));
-        return fitted->plan != NULL ? DT_OK : dt_lookup_no_memory();
+        return fitted->plan != NULL ? DT_OK : dt_no_memory(DT_LOOKING_UP);
     }
     return plan_write(rules, values, fitted);
 }

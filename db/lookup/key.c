@@ -9,11 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static dt_status key_no_memory(void)
-{
-    return dt_fail(DT_ENOMEM, "out of memory while making a key");
-}
-
 static void id_of(const struct dt_text *text, char id[DT_KEY_ID_SIZE])
 {
     snprintf(id, DT_KEY_ID_SIZE, "%016llx", (unsigned long long)dt_rng_stream(dt_text_at(text)));
@@ -22,28 +17,23 @@ static void id_of(const struct dt_text *text, char id[DT_KEY_ID_SIZE])
 /* In the order of the fields, not the canonical one. */
 dt_status dt_key_network(const struct dt_network *network, char id[DT_KEY_ID_SIZE])
 {
-    struct dt_text text = {0};
-    json_t *shape = dt_network_to_json(network);
+    dt_auto_text text = {0};
+    json_auto_t *shape = dt_network_to_json(network);
     if (shape == NULL)
-        return key_no_memory();
+        return dt_no_memory("while making a key");
     json_object_del(shape, "name");
-    dt_status status = dt_json_text(shape, &text);
-    json_decref(shape);
-    if (status == DT_OK)
-        id_of(&text, id);
-    dt_text_fini(&text);
-    return status;
+    DT_TRY(dt_json_text(shape, &text));
+    id_of(&text, id);
+    return DT_OK;
 }
 
 dt_status dt_key_space_of(const struct dt_space *space, char id[DT_KEY_ID_SIZE])
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_space_identity(space, &text);
-    dt_status status = dt_text_status(&text);
-    if (status == DT_OK)
-        id_of(&text, id);
-    dt_text_fini(&text);
-    return status;
+    DT_TRY(dt_text_status(&text));
+    id_of(&text, id);
+    return DT_OK;
 }
 
 dt_status dt_key_space(const json_t *root, char id[DT_KEY_ID_SIZE])
@@ -68,7 +58,7 @@ static json_t *builtin_json(const struct dt_key *key, const char *network)
 dt_status dt_key_json(const struct dt_key *key, json_t **json)
 {
     char network[DT_KEY_ID_SIZE];
-    json_t *object;
+    json_auto_t *object = NULL;
     int failed = 0;
     if (key->workload != NULL) {
         DT_TRY(dt_key_network(&key->workload->network, network));
@@ -77,8 +67,6 @@ dt_status dt_key_json(const struct dt_key *key, json_t **json)
         object = json_pack("{s:s*, s:s*, s:s*, s:i}", "engine", key->engine, "worker", key->worker,
                            "workload", key->program, "devices", key->devices);
     }
-    if (object == NULL)
-        return key_no_memory();
     if (key->workload == NULL && key->space != NULL)
         failed |= json_object_set_new(object, "space", json_string(key->space));
     if (key->workload == NULL && key->job != NULL)
@@ -91,11 +79,9 @@ dt_status dt_key_json(const struct dt_key *key, json_t **json)
         failed |= json_object_set_new(object, "lossy", json_integer(1));
     if (key->max_latency_ns > 0)
         failed |= json_object_set_new(object, "max_latency_ns", json_integer(key->max_latency_ns));
-    if (failed != 0) {
-        json_decref(object);
-        return key_no_memory();
-    }
-    *json = object;
+    if (object == NULL || failed != 0)
+        return dt_no_memory("while making a key");
+    *json = json_incref(object);
     return DT_OK;
 }
 

@@ -56,7 +56,7 @@ static dt_status note_of(const struct dt_snapshot *snapshot, long line, struct n
         const char *text = dt_snapshot_line(snapshot, line, &size);
         struct note *note = calloc(1, sizeof *note);
         if (note == NULL)
-            return dt_lookup_no_memory();
+            return dt_no_memory(DT_LOOKING_UP);
         note->base.free = note_free;
         dt_status status = dt_head_read(text, size, &note->head);
         if (status == DT_ENOMEM) {
@@ -293,9 +293,8 @@ static bool match_of(const struct dt_asked *asked, const struct dt_head *head, l
         return false;
     is.tier = tier_of(is.misses);
     is.stored_ns = dt_stored_ns(head->fingerprint);
-    json_t *reasons = dt_stale_reasons(asked, head->fingerprint);
+    json_auto_t *reasons = dt_stale_reasons(asked, head->fingerprint);
     is.stale = json_array_size(reasons) > 0;
-    json_decref(reasons);
     *match = is;
     return true;
 }
@@ -431,7 +430,7 @@ static dt_status plan_by_rule(const struct dt_asked *asked, json_t **plan)
         return DT_OK;
     DT_TRY(status);
     *plan = dt_point_json(asked->rules, &point);
-    return *plan != NULL ? DT_OK : dt_lookup_no_memory();
+    return *plan != NULL ? DT_OK : dt_no_memory(DT_LOOKING_UP);
 }
 
 /* The best plan of other hardware, as a hint if it is feasible here; matches of tier none come
@@ -442,7 +441,7 @@ static dt_status hint_of(const struct dt_snapshot *snapshot, const struct dt_ask
     for (size_t i = 0; i < list->count; i++) {
         const json_t *entry;
         struct dt_fitted fitted = {0};
-        struct dt_text reason = {0};
+        dt_auto_text reason = {0};
         if (list->at[i].tier != DT_TIER_NONE)
             continue;
         dt_status status = dt_snapshot_entry(snapshot, list->at[i].line, &entry);
@@ -455,8 +454,7 @@ static dt_status hint_of(const struct dt_snapshot *snapshot, const struct dt_ask
         dt_reason_add(asked, &list->at[i], entry, &fitted, &reason);
         *hint = json_pack("{s:o, s:O?, s:s}", "plan", fitted.plan, "device",
                           json_object_get(hard, "device"), "reason", dt_text_at(&reason));
-        dt_text_fini(&reason);
-        return *hint != NULL ? DT_OK : dt_lookup_no_memory();
+        return *hint != NULL ? DT_OK : dt_no_memory(DT_LOOKING_UP);
     }
     return DT_OK;
 }
@@ -633,7 +631,7 @@ static void candidates_narrow(const struct dt_asked *asked, int trait, struct ca
                               struct dt_refusals *refusals)
 {
     const struct candidate question = {.key = asked->key, .hard = asked->hard, .task = asked->task};
-    struct dt_text values = {0};
+    dt_auto_text values = {0};
     size_t left = 0;
     if (list->count == 0 || !is_asked(asked, &question, trait))
         return;
@@ -648,21 +646,19 @@ static void candidates_narrow(const struct dt_asked *asked, int trait, struct ca
         dt_text_add(&refusals->text, ", only with %s", dt_text_at(&values));
     }
     refusals->text.failed = refusals->text.failed || values.failed;
-    dt_text_fini(&values);
 }
 
 /* DT_EUSAGE when the candidates differ in what was not asked for. */
 static dt_status candidates_agree(const struct dt_asked *asked, const struct candidates *list)
 {
     for (int trait = 0; trait < TRAITS; trait++) {
-        struct dt_text values = {0};
+        dt_auto_text values = {0};
         int count = traits_list(list, trait, &values);
         dt_status status = dt_text_status(&values);
         if (status == DT_OK && count > 1)
             status = dt_fail(
                 DT_EUSAGE, "the plans stored for %s were tuned with %s %s: choose one (--%s)",
                 asked->title, traits[trait].option, dt_text_at(&values), traits[trait].option);
-        dt_text_fini(&values);
         DT_TRY(status);
     }
     return DT_OK;
@@ -727,7 +723,7 @@ static dt_status answer_cached(const struct dt_snapshot *snapshot, const struct 
         int64_t now = cached != NULL ? dt_asked_now(asked) : 0;
         if (cached != NULL && dt_stale_by_age(now, cached->stored_ns) == cached->aged) {
             *found = dt_answer_lend(cached, asked, now);
-            return *found != NULL ? DT_OK : dt_lookup_no_memory();
+            return *found != NULL ? DT_OK : dt_no_memory(DT_LOOKING_UP);
         }
     }
     return DT_OK;
@@ -745,7 +741,7 @@ static dt_status cache_and_lend(const struct dt_snapshot *snapshot, const struct
     if (cached_find(note, asked) != NULL || !cached_add(note, asked, fresh))
         return DT_OK;
     *found = dt_answer_lend(fresh, asked, now);
-    return *found != NULL ? DT_OK : dt_lookup_no_memory();
+    return *found != NULL ? DT_OK : dt_no_memory(DT_LOOKING_UP);
 }
 
 /* *found stays NULL when it is missing or refused. An undamaged file has at most one. */
@@ -787,7 +783,7 @@ static void other_job_name(const struct dt_asked *asked, const struct dt_head *h
                            struct dt_refusals *refusals)
 {
     const json_t *job = json_object_get(asked->key, "job");
-    struct dt_text differences = {0};
+    dt_auto_text differences = {0};
     unsigned misses = 0;
     if (job == NULL || asked->any.worker || !keys_match(asked, head->key, true, &misses) ||
         (misses & DT_MISS_ENGINE) != 0 || refusals->count++ >= REFUSED_MOST)
@@ -795,7 +791,6 @@ static void other_job_name(const struct dt_asked *asked, const struct dt_head *h
     dt_key_add_differences(json_object_get(head->key, "job"), job, &differences);
     dt_text_add(&refusals->text, "%sone was measured with %s", refusals->text.size > 0 ? "; " : "",
                 dt_text_at(&differences));
-    dt_text_fini(&differences);
 }
 
 static dt_status answer_any(const struct dt_snapshot *snapshot, const struct dt_asked *asked,

@@ -100,23 +100,8 @@ struct dt_answer {
     const json_t *plan;          /* name to value */
     const json_t *entry;         /* the stored entry the plan came from */
     const char *verdict;         /* verdict of its session, from the entry */
-    /* From the entry, for the plan as measured: not known where tier or fitting changed it. */
-    struct {
-        bool known;
-        struct dt_gain gain;
-        int64_t median_ns;   /* 0: not known */
-        double noise_margin; /* 0: not known */
-        /* The smallest gain that could be told from noise, a share; NAN: not known. */
-        double resolution;
-        int batch;           /* images of a step; 0: not known */
-        int tried;           /* plans of its session; 0: not known */
-        int64_t plans;       /* of its space; 0: too many to count, or not known */
-        const char *skipped; /* what the session left out for want of time; NULL: nothing */
-        struct dt_stored_load load;
-        const json_t *warnings;      /* sentences on the runs of a program; NULL: none */
-        struct dt_measured fallback; /* of the default plan */
-        struct dt_image_time image;
-    } measured;
+    /* The entry's fields, for the plan as measured; NULL where tier or fitting changed it. */
+    const struct dt_stored_entry *measured;
     const json_t *key; /* the query's key */
     /* {"plan","device","reason"}: best plan of other hardware, where the tier is heuristic or
      * none */

@@ -21,10 +21,7 @@
 /* "devices" in a hard fingerprint, as tuner/machine writes it */
 #define DT_DEVICES_UNKNOWN "unknown"
 
-static inline dt_status dt_lookup_no_memory(void)
-{
-    return dt_fail(DT_ENOMEM, "out of memory while looking up a plan");
-}
+#define DT_LOOKING_UP "while looking up a plan" /* for dt_no_memory */
 
 /* What a question about a foreign worker's plan leaves open. */
 struct dt_any {
@@ -155,6 +152,7 @@ struct dt_found {
     bool lent;               /* the fields below are borrowed */
     char *reason, *refused;
     json_t *plan, *stale_reasons, *hint;
+    struct dt_stored_entry *stored; /* the entry's fields, borrowed from it; NULL: no entry */
     int64_t stored_ns;
     bool aged; /* also stale by age */
     /* Of a cached one: the basis of its question, and the entry's next. */

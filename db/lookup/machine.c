@@ -132,22 +132,18 @@ dt_status dt_machine_from_json(const json_t *root, const char *what, struct dt_m
 dt_status dt_machine_parse(const char *text, size_t size, const char *what,
                            struct dt_machine **machine)
 {
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     DT_TRY(dt_json_parse(text, size, what, &root));
-    dt_status status = dt_machine_from_json(root, what, machine);
-    json_decref(root);
-    return status;
+    return dt_machine_from_json(root, what, machine);
 }
 
 dt_status dt_machine_load(const char *path, struct dt_machine **machine)
 {
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     char what[512];
     snprintf(what, sizeof what, "the machine description %.400s", path);
     DT_TRY(dt_json_read(path, "the machine description", &root));
-    dt_status status = dt_machine_from_json(root, what, machine);
-    json_decref(root);
-    return status;
+    return dt_machine_from_json(root, what, machine);
 }
 
 void dt_machine_free(struct dt_machine *machine)

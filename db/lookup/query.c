@@ -67,11 +67,6 @@ static const struct {
     [ASK_DEVICES] = {1, DEVICES_MAX}, [ASK_LIMIT] = {1, INT64_MAX / 2},
 };
 
-static dt_status query_no_memory(void)
-{
-    return dt_fail(DT_ENOMEM, "out of memory while making a query");
-}
-
 /* ---- values */
 
 static dt_status number_read(const char *name, const char *text, int64_t low, int64_t high,
@@ -248,7 +243,7 @@ static dt_status hardware_set(const struct dt_query *query, struct dt_asked *ask
     if (hard == NULL || json_object_set_new(hard, "dtype", json_string(dtype)) != 0 ||
         json_object_set_new(hard, "engine", json_string(text_of(query, DT_ASK_engine, own))) != 0 ||
         json_object_set_new(hard, "mode", json_string(text_of(query, DT_ASK_mode, "eager"))) != 0)
-        return query_no_memory();
+        return dt_no_memory("while making a query");
     return DT_OK;
 }
 
@@ -346,13 +341,10 @@ static bool is_id(const char *text)
 
 static dt_status space_read(const char *text, struct dt_asked *asked, char id[DT_KEY_ID_SIZE])
 {
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     DT_TRY(dt_json_parse(text, strlen(text), "the query's space", &root));
-    dt_status status = dt_space_rules_from_json(root, "the query's space", &asked->rules);
-    if (status == DT_OK)
-        status = dt_key_space_of(asked->rules, id);
-    json_decref(root);
-    return status;
+    DT_TRY(dt_space_rules_from_json(root, "the query's space", &asked->rules));
+    return dt_key_space_of(asked->rules, id);
 }
 
 static dt_status foreign_seal(const struct dt_query *query, struct dt_asked *asked,
@@ -374,21 +366,16 @@ static dt_status foreign_seal(const struct dt_query *query, struct dt_asked *ask
     return DT_OK;
 }
 
-/* *job: new reference, or NULL. */
+/* *job: new reference; NULL stays without one. */
 static dt_status job_read(const struct dt_query *query, json_t **job)
 {
     const char *text = text_of(query, DT_ASK_job, NULL);
-    *job = NULL;
     if (text == NULL)
         return DT_OK;
     if (!is_given(query, DT_ASK_worker))
         return dt_fail(DT_EUSAGE, "a query names a job only with a worker");
     DT_TRY(dt_json_parse(text, strlen(text), "the query's job", job));
-    if (json_is_object(*job))
-        return DT_OK;
-    json_decref(*job);
-    *job = NULL;
-    return dt_fail(DT_EUSAGE, "the query's job is not an object");
+    return json_is_object(*job) ? DT_OK : dt_fail(DT_EUSAGE, "the query's job is not an object");
 }
 
 /* With the text of the space, since its id is only a hash. */
@@ -404,7 +391,7 @@ static dt_status basis_seal(const struct dt_query *query, struct dt_asked *asked
     asked->basis = json_pack("{s:o, s:s?, s:O, s:O, s:O}", "limits", limits, "space",
                              text_of(query, DT_ASK_space, NULL), "soft", query->soft, "key",
                              asked->key, "hard", asked->hard);
-    return asked->basis != NULL ? DT_OK : query_no_memory();
+    return asked->basis != NULL ? DT_OK : dt_no_memory("while making a query");
 }
 
 static dt_status network_seal(const struct dt_query *query, const struct dt_task *task,
@@ -416,7 +403,7 @@ static dt_status network_seal(const struct dt_query *query, const struct dt_task
     asked->foreign = is_given(query, DT_ASK_worker);
     limits_set(query, asked);
     DT_TRY(asked->foreign ? foreign_seal(query, asked, space) : builtin_seal(query, task, asked));
-    json_t *job = NULL;
+    json_auto_t *job = NULL;
     DT_TRY(job_read(query, &job));
     const struct dt_key key = {.workload = asked->foreign ? NULL : &asked->workload,
                                .job = job,
@@ -430,9 +417,7 @@ static dt_status network_seal(const struct dt_query *query, const struct dt_task
                                .max_bytes = asked->max_bytes,
                                .max_latency_ns = asked->max_latency_ns,
                                .lossy = asked->lossy};
-    dt_status status = dt_key_json(&key, &asked->key);
-    json_decref(job);
-    DT_TRY(status);
+    DT_TRY(dt_key_json(&key, &asked->key));
     DT_TRY(hardware_set(query, asked));
     DT_TRY(dt_store_id(asked->key, asked->hard, &asked->id));
     return basis_seal(query, asked);
@@ -465,14 +450,12 @@ static dt_status network_check(const struct dt_query *query, const struct dt_tas
 
 static dt_status title_set(const json_t *job, const char *engine, char title[], size_t room)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_text_add(&text, "%s%s", engine, json_object_size(job) > 0 ? ": " : "");
     dt_task_title(job, &text);
     snprintf(title, room, "%s", dt_text_at(&text));
     dt_text_clean(title);
-    dt_status status = dt_text_status(&text);
-    dt_text_fini(&text);
-    return status;
+    return dt_text_status(&text);
 }
 
 /* The data type is not of the job: it is a part of the hard fingerprint. */
@@ -480,7 +463,7 @@ static dt_status tuned_seal(const struct dt_query *query, const struct dt_task *
                             struct dt_asked *asked)
 {
     const char *engine = text_of(query, DT_ASK_engine, "");
-    json_t *job = NULL;
+    json_auto_t *job = NULL;
     asked->foreign = true;
     asked->any = (struct dt_any){.worker = true,
                                  .space = true,
@@ -496,15 +479,11 @@ static dt_status tuned_seal(const struct dt_query *query, const struct dt_task *
                                .objective = asked->objective,
                                .max_bytes = asked->max_bytes,
                                .max_latency_ns = asked->max_latency_ns};
-    dt_status status = DT_OK;
     if (asked->lossy && json_object_set_new(job, "lossy", json_integer(1)) != 0)
-        status = query_no_memory();
-    if (status == DT_OK)
-        status = title_set(job, engine, asked->title, sizeof asked->title);
-    if (status == DT_OK)
-        status = dt_key_json(&key, &asked->key);
-    json_decref(job);
-    return status == DT_OK ? hardware_set(query, asked) : status;
+        return dt_no_memory("while making a query");
+    DT_TRY(title_set(job, engine, asked->title, sizeof asked->title));
+    DT_TRY(dt_key_json(&key, &asked->key));
+    return hardware_set(query, asked);
 }
 
 /* ---- a query */
@@ -540,7 +519,7 @@ dt_status dt_query_seal(struct dt_query *query)
     if (is_tuned(query)) {
         query->tuned = calloc(1, sizeof *query->tuned);
         status = query->tuned != NULL ? network_check(query, &task, &query->is_network)
-                                      : query_no_memory();
+                                      : dt_no_memory("while making a query");
         if (status == DT_OK)
             status = tuned_seal(query, &task, query->tuned);
     }
@@ -559,7 +538,7 @@ dt_status dt_query_new(const struct dt_machine *machine, struct dt_query **query
         fresh->values = calloc(DT_ASKS, sizeof *fresh->values);
     if (fresh == NULL || fresh->values == NULL) {
         free(fresh);
-        return query_no_memory();
+        return dt_no_memory("while making a query");
     }
     fresh->machine_hard = json_incref(machine->hard);
     fresh->soft = json_incref(machine->soft);
@@ -607,7 +586,7 @@ dt_status dt_query_set(struct dt_query *query, const char *name, const char *tex
     if (text[0] != '\0') {
         char *copy = strdup(text);
         if (copy == NULL)
-            return query_no_memory();
+            return dt_no_memory("while making a query");
         dt_status status = value_read(ask, text, &value, query);
         if (status != DT_OK) {
             free(copy);

@@ -39,13 +39,12 @@ static bool same_text(const char *a, const char *b)
 
 static dt_status default_differs(const struct dt_axis *was, const struct dt_axis *now)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     value_add(was, was->fallback, &text);
     dt_text_add(&text, ", and is ");
     value_add(now, now->fallback, &text);
     dt_status status =
         dt_fail(DT_EINFEASIBLE, "the default of %s was %s", was->name, dt_text_at(&text));
-    dt_text_fini(&text);
     return status;
 }
 
@@ -128,10 +127,9 @@ static bool has_rule(const struct dt_space *space, const char *code)
 {
     bool found = false;
     for (int i = 0; i < dt_space_rules(space) && !found; i++) {
-        struct dt_text text = {0};
+        dt_auto_text text = {0};
         dt_space_rule_code(space, i, &text);
         found = strcmp(dt_text_at(&text), code) == 0;
-        dt_text_fini(&text);
     }
     return found;
 }
@@ -142,10 +140,9 @@ static json_t *cases_of(const struct dt_space *space)
     json_t *cases = json_object();
     for (int rule = 0; rule < dt_space_rules(space); rule++)
         for (int i = 0; i < dt_space_cases(space, rule); i++) {
-            struct dt_text text = {0};
+            dt_auto_text text = {0};
             dt_space_case(space, rule, i, &text);
             json_object_set_new(cases, dt_text_at(&text), json_true());
-            dt_text_fini(&text);
         }
     return cases;
 }
@@ -154,9 +151,9 @@ static json_t *cases_of(const struct dt_space *space)
 static void rules_add(const struct dt_space *space, const struct dt_space *other, const char *word,
                       struct changes *changes)
 {
-    json_t *cases = cases_of(other);
+    json_auto_t *cases = cases_of(other);
     for (int rule = 0; rule < dt_space_rules(space); rule++) {
-        struct dt_text text = {0};
+        dt_auto_text text = {0};
         dt_space_rule_code(space, rule, &text);
         bool known = has_rule(other, dt_text_at(&text));
         int count = json_object_size(cases) > 0 ? dt_space_cases(space, rule) : 0;
@@ -168,9 +165,7 @@ static void rules_add(const struct dt_space *space, const struct dt_space *other
             if (json_object_get(cases, dt_text_at(&text)) == NULL && change_begin(changes, word))
                 dt_text_add(changes->out, "the case %s", dt_text_at(&text));
         }
-        dt_text_fini(&text);
     }
-    json_decref(cases);
 }
 
 void dt_space_changes(const struct dt_space *was, const struct dt_space *now, struct dt_text *out)

@@ -26,7 +26,7 @@ static void reason_add(void *context, const char *inside, const char *name, cons
                        const json_t *now)
 {
     struct reasons *reasons = context;
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     (void)inside;
     if (is_file(name)) {
         dt_text_add(&text, "%s has changed", name + 5);
@@ -42,7 +42,6 @@ static void reason_add(void *context, const char *inside, const char *name, cons
     if (dt_text_status(&text) < 0 ||
         json_array_append_new(reasons->list, json_string(dt_text_at(&text))) != 0)
         reasons->failed = true;
-    dt_text_fini(&text);
 }
 
 /* Both sides name a worker, and not the same program: the machine was described by the built-in
@@ -110,7 +109,7 @@ static bool loss_add(const struct dt_stored_info *info, json_t *reasons)
 
 json_t *dt_stale_reasons(const struct dt_asked *asked, const json_t *fingerprint)
 {
-    json_t *reasons = json_array();
+    json_auto_t *reasons = json_array();
     int64_t stored = dt_stored_ns(fingerprint), now = dt_asked_now(asked);
     struct dt_fingerprint was;
     dt_record_read(&dt_record_fingerprint, fingerprint, &was);
@@ -123,9 +122,5 @@ json_t *dt_stale_reasons(const struct dt_asked *asked, const json_t *fingerprint
     }
     if (done && was.info.lost_ns > 0)
         done = loss_add(&was.info, reasons);
-    if (!done) {
-        json_decref(reasons);
-        return NULL;
-    }
-    return reasons;
+    return done ? json_incref(reasons) : NULL;
 }
