@@ -11,10 +11,9 @@ static void note(const char *sentence)
 
 static void warn(const struct dt_options *options, const char *rule)
 {
-    struct dt_text what = {0};
+    dt_auto_text what = {0};
     if (!options->print.quiet && dt_doctor_warns(rule, &what))
         dt_print_note("warning: %s", dt_text_at(&what));
-    dt_text_fini(&what);
 }
 
 /* The load is an average over a minute: after a wait it still includes the session that was waited for. A dry run measures nothing

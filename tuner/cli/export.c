@@ -45,7 +45,7 @@ static void add_name(const char *name, struct dt_text *out)
 /* Without an engine: the plan itself, as "name=value" words or variables. */
 static dt_status print_plain(enum dt_form form, const json_t *plan)
 {
-    struct dt_text out = {0}, word = {0};
+    dt_auto_text out = {0}, word = {0};
     const char *name;
     json_t *value;
     int words = 0;
@@ -65,10 +65,8 @@ static dt_status print_plain(enum dt_form form, const json_t *plan)
     }
     dt_text_add(&out, "%s", form == DT_FORM_ARGV ? "\n" : "");
     dt_status status = dt_text_status(&word);
-    dt_text_fini(&word);
     if (status == DT_OK)
         return dt_print_exact(&out);
-    dt_text_fini(&out);
     return status;
 }
 
@@ -111,13 +109,12 @@ const json_t *dt_export_keywords(const struct dt_export *export)
 static void tell_keywords(const struct dt_export *export)
 {
     const json_t *keywords = dt_export_keywords(export);
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_text_add(&text, "warning: not in the command: the keywords ");
     if (keywords != NULL && dt_json_text(keywords, &text) == DT_OK) {
         dt_text_add(&text, ", which your program must set (--format json has them, too)");
         dt_print_note("%s", dt_text_at(&text));
     }
-    dt_text_fini(&text);
 }
 
 /* Prints to standard error, which a shell does not capture. */
@@ -125,7 +122,7 @@ static void tell(const struct dt_export *export, enum dt_form form)
 {
     json_t *row = NULL;
     size_t i;
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     if (form == DT_FORM_ARGV)
         tell_keywords(export);
     json_array_foreach(export->unexpressed, i, row)
@@ -137,13 +134,12 @@ static void tell(const struct dt_export *export, enum dt_form form)
     if (text.size > 0)
         dt_print_note("%s", dt_text_at(&text));
     json_array_foreach(export->notes, i, row) dt_print_note("%s", json_string_value(row));
-    dt_text_fini(&text);
 }
 
 static dt_status print_engine(enum dt_form form, const struct dt_options *options,
                               const struct dt_exported *what)
 {
-    struct dt_export export;
+    DT_CLEANUP(dt_export_fini) struct dt_export export = {.json = NULL};
     struct dt_more more = {.hosts = NULL};
     DT_TRY(dt_options_hosts(options, &more));
     const struct dt_export_request request = {
@@ -159,17 +155,12 @@ static dt_status print_engine(enum dt_form form, const struct dt_options *option
         .program = options->lookup.program,
         .checkpoint = options->lookup.checkpoint};
     DT_TRY(dt_export(&request, &export));
-    dt_status status;
-    if (form == DT_FORM_JSON) {
-        if (what->answer != NULL)
-            json_object_set(export.json, "answer", what->answer);
-        status = dt_print_json(json_incref(export.json));
-    } else {
-        status = dt_print_exact(&export.text);
-    }
+    if (form == DT_FORM_JSON && what->answer != NULL)
+        json_object_set(export.json, "answer", what->answer);
+    dt_status status = form == DT_FORM_JSON ? dt_print_json(json_incref(export.json))
+                                            : dt_print_exact(&export.text);
     if (form == DT_FORM_ARGV || form == DT_FORM_ENV)
         tell(&export, form);
-    dt_export_fini(&export);
     return status;
 }
 
@@ -185,7 +176,7 @@ dt_status dt_export_print(const struct dt_options *options, const struct dt_expo
 /* "ranks=2 overlap=on": integers become numbers, anything else text. */
 static dt_status read_own(const char *text, json_t **plan)
 {
-    json_t *read = json_object();
+    json_auto_t *read = json_object();
     char *copy = strdup(text), *rest = copy;
     dt_status status = read != NULL && copy != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
     for (char *word; status == DT_OK && (word = strtok_r(rest, " \t\n", &rest)) != NULL;) {
@@ -206,9 +197,7 @@ static dt_status read_own(const char *text, json_t **plan)
     }
     free(copy);
     if (status == DT_OK)
-        *plan = read;
-    else
-        json_decref(read);
+        *plan = json_incref(read);
     return status;
 }
 
@@ -267,43 +256,33 @@ void dt_export_own_fini(struct dt_export_own *own)
 dt_status dt_export_own_read(const struct dt_options *options, const char *plan,
                              struct dt_export_own *own)
 {
-    struct dt_export_own read = {.has_card = dt_card_named(options->job.model)};
-    dt_status status = read_own(plan, &read.plan);
-    if (status == DT_OK && read.has_card)
-        status = dt_card_load(options->job.model, &read.card);
     struct dt_frames size;
-    if (status == DT_OK)
-        status = read.has_card ? dt_export_card_key(options, &read.card, options->job.devices,
-                                                    &size, &read.key)
-                               : dt_export_constants(options, &read.constants);
-    if (status == DT_OK)
-        *own = read;
-    else
-        dt_export_own_fini(&read);
-    return status;
+    *own = (struct dt_export_own){.has_card = dt_card_named(options->job.model)};
+    DT_TRY(read_own(plan, &own->plan));
+    if (!own->has_card)
+        return dt_export_constants(options, &own->constants);
+    DT_TRY(dt_card_load(options->job.model, &own->card));
+    return dt_export_card_key(options, &own->card, options->job.devices, &size, &own->key);
 }
 
 dt_status dt_export_own(const struct dt_options *options)
 {
-    struct dt_export_own own;
+    DT_CLEANUP(dt_export_own_fini) struct dt_export_own own = {.plan = NULL};
     if (options->lookup.engine == NULL && options->print.format == NULL)
         return dt_fail(DT_EUSAGE, "--plan with lookup is a plan to export: say --engine or "
                                   "--format argv or env");
     DT_TRY(dt_export_own_read(options, options->job.plan, &own));
-    dt_status status =
-        dt_export_print(options, &(struct dt_exported){.plan = own.plan,
-                                                       .key = own.key,
-                                                       .constants = own.constants,
-                                                       .card = own.has_card ? &own.card : NULL});
-    dt_export_own_fini(&own);
-    return status;
+    return dt_export_print(options, &(struct dt_exported){.plan = own.plan,
+                                                          .key = own.key,
+                                                          .constants = own.constants,
+                                                          .card = own.has_card ? &own.card : NULL});
 }
 
 static void add_engine(const json_t *engine, struct dt_text *out)
 {
     const char *name;
     json_t *row;
-    struct dt_text full = {0};
+    dt_auto_text full = {0};
     int listed = 0;
     dt_text_add(&full, "%s:%s", json_string_value(json_object_get(engine, "engine")),
                 json_string_value(json_object_get(engine, "version")));
@@ -313,18 +292,17 @@ static void add_engine(const json_t *engine, struct dt_text *out)
         dt_text_add(out, "%s%s", listed++ > 0 ? ", " : "", name);
     dt_text_add(out, "\n");
     out->failed = out->failed || full.failed;
-    dt_text_fini(&full);
 }
 
 dt_status dt_export_engines(const struct dt_options *options)
 {
-    json_t *list = NULL, *engine = NULL;
+    json_auto_t *list = NULL;
+    json_t *engine;
     struct dt_text text = {0};
     size_t i;
     DT_TRY(dt_engines(&list));
     if (options->print.json)
-        return dt_print_json(json_pack("{s:o}", "engines", list));
+        return dt_print_json(json_pack("{s:O}", "engines", list));
     json_array_foreach(list, i, engine) add_engine(engine, &text);
-    json_decref(list);
     return dt_print_text(&text);
 }

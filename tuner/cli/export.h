@@ -30,7 +30,7 @@ struct dt_exported {
 dt_status dt_export_print(const struct dt_options *options,
                           const struct dt_exported *what) DT_MUST_CHECK;
 
-/* A plan of the user's own and the workload of the options, owned. */
+/* A plan of the user's own and the workload of the options, owned, also after an error. */
 struct dt_export_own {
     json_t *plan, *key, *constants; /* the last two as in dt_exported */
     struct dt_card card;

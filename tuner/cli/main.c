@@ -61,11 +61,10 @@ static void fill_descriptors(void)
 /* command: NULL for the short help. */
 static dt_status print_help(const struct dt_command *command, FILE *out)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_options_help(command, false, &text);
     dt_status status = dt_text_status(&text);
     fputs(dt_text_at(&text), out);
-    dt_text_fini(&text);
     return status;
 }
 

@@ -17,14 +17,13 @@
 /* Two columns of help: a name, and what it means from column `at` on. */
 static void add_entry(const char *name, int at, const char *doc, struct dt_text *out)
 {
-    struct dt_text line = {0};
+    dt_auto_text line = {0};
     int width = at - 3;
     if ((int)strlen(name) > width)
         dt_text_add(&line, "  %s\n%*s%s\n", name, at, "", doc);
     else
         dt_text_add(&line, "  %-*s %s\n", width, name, doc);
     dt_columns_wrap(dt_text_at(&line), DT_COLUMNS_USUAL, at, out);
-    dt_text_fini(&line);
 }
 
 /* A table cell; escapes '|', which would end it. */
@@ -36,7 +35,7 @@ static void add_cell(struct dt_text *out, const char *text)
 
 static void describe_row(const struct dt_option_row *row, bool markdown, struct dt_text *out)
 {
-    struct dt_text name = {0};
+    dt_auto_text name = {0};
     dt_text_add(&name, "--%s%s%s", row->name, row->hint != NULL ? " " : "",
                 row->hint != NULL ? row->hint : "");
     if (markdown) {
@@ -44,20 +43,18 @@ static void describe_row(const struct dt_option_row *row, bool markdown, struct 
         add_cell(out, dt_text_at(&name));
         dt_text_add(out, "` | %s | %s |\n", row->fallback != NULL ? row->fallback : "", row->doc);
     } else {
-        struct dt_text doc = {0};
+        dt_auto_text doc = {0};
         dt_text_add(&doc, "%s", row->doc);
         if (row->fallback != NULL)
             dt_text_add(&doc, " [%s]", row->fallback);
         add_entry(dt_text_at(&name), DOC_AT, dt_text_at(&doc), out);
-        dt_text_fini(&doc);
     }
-    dt_text_fini(&name);
 }
 
 static void describe(const struct dt_command *command, bool markdown, struct dt_text *out)
 {
     const char *space = command->arguments[0] != '\0' ? " " : "";
-    struct dt_text line = {0};
+    dt_auto_text line = {0};
     if (markdown)
         dt_text_add(out,
                     "## dittune %s%s%s\n\n%s\n\n| option | default | meaning |\n|---|---|---|\n",
@@ -66,7 +63,6 @@ static void describe(const struct dt_command *command, bool markdown, struct dt_
         dt_text_add(&line, "dittune %s%s%s: %s\n\n", command->name, space, command->arguments,
                     command->doc);
     dt_columns_wrap(dt_text_at(&line), DT_COLUMNS_USUAL, 4, out);
-    dt_text_fini(&line);
     for (int k = 0; k < dt_option_row_count; k++)
         if (dt_option_taken(command, &dt_option_rows[k]))
             describe_row(&dt_option_rows[k], markdown, out);
@@ -99,11 +95,10 @@ static void describe_search(const struct dt_strategy *search, bool markdown, str
     else
         add_entry(search->name, SEARCH_AT, search->doc, out);
     for (; knob != NULL && knob->name != NULL; knob++) {
-        struct dt_text line = {0};
+        dt_auto_text line = {0};
         dt_text_add(&line, markdown ? "`%s` %s: %g (%g to %g)<br>" : "    %s: %s: %g (%g to %g)\n",
                     knob->name, knob->doc, knob->fallback, knob->low, knob->high);
         dt_columns_wrap(dt_text_at(&line), markdown ? WIDE : DT_COLUMNS_USUAL, 8, out);
-        dt_text_fini(&line);
     }
     if (markdown)
         dt_text_add(out, " | %s |\n", search->paper);
@@ -221,7 +216,7 @@ static void add_options(struct dt_text *out)
 /* A topic of help, line by line as it is there. */
 static void add_topic(struct dt_text *out, const char *title, const char *topic)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_text_add(out, ".SH %s\n.nf\n", title);
     (void)dt_options_topic(topic, &text);
     for (const char *line = strchr(dt_text_at(&text), '\n'); line != NULL && line[1] != '\0';) {
@@ -233,7 +228,6 @@ static void add_topic(struct dt_text *out, const char *title, const char *topic)
         line = end;
     }
     dt_text_add(out, ".fi\n");
-    dt_text_fini(&text);
 }
 
 void dt_options_man(struct dt_text *out)

@@ -97,10 +97,9 @@ void dt_print_cores(const struct dt_backend *backend, bool quiet)
 
 void dt_print_store(const char *directory)
 {
-    struct dt_text warnings = {0};
+    dt_auto_text warnings = {0};
     if (dt_store_warnings(directory, &warnings) == DT_OK && warnings.size > 0)
         dt_print_note("warning: %s", dt_text_at(&warnings));
-    dt_text_fini(&warnings);
 }
 
 void dt_print_crowded(const struct dt_target *target, const struct dt_point *point)

@@ -172,7 +172,7 @@ static void sure_not(const struct dt_session *session, const struct dt_entrant *
 static void sure_unopposed(const struct dt_session *session, struct dt_text *out)
 {
     struct dt_gain gain = dt_session_gain(session);
-    struct dt_text why = {0};
+    dt_auto_text why = {0};
     dt_session_unusable(session, &why);
     dt_text_add(out, "the default plan cannot be used, as %s; the best other plan is stored",
                 why.size > 0 ? dt_text_at(&why) : "it breaks a limit");
@@ -182,7 +182,6 @@ static void sure_unopposed(const struct dt_session *session, struct dt_text *out
     else
         dt_text_add(out, ". There was nothing to compare it with, and its time is optimistic: the "
                          "same samples chose it.");
-    dt_text_fini(&why);
 }
 
 /* Why none of the others challenged the default: what their trials said. */
@@ -316,7 +315,7 @@ static void add_left_out(const struct dt_stored_load *load, const char *what, st
 
 void dt_words_load(const struct dt_stored_load *load, struct dt_text *out)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     const char *what = load->of != NULL && strcmp(load->of, "trials") == 0 ? "trials" : "sets";
     if (!load->known) {
         dt_text_add(out, "not known: it was not watched");
@@ -335,5 +334,4 @@ void dt_words_load(const struct dt_stored_load *load, struct dt_text *out)
     if (load->left_out > 0)
         add_left_out(load, what, &text);
     dt_text_add(out, "%s", dt_text_at(&text));
-    dt_text_fini(&text);
 }

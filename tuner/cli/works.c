@@ -49,7 +49,7 @@ static dt_status add_word(struct dt_work *work, const char *dashes, const char *
 static dt_status add_field(struct dt_work *work, const char *what, const char *name,
                            const json_t *value)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     for (size_t i = 0; i < sizeof of_session / sizeof of_session[0]; i++)
         if (strcmp(of_session[i], name) == 0)
             return dt_fail(DT_EUSAGE, "%s'%s' is the same for all workloads: it is given as --%s",
@@ -63,9 +63,7 @@ static dt_status add_field(struct dt_work *work, const char *what, const char *n
     if (json_is_true(value))
         return DT_OK;
     dt_json_plain(value, &text);
-    dt_status status = add_word(work, "", dt_text_at(&text));
-    dt_text_fini(&text);
-    return status;
+    return add_word(work, "", dt_text_at(&text));
 }
 
 static dt_status add_fields(struct dt_work *work, const char *what, json_t *row)
@@ -93,7 +91,7 @@ static dt_status read_row(struct dt_works *works, json_t *row)
 {
     const char *const *line = works->options->words.line;
     struct dt_work *work = &works->list[works->count++];
-    struct dt_text what = {0};
+    dt_auto_text what = {0};
     dt_status status = DT_OK;
     int i = 0;
     dt_works_name(works, works->count - 1, &what);
@@ -103,7 +101,6 @@ static dt_status read_row(struct dt_works *works, json_t *row)
         status = add_fields(work, dt_text_at(&what), row);
     for (; status == DT_OK && line[i] != NULL; i++)
         status = add_word(work, "", line[i]);
-    dt_text_fini(&what);
     return status;
 }
 
@@ -141,7 +138,7 @@ static dt_status read_file(struct dt_works *works, const json_t *root)
 
 dt_status dt_works_list(const struct dt_options *options, struct dt_works *works)
 {
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     *works = (struct dt_works){.options = options};
     if (options->job.workloads == NULL) {
         works->count = options->job.sizes.count > 0 ? options->job.sizes.count : 1;
@@ -149,7 +146,6 @@ dt_status dt_works_list(const struct dt_options *options, struct dt_works *works
     }
     DT_TRY(dt_json_read(options->job.workloads, "--workloads", &root));
     dt_status status = read_file(works, root);
-    json_decref(root);
     if (status < 0)
         dt_works_fini(works);
     return status;
@@ -284,7 +280,7 @@ static void add_work(const struct dt_mix_work *work, int number, double all, str
 void dt_mix_text(const struct dt_mix_work works[], int n, struct dt_text *out)
 {
     const char *why = no_total(works, n);
-    struct dt_text sentence = {0};
+    dt_auto_text sentence = {0};
     dt_text_add(out, "\nworkload  share    default      tuned  times as fast\n");
     for (int i = 0; i < n; i++)
         add_work(&works[i], i + 1, all_shares(works, n), out);
@@ -299,7 +295,6 @@ void dt_mix_text(const struct dt_mix_work works[], int n, struct dt_text *out)
                     mix.gain, mix.interval.low, mix.interval.high);
     }
     dt_columns_wrap(dt_text_at(&sentence), DT_COLUMNS_USUAL, 0, out);
-    dt_text_fini(&sentence);
 }
 
 static json_t *interval(const struct dt_interval *given)

@@ -42,19 +42,16 @@ static void trial_text(const struct dt_result *result, int number_of_it, struct 
 
 static dt_status analyze_trial(const json_t *record, const char *what, struct analysis *analysis)
 {
-    struct dt_result result = {.throttling.clocks = &analysis->clocks};
-    dt_status status = dt_raw_read_samples(record, what, &result);
-    if (status == DT_OK)
-        status = dt_raw_finish_trial(record, what, &result);
-    if (status == DT_OK)
-        status = dt_clocks_learn(&analysis->clocks, &result);
+    DT_CLEANUP(dt_result_fini) struct dt_result result = {.throttling.clocks = &analysis->clocks};
+    DT_TRY(dt_raw_read_samples(record, what, &result));
+    DT_TRY(dt_raw_finish_trial(record, what, &result));
+    DT_TRY(dt_clocks_learn(&analysis->clocks, &result));
     analysis->trial_count++;
-    if (status == DT_OK && analysis->options->print.json)
+    if (analysis->options->print.json)
         json_array_append_new(analysis->trials, dt_result_samples_json(&result));
-    else if (status == DT_OK)
+    else
         trial_text(&result, analysis->trial_count, &analysis->trial_text);
-    dt_result_fini(&result);
-    return status;
+    return DT_OK;
 }
 
 /* A recorded comparison: room for its entrants. */
@@ -161,18 +158,15 @@ static void rounds_text(const struct rounds *rounds, int number_of_it, struct dt
 static dt_status analyze_comparison(const json_t *record, const char *what,
                                     struct analysis *analysis)
 {
-    struct rounds rounds = {0};
-    dt_status status = read_rounds(record, what, &rounds);
+    DT_CLEANUP(free_rounds) struct rounds rounds = {0};
+    DT_TRY(read_rounds(record, what, &rounds));
     analysis->comparison_count++;
-    bool read = status == DT_OK && rounds.roles != NULL;
-    if (read)
-        rounds.sets.count = dt_judge_sets(rounds.judged, rounds.n, &rounds.sets);
-    if (read && analysis->options->print.json)
+    rounds.sets.count = dt_judge_sets(rounds.judged, rounds.n, &rounds.sets);
+    if (analysis->options->print.json)
         json_array_append_new(analysis->comparisons, rounds_json(&rounds));
-    else if (read)
+    else
         rounds_text(&rounds, analysis->comparison_count, &analysis->comparison_text);
-    free_rounds(&rounds);
-    return status;
+    return DT_OK;
 }
 
 static dt_status analyze_record(struct analysis *analysis, const struct dt_journal_reader *reader)

@@ -120,7 +120,7 @@ static void line_fill(const struct subject *subject, const char *line, struct dt
 /* The mark is about the subject. */
 static bool is_marked(const struct subject *subject, const char *mark, size_t size)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     const struct dt_option_row *option = subject->option;
     const char *marks = "command";
     if (option != NULL)
@@ -136,7 +136,6 @@ static bool is_marked(const struct subject *subject, const char *mark, size_t si
                         strstr(option->hint, "PROGRAM") != NULL
                     ? "option files"
                     : "option text";
-    dt_text_fini(&text);
     const char *at = memmem(marks, strlen(marks), mark, size);
     return at != NULL && (at[size] == ' ' || at[size] == '\0');
 }
@@ -159,15 +158,13 @@ static void script_add(const struct shell *shell, struct dt_text *out)
 
 dt_status dt_command_completion(const struct dt_options *options)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     for (int i = 0; i < SHELLS; i++)
         if (strcmp(options->words.rest[0], shells[i].name) == 0) {
             script_add(&shells[i], &text);
             return dt_print_text(&text);
         }
     add_shells(&text);
-    dt_status status = dt_fail(DT_EUSAGE, "unknown shell '%s': one of %s", options->words.rest[0],
-                               dt_text_at(&text));
-    dt_text_fini(&text);
-    return status;
+    return dt_fail(DT_EUSAGE, "unknown shell '%s': one of %s", options->words.rest[0],
+                   dt_text_at(&text));
 }

@@ -11,7 +11,7 @@
 static dt_status find(const char *word, const struct dt_verb **verb)
 {
     const char *names[16] = {NULL};
-    struct dt_text all = {0};
+    dt_auto_text all = {0};
     for (int i = 0; i < dt_verb_count; i++) {
         names[i] = dt_verbs[i].name;
         dt_text_add(&all, "%s%s", i > 0 ? ", " : "", dt_verbs[i].name);
@@ -25,7 +25,6 @@ static dt_status find(const char *word, const struct dt_verb **verb)
     else if (*verb == NULL)
         status =
             dt_fail(DT_EUSAGE, "'dittune db %s' is unknown: there are %s", word, dt_text_at(&all));
-    dt_text_fini(&all);
     return status;
 }
 

@@ -9,13 +9,12 @@
 /* A file has plain facts, or the output of --json. */
 static dt_status read_facts(const struct dt_options *options, json_t **facts)
 {
-    json_t *file = NULL;
+    json_auto_t *file = NULL;
     if (options->facts == NULL)
         return dt_doctor_facts(NULL, dt_clock_machine_ns() + PATIENCE_NS, facts);
     DT_TRY(dt_json_read(options->facts, "the facts", &file));
     json_t *inner = json_object_get(file, "facts");
     *facts = json_incref(inner != NULL ? inner : file);
-    json_decref(file);
     return DT_OK;
 }
 
@@ -32,15 +31,11 @@ static dt_status print(const struct dt_options *options, json_t *facts, json_t *
 
 dt_status dt_command_doctor(const struct dt_options *options)
 {
-    json_t *facts = NULL, *findings = NULL;
+    json_auto_t *facts = NULL, *findings = NULL;
     DT_TRY(read_facts(options, &facts));
-    dt_status status = dt_doctor_judge(facts, &findings);
-    if (status == DT_OK)
-        status = print(options, facts, findings);
+    DT_TRY(dt_doctor_judge(facts, &findings));
+    DT_TRY(print(options, facts, findings));
     enum dt_severity worst = dt_doctor_worst(findings);
-    json_decref(facts);
-    json_decref(findings);
-    DT_TRY(status);
     if (worst == DT_ERROR)
         return dt_fail(DT_FAILED, "plans cannot run on the GPUs as this machine is");
     if (worst == DT_BUSY)

@@ -29,54 +29,39 @@ static dt_status add_evidence(const struct dt_options *options, const struct dt_
                               const struct dt_point *point, struct dt_explanation *explanation)
 {
     struct dt_replay replay;
-    struct dt_text text = {0};
-    json_t *plan = dt_point_json(target->space, point);
-    dt_status status = dt_evidence_find(options->store, target, plan, &replay);
-    if (status == DT_OK) {
-        json_t *fields = dt_evidence_plan(&replay, target, point, &text);
-        json_object_update(explanation->json, fields);
-        dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 4, &explanation->text);
-        json_decref(fields);
-        dt_replay_fini(&replay);
-    }
-    dt_text_fini(&text);
-    json_decref(plan);
-    return status;
+    dt_auto_text text = {0};
+    json_auto_t *plan = dt_point_json(target->space, point);
+    DT_TRY(dt_evidence_find(options->store, target, plan, &replay));
+    json_auto_t *fields = dt_evidence_plan(&replay, target, point, &text);
+    json_object_update(explanation->json, fields);
+    dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 4, &explanation->text);
+    dt_replay_fini(&replay);
+    return DT_OK;
 }
 
 static dt_status explain(const struct dt_options *options, const struct dt_target *target,
                          const char *plan)
 {
     int64_t values[DT_AXES_MAX];
-    struct dt_explanation explanation = {0};
+    DT_CLEANUP(dt_explanation_fini) struct dt_explanation explanation = {0};
     struct dt_point point;
     DT_TRY(dt_space_parse(target->space, plan, values));
     DT_TRY(dt_space_explain(target->space, values, &explanation));
     bool feasible = json_is_true(json_object_get(explanation.json, "feasible"));
-    dt_status status = DT_OK;
-    if (feasible && options->lookup.machine == NULL &&
-        dt_target_plan(target, plan, &point) == DT_OK)
-        status = add_evidence(options, target, &point, &explanation);
-    if (status < 0) {
-        dt_explanation_fini(&explanation);
-        return status;
-    }
-    struct dt_text text = {0};
-    dt_text_add(&text, "%s", dt_text_at(&explanation.text));
     bool known = feasible && dt_target_plan(target, plan, &point) == DT_OK;
+    if (known && options->lookup.machine == NULL)
+        DT_TRY(add_evidence(options, target, &point, &explanation));
+    struct dt_text *text = &explanation.text;
     if (known && dt_target_oversubscribed(target, &point))
-        dt_text_add(&text,
+        dt_text_add(text,
                     "but it has %d ranks on %d %ss: 'dittune run' runs it, tuning leaves it out "
                     "unless --oversubscribe\n",
                     dt_target_ranks(target, &point), target->hardware.cores, target->hardware.unit);
     if (known && !options->job.tune_nccl && sets_variables(target, &point))
-        dt_text_add(&text, "but it sets NCCL's variables: 'dittune run' runs it, tuning leaves it "
-                           "out unless --tune-nccl\n");
-    status = dt_print_either(options, status, json_incref(explanation.json), &text);
-    dt_explanation_fini(&explanation);
-    if (status < 0 || feasible)
-        return status;
-    return dt_fail(DT_EINFEASIBLE, "%s", ""); /* printed already */
+        dt_text_add(text, "but it sets NCCL's variables: 'dittune run' runs it, tuning leaves it "
+                          "out unless --tune-nccl\n");
+    DT_TRY(dt_print_either(options, DT_OK, json_incref(explanation.json), text));
+    return feasible ? DT_OK : dt_fail(DT_EINFEASIBLE, "%s", ""); /* printed already */
 }
 
 /* ---- by an engine's file, where no worker can be asked */
@@ -93,17 +78,16 @@ static dt_status add_stored(const struct dt_options *options, const struct dt_ex
                             const char *plan, json_t *fields, struct dt_text *out)
 {
     struct dt_replay replay;
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     struct dt_point point;
     DT_TRY(dt_evidence_of_engine(options->store, options->worker.engine, own->card.name, plan,
                                  &replay, &point));
     if (dt_replay_target(&replay) != NULL) {
         const struct dt_target *target = dt_replay_target(&replay);
         const char *hardware = dt_target_hardware(target);
-        json_t *found = dt_evidence_plan(&replay, target, &point, &text);
+        json_auto_t *found = dt_evidence_plan(&replay, target, &point, &text);
         json_object_update(fields, found);
         json_object_set_new(fields, "session_title", json_string(target->identity.title));
-        json_decref(found);
         dt_text_add(out, "by the store, of %s%s%s:\n", target->identity.title,
                     hardware != NULL ? " on " : "", hardware != NULL ? hardware : "");
         dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 4, out);
@@ -114,7 +98,6 @@ static dt_status add_stored(const struct dt_options *options, const struct dt_ex
                     "run' measures it\n",
                     options->worker.engine, own->card.name);
     }
-    dt_text_fini(&text);
     dt_replay_fini(&replay);
     return DT_OK;
 }
@@ -181,10 +164,10 @@ static dt_status print_by_file(const struct dt_options *options, struct by_file 
 {
     struct dt_text text = {0};
     dt_status status = complete_by_file(options, answer);
-    if (status == DT_OK) {
+    if (status == DT_OK)
         by_file_text(options, answer, &text);
-        status = dt_print_either(options, status, by_file_json(options, answer), &text);
-    }
+    status = dt_print_either(options, status,
+                             status == DT_OK ? by_file_json(options, answer) : NULL, &text);
     json_decref(answer->nearest);
     json_decref(answer->fields);
     dt_text_fini(&answer->evidence);
@@ -213,8 +196,9 @@ static dt_status find_misspelt(const struct dt_options *options, const json_t *u
  * asked about the other names alone. */
 static dt_status check_names(const struct dt_options *options, struct dt_export_request request)
 {
-    struct dt_export export = {.unexpressed = NULL, .remarks = NULL};
-    json_t *others = json_object(), *value;
+    DT_CLEANUP(dt_export_fini) struct dt_export export = {.json = NULL};
+    json_auto_t *others = json_object();
+    json_t *value;
     const char *name;
     json_object_foreach((json_t *)request.plan, name, value)
     {
@@ -223,19 +207,16 @@ static dt_status check_names(const struct dt_options *options, struct dt_export_
     }
     request.plan = others;
     dt_status status = dt_export(&request, &export);
-    if (status == DT_OK) {
+    if (status == DT_OK)
         status = find_misspelt(options, export.unexpressed);
-        dt_export_fini(&export);
-    }
-    json_decref(others);
     return status == DT_EINFEASIBLE ? DT_OK : status; /* by its values */
 }
 
 static dt_status judge_by_file(const struct dt_options *options, const struct dt_export_own *own,
                                const char *words)
 {
-    struct dt_export export = {.unexpressed = NULL, .remarks = NULL};
-    struct dt_text many = {0};
+    DT_CLEANUP(dt_export_fini) struct dt_export export = {.json = NULL};
+    dt_auto_text many = {0};
     const struct dt_export_request request = {.engine = options->worker.engine,
                                               .form = DT_FORM_ARGV,
                                               .plan = own->plan,
@@ -258,19 +239,14 @@ static dt_status judge_by_file(const struct dt_options *options, const struct dt
                              .why = why,
                              .remarks = export.remarks,
                              .unexpressed = export.unexpressed};
-    dt_status printed = print_by_file(options, &answer);
-    if (status == DT_OK)
-        dt_export_fini(&export);
-    bool feasible = why == NULL;
-    dt_text_fini(&many);
-    DT_TRY(printed);
-    return feasible ? DT_OK : dt_fail(DT_EINFEASIBLE, "%s", ""); /* printed already */
+    DT_TRY(print_by_file(options, &answer));
+    return why == NULL ? DT_OK : dt_fail(DT_EINFEASIBLE, "%s", ""); /* printed already */
 }
 
 static dt_status explain_by_file(const struct dt_options *options, const char *plan)
 {
     static const char *const others[] = {"backend", "max-bytes", "input", NULL};
-    struct dt_export_own own;
+    DT_CLEANUP(dt_export_own_fini) struct dt_export_own own = {.plan = NULL};
     const char *ignored = NULL;
     for (int i = 0; i < DT_TASK_FIELDS; i++)
         if (i != DT_TASK_model && i != DT_TASK_width && i != DT_TASK_height &&
@@ -294,32 +270,21 @@ static dt_status explain_by_file(const struct dt_options *options, const char *p
                        "name one with --model (dittune models lists them)",
                        options->worker.engine);
     DT_TRY(dt_export_own_read(options, plan, &own));
-    dt_status status = judge_by_file(options, &own, plan);
-    dt_export_own_fini(&own);
-    return status;
+    return judge_by_file(options, &own, plan);
 }
 
 dt_status dt_command_explain(const struct dt_options *options)
 {
-    struct dt_text plan = {0};
-    struct dt_target *target = NULL;
+    dt_auto_text plan = {0};
+    DT_CLEANUP(dt_target_drop) struct dt_target *target = NULL;
     for (int i = 0; i < options->words.rest_count; i++)
         dt_text_add(&plan, "%s%s", i > 0 ? " " : "", options->words.rest[i]);
     struct dt_job job;
     struct dt_described machine;
-    if (options->worker.engine != NULL && options->worker.program.path == NULL) {
-        dt_status answered = explain_by_file(options, dt_text_at(&plan));
-        dt_text_fini(&plan);
-        return answered;
-    }
-    dt_status status = dt_options_job(options, dt_text_at(&plan), &job);
-    if (status == DT_OK)
-        status = dt_options_machine(options, &machine, &job);
-    if (status == DT_OK)
-        status = dt_target_new(&job, &target);
-    if (status == DT_OK)
-        status = explain(options, target, dt_text_at(&plan));
-    dt_target_free(target);
-    dt_text_fini(&plan);
-    return status;
+    if (options->worker.engine != NULL && options->worker.program.path == NULL)
+        return explain_by_file(options, dt_text_at(&plan));
+    DT_TRY(dt_options_job(options, dt_text_at(&plan), &job));
+    DT_TRY(dt_options_machine(options, &machine, &job));
+    DT_TRY(dt_target_new(&job, &target));
+    return explain(options, target, dt_text_at(&plan));
 }

@@ -24,7 +24,7 @@ static void add_change(const struct dt_entry_timeline *line, enum dt_series_of s
     const struct dt_moment *before = dt_course_at(line, series, change->at - 1);
     const struct dt_moment *after = dt_course_at(line, series, change->at);
     double ratio = exp(change->after - change->before);
-    struct dt_text news = {0};
+    dt_auto_text news = {0};
     dt_text_add(out, "%s %s %.1f %% on %s, between the %s of %s and the %s of %s",
                 dt_series_text(series), ratio > 1 ? "rose" : "fell", 100 * fabs(ratio - 1),
                 dt_figure_day(after->t_wall_ns).text, dt_moment_text(before->kind),
@@ -39,7 +39,6 @@ static void add_change(const struct dt_entry_timeline *line, enum dt_series_of s
     dt_course_news(line, series, i, &news);
     if (news.size > 0)
         dt_text_add(out, "; %s", dt_text_at(&news));
-    dt_text_fini(&news);
     dt_text_add(out, "\n");
 }
 
@@ -140,7 +139,7 @@ static void add_row(const struct dt_entry_timeline *line, int i, struct dt_text 
 
 static void add_line(const struct dt_entry_timeline *line, struct dt_text *out)
 {
-    struct dt_text sentences = {0};
+    dt_auto_text sentences = {0};
     int counts[3] = {0}, first = line->count > ROWS ? line->count - ROWS : 0;
     for (int i = 0; i < line->count; i++)
         counts[line->moments[i].kind]++;
@@ -163,7 +162,6 @@ static void add_line(const struct dt_entry_timeline *line, struct dt_text *out)
         dt_text_add(out, "  %.*s\n", (int)size, at);
         at += size + 1;
     }
-    dt_text_fini(&sentences);
 }
 
 static void lines_text(const struct dt_timelines *lines, struct dt_text *out)
@@ -187,7 +185,7 @@ static void add_number(double value, const char *format, struct dt_text *out)
 /* The changes of the three series at this moment. */
 static void csv_add_changes(const struct dt_entry_timeline *line, int moment, struct dt_text *out)
 {
-    struct dt_text all = {0};
+    dt_auto_text all = {0};
     for (int k = 0; k < DT_SERIES_COUNT; k++)
         for (int i = 0; i < line->courses[k].changes.count; i++) {
             const struct dt_change *change = &line->courses[k].changes.change[i];
@@ -199,13 +197,12 @@ static void csv_add_changes(const struct dt_entry_timeline *line, int moment, st
         }
     dt_text_add(out, ",");
     dt_quote_csv(dt_text_at(&all), out);
-    dt_text_fini(&all);
 }
 
 static void csv_add_row(const struct dt_entry_timeline *line, int i, struct dt_text *out)
 {
     const struct dt_moment *moment = &line->moments[i];
-    struct dt_text plan = {0};
+    dt_auto_text plan = {0};
     dt_plan_words(moment->plan, &plan);
     dt_text_add(out, "%016llx,", (unsigned long long)line->id);
     dt_quote_csv(line->title, out);
@@ -224,7 +221,6 @@ static void csv_add_row(const struct dt_entry_timeline *line, int i, struct dt_t
     dt_quote_csv(dt_text_at(&plan), out);
     csv_add_changes(line, i, out);
     dt_text_add(out, "\n");
-    dt_text_fini(&plan);
 }
 
 static void lines_csv(const struct dt_timelines *lines, struct dt_text *out)
@@ -261,7 +257,7 @@ static json_t *change_json(const struct dt_entry_timeline *line, enum dt_series_
 {
     const struct dt_course *course = &line->courses[series];
     const struct dt_change *change = &course->changes.change[i];
-    struct dt_text news = {0};
+    dt_auto_text news = {0};
     dt_course_news(line, series, i, &news);
     json_t *object = json_pack(
         "{s:s, s:f, s:i, s:i, s:i, s:I, s:b, s:s?}", "series", dt_series_text(series), "ratio",
@@ -269,7 +265,6 @@ static json_t *change_json(const struct dt_entry_timeline *line, enum dt_series_
         course->at[change->earliest], "latest", course->at[change->latest], "t_wall_ns",
         (json_int_t)dt_course_at(line, series, change->at)->t_wall_ns, "may_be_drift",
         change->may_be_line, "with", news.size > 0 ? dt_text_at(&news) : NULL);
-    dt_text_fini(&news);
     return object;
 }
 
@@ -412,14 +407,13 @@ static void add_plans(const struct dt_timelines *lines, struct dt_text *out)
                      "# HELP dittune_plan The plan that is stored last.\n");
     for (int i = 0; i < lines->count; i++) {
         const struct dt_entry_timeline *line = &lines->lines[i];
-        struct dt_text plan = {0};
+        dt_auto_text plan = {0};
         dt_plan_words(line->moments[line->count - 1].plan, &plan);
         dt_text_add(out, "dittune_plan_info");
         add_labels(line, out);
         dt_text_add(out, ",plan=\"");
         add_escaped(dt_text_at(&plan), out);
         dt_text_add(out, "\"} 1\n");
-        dt_text_fini(&plan);
     }
 }
 

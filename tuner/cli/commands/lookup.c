@@ -41,21 +41,19 @@ static dt_status print_export(const struct dt_options *options, const struct dt_
 {
     struct dt_options own = *options;
     struct dt_export_request from = {.engine = options->lookup.engine};
-    json_t *constants = NULL;
+    json_auto_t *constants = NULL;
     dt_answer_export(answer, &from);
     if (own.lookup.checkpoint == NULL)
         own.lookup.checkpoint = from.checkpoint;
     if (!of_engine(answer))
         DT_TRY(constants_of(options, answer, &constants));
+    json_auto_t *object = dt_answer_json(answer);
     const struct dt_exported what = {.plan = from.plan,
                                      .key = from.key,
                                      .hard = from.hard,
                                      .constants = of_engine(answer) ? from.constants : constants,
-                                     .answer = dt_answer_json(answer)};
-    dt_status status = dt_export_print(&own, &what);
-    json_decref(constants);
-    json_decref(what.answer);
-    return status;
+                                     .answer = object};
+    return dt_export_print(&own, &what);
 }
 
 static bool wants_json(const struct dt_options *options)
@@ -69,11 +67,11 @@ static dt_status print(const struct dt_options *options, const struct dt_answer 
     struct dt_options own = *options;
     if (of_engine(answer) && own.lookup.engine != NULL && !dt_engine_known(own.lookup.engine))
         own.lookup.engine = NULL; /* its plans are its own words */
-    struct dt_text text = {0}, warning = {0};
+    dt_auto_text warning = {0};
+    struct dt_text text = {0};
     dt_show_warning(answer, &warning);
     if (warning.size > 0)
         dt_print_note("%s", dt_text_at(&warning));
-    dt_text_fini(&warning);
     bool exported = answer->plan != NULL && dt_export_asked(&own);
     bool argv = own.print.format != NULL && strcmp(own.print.format, "argv") == 0;
     if (exported && argv && own.lookup.engine == NULL &&
@@ -104,13 +102,12 @@ static bool is_of_cores(const struct dt_options *options, const struct dt_answer
 {
     const json_t *hard = json_object_get(json_object_get(answer->entry, "fingerprint"), "hard");
     const char *asked = options->lookup.engine;
-    json_t *family = NULL;
+    json_auto_t *family = NULL;
     if (answer->tier != DT_TIER_PROXY || asked == NULL || !dt_engine_known(asked) ||
         json_object_get(hard, "cores") == NULL || dt_json_has(hard, "devices"))
         return false;
     bool other = dt_engine_family(asked, &family) != DT_OK ||
                  !json_equal(family, json_object_get(hard, "engine"));
-    json_decref(family);
     return other;
 }
 
@@ -118,7 +115,7 @@ static bool is_of_cores(const struct dt_options *options, const struct dt_answer
 static bool resolved(const struct dt_answer *answer, const struct required *required)
 {
     return !(required->resolution > 0) ||
-           (answer->measured.known && answer->measured.resolution <= required->resolution);
+           (answer->measured != NULL && answer->measured->resolution <= required->resolution);
 }
 
 static bool enough(const struct dt_options *options, const struct dt_answer *answer,
@@ -132,13 +129,12 @@ static bool enough(const struct dt_options *options, const struct dt_answer *ans
 /* Nothing is stored: a name that is no engine may be mistyped. */
 static dt_status check_engine(const struct dt_options *options)
 {
-    json_t *name = NULL;
+    json_auto_t *name = NULL;
     struct dt_network network;
     if (options->worker.program.path != NULL || dt_engine_known(options->lookup.engine) ||
         dt_network_load(options->job.model, &network) != DT_OK)
         return DT_OK;
     DT_TRY(dt_engine_family(options->lookup.engine, &name));
-    json_decref(name);
     return DT_OK;
 }
 
@@ -147,7 +143,7 @@ static void advice_add(const struct dt_options *options, struct dt_text *out)
 {
     const char *names[64] = {NULL}, *near = NULL;
     const char *engine = dt_ask_is_engine(options) ? options->lookup.engine : NULL;
-    json_t *list = NULL;
+    json_auto_t *list = NULL;
     if (engine != NULL && !dt_engine_known(engine) && dt_engines(&list) == DT_OK) {
         for (size_t i = 0; i < json_array_size(list) && i < 63; i++)
             names[i] = dt_json_text_at(json_array_get(list, i), "engine");
@@ -159,7 +155,6 @@ static void advice_add(const struct dt_options *options, struct dt_text *out)
         dt_text_add(out, "run dittune%s%s %s", engine != NULL ? " --engine " : "",
                     engine != NULL ? engine : "",
                     options->lookup.machine != NULL ? "there" : "first");
-    json_decref(list);
 }
 
 /* The last reason for which it is stale. */
@@ -174,9 +169,9 @@ static dt_status fail_resolution(const struct dt_options *options, const struct 
                                  const struct dt_answer *answer)
 {
     char known[100] = "the noise of its comparison is not known";
-    if (answer->measured.known && isfinite(answer->measured.resolution))
+    if (answer->measured != NULL && isfinite(answer->measured->resolution))
         snprintf(known, sizeof known, "its comparison could not tell differences below %.3g %%",
-                 100 * answer->measured.resolution);
+                 100 * answer->measured->resolution);
     return dt_fail(
         DT_EWEAK,
         "the plan stored for %s is not measured to --require-resolution %.3g%%: %s; tune "
@@ -223,16 +218,14 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
         return dt_fail(DT_EWEAK, "no plan stored for %s can be used here: %s; run dittune again%s",
                        dt_query_title_of(query, answer), answer->refused, rule);
     int64_t devices = json_integer_value(json_object_get(answer->key, "devices"));
-    struct dt_text advice = {0};
+    dt_auto_text advice = {0};
     advice_add(options, &advice);
-    dt_status status = dt_fail(
-        DT_EWEAK, "no plan is stored in %s for %s (objective %s, %lld device%s) on %s: %s%s",
-        options->store, dt_query_title_of(query, answer), options->job.objective,
-        (long long)devices, devices == 1 ? "" : "s",
-        options->lookup.machine != NULL ? "the machine of --machine" : "this machine",
-        dt_text_at(&advice), rule);
-    dt_text_fini(&advice);
-    return status;
+    return dt_fail(DT_EWEAK,
+                   "no plan is stored in %s for %s (objective %s, %lld device%s) on %s: %s%s",
+                   options->store, dt_query_title_of(query, answer), options->job.objective,
+                   (long long)devices, devices == 1 ? "" : "s",
+                   options->lookup.machine != NULL ? "the machine of --machine" : "this machine",
+                   dt_text_at(&advice), rule);
 }
 
 /* The command was given without --private, and the store has private ones. */

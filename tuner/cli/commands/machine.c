@@ -30,7 +30,7 @@ static void add_part(const json_t *description, const char *part, const char *ti
 
 dt_status dt_command_machine(const struct dt_options *options)
 {
-    json_t *description = NULL;
+    json_auto_t *description = NULL;
     struct dt_text text = {0};
     enum dt_backend_kind kind;
     DT_TRY(dt_options_backend(options, &kind));
@@ -39,13 +39,12 @@ dt_status dt_command_machine(const struct dt_options *options)
     DT_TRY(dt_machine_here(options->worker.program, kind, options->renew,
                            dt_clock_ns() + patience_ns, &description));
     if (options->print.json)
-        return dt_print_json(description);
+        return dt_print_json(json_incref(description));
     const json_t *soft = json_object_get(description, "soft");
     add_part(description, "hard", "must be equal for a stored plan to hold", &text);
     add_part(description, "soft", "a stored plan is stale when one differs", &text);
     add_fields(json_object_get(soft, "environment"), &text);
     add_part(description, "info", "never compared", &text);
     add_part(description, "limits", "limits", &text);
-    json_decref(description);
     return dt_print_text(&text);
 }

@@ -149,54 +149,41 @@ static dt_status add_engine(const struct question *question, const json_t *engin
     const char *family = json_string_value(json_object_get(engine, "engine"));
     const char *version = json_string_value(json_object_get(engine, "version"));
     const struct dt_card_engine *takes = dt_card_engine(&question->card, family, version);
-    struct dt_text name = {0};
-    json_t *plans = NULL, *degrees = json_array();
-    if (takes == NULL) {
-        json_decref(degrees);
+    dt_auto_text name = {0};
+    json_auto_t *plans = NULL, *degrees = json_array();
+    if (takes == NULL)
         return DT_OK;
-    }
     dt_text_add(&name, "%s:%s", family, version);
-    dt_status status = list_plans(question, dt_text_at(&name), &plans);
-    if (status == DT_OK) {
-        dt_text_add(out, "%-24s %6zu  ", dt_text_at(&name), json_array_size(plans));
-        for (int i = 0; i < takes->count; i++) {
-            dt_text_add(out, "%s%s", i > 0 ? ", " : "", takes->degrees[i]);
-            json_array_append_new(degrees, json_string(takes->degrees[i]));
-        }
-        dt_text_add(out, "%s\n", takes->count == 0 ? "none: one device" : "");
-        json_array_append_new(rows,
-                              json_pack("{s:s, s:I, s:O}", "engine", dt_text_at(&name), "plans",
-                                        (json_int_t)json_array_size(plans), "degrees", degrees));
-        json_decref(plans);
+    DT_TRY(list_plans(question, dt_text_at(&name), &plans));
+    dt_text_add(out, "%-24s %6zu  ", dt_text_at(&name), json_array_size(plans));
+    for (int i = 0; i < takes->count; i++) {
+        dt_text_add(out, "%s%s", i > 0 ? ", " : "", takes->degrees[i]);
+        json_array_append_new(degrees, json_string(takes->degrees[i]));
     }
-    json_decref(degrees);
-    dt_text_fini(&name);
-    return status;
+    dt_text_add(out, "%s\n", takes->count == 0 ? "none: one device" : "");
+    json_array_append_new(rows, json_pack("{s:s, s:I, s:O}", "engine", dt_text_at(&name), "plans",
+                                          (json_int_t)json_array_size(plans), "degrees", degrees));
+    return DT_OK;
 }
 
 static dt_status each_engine(const struct question *question, json_t *answer, struct dt_text *out)
 {
-    json_t *engines = NULL, *engine = NULL, *rows = json_array();
+    json_auto_t *engines = NULL, *rows = json_array();
+    json_t *engine;
     size_t i;
     DT_TRY(dt_engines(&engines));
     dt_text_add(out, "\nengine                    plans  degrees (on up to %lld devices)\n",
                 (long long)question->wanted.devices);
-    dt_status status = DT_OK;
-    json_array_foreach(engines, i, engine)
-    {
-        if (status == DT_OK)
-            status = add_engine(question, engine, rows, out);
-    }
-    json_decref(engines);
-    json_object_set_new(answer, "engines", rows);
-    return status;
+    json_array_foreach(engines, i, engine) DT_TRY(add_engine(question, engine, rows, out));
+    json_object_set(answer, "engines", rows);
+    return DT_OK;
 }
 
 /* The plan, the command that runs it, and the keywords where they are the plan. */
 static dt_status add_plan(const struct question *question, const char *engine, const json_t *plan,
                           struct dt_text *out)
 {
-    struct dt_export export;
+    DT_CLEANUP(dt_export_fini) struct dt_export export = {.json = NULL};
     const struct dt_export_request request = {.engine = engine,
                                               .form = DT_FORM_ARGV,
                                               .plan = plan,
@@ -207,14 +194,12 @@ static dt_status add_plan(const struct question *question, const char *engine, c
     add_degrees(plan, out);
     dt_text_add(out, "\n  %s", dt_text_at(&export.text));
     const json_t *keywords = dt_export_keywords(&export);
-    dt_status status = DT_OK;
     if (keywords != NULL) {
         dt_text_add(out, "  keywords ");
-        status = dt_json_text(keywords, out);
+        DT_TRY(dt_json_text(keywords, out));
         dt_text_add(out, "\n");
     }
-    dt_export_fini(&export);
-    return status;
+    return DT_OK;
 }
 
 /* All degrees of a are those of b; a missing one is 1. */
@@ -330,20 +315,16 @@ static dt_status list_models(const struct dt_options *options)
     for (int i = 0; of_one[i] != NULL; i++)
         if (dt_option_given(options, of_one[i]))
             return dt_fail(DT_EUSAGE, "--%s has no effect without the NAME of a model", of_one[i]);
-    json_t *rows = json_array();
-    struct dt_text text = {0};
+    json_auto_t *rows = json_array();
+    dt_auto_text text = {0};
     for (const char *const *name = dt_cards(); *name != NULL; name++) {
         struct dt_card card;
-        dt_status status = dt_card_load(*name, &card);
-        if (status != DT_OK || json_array_append_new(rows, card_json(&card, card.usual)) != 0) {
-            json_decref(rows);
-            dt_text_fini(&text);
-            return status != DT_OK ? status : dt_fail(DT_ENOMEM, "out of memory");
-        }
+        DT_TRY(dt_card_load(*name, &card));
+        json_array_append_new(rows, card_json(&card, card.usual));
         dt_text_add(&text, "%-48s %2d blocks, %2d heads, %7lld tokens\n", card.name, card.depth,
                     card.heads, (long long)dt_card_tokens(&card, card.usual));
     }
-    return dt_print_either(options, DT_OK, json_pack("{s:o}", "models", rows), &text);
+    return dt_print_either(options, DT_OK, json_pack("{s:O}", "models", rows), &text);
 }
 
 dt_status dt_command_models(const struct dt_options *options)

@@ -13,7 +13,7 @@
 static dt_status write_page(const struct dt_options *options, const struct dt_page_format *format,
                             const struct dt_page pages[], int n)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     const char *output = options->run.output;
     format->write(pages, n, &text);
     if (output == NULL && strcmp(format->name, "html") == 0)
@@ -23,7 +23,6 @@ static dt_status write_page(const struct dt_options *options, const struct dt_pa
     dt_status status = dt_replace_text(output, &text);
     if (status == DT_OK && !options->print.quiet)
         dt_print_note("wrote %s (%s)", output, dt_figure_bytes_of((int64_t)text.size).text);
-    dt_text_fini(&text);
     return status;
 }
 

@@ -421,15 +421,12 @@ static void simulation_text(const json_t *object, struct dt_text *out)
 static dt_status print(const struct dt_options *options, const struct dt_simulation *simulation,
                        const struct dt_runs *runs)
 {
-    json_t *object = NULL;
+    json_auto_t *object = NULL;
     struct dt_text text = {0};
     DT_TRY(simulation_json(simulation, runs, &object));
     json_object_set_new(object, "landscape", json_string(options->simulate.landscape));
-    if (options->print.json)
-        return dt_print_json(object);
     simulation_text(object, &text);
-    json_decref(object);
-    return dt_print_text(&text);
+    return dt_print_either(options, DT_OK, json_incref(object), &text);
 }
 
 static dt_status simulate(const struct dt_options *options, struct dt_simulation simulation)

@@ -45,10 +45,9 @@ static dt_status print_plans(const struct dt_space *space, bool json)
         struct dt_point point;
         dt_space_at(space, k, &point);
         if (json) {
-            json_t *plan = dt_point_json(space, &point);
+            json_auto_t *plan = dt_point_json(space, &point);
             dt_text_add(&text, k > 0 ? ", " : "");
             status = dt_json_shown(plan, &text);
-            json_decref(plan);
         } else {
             dt_point_text(space, &point, &text);
             dt_text_add(&text, "\n");
@@ -170,20 +169,16 @@ dt_status dt_command_space(const struct dt_options *options)
 {
     struct dt_job job;
     struct dt_described machine;
-    struct dt_target *target = NULL;
+    DT_CLEANUP(dt_target_drop) struct dt_target *target = NULL;
     if (options->space != NULL)
         return print_file(options);
     DT_TRY(dt_options_job(options, NULL, &job));
     DT_TRY(dt_options_machine(options, &machine, &job));
     DT_TRY(dt_target_new(&job, &target));
-    struct dt_text title = {0};
+    dt_auto_text title = {0};
     dt_text_add(&title, "%s, at most %d device%s", target->identity.title, target->hardware.devices,
                 target->hardware.devices == 1 ? "" : "s");
-    dt_status status = print(
-        options, options->print.json ? target->identity.title : dt_text_at(&title), target->space);
-    dt_text_fini(&title);
-    if (status == DT_OK)
-        status = dt_target_check(target);
-    dt_target_free(target);
-    return status;
+    DT_TRY(print(options, options->print.json ? target->identity.title : dt_text_at(&title),
+                 target->space));
+    return dt_target_check(target);
 }

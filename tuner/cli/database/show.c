@@ -188,11 +188,10 @@ static void add_command(const struct dt_stored_entry *entry, struct dt_text *out
             continue;
         bool served = i == 0 && json_object_get(job, "request") != NULL;
         bool maximised = i == 1 && metric != NULL;
-        struct dt_text value = {0};
+        dt_auto_text value = {0};
         dt_text_add(&value, maximised ? "%s=%s" : "%s%s", maximised ? metric : "", text);
         dt_text_add(out, " --%s ", served ? "server" : maximised ? "metric" : options[i]);
         dt_quote(dt_text_at(&value), out);
-        dt_text_fini(&value);
     }
     if (json_object_get(job, "limits") != NULL)
         dt_text_add(out, "  limited to %s", dt_json_text_at(job, "limits"));
@@ -208,7 +207,7 @@ static void add_command(const struct dt_stored_entry *entry, struct dt_text *out
 /* A row; NULL: the titles. out NULL: only widens the columns to it. */
 static void add_row(const struct dt_stored_entry *entry, size_t width[], struct dt_text *out)
 {
-    struct dt_text cell = {0};
+    dt_auto_text cell = {0};
     for (int i = 0; i < COLUMNS; i++) {
         bool last = i == COLUMNS - 1;
         dt_text_clear(&cell);
@@ -224,7 +223,6 @@ static void add_row(const struct dt_stored_entry *entry, size_t width[], struct 
     }
     if (entry != NULL && out != NULL)
         add_command(entry, out);
-    dt_text_fini(&cell);
 }
 
 static void add_table(const json_t *entries, struct dt_text *text)
@@ -276,10 +274,9 @@ dt_status dt_verb_show(const struct dt_verb_call *call)
     const char *directory = call->directory;
     struct dt_snapshot *snapshot = NULL;
     DT_TRY(dt_snapshot_open(directory, &snapshot));
-    json_t *entries = json_array();
+    json_auto_t *entries = json_array();
     int left_out = 0;
-    dt_status status = entries != NULL ? collect(snapshot, choice, entries, &left_out)
-                                       : dt_fail(DT_ENOMEM, "out of memory");
+    dt_status status = collect(snapshot, choice, entries, &left_out);
     const char *fallback = dt_snapshot_fallback(snapshot);
     if (fallback != NULL)
         dt_print_note("warning: %s: best.json.1 is shown", fallback);
@@ -299,7 +296,6 @@ dt_status dt_verb_show(const struct dt_verb_call *call)
     if (status == DT_OK && left_out > 0)
         status = dt_fail(DT_ECORRUPT, "%d of the entries of %s %s none", left_out, directory,
                          left_out == 1 ? "is" : "are");
-    json_decref(entries);
     dt_snapshot_close(snapshot);
     return status;
 }

@@ -128,7 +128,7 @@ static void tell(enum dt_tell kind, const char *sentence, void *context)
                                         [DT_TELL_BROKEN] = "broken",
                                         [DT_TELL_WARNING] = "warning"};
     struct report *report = context;
-    struct dt_text line = {0};
+    dt_auto_text line = {0};
     if (kind == DT_TELL_WARNING)
         warn(kind, sentence, NULL);
     if (report->list != NULL) {
@@ -140,7 +140,6 @@ static void tell(enum dt_tell kind, const char *sentence, void *context)
         return;
     dt_text_show(sentence, &line);
     printf("%-7s %s\n", words[kind], dt_text_at(&line));
-    dt_text_fini(&line);
 }
 
 dt_status dt_verb_run(const struct dt_verb *verb, struct dt_verb_call call)
@@ -168,16 +167,14 @@ static dt_status verify(const struct dt_verb_call *call)
 /* A store without best.json may be new, but a missing folder is probably mistyped. */
 static dt_status merge_one(const char *directory, const char *other, struct dt_upkeep *upkeep)
 {
-    json_t *entries = NULL;
+    json_auto_t *entries = NULL;
     struct stat info;
     if (stat(other, &info) != 0)
         return dt_fail(DT_EIO, "cannot open the directory '%s': %s", other, strerror(errno));
     DT_TRY(dt_upkeep_entries(other, upkeep, &entries));
     if (json_array_size(entries) == 0)
         dt_upkeep_say(upkeep, DT_TELL_NOTE, "%s holds no entries", other);
-    dt_status status = dt_upkeep_take(directory, entries, other, upkeep);
-    json_decref(entries);
-    return status;
+    return dt_upkeep_take(directory, entries, other, upkeep);
 }
 
 /* The rest was processed: reports left-out lines, also by the exit code. */
@@ -210,28 +207,21 @@ static dt_status write_new(const char *path, const struct dt_text *text)
 /* Standard output has the export, so it is no verb that reports there. */
 static dt_status export_all(const struct dt_verb_call *call)
 {
-    json_t *entries = NULL;
-    struct dt_text text = {0};
+    json_auto_t *entries = NULL;
+    dt_auto_text text = {0};
     DT_TRY(dt_upkeep_entries(call->directory, call->upkeep, &entries));
-    dt_status status = dt_upkeep_export(entries, &text);
-    json_decref(entries);
-    if (status == DT_OK && call->choice.count == 0)
-        return check_whole(call->upkeep, dt_print_exact(&text));
-    if (status == DT_OK)
-        status = write_new(call->choice.words[0], &text);
-    dt_text_fini(&text);
-    return check_whole(call->upkeep, status);
+    DT_TRY(dt_upkeep_export(entries, &text));
+    return check_whole(call->upkeep, call->choice.count == 0
+                                         ? dt_print_exact(&text)
+                                         : write_new(call->choice.words[0], &text));
 }
 
 static dt_status import(const struct dt_verb_call *call)
 {
-    json_t *entries = NULL;
+    json_auto_t *entries = NULL;
     const char *file = call->choice.words[0];
-    dt_status status = dt_upkeep_read(file, call->upkeep, &entries);
-    if (status == DT_OK)
-        status = dt_upkeep_take(call->directory, entries, file, call->upkeep);
-    json_decref(entries);
-    return check_whole(call->upkeep, status);
+    DT_TRY(dt_upkeep_read(file, call->upkeep, &entries));
+    return check_whole(call->upkeep, dt_upkeep_take(call->directory, entries, file, call->upkeep));
 }
 
 static dt_status rebuild(const struct dt_verb_call *call)

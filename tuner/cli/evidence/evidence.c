@@ -21,14 +21,12 @@ static bool is_same_work(const json_t *mine, const json_t *other)
 {
     static const char *const free_to_differ[] = {
         "batch", "devices", "max_bytes", "max_latency_ns", "lossy", "objective", "space"};
-    json_t *a = json_copy((json_t *)mine), *b = json_copy((json_t *)other);
+    json_auto_t *a = json_copy((json_t *)mine), *b = json_copy((json_t *)other);
     for (size_t i = 0; i < sizeof free_to_differ / sizeof free_to_differ[0]; i++) {
         json_object_del(a, free_to_differ[i]);
         json_object_del(b, free_to_differ[i]);
     }
     bool same = json_equal(a, b);
-    json_decref(a);
-    json_decref(b);
     return same;
 }
 
@@ -83,7 +81,7 @@ static dt_status find_evidence(const char *directory, const struct wanted *wante
                                struct dt_replay *replay)
 {
     struct dt_journals runs = {.directory = directory};
-    struct dt_text newest = {0};
+    dt_auto_text newest = {0};
     bool found = false;
     *replay = (struct dt_replay){.log = NULL};
     while (!found && dt_journals_next(&runs)) {
@@ -103,7 +101,6 @@ static dt_status find_evidence(const char *directory, const struct wanted *wante
     dt_status status = dt_journals_end(&runs);
     if (status == DT_OK && !found && wanted->target != NULL && newest.size > 0)
         status = session_open(dt_text_at(&newest), replay);
-    dt_text_fini(&newest);
     return status;
 }
 
@@ -187,7 +184,7 @@ static int find_neighbours(const struct dt_session *session, const struct dt_poi
 static void add_values(const struct dt_space *space, const struct dt_point *mine,
                        const struct dt_point *shown, struct dt_text *out)
 {
-    json_t *plan = dt_point_json(space, shown);
+    json_auto_t *plan = dt_point_json(space, shown);
     const char *before = "";
     for (int i = 0; i < dt_space_axes(space); i++) {
         if (dt_point_value(space, mine, i) == dt_point_value(space, shown, i) ||
@@ -198,7 +195,6 @@ static void add_values(const struct dt_space *space, const struct dt_point *mine
         dt_json_plain(json_object_get(plan, name), out);
         before = " ";
     }
-    json_decref(plan);
 }
 
 /* What the plan's own value is worth: "saves", "costs", "equal" (the intervals overlap),
@@ -224,7 +220,7 @@ static json_t *add_neighbour(const struct dt_session *session, const struct dt_r
     const struct dt_space *space = session->target->space;
     double share = dt_session_value(session, mine) / other->value - 1;
     const char *effect = judge(session, mine, other);
-    struct dt_text theirs = {0}, own = {0};
+    dt_auto_text theirs = {0}, own = {0};
     add_values(space, &mine->point, &other->result->point, &theirs);
     add_values(space, &other->result->point, &mine->point, &own);
     dt_text_add(out, "  %s: ", dt_text_at(&theirs));
@@ -248,8 +244,6 @@ static json_t *add_neighbour(const struct dt_session *session, const struct dt_r
         dt_point_json(space, &other->result->point), "effect", effect, "median_seconds",
         dt_json_number(isnan(other->value) ? NAN : other->result->summary.median), "share",
         dt_json_number(share));
-    dt_text_fini(&theirs);
-    dt_text_fini(&own);
     return row;
 }
 
@@ -259,7 +253,7 @@ static json_t *add_neighbours(const struct dt_session *session, const struct dt_
     json_t *rows = json_array();
     struct neighbour *list;
     int n = find_neighbours(session, &mine->point, &list);
-    struct dt_text rest = {0};
+    dt_auto_text rest = {0};
     if (n > 0)
         dt_text_add(out, "what differs in one parameter, in a trial of the same session each "
                          "(unpaired):\n");
@@ -270,7 +264,6 @@ static json_t *add_neighbours(const struct dt_session *session, const struct dt_
                               add_neighbour(session, mine, &list[i], i < ROWS_MOST ? out : &rest));
     if (n > ROWS_MOST)
         dt_text_add(out, "  and %d more: --json has them\n", n - ROWS_MOST);
-    dt_text_fini(&rest);
     free(list);
     return rows;
 }
@@ -346,7 +339,7 @@ static json_t *add_measured(const struct dt_replay *replay, const struct dt_resu
                             struct dt_text *out)
 {
     const struct dt_session *session = replay->session;
-    struct dt_text versus = {0};
+    dt_auto_text versus = {0};
     dt_text_add(out, "measured: ");
     if (trial->samples.n > 0)
         dt_figure_value(session->target->objective->metric, trial->summary.median,
@@ -365,21 +358,19 @@ static json_t *add_measured(const struct dt_replay *replay, const struct dt_resu
     add_against_default(session, trial, &versus);
     json_object_set_new(object, "against_default", json_string(dt_text_at(&versus)));
     dt_text_add(out, "%s\n", dt_text_at(&versus));
-    dt_text_fini(&versus);
     return object;
 }
 
 json_t *dt_evidence_plan(const struct dt_replay *replay, const struct dt_target *target,
                          const struct dt_point *point, struct dt_text *out)
 {
-    json_t *plan = dt_point_json(target->space, point);
+    json_auto_t *plan = dt_point_json(target->space, point);
     const struct dt_result *trial = NULL;
     struct dt_point tried;
     if (dt_replay_target(replay) != NULL &&
         dt_point_read(dt_replay_target(replay)->space, plan, &tried) == DT_OK)
         trial = dt_session_trial(replay->session, &tried);
     json_t *object = json_pack("{s:o}", "predicted", add_predicted(replay, target, point, out));
-    json_decref(plan);
     if (trial != NULL)
         json_object_set_new(object, "measured", add_measured(replay, trial, out));
     else {

@@ -25,13 +25,12 @@ static double seconds_so_far(const struct dt_progress *progress)
 static void draw(struct dt_progress *progress)
 {
     int64_t now = dt_clock_ns();
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     if (!progress->live || (now - progress->drawn_ns < REDRAW_NS && !dt_screen_stale()))
         return;
     progress->drawn_ns = now;
     dt_progress_text(progress, dt_columns_terminal(STDERR_FILENO) - 1, &text);
     dt_screen_draw(dt_text_at(&text));
-    dt_text_fini(&text);
 }
 
 /* An event "status", now or when a second has passed since the last one. */
@@ -48,7 +47,7 @@ static void stream(struct dt_progress *progress, bool now)
 static void print_lines(const char *prefix, const char *text)
 {
     while (*text != '\0') {
-        struct dt_text line = {0};
+        dt_auto_text line = {0};
         size_t size = strcspn(text, "\n");
         dt_text_add(&line, "%s", prefix);
         dt_text_add_bytes(&line, text, size);
@@ -56,17 +55,15 @@ static void print_lines(const char *prefix, const char *text)
         if (dt_text_status(&line) == DT_OK)
             dt_text_clean(line.bytes);
         dt_screen_line(dt_text_at(&line));
-        dt_text_fini(&line);
     }
 }
 
 static void answer(struct dt_progress *progress)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_progress_asked = 0;
     dt_progress_text(progress, 0, &text);
     print_lines("status: ", dt_text_at(&text));
-    dt_text_fini(&text);
     stream(progress, true);
 }
 
@@ -135,7 +132,7 @@ static void show(struct dt_progress *progress, const char *what)
 
 void dt_progress_now(struct dt_progress *progress, const struct dt_point *point, const char *stage)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_text_add(&text, "%s", stage);
     if (point != NULL) {
         dt_text_add(&text, " ");
@@ -144,7 +141,6 @@ void dt_progress_now(struct dt_progress *progress, const struct dt_point *point,
     show(progress, dt_text_at(&text));
     if (progress->verbose)
         print_lines("", dt_text_at(&text));
-    dt_text_fini(&text);
 }
 
 static void describe(const struct dt_result *result, const char *metric, struct dt_text *out)
@@ -176,7 +172,7 @@ static bool count(struct dt_counts *counts, const struct dt_result *result)
 
 static void progress_trial(struct dt_progress *progress, const struct dt_result *result)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     int number = progress->counts.done + 1;
     bool failed = count(&progress->counts, result);
     if (progress->quiet || (progress->live && !failed && !progress->verbose))
@@ -186,7 +182,6 @@ static void progress_trial(struct dt_progress *progress, const struct dt_result 
     dt_text_add(&text, ": ");
     describe(result, progress->target->objective->metric, &text);
     print_lines("", dt_text_at(&text));
-    dt_text_fini(&text);
 }
 
 void dt_progress_set(void *context, int set, int sets)

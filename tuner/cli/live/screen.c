@@ -120,7 +120,7 @@ static int add_lines(const char *lines, struct dt_text *out)
 /* Writes the line, which may be NULL, and the lines below it, in one piece: Ctrl-Z waits. */
 static void refresh(const char *line, const char *lines)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     sigset_t stop, before;
     sigemptyset(&stop);
     sigaddset(&stop, SIGTSTP);
@@ -137,7 +137,6 @@ static void refresh(const char *line, const char *lines)
     else if (rows == 1)
         snprintf(screen.erase, sizeof screen.erase, "\r\033[J");
     sigprocmask(SIG_SETMASK, &before, NULL);
-    dt_text_fini(&text);
 }
 
 void dt_screen_draw(const char *lines)

@@ -109,7 +109,7 @@ static void add_search(const struct dt_progress *progress, struct dt_text *out)
 void dt_progress_text(const struct dt_progress *progress, int columns, struct dt_text *out)
 {
     const struct dt_activity *now = &progress->now;
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     add_time(progress, &text);
     add_counts(&progress->counts, &text);
     if (progress->comparison == NULL) {
@@ -120,7 +120,6 @@ void dt_progress_text(const struct dt_progress *progress, int columns, struct dt
         dt_columns_wrap(dt_text_at(&text), columns, 2, out);
     else
         dt_text_add(out, "%s", dt_text_at(&text));
-    dt_text_fini(&text);
     if (now->phase != NULL || now->what[0] != '\0')
         dt_text_add(out, "\n%s%s%s", now->phase != NULL ? now->phase : "",
                     now->phase != NULL && now->what[0] != '\0' ? ": " : "", now->what);

@@ -13,7 +13,7 @@ static json_t *kept;
 
 static void put(const char *line, size_t size)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_text_add_bytes(&text, line, size);
     dt_text_add(&text, "\n");
     failed = failed || dt_text_status(&text) < 0;
@@ -26,7 +26,6 @@ static void put(const char *line, size_t size)
         else if (count == 0 || errno != EINTR)
             failed = true;
     }
-    dt_text_fini(&text);
 }
 
 void dt_stream_open(void)
@@ -42,7 +41,7 @@ bool dt_stream_is_open(void)
 
 void dt_stream_event(const char *kind, json_t *fields)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     json_t *event = json_pack("{s:i, s:I, s:s}", "v", 1, "t_wall_ns",
                               (json_int_t)dt_clock_wall_ns(), "kind", kind);
     if (is_open) {
@@ -54,7 +53,6 @@ void dt_stream_event(const char *kind, json_t *fields)
     }
     json_decref(event);
     json_decref(fields);
-    dt_text_fini(&text);
 }
 
 void dt_stream_keep(json_t *answer)

@@ -32,26 +32,21 @@ static dt_status set_text(struct dt_query *query, const char *name, const char *
 
 static dt_status set_batches(struct dt_query *query, const struct dt_ints *batches)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     for (int i = 0; i < batches->count; i++)
         dt_text_add(&text, "%s%d", i > 0 ? "," : "", batches->values[i]);
-    dt_status status = dt_text_status(&text);
-    if (status == DT_OK)
-        status = dt_query_set(query, "batch", dt_text_at(&text));
-    dt_text_fini(&text);
-    return status;
+    DT_TRY(dt_text_status(&text));
+    return dt_query_set(query, "batch", dt_text_at(&text));
 }
 
 /* --engine xdit-runner:0.7.0 asks for plans of xdit; the exporter uses the full name. */
 static dt_status set_engine(struct dt_query *query, const char *engine)
 {
-    json_t *name = NULL;
+    json_auto_t *name = NULL;
     if (engine == NULL)
         return DT_OK;
     DT_TRY(dt_engine_named(engine, &name));
-    dt_status status = dt_query_set(query, "engine", json_string_value(name));
-    json_decref(name);
-    return status;
+    return dt_query_set(query, "engine", json_string_value(name));
 }
 
 static dt_status set_shared(const struct dt_options *options, struct dt_query *query)
@@ -68,22 +63,16 @@ static dt_status set_shared(const struct dt_options *options, struct dt_query *q
 static dt_status set_task(const struct dt_options *options, struct dt_query *query)
 {
     struct dt_task task;
-    struct dt_text value = {0};
+    dt_auto_text value = {0};
     dt_options_task(options, &task);
     for (enum dt_task_field i = 0; i < DT_TASK_FIELDS; i++) {
         if (!task.at[i].given || i == DT_TASK_batch) /* of which there may be several */
             continue;
         dt_text_clear(&value);
         dt_task_spell(&task, i, &value);
-        dt_status status = dt_text_status(&value);
-        if (status == DT_OK)
-            status = dt_query_set(query, dt_task_rows[i].name, dt_text_at(&value));
-        if (status != DT_OK) {
-            dt_text_fini(&value);
-            return status;
-        }
+        DT_TRY(dt_text_status(&value));
+        DT_TRY(dt_query_set(query, dt_task_rows[i].name, dt_text_at(&value)));
     }
-    dt_text_fini(&value);
     if (options->lossy)
         DT_TRY(dt_query_set(query, "lossy", "1"));
     if (options->job.oversubscribe)
@@ -93,12 +82,11 @@ static dt_status set_task(const struct dt_options *options, struct dt_query *que
 
 static dt_status set_json(struct dt_query *query, const char *name, const json_t *value)
 {
-    struct dt_text text = {0};
-    dt_status status = value != NULL ? dt_json_text(value, &text) : DT_OK;
-    if (status == DT_OK && value != NULL)
-        status = dt_query_set(query, name, dt_text_at(&text));
-    dt_text_fini(&text);
-    return status;
+    dt_auto_text text = {0};
+    if (value == NULL)
+        return DT_OK;
+    DT_TRY(dt_json_text(value, &text));
+    return dt_query_set(query, name, dt_text_at(&text));
 }
 
 /* Sets a foreign worker's name, workload, job and rules. */
@@ -141,7 +129,7 @@ static dt_status describe_alone(enum dt_backend_kind kind, json_t **description)
 static dt_status find_machine(const struct dt_options *options, const struct dt_target *target,
                               struct dt_machine **machine)
 {
-    json_t *description = NULL;
+    json_auto_t *description = NULL;
     if (options->lookup.machine != NULL)
         return dt_machine_load(options->lookup.machine, machine);
     enum dt_backend_kind kind;
@@ -156,13 +144,10 @@ static dt_status find_machine(const struct dt_options *options, const struct dt_
                                dt_clock_ns() + PATIENCE_NS, &description));
     }
     struct dt_more more = {.hosts = NULL};
-    dt_status status = dt_options_hosts(options, &more);
-    if (status == DT_OK && more.hosts != NULL)
+    DT_TRY(dt_options_hosts(options, &more));
+    if (more.hosts != NULL)
         dt_hosts_describe(more.hosts, json_object_get(description, "hard"));
-    if (status == DT_OK)
-        status = dt_machine_from_json(description, "this machine's description", machine);
-    json_decref(description);
-    return status;
+    return dt_machine_from_json(description, "this machine's description", machine);
 }
 
 static dt_status ask(const struct dt_options *options, const struct dt_target *target,
@@ -175,28 +160,24 @@ static dt_status ask(const struct dt_options *options, const struct dt_target *t
 
 dt_status dt_ask(const struct dt_options *options, struct dt_query **query)
 {
-    struct dt_target *target = NULL;
+    DT_CLEANUP(dt_target_drop) struct dt_target *target = NULL;
     struct dt_machine *machine = NULL;
     struct dt_query *made = NULL;
-    dt_status status = DT_OK;
     struct dt_job job;
     if (options->worker.program.path != NULL) {
         DT_TRY(dt_options_job(options, NULL, &job));
         DT_TRY(dt_target_new(&job, &target));
     }
-    status = find_machine(options, target, &machine);
-    if (status == DT_OK)
-        status = dt_query_new(machine, &made);
+    DT_TRY(find_machine(options, target, &machine));
+    dt_status status = dt_query_new(machine, &made);
+    dt_machine_free(machine);
     if (status == DT_OK)
         status = ask(options, target, made);
-    dt_machine_free(machine);
-    dt_target_free(target);
-    if (status != DT_OK) {
+    if (status == DT_OK)
+        *query = made;
+    else
         dt_query_free(made);
-        return status;
-    }
-    *query = made;
-    return DT_OK;
+    return status;
 }
 
 /* ---- the question as a command line: every field of the key, also those at their defaults, so
@@ -227,19 +208,16 @@ static void add_network(const struct dt_options *options, const json_t *key, str
 static bool is_refused(const char *engine, const struct dt_target *target,
                        const struct dt_point *best)
 {
-    struct dt_export export;
+    DT_CLEANUP(dt_export_fini) struct dt_export export = {.json = NULL};
     if (best == NULL || !dt_engine_known(engine))
         return false;
-    json_t *plan = dt_point_json(target->space, best);
+    json_auto_t *plan = dt_point_json(target->space, best);
     const struct dt_export_request request = {.engine = engine,
                                               .form = DT_FORM_JSON,
                                               .plan = plan,
                                               .key = target->identity.key,
                                               .hard = target->identity.hard};
     dt_status status = dt_export(&request, &export);
-    if (status == DT_OK)
-        dt_export_fini(&export);
-    json_decref(plan);
     return status == DT_EINFEASIBLE;
 }
 

@@ -42,7 +42,7 @@ static const char *where(const struct dt_answer *answer)
 
 static bool is_whole(const struct dt_answer *answer)
 {
-    const struct dt_image_time *image = &answer->measured.image;
+    const struct dt_image_time *image = &answer->measured->image;
     return image->known && image->unit != NULL && strcmp(image->unit, "image") == 0;
 }
 
@@ -50,30 +50,30 @@ static void add_time(const struct dt_answer *answer, struct dt_text *out)
 {
     const char *metric =
         dt_figure_metric(dt_json_text_at(json_object_get(answer->entry, "key"), "objective"));
-    int64_t median_ns = answer->measured.median_ns;
+    int64_t median_ns = answer->measured->figures.median_ns;
     if (median_ns <= 0)
         return;
     if (metric != NULL) {
-        struct dt_text value = {0};
+        dt_auto_text value = {0};
         dt_figure_value(metric, (double)median_ns * 1e-9, NAN, NAN, &value);
         dt_text_add(&value, "%s", where(answer));
         add_row("value", dt_text_at(&value), out);
-        dt_text_fini(&value);
         return;
     }
     dt_text_add(out, "  %-9s %s", "time", dt_figure_of((double)median_ns * 1e-9).text);
     if (is_whole(answer))
         dt_text_add(out, " an image of %d steps, with text encoder and VAE%s\n",
-                    answer->measured.image.steps, where(answer));
+                    answer->measured->image.steps, where(answer));
     else
         dt_text_add(out, " a step%s\n", where(answer));
 }
 
 static void add_image(const struct dt_answer *answer, struct dt_text *out)
 {
-    const struct dt_image_time *image = &answer->measured.image;
-    int batch = answer->measured.batch > 0 ? answer->measured.batch : 1;
-    int64_t step_ns = answer->measured.median_ns;
+    const struct dt_image_time *image = &answer->measured->image;
+    const struct dt_measured *figures = &answer->measured->figures;
+    int batch = figures->batch > 0 ? figures->batch : 1;
+    int64_t step_ns = figures->median_ns;
     if (!image->known || step_ns <= 0 || is_whole(answer))
         return;
     dt_text_add(out, "  %-9s %s: %d steps", "image",
@@ -91,27 +91,25 @@ static void add_image(const struct dt_answer *answer, struct dt_text *out)
 
 static void add_verdict(const struct dt_answer *answer, struct dt_text *out)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_text_add(&text, "%s%s%s", answer->verdict, answer->why_provisional != NULL ? ": " : "",
                 answer->why_provisional != NULL ? answer->why_provisional : "");
     add_row("verdict", dt_text_at(&text), out);
-    dt_text_fini(&text);
 }
 
 static void add_noise(const struct dt_answer *answer, struct dt_text *out)
 {
-    struct dt_text text = {0};
-    if (!(answer->measured.noise_margin > 0))
+    dt_auto_text text = {0};
+    if (!(answer->measured->noise.margin > 0))
         return;
-    dt_words_noise(answer->measured.noise_margin, &text);
+    dt_words_noise(answer->measured->noise.margin, &text);
     dt_text_add(&text, "%s", where(answer));
     add_row("noise", dt_text_at(&text), out);
-    dt_text_fini(&text);
 }
 
 static void add_gain(const struct dt_answer *answer, struct dt_text *out)
 {
-    const struct dt_gain *gain = &answer->measured.gain;
+    const struct dt_gain *gain = &answer->measured->gain;
     if (answer->is_default) {
         dt_text_add(out, "  %-9s none: it is the default plan, %s%s\n", "gain",
                     answer->why_provisional != NULL ? "kept as nothing was decided"
@@ -126,35 +124,33 @@ static void add_gain(const struct dt_answer *answer, struct dt_text *out)
 
 static void add_hint(const json_t *hint, struct dt_text *out)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_plan_words(json_object_get(hint, "plan"), &text);
     dt_text_add(&text, ", %s", json_string_value(json_object_get(hint, "reason")));
     add_row("hint", dt_text_at(&text), out);
-    dt_text_fini(&text);
 }
 
 static void add_done(const struct dt_answer *answer, struct dt_text *out)
 {
-    struct dt_text text = {0};
-    if (answer->measured.tried > 0) {
-        dt_words_tried(answer->measured.tried, answer->measured.plans, answer->measured.skipped,
-                       &text);
+    dt_auto_text text = {0};
+    const struct dt_stored_entry *entry = answer->measured;
+    if (entry->tried > 0) {
+        dt_words_tried(entry->tried, entry->plans, entry->skipped, &text);
         add_row("tried", dt_text_at(&text), out);
         dt_text_clear(&text);
     }
-    dt_words_default(&answer->measured.fallback, &text);
+    dt_words_default(&entry->fallback, &text);
     if (text.size > 0)
         add_row("default", dt_text_at(&text), out);
     dt_text_clear(&text);
-    for (size_t i = 0; i < json_array_size(answer->measured.warnings); i++) {
-        const json_t *sentence = json_array_get(answer->measured.warnings, i);
+    for (size_t i = 0; i < json_array_size(entry->figures.warnings); i++) {
+        const json_t *sentence = json_array_get(entry->figures.warnings, i);
         add_row("warning", json_is_string(sentence) ? json_string_value(sentence) : "", out);
     }
-    if (answer->measured.load.known) {
-        dt_words_load(&answer->measured.load, &text);
+    if (entry->load.known) {
+        dt_words_load(&entry->load, &text);
         add_row("load", dt_text_at(&text), out);
     }
-    dt_text_fini(&text);
 }
 
 void dt_show_answer(const struct dt_answer *answer, struct dt_text *out)
@@ -169,12 +165,14 @@ void dt_show_answer(const struct dt_answer *answer, struct dt_text *out)
         add_row("evidence", answer->evidence, out);
     if (answer->verdict != NULL)
         add_verdict(answer, out);
-    add_time(answer, out);
-    add_image(answer, out);
-    if (answer->measured.gain.known)
-        add_gain(answer, out);
-    add_noise(answer, out);
-    add_done(answer, out);
+    if (answer->measured != NULL) {
+        add_time(answer, out);
+        add_image(answer, out);
+        if (answer->measured->gain.ratio > 0)
+            add_gain(answer, out);
+        add_noise(answer, out);
+        add_done(answer, out);
+    }
     if (answer->age_ns >= 0)
         add_age(answer->age_ns, out);
     for (size_t i = 0; i < json_array_size(answer->stale_reasons); i++)
@@ -186,7 +184,7 @@ void dt_show_answer(const struct dt_answer *answer, struct dt_text *out)
 
 void dt_show_warning(const struct dt_answer *answer, struct dt_text *out)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     if (answer->tier != DT_TIER_EXACT)
         dt_text_add(&text, "this plan is of tier %s: %s", dt_tier_text(answer->tier),
                     answer->reason);
@@ -198,7 +196,6 @@ void dt_show_warning(const struct dt_answer *answer, struct dt_text *out)
         dt_text_add(&text, "%s%s", i == 0 ? ": " : ", ",
                     json_string_value(json_array_get(answer->stale_reasons, i)));
     dt_text_show(dt_text_at(&text), out);
-    dt_text_fini(&text);
 }
 
 /* ---- the command of an entry that --command tuned, with the values of a plan */
@@ -216,12 +213,11 @@ static void add_variable(const struct dt_space *space, const struct dt_point *pl
 {
     const struct dt_axis *axis = dt_space_axis(space, at);
     int64_t value = dt_point_value(space, plan, at);
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_axis_plain(axis, value, &text);
     dt_text_add(out, "%s=", axis->variable != NULL ? axis->variable : axis->name);
     dt_quote(dt_text_at(&text), out);
     dt_text_add(out, " ");
-    dt_text_fini(&text);
 }
 
 static dt_status fill(const struct dt_command_line *command, const struct dt_space *space,

@@ -50,10 +50,9 @@ static void add_title(const struct filling *filling)
 
 static void add_verdict(const struct filling *filling)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_page_verdict(filling->view, &text);
     dt_pen_text(filling->pen, dt_text_at(&text));
-    dt_text_fini(&text);
 }
 
 static void add_later(const struct filling *filling)
@@ -65,12 +64,11 @@ static void add_later(const struct filling *filling)
 static void add_tuned(const struct filling *filling)
 {
     const struct dt_page *page = filling->view->page;
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_text_add(&text, "Tuned for %s on %s UTC; session %s.",
                 page->session->target->objective->name,
                 dt_figure_minute(page->session->began_wall_ns).text, page->journal);
     dt_pen_text(filling->pen, dt_text_at(&text));
-    dt_text_fini(&text);
 }
 
 /* Of a page that is made now, as far as it is. */
@@ -102,7 +100,7 @@ static void sessions_json(const struct dt_session *const sessions[], int n, int 
 static void add_json(const struct filling *filling)
 {
     const struct dt_session *sessions[2] = {NULL};
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     for (int i = 0; i < filling->count; i++)
         sessions[i] = filling->views[i].session;
     if (filling->pen->html)
@@ -114,7 +112,6 @@ static void add_json(const struct filling *filling)
         dt_text_add(filling->pen->out, "%s", *at == '<' ? "\\u003c" : "");
     }
     filling->pen->out->failed = filling->pen->out->failed || text.failed;
-    dt_text_fini(&text);
 }
 
 static const struct slot {
@@ -222,7 +219,7 @@ static bool template_fill(struct filling *filling, const char *at, const char *e
         } else if (part < slot) {
             const char *close = place_of(after, at, end) + sizeof after - 1;
             const char *inside = place_of(">", at, close) + 1;
-            struct dt_text inner = {0};
+            dt_auto_text inner = {0};
             filling->pen->out = &inner;
             markup_add(at, inside, filling->pen);
             bool full = template_fill(filling, inside, close);
@@ -230,7 +227,6 @@ static bool template_fill(struct filling *filling, const char *at, const char *e
             if (full)
                 dt_text_add_bytes(out, dt_text_at(&inner), inner.size);
             out->failed = out->failed || inner.failed;
-            dt_text_fini(&inner);
             any = any || full;
             at = close;
         } else if (slot < end) {

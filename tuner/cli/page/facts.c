@@ -28,7 +28,7 @@ void dt_page_verdict(const struct page_view *view, struct dt_text *out)
     const struct dt_result *best = dt_session_best(session);
     const struct dt_entrant *winner = dt_page_winner(session);
     const struct dt_measured fallback = dt_words_fallback(session);
-    struct dt_text plan = {0}, unusable = {0};
+    dt_auto_text plan = {0}, unusable = {0};
     if (best == NULL) {
         dt_text_add(out, "No plan could be used: none was measured.");
         return;
@@ -44,8 +44,6 @@ void dt_page_verdict(const struct page_view *view, struct dt_text *out)
         .unusable = unusable.size > 0 ? dt_text_at(&unusable) : NULL,
         .fallback = &fallback};
     dt_words_verdict(&what, out);
-    dt_text_fini(&unusable);
-    dt_text_fini(&plan);
 }
 
 static void sure_of_session(const struct page_view *view, struct dt_text *out)
@@ -59,7 +57,7 @@ static void change_of_session(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
     int failed, tried = dt_session_tried_count(session, &failed);
-    struct dt_text skipped = {0};
+    dt_auto_text skipped = {0};
     dt_session_skipped(session, &skipped);
     dt_text_add(out, "%d of ", tried);
     dt_target_plans(session->target, out);
@@ -68,7 +66,6 @@ static void change_of_session(const struct page_view *view, struct dt_text *out)
                                                      : "; a plan that was not tried may be faster");
     if (skipped.size > 0)
         dt_text_add(out, ". Left out: %s", dt_text_at(&skipped));
-    dt_text_fini(&skipped);
     for (int i = 0; i < session->finals.tie_count && session->verdict == DT_VERDICT_FASTER; i++) {
         dt_text_add(out, i == 0 ? ". As fast as the best in the shoot-out: " : "; ");
         dt_page_plan(view, &session->finals.ties[i], out);
@@ -261,12 +258,11 @@ static void noise_of_session(const struct page_view *view, struct dt_text *out)
 {
     struct dt_noise noise = dt_session_noise(view->session);
     const struct dt_entrant *winner = dt_page_winner(view->session);
-    struct dt_text note = {0};
+    dt_auto_text note = {0};
     if (noise.pairs == 0) {
         dt_session_noise_note(view->session, &note);
         dt_text_add(out, "Not known: %s.",
                     note.size > 0 ? dt_text_at(&note) : "nothing was compared");
-        dt_text_fini(&note);
         return;
     }
     dt_words_noise(noise.margin, out);
@@ -351,7 +347,7 @@ static void one_rank_of_session(const struct page_view *view, struct dt_text *ou
                     (winner != NULL && winner->ratio.pairs > 0 ? winner->ratio.ratio : NAN);
     double slow = one != NULL && one->samples.n > 0 ? dt_session_value(session, one) : NAN,
            fast = best != NULL ? dt_session_value(session, best) : NAN;
-    struct dt_text plan = {0};
+    dt_auto_text plan = {0};
     int ranks = dt_target_ranks(session->target, &session->target->baseline);
     dt_page_plan(view, &session->target->baseline, &plan);
     if (!isfinite(slow / fast))
@@ -368,7 +364,6 @@ static void one_rank_of_session(const struct page_view *view, struct dt_text *ou
                     : session->finals.entrant_count > 0
                         ? ", by their medians in the final comparison"
                         : " in their trials");
-    dt_text_fini(&plan);
 }
 
 static void elsewhere_of_session(const struct page_view *view, struct dt_text *out)
@@ -406,18 +401,17 @@ static void output_of_session(const struct page_view *view, struct dt_text *out)
         dt_text_add(out, "one rank");
     if (isfinite(error))
         dt_text_add(out, "%s%s).", dtype[0] != '\0' ? ", in " : "", dtype);
-    struct dt_text blind = {0};
+    dt_auto_text blind = {0};
     dt_target_blind(target, &blind);
     if (blind.size > 0)
         dt_text_add(out, " But %s.", dt_text_at(&blind));
-    dt_text_fini(&blind);
 }
 
 /* ---- of an entry alone */
 
 static void verdict_of_entry(const struct dt_stored_entry *entry, struct dt_text *out)
 {
-    struct dt_text plan = {0};
+    dt_auto_text plan = {0};
     dt_plan_words(entry->plan, &plan);
     const struct dt_words_verdict what = {
         .verdict = dt_verdict_of(entry->verdict),
@@ -427,7 +421,6 @@ static void verdict_of_entry(const struct dt_stored_entry *entry, struct dt_text
         .level = NAN,
         .fallback = &entry->fallback};
     dt_words_verdict(&what, out);
-    dt_text_fini(&plan);
 }
 
 /* Parameters of a plan that differ from the stored one; all of them when none does. */
@@ -649,7 +642,7 @@ static void fact_add(int i, const struct page_view *view, const struct dt_page_s
 /* All but the last, which the page has in a line of its own. */
 void dt_page_facts(const struct page_view *view, struct page_pen *pen)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_pen_table(pen, "", "In short", "question|answer");
     for (int i = 0; i < FACTS - 1; i++) {
         fact_add(i, view, NULL, &text);
@@ -659,13 +652,12 @@ void dt_page_facts(const struct page_view *view, struct page_pen *pen)
         dt_pen_cell(pen, "%s", dt_text_at(&text));
     }
     dt_pen_end(pen);
-    dt_text_fini(&text);
 }
 
 static json_t *answers_of(const struct page_view *view, const struct dt_page_source *source,
                           struct dt_text *out)
 {
-    struct dt_text text = {0}, line = {0};
+    dt_auto_text text = {0}, line = {0};
     json_t *answers = json_object();
     for (int i = 0; i < FACTS; i++) {
         fact_add(i, view, source, &text);
@@ -677,8 +669,6 @@ static json_t *answers_of(const struct page_view *view, const struct dt_page_sou
         json_object_set_new(answers, facts[i].name, json_string(dt_text_at(&text)));
     }
     out->failed = out->failed || text.failed || line.failed;
-    dt_text_fini(&line);
-    dt_text_fini(&text);
     return answers;
 }
 
@@ -697,7 +687,7 @@ json_t *dt_page_why(const struct dt_page_source *source, struct dt_text *out)
     static const char *const origins[] = {"session", "update", "entry"};
     const struct dt_session *session = source->page.session;
     struct page_view view;
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     if (session != NULL && !dt_page_view(&source->page, "", &view)) {
         out->failed = true;
         return NULL;
@@ -719,14 +709,13 @@ json_t *dt_page_why(const struct dt_page_source *source, struct dt_text *out)
     dt_text_add(&text, "%s%s\n\n", later != NULL ? " " : "", later != NULL ? later : "");
     dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 0, out);
     json_object_set_new(object, "answers", answers_of(session != NULL ? &view : NULL, source, out));
-    json_t *from = session != NULL ? dt_session_json(session) : json_incref(source->entry.json);
+    json_auto_t *from =
+        session != NULL ? dt_session_json(session) : json_incref(source->entry.json);
     add_fields(object, from);
-    json_decref(from);
     if (session == NULL)
         json_object_set(object, "stored", source->entry.json);
     else
         dt_page_view_fini(&view);
     out->failed = out->failed || text.failed || object == NULL;
-    dt_text_fini(&text);
     return object;
 }

@@ -151,7 +151,7 @@ static dt_status figure_draw(const struct page_figure *figure, const char *capti
                              struct dt_text *out)
 {
     static const char canvas[] = "<g id=\"gnuplot_canvas\">";
-    struct dt_text svg = {0}, named = {0};
+    dt_auto_text svg = {0}, named = {0};
     dt_status status = gnuplot_run(&figure->script, &svg);
     const char *box = status == DT_OK ? strstr(dt_text_at(&svg), "viewBox=\"") : NULL;
     const char *body = box != NULL ? strstr(box, canvas) : NULL;
@@ -166,8 +166,6 @@ static dt_status figure_draw(const struct page_figure *figure, const char *capti
         out->failed = out->failed || named.failed;
         add_titled(dt_text_at(&named), dt_text_at(&figure->titles), out);
     }
-    dt_text_fini(&svg);
-    dt_text_fini(&named);
     return status;
 }
 
@@ -268,7 +266,7 @@ static void figure_point(struct page_figure *figure, const double values[], size
  * Nothing without points, or without gnuplot. */
 static void figure_finish(struct page_figure *figure, const char *caption, struct dt_text *out)
 {
-    struct dt_text svg = {0};
+    dt_auto_text svg = {0};
     series_end(figure);
     dt_text_add(&figure->script, "%s\n", dt_text_at(&figure->plot));
     bool sound = dt_text_status(&figure->script) == DT_OK &&
@@ -281,7 +279,6 @@ static void figure_finish(struct page_figure *figure, const char *caption, struc
         dt_pen_escape(caption, out);
         dt_text_add(out, "</figcaption></figure>\n");
     }
-    dt_text_fini(&svg);
     dt_text_fini(&figure->script);
     dt_text_fini(&figure->plot);
     dt_text_fini(&figure->titles);
@@ -305,7 +302,7 @@ static void figure_say(struct page_figure *figure, const char *format, ...)
 static void figure_title(struct page_figure *figure, const struct page_row *row)
 {
     const struct page_view *view = figure->view;
-    struct dt_text words = {0};
+    dt_auto_text words = {0};
     dt_text_add(&words, "trial %d: ", row->number);
     dt_page_plan(view, &row->result->point, &words);
     if (isfinite(row->value))
@@ -318,7 +315,6 @@ static void figure_title(struct page_figure *figure, const struct page_row *row)
     if (row->result->peak_bytes > 0)
         dt_text_add(&words, ", %s", dt_figure_bytes_of(row->result->peak_bytes).text);
     figure_say(figure, "%s", dt_text_at(&words));
-    dt_text_fini(&words);
 }
 
 static void add_tick(double tick, int *n, struct dt_text *out)
@@ -717,7 +713,7 @@ void dt_page_draw_ranks(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(view->session);
     struct page_figure figure;
-    struct dt_text axis = {0};
+    dt_auto_text axis = {0};
     if (best == NULL || best->samples.rank_seconds == NULL || best->ranks < 2 ||
         best->ranks > RANKS_MOST)
         return;
@@ -726,7 +722,6 @@ void dt_page_draw_ranks(const struct page_view *view, struct dt_text *out)
         dt_text_add(&axis, " of %d images", best->batch);
     dt_text_add(&axis, ", %s", view->time.name);
     figure_begin(&figure, view, "ranks", "rank", dt_text_at(&axis));
-    dt_text_fini(&axis);
     dt_text_add(&figure.script,
                 "set nokey\nset xrange [-0.6:%d.6]\nset yrange [0:*]\nset xtics 0,%d\nset boxwidth "
                 "0.7\n",

@@ -15,7 +15,7 @@ void dt_pen_escape(const char *text, struct dt_text *out)
         char byte;
         const char *entity;
     } entities[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
-    struct dt_text shown = {0};
+    dt_auto_text shown = {0};
     dt_text_show(text, &shown);
     for (const char *at = dt_text_at(&shown); *at != '\0';) {
         size_t plain = strcspn(at, "&<>\"'");
@@ -26,17 +26,15 @@ void dt_pen_escape(const char *text, struct dt_text *out)
                 dt_text_add(out, "%s", entities[i].entity);
         at += *at != '\0';
     }
-    dt_text_fini(&shown);
 }
 
 /* Characters that mean something in Markdown or in the HTML that it may hold, after backslashes. */
 static void escape_markdown(const char *text, struct dt_text *out)
 {
-    struct dt_text shown = {0};
+    dt_auto_text shown = {0};
     dt_text_show(text, &shown);
     for (const char *at = dt_text_at(&shown); *at != '\0'; at++)
         dt_text_add(out, strchr("\\`*_[]<>|#&~!", *at) != NULL ? "\\%c" : "%c", *at);
-    dt_text_fini(&shown);
 }
 
 void dt_pen_text(struct page_pen *pen, const char *text)

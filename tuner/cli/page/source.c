@@ -179,16 +179,14 @@ static dt_status list_fill(const struct dt_snapshot *snapshot, const char *word,
 
 static dt_status list_refuse(const struct list *list, const char *word)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     int listed = list->count <= LISTED_MOST ? list->count : LISTED_MOST;
     for (int i = 0; i < listed; i++)
         dt_text_add(&text, "%s%s (%.80s)", i == 0 ? "" : ", ", list->at[i].hex, list->at[i].title);
     if (listed < list->count)
         dt_text_add(&text, ", and %d more, which `dittune db show` lists", list->count - listed);
-    dt_status status = dt_fail(DT_EUSAGE, "'%.80s' matches %d entries, so name one by its id: %s",
-                               word, list->count, dt_text_at(&text));
-    dt_text_fini(&text);
-    return status;
+    return dt_fail(DT_EUSAGE, "'%.80s' matches %d entries, so name one by its id: %s", word,
+                   list->count, dt_text_at(&text));
 }
 
 /* word: an id or its beginning, or part of the title or key, ignoring case; a whole id or title
@@ -245,10 +243,9 @@ static dt_status read_source(struct dt_page_source *source)
 
 static bool is_there(const char *directory, const char *journal)
 {
-    struct dt_text path = {0};
+    dt_auto_text path = {0};
     dt_journals_path(directory, journal, &path);
     bool there = access(dt_text_at(&path), F_OK) == 0;
-    dt_text_fini(&path);
     return there;
 }
 
@@ -299,10 +296,9 @@ static void add_command(const struct dt_page_source *source, const char *command
 static void add_later(struct dt_page_source *source, const struct past *later)
 {
     struct dt_outline outline;
-    struct dt_text path = {0};
+    dt_auto_text path = {0};
     dt_journals_path(source->directory, later->journal, &path);
     bool known = dt_outline_read(dt_text_at(&path), &outline) == DT_OK;
-    dt_text_fini(&path);
     dt_text_add(&source->later, "A later session of %s UTC ",
                 dt_figure_minute(later->began_wall_ns).text);
     if (!known)
@@ -416,19 +412,16 @@ dt_status dt_page_source_open(const char *directory, const char *word,
 
 dt_status dt_page_source_need(const struct dt_page_source *source)
 {
-    struct dt_text cause = {0}, command = {0};
+    dt_auto_text cause = {0}, command = {0};
     if (source->page.session != NULL)
         return DT_OK;
     dt_page_source_cause(source, &cause);
     add_command(source, "why", source->entry.hex, &command);
-    dt_status status = dt_fail(
-        DT_EUSAGE, "there is no page of entry %s: %s; `%s` prints what the entry says%s%s%s",
-        source->entry.hex, dt_text_at(&cause), dt_text_at(&command),
-        source->before.size > 0 ? ", and `" : "", dt_text_at(&source->before),
-        source->before.size > 0 ? "` shows the session before the check" : "");
-    dt_text_fini(&cause);
-    dt_text_fini(&command);
-    return status;
+    return dt_fail(DT_EUSAGE,
+                   "there is no page of entry %s: %s; `%s` prints what the entry says%s%s%s",
+                   source->entry.hex, dt_text_at(&cause), dt_text_at(&command),
+                   source->before.size > 0 ? ", and `" : "", dt_text_at(&source->before),
+                   source->before.size > 0 ? "` shows the session before the check" : "");
 }
 
 void dt_page_source_close(struct dt_page_source *source)

@@ -40,10 +40,9 @@ static struct page_row *fastest_first(const struct page_view *view)
 static void plan_cell(const struct page_view *view, struct page_pen *pen,
                       const struct dt_point *point)
 {
-    struct dt_text plan = {0};
+    dt_auto_text plan = {0};
     dt_page_plan(view, point, &plan);
     dt_pen_cell(pen, "%s", dt_text_at(&plan));
-    dt_text_fini(&plan);
 }
 
 /* ---- plans */
@@ -78,7 +77,7 @@ static double device_seconds(const struct page_view *view, const struct dt_resul
 
 static void add_speed(struct page_pen *pen, const struct dt_ratio *ratio)
 {
-    struct dt_text speed = {0};
+    dt_auto_text speed = {0};
     if (ratio != NULL && ratio->pairs > 0) {
         dt_text_add(&speed, "%.3f", 1 / ratio->ratio);
         if (isfinite(ratio->interval.high))
@@ -86,7 +85,6 @@ static void add_speed(struct page_pen *pen, const struct dt_ratio *ratio)
                         1 / ratio->interval.low);
     }
     dt_pen_cell(pen, "%s", speed.size > 0 ? dt_text_at(&speed) : "-");
-    dt_text_fini(&speed);
 }
 
 /* result: of the final comparison, or a trial's. speed: NULL when it was not compared. */
@@ -285,7 +283,7 @@ void dt_page_importance(const struct page_view *view, struct page_pen *pen)
                  view->axis);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < effects[i].count; k++) {
-            struct dt_text value = {0};
+            dt_auto_text value = {0};
             dt_page_axis_value(view, effects[i].axis, effects[i].used[k], &value);
             dt_pen_cell(pen, "%s",
                         dt_space_axis(view->session->target->space, effects[i].axis)->name);
@@ -295,7 +293,6 @@ void dt_page_importance(const struct page_view *view, struct page_pen *pen)
             dt_pen_cell(pen, "%s", dt_text_at(&value));
             dt_pen_cell(pen, "%d", effects[i].trials[k]);
             dt_pen_figure(pen, dt_page_shown(view, effects[i].median[k]));
-            dt_text_fini(&value);
         }
     dt_pen_end(pen);
 }
@@ -305,7 +302,7 @@ void dt_page_importance(const struct page_view *view, struct page_pen *pen)
 void dt_page_pairs(const struct page_view *view, struct page_pen *pen)
 {
     const struct dt_session_finals *finals = &view->session->finals;
-    struct dt_text columns = {0};
+    dt_auto_text columns = {0};
     char caption[192];
     if (finals->entrant_count < 2 || finals->sets.count == 0)
         return;
@@ -321,7 +318,6 @@ void dt_page_pairs(const struct page_view *view, struct page_pen *pen)
             dt_pen_figure(pen, dt_page_shown(view, dt_page_visit(view, i, k)));
     }
     dt_pen_end(pen);
-    dt_text_fini(&columns);
 }
 
 /* ---- the machine */
@@ -332,14 +328,13 @@ static void add_fields(struct page_pen *pen, const char *part, const json_t *obj
     const json_t *value;
     json_object_foreach((json_t *)object, name, value)
     {
-        struct dt_text text = {0};
+        dt_auto_text text = {0};
         if (json_is_object(value) && json_object_size(value) == 0)
             continue;
         dt_json_plain(value, &text);
         dt_pen_cell(pen, "%s", name);
         dt_pen_cell(pen, "%s", dt_text_at(&text));
         dt_pen_cell(pen, "%s", part);
-        dt_text_fini(&text);
     }
 }
 
@@ -485,7 +480,7 @@ static void add_remark(const struct result_cell *a, const struct result_cell *b,
 /* Fields of one or the other that are not equal. */
 static void add_differences(const json_t *a, const json_t *b, struct page_pen *pen)
 {
-    json_t *all = json_object();
+    json_auto_t *all = json_object();
     const char *name;
     json_t *value;
     if (all == NULL ||
@@ -494,7 +489,7 @@ static void add_differences(const json_t *a, const json_t *b, struct page_pen *p
     json_object_foreach(all, name, value)
     {
         const json_t *mine = json_object_get(a, name), *other = json_object_get(b, name);
-        struct dt_text one = {0}, two = {0};
+        dt_auto_text one = {0}, two = {0};
         if (mine != NULL && other != NULL && json_equal(mine, other))
             continue;
         if (mine != NULL)
@@ -503,10 +498,7 @@ static void add_differences(const json_t *a, const json_t *b, struct page_pen *p
             dt_json_plain(other, &two);
         const char *texts[2] = {dt_text_at(&one), dt_text_at(&two)};
         add_line(pen, name, texts, differs(texts));
-        dt_text_fini(&one);
-        dt_text_fini(&two);
     }
-    json_decref(all);
 }
 
 static void add_results(const struct page_view views[2], struct page_pen *pen)
@@ -517,13 +509,12 @@ static void add_results(const struct page_view views[2], struct page_pen *pen)
     results_fill(&views[1], b);
     for (int i = 0; i < RESULTS; i++) {
         const char *texts[2] = {dt_text_at(&a[i].text), dt_text_at(&b[i].text)};
-        struct dt_text remark = {0};
+        dt_auto_text remark = {0};
         if (a[i].measured && alike)
             add_remark(&a[i], &b[i], &remark);
         else if (!a[i].measured && !results[i].own)
             dt_text_add(&remark, "%s", differs(texts));
         add_line(pen, results[i].name, texts, dt_text_at(&remark));
-        dt_text_fini(&remark);
         dt_text_fini(&a[i].text);
         dt_text_fini(&b[i].text);
     }

@@ -121,7 +121,7 @@ static void add_figures(const struct table *table, const struct dt_table_row *ro
 
 static void add_row(const struct table *table, const struct dt_table_row *row)
 {
-    struct dt_text line = {0};
+    dt_auto_text line = {0};
     if (row->result == NULL)
         return;
     if (measured(row)) {
@@ -137,7 +137,6 @@ static void add_row(const struct table *table, const struct dt_table_row *row)
     }
     dt_text_add(&line, "\n");
     dt_columns_wrap(dt_text_at(&line), DT_COLUMNS_USUAL, INDENT, table->out);
-    dt_text_fini(&line);
 }
 
 /* Rows whose result is NULL are left out. */
@@ -215,7 +214,7 @@ static void add_table(const struct dt_session *session, struct dt_text *out)
 static void add_noise(const struct dt_session *session, struct dt_text *out)
 {
     struct dt_noise noise = dt_session_noise(session);
-    struct dt_text note = {0};
+    dt_auto_text note = {0};
     if (noise.pairs > 0) {
         dt_text_add(out, "Noise floor: ");
         dt_words_noise(noise.margin, out);
@@ -225,7 +224,6 @@ static void add_noise(const struct dt_session *session, struct dt_text *out)
     if (note.size > 0)
         dt_text_add(out, noise.pairs > 0 ? "warning: %s\n" : "Noise floor: not known, as %s.\n",
                     dt_text_at(&note));
-    dt_text_fini(&note);
 }
 
 static void add_throttled(const struct dt_session *session, struct dt_text *out)
@@ -265,20 +263,18 @@ static void add_company(const struct dt_session *session, struct dt_text *out)
 /* Once each, of all plans of the final comparison. */
 static void add_lowered_clocks(const struct dt_session *session, struct dt_text *out)
 {
-    struct dt_text names = {0};
+    dt_auto_text names = {0};
     for (int i = 0; i < session->finals.entrant_count; i++) {
-        json_t *reasons = dt_device_report_reasons(&session->finals.entrants[i].result);
+        json_auto_t *reasons = dt_device_report_reasons(&session->finals.entrants[i].result);
         for (size_t k = 0; k < json_array_size(reasons); k++) {
             const char *name = json_string_value(json_array_get(reasons, k));
             if (strstr(dt_text_at(&names), name) == NULL)
                 dt_text_add(&names, "%s%s", names.size > 0 ? ", " : "", name);
         }
-        json_decref(reasons);
     }
     if (names.size > 0)
         dt_text_add(out, "Clocks of GPUs were lowered in the final comparison: %s.\n",
                     dt_text_at(&names));
-    dt_text_fini(&names);
 }
 
 /* Which search it was, why, and why it stopped. */
@@ -314,11 +310,10 @@ static void add_counts(const struct dt_session *session, struct dt_text *out)
     dt_target_plans(session->target, out);
     dt_text_add(out, " tried, %d failed, %s\n", failed,
                 dt_figure_of(session->elapsed_seconds).text);
-    struct dt_text skipped = {0};
+    dt_auto_text skipped = {0};
     dt_session_skipped(session, &skipped);
     if (skipped.size > 0)
         dt_text_add(out, "Left out: %s.\n", dt_text_at(&skipped));
-    dt_text_fini(&skipped);
 }
 
 /* A gain of steps over the default is less of a whole image, since text encoder and VAE are the same with each plan. */
@@ -340,10 +335,9 @@ bool dt_report_whole_image(const struct dt_session *session, struct dt_text *out
         return false;
     double step = best->summary.median;
     double whole = dt_target_image_seconds(session->target, step, best->batch);
-    struct dt_text gain = {0};
+    dt_auto_text gain = {0};
     add_image_gain(session, image->sampler_steps * step / whole, &gain);
     dt_report_image(session->target, best, dt_text_at(&gain), out);
-    dt_text_fini(&gain);
     return true;
 }
 
@@ -351,7 +345,7 @@ bool dt_report_whole_image(const struct dt_session *session, struct dt_text *out
 static void add_verification(const struct dt_session *session, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(session);
-    struct dt_text blind = {0}, image = {0};
+    dt_auto_text blind = {0}, image = {0};
     dt_target_blind(session->target, &blind);
     const struct dt_result *trial = best != NULL ? dt_session_trial(session, &best->point) : NULL;
     if (trial != NULL)
@@ -361,8 +355,6 @@ static void add_verification(const struct dt_session *session, struct dt_text *o
     if (image.size > 0)
         dt_text_add(out, "Output of the best plan: right in its first steps%s\n",
                     dt_text_at(&image));
-    dt_text_fini(&blind);
-    dt_text_fini(&image);
 }
 
 /* All but the look-up, whose command is one line to be pasted. */
@@ -371,7 +363,7 @@ static void add_report(const struct dt_session *session, struct dt_text *out)
     const struct dt_result *best = dt_session_best(session);
     const struct dt_measured fallback = dt_words_fallback(session);
     struct dt_stored_load load = dt_session_load(session);
-    struct dt_text image = {0};
+    dt_auto_text image = {0};
     add_counts(session, out);
     add_search(session, out);
     size_t before = out->size;
@@ -400,7 +392,6 @@ static void add_report(const struct dt_session *session, struct dt_text *out)
     if (dt_report_whole_image(session, &image))
         dt_text_add(out, "%s%s\n",
                     session->target->image.is_image ? "" : "A whole image: ", dt_text_at(&image));
-    dt_text_fini(&image);
     add_verification(session, out);
     add_noise(session, out);
     add_throttled(session, out);
@@ -414,8 +405,7 @@ static void add_report(const struct dt_session *session, struct dt_text *out)
 
 void dt_report_session(const struct dt_session *session, struct dt_text *out)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     add_report(session, &text);
     dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 0, out);
-    dt_text_fini(&text);
 }

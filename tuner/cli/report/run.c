@@ -186,13 +186,12 @@ static void add_verified(const struct dt_result *result, const struct dt_target 
                          struct dt_text *out)
 {
     const char *plan = target->image.starts ? "default" : "1-rank";
-    struct dt_text blind = {0};
+    dt_auto_text blind = {0};
     dt_text_add(out, "\nverified    differs from the %s plan by %.2g", plan,
                 result->verified_error);
     dt_report_image_error(result, out);
     dt_target_blind(target, &blind);
     dt_text_add(out, blind.size > 0 ? "; %s\n" : "\n", dt_text_at(&blind));
-    dt_text_fini(&blind);
 }
 
 void dt_report_image_error(const struct dt_result *result, struct dt_text *out)
@@ -538,7 +537,7 @@ json_t *dt_record_run(const struct dt_result *result, const struct dt_result *on
                       const struct dt_target *target)
 {
     json_t *object = dt_result_json(result, target);
-    struct dt_text cold = {0};
+    dt_auto_text cold = {0};
     json_object_set_new(object, "title", json_string(target->identity.title));
     json_object_set_new(object, "baseline",
                         one->samples.n > 0 ? dt_result_json(one, target) : json_null());
@@ -550,7 +549,6 @@ json_t *dt_record_run(const struct dt_result *result, const struct dt_result *on
     json_object_set_new(object, "cold_note", said ? json_string(dt_text_at(&cold)) : json_null());
     json_object_set_new(object, "fits",
                         json_pack("{s:o}", "exchanges", fits_exchanges(result->report.exchanges)));
-    dt_text_fini(&cold);
     return object;
 }
 
@@ -673,8 +671,8 @@ static void add_one(const struct dt_result *result, const struct dt_result *one,
 void dt_report_run(const struct dt_result *result, const struct dt_result *one,
                    const struct dt_target *target, struct dt_text *out)
 {
-    struct dt_text text = {0};
-    json_t *fits = json_pack("{s:o}", "exchanges", fits_exchanges(result->report.exchanges));
+    dt_auto_text text = {0};
+    json_auto_t *fits = json_pack("{s:o}", "exchanges", fits_exchanges(result->report.exchanges));
     dt_text_add(&text, "%s%s\n", target->foreign ? "worker      " : "network     ",
                 target->identity.title);
     if (!target->foreign) {
@@ -684,13 +682,11 @@ void dt_report_run(const struct dt_result *result, const struct dt_result *one,
     }
     dt_report_result(result, target, &text);
     fits_text(fits, &text);
-    json_decref(fits);
     if (one->samples.n > 0) {
         add_one(result, one, target->objective->metric, &text);
         dt_report_cold(result, one, target, &text);
     }
     dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, LABEL, out);
-    dt_text_fini(&text);
 }
 
 /* Whole images a second where they are known, else steps of an image. */
@@ -787,7 +783,7 @@ static void add_sweep(const struct dt_sweep *sweep, const json_t *list, const js
     const json_t *rows = json_object_get(record, "sweep"), *row = json_array_get(rows, 0);
     struct columns columns = choose_columns(sweep, rows);
     bool whole = json_is_object(json_object_get(row, "image"));
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     char step[24], memory[24];
     size_t i;
     snprintf(step, sizeof step, "step, %s", columns.time.name);
@@ -803,7 +799,6 @@ static void add_sweep(const struct dt_sweep *sweep, const json_t *list, const js
     add_notes(sweep, rows, &text);
     fits_text(json_object_get(record, "fits"), &text);
     dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, LABEL, out);
-    dt_text_fini(&text);
 }
 
 dt_status dt_print_run(const struct dt_sweep *sweep, json_t *list, struct dt_text *text, bool json)

@@ -147,8 +147,9 @@ static dt_status print_preview(const struct dt_options *options, const struct dt
                                const struct dt_check_list *list)
 {
     struct sums sums = {.entries = 0};
-    struct dt_text text = {0}, wrapped = {0};
-    json_t *entries = json_array();
+    dt_auto_text text = {0};
+    struct dt_text wrapped = {0};
+    json_auto_t *entries = json_array();
     dt_text_add(&text, "dry run: of %s these would be checked, least recently checked first:\n",
                 opts->directory);
     dt_status status = add_all(opts, list, &sums, entries, &text);
@@ -162,8 +163,6 @@ static dt_status print_preview(const struct dt_options *options, const struct dt
         dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, INDENT, &wrapped);
         status = dt_print_text(&wrapped);
     }
-    json_decref(entries);
-    dt_text_fini(&text);
     return status;
 }
 
@@ -378,7 +377,7 @@ static void add_case(const struct dt_check_run *run, const struct dt_check_recor
 {
     const char *verdict = record->verdict, *reason = record->reason != NULL ? record->reason : "";
     bool fails = record_fails(run, record), open = record_asks(record);
-    struct dt_text what = {0};
+    dt_auto_text what = {0};
     dt_text_add(&what, "%s%s%s%s", verdict, reason[0] != '\0' ? ": " : "", reason,
                 record->gain_lost ? "; it lost too much of its gain over the default" : "");
     dt_text_add(out, "    <testcase classname=\"dittune.check\"");
@@ -394,7 +393,6 @@ static void add_case(const struct dt_check_run *run, const struct dt_check_recor
     dt_text_add(out, "; to tune again: ");
     escape(check_again(record), out);
     dt_text_add(out, "</system-out>\n    </testcase>\n");
-    dt_text_fini(&what);
 }
 
 static void print_junit(const struct dt_check_run *run, struct dt_text *out)
@@ -437,7 +435,7 @@ static void print_github(const struct dt_check_run *run, struct dt_text *out)
         const struct dt_check_record *record = &run->records[i].record;
         bool fails = record_fails(run, record);
         const char *reason = record->reason != NULL ? record->reason : "";
-        struct dt_text message = {0};
+        dt_auto_text message = {0};
         if (!fails && !record_asks(record))
             continue;
         dt_text_add(&message, "%s: %s%s%s%s\nto tune again: %s", record->verdict,
@@ -449,7 +447,6 @@ static void print_github(const struct dt_check_run *run, struct dt_text *out)
         dt_text_add(out, "::");
         github_escape(dt_text_at(&message), false, out);
         dt_text_add(out, "\n");
-        dt_text_fini(&message);
     }
 }
 
@@ -472,29 +469,27 @@ static json_t *run_json(const struct dt_check_run *run)
 
 static dt_status write_junit(const struct dt_check_run *run, struct dt_replace *file)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     print_junit(run, &text);
     dt_status status = dt_text_status(&text);
     if (status == DT_OK)
         status = dt_replace_add(file, dt_text_at(&text), text.size);
-    dt_text_fini(&text);
     return dt_replace_close(file, status);
 }
 
 /* With a JSON report annotations go to standard error: the runner reads both streams. */
 static dt_status print(const struct dt_options *options, const struct dt_check_run *run)
 {
-    struct dt_text text = {0}, annotations = {0};
+    dt_auto_text annotations = {0};
+    struct dt_text text = {0};
     if (options->check.github)
         print_github(run, &annotations);
     if (options->print.json) {
         fputs(dt_text_at(&annotations), stderr);
-        dt_text_fini(&annotations);
         return dt_print_json(run_json(run));
     }
     print_records(run, &text);
     dt_text_add(&text, "%s", dt_text_at(&annotations));
-    dt_text_fini(&annotations);
     return dt_print_text(&text);
 }
 
@@ -544,12 +539,11 @@ static dt_status judged(const struct dt_check_run *run)
 static void show_progress(void *context, const char *title, int at, int count)
 {
     struct dt_progress *progress = context;
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_text_add(&text, "check %d of %d: %s", at + 1, count, title);
     dt_progress_now(progress, NULL, dt_text_at(&text));
     if (!progress->live && !progress->verbose)
         dt_progress_note(progress, "dittune: %s", dt_text_at(&text));
-    dt_text_fini(&text);
 }
 
 static dt_status read_options(const struct dt_options *options, struct dt_check_opts *opts)

@@ -78,11 +78,10 @@ static void add_text(const struct dt_entrant copies[2], const struct dt_noise *n
                 "The smallest difference this machine can resolve now is %s: a plan that is "
                 "faster or slower by less cannot be distinguished from the same plan run twice.\n",
                 dt_figure_percent(noise->margin).text);
-    struct dt_text note = {0};
+    dt_auto_text note = {0};
     dt_noise_note(noise, &note);
     if (note.size > 0)
         dt_text_add(out, "warning: %s\n", dt_text_at(&note));
-    dt_text_fini(&note);
 }
 
 /* A plan that hung until the end of the budget may only have lacked time. */
@@ -141,26 +140,22 @@ static dt_status compare(const struct dt_options *options, const struct dt_targe
 dt_status dt_command_noise(const struct dt_options *options)
 {
     struct dt_job job;
-    struct dt_target *target = NULL;
+    DT_CLEANUP(dt_target_drop) struct dt_target *target = NULL;
     struct dt_entrant copies[2] = {{.role = DT_ENTRANT_DEFAULT}, {.role = DT_ENTRANT_TWIN}};
     DT_TRY(dt_options_job(options, options->job.plan, &job));
     DT_TRY(dt_alone(options));
     int64_t deadline_ns = dt_clock_ns() + options->job.budget_ns;
     DT_TRY(dt_target_new(&job, &target));
     dt_print_cores(&target->hardware.backend, options->print.quiet);
-    dt_status status = dt_target_devices_free(target);
-    if (status == DT_OK)
-        status = dt_target_check(target);
+    DT_TRY(dt_target_devices_free(target));
+    DT_TRY(dt_target_check(target));
     struct dt_point point = target->fallback;
-    if (status == DT_OK && options->job.plan != NULL)
-        status = dt_target_plan(target, options->job.plan, &point);
+    if (options->job.plan != NULL)
+        DT_TRY(dt_target_plan(target, options->job.plan, &point));
     copies[0].point = copies[1].point = point;
-    if (status == DT_OK)
-        dt_print_crowded(target, &point);
-    if (status == DT_OK)
-        status = compare(options, target, deadline_ns, copies);
+    dt_print_crowded(target, &point);
+    dt_status status = compare(options, target, deadline_ns, copies);
     dt_entrant_fini(&copies[0]);
     dt_entrant_fini(&copies[1]);
-    dt_target_free(target);
     return status;
 }

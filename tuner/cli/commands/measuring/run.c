@@ -73,17 +73,6 @@ static void add_rank(const json_t *ranks, size_t rank, json_t *events)
     }
 }
 
-static dt_status write_json(json_t *object, const char *path)
-{
-    struct dt_text text = {0};
-    dt_status status = dt_json_text(object, &text);
-    if (status == DT_OK)
-        status = dt_replace_text(path, &text);
-    json_decref(object);
-    dt_text_fini(&text);
-    return status;
-}
-
 static dt_status trace_write(const struct dt_result *result, const struct dt_target *target,
                              const char *path)
 {
@@ -93,16 +82,16 @@ static dt_status trace_write(const struct dt_result *result, const struct dt_tar
         return dt_fail(DT_EUNSUP, "--trace: the worker reports no parts of a step: %s",
                        reason != NULL ? reason : "its answer has not one part a rank");
     json_t *events = json_array();
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     for (size_t rank = 0; rank < json_array_size(ranks); rank++)
         add_rank(ranks, rank, events);
     dt_point_short(target->space, &result->point, &text);
-    dt_status status = write_json(json_pack("{s:o, s:s, s:{s:s, s:s}}", "traceEvents", events,
-                                            "displayTimeUnit", "ms", "otherData", "network",
-                                            target->identity.title, "plan", dt_text_at(&text)),
-                                  path);
-    dt_text_fini(&text);
-    return status;
+    json_auto_t *trace =
+        json_pack("{s:o, s:s, s:{s:s, s:s}}", "traceEvents", events, "displayTimeUnit", "ms",
+                  "otherData", "network", target->identity.title, "plan", dt_text_at(&text));
+    dt_text_clear(&text);
+    DT_TRY(dt_json_text(trace, &text));
+    return dt_replace_text(path, &text);
 }
 
 /* The rank whose step was the longest. */
@@ -156,7 +145,7 @@ static json_t *add_cores(const struct dt_result *result, const json_t *ranks, st
     bool printed = json_object_get(result->report.phases, "cpu_ns") != NULL;
     json_t *cores = json_array();
     const json_t *rank;
-    struct dt_text line = {0};
+    dt_auto_text line = {0};
     size_t i;
     json_array_foreach((json_t *)ranks, i, rank)
     {
@@ -166,7 +155,6 @@ static json_t *add_cores(const struct dt_result *result, const json_t *ranks, st
     }
     if (!printed)
         dt_text_add(out, "cores busy  %s by rank, waiting included\n", dt_text_at(&line));
-    dt_text_fini(&line);
     return cores;
 }
 
@@ -220,7 +208,7 @@ static void show_next(struct run *run, const struct dt_point *point)
 static void show_made(struct run *run, const struct dt_result *result)
 {
     int all = (int)run->options->run.processes;
-    struct dt_text line = {0};
+    dt_auto_text line = {0};
     run->made++;
     if (run->role != DT_ENTRANT_PLAN || result->samples.n == 0 || (all == 1 && run->value == 0))
         return;
@@ -231,7 +219,6 @@ static void show_made(struct run *run, const struct dt_result *result)
     dt_figure_value(run->target->objective->metric, result->summary.median,
                     result->summary.interval.low, result->summary.interval.high, &line);
     dt_progress_note(&run->progress, "%s", dt_text_at(&line));
-    dt_text_fini(&line);
 }
 
 /* Writes a record of --raw, if that was asked for. */
@@ -349,34 +336,26 @@ static dt_status run_plan(struct run *run, const struct dt_point *point)
 static dt_status run_one(struct run *run, int value)
 {
     const struct dt_options *options = run->options;
-    struct dt_text plan = {0};
+    dt_auto_text plan = {0};
     dt_text_add(&plan, "%s", options->job.plan != NULL ? options->job.plan : "");
     if (value > 0)
         dt_text_add(&plan, " %s=%d", options->run.sweep.ranks ? "ranks" : "batch", value);
     run->job.plan = dt_text_at(&plan);
     if (value > 0 && !options->run.sweep.ranks)
         run->job.batches = (struct dt_ints){.count = 1, .values = {value}};
-    struct dt_target *target = NULL;
+    DT_CLEANUP(dt_target_drop) struct dt_target *target = NULL;
     struct dt_point point;
-    dt_status status = dt_target_new(&run->job, &target);
-    if (status == DT_OK)
-        status = dt_target_check(target);
-    if (status == DT_OK)
-        status = dt_target_plan(target, dt_text_at(&plan), &point);
+    DT_TRY(dt_target_new(&run->job, &target));
+    DT_TRY(dt_target_check(target));
+    DT_TRY(dt_target_plan(target, dt_text_at(&plan), &point));
     run->target = target;
     run->value = value;
-    if (status == DT_OK && json_array_size(run->list) == 0)
+    if (json_array_size(run->list) == 0)
         dt_print_cores(&target->hardware.backend, options->print.quiet);
-    if (status == DT_OK)
-        status = dt_target_devices_free(target);
-    if (status == DT_OK)
-        status = raw_add(
-            run, &(struct dt_log_record){.kind = DT_LOG_RUN, .run = step_of(options, value)});
-    if (status == DT_OK)
-        status = run_plan(run, &point);
-    dt_text_fini(&plan);
-    dt_target_free(target);
-    return status;
+    DT_TRY(dt_target_devices_free(target));
+    DT_TRY(raw_add(run,
+                   &(struct dt_log_record){.kind = DT_LOG_RUN, .run = step_of(options, value)}));
+    return run_plan(run, &point);
 }
 
 /* A step whose plan does not fit, or fails, is left out and reported; when nothing was measured, the first error

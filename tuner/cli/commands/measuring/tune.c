@@ -39,7 +39,7 @@ static void add_stored(const struct dt_options *options, const struct dt_tuning 
 {
     const struct dt_session *session = tuning->session;
     const struct dt_result *best = dt_session_best(session);
-    struct dt_text lookup = {0};
+    dt_auto_text lookup = {0};
     dt_ask_line(options, session->target, best != NULL ? &best->point : NULL, &lookup);
     if (tuning->store.outranked)
         dt_text_add(out,
@@ -48,7 +48,6 @@ static void add_stored(const struct dt_options *options, const struct dt_tuning 
                     dt_text_at(&lookup));
     else
         dt_text_add(out, "Stored. Look it up: %s\n", dt_text_at(&lookup));
-    dt_text_fini(&lookup);
     dt_text_add(out, "See all of it: dittune report %s", session->id);
     dt_text_add(out, options->db != NULL ? " --db " : "");
     if (options->db != NULL)
@@ -89,7 +88,7 @@ static void add_word(const struct dt_options *options, const char *word, struct 
 static void say_resume(const struct dt_options *options)
 {
     const char *const *line = options->words.line;
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     int i = 0;
     for (; line[i] != NULL && strcmp(line[i], "--") != 0; i++) {
         dt_text_add(&text, i > 0 ? " " : "");
@@ -99,7 +98,6 @@ static void say_resume(const struct dt_options *options)
     if (line[i] != NULL)
         dt_quote_arguments(line + i + 1, &text);
     dt_print_note("go on with: %s", dt_text_at(&text));
-    dt_text_fini(&text);
 }
 
 /* After Ctrl-C or the end of the budget the session's results are still stored and shown. */
@@ -145,7 +143,7 @@ static dt_status tune_session(const struct dt_options *options, struct dt_tuning
 static int64_t free_bytes(const char *directory)
 {
     struct statvfs info;
-    struct dt_text path = {0};
+    dt_auto_text path = {0};
     int64_t bytes = -1;
     dt_text_add(&path, "%s%s", directory[0] == '/' ? "" : "./", directory);
     while (path.size > 0 && dt_text_status(&path) == DT_OK && bytes < 0) {
@@ -155,7 +153,6 @@ static int64_t free_bytes(const char *directory)
             path.size--;
         path.bytes[--path.size] = '\0';
     }
-    dt_text_fini(&path);
     return bytes;
 }
 
@@ -176,12 +173,11 @@ static double stored_trial(const struct dt_tuning *tuning)
 {
     const struct dt_identity *identity = &tuning->target->identity;
     struct dt_stored_entry entry;
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     if (dt_store_get(tuning->opts.directory, identity->key, identity->hard, &json) < 0)
         return 0;
     dt_record_read(&dt_record_stored_entry, json, &entry);
     double step = entry.known ? (double)entry.figures.median_ns * 1e-9 : 0;
-    json_decref(json);
     return step > 0 ? dt_session_trial_seconds(step) : 0;
 }
 
@@ -271,7 +267,7 @@ static dt_status preview_print(const struct dt_options *options, struct dt_tunin
                                json_t *results)
 {
     struct dt_preview preview;
-    struct dt_text text = {0}, wrapped = {0};
+    dt_auto_text text = {0}, wrapped = {0};
     dt_known_read(tuning, tuning->opts.directory);
     double seconds = stored_trial(tuning);
     bool known = seconds > 0;
@@ -282,7 +278,6 @@ static dt_status preview_print(const struct dt_options *options, struct dt_tunin
     }
     preview_text(tuning, &preview, known, &text);
     dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 8, &wrapped);
-    dt_text_fini(&text);
     return dt_print_text(&wrapped);
 }
 
@@ -373,7 +368,7 @@ static dt_status check_works(struct dt_works *works)
     for (int i = 0; i < works->count; i++) {
         struct dt_options options;
         struct dt_job job;
-        struct dt_text name = {0};
+        dt_auto_text name = {0};
         dt_status status = dt_works_options(works, i, &options);
         if (status == DT_OK)
             status = dt_options_job(&options, NULL, &job);
@@ -384,7 +379,6 @@ static dt_status check_works(struct dt_works *works)
         dt_works_name(works, i, &name);
         if (status < 0)
             status = dt_fail(status, "%s%s", dt_text_at(&name), dt_message());
-        dt_text_fini(&name);
         DT_TRY(status);
     }
     return DT_OK;
@@ -466,7 +460,7 @@ static dt_status tune_works(struct dt_works *works, struct found *found)
     struct dt_error worst = {DT_OK, ""};
     for (; found->count < works->count && worst.status != DT_EINTR; found->count++) {
         struct dt_error error = {DT_OK, ""};
-        struct dt_text name = {0};
+        dt_auto_text name = {0};
         dt_error_keep(&error, tune_work(works, found->count, end_ns, found));
         if (worst.status == DT_OK || error.status == DT_EINTR)
             worst = error;
@@ -475,7 +469,6 @@ static dt_status tune_works(struct dt_works *works, struct found *found)
             dt_print_note("%s%s", dt_text_at(&name), error.sentence);
             worst.sentence[0] = '\0'; /* of an earlier one, or this: it was said */
         }
-        dt_text_fini(&name);
     }
     return dt_error_raise(&worst);
 }
@@ -499,13 +492,9 @@ static dt_status tune_all(const struct dt_options *options, struct dt_works *wor
 
 dt_status dt_command_tune(const struct dt_options *options)
 {
-    struct dt_works works;
+    DT_CLEANUP(dt_works_fini) struct dt_works works = {.options = NULL};
     DT_TRY(dt_works_list(options, &works));
-    dt_status status = check_works(&works);
-    if (status == DT_OK)
-        status = dt_alone(options);
-    if (status == DT_OK)
-        status = tune_all(options, &works);
-    dt_works_fini(&works);
-    return status;
+    DT_TRY(check_works(&works));
+    DT_TRY(dt_alone(options));
+    return tune_all(options, &works);
 }

@@ -76,11 +76,10 @@ static int64_t deadline(const struct test *test)
 static bool prepare(struct test *test, uint64_t seed, struct dt_prepared *prepared)
 {
     dt_group_extend(test->group, dt_clock_ns() + test->start_ns);
-    json_t *plan = dt_point_json(test->target->space, &test->target->baseline);
+    json_auto_t *plan = dt_point_json(test->target->space, &test->target->baseline);
     struct dt_verify verify = {.projections = PROJECTIONS, .seed = seed};
     dt_status status =
         dt_group_prepare(test->group, plan, &verify, deadline(test), prepared, &test->failure);
-    json_decref(plan);
     dt_group_extend(test->group, 0);
     return fine(test, status);
 }
@@ -215,11 +214,10 @@ static bool check_interleave(struct test *test)
 /* The worker answers the request by 'failed' and stays usable. */
 static bool refuses(struct test *test, json_t *request, const char *what)
 {
-    json_t *answer = NULL;
+    json_auto_t *answer = NULL;
     dt_status status =
         dt_group_call(test->group, request, "failed", deadline(test), &answer, &test->failure);
     json_decref(request);
-    json_decref(answer);
     if (status == DT_FAILED && dt_group_alive(test->group))
         return true;
     return no(test, "%s: %s", what,
@@ -341,10 +339,9 @@ static bool check_agree(struct test *test)
         dt_result_fini(&result);
         fine = status == DT_OK && resident.outcome == DT_TRIAL_OK;
         if (!fine) {
-            struct dt_text text = {0};
+            dt_auto_text text = {0};
             dt_point_short(target->space, &point, &text);
             no(test, "%s: %s", dt_text_at(&text), status == DT_OK ? resident.cause : dt_message());
-            dt_text_fini(&text);
         }
         dt_rig_release(&rig, &resident);
     }
@@ -476,7 +473,7 @@ dt_status dt_command_worker_test(const struct dt_options *options)
     DT_TRY(find_program(options, &program));
     struct test test = {.start_ns = options->worker.start_ns};
     struct counts counts = {0, 0};
-    json_t *list = json_array();
+    json_auto_t *list = json_array();
     dt_status status = dt_alone(options);
     if (status == DT_OK)
         status = find_target(options, program, &test.target);
@@ -485,7 +482,6 @@ dt_status dt_command_worker_test(const struct dt_options *options)
     if (status == DT_OK && options->print.json)
         status = dt_print_json(json_pack("{s:s, s:b, s:O}", "program", program, "conforms",
                                          counts.failed == 0, "checks", list));
-    json_decref(list);
     dt_group_stop(test.group, DT_NS_PER_SECOND);
     dt_prepared_fini(&test.first);
     dt_prepared_fini(&test.second);
