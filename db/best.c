@@ -26,40 +26,27 @@ static const json_t *hard_of(const json_t *entry)
     return json_object_get(json_object_get(entry, "fingerprint"), "hard");
 }
 
-static dt_status depth_check(const json_t *value, const char *what, int depth)
+/* The depth is limited; of key and fingerprint, which are compared and printed, the strings, too. */
+static dt_status values_check(const json_t *value, const char *what, int depth, bool strings)
 {
     const char *key;
     json_t *part;
     size_t i;
     if (depth > DT_ENTRY_MAX_DEPTH)
         return dt_fail(DT_EUSAGE, "%s is nested deeper than %d levels", what, DT_ENTRY_MAX_DEPTH);
-    if (json_is_object(value))
-        json_object_foreach((json_t *)value, key, part) DT_TRY(depth_check(part, what, depth + 1));
-    if (json_is_array(value))
-        json_array_foreach(value, i, part) DT_TRY(depth_check(part, what, depth + 1));
-    return DT_OK;
-}
-
-/* Checks the strings of key and fingerprint, which are compared and printed; their depth is
- * limited. */
-static dt_status strings_check(const json_t *value, const char *what)
-{
-    const char *key;
-    json_t *part;
-    size_t i;
-    if (json_is_string(value) && json_string_length(value) > DT_ENTRY_MAX_STRING)
+    if (strings && json_is_string(value) && json_string_length(value) > DT_ENTRY_MAX_STRING)
         return dt_fail(DT_EUSAGE, "%s has a string of %zu bytes, at most %d are kept", what,
                        json_string_length(value), DT_ENTRY_MAX_STRING);
     if (json_is_object(value))
         json_object_foreach((json_t *)value, key, part)
         {
-            if (strlen(key) > DT_ENTRY_MAX_STRING)
+            if (strings && strlen(key) > DT_ENTRY_MAX_STRING)
                 return dt_fail(DT_EUSAGE, "%s has a name of %zu bytes, at most %d are kept", what,
                                strlen(key), DT_ENTRY_MAX_STRING);
-            DT_TRY(strings_check(part, what));
+            DT_TRY(values_check(part, what, depth + 1, strings));
         }
     if (json_is_array(value))
-        json_array_foreach(value, i, part) DT_TRY(strings_check(part, what));
+        json_array_foreach(value, i, part) DT_TRY(values_check(part, what, depth + 1, strings));
     return DT_OK;
 }
 
@@ -71,9 +58,9 @@ dt_status dt_entry_check(const json_t *entry, const char *what)
     DT_TRY(dt_json_object(entry, what, "fingerprint", &part));
     if (!json_is_object(json_object_get(part, "hard")))
         return dt_fail(DT_EUSAGE, "%s: 'fingerprint' has no object 'hard'", what);
-    DT_TRY(depth_check(entry, what, 1));
-    DT_TRY(strings_check(json_object_get(entry, "key"), what));
-    return strings_check(part, what);
+    DT_TRY(values_check(entry, what, 1, false));
+    DT_TRY(values_check(json_object_get(entry, "key"), what, 2, true));
+    return values_check(part, what, 2, true);
 }
 
 bool dt_entry_match(const json_t *entry, const json_t *key, const json_t *hard)

@@ -21,12 +21,6 @@ static dt_status array_add(const json_t *array, int depth, struct dt_text *text)
     return DT_OK;
 }
 
-static dt_status string_add(const char *string, struct dt_text *text)
-{
-    json_auto_t *value = json_string(string);
-    return dt_json_text(value, text);
-}
-
 static int by_bytes(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -45,7 +39,8 @@ static dt_status object_add(const json_t *object, int depth, struct dt_text *tex
     dt_status status = DT_OK;
     for (i = 0; i < n && status == DT_OK; i++) {
         dt_text_add(text, i > 0 ? "," : "{");
-        status = string_add(keys[i], text);
+        json_auto_t *name = json_string(keys[i]);
+        status = dt_json_text(name, text);
         dt_text_add(text, ":");
         if (status == DT_OK)
             status = value_add(json_object_get(object, keys[i]), depth + 1, text);
@@ -53,13 +48,6 @@ static dt_status object_add(const json_t *object, int depth, struct dt_text *tex
     dt_text_add(text, n > 0 ? "}" : "{}");
     free(keys);
     return status;
-}
-
-static void real_add(double real, struct dt_text *text)
-{
-    uint64_t bits;
-    memcpy(&bits, &real, sizeof bits);
-    dt_text_add(text, "r%016llx", (unsigned long long)bits);
 }
 
 static dt_status value_add(const json_t *value, int depth, struct dt_text *text)
@@ -73,7 +61,10 @@ static dt_status value_add(const json_t *value, int depth, struct dt_text *text)
         return array_add(value, depth, text);
     if (!json_is_real(value))
         return dt_json_text(value, text);
-    real_add(json_real_value(value), text);
+    double real = json_real_value(value);
+    uint64_t bits;
+    memcpy(&bits, &real, sizeof bits);
+    dt_text_add(text, "r%016llx", (unsigned long long)bits);
     return DT_OK;
 }
 

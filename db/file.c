@@ -191,17 +191,14 @@ dt_status dt_file_write_temp(int directory, const char *path, const struct dt_te
     return status;
 }
 
-static bool is_temp(const char *name)
-{
-    size_t size = strlen(name), suffix = strlen(TEMP_SUFFIX);
-    return size > suffix && strncmp(name, TEMP_PREFIX, strlen(TEMP_PREFIX)) == 0 &&
-           strcmp(name + size - suffix, TEMP_SUFFIX) == 0;
-}
-
 /* A left-over of an ended process: its process is gone, or it is older than any write, or from the
  * future (the clock may have been set back). */
 static bool is_left(const char *name, time_t modified, time_t now)
 {
+    size_t size = strlen(name), suffix = strlen(TEMP_SUFFIX);
+    if (size <= suffix || strncmp(name, TEMP_PREFIX, strlen(TEMP_PREFIX)) != 0 ||
+        strcmp(name + size - suffix, TEMP_SUFFIX) != 0)
+        return false;
     long writer = strtol(name + strlen(TEMP_PREFIX), NULL, 10);
     bool gone = writer > 0 && kill((pid_t)writer, 0) != 0 && errno == ESRCH;
     return gone || modified < now - 60 || modified > now + 60;
@@ -220,8 +217,7 @@ void dt_file_sweep(int directory)
     time_t now = time(NULL);
     while ((entry = readdir(entries)) != NULL) {
         struct stat info;
-        if (is_temp(entry->d_name) &&
-            fstatat(directory, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+        if (fstatat(directory, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
             is_left(entry->d_name, info.st_mtime, now))
             unlinkat(directory, entry->d_name, 0);
     }

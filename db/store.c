@@ -72,27 +72,6 @@ static dt_status old_name_dated(int fd, const char *directory, const char *why)
     return old_name(fd, directory, stem);
 }
 
-static dt_status best_replace(int fd, const char *directory, const char *temp)
-{
-    if (renameat(fd, temp, fd, DT_BEST_FILE) == 0)
-        return DT_OK;
-    return dt_fail(DT_EIO, "cannot replace %s/%s: %s", directory, DT_BEST_FILE, strerror(errno));
-}
-
-static dt_status old_set_aside(int fd, const char *directory, enum dt_commit_old old)
-{
-    switch (old) {
-    case DT_COMMIT_FIRST:
-    case DT_COMMIT_BACKUP:
-        return DT_OK;
-    case DT_COMMIT_BAD:
-        return old_name_dated(fd, directory, "bad");
-    case DT_COMMIT_OLD:
-        return old_name_dated(fd, directory, "old");
-    }
-    return DT_OK;
-}
-
 dt_status dt_commit(int fd, const char *directory, const struct dt_text *text,
                     enum dt_commit_old old, const struct dt_text *bytes)
 {
@@ -100,9 +79,12 @@ dt_status dt_commit(int fd, const char *directory, const struct dt_text *text,
     if (old == DT_COMMIT_BACKUP) /* first, so that the previous version takes no space meanwhile */
         DT_TRY(backup_make(fd, directory, bytes));
     DT_TRY(dt_file_write_temp(fd, directory, text, temp));
-    dt_status status = old_set_aside(fd, directory, old);
-    if (status == DT_OK)
-        status = best_replace(fd, directory, temp);
+    dt_status status = DT_OK;
+    if (old == DT_COMMIT_BAD || old == DT_COMMIT_OLD)
+        status = old_name_dated(fd, directory, old == DT_COMMIT_BAD ? "bad" : "old");
+    if (status == DT_OK && renameat(fd, temp, fd, DT_BEST_FILE) != 0)
+        status =
+            dt_fail(DT_EIO, "cannot replace %s/%s: %s", directory, DT_BEST_FILE, strerror(errno));
     if (status != DT_OK)
         unlinkat(fd, temp, 0);
     else
@@ -184,8 +166,8 @@ dt_status dt_store_warnings(const char *directory, struct dt_text *out)
     dt_text_add(&runs, "%s/runs", directory);
     folder_warn(directory, out);
     folder_warn(dt_text_at(&runs), out);
-    dt_status status = dt_text_status(&runs);
-    return status == DT_OK ? dt_text_status(out) : status;
+    DT_TRY(dt_text_status(&runs));
+    return dt_text_status(out);
 }
 
 static dt_status write_refuse(const struct dt_best *best)
@@ -274,8 +256,7 @@ static dt_status edit_locked(int fd, const char *directory,
     struct dt_edit edit = {.entries = json_array()};
     dt_auto_text text = {0}, because = {0};
     dt_file_sweep(fd);
-    dt_status status = edit.entries != NULL ? edit_load(fd, directory, &edit, &because)
-                                            : dt_fail(DT_ENOMEM, "out of memory while storing");
+    dt_status status = edit_load(fd, directory, &edit, &because);
     if (status == DT_OK)
         status = decide(&edit, context);
     bool any = json_array_size(edit.entries) > 0 || edit.drop != NULL;
@@ -303,10 +284,8 @@ dt_status dt_store_edit(const char *directory,
 
 static dt_status entry_put(struct dt_edit *edit, void *context)
 {
-    json_t *entry = context;
-    return json_array_append(edit->entries, entry) == 0
-               ? DT_OK
-               : dt_fail(DT_ENOMEM, "out of memory while storing an entry");
+    return json_array_append(edit->entries, context) == 0 ? DT_OK
+                                                          : dt_no_memory("while storing an entry");
 }
 
 dt_status dt_store_put(const char *directory, json_t *entry)
@@ -385,10 +364,8 @@ static dt_status secret_read(int directory, const char *path, unsigned char secr
 {
     dt_auto_text text = {0};
     *there = false;
-    dt_status status = dt_file_read(directory, path, SECRET_FILE, 2 * DIGITS, &text, there);
-    if (status == DT_OK && *there)
-        status = secret_parse(path, &text, secret);
-    return status;
+    DT_TRY(dt_file_read(directory, path, SECRET_FILE, 2 * DIGITS, &text, there));
+    return *there ? secret_parse(path, &text, secret) : DT_OK;
 }
 
 /* Under the store's lock. The file appears whole or not at all. */

@@ -298,24 +298,16 @@ int32_t dittune_query_new(const struct dittune_machine *machine, struct dittune_
     return api_done(dt_query_new(machine, query), to);
 }
 
-/* A known engine's name is converted to the name in its entries, as in `dittune lookup --engine`; any other is a
- * foreign worker's own name. */
-static dt_status engine_set(struct dt_query *query, const char *value)
-{
-    json_auto_t *name = NULL;
-    DT_TRY(dt_engine_named(value, &name));
-    return dt_query_set(query, "engine", json_string_value(name));
-}
-
 int32_t dittune_query_set(struct dittune_query *query, const char *name, const char *value,
                           char *message, size_t room)
 {
     const struct api_message to = {message, room};
     if (query == NULL || name == NULL || value == NULL)
         return api_refuse(DITTUNE_USAGE, "query, name or value is NULL", to);
-    if (strcmp(name, "engine") == 0)
-        return api_done(engine_set(query, value), to);
-    return api_done(dt_query_set(query, name, value), to);
+    /* as in `dittune lookup --engine` */
+    return api_done(strcmp(name, "engine") == 0 ? dt_query_set_engine(query, value)
+                                                : dt_query_set(query, name, value),
+                    to);
 }
 
 int32_t dittune_query_seal(struct dittune_query *query, char *message, size_t room)

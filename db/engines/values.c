@@ -109,7 +109,7 @@ static void put_key(const struct dt_engine *engine, struct dt_values *values, co
     if (dtype != NULL)
         value_put(engine, values, "bfloat16", strcmp(dtype, "bfloat16") == 0);
     if (json_is_integer(json_object_get(key, "devices")))
-        value_put(engine, values, "devices", json_integer_value(json_object_get(key, "devices")));
+        value_put(engine, values, "devices", dt_json_integer_at(key, "devices"));
     if (model != NULL)
         put_network(engine, values, model);
     const char *published =
@@ -252,15 +252,6 @@ static dt_status put_parameter(const struct dt_engine *engine, const json_t *pla
     return DT_OK;
 }
 
-/* The fewest hosts that take the processes, as many on each. */
-static int64_t hosts_of(const struct dt_values *values, int64_t processes)
-{
-    int64_t hosts = 1;
-    while (hosts < values->hosts && (processes > hosts * values->slots || processes % hosts != 0))
-        hosts++;
-    return hosts;
-}
-
 static dt_status put_counts(const struct dt_engine *engine, struct dt_values *values)
 {
     static const char *const counts[] = {"processes", "replicas"};
@@ -270,7 +261,11 @@ static dt_status put_counts(const struct dt_engine *engine, struct dt_values *va
         DT_TRY(dt_values_eval(engine, text, values, &count));
         value_put(engine, values, counts[i], count);
     }
-    value_put(engine, values, "hosts", hosts_of(values, values->at[engine->count - 2]));
+    /* the fewest that take the processes, as many on each */
+    int64_t hosts = 1, processes = values->at[engine->count - 2];
+    while (hosts < values->hosts && (processes > hosts * values->slots || processes % hosts != 0))
+        hosts++;
+    value_put(engine, values, "hosts", hosts);
     return DT_OK;
 }
 

@@ -159,15 +159,6 @@ static bool rescale_to(const struct scale *scale, int64_t values[], struct dt_fi
     return false;
 }
 
-static void unchanged_name(const struct scale *scale, struct dt_fitted *fitted)
-{
-    if (scale->from_ranks == scale->asked->devices)
-        snprintf(fitted->changed, sizeof fitted->changed, "used as it is");
-    else
-        snprintf(fitted->changed, sizeof fitted->changed, "used as it is, on %lld of %d devices",
-                 (long long)scale->from_ranks, scale->asked->devices);
-}
-
 static void plan_rescale(const struct dt_space *rules, const struct dt_match *match,
                          const struct dt_asked *asked, int64_t values[], struct dt_fitted *fitted)
 {
@@ -185,8 +176,11 @@ static void plan_rescale(const struct dt_space *rules, const struct dt_match *ma
         for (scale.to_ranks = asked->devices; scale.to_ranks >= least; scale.to_ranks--)
             if (rescale_to(&scale, values, fitted))
                 return;
-    if (fits)
-        unchanged_name(&scale, fitted);
+    if (fits && scale.from_ranks == asked->devices)
+        snprintf(fitted->changed, sizeof fitted->changed, "used as it is");
+    else if (fits)
+        snprintf(fitted->changed, sizeof fitted->changed, "used as it is, on %lld of %d devices",
+                 (long long)scale.from_ranks, asked->devices);
 }
 
 static int64_t role_value(const struct dt_space *rules, enum dt_role role, const int64_t values[])
@@ -210,9 +204,9 @@ static double step_ratio(const struct dt_asked *asked, const struct dt_space *ru
     if (asked->foreign)
         return ratio;
     struct dt_workload then = asked->workload;
-    json_int_t height = json_integer_value(json_object_get(key, "height"));
-    json_int_t width = json_integer_value(json_object_get(key, "width"));
-    json_int_t batch = json_integer_value(json_object_get(plan, "batch"));
+    json_int_t height = dt_json_integer_at(key, "height");
+    json_int_t width = dt_json_integer_at(key, "width");
+    json_int_t batch = dt_json_integer_at(plan, "batch");
     if (height < 1 || width < 1 || batch < 1 || height > 8192 || width > 8192 || batch > 65536)
         return HUGE_VAL;
     then.height = (int)height;
@@ -263,17 +257,6 @@ static dt_status rules_find(const struct dt_asked *asked, const json_t *entry,
     return status == DT_EUSAGE || status == DT_EUNSUP ? DT_EINFEASIBLE : status;
 }
 
-static dt_status plan_write(const struct dt_space *rules, const int64_t values[],
-                            struct dt_fitted *fitted)
-{
-    struct dt_point point;
-    DT_TRY(dt_space_locate(rules, values, &point));
-    fitted->plan = dt_point_json(rules, &point);
-    if (fitted->plan == NULL)
-        return dt_no_memory(DT_LOOKING_UP);
-    return DT_OK;
-}
-
 /* The entry's own default plan, asked for as it was measured, though it breaks a rule of its space
  * (db/entry.def). */
 static bool is_measured_default(const struct dt_match *match, const json_t *entry)
@@ -302,11 +285,13 @@ static dt_status plan_adapt(const struct dt_asked *asked, const struct dt_space 
                        (long long)role_value(rules, DT_ROLE_RANKS, values), asked->devices,
                        (long long)role_value(rules, DT_ROLE_RANKS, values));
     DT_TRY(limits_check(asked, rules, entry, values));
-    if (is_measured_default(match, entry)) {
-        fitted->plan = json_deep_copy(json_object_get(entry, "plan"));
-        return fitted->plan != NULL ? DT_OK : dt_no_memory(DT_LOOKING_UP);
-    }
-    return plan_write(rules, values, fitted);
+    bool as_it_is = is_measured_default(match, entry);
+    struct dt_point point;
+    if (!as_it_is)
+        DT_TRY(dt_space_locate(rules, values, &point));
+    fitted->plan =
+        as_it_is ? json_deep_copy(json_object_get(entry, "plan")) : dt_point_json(rules, &point);
+    return fitted->plan != NULL ? DT_OK : dt_no_memory(DT_LOOKING_UP);
 }
 
 /* The spaces differ: their parameters must be the same. */

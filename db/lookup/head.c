@@ -21,11 +21,6 @@ static void skip_space(struct cursor *cursor)
         cursor->at++;
 }
 
-static bool ends_word(char c)
-{
-    return is_space(c) || c == ',' || c == '}' || c == ']';
-}
-
 static bool skip_char(struct cursor *cursor, char wanted)
 {
     skip_space(cursor);
@@ -78,7 +73,8 @@ static bool skip_value(struct cursor *cursor)
         return skip_string(cursor);
     if (*cursor->at == '{' || *cursor->at == '[')
         return skip_nested(cursor);
-    while (cursor->at < cursor->end && !ends_word(*cursor->at))
+    while (cursor->at < cursor->end && !is_space(*cursor->at) && *cursor->at != ',' &&
+           *cursor->at != '}' && *cursor->at != ']')
         cursor->at++;
     return true;
 }
@@ -113,13 +109,6 @@ static bool next_field(struct cursor *cursor, struct span *name, struct span *va
     return true;
 }
 
-static dt_status span_parse(struct span value, json_t **out)
-{
-    if (*out != NULL)
-        return dt_fail(DT_EUSAGE, "an entry has a field twice");
-    return dt_json_parse(value.text, value.size, "an entry of the store", out);
-}
-
 static dt_status field_take(struct span name, struct span value, struct dt_head *head, int *left)
 {
     json_t **out = span_is(name, "\"key\"")           ? &head->key
@@ -129,10 +118,12 @@ static dt_status field_take(struct span name, struct span value, struct dt_head 
     if (out == NULL && !span_is(name, "\"provisional\""))
         return DT_OK;
     --*left;
-    if (out != NULL)
-        return span_parse(value, out);
-    head->provisional = span_is(value, "true");
-    return DT_OK;
+    if (out == NULL)
+        head->provisional = span_is(value, "true");
+    else if (*out != NULL)
+        return dt_fail(DT_EUSAGE, "an entry has a field twice");
+    return out != NULL ? dt_json_parse(value.text, value.size, "an entry of the store", out)
+                       : DT_OK;
 }
 
 dt_status dt_head_read(const char *line, size_t size, struct dt_head *head)

@@ -45,24 +45,19 @@ dt_status dt_key_space(const json_t *root, char id[DT_KEY_ID_SIZE])
     return status;
 }
 
-static json_t *builtin_json(const struct dt_key *key, const char *network)
-{
-    const struct dt_workload *workload = key->workload;
-    return json_pack("{s:s, s:s, s:i, s:i, s:b, s:s, s:i, s:o}", "model", workload->network.name,
-                     "network", network, "height", workload->height, "width", workload->width,
-                     "guidance", workload->guidance ? 1 : 0, "dtype",
-                     dt_dtype_text(workload->dtype), "devices", key->devices, "batch",
-                     dt_json_ints(key->batches, key->batch_count));
-}
-
 dt_status dt_key_json(const struct dt_key *key, json_t **json)
 {
     char network[DT_KEY_ID_SIZE];
     json_auto_t *object = NULL;
     int failed = 0;
-    if (key->workload != NULL) {
-        DT_TRY(dt_key_network(&key->workload->network, network));
-        object = builtin_json(key, network);
+    const struct dt_workload *workload = key->workload;
+    if (workload != NULL) {
+        DT_TRY(dt_key_network(&workload->network, network));
+        object = json_pack("{s:s, s:s, s:i, s:i, s:b, s:s, s:i, s:o}", "model",
+                           workload->network.name, "network", network, "height", workload->height,
+                           "width", workload->width, "guidance", workload->guidance ? 1 : 0,
+                           "dtype", dt_dtype_text(workload->dtype), "devices", key->devices,
+                           "batch", dt_json_ints(key->batches, key->batch_count));
     } else {
         object = json_pack("{s:s*, s:s*, s:s*, s:i}", "engine", key->engine, "worker", key->worker,
                            "workload", key->program, "devices", key->devices);

@@ -70,16 +70,6 @@ static dt_status note_of(const struct dt_snapshot *snapshot, long line, struct n
     return DT_OK;
 }
 
-/* Equal bases are compared once: from then on the question shares that of the answer, which it holds
- * until it is unsealed, so that the address is no other's. */
-static void basis_share(const struct dt_asked *asked, json_t *basis)
-{
-    json_t *none = NULL;
-    if (!atomic_compare_exchange_strong((_Atomic(json_t *) *)&asked->shared, &none,
-                                        json_incref(basis)))
-        json_decref(basis);
-}
-
 static json_t *basis_of(const struct dt_asked *asked)
 {
     json_t *shared = atomic_load_explicit(&asked->shared, memory_order_acquire);
@@ -97,7 +87,12 @@ static const struct dt_found *cached_find(struct note *note, const struct dt_ask
         return found;
     for (found = first; found != NULL; found = found->next)
         if (json_equal(found->basis, basis)) {
-            basis_share(asked, found->basis);
+            /* Equal bases are compared once: from then on the question shares that of the answer,
+             * which it holds until it is unsealed, so that the address is no other's. */
+            json_t *none = NULL;
+            if (!atomic_compare_exchange_strong((_Atomic(json_t *) *)&asked->shared, &none,
+                                                json_incref(found->basis)))
+                json_decref(found->basis);
             return found;
         }
     return NULL;
@@ -393,13 +388,6 @@ static void matches_sort(struct matches *matches)
 
 /* ---- the answer of the best match */
 
-static void refuse(struct dt_refusals *refusals, const struct dt_match *match, const char *why)
-{
-    if (refusals->count++ < REFUSED_MOST)
-        dt_text_add(&refusals->text, "%sthe %s match: %s", refusals->text.size > 0 ? "; " : "",
-                    dt_tier_text(match->tier), why);
-}
-
 /* DT_EINFEASIBLE: its plan is not feasible here, or the line is no entry; refusals has the
  * reason. */
 static dt_status answer_with(const struct dt_snapshot *snapshot, const struct dt_asked *asked,
@@ -412,7 +400,9 @@ static dt_status answer_with(const struct dt_snapshot *snapshot, const struct dt
     if (status == DT_OK)
         status = dt_plan_fit(asked, match, entry, &fitted);
     if (status == DT_EINFEASIBLE || status == DT_ECORRUPT) {
-        refuse(refusals, match, dt_message());
+        if (refusals->count++ < REFUSED_MOST)
+            dt_text_add(&refusals->text, "%sthe %s match: %s", refusals->text.size > 0 ? "; " : "",
+                        dt_tier_text(match->tier), dt_message());
         return DT_EINFEASIBLE;
     }
     DT_TRY(status);

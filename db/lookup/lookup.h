@@ -71,6 +71,8 @@ void dt_query_free(struct dt_query *query);
  * text_tokens, and a model that it knows. DT_EUSAGE: no such name, or a value that can never be
  * right. */
 dt_status dt_query_set(struct dt_query *query, const char *name, const char *value) DT_MUST_CHECK;
+/* An engine as users name it: "xdit-runner:0.7.0" asks for plans of xdit; any other name is a worker's own. */
+dt_status dt_query_set_engine(struct dt_query *query, const char *name) DT_MUST_CHECK;
 
 /* Checks the values together and computes key and id. A later dt_query_set unseals. DT_EUSAGE;
  * DT_EIO: a model's file. */

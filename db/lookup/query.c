@@ -3,6 +3,7 @@
  * and hard fingerprint as a session would store them, the rules for plans, and the
  * basis by which cached answers are found. An engine's name makes it a question about the entries
  * that were tuned on the engine, too, whose key has what was asked for, and nothing else. */
+#include "db/engines/engines.h"
 #include "db/lookup/lookup_int.h"
 #include "db/snapshot.h"
 #include "model/cards/card.h"
@@ -333,12 +334,6 @@ static dt_status builtin_seal(const struct dt_query *query, const struct dt_task
     return dt_dit_rules(workload, &limits, &asked->rules);
 }
 
-static bool is_id(const char *text)
-{
-    return strlen(text) == DT_KEY_ID_SIZE - 1 &&
-           strspn(text, "0123456789abcdef") == DT_KEY_ID_SIZE - 1;
-}
-
 static dt_status space_read(const char *text, struct dt_asked *asked, char id[DT_KEY_ID_SIZE])
 {
     json_auto_t *root = NULL;
@@ -360,7 +355,8 @@ static dt_status foreign_seal(const struct dt_query *query, struct dt_asked *ask
              text_of(query, DT_ASK_workload, ""));
     if (text == NULL)
         return DT_OK;
-    if (!is_id(text))
+    if (strlen(text) != DT_KEY_ID_SIZE - 1 ||
+        strspn(text, "0123456789abcdef") != DT_KEY_ID_SIZE - 1)
         return space_read(text, asked, space);
     memcpy(space, text, DT_KEY_ID_SIZE);
     return DT_OK;
@@ -599,6 +595,13 @@ dt_status dt_query_set(struct dt_query *query, const char *name, const char *tex
     free((char *)query->values[ask].text);
     query->values[ask] = value;
     return DT_OK;
+}
+
+dt_status dt_query_set_engine(struct dt_query *query, const char *name)
+{
+    json_auto_t *family = NULL;
+    DT_TRY(dt_engine_named(name, &family));
+    return dt_query_set(query, "engine", json_string_value(family));
 }
 
 /* The question about the built-in network or a worker; where there is none, that about the entries

@@ -10,12 +10,6 @@
 #define DAY_NS     (86400LL * 1000000000)
 #define STALE_DAYS 180
 
-/* A program or script of a command: its hash says nothing to a reader. */
-static bool is_file(const char *name)
-{
-    return strncmp(name, "file ", 5) == 0;
-}
-
 struct reasons {
     json_t *list;
     bool failed; /* out of memory */
@@ -28,7 +22,7 @@ static void reason_add(void *context, const char *inside, const char *name, cons
     struct reasons *reasons = context;
     dt_auto_text text = {0};
     (void)inside;
-    if (is_file(name)) {
+    if (strncmp(name, "file ", 5) == 0) { /* of a command: its hash says nothing to a reader */
         dt_text_add(&text, "%s has changed", name + 5);
     } else {
         dt_text_add(&text, "%s was ", name);
