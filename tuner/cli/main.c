@@ -68,20 +68,6 @@ static dt_status print_help(const struct dt_command *command, FILE *out)
     return status;
 }
 
-/* Reading the options moves the words, so it is done on copies of their pointers. */
-static dt_status read_options(int argc, char **argv, struct dt_options *options,
-                              const struct dt_command **command)
-{
-    static char **moved; /* until the program ends */
-    moved = malloc(((size_t)argc + 1) * sizeof *moved);
-    if (moved == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory for the command line");
-    memcpy(moved, argv, ((size_t)argc + 1) * sizeof *moved);
-    dt_status status = dt_options_parse(argc, moved, options, command);
-    options->words.line = (const char *const *)argv;
-    return status;
-}
-
 int main(int argc, char **argv)
 {
     struct dt_options options;
@@ -94,7 +80,7 @@ int main(int argc, char **argv)
     if (argc < 2)
         return dt_status_exit(print_help(NULL, stderr) < 0 ? DT_ENOMEM : DT_EUSAGE);
     bool none_named = argv[1][0] == '-';
-    dt_status status = read_options(argc, argv, &options, &command);
+    dt_status status = dt_options_parse(argc, (const char *const *)argv, &options, &command);
     if (status >= 0 && options.print.stream && !options.print.help)
         dt_stream_open();
     if (status >= 0)

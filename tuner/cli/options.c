@@ -910,8 +910,8 @@ static const struct dt_option_row *find_row(const struct dt_command *command, co
 }
 
 /* One "--name", "--name value" or "--name=value" at argv[*i]. */
-static dt_status parse_option(int argc, char **argv, int *i, const struct dt_command *command,
-                              struct dt_options *options)
+static dt_status parse_option(int argc, const char *const *argv, int *i,
+                              const struct dt_command *command, struct dt_options *options)
 {
     static const char *const letters[] = {"help", "quiet", "verbose", "output"};
     char name[64];
@@ -946,18 +946,6 @@ static dt_status parse_option(int argc, char **argv, int *i, const struct dt_com
     return row->parse(name, value, (char *)options + row->offset);
 }
 
-/* The first word that is neither an option nor its value is the command. */
-static dt_status choose_command(int argc, char **argv, int *at, const struct dt_command **command)
-{
-    *at = 0;
-    *command = &dt_commands[0];
-    if (argc > 1 && argv[1][0] != '-') {
-        *at = 1;
-        return dt_command_find(argv[1], false, command);
-    }
-    return DT_OK;
-}
-
 /* For commands that only read a store a missing path is an error, not an empty store; for look-up
  * and check, which may come before the first session, it is one. */
 static dt_status check_store(const struct dt_command *command, const struct dt_options *options)
@@ -970,44 +958,47 @@ static dt_status check_store(const struct dt_command *command, const struct dt_o
     return dt_fail(DT_EIO, "--db %s: %s", options->db, strerror(errno));
 }
 
-dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
+dt_status dt_options_parse(int argc, const char *const *argv, struct dt_options *options,
                            const struct dt_command **command)
 {
-    int at, words = 0;
+    int words = 0;
+    bool named = argc > 1 && argv[1][0] != '-';
     *options = (struct dt_options){0};
     for (int k = 0; k < dt_option_row_count; k++)
         if (dt_option_rows[k].fallback != NULL)
             DT_TRY(dt_option_rows[k].parse(dt_option_rows[k].name, dt_option_rows[k].fallback,
                                            (char *)options + dt_option_rows[k].offset));
-    DT_TRY(choose_command(argc, argv, &at, command));
+    options->words.line = argv;
+    *command = &dt_commands[0];
+    if (named)
+        DT_TRY(dt_command_find(argv[1], false, command));
     bool only_words = false;
-    for (int i = at + 1; i < argc; i++) {
+    for (int i = named ? 2 : 1; i < argc; i++) {
         if (!only_words && strcmp(argv[i], "--") == 0) {
             if (options->worker.program.path != NULL || options->worker.engine != NULL ||
                 (strcmp((*command)->name, "worker-test") == 0 && words == 1)) {
-                options->worker.program.arguments = (const char *const *)argv + i + 1;
+                options->worker.program.arguments = argv + i + 1;
                 break;
             }
             only_words = true;
         } else if (!only_words && argv[i][0] == '-' && argv[i][1] != '\0') {
             DT_TRY(parse_option(argc, argv, &i, *command, options));
-        } else {
-            argv[1 + words++] = argv[i];
+        } else if (words++ < DT_REST_MOST) {
+            options->words.rest[words - 1] = argv[i];
         }
     }
-    options->words.rest = (const char *const *)argv + 1;
     options->words.rest_count = words;
-    argv[1 + words < argc ? 1 + words : argc] = NULL;
     if (options->print.help)
         return DT_OK;
-    if (words > (*command)->words_max && strchr(argv[1 + (*command)->words_max], '=') != NULL)
+    const char *over = options->words.rest[(*command)->words_max];
+    if (words > (*command)->words_max && strchr(over, '=') != NULL)
         return dt_fail(DT_EUSAGE,
                        "'dittune %s' does not take the word '%s': quote a plan, as in --plan "
                        "'ranks=2 ulysses=2'",
-                       (*command)->name, argv[1 + (*command)->words_max]);
+                       (*command)->name, over);
     if (words > (*command)->words_max)
         return dt_fail(DT_EUSAGE, "'dittune %s' does not take the word '%s': see dittune %s --help",
-                       (*command)->name, argv[1 + (*command)->words_max], (*command)->name);
+                       (*command)->name, over, (*command)->name);
     if (words < (*command)->words_min)
         return dt_fail(DT_EUSAGE, "'dittune %s' needs %s", (*command)->name, (*command)->arguments);
     options->print.json = options->print.json || options->print.stream;

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #define DT_GIVEN_MOST 96
+#define DT_REST_MOST  65 /* one more than any command takes */
 
 /* Texts that were not given are NULL and numbers 0, unless options.c has a default. */
 
@@ -116,9 +117,9 @@ struct dt_print_options {
 struct dt_words {
     const char *given[DT_GIVEN_MOST]; /* names of its options, without duplicates */
     int given_count;
-    const char *const *rest; /* words other than options, rest_count of them */
+    const char *rest[DT_REST_MOST]; /* words other than options, rest_count of them */
     int rest_count;
-    const char *const *line; /* all, as typed, NULL-ended; with the program */
+    const char *const *line; /* all, NULL-ended; with the program */
 };
 
 struct dt_options {
@@ -164,10 +165,10 @@ bool dt_option_given(const struct dt_options *options, const char *option);
 extern const struct dt_command dt_commands[];
 extern const int dt_command_count;
 
-/* Fills *options with defaults and the arguments, and finds the command (the first word, or tune). argv is reordered in
- * place. DT_EUSAGE with a sentence: unknown option or command (and the nearest), missing or bad value, an option that
+/* Fills *options with defaults and the arguments, and finds the command (the first word, or tune). Borrows
+ * argv. DT_EUSAGE with a sentence: unknown option or command (and the nearest), missing or bad value, an option that
  * the command does not take. */
-dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
+dt_status dt_options_parse(int argc, const char *const *argv, struct dt_options *options,
                            const struct dt_command **command) DT_MUST_CHECK;
 
 /* Help for one command. NULL: plain text is the short help, Markdown all of it. */

@@ -151,26 +151,19 @@ dt_status dt_works_list(const struct dt_options *options, struct dt_works *works
     return status;
 }
 
-/* Reading the options moves the words, so it is done on copies of their pointers. */
-static dt_status read_words(struct dt_works *works, const struct dt_work *work,
-                            struct dt_options *options)
-{
-    const struct dt_command *command;
-    DT_TRY(DT_RESIZE(works->moved, work->word_count + 1));
-    memcpy(works->moved, work->words, ((size_t)work->word_count + 1) * sizeof *works->moved);
-    DT_TRY(dt_options_parse(work->word_count, works->moved, options, &command));
-    options->words.line = works->options->words.line;
-    if (options->job.sizes.count > 1)
-        return dt_fail(DT_EUSAGE, "a workload has one size, not %d: one row for each",
-                       options->job.sizes.count);
-    return DT_OK;
-}
-
-dt_status dt_works_options(struct dt_works *works, int i, struct dt_options *options)
+dt_status dt_works_options(const struct dt_works *works, int i, struct dt_options *options)
 {
     const struct dt_sizes *sizes = &works->options->job.sizes;
-    if (works->list != NULL)
-        return read_words(works, &works->list[i], options);
+    const struct dt_command *command;
+    if (works->list != NULL) {
+        const char *const *words = (const char *const *)works->list[i].words;
+        DT_TRY(dt_options_parse(works->list[i].word_count, words, options, &command));
+        options->words.line = works->options->words.line;
+        return options->job.sizes.count <= 1
+                   ? DT_OK
+                   : dt_fail(DT_EUSAGE, "a workload has one size, not %d: one row for each",
+                             options->job.sizes.count);
+    }
     *options = *works->options;
     if (sizes->count > 0)
         options->job.sizes = (struct dt_sizes){1, {sizes->widths[i]}, {sizes->heights[i]}};
@@ -198,7 +191,6 @@ void dt_works_fini(struct dt_works *works)
         free(works->list[i].words);
     }
     free(works->list);
-    free(works->moved);
     *works = (struct dt_works){.options = NULL};
 }
 

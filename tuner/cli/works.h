@@ -25,14 +25,14 @@ struct dt_works {
     const struct dt_options *options; /* as given */
     struct dt_work *list;             /* of a file, owned; NULL: sizes */
     int count;
-    char **moved; /* room for the words of one, owned */
 };
 
 /* Reads --workloads FILE (docs/measuring.md "Several workloads"). DT_EUSAGE or DT_EIO names the file, the row and what is wrong. */
 dt_status dt_works_list(const struct dt_options *options, struct dt_works *works) DT_MUST_CHECK;
 
-/* The options of work i, valid until the next call. DT_EUSAGE as for a command line. */
-dt_status dt_works_options(struct dt_works *works, int i, struct dt_options *options) DT_MUST_CHECK;
+/* The options of work i, which borrow from works. DT_EUSAGE as for a command line. */
+dt_status dt_works_options(const struct dt_works *works, int i,
+                           struct dt_options *options) DT_MUST_CHECK;
 
 /* Part of the requests, relative to the others. */
 double dt_works_share(const struct dt_works *works, int i);

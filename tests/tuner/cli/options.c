@@ -19,7 +19,7 @@ static dt_status parse(const char *line, struct dt_options *options,
                        const struct dt_command **command)
 {
     static char text[512];
-    static char *argv[WORDS + 1];
+    static const char *argv[WORDS + 1];
     int argc = 0;
     snprintf(text, sizeof text, "dittune %s", line);
     for (char *word = strtok(text, " "); word != NULL && argc < WORDS; word = strtok(NULL, " "))
