@@ -5,7 +5,7 @@
 #include "db/journal.h"
 #include "search/landscape/landscape.h"
 #include "tests/fuzz/mutant.h"
-#include "tuner/cli/page/source.h"
+#include "tuner/cli/page/page.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/session/record/session_json.h"
 
@@ -64,12 +64,11 @@ static void check(dt_status status)
         abort();
 }
 
-static void write_pages(const struct dt_page_source *source)
+static void write_pages(const struct dt_page *page)
 {
-    const struct dt_page *page = &source->page;
     static const char *const names[] = {"html", "md", "csv"};
     struct dt_text text = {0};
-    json_decref(dt_page_why(source, &text));
+    json_decref(dt_page_why(page, &text));
     json_decref(dt_session_json(page->session));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const struct dt_page pages[2] = {*page, *page};
@@ -83,12 +82,12 @@ static void write_pages(const struct dt_page_source *source)
 
 static void read_session(void)
 {
-    struct dt_page_source source;
-    dt_status status = dt_page_source_open("/nonexistent", path, &source);
+    struct dt_page page;
+    dt_status status = dt_page_open("/nonexistent", path, &page);
     check(status);
-    if (status == DT_OK && source.page.session != NULL)
-        write_pages(&source);
-    dt_page_source_close(&source);
+    if (status == DT_OK && page.session != NULL)
+        write_pages(&page);
+    dt_page_close(&page);
 }
 
 static void read_others(void)

@@ -2,7 +2,7 @@
 /* A session, or two, as a page; nothing is measured. */
 #include "base/figures.h"
 #include "base/replace.h"
-#include "tuner/cli/page/source.h"
+#include "tuner/cli/page/page.h"
 #include "tuner/cli/print.h"
 #include "tuner/session/session.h"
 
@@ -32,22 +32,19 @@ dt_status dt_command_report(const struct dt_options *options)
                        : options->print.json         ? "json"
                                                      : "html";
     const struct dt_page_format *format = dt_page_format(name);
-    struct dt_page_source sources[2] = {{.usual = true}, {.usual = true}};
-    struct dt_page pages[2];
+    struct dt_page pages[2] = {{.usual = true}, {.usual = true}};
     dt_status status = DT_OK;
     int given = options->words.rest_count, n = given > 0 ? given : 1;
     if (format == NULL)
         return dt_fail(DT_EUSAGE, "--format '%s' is not html, md, csv or json", name);
     for (int i = 0; i < n && status == DT_OK; i++) {
-        status = dt_page_source_open(options->db, given > 0 ? options->words.rest[i] : NULL,
-                                     &sources[i]);
+        status = dt_page_open(options->db, options->words.rest[i], &pages[i]);
         if (status == DT_OK)
-            status = dt_page_source_need(&sources[i]);
-        pages[i] = sources[i].page;
+            status = dt_page_need(&pages[i]);
     }
     if (status == DT_OK)
         status = write_page(options, format, pages, n);
     for (int i = 0; i < n; i++)
-        dt_page_source_close(&sources[i]);
+        dt_page_close(&pages[i]);
     return status;
 }

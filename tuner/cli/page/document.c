@@ -57,8 +57,7 @@ static void add_verdict(const struct filling *filling)
 
 static void add_later(const struct filling *filling)
 {
-    const char *later = filling->view->page->later;
-    dt_pen_say(filling->pen, later != NULL ? later : "");
+    dt_pen_say(filling->pen, dt_text_at(&filling->view->page->later));
 }
 
 static void add_tuned(const struct filling *filling)

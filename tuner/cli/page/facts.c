@@ -2,7 +2,6 @@
 /* The verdict and the answers that a reader looks for first, from a session or from an entry
  * alone; to add one, a function and its row. */
 #include "tuner/cli/page/page_int.h"
-#include "tuner/cli/page/source.h"
 
 #include "base/columns.h"
 #include "base/json.h"
@@ -98,7 +97,7 @@ static struct room room_of(const struct page_view *view, const struct dt_result 
     struct room room = {.limit = target->max_bytes > 0 ? bytes / (double)target->max_bytes : NAN,
                         .device = used,
                         .gpu = isfinite(used) || strcmp(target->hardware.unit, "core") != 0,
-                        .gib = json_integer_value(json_object_get(hard, "memory_gib"))};
+                        .gib = dt_json_integer_at(hard, "memory_gib")};
     if (!isfinite(used) && room.gib > 0)
         room.device = bytes * (room.gpu ? 1 : result->ranks) / ((double)room.gib * (1 << 30));
     return room;
@@ -109,16 +108,6 @@ static int count_outcome(const struct page_view *view, enum dt_outcome outcome)
     int n = 0;
     for (int i = 0; i < view->count; i++)
         n += view->rows[i].result->outcome == outcome;
-    return n;
-}
-
-/* Plans that ran, and took more than the limit that the user gave. */
-static int count_above(const struct page_view *view)
-{
-    int n = 0;
-    for (int i = 0; i < view->count; i++)
-        n += view->rows[i].result->outcome == DT_TRIAL_MEMORY &&
-             !dt_session_lacks_memory(view->session, view->rows[i].result);
     return n;
 }
 
@@ -152,7 +141,11 @@ static void add_memory_share(const struct page_view *view, const struct dt_resul
 static void memory_of_session(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(view->session);
-    int lost = count_outcome(view, DT_TRIAL_MEMORY), above = count_above(view);
+    int lost = count_outcome(view, DT_TRIAL_MEMORY);
+    int above = 0; /* plans that ran, and took more than the limit that the user gave */
+    for (int i = 0; i < view->count; i++)
+        above += view->rows[i].result->outcome == DT_TRIAL_MEMORY &&
+                 !dt_session_lacks_memory(view->session, view->rows[i].result);
     if (best != NULL && best->peak_bytes > 0) {
         dt_words_memory(best->peak_bytes, best->ranks, out);
         add_memory_share(view, best, out);
@@ -424,134 +417,132 @@ static void verdict_of_entry(const struct dt_stored_entry *entry, struct dt_text
 }
 
 /* Parameters of a plan that differ from the stored one; all of them when none does. */
-static void add_other_plan(const struct dt_page_source *source, const json_t *plan,
-                           struct dt_text *out)
+static void add_other_plan(const struct dt_page *page, const json_t *plan, struct dt_text *out)
 {
     json_t *differs = json_object(), *value;
     const char *name;
     json_object_foreach((json_t *)plan, name, value)
     {
-        if (!json_equal(value, json_object_get(source->entry.fields.plan, name)))
+        if (!json_equal(value, json_object_get(page->entry.fields.plan, name)))
             json_object_set(differs, name, value);
     }
     dt_plan_words(json_object_size(differs) > 0 ? differs : plan, out);
     json_decref(differs);
 }
 
-static void sure_of_entry(const struct dt_page_source *source, struct dt_text *out)
+static void sure_of_entry(const struct dt_page *page, struct dt_text *out)
 {
-    dt_words_sure_stored(&source->entry.fields, out);
+    dt_words_sure_stored(&page->entry.fields, out);
 }
 
 /* The time of a plan, or its metric that is maximised. */
-static void add_time(const struct dt_page_source *source, const struct dt_measured *measured,
-                     bool interval, struct dt_text *out)
+static void add_time(const struct dt_page *page, const struct dt_measured *measured, bool interval,
+                     struct dt_text *out)
 {
     const struct dt_span_ns *span = &measured->interval_ns;
     interval = interval && span->known;
-    dt_figure_value(dt_figure_metric(dt_json_text_at(source->entry.fields.key, "objective")),
+    dt_figure_value(dt_figure_metric(dt_json_text_at(page->entry.fields.key, "objective")),
                     dt_seconds_of(measured->median_ns), interval ? dt_seconds_of(span->low) : NAN,
                     interval ? dt_seconds_of(span->high) : NAN, out);
 }
 
-static void time_of_entry(const struct dt_page_source *source, struct dt_text *out)
+static void time_of_entry(const struct dt_page *page, struct dt_text *out)
 {
-    const struct dt_stored_entry *entry = &source->entry.fields;
+    const struct dt_stored_entry *entry = &page->entry.fields;
     const char *unit = entry->image.known && entry->image.unit != NULL ? entry->image.unit : "step";
     if (!entry->figures.known) {
         dt_text_add(out, "Not known.");
         return;
     }
-    add_time(source, &entry->figures, true, out);
+    add_time(page, &entry->figures, true, out);
     if (dt_figure_metric(dt_json_text_at(entry->key, "objective")) == NULL)
         dt_text_add(out, " a%s %s", strcmp(unit, "image") == 0 ? "n" : "", unit);
     if (entry->fallback.known) {
         dt_text_add(out, "; the default plan has ");
-        add_time(source, &entry->fallback, true, out);
+        add_time(page, &entry->fallback, true, out);
     }
     dt_text_add(out, ".");
 }
 
 /* Up to three plans of the front that need less memory than the stored one. */
-static void add_smaller(const struct dt_page_source *source, struct dt_text *out)
+static void add_smaller(const struct dt_page *page, struct dt_text *out)
 {
-    const struct dt_stored_entry *entry = &source->entry.fields;
+    const struct dt_stored_entry *entry = &page->entry.fields;
     int n = 0;
     for (int i = 0; i < entry->pareto_count && n < 3; i++) {
         const struct dt_measured *plan = &entry->pareto[i];
         if (plan->peak_bytes >= entry->figures.peak_bytes)
             continue;
         dt_text_add(out, n++ == 0 ? " With less: " : "; ");
-        add_other_plan(source, plan->plan, out);
+        add_other_plan(page, plan->plan, out);
         dt_text_add(out, " with %s, ", dt_figure_bytes_of(plan->peak_bytes).text);
-        add_time(source, plan, false, out);
+        add_time(page, plan, false, out);
     }
     dt_text_add(out, n > 0 ? "." : "");
 }
 
-static void memory_of_entry(const struct dt_page_source *source, struct dt_text *out)
+static void memory_of_entry(const struct dt_page *page, struct dt_text *out)
 {
-    const struct dt_stored_entry *entry = &source->entry.fields;
+    const struct dt_stored_entry *entry = &page->entry.fields;
     if (!entry->figures.known || entry->figures.peak_bytes <= 0) {
         dt_text_add(out, "Not known.");
         return;
     }
     dt_words_memory(entry->figures.peak_bytes, 2, out);
     dt_text_add(out, ".");
-    add_smaller(source, out);
+    add_smaller(page, out);
 }
 
 /* An update keeps the noise of the session before. */
-static void noise_of_entry(const struct dt_page_source *source, struct dt_text *out)
+static void noise_of_entry(const struct dt_page *page, struct dt_text *out)
 {
-    const struct dt_noise_floor *noise = &source->entry.fields.noise;
+    const struct dt_noise_floor *noise = &page->entry.fields.noise;
     if (!noise->known) {
         dt_text_add(out, "Not known.");
         return;
     }
     dt_words_noise(noise->margin, out);
-    dt_text_add(out, source->origin == DT_FROM_UPDATE
-                         ? "; measured by the session before the check."
-                         : ".");
+    dt_text_add(out, page->origin == DT_FROM_UPDATE ? "; measured by the session before the check."
+                                                    : ".");
 }
 
-static void tried_of_entry(const struct dt_page_source *source, struct dt_text *out)
+static void tried_of_entry(const struct dt_page *page, struct dt_text *out)
 {
-    const struct dt_stored_entry *entry = &source->entry.fields;
+    const struct dt_stored_entry *entry = &page->entry.fields;
     dt_words_tried(entry->tried, entry->plans, entry->skipped, out);
     dt_text_add(out, ".");
 }
 
-static void load_of_entry(const struct dt_page_source *source, struct dt_text *out)
+static void load_of_entry(const struct dt_page *page, struct dt_text *out)
 {
-    add_load(&source->entry.fields.load, out);
+    add_load(&page->entry.fields.load, out);
 }
 
-static void rivals_of_entry(const struct dt_page_source *source, struct dt_text *out)
+static void rivals_of_entry(const struct dt_page *page, struct dt_text *out)
 {
-    const struct dt_stored_entry *entry = &source->entry.fields;
+    const struct dt_stored_entry *entry = &page->entry.fields;
     int n = 0;
     for (int i = 0; i < entry->top_count; i++) {
         const struct dt_measured *plan = &entry->top[i];
         if (json_equal(plan->plan, entry->plan))
             continue;
         dt_text_add(out, "%s", n++ == 0 ? "" : "; ");
-        add_other_plan(source, plan->plan, out);
+        add_other_plan(page, plan->plan, out);
         dt_text_add(out, ", ");
-        add_time(source, plan, false, out);
+        add_time(page, plan, false, out);
         if (plan->from != NULL)
             dt_text_add(out, " (%s)", plan->from);
     }
     dt_text_add(out, n > 0 ? "." : "None is stored.");
 }
 
-static void when_of_entry(const struct dt_page_source *source, struct dt_text *out)
+static void when_of_entry(const struct dt_page *page, struct dt_text *out)
 {
-    const struct dt_stored_entry *entry = &source->entry.fields;
+    const struct dt_stored_entry *entry = &page->entry.fields;
     const struct dt_stored_info *info = &entry->fingerprint.info;
     dt_words_when(info->t_wall_ns, out);
     dt_text_add(out, ", by %s %s",
-                source->origin == DT_FROM_UPDATE ? "dittune check --update, journal" : "session",
+                page->origin == DT_FROM_UPDATE ? "dittune check --update, journal" : "session",
                 entry->journal != NULL ? entry->journal : "without a journal");
     if (info->checked_ns != 0) {
         dt_text_add(out, "; found as good by a check on ");
@@ -560,37 +551,37 @@ static void when_of_entry(const struct dt_page_source *source, struct dt_text *o
     dt_text_add(out, ".");
 }
 
-static void where_of_entry(const struct dt_page_source *source, struct dt_text *out)
+static void where_of_entry(const struct dt_page *page, struct dt_text *out)
 {
-    const struct dt_fingerprint *print = &source->entry.fields.fingerprint;
+    const struct dt_fingerprint *print = &page->entry.fields.fingerprint;
     const char *device = json_string_value(json_object_get(print->hard, "device"));
     const char *host = print->info.host;
     dt_text_add(out, "%s%s%s.", device != NULL ? device : "An unknown device",
                 host != NULL ? ", host " : "", host != NULL ? host : "");
 }
 
-void dt_page_source_cause(const struct dt_page_source *source, struct dt_text *out)
+void dt_page_cause(const struct dt_page *page, struct dt_text *out)
 {
-    const char *journal = source->entry.fields.journal;
-    if (source->origin == DT_FROM_UPDATE)
+    const char *journal = page->entry.fields.journal;
+    if (page->origin == DT_FROM_UPDATE)
         dt_text_add(out,
                     "the plan was stored by `dittune check --update`, journal %s, which "
                     "compared a few plans and made no trials",
                     journal);
     else if (journal != NULL)
         dt_text_add(out, "the journal of its session, %s, is not in %s/runs", journal,
-                    source->directory);
+                    page->directory);
     else
         dt_text_add(out, "the entry names no journal");
 }
 
-static void trials_of_entry(const struct dt_page_source *source, struct dt_text *out)
+static void trials_of_entry(const struct dt_page *page, struct dt_text *out)
 {
     dt_text_add(out, "There are none to show: ");
-    dt_page_source_cause(source, out);
+    dt_page_cause(page, out);
     dt_text_add(out, ". These answers are from the entry alone.");
-    if (source->before.size > 0)
-        dt_text_add(out, " The session before that: %s", dt_text_at(&source->before));
+    if (page->before.size > 0)
+        dt_text_add(out, " The session before that: %s", dt_text_at(&page->before));
 }
 
 /* ---- all of them */
@@ -605,7 +596,7 @@ static void when_of_session(const struct page_view *view, struct dt_text *out)
 static const struct {
     const char *name;
     void (*of_session)(const struct page_view *view, struct dt_text *out);
-    void (*of_entry)(const struct dt_page_source *source, struct dt_text *out);
+    void (*of_entry)(const struct dt_page *page, struct dt_text *out);
 } facts[] = {{"How sure", sure_of_session, sure_of_entry},
              {"Time", NULL, time_of_entry},
              {"What would change it", change_of_session, NULL},
@@ -627,14 +618,14 @@ static const struct {
 enum { FACTS = sizeof facts / sizeof facts[0] };
 
 /* An empty *out: there is no such answer. */
-static void fact_add(int i, const struct page_view *view, const struct dt_page_source *source,
+static void fact_add(int i, const struct page_view *view, const struct dt_page *page,
                      struct dt_text *out)
 {
     dt_text_clear(out);
     if (view != NULL && facts[i].of_session != NULL)
         facts[i].of_session(view, out);
     else if (view == NULL && facts[i].of_entry != NULL)
-        facts[i].of_entry(source, out);
+        facts[i].of_entry(page, out);
     while (out->size > 0 && strchr(" \n", out->bytes[out->size - 1]) != NULL)
         out->bytes[--out->size] = '\0';
 }
@@ -654,13 +645,13 @@ void dt_page_facts(const struct page_view *view, struct page_pen *pen)
     dt_pen_end(pen);
 }
 
-static json_t *answers_of(const struct page_view *view, const struct dt_page_source *source,
+static json_t *answers_of(const struct page_view *view, const struct dt_page *page,
                           struct dt_text *out)
 {
     dt_auto_text text = {0}, line = {0};
     json_t *answers = json_object();
     for (int i = 0; i < FACTS; i++) {
-        fact_add(i, view, source, &text);
+        fact_add(i, view, page, &text);
         if (text.size == 0)
             continue;
         dt_text_clear(&line);
@@ -672,48 +663,42 @@ static json_t *answers_of(const struct page_view *view, const struct dt_page_sou
     return answers;
 }
 
-/* Fields of the session's or the entry's own object that the answers are about. */
-static void add_fields(json_t *object, const json_t *from)
-{
-    static const char *const names[] = {"verdict", "best",  "default",
-                                        "gain",    "noise", "fingerprint"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (json_object_get(from, names[i]) != NULL)
-            json_object_set(object, names[i], json_object_get(from, names[i]));
-}
-
-json_t *dt_page_why(const struct dt_page_source *source, struct dt_text *out)
+json_t *dt_page_why(const struct dt_page *page, struct dt_text *out)
 {
     static const char *const origins[] = {"session", "update", "entry"};
-    const struct dt_session *session = source->page.session;
+    /* of the session's or the entry's own object, which the answers are about */
+    static const char *const fields[] = {"verdict", "best",  "default",
+                                         "gain",    "noise", "fingerprint"};
+    const struct dt_session *session = page->session;
     struct page_view view;
     dt_auto_text text = {0};
-    if (session != NULL && !dt_page_view(&source->page, "", &view)) {
+    if (session != NULL && !dt_page_view(page, "", &view)) {
         out->failed = true;
         return NULL;
     }
     if (session != NULL)
         dt_page_verdict(&view, &text);
     else
-        verdict_of_entry(&source->entry.fields, &text);
-    const char *title = session != NULL ? session->target->identity.title : source->entry.title;
-    const char *later = source->later.size > 0 ? dt_text_at(&source->later) : NULL;
-    const char *journal = session != NULL                    ? source->page.journal
-                          : source->origin != DT_FROM_UPDATE ? source->entry.fields.journal
-                                                             : NULL;
+        verdict_of_entry(&page->entry.fields, &text);
+    const char *title = session != NULL ? session->target->identity.title : page->entry.title;
+    const char *later = page->later.size > 0 ? dt_text_at(&page->later) : NULL;
+    const char *journal = session != NULL                  ? page->journal
+                          : page->origin != DT_FROM_UPDATE ? page->entry.fields.journal
+                                                           : NULL;
     json_t *object = json_pack("{s:s?, s:s?, s:s, s:s, s:s, s:s?}", "session", journal, "entry",
-                               source->page.entry, "from",
-                               origins[session != NULL ? DT_FROM_SESSION : source->origin], "title",
+                               page->entry.json != NULL ? page->entry.hex : NULL, "from",
+                               origins[session != NULL ? DT_FROM_SESSION : page->origin], "title",
                                title, "sentence", dt_text_at(&text), "later", later);
     dt_text_add(out, "%s\n", title);
     dt_text_add(&text, "%s%s\n\n", later != NULL ? " " : "", later != NULL ? later : "");
     dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 0, out);
-    json_object_set_new(object, "answers", answers_of(session != NULL ? &view : NULL, source, out));
-    json_auto_t *from =
-        session != NULL ? dt_session_json(session) : json_incref(source->entry.json);
-    add_fields(object, from);
+    json_object_set_new(object, "answers", answers_of(session != NULL ? &view : NULL, page, out));
+    json_auto_t *from = session != NULL ? dt_session_json(session) : json_incref(page->entry.json);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        if (json_object_get(from, fields[i]) != NULL)
+            json_object_set(object, fields[i], json_object_get(from, fields[i]));
     if (session == NULL)
-        json_object_set(object, "stored", source->entry.json);
+        json_object_set(object, "stored", page->entry.json);
     else
         dt_page_view_fini(&view);
     out->failed = out->failed || text.failed || object == NULL;

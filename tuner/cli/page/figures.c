@@ -782,18 +782,6 @@ static void add_bars(struct page_figure *figure, const struct work *work, const 
     }
 }
 
-static bool has_ceiling(const json_t *kinds)
-{
-    const json_t *kind;
-    size_t i;
-    json_array_foreach((json_t *)kinds, i, kind)
-    {
-        if (json_is_number(json_object_get(kind, "fraction")))
-            return true;
-    }
-    return false;
-}
-
 /* "of a step, ms", "per image and step, ms" */
 static void add_unit(const struct page_view *view, char *out, size_t size)
 {
@@ -807,7 +795,7 @@ static void draw_bars(const struct page_view *view, const struct work works[2], 
     struct page_figure figure;
     size_t i;
     char axis[64];
-    bool ceiling = has_ceiling(kinds);
+    bool ceiling = false;
     add_unit(view, axis, sizeof axis);
     figure_begin(&figure, view, "phases", "", axis);
     struct dt_text *script = &figure.script;
@@ -818,6 +806,7 @@ static void draw_bars(const struct page_view *view, const struct work works[2], 
         dt_text_add(script, "%s'", i > 0 ? ", " : "");
         figure_word(dt_json_text_at(kind, "name"), 12, script);
         dt_text_add(script, "' %zu", i);
+        ceiling = ceiling || json_is_number(json_object_get(kind, "fraction"));
     }
     dt_text_add(script, ")\n");
     for (int k = 0; k < 2; k++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/cli/page/source.h"
+#include "tuner/cli/page/page.h"
 
 #include "base/array.h"
 #include "base/figures.h"
@@ -218,10 +218,10 @@ static dt_status entry_find(const char *directory, const char *word, const struc
 
 /* DT_EUSAGE: it is another file. Records without a checksum are of other programs: they are read
  * if all are such. */
-static dt_status read_source(struct dt_page_source *source)
+static dt_status read_source(struct dt_page *page)
 {
-    const char *path = dt_text_at(&source->path);
-    struct dt_replay *replay = &source->replay;
+    const char *path = dt_text_at(&page->path);
+    struct dt_replay *replay = &page->replay;
     DT_TRY(dt_replay_open(path, false, replay));
     if (replay->kind[0] == '\0') {
         dt_replay_fini(replay);
@@ -282,153 +282,137 @@ static dt_status find_unstored(const char *directory, const char *word, struct d
 }
 
 /* "dittune report ID", of the same store. */
-static void add_command(const struct dt_page_source *source, const char *command, const char *word,
+static void add_command(const struct dt_page *page, const char *command, const char *word,
                         struct dt_text *out)
 {
     dt_text_add(out, "dittune %s ", command);
     dt_quote(word, out);
-    if (!source->usual) {
+    if (!page->usual) {
         dt_text_add(out, " --db ");
-        dt_quote(source->directory, out);
+        dt_quote(page->directory, out);
     }
 }
 
-static void add_later(struct dt_page_source *source, const struct past *later)
+static void add_later(struct dt_page *page, const struct past *later)
 {
     struct dt_outline outline;
     dt_auto_text path = {0};
-    dt_journals_path(source->directory, later->journal, &path);
+    dt_journals_path(page->directory, later->journal, &path);
     bool known = dt_outline_read(dt_text_at(&path), &outline) == DT_OK;
-    dt_text_add(&source->later, "A later session of %s UTC ",
+    dt_text_add(&page->later, "A later session of %s UTC ",
                 dt_figure_minute(later->began_wall_ns).text);
     if (!known)
-        dt_text_add(&source->later, "did not replace this result, and its journal cannot be read");
+        dt_text_add(&page->later, "did not replace this result, and its journal cannot be read");
     else if (outline.ended && outline.verdict == DT_VERDICT_NONE)
-        dt_text_add(&source->later, "measured no plan, so this result stays");
+        dt_text_add(&page->later, "measured no plan, so this result stays");
     else if (dt_outline_decided(&outline))
-        dt_text_add(&source->later, "had a result (%s) that is not the one stored",
+        dt_text_add(&page->later, "had a result (%s) that is not the one stored",
                     dt_verdict_text(outline.verdict));
     else
-        dt_text_add(&source->later, "ended before its final comparison%s%s, so this result stays",
+        dt_text_add(&page->later, "ended before its final comparison%s%s, so this result stays",
                     outline.compared ? " was decided" : "",
                     outline.ended ? "" : " (or still runs)");
-    dt_text_add(&source->later, ": ");
-    add_command(source, "report", later->journal, &source->later);
+    dt_text_add(&page->later, ": ");
+    add_command(page, "report", later->journal, &page->later);
     dt_outline_fini(&outline);
 }
 
 /* The journal of the entry's result, if that is a session's. */
-static void find_journal(struct dt_page_source *source)
+static void find_journal(struct dt_page *page)
 {
-    const char *journal = source->entry.fields.journal;
+    const char *journal = page->entry.fields.journal;
     struct dt_outline outline;
-    source->origin = DT_FROM_ENTRY;
-    if (journal == NULL || strchr(journal, '/') != NULL || !is_there(source->directory, journal))
+    page->origin = DT_FROM_ENTRY;
+    if (journal == NULL || strchr(journal, '/') != NULL || !is_there(page->directory, journal))
         return;
-    dt_journals_path(source->directory, journal, &source->path);
-    dt_outline_first(dt_text_at(&source->path), &outline);
-    source->origin = strcmp(outline.kind, "check") == 0     ? DT_FROM_UPDATE
-                     : strcmp(outline.kind, "session") == 0 ? DT_FROM_SESSION
-                                                            : DT_FROM_ENTRY;
+    dt_journals_path(page->directory, journal, &page->path);
+    dt_outline_first(dt_text_at(&page->path), &outline);
+    page->origin = strcmp(outline.kind, "check") == 0     ? DT_FROM_UPDATE
+                   : strcmp(outline.kind, "session") == 0 ? DT_FROM_SESSION
+                                                          : DT_FROM_ENTRY;
     dt_outline_fini(&outline);
-    if (source->origin != DT_FROM_SESSION)
-        dt_text_clear(&source->path);
+    if (page->origin != DT_FROM_SESSION)
+        dt_text_clear(&page->path);
 }
 
-static dt_status find_entry(struct dt_page_source *source, const char *word)
+static dt_status find_entry(struct dt_page *page, const char *word)
 {
     struct pasts sessions;
-    DT_TRY(pasts_read(source->directory, &sessions));
-    dt_status status = entry_find(source->directory, word, &sessions, &source->entry);
-    if (status == DT_OK && source->entry.json != NULL) {
-        find_journal(source);
-        const struct past *later = newest_past(&source->entry, &sessions, true),
-                          *before = newest_past(&source->entry, &sessions, false);
+    DT_TRY(pasts_read(page->directory, &sessions));
+    dt_status status = entry_find(page->directory, word, &sessions, &page->entry);
+    if (status == DT_OK && page->entry.json != NULL) {
+        find_journal(page);
+        const struct past *later = newest_past(&page->entry, &sessions, true),
+                          *before = newest_past(&page->entry, &sessions, false);
         if (later != NULL)
-            add_later(source, later);
-        if (before != NULL && source->origin == DT_FROM_UPDATE)
-            add_command(source, "report", before->journal, &source->before);
+            add_later(page, later);
+        if (before != NULL && page->origin == DT_FROM_UPDATE)
+            add_command(page, "report", before->journal, &page->before);
     }
     pasts_fini(&sessions);
     return status;
 }
 
-/* A folder of that name is no journal. */
-static bool is_file(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
-}
-
 /* A word is a file, the id of a journal in the store, or names an entry. Titles of models may
  * have a slash, too. */
-static dt_status find_source(struct dt_page_source *source, const char *word)
+static dt_status find_source(struct dt_page *page, const char *word)
 {
-    if (word != NULL && is_file(word)) {
-        dt_text_add(&source->path, "%s", word);
+    struct stat info; /* a folder of that name is no journal */
+    if (word != NULL && stat(word, &info) == 0 && !S_ISDIR(info.st_mode)) {
+        dt_text_add(&page->path, "%s", word);
         return DT_OK;
     }
-    if (word != NULL && strchr(word, '/') == NULL && is_there(source->directory, word)) {
-        dt_journals_path(source->directory, word, &source->path);
+    if (word != NULL && strchr(word, '/') == NULL && is_there(page->directory, word)) {
+        dt_journals_path(page->directory, word, &page->path);
         return DT_OK;
     }
-    DT_TRY(find_entry(source, word));
-    if (source->entry.json != NULL)
+    DT_TRY(find_entry(page, word));
+    if (page->entry.json != NULL)
         return DT_OK;
     if (word != NULL && strchr(word, '/') != NULL) {
-        dt_text_add(&source->path, "%s", word);
+        dt_text_add(&page->path, "%s", word);
         return DT_OK;
     }
-    return find_unstored(source->directory, word, &source->path);
+    return find_unstored(page->directory, word, &page->path);
 }
 
-static void set_name(struct dt_page_source *source)
+dt_status dt_page_open(const char *directory, const char *word, struct dt_page *page)
 {
-    const char *slash = strrchr(dt_text_at(&source->path), '/');
-    snprintf(source->name, sizeof source->name, "%s",
-             slash != NULL ? slash + 1 : dt_text_at(&source->path));
-    char *end = strstr(source->name, ".jsonl");
-    if (end != NULL)
-        *end = '\0';
-}
-
-dt_status dt_page_source_open(const char *directory, const char *word,
-                              struct dt_page_source *source)
-{
-    *source =
-        (struct dt_page_source){.usual = directory == NULL,
-                                .directory = directory != NULL ? directory : dt_store_default()};
-    DT_TRY(find_source(source, word));
-    if (source->path.size > 0) {
-        DT_TRY(read_source(source));
-        set_name(source);
-        source->page = (struct dt_page){.session = source->replay.session, .journal = source->name};
+    *page = (struct dt_page){.usual = directory == NULL,
+                             .directory = directory != NULL ? directory : dt_store_default()};
+    DT_TRY(find_source(page, word));
+    if (page->path.size > 0) {
+        DT_TRY(read_source(page));
+        const char *path = dt_text_at(&page->path), *slash = strrchr(path, '/');
+        snprintf(page->journal, sizeof page->journal, "%s", slash != NULL ? slash + 1 : path);
+        char *end = strstr(page->journal, ".jsonl");
+        if (end != NULL)
+            *end = '\0';
+        page->session = page->replay.session;
     }
-    source->page.entry = source->entry.json != NULL ? source->entry.hex : NULL;
-    source->page.later = dt_text_at(&source->later);
-    DT_TRY(dt_text_status(&source->before));
-    return dt_text_status(&source->later);
+    DT_TRY(dt_text_status(&page->before));
+    return dt_text_status(&page->later);
 }
 
-dt_status dt_page_source_need(const struct dt_page_source *source)
+dt_status dt_page_need(const struct dt_page *page)
 {
     dt_auto_text cause = {0}, command = {0};
-    if (source->page.session != NULL)
+    if (page->session != NULL)
         return DT_OK;
-    dt_page_source_cause(source, &cause);
-    add_command(source, "why", source->entry.hex, &command);
+    dt_page_cause(page, &cause);
+    add_command(page, "why", page->entry.hex, &command);
     return dt_fail(DT_EUSAGE,
                    "there is no page of entry %s: %s; `%s` prints what the entry says%s%s%s",
-                   source->entry.hex, dt_text_at(&cause), dt_text_at(&command),
-                   source->before.size > 0 ? ", and `" : "", dt_text_at(&source->before),
-                   source->before.size > 0 ? "` shows the session before the check" : "");
+                   page->entry.hex, dt_text_at(&cause), dt_text_at(&command),
+                   page->before.size > 0 ? ", and `" : "", dt_text_at(&page->before),
+                   page->before.size > 0 ? "` shows the session before the check" : "");
 }
 
-void dt_page_source_close(struct dt_page_source *source)
+void dt_page_close(struct dt_page *page)
 {
-    dt_replay_fini(&source->replay);
-    entry_fini(&source->entry);
-    dt_text_fini(&source->path);
-    dt_text_fini(&source->later);
-    dt_text_fini(&source->before);
+    dt_replay_fini(&page->replay);
+    entry_fini(&page->entry);
+    dt_text_fini(&page->path);
+    dt_text_fini(&page->later);
+    dt_text_fini(&page->before);
 }

@@ -465,18 +465,6 @@ static const char *differs(const char *texts[2])
     return strcmp(texts[0], texts[1]) == 0 ? "" : "differs";
 }
 
-/* Two measured values differ when their intervals are apart. */
-static void add_remark(const struct result_cell *a, const struct result_cell *b,
-                       struct dt_text *out)
-{
-    if (!isfinite(b->value / a->value))
-        return;
-    dt_text_add(out, "B is %.3f times A", b->value / a->value);
-    if (isfinite(a->low + a->high + b->low + b->high))
-        dt_text_add(out, a->high < b->low || b->high < a->low ? "; the intervals are apart"
-                                                              : "; the intervals overlap");
-}
-
 /* Fields of one or the other that are not equal. */
 static void add_differences(const json_t *a, const json_t *b, struct page_pen *pen)
 {
@@ -510,9 +498,13 @@ static void add_results(const struct page_view views[2], struct page_pen *pen)
     for (int i = 0; i < RESULTS; i++) {
         const char *texts[2] = {dt_text_at(&a[i].text), dt_text_at(&b[i].text)};
         dt_auto_text remark = {0};
-        if (a[i].measured && alike)
-            add_remark(&a[i], &b[i], &remark);
-        else if (!a[i].measured && !results[i].own)
+        if (a[i].measured && alike && isfinite(b[i].value / a[i].value)) {
+            dt_text_add(&remark, "B is %.3f times A", b[i].value / a[i].value);
+            if (isfinite(a[i].low + a[i].high + b[i].low + b[i].high)) /* they differ when apart */
+                dt_text_add(&remark, a[i].high < b[i].low || b[i].high < a[i].low
+                                         ? "; the intervals are apart"
+                                         : "; the intervals overlap");
+        } else if (!a[i].measured && !results[i].own)
             dt_text_add(&remark, "%s", differs(texts));
         add_line(pen, results[i].name, texts, dt_text_at(&remark));
         dt_text_fini(&a[i].text);
