@@ -32,17 +32,7 @@ bool dt_export_asked(const struct dt_options *options)
                                               strcmp(options->print.format, "env") == 0));
 }
 
-/* "tile q" as DITTUNE_PLAN_TILE_Q: a name that sh takes. */
-static void add_name(const char *name, struct dt_text *out)
-{
-    dt_text_add(out, "DITTUNE_PLAN_");
-    for (const char *at = name; *at != '\0'; at++) {
-        unsigned char byte = (unsigned char)*at;
-        dt_text_add(out, "%c", byte < 0x80 && isalnum(byte) ? toupper(byte) : '_');
-    }
-}
-
-/* Without an engine: the plan itself, as "name=value" words or variables. */
+/* Without an engine: the plan itself, as "name=value" words, or as variables, "tile q" as DITTUNE_PLAN_TILE_Q. */
 static dt_status print_plain(enum dt_form form, const json_t *plan)
 {
     dt_auto_text out = {0}, word = {0};
@@ -56,7 +46,9 @@ static dt_status print_plain(enum dt_form form, const json_t *plan)
             dt_text_add(&word, "%s=", name);
             dt_text_add(&out, "%s", words++ > 0 ? " " : "");
         } else {
-            add_name(name, &out);
+            dt_text_add(&out, "DITTUNE_PLAN_");
+            for (const unsigned char *at = (const unsigned char *)name; *at != '\0'; at++)
+                dt_text_add(&out, "%c", *at < 0x80 && isalnum(*at) ? toupper(*at) : '_');
             dt_text_add(&out, "=");
         }
         dt_json_plain(value, &word);
@@ -136,41 +128,33 @@ static void tell(const struct dt_export *export, enum dt_form form)
     json_array_foreach(export->notes, i, row) dt_print_note("%s", json_string_value(row));
 }
 
-static dt_status print_engine(enum dt_form form, const struct dt_options *options,
-                              const struct dt_exported *what)
+dt_status dt_export_print(const struct dt_options *options, struct dt_export_request request,
+                          json_t *answer)
 {
     DT_CLEANUP(dt_export_fini) struct dt_export export = {.json = NULL};
     struct dt_more more = {.hosts = NULL};
-    DT_TRY(dt_options_hosts(options, &more));
-    const struct dt_export_request request = {
-        .engine = options->lookup.engine,
-        .form = form,
-        .hosts = more.hosts != NULL ? more.hosts->count : 0,
-        .slots = more.hosts != NULL ? dt_hosts_least_slots(more.hosts) : 0,
-        .plan = what->plan,
-        .key = what->key,
-        .hard = what->hard,
-        .card = what->card,
-        .constants = what->constants,
-        .program = options->lookup.program,
-        .checkpoint = options->lookup.checkpoint};
-    DT_TRY(dt_export(&request, &export));
-    if (form == DT_FORM_JSON && what->answer != NULL)
-        json_object_set(export.json, "answer", what->answer);
-    dt_status status = form == DT_FORM_JSON ? dt_print_json(json_incref(export.json))
-                                            : dt_print_exact(&export.text);
-    if (form == DT_FORM_ARGV || form == DT_FORM_ENV)
-        tell(&export, form);
-    return status;
-}
-
-dt_status dt_export_print(const struct dt_options *options, const struct dt_exported *what)
-{
-    enum dt_form form = options->print.json ? DT_FORM_JSON : DT_FORM_TABLE;
+    request.form = options->print.json ? DT_FORM_JSON : DT_FORM_TABLE;
     if (options->print.format != NULL)
-        DT_TRY(dt_form_parse(options->print.format, &form));
-    return options->lookup.engine != NULL ? print_engine(form, options, what)
-                                          : print_plain(form, what->plan);
+        DT_TRY(dt_form_parse(options->print.format, &request.form));
+    if (options->lookup.engine == NULL)
+        return print_plain(request.form, request.plan);
+    DT_TRY(dt_options_hosts(options, &more));
+    request.engine = options->lookup.engine;
+    request.program = options->lookup.program;
+    if (options->lookup.checkpoint != NULL)
+        request.checkpoint = options->lookup.checkpoint;
+    if (more.hosts != NULL) {
+        request.hosts = more.hosts->count;
+        request.slots = dt_hosts_least_slots(more.hosts);
+    }
+    DT_TRY(dt_export(&request, &export));
+    if (request.form == DT_FORM_JSON && answer != NULL)
+        json_object_set(export.json, "answer", answer);
+    dt_status status = request.form == DT_FORM_JSON ? dt_print_json(json_incref(export.json))
+                                                    : dt_print_exact(&export.text);
+    if (request.form == DT_FORM_ARGV || request.form == DT_FORM_ENV)
+        tell(&export, request.form);
+    return status;
 }
 
 /* "ranks=2 overlap=on": integers become numbers, anything else text. */
@@ -272,10 +256,11 @@ dt_status dt_export_own(const struct dt_options *options)
         return dt_fail(DT_EUSAGE, "--plan with lookup is a plan to export: say --engine or "
                                   "--format argv or env");
     DT_TRY(dt_export_own_read(options, options->job.plan, &own));
-    return dt_export_print(options, &(struct dt_exported){.plan = own.plan,
-                                                          .key = own.key,
-                                                          .constants = own.constants,
-                                                          .card = own.has_card ? &own.card : NULL});
+    const struct dt_export_request request = {.plan = own.plan,
+                                              .key = own.key,
+                                              .constants = own.constants,
+                                              .card = own.has_card ? &own.card : NULL};
+    return dt_export_print(options, request, NULL);
 }
 
 static void add_engine(const json_t *engine, struct dt_text *out)

@@ -19,20 +19,14 @@ struct dt_plans_wanted dt_export_wanted(const struct dt_options *options,
 /* --engine, or a --format that is not an answer's own: dt_export_print prints the plan. */
 bool dt_export_asked(const struct dt_options *options);
 
-/* A plan of an entry or of the user. key, hard and constants may be NULL; answer goes into the JSON form, NULL:
- * none. */
-struct dt_exported {
-    const json_t *plan, *key, *hard, *constants;
-    const struct dt_card *card;
-    json_t *answer;
-};
-/* DT_EINFEASIBLE when the engine's rules refuse the plan; DT_EUSAGE for an unknown engine or form. */
-dt_status dt_export_print(const struct dt_options *options,
-                          const struct dt_exported *what) DT_MUST_CHECK;
+/* A plan of an entry or of the user; what the request leaves open is that of the options. answer goes into the JSON form, NULL:
+ * none. DT_EINFEASIBLE when the engine's rules refuse the plan; DT_EUSAGE for an unknown engine or form. */
+dt_status dt_export_print(const struct dt_options *options, struct dt_export_request request,
+                          json_t *answer) DT_MUST_CHECK;
 
 /* A plan of the user's own and the workload of the options, owned, also after an error. */
 struct dt_export_own {
-    json_t *plan, *key, *constants; /* the last two as in dt_exported */
+    json_t *plan, *key, *constants; /* as in dt_export_request */
     struct dt_card card;
     bool has_card; /* --model is that of a published model */
 };

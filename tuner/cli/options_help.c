@@ -26,13 +26,6 @@ static void add_entry(const char *name, int at, const char *doc, struct dt_text 
     dt_columns_wrap(dt_text_at(&line), DT_COLUMNS_USUAL, at, out);
 }
 
-/* A table cell; escapes '|', which would end it. */
-static void add_cell(struct dt_text *out, const char *text)
-{
-    for (; *text != '\0'; text++)
-        dt_text_add(out, *text == '|' ? "\\%c" : "%c", *text);
-}
-
 static void describe_row(const struct dt_option_row *row, bool markdown, struct dt_text *out)
 {
     dt_auto_text name = {0};
@@ -40,7 +33,8 @@ static void describe_row(const struct dt_option_row *row, bool markdown, struct 
                 row->hint != NULL ? row->hint : "");
     if (markdown) {
         dt_text_add(out, "| `");
-        add_cell(out, dt_text_at(&name));
+        for (const char *at = dt_text_at(&name); *at != '\0'; at++) /* '|' would end the cell */
+            dt_text_add(out, *at == '|' ? "\\%c" : "%c", *at);
         dt_text_add(out, "` | %s | %s |\n", row->fallback != NULL ? row->fallback : "", row->doc);
     } else {
         dt_auto_text doc = {0};

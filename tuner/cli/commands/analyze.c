@@ -122,20 +122,18 @@ static const char *verdict_of(const struct rounds *rounds, int i)
     return dt_judge_faster(ratio) && !dt_judge_beats(ratio, margin) ? "tie" : dt_judge_text(ratio);
 }
 
-static json_t *entrant_json(const struct rounds *rounds, int i)
-{
-    const struct dt_ratio *ratio = &rounds->judged[i].ratio;
-    return json_pack("{s:s, s:o, s:[o,o], s:i, s:i, s:s}", "role", rounds->roles[i], "ratio",
-                     dt_json_number(ratio->ratio), "interval", dt_json_number(ratio->interval.low),
-                     dt_json_number(ratio->interval.high), "pairs", ratio->pairs, "sets",
-                     ratio->sets, "verdict", verdict_of(rounds, i));
-}
-
 static json_t *rounds_json(const struct rounds *rounds)
 {
     json_t *entrants = json_array();
-    for (int i = 0; i < rounds->n; i++)
-        json_array_append_new(entrants, entrant_json(rounds, i));
+    for (int i = 0; i < rounds->n; i++) {
+        const struct dt_ratio *ratio = &rounds->judged[i].ratio;
+        json_array_append_new(entrants,
+                              json_pack("{s:s, s:o, s:[o,o], s:i, s:i, s:s}", "role",
+                                        rounds->roles[i], "ratio", dt_json_number(ratio->ratio),
+                                        "interval", dt_json_number(ratio->interval.low),
+                                        dt_json_number(ratio->interval.high), "pairs", ratio->pairs,
+                                        "sets", ratio->sets, "verdict", verdict_of(rounds, i)));
+    }
     return json_pack("{s:i, s:f, s:o}", "rounds", dt_sets_rounds(&rounds->sets), "interval_level",
                      dt_stats_set_level(rounds->sets.count), "entrants", entrants);
 }
@@ -215,10 +213,8 @@ static dt_status print_session(struct analysis *analysis)
     if (!session->ended)
         dt_print_note("warning: %s has no end: its session was cut short",
                       analysis->options->words.rest[0]);
-    if (analysis->options->print.json)
-        return dt_print_json(dt_session_json(session));
     dt_report_session(session, &text);
-    return dt_print_text(&text);
+    return dt_print_either(analysis->options, DT_OK, dt_session_json(session), &text);
 }
 
 static void add_plan(void *context, const struct dt_result *result, const struct dt_result *one,

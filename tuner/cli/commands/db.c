@@ -35,12 +35,6 @@ static void leave(int number)
     _exit(128 + number);
 }
 
-static void leave_on_signals(void)
-{
-    dt_signals_catch(leave);
-    setvbuf(stdout, NULL, _IOLBF, 0); /* so that earlier lines are not lost */
-}
-
 dt_status dt_command_db(const struct dt_options *options)
 {
     const struct dt_verb *verb = NULL;
@@ -59,7 +53,8 @@ dt_status dt_command_db(const struct dt_options *options)
                            "of 'dittune db %s'",
                            choices[i], verb->name);
     dt_print_store(options->store);
-    leave_on_signals();
+    dt_signals_catch(leave);
+    setvbuf(stdout, NULL, _IOLBF, 0); /* so that earlier lines are not lost */
     const struct dt_choice choice = {options->words.rest + 1, count, options->filter,
                                      options->upkeep.engine, options->upkeep.model};
     return dt_verb_run(verb, (struct dt_verb_call){options, options->store, choice, NULL});

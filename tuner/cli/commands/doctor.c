@@ -18,23 +18,19 @@ static dt_status read_facts(const struct dt_options *options, json_t **facts)
     return DT_OK;
 }
 
-static dt_status print(const struct dt_options *options, json_t *facts, json_t *findings)
-{
-    struct dt_text text = {0};
-    if (options->print.json)
-        return dt_print_json(json_pack(
-            "{s:s, s:{s:i, s:i}, s:O, s:o, s:O}", "format", "dittune-doctor", "version", "major", 1,
-            "minor", 0, "findings", findings, "rules", dt_doctor_names(), "facts", facts));
-    dt_doctor_report(facts, findings, &text);
-    return dt_print_text(&text);
-}
-
 dt_status dt_command_doctor(const struct dt_options *options)
 {
     json_auto_t *facts = NULL, *findings = NULL;
+    struct dt_text text = {0};
     DT_TRY(read_facts(options, &facts));
     DT_TRY(dt_doctor_judge(facts, &findings));
-    DT_TRY(print(options, facts, findings));
+    dt_doctor_report(facts, findings, &text);
+    DT_TRY(
+        dt_print_either(options, DT_OK,
+                        json_pack("{s:s, s:{s:i, s:i}, s:O, s:o, s:O}", "format", "dittune-doctor",
+                                  "version", "major", 1, "minor", 0, "findings", findings, "rules",
+                                  dt_doctor_names(), "facts", facts),
+                        &text));
     enum dt_severity worst = dt_doctor_worst(findings);
     if (worst == DT_ERROR)
         return dt_fail(DT_FAILED, "plans cannot run on the GPUs as this machine is");

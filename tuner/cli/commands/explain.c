@@ -31,7 +31,9 @@ static dt_status add_evidence(const struct dt_options *options, const struct dt_
     struct dt_replay replay;
     dt_auto_text text = {0};
     json_auto_t *plan = dt_point_json(target->space, point);
-    DT_TRY(dt_evidence_find(options->store, target, plan, &replay));
+    const struct dt_evidence wanted = {.target = target, .plan = plan};
+    struct dt_point tried;
+    DT_TRY(dt_evidence_find(options->store, &wanted, &replay, &tried));
     json_auto_t *fields = dt_evidence_plan(&replay, target, point, &text);
     json_object_update(explanation->json, fields);
     dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 4, &explanation->text);
@@ -80,8 +82,9 @@ static dt_status add_stored(const struct dt_options *options, const struct dt_ex
     struct dt_replay replay;
     dt_auto_text text = {0};
     struct dt_point point;
-    DT_TRY(dt_evidence_of_engine(options->store, options->worker.engine, own->card.name, plan,
-                                 &replay, &point));
+    const struct dt_evidence wanted = {
+        .engine = options->worker.engine, .model = own->card.name, .words = plan};
+    DT_TRY(dt_evidence_find(options->store, &wanted, &replay, &point));
     if (dt_replay_target(&replay) != NULL) {
         const struct dt_target *target = dt_replay_target(&replay);
         const char *hardware = dt_target_hardware(target);
@@ -109,38 +112,21 @@ struct by_file {
     const char *why;           /* sentence that refuses the plan; NULL: it is feasible */
     const json_t *remarks;     /* of a feasible plan; NULL: none */
     const json_t *unexpressed; /* what the engine cannot express; NULL: nothing */
-    json_t *nearest;           /* owned: feasible plans beside one that is not */
-    json_t *fields;            /* owned: what was measured of a feasible one */
-    struct dt_text evidence;
 };
 
-static dt_status complete_by_file(const struct dt_options *options, struct by_file *answer)
-{
-    answer->nearest = NULL;
-    answer->fields = json_object();
-    if (answer->why == NULL)
-        return add_stored(options, answer->own, answer->words, answer->fields, &answer->evidence);
-    struct dt_plans_wanted wanted = dt_export_wanted(options, &answer->own->card);
-    return dt_engine_nearest(options->worker.engine, answer->own->key, wanted, answer->own->plan,
-                             NEAREST, &answer->nearest);
-}
-
-static json_t *by_file_json(const struct dt_options *options, const struct by_file *answer)
+static json_t *by_file_json(const struct dt_options *options, const struct by_file *answer,
+                            json_t *nearest)
 {
     json_t *violations = json_array();
     if (answer->why != NULL)
         json_array_append_new(violations, json_pack("{s:s}", "sentence", answer->why));
-    json_t *object =
-        json_pack("{s:O, s:b, s:o, s:o, s:s}", "plan", answer->own->plan, "feasible",
-                  answer->why == NULL, "violations", violations, "nearest",
-                  answer->nearest != NULL ? json_incref(answer->nearest) : json_array(), "file",
-                  options->worker.engine);
-    json_object_update(object, answer->fields);
-    return object;
+    return json_pack("{s:O, s:b, s:o, s:O, s:s}", "plan", answer->own->plan, "feasible",
+                     answer->why == NULL, "violations", violations, "nearest", nearest, "file",
+                     options->worker.engine);
 }
 
 static void by_file_text(const struct dt_options *options, const struct by_file *answer,
-                         struct dt_text *out)
+                         json_t *nearest, const char *evidence, struct dt_text *out)
 {
     json_t *row;
     size_t i;
@@ -154,24 +140,28 @@ static void by_file_text(const struct dt_options *options, const struct by_file 
         dt_text_add(out, "  but the engine cannot express %s: %s\n",
                     json_string_value(json_object_get(row, "name")),
                     json_string_value(json_object_get(row, "why")));
-    dt_text_add(out, "%s", dt_text_at(&answer->evidence));
-    if (json_array_size(answer->nearest) > 0)
+    dt_text_add(out, "%s", evidence);
+    if (json_array_size(nearest) > 0)
         dt_text_add(out, "the nearest feasible plans:\n");
-    json_array_foreach(answer->nearest, i, row) add_plan(row, out);
+    json_array_foreach(nearest, i, row) add_plan(row, out);
 }
 
-static dt_status print_by_file(const struct dt_options *options, struct by_file *answer)
+/* With what was measured of a feasible plan, or with feasible plans beside one that is not. */
+static dt_status print_by_file(const struct dt_options *options, const struct by_file *answer)
 {
+    dt_auto_text evidence = {0};
+    json_auto_t *nearest = NULL, *fields = json_object();
+    struct dt_plans_wanted wanted = dt_export_wanted(options, &answer->own->card);
     struct dt_text text = {0};
-    dt_status status = complete_by_file(options, answer);
-    if (status == DT_OK)
-        by_file_text(options, answer, &text);
-    status = dt_print_either(options, status,
-                             status == DT_OK ? by_file_json(options, answer) : NULL, &text);
-    json_decref(answer->nearest);
-    json_decref(answer->fields);
-    dt_text_fini(&answer->evidence);
-    return status;
+    DT_TRY(answer->why == NULL ? add_stored(options, answer->own, answer->words, fields, &evidence)
+                               : dt_engine_nearest(options->worker.engine, answer->own->key, wanted,
+                                                   answer->own->plan, NEAREST, &nearest));
+    if (nearest == NULL)
+        nearest = json_array();
+    by_file_text(options, answer, nearest, dt_text_at(&evidence), &text);
+    json_t *object = by_file_json(options, answer, nearest);
+    json_object_update(object, fields);
+    return dt_print_either(options, DT_OK, object, &text);
 }
 
 static dt_status find_misspelt(const struct dt_options *options, const json_t *unexpressed)

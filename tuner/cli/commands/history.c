@@ -268,16 +268,6 @@ static json_t *change_json(const struct dt_entry_timeline *line, enum dt_series_
     return object;
 }
 
-static json_t *drift_json(const struct dt_entry_timeline *line, enum dt_series_of series,
-                          const struct dt_stretch *stretch)
-{
-    const struct dt_course *course = &line->courses[series];
-    return json_pack("{s:s, s:i, s:i, s:f, s:f}", "series", dt_series_text(series), "from",
-                     course->at[stretch->from], "to",
-                     course->at[stretch->from + stretch->count - 1], "ratio_per_moment",
-                     exp(stretch->slope), "ratio", exp(stretch->slope * (stretch->count - 1)));
-}
-
 static json_t *line_json(const struct dt_entry_timeline *line)
 {
     json_t *moments = json_array(), *changes = json_array(), *drifts = json_array();
@@ -289,10 +279,18 @@ static json_t *line_json(const struct dt_entry_timeline *line)
         const struct dt_changes *its = &line->courses[k].changes;
         for (int i = 0; i < its->count; i++)
             json_array_append_new(changes, change_json(line, (enum dt_series_of)k, i));
-        for (int i = 0; i <= its->count; i++)
-            if (its->stretch[i].slope != 0)
+        for (int i = 0; i <= its->count; i++) {
+            const struct dt_stretch *stretch = &its->stretch[i];
+            const int *at = line->courses[k].at;
+            if (stretch->slope != 0)
                 json_array_append_new(drifts,
-                                      drift_json(line, (enum dt_series_of)k, &its->stretch[i]));
+                                      json_pack("{s:s, s:i, s:i, s:f, s:f}", "series",
+                                                dt_series_text((enum dt_series_of)k), "from",
+                                                at[stretch->from], "to",
+                                                at[stretch->from + stretch->count - 1],
+                                                "ratio_per_moment", exp(stretch->slope), "ratio",
+                                                exp(stretch->slope * (stretch->count - 1))));
+        }
     }
     return json_pack("{s:s, s:s, s:O, s:O, s:o, s:o, s:o, s:b}", "id", id, "title", line->title,
                      "key", line->key, "hard", line->hard, "moments", moments, "changes", changes,

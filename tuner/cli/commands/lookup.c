@@ -20,7 +20,7 @@ static dt_status constants_of(const struct dt_options *options, const struct dt_
     struct dt_options own = *options;
     const char *model = json_string_value(json_object_get(answer->key, "model"));
     const char *dtype = json_string_value(json_object_get(answer->key, "dtype"));
-    json_int_t height = json_integer_value(json_object_get(answer->key, "height"));
+    json_int_t height = dt_json_integer_at(answer->key, "height");
     if (!dt_option_given(options, "model") && model != NULL) {
         own.job.model = model;
         own.job.sizes.count = 1;
@@ -39,21 +39,14 @@ static bool of_engine(const struct dt_answer *answer)
 
 static dt_status print_export(const struct dt_options *options, const struct dt_answer *answer)
 {
-    struct dt_options own = *options;
-    struct dt_export_request from = {.engine = options->lookup.engine};
-    json_auto_t *constants = NULL;
-    dt_answer_export(answer, &from);
-    if (own.lookup.checkpoint == NULL)
-        own.lookup.checkpoint = from.checkpoint;
-    if (!of_engine(answer))
+    struct dt_export_request request = {.plan = NULL};
+    json_auto_t *constants = NULL, *object = dt_answer_json(answer);
+    dt_answer_export(answer, &request);
+    if (!of_engine(answer)) {
         DT_TRY(constants_of(options, answer, &constants));
-    json_auto_t *object = dt_answer_json(answer);
-    const struct dt_exported what = {.plan = from.plan,
-                                     .key = from.key,
-                                     .hard = from.hard,
-                                     .constants = of_engine(answer) ? from.constants : constants,
-                                     .answer = object};
-    return dt_export_print(&own, &what);
+        request.constants = constants;
+    }
+    return dt_export_print(options, request, object);
 }
 
 static bool wants_json(const struct dt_options *options)
@@ -157,14 +150,6 @@ static void advice_add(const struct dt_options *options, struct dt_text *out)
                     options->lookup.machine != NULL ? "there" : "first");
 }
 
-/* The last reason for which it is stale. */
-static const char *reason_lost(const struct dt_answer *answer)
-{
-    size_t n = json_array_size(answer->stale_reasons);
-    const char *text = json_string_value(json_array_get(answer->stale_reasons, n - 1));
-    return text != NULL ? text : "it lost in a check";
-}
-
 static dt_status fail_resolution(const struct dt_options *options, const struct dt_query *query,
                                  const struct dt_answer *answer)
 {
@@ -189,6 +174,8 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
                                               "heuristic"
                                             : "";
     const char *tier = dt_tier_text(answer->tier);
+    size_t reasons = json_array_size(answer->stale_reasons);
+    const char *lost = json_string_value(json_array_get(answer->stale_reasons, reasons - 1));
     if (wants_json(options))
         DT_TRY(dt_print_json(dt_answer_json(answer)));
     if (is_of_cores(options, answer))
@@ -202,7 +189,8 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
         return dt_fail(DT_EWEAK,
                        "the plan stored for %s is no longer the best: %s; run dittune again, or "
                        "--require exact takes it",
-                       dt_query_title_of(query, answer), reason_lost(answer));
+                       dt_query_title_of(query, answer),
+                       lost != NULL ? lost : "it lost in a check");
     if (answer->tier == DT_TIER_EXACT)
         return dt_fail(DT_EWEAK,
                        "the plan stored for %s is provisional, not decided: %s; --require exact "
@@ -217,7 +205,7 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
     if (answer->refused != NULL)
         return dt_fail(DT_EWEAK, "no plan stored for %s can be used here: %s; run dittune again%s",
                        dt_query_title_of(query, answer), answer->refused, rule);
-    int64_t devices = json_integer_value(json_object_get(answer->key, "devices"));
+    int64_t devices = dt_json_integer_at(answer->key, "devices");
     dt_auto_text advice = {0};
     advice_add(options, &advice);
     return dt_fail(DT_EWEAK,
@@ -228,22 +216,19 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
                    dt_text_at(&advice), rule);
 }
 
-/* The command was given without --private, and the store has private ones. */
-static bool may_be_private(const struct dt_options *options)
-{
-    unsigned char secret[DT_SIPHASH_KEY];
-    bool there = false;
-    return options->command.text != NULL && !options->command.is_private &&
-           dt_private_read(options->store, false, secret, &there) == DT_OK && there;
-}
-
-/* The answer to the same question about a private command replaces a weaker one, or one that names no reason. */
+/* Where the command was given without --private, and the store has private ones: the answer to the same question about a private
+ * command replaces a weaker one, or one that names no reason. */
 static dt_status look_private(const struct dt_options *options, const struct dt_snapshot *snapshot,
                               struct dt_query **query, struct dt_answer **answer)
 {
     struct dt_options own = *options;
     struct dt_answer *other = NULL;
     struct dt_query *asked = NULL;
+    unsigned char secret[DT_SIPHASH_KEY];
+    bool there = false;
+    if (own.command.text == NULL || own.command.is_private ||
+        dt_private_read(own.store, false, secret, &there) != DT_OK || !there)
+        return DT_OK;
     own.command.is_private = true;
     DT_TRY(dt_ask(&own, &asked));
     dt_status status = dt_lookup(snapshot, asked, &other);
@@ -271,7 +256,7 @@ static dt_status look(const struct dt_options *options, const struct dt_query *q
                       "missing; 'dittune db rebuild --salvage' brings back what is whole",
                       dt_snapshot_fallback(snapshot));
     dt_status status = dt_lookup(snapshot, query, &answer);
-    if (status == DT_OK && !enough(options, answer, required) && may_be_private(options))
+    if (status == DT_OK && !enough(options, answer, required))
         status = look_private(options, snapshot, &private, &answer);
     if (private != NULL)
         query = private;

@@ -38,13 +38,11 @@ dt_status dt_command_machine(const struct dt_options *options)
         options->worker.program.path != NULL ? options->worker.start_ns : PATIENCE_NS;
     DT_TRY(dt_machine_here(options->worker.program, kind, options->renew,
                            dt_clock_ns() + patience_ns, &description));
-    if (options->print.json)
-        return dt_print_json(json_incref(description));
     const json_t *soft = json_object_get(description, "soft");
     add_part(description, "hard", "must be equal for a stored plan to hold", &text);
     add_part(description, "soft", "a stored plan is stale when one differs", &text);
     add_fields(json_object_get(soft, "environment"), &text);
     add_part(description, "info", "never compared", &text);
     add_part(description, "limits", "limits", &text);
-    return dt_print_text(&text);
+    return dt_print_either(options, DT_OK, json_incref(description), &text);
 }

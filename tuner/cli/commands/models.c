@@ -210,7 +210,7 @@ static bool has_degrees(const json_t *a, const json_t *b)
     json_object_foreach((json_t *)a, name, value)
     {
         json_int_t degree = json_integer_value(value);
-        if (degree > 1 && json_integer_value(json_object_get(b, name)) != degree)
+        if (degree > 1 && dt_json_integer_at(b, name) != degree)
             return false;
     }
     return true;

@@ -195,14 +195,6 @@ static json_t *within_json(const struct report *report)
     return object;
 }
 
-static json_t *regret_json(const struct report *report)
-{
-    json_t *list = json_array();
-    for (int t = 1; t <= report->evals; t++)
-        json_array_append_new(list, json_real(mean_ratio(report, t, NULL)));
-    return list;
-}
-
 static json_t *keys_json(const struct report *report)
 {
     json_t *list = json_array();
@@ -315,12 +307,15 @@ static dt_status fill(struct report *report)
                       &report->best[begin]);
     }
     DT_TRY(ask_tell_json(report, &times));
+    json_t *regret = json_array();
+    for (int t = 1; t <= report->evals; t++)
+        json_array_append_new(regret, json_real(mean_ratio(report, t, NULL)));
     json_object_set_new(report->object, "score_p", score_json(report));
     json_object_set_new(report->object, "gap", gap_json(report));
     json_object_set_new(report->object, "within", within_json(report));
     json_object_set_new(report->object, "ask_tell_ms", times);
     add_runs(report);
-    json_object_set_new(report->object, "regret", regret_json(report));
+    json_object_set_new(report->object, "regret", regret);
     json_object_set_new(report->object, "evaluated", keys_json(report));
     return DT_OK;
 }
@@ -469,10 +464,8 @@ static dt_status race(const struct dt_options *options, const struct dt_simulati
     struct dt_text text = {0};
     DT_TRY(dt_race_replay(simulation->landscape, simulation->repeats, simulation->evals,
                           simulation->seed, &raced));
-    if (options->print.json)
-        return dt_print_json(raced_json(&raced));
     dt_raced_text(&raced, &text);
-    return dt_print_text(&text);
+    return dt_print_either(options, DT_OK, raced_json(&raced), &text);
 }
 
 dt_status dt_command_simulate(const struct dt_options *options)

@@ -59,14 +59,6 @@ static dt_status print_plans(const struct dt_space *space, bool json)
     return status < 0 ? status : printed;
 }
 
-static void add_values(const struct dt_axis *axis, struct dt_text *out)
-{
-    for (int i = 0; i < axis->count; i++) {
-        dt_text_add(out, " ");
-        dt_axis_text(axis, axis->values[i], out);
-    }
-}
-
 static void describe(const char *title, const struct dt_space *space, struct dt_text *out)
 {
     dt_text_add(out, "%s\n", title);
@@ -81,7 +73,10 @@ static void describe(const char *title, const struct dt_space *space, struct dt_
     for (int a = 0; a < dt_space_axes(space); a++) {
         const struct dt_axis *axis = dt_space_axis(space, a);
         dt_text_add(out, "  %-10s %3d:", axis->name, axis->count);
-        add_values(axis, out);
+        for (int i = 0; i < axis->count; i++) {
+            dt_text_add(out, " ");
+            dt_axis_text(axis, axis->values[i], out);
+        }
         dt_text_add(out, axis->when != NULL ? "  when " : "");
         dt_text_show(axis->when != NULL ? axis->when : "", out);
         dt_text_add(out, "\n");
@@ -121,16 +116,13 @@ static json_t *space_json(const char *title, const struct dt_space *space)
 /* {..., "plans": [...]}: the object without its last brace, then the plans. */
 static dt_status print_both(json_t *object, const struct dt_space *space)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_status status = dt_json_shown(object, &text);
     json_decref(object);
-    if (status == DT_OK) {
-        text.bytes[--text.size] = '\0';
-        dt_text_add(&text, ", \"plans\": [");
-    }
-    dt_status printed = dt_print_exact(&text);
     DT_TRY(status);
-    DT_TRY(printed);
+    text.bytes[--text.size] = '\0';
+    dt_text_add(&text, ", \"plans\": [");
+    DT_TRY(dt_print_exact(&text));
     DT_TRY(print_plans(space, true));
     dt_text_add(&text, "]}\n");
     return dt_print_exact(&text);
@@ -145,13 +137,10 @@ static dt_status print(const struct dt_options *options, const char *title,
                        dt_space_estimate(space), LIST_MOST);
     if (!options->print.json && options->print.list)
         return print_plans(space, false);
-    if (!options->print.json) {
-        describe(title, space, &text);
-        return dt_print_text(&text);
-    }
-    json_t *object = space_json(title, space);
-    return options->print.list && object != NULL ? print_both(object, space)
-                                                 : dt_print_json(object);
+    if (options->print.list)
+        return print_both(space_json(title, space), space);
+    describe(title, space, &text);
+    return dt_print_either(options, DT_OK, space_json(title, space), &text);
 }
 
 static dt_status print_file(const struct dt_options *options)

@@ -195,25 +195,20 @@ static dt_status merge(const struct dt_verb_call *call)
     return check_whole(call->upkeep, status);
 }
 
-/* An export does not overwrite: it may be all that is left of a store. */
-static dt_status write_new(const char *path, const struct dt_text *text)
-{
-    struct stat info;
-    if (lstat(path, &info) == 0)
-        return dt_fail(DT_EIO, "cannot make the file %s: %s", path, strerror(EEXIST));
-    return dt_replace_text(path, text);
-}
-
-/* Standard output has the export, so it is no verb that reports there. */
+/* An export does not overwrite: it may be all that is left of a store. Standard output has the export, so it is no verb that
+ * reports there. */
 static dt_status export_all(const struct dt_verb_call *call)
 {
     json_auto_t *entries = NULL;
     dt_auto_text text = {0};
+    const char *path = call->choice.words[0];
+    struct stat info;
     DT_TRY(dt_upkeep_entries(call->directory, call->upkeep, &entries));
     DT_TRY(dt_upkeep_export(entries, &text));
-    return check_whole(call->upkeep, call->choice.count == 0
-                                         ? dt_print_exact(&text)
-                                         : write_new(call->choice.words[0], &text));
+    if (call->choice.count > 0 && lstat(path, &info) == 0)
+        return dt_fail(DT_EIO, "cannot make the file %s: %s", path, strerror(EEXIST));
+    return check_whole(call->upkeep, call->choice.count == 0 ? dt_print_exact(&text)
+                                                             : dt_replace_text(path, &text));
 }
 
 static dt_status import(const struct dt_verb_call *call)

@@ -30,16 +30,7 @@ static bool is_same_work(const json_t *mine, const json_t *other)
     return same;
 }
 
-/* What is looked for: sessions of a target's work on its machine, or of an engine with a model, whose worker is not asked. */
-struct wanted {
-    const struct dt_target *target; /* NULL: of the engine */
-    const char *engine, *model;
-    const json_t *plan;     /* that a session should have tried */
-    const char *words;      /* or its text */
-    struct dt_point *point; /* set to that plan of the session */
-};
-
-static bool is_wanted(const struct wanted *wanted, const struct dt_outline *outline)
+static bool is_wanted(const struct dt_evidence *wanted, const struct dt_outline *outline)
 {
     const json_t *hard = json_object_get(outline->fingerprint, "hard");
     if (strcmp(outline->kind, "session") != 0)
@@ -55,16 +46,16 @@ static bool is_wanted(const struct wanted *wanted, const struct dt_outline *outl
 }
 
 /* A trial that was cut off before it had samples says nothing. */
-static bool has_tried(const struct wanted *wanted, const struct dt_replay *replay)
+static bool has_tried(const struct dt_evidence *wanted, const struct dt_replay *replay,
+                      struct dt_point *point)
 {
     if (dt_replay_target(replay) == NULL)
         return false;
-    dt_status status =
-        wanted->words != NULL
-            ? dt_target_plan(dt_replay_target(replay), wanted->words, wanted->point)
-            : dt_point_read(dt_replay_target(replay)->space, wanted->plan, wanted->point);
+    dt_status status = wanted->words != NULL
+                           ? dt_target_plan(dt_replay_target(replay), wanted->words, point)
+                           : dt_point_read(dt_replay_target(replay)->space, wanted->plan, point);
     const struct dt_result *trial =
-        status == DT_OK ? dt_session_trial(replay->session, wanted->point) : NULL;
+        status == DT_OK ? dt_session_trial(replay->session, point) : NULL;
     return trial != NULL && (trial->samples.n > 0 || trial->outcome != DT_TRIAL_INTERRUPTED);
 }
 
@@ -77,8 +68,8 @@ static dt_status session_open(const char *path, struct dt_replay *replay)
     return status == DT_ENOMEM ? status : DT_OK;
 }
 
-static dt_status find_evidence(const char *directory, const struct wanted *wanted,
-                               struct dt_replay *replay)
+dt_status dt_evidence_find(const char *directory, const struct dt_evidence *wanted,
+                           struct dt_replay *replay, struct dt_point *point)
 {
     struct dt_journals runs = {.directory = directory};
     dt_auto_text newest = {0};
@@ -92,7 +83,7 @@ static dt_status find_evidence(const char *directory, const struct wanted *wante
         if (!fits)
             continue;
         runs.status = session_open(runs.path, replay);
-        found = has_tried(wanted, replay);
+        found = has_tried(wanted, replay, point);
         if (newest.size == 0 && dt_replay_target(replay) != NULL && replay->session->count > 0)
             dt_text_add(&newest, "%s", runs.path);
         if (!found)
@@ -102,21 +93,6 @@ static dt_status find_evidence(const char *directory, const struct wanted *wante
     if (status == DT_OK && !found && wanted->target != NULL && newest.size > 0)
         status = session_open(dt_text_at(&newest), replay);
     return status;
-}
-
-dt_status dt_evidence_find(const char *directory, const struct dt_target *target,
-                           const json_t *plan, struct dt_replay *replay)
-{
-    struct dt_point point;
-    const struct wanted wanted = {.target = target, .plan = plan, .point = &point};
-    return find_evidence(directory, &wanted, replay);
-}
-
-dt_status dt_evidence_of_engine(const char *directory, const char *engine, const char *model,
-                                const char *plan, struct dt_replay *replay, struct dt_point *point)
-{
-    const struct wanted wanted = {.engine = engine, .model = model, .words = plan, .point = point};
-    return find_evidence(directory, &wanted, replay);
 }
 
 /* ---- a plan against those that differ from it in one parameter: degrees and ranks are bound by a
@@ -131,12 +107,6 @@ struct neighbour {
     double value;
 };
 
-static bool is_layout(const struct dt_space *space, int axis)
-{
-    enum dt_role role = dt_space_axis(space, axis)->role;
-    return role == DT_ROLE_RANKS || role == DT_ROLE_LAYOUT;
-}
-
 static int differing_axis(const struct dt_space *space, const struct dt_point *a,
                           const struct dt_point *b)
 {
@@ -144,7 +114,8 @@ static int differing_axis(const struct dt_space *space, const struct dt_point *a
     for (int i = 0; i < dt_space_axes(space); i++) {
         if (dt_point_value(space, a, i) == dt_point_value(space, b, i))
             continue;
-        int axis = is_layout(space, i) ? LAYOUT : i;
+        enum dt_role role = dt_space_axis(space, i)->role;
+        int axis = role == DT_ROLE_RANKS || role == DT_ROLE_LAYOUT ? LAYOUT : i;
         if (found != NONE && (found != axis || axis != LAYOUT))
             return NONE;
         found = axis;

@@ -9,16 +9,19 @@
 
 #include "tuner/session/replay.h"
 
-/* The newest session of the target's work on this machine, perhaps under another objective, batch or limit, in which the plan was
- * tried; without one, the newest of them. dt_replay_fini frees it. DT_OK with target NULL: there is none. */
-dt_status dt_evidence_find(const char *directory, const struct dt_target *target,
-                           const json_t *plan, struct dt_replay *replay) DT_MUST_CHECK;
+/* What is looked for: sessions of a target's work on its machine, perhaps under another objective, batch or limit; or, where no worker
+ * is asked, those of an engine ("xdit", "xdit:0.7.0") with a model, of any job and any machine. */
+struct dt_evidence {
+    const struct dt_target *target; /* NULL: of the engine */
+    const char *engine, *model;
+    const json_t *plan; /* that a session should have tried; NULL: its text */
+    const char *words;
+};
 
-/* The same where no worker is asked: the newest session of the engine ("xdit", "xdit:0.7.0") with the model, of any job and any
- * machine, in which the plan's text names a tried plan; *point is set to it. DT_OK with target NULL: there is none. */
-dt_status dt_evidence_of_engine(const char *directory, const char *engine, const char *model,
-                                const char *plan, struct dt_replay *replay,
-                                struct dt_point *point) DT_MUST_CHECK;
+/* The newest such session in which the plan was tried, and *point is that plan of its space; of a target without one, the newest of
+ * them. dt_replay_fini frees it. DT_OK with target NULL: there is none. */
+dt_status dt_evidence_find(const char *directory, const struct dt_evidence *wanted,
+                           struct dt_replay *replay, struct dt_point *point) DT_MUST_CHECK;
 
 /* A feasible plan: its time as predicted and as measured, against the measured plans that differ from it in one parameter
  * (or in how the ranks share the work), and against the default. As text, and a new reference to the fields of

@@ -16,11 +16,6 @@
 
 volatile int dt_progress_asked;
 
-static double seconds_so_far(const struct dt_progress *progress)
-{
-    return (double)(dt_clock_ns() - progress->began_ns) * 1e-9;
-}
-
 /* Draws the state, unless it was just drawn: a later tick does it then. */
 static void draw(struct dt_progress *progress)
 {
@@ -100,7 +95,8 @@ static void tick(void *context, const char *phase, const char *said)
     progress->now.said = said;
     if (progress->verbose && phase != progress->now.verbose) {
         progress->now.verbose = phase;
-        dt_progress_note(progress, "%9s  %s", dt_figure_of(seconds_so_far(progress)).text, phase);
+        double seconds = (double)(dt_clock_ns() - progress->began_ns) * 1e-9;
+        dt_progress_note(progress, "%9s  %s", dt_figure_of(seconds).text, phase);
     }
     if (dt_progress_asked != 0)
         answer(progress);

@@ -87,13 +87,6 @@ bool dt_screen_stale(void)
     return screen.stale != 0;
 }
 
-/* Without a controlling terminal nobody else writes to this one. */
-static bool in_front(void)
-{
-    pid_t owner = tcgetpgrp(STDERR_FILENO);
-    return owner < 0 || owner == getpgrp();
-}
-
 static int rows_of_terminal(void)
 {
     struct winsize window = {0};
@@ -129,7 +122,8 @@ static void refresh(const char *line, const char *lines)
     dt_text_add(&text, "%s", screen.erase);
     if (line != NULL)
         dt_text_add(&text, "%s\n", line);
-    int rows = in_front() ? add_lines(lines, &text) : 0;
+    pid_t owner = tcgetpgrp(STDERR_FILENO); /* without a terminal nobody else writes to this one */
+    int rows = owner < 0 || owner == getpgrp() ? add_lines(lines, &text) : 0;
     put(dt_text_at(&text), text.size);
     screen.erase[0] = '\0';
     if (rows > 1)

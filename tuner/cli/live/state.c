@@ -43,17 +43,6 @@ static void add_time(const struct dt_progress *progress, struct dt_text *out)
                 dt_figure_number(rint(all)).text, dt_figure_span_of(fmax(all - used, 0)).text);
 }
 
-/* " | 12 trials, 1 failed, 2 cut short" */
-static void add_counts(const struct dt_counts *counts, struct dt_text *out)
-{
-    if (counts->done == 0)
-        return;
-    dt_text_add(out, " | %d trial%s, %d failed", counts->done, counts->done == 1 ? "" : "s",
-                counts->failed);
-    if (counts->cut > 0)
-        dt_text_add(out, ", %d cut short", counts->cut);
-}
-
 /* "best 81.2 ms [80.9, 81.6], 1.12x [1.1, 1.14] the default", and its plan: the trials' own figures. */
 static void add_best(const struct dt_progress *progress, struct dt_text *out)
 {
@@ -109,9 +98,14 @@ static void add_search(const struct dt_progress *progress, struct dt_text *out)
 void dt_progress_text(const struct dt_progress *progress, int columns, struct dt_text *out)
 {
     const struct dt_activity *now = &progress->now;
+    const struct dt_counts *counts = &progress->counts;
     dt_auto_text text = {0};
     add_time(progress, &text);
-    add_counts(&progress->counts, &text);
+    if (counts->done > 0)
+        dt_text_add(&text, " | %d trial%s, %d failed", counts->done, counts->done == 1 ? "" : "s",
+                    counts->failed);
+    if (counts->cut > 0)
+        dt_text_add(&text, ", %d cut short", counts->cut);
     if (progress->comparison == NULL) {
         add_best(progress, &text);
         add_search(progress, &text);

@@ -39,23 +39,14 @@ static dt_status set_batches(struct dt_query *query, const struct dt_ints *batch
     return dt_query_set(query, "batch", dt_text_at(&text));
 }
 
-/* --engine xdit-runner:0.7.0 asks for plans of xdit; the exporter uses the full name. */
-static dt_status set_engine(struct dt_query *query, const char *engine)
-{
-    json_auto_t *name = NULL;
-    if (engine == NULL)
-        return DT_OK;
-    DT_TRY(dt_engine_named(engine, &name));
-    return dt_query_set(query, "engine", json_string_value(name));
-}
-
 static dt_status set_shared(const struct dt_options *options, struct dt_query *query)
 {
     DT_TRY(set_number(query, "devices", options->job.devices));
     DT_TRY(set_text(query, "objective", options->job.objective));
     DT_TRY(set_number(query, "max_bytes", options->job.max_bytes));
     DT_TRY(set_number(query, "max_latency_ns", options->job.max_latency_ns));
-    DT_TRY(set_engine(query, options->lookup.engine));
+    if (options->lookup.engine != NULL)
+        DT_TRY(dt_query_set_engine(query, options->lookup.engine));
     return set_text(query, "mode", options->lookup.mode);
 }
 
@@ -183,17 +174,13 @@ dt_status dt_ask(const struct dt_options *options, struct dt_query **query)
 /* ---- the question as a command line: every field of the key, also those at their defaults, so
  * that it stays valid when these change */
 
-static long long number_of(const json_t *key, const char *name)
-{
-    return json_integer_value(json_object_get(key, name));
-}
-
 static void add_network(const struct dt_options *options, const json_t *key, struct dt_text *out)
 {
     bool named = dt_option_given(options, "model");
     dt_text_add(out, " --model ");
     dt_quote(named ? options->job.model : dt_json_text_at(key, "model"), out);
-    dt_text_add(out, " --size %lld --dtype %s", DT_LATENT_PIXELS * number_of(key, "height"),
+    dt_text_add(out, " --size %lld --dtype %s",
+                DT_LATENT_PIXELS * (long long)dt_json_integer_at(key, "height"),
                 dt_json_text_at(key, "dtype"));
     if (dt_option_given(options, "backend"))
         dt_text_add(out, " --backend %s", options->job.backend);
@@ -271,7 +258,7 @@ void dt_ask_line(const struct dt_options *options, const struct dt_target *targe
     } else {
         add_network(options, key, out);
     }
-    dt_text_add(out, " --devices %lld", number_of(key, "devices"));
+    dt_text_add(out, " --devices %lld", (long long)dt_json_integer_at(key, "devices"));
     for (int i = 0; i < options->job.batches.count && !target->foreign; i++)
         dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", options->job.batches.values[i]);
     dt_text_add(out, " --objective %s", dt_json_text_at(key, "objective"));

@@ -89,24 +89,6 @@ static void add_image(const struct dt_answer *answer, struct dt_text *out)
     dt_text_add(out, "%s\n", where(answer));
 }
 
-static void add_verdict(const struct dt_answer *answer, struct dt_text *out)
-{
-    dt_auto_text text = {0};
-    dt_text_add(&text, "%s%s%s", answer->verdict, answer->why_provisional != NULL ? ": " : "",
-                answer->why_provisional != NULL ? answer->why_provisional : "");
-    add_row("verdict", dt_text_at(&text), out);
-}
-
-static void add_noise(const struct dt_answer *answer, struct dt_text *out)
-{
-    dt_auto_text text = {0};
-    if (!(answer->measured->noise.margin > 0))
-        return;
-    dt_words_noise(answer->measured->noise.margin, &text);
-    dt_text_add(&text, "%s", where(answer));
-    add_row("noise", dt_text_at(&text), out);
-}
-
 static void add_gain(const struct dt_answer *answer, struct dt_text *out)
 {
     const struct dt_gain *gain = &answer->measured->gain;
@@ -122,18 +104,16 @@ static void add_gain(const struct dt_answer *answer, struct dt_text *out)
                 gain->pairs == 1 ? "" : "s", where(answer));
 }
 
-static void add_hint(const json_t *hint, struct dt_text *out)
-{
-    dt_auto_text text = {0};
-    dt_plan_words(json_object_get(hint, "plan"), &text);
-    dt_text_add(&text, ", %s", json_string_value(json_object_get(hint, "reason")));
-    add_row("hint", dt_text_at(&text), out);
-}
-
 static void add_done(const struct dt_answer *answer, struct dt_text *out)
 {
     dt_auto_text text = {0};
     const struct dt_stored_entry *entry = answer->measured;
+    if (entry->noise.margin > 0) {
+        dt_words_noise(entry->noise.margin, &text);
+        dt_text_add(&text, "%s", where(answer));
+        add_row("noise", dt_text_at(&text), out);
+        dt_text_clear(&text);
+    }
     if (entry->tried > 0) {
         dt_words_tried(entry->tried, entry->plans, entry->skipped, &text);
         add_row("tried", dt_text_at(&text), out);
@@ -155,6 +135,8 @@ static void add_done(const struct dt_answer *answer, struct dt_text *out)
 
 void dt_show_answer(const struct dt_answer *answer, struct dt_text *out)
 {
+    const char *provisional = answer->why_provisional;
+    dt_auto_text text = {0};
     dt_plan_words(answer->plan, out);
     dt_text_add(out, "\n");
     add_row("tier", dt_tier_text(answer->tier), out);
@@ -163,14 +145,16 @@ void dt_show_answer(const struct dt_answer *answer, struct dt_text *out)
     add_row("reason", answer->reason, out);
     if (answer->evidence != NULL)
         add_row("evidence", answer->evidence, out);
-    if (answer->verdict != NULL)
-        add_verdict(answer, out);
+    if (answer->verdict != NULL) {
+        dt_text_add(&text, "%s%s%s", answer->verdict, provisional != NULL ? ": " : "",
+                    provisional != NULL ? provisional : "");
+        add_row("verdict", dt_text_at(&text), out);
+    }
     if (answer->measured != NULL) {
         add_time(answer, out);
         add_image(answer, out);
         if (answer->measured->gain.ratio > 0)
             add_gain(answer, out);
-        add_noise(answer, out);
         add_done(answer, out);
     }
     if (answer->age_ns >= 0)
@@ -178,8 +162,12 @@ void dt_show_answer(const struct dt_answer *answer, struct dt_text *out)
     for (size_t i = 0; i < json_array_size(answer->stale_reasons); i++)
         add_row(i == 0 ? "stale" : "", json_string_value(json_array_get(answer->stale_reasons, i)),
                 out);
-    if (answer->hint != NULL)
-        add_hint(answer->hint, out);
+    if (answer->hint == NULL)
+        return;
+    dt_text_clear(&text);
+    dt_plan_words(json_object_get(answer->hint, "plan"), &text);
+    dt_text_add(&text, ", %s", dt_json_text_at(answer->hint, "reason"));
+    add_row("hint", dt_text_at(&text), out);
 }
 
 void dt_show_warning(const struct dt_answer *answer, struct dt_text *out)

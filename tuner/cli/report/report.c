@@ -139,17 +139,6 @@ static void add_row(const struct table *table, const struct dt_table_row *row)
     dt_columns_wrap(dt_text_at(&line), DT_COLUMNS_USUAL, INDENT, table->out);
 }
 
-/* Rows whose result is NULL are left out. */
-static void add_plan_rows(const struct dt_table_row rows[], int n, const struct dt_target *target,
-                          struct dt_text *out)
-{
-    struct table table = {.target = target, .out = out};
-    if (choose_units(&table, rows, n))
-        add_header(&table);
-    for (int i = 0; i < n; i++)
-        add_row(&table, &rows[i]);
-}
-
 /* ---- sentences */
 
 /* An entrant whose ratio is speed against the default; NULL otherwise. */
@@ -163,15 +152,6 @@ static struct dt_table_row known_row(const struct dt_session *session, enum dt_e
 {
     return (struct dt_table_row){dt_entrant_role_text(role), dt_session_role(session, role),
                                  judged(session, dt_session_entrant(session, role))};
-}
-
-/* Not where it is the default. */
-static struct dt_table_row baseline_row(const struct dt_session *session)
-{
-    const struct dt_target *target = session->target;
-    return dt_point_equal(target->space, &target->baseline, &target->fallback)
-               ? (struct dt_table_row){dt_entrant_role_text(DT_ENTRANT_BASELINE), NULL, NULL}
-               : known_row(session, DT_ENTRANT_BASELINE);
 }
 
 /* What the worker remarked on the runs of a row's plan, unless a row before has the same result. */
@@ -195,18 +175,26 @@ static void add_table(const struct dt_session *session, struct dt_text *out)
                                         ? &session->finals.entrants[session->finals.best]
                                         : NULL;
     const struct dt_result *shown = dt_session_best(session);
+    const struct dt_target *target = session->target;
     bool stored = shown == NULL || shown->outcome != DT_TRIAL_LIMIT;
     const struct dt_table_row rows[] = {
         {stored ? dt_words_role(session->verdict) : "tried", shown, judged(session, best)},
         known_row(session, DT_ENTRANT_DEFAULT),
-        baseline_row(session),
+        dt_point_equal(target->space, &target->baseline, &target->fallback)
+            ? (struct dt_table_row){dt_entrant_role_text(DT_ENTRANT_BASELINE), NULL, NULL}
+            : known_row(session, DT_ENTRANT_BASELINE),
         known_row(session, DT_ENTRANT_AGAINST),
         {dt_entrant_role_text(DT_ENTRANT_CANDIDATE), candidate != NULL ? &candidate->result : NULL,
          judged(session, candidate)},
         {"best trial", dt_session_uncompared(session), NULL},
     };
-    add_plan_rows(rows, sizeof rows / sizeof rows[0], session->target, out);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    struct table table = {.target = session->target, .out = out};
+    if (choose_units(&table, rows, ROWS))
+        add_header(&table);
+    for (int i = 0; i < ROWS; i++)
+        add_row(&table, &rows[i]);
+    for (size_t i = 0; i < ROWS; i++)
         add_remarks(rows, i, out);
 }
 
@@ -316,17 +304,6 @@ static void add_counts(const struct dt_session *session, struct dt_text *out)
         dt_text_add(out, "Left out: %s.\n", dt_text_at(&skipped));
 }
 
-/* A gain of steps over the default is less of a whole image, since text encoder and VAE are the same with each plan. */
-static void add_image_gain(const struct dt_session *session, double part, struct dt_text *out)
-{
-    if (session->verdict != DT_VERDICT_FASTER || session->finals.best < 0)
-        return;
-    const struct dt_ratio *ratio = &session->finals.entrants[session->finals.best].ratio;
-    dt_text_add(out, ", %.3f [%.3f, %.3f] times as fast as with the default",
-                1 + part * (1 / ratio->ratio - 1), 1 + part * (1 / ratio->interval.high - 1),
-                1 + part * (1 / ratio->interval.low - 1));
-}
-
 bool dt_report_whole_image(const struct dt_session *session, struct dt_text *out)
 {
     const struct dt_image_work *image = &session->target->image;
@@ -336,7 +313,14 @@ bool dt_report_whole_image(const struct dt_session *session, struct dt_text *out
     double step = best->summary.median;
     double whole = dt_target_image_seconds(session->target, step, best->batch);
     dt_auto_text gain = {0};
-    add_image_gain(session, image->sampler_steps * step / whole, &gain);
+    /* a gain of steps is less of a whole image: text encoder and VAE are the same with each plan */
+    double part = image->sampler_steps * step / whole;
+    if (session->verdict == DT_VERDICT_FASTER && session->finals.best >= 0) {
+        const struct dt_ratio *ratio = &session->finals.entrants[session->finals.best].ratio;
+        dt_text_add(&gain, ", %.3f [%.3f, %.3f] times as fast as with the default",
+                    1 + part * (1 / ratio->ratio - 1), 1 + part * (1 / ratio->interval.high - 1),
+                    1 + part * (1 / ratio->interval.low - 1));
+    }
     dt_report_image(session->target, best, dt_text_at(&gain), out);
     return true;
 }

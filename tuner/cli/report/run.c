@@ -21,10 +21,10 @@ static double block_median(const struct dt_result *result)
     int64_t most = 0;
     for (size_t i = 0; i < json_array_size(blocks); i++) {
         json_t *block = json_array_get(blocks, i);
-        int64_t count = json_integer_value(json_object_get(block, "count"));
+        int64_t count = dt_json_integer_at(block, "count");
         if (count > most) {
             most = count;
-            median = (double)json_integer_value(json_object_get(block, "median_ns")) * 1e-9;
+            median = (double)dt_json_integer_at(block, "median_ns") * 1e-9;
         }
     }
     return median;
@@ -88,7 +88,7 @@ static void add_phases(const struct dt_result *result, const struct dt_target *t
 {
     json_t *roofline = dt_roofline(result, target),
            *blocks = json_object_get(result->report.phases, "blocks");
-    int64_t steps = json_integer_value(json_object_get(result->report.phases, "steps"));
+    int64_t steps = dt_json_integer_at(result->report.phases, "steps");
     if (roofline == NULL || steps <= 0) {
         json_decref(roofline);
         return;
@@ -97,11 +97,10 @@ static void add_phases(const struct dt_result *result, const struct dt_target *t
     json_decref(roofline);
     for (size_t i = 0; i < json_array_size(blocks); i++) {
         json_t *block = json_array_get(blocks, i);
-        dt_text_add(
-            out, "  %-10s %lld a step, %s", json_string_value(json_object_get(block, "name")),
-            (long long)(json_integer_value(json_object_get(block, "count")) / steps),
-            dt_figure_of((double)json_integer_value(json_object_get(block, "median_ns")) * 1e-9)
-                .text);
+        dt_text_add(out, "  %-10s %lld a step, %s",
+                    json_string_value(json_object_get(block, "name")),
+                    (long long)(dt_json_integer_at(block, "count") / steps),
+                    dt_figure_of((double)dt_json_integer_at(block, "median_ns") * 1e-9).text);
         add_layers(json_object_get(block, "layers_ns"), out);
     }
     add_busy(result->report.phases, out);
@@ -656,18 +655,6 @@ static json_t *report_list(const struct dt_sweep *sweep, json_t *list)
     return json_pack("{s:o, s:o, s:o}", "sweep", rows, "left_out", left_out, "fits", fits);
 }
 
-/* The two were measured one after the other: what happened meanwhile is in the ratio. */
-static void add_one(const struct dt_result *result, const struct dt_result *one, const char *metric,
-                    struct dt_text *out)
-{
-    dt_text_add(out, "1 rank      ");
-    dt_figure_value(metric, one->summary.median, NAN, NAN, out);
-    dt_text_add(out,
-                " warm, %s cold; %.3f times this plan's step (unpaired: not evidence; dittune "
-                "--against compares)\n",
-                dt_figure_of(one->cold_seconds).text, one->summary.median / result->summary.median);
-}
-
 void dt_report_run(const struct dt_result *result, const struct dt_result *one,
                    const struct dt_target *target, struct dt_text *out)
 {
@@ -683,18 +670,17 @@ void dt_report_run(const struct dt_result *result, const struct dt_result *one,
     dt_report_result(result, target, &text);
     fits_text(fits, &text);
     if (one->samples.n > 0) {
-        add_one(result, one, target->objective->metric, &text);
+        /* measured one after the other: what happened meanwhile is in the ratio */
+        dt_text_add(&text, "1 rank      ");
+        dt_figure_value(target->objective->metric, one->summary.median, NAN, NAN, &text);
+        dt_text_add(&text,
+                    " warm, %s cold; %.3f times this plan's step (unpaired: not evidence; dittune "
+                    "--against compares)\n",
+                    dt_figure_of(one->cold_seconds).text,
+                    one->summary.median / result->summary.median);
         dt_report_cold(result, one, target, &text);
     }
     dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, LABEL, out);
-}
-
-/* Whole images a second where they are known, else steps of an image. */
-static double images_per_second(const json_t *row)
-{
-    const json_t *image = json_object_get(row, "image");
-    return json_is_object(image) ? number_at(row, "batch") / number_at(image, "seconds")
-                                 : number_at(row, "samples_per_second");
 }
 
 /* The share of a step that its slowest rank stands still for exchanges; -1: the worker reports
@@ -720,6 +706,9 @@ struct columns {
 static void add_sweep_row(const struct columns *columns, const json_t *row, struct dt_text *out)
 {
     double share = exchange_share(row);
+    const json_t *image = json_object_get(row, "image");
+    double images = json_is_object(image) ? number_at(row, "batch") / number_at(image, "seconds")
+                                          : number_at(row, "samples_per_second"); /* of a step */
     const char *why = json_string_value(json_object_get(row, "left_out"));
     dt_text_add(out, "%8.0f", number_at(row, columns->sweep->ranks ? "ranks" : "batch"));
     if (why != NULL) {
@@ -728,7 +717,7 @@ static void add_sweep_row(const struct columns *columns, const json_t *row, stru
     }
     dt_text_add(out, "%12s%14s%10.2fx",
                 dt_figure_number(number_at(row, "median_seconds") / columns->time.size).text,
-                dt_figure_number(images_per_second(row)).text, number_at(row, "scaling_speedup"));
+                dt_figure_number(images).text, number_at(row, "scaling_speedup"));
     if (columns->sweep->ranks)
         dt_text_add(out, "%10.0f %%", 100 * number_at(row, "scaling_efficiency"));
     if (share >= 0)

@@ -152,18 +152,15 @@ static dt_status print_preview(const struct dt_options *options, const struct dt
     json_auto_t *entries = json_array();
     dt_text_add(&text, "dry run: of %s these would be checked, least recently checked first:\n",
                 opts->directory);
-    dt_status status = add_all(opts, list, &sums, entries, &text);
+    DT_TRY(add_all(opts, list, &sums, entries, &text));
     add_sum(&sums, opts, &text);
-    if (status == DT_OK && options->print.json) {
-        status = dt_print_json(json_pack("{s:O, s:o, s:o, s:o}", "entries", entries,
-                                         "budget_seconds", seconds_json(opts->budget_ns),
-                                         "least_seconds", seconds_json(sums.span.least_ns),
-                                         "most_seconds", seconds_json(sums.span.most_ns)));
-    } else if (status == DT_OK) {
-        dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, INDENT, &wrapped);
-        status = dt_print_text(&wrapped);
-    }
-    return status;
+    dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, INDENT, &wrapped);
+    return dt_print_either(options, DT_OK,
+                           json_pack("{s:O, s:o, s:o, s:o}", "entries", entries, "budget_seconds",
+                                     seconds_json(opts->budget_ns), "least_seconds",
+                                     seconds_json(sums.span.least_ns), "most_seconds",
+                                     seconds_json(sums.span.most_ns)),
+                           &wrapped);
 }
 
 /* ---- what it prints, from the records of a run alone: text */
@@ -251,16 +248,6 @@ static void add_gains(const struct dt_check_record *record, struct dt_text *out)
     dt_text_add(out, " (unpaired: not evidence)\n");
 }
 
-static void add_company(const struct dt_check_record *record, struct dt_text *out)
-{
-    const char *resident = record->now.resident;
-    if (resident != NULL && strcmp(resident, "all") != 0)
-        dt_text_add(out, "  in memory   %s\n",
-                    strcmp(resident, "pairs") == 0
-                        ? "two at a time, each beside the tuned plan: all do not fit together"
-                        : "one at a time: the plans do not fit together, or are servers");
-}
-
 static void add_soft(const struct dt_check_record *record, struct dt_text *out)
 {
     const json_t *changed = record->soft_changed;
@@ -314,6 +301,7 @@ static void add_store(const struct dt_check_update *update, struct dt_text *out)
 static void add_record(const struct dt_check_record *record, struct dt_text *out)
 {
     bool loses = verdict_is(record, DT_CHECK_LOSES);
+    const char *resident = record->now.resident;
     for (const char *at = record->verdict; *at != '\0'; at++)
         dt_text_add(out, "%c", *at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at);
     dt_text_add(out, "%*s %s\n", (int)strlen(record->verdict) - 13, "", record->subject.title);
@@ -326,7 +314,11 @@ static void add_record(const struct dt_check_record *record, struct dt_text *out
         add_rival(&record->rivals[i], out);
     if (record->now.rounds > 0)
         add_gains(record, out);
-    add_company(record, out);
+    if (resident != NULL && strcmp(resident, "all") != 0)
+        dt_text_add(out, "  in memory   %s\n",
+                    strcmp(resident, "pairs") == 0
+                        ? "two at a time, each beside the tuned plan: all do not fit together"
+                        : "one at a time: the plans do not fit together, or are servers");
     add_soft(record, out);
     if (loses || json_array_size(record->soft_changed) > 0)
         dt_text_add(out, "  tune again  %s\n", check_again(record));

@@ -130,11 +130,9 @@ static dt_status compare(const struct dt_options *options, const struct dt_targe
     if (status < 0)
         return status;
     struct dt_noise noise = dt_noise_of(&copies[0], &copies[1]);
-    if (options->print.json)
-        return dt_print_json(noise_json(copies, &noise, target, &sets));
     struct dt_text text = {0};
     add_text(copies, &noise, target, &sets, &text);
-    return dt_print_text(&text);
+    return dt_print_either(options, DT_OK, noise_json(copies, &noise, target, &sets), &text);
 }
 
 dt_status dt_command_noise(const struct dt_options *options)

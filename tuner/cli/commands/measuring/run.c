@@ -94,17 +94,6 @@ static dt_status trace_write(const struct dt_result *result, const struct dt_tar
     return dt_replace_text(path, &text);
 }
 
-/* The rank whose step was the longest. */
-static size_t find_last(const json_t *ranks)
-{
-    size_t last = 0;
-    for (size_t i = 1; i < json_array_size(ranks); i++)
-        if (dt_json_number_at(json_array_get(ranks, i), "step_ns") >
-            dt_json_number_at(json_array_get(ranks, last), "step_ns"))
-            last = i;
-    return last;
-}
-
 /* Layers of the same name that follow each other are one part of the line, with the least and the most of them. */
 static json_t *add_layers(const json_t *rank, struct dt_text *out)
 {
@@ -163,11 +152,15 @@ static json_t *trace_figures(const struct dt_result *result, struct dt_text *out
     const json_t *ranks = ranks_of(result);
     if (ranks == NULL)
         return json_null();
-    size_t last = find_last(ranks);
+    size_t last = 0; /* the rank whose step was the longest */
+    for (size_t i = 1; i < json_array_size(ranks); i++)
+        if (dt_json_number_at(json_array_get(ranks, i), "step_ns") >
+            dt_json_number_at(json_array_get(ranks, last), "step_ns"))
+            last = i;
     dt_text_add(out, "layers      ");
     json_t *layers = add_layers(json_array_get(ranks, last), out);
     dt_text_add(out, ": medians of %lld steps on rank %zu\n",
-                (long long)json_integer_value(json_object_get(result->report.trace, "n")), last);
+                (long long)dt_json_integer_at(result->report.trace, "n"), last);
     return json_pack("{s:i, s:o, s:o}", "rank", (int)last, "layers", layers, "cpu_cores",
                      add_cores(result, ranks, out));
 }

@@ -351,17 +351,6 @@ static dt_status ready(const struct dt_options *options, const struct dt_target 
     return options->dry ? DT_OK : dt_target_devices_free(target);
 }
 
-static dt_status check_job(const struct dt_job *job)
-{
-    if (job->objective->one_batch && job->batches.count > 1)
-        return dt_fail(
-            DT_EUSAGE,
-            "--objective %s compares plans of one batch, but --batch names %d; give one, or use "
-            "--objective throughput",
-            job->objective->name, job->batches.count);
-    return DT_OK;
-}
-
 /* All are checked before the first one is begun. */
 static dt_status check_works(struct dt_works *works)
 {
@@ -372,8 +361,12 @@ static dt_status check_works(struct dt_works *works)
         dt_status status = dt_works_options(works, i, &options);
         if (status == DT_OK)
             status = dt_options_job(&options, NULL, &job);
-        if (status == DT_OK)
-            status = check_job(&job);
+        if (status == DT_OK && job.objective->one_batch && job.batches.count > 1)
+            status = dt_fail(DT_EUSAGE,
+                             "--objective %s compares plans of one batch, but --batch names %d; "
+                             "give one, or use "
+                             "--objective throughput",
+                             job.objective->name, job.batches.count);
         if (status == DT_OK)
             status = dt_search_check(options.session.strategy);
         dt_works_name(works, i, &name);

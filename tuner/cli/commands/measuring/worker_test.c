@@ -34,6 +34,7 @@ struct test {
     bool starts;                      /* the first check passed */
     struct dt_prepared first, second; /* the default plan, made resident twice */
     bool skipped;                     /* the check does not apply */
+    int failures, skips;              /* so far */
     char why[320];                    /* reason of a failure, or a finding */
 };
 
@@ -116,7 +117,7 @@ static bool check_job(struct test *test)
     const json_t *hello = dt_group_hello(test->group), *name;
     const json_t *obeys = json_object_get(hello, "obeys"), *job = json_object_get(hello, "job");
     size_t i;
-    if (json_integer_value(json_object_get(hello, "protocol")) < 2 || obeys == NULL) {
+    if (dt_json_integer_at(hello, "protocol") < 2 || obeys == NULL) {
         snprintf(test->why, sizeof test->why, "it obeys none");
         return true;
     }
@@ -267,7 +268,7 @@ static int64_t cpu_ns(const struct dt_group *group)
     size_t i;
     json_array_foreach(ranks, i, entry)
     {
-        sum += process_ns((pid_t)json_integer_value(json_object_get(entry, "pid")));
+        sum += process_ns((pid_t)dt_json_integer_at(entry, "pid"));
     }
     return sum;
 }
@@ -428,32 +429,17 @@ static dt_status find_target(const struct dt_options *options, const char *progr
     return dt_error_raise(&error);
 }
 
-struct counts {
-    int failed, skipped;
-};
-
 static void check_one(struct test *test, const struct check *check, bool first, bool json,
-                      json_t *list, struct counts *counts)
+                      json_t *list)
 {
     bool possible = (check->alone || dt_group_alive(test->group)) && (first || test->starts);
     test->why[0] = '\0';
     test->skipped = !possible;
     bool kept = possible && check->run(test);
     test->starts = test->starts || kept;
-    counts->skipped += test->skipped;
-    counts->failed += !kept && !test->skipped;
+    test->skips += test->skipped;
+    test->failures += !kept && !test->skipped;
     report(check, test, test->skipped ? "skipped" : kept ? "ok" : "FAILED", json, list);
-}
-
-/* Skipped checks are not failures. */
-static dt_status judge(const char *program, const struct counts *counts)
-{
-    if (dt_group_interrupted != 0)
-        return dt_fail(DT_EINTR, "interrupted");
-    if (counts->failed == 0)
-        return DT_OK;
-    return dt_fail(DT_FAILED, "%s breaks %d of %d promises of the protocol; %d could not be tested",
-                   program, counts->failed, (int)CHECKS, counts->skipped);
 }
 
 /* PROGRAM, or the worker of --engine. */
@@ -472,19 +458,25 @@ dt_status dt_command_worker_test(const struct dt_options *options)
     const char *program = NULL;
     DT_TRY(find_program(options, &program));
     struct test test = {.start_ns = options->worker.start_ns};
-    struct counts counts = {0, 0};
     json_auto_t *list = json_array();
     dt_status status = dt_alone(options);
     if (status == DT_OK)
         status = find_target(options, program, &test.target);
     for (int i = 0; i < CHECKS && status == DT_OK && dt_group_interrupted == 0; i++)
-        check_one(&test, &checks[i], i == 0, options->print.json, list, &counts);
+        check_one(&test, &checks[i], i == 0, options->print.json, list);
     if (status == DT_OK && options->print.json)
         status = dt_print_json(json_pack("{s:s, s:b, s:O}", "program", program, "conforms",
-                                         counts.failed == 0, "checks", list));
+                                         test.failures == 0, "checks", list));
     dt_group_stop(test.group, DT_NS_PER_SECOND);
     dt_prepared_fini(&test.first);
     dt_prepared_fini(&test.second);
     dt_target_free(test.target);
-    return status == DT_OK ? judge(program, &counts) : status;
+    DT_TRY(status);
+    if (dt_group_interrupted != 0)
+        return dt_fail(DT_EINTR, "interrupted");
+    return test.failures == 0
+               ? DT_OK
+               : dt_fail(DT_FAILED,
+                         "%s breaks %d of %d promises of the protocol; %d could not be tested",
+                         program, test.failures, (int)CHECKS, test.skips);
 }
