@@ -32,6 +32,7 @@ dt_status dt_snapshot_parse(const char *text, size_t size, const char *what,
 
 /* Invalidates everything borrowed from it. NULL is fine. */
 void dt_snapshot_close(struct dt_snapshot *snapshot);
+DT_FREE_AT(dt_snapshot_close, struct dt_snapshot)
 
 /* Why best.json.1 was read instead of best.json; NULL when it was not. */
 const char *dt_snapshot_fallback(const struct dt_snapshot *snapshot);

@@ -57,6 +57,7 @@ struct dt_space;
 
 dt_status dt_space_new(struct dt_space **space) DT_MUST_CHECK;
 void dt_space_free(struct dt_space *space);
+DT_FREE_AT(dt_space_free, struct dt_space)
 
 /* Everything is copied. DT_EUSAGE: duplicate or invalid name, no values, too many axes. */
 dt_status dt_space_add_axis(struct dt_space *space, const struct dt_axis *axis) DT_MUST_CHECK;

@@ -91,14 +91,13 @@ dt_status dt_engine_find(const char *name, const struct dt_engine_file **file)
 
 static dt_status list_add(json_t *list, const struct dt_engine_file *file)
 {
-    struct dt_engine *engine = NULL;
+    DT_CLEANUP(dt_engine_free_at) struct dt_engine *engine = NULL;
     DT_TRY(dt_engine_read((const char *)file->text, file->file, &engine));
     json_t *row = json_pack(
         "{s:O, s:O, s:O, s:O, s:O}", "engine", json_object_get(engine->root, "engine"), "version",
         json_object_get(engine->root, "version"), "doc", json_object_get(engine->root, "doc"),
         "sources", json_object_get(engine->root, "sources"), "cannot",
         json_object_get(engine->root, "cannot"));
-    dt_engine_free(engine);
     return dt_engine_note(list, row);
 }
 
@@ -397,11 +396,10 @@ void dt_engine_free(struct dt_engine *engine)
 
 dt_status dt_engine_family(const char *engine, json_t **name)
 {
-    struct dt_engine *read = NULL;
+    DT_CLEANUP(dt_engine_free_at) struct dt_engine *read = NULL;
     DT_TRY(dt_engine_open(engine, &read));
     json_t *family = json_object_get(read->root, "family");
     *name = json_incref(family != NULL ? family : json_object_get(read->root, "engine"));
-    dt_engine_free(read);
     return DT_OK;
 }
 

@@ -67,6 +67,7 @@ dt_status dt_engine_read(const char *text, const char *what,
 /* Finds and reads. */
 dt_status dt_engine_open(const char *name, struct dt_engine **engine) DT_MUST_CHECK;
 void dt_engine_free(struct dt_engine *engine);
+DT_FREE_AT(dt_engine_free, struct dt_engine)
 /* Compiles an expression, in which words in quotes are those of choices. */
 dt_status dt_engine_compile(const struct dt_engine *engine, const char *text,
                             struct dt_expr **expr) DT_MUST_CHECK;

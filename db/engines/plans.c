@@ -43,24 +43,18 @@ static dt_status degree_walk(struct walk *walk, int i, int64_t room)
 dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
                           json_t **plans)
 {
-    struct dt_engine *read = NULL;
+    DT_CLEANUP(dt_engine_free_at) struct dt_engine *read = NULL;
+    json_auto_t *plan = json_object(), *list = json_array();
     DT_TRY(dt_engine_open(engine, &read));
-    struct walk walk = {.engine = read,
-                        .barred = wanted.lossy ? NULL : json_object_get(read->root, "lossy"),
-                        .plan = json_object(),
-                        .plans = json_array()};
-    walk.request = (struct dt_export_request){
-        .engine = engine, .plan = walk.plan, .key = key, .card = wanted.card};
-    dt_status status = walk.plan != NULL && walk.plans != NULL
-                           ? degree_walk(&walk, 0, wanted.devices)
-                           : dt_fail(DT_ENOMEM, "out of memory");
-    json_decref(walk.plan);
-    dt_engine_free(read);
-    if (status == DT_OK)
-        *plans = walk.plans;
-    else
-        json_decref(walk.plans);
-    return status;
+    struct walk walk = {
+        .engine = read,
+        .request = {.engine = engine, .plan = plan, .key = key, .card = wanted.card},
+        .barred = wanted.lossy ? NULL : json_object_get(read->root, "lossy"),
+        .plan = plan,
+        .plans = list};
+    DT_TRY(degree_walk(&walk, 0, wanted.devices));
+    *plans = json_incref(list);
+    return DT_OK;
 }
 
 /* The value of a degree in a plan, 1 where it is not named. */
@@ -148,24 +142,22 @@ static dt_status default_choose(const struct dt_engine *engine, const json_t *ke
 dt_status dt_engine_default(const char *engine, const json_t *key, const struct dt_card *card,
                             json_t **plan)
 {
-    struct dt_engine *read = NULL;
+    DT_CLEANUP(dt_engine_free_at) struct dt_engine *read = NULL;
     *plan = NULL;
     DT_TRY(dt_engine_open(engine, &read));
     bool chooses = dt_json_has(read->root, "default");
     json_auto_t *chosen = chooses ? json_object() : NULL;
-    dt_status status = chooses ? default_choose(read, key, card, chosen) : DT_OK;
-    dt_engine_free(read);
-    if (status == DT_OK)
-        *plan = json_incref(chosen);
-    return status;
+    if (chooses)
+        DT_TRY(default_choose(read, key, card, chosen));
+    *plan = json_incref(chosen);
+    return DT_OK;
 }
 
 dt_status dt_engine_choices(const char *engine, json_t **choices)
 {
-    struct dt_engine *read = NULL;
+    DT_CLEANUP(dt_engine_free_at) struct dt_engine *read = NULL;
     DT_TRY(dt_engine_open(engine, &read));
     json_t *found = json_object_get(read->root, "choices");
     *choices = found != NULL ? json_incref(found) : json_object();
-    dt_engine_free(read);
     return *choices != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }

@@ -352,14 +352,6 @@ static int foreign_degree(const struct dt_engine *engine, const struct dt_values
     return -1;
 }
 
-/* Without hosts that were named there is one, which takes all. */
-static bool hosts_split(const struct dt_engine *engine, const struct dt_values *values)
-{
-    int64_t processes = values->at[engine->count - 2];
-    int64_t hosts = values->at[name_index(engine, "hosts")];
-    return values->hosts == 0 || (processes % hosts == 0 && processes <= hosts * values->slots);
-}
-
 /* The processes are as many as the ranks. */
 static bool ranks_add_up(const struct dt_engine *engine, const struct dt_values *values)
 {
@@ -372,8 +364,12 @@ static bool ranks_add_up(const struct dt_engine *engine, const struct dt_values 
 /* No rule forbids it, its degrees are the model's, and its processes as many as its ranks. Sets no sentence. */
 static bool plan_fits(const struct dt_engine *engine, const struct dt_values *values)
 {
+    int64_t processes = values->at[engine->count - 2];
+    int64_t hosts = values->at[name_index(engine, "hosts")];
     return !rules_break(engine, values) && foreign_degree(engine, values) < 0 &&
-           ranks_add_up(engine, values) && hosts_split(engine, values);
+           ranks_add_up(engine, values) &&
+           /* without hosts that were named there is one, which takes all */
+           (values->hosts == 0 || (processes % hosts == 0 && processes <= hosts * values->slots));
 }
 
 /* The words of the choices from i on. */

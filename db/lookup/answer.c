@@ -153,14 +153,13 @@ static void name_add(const struct dt_asked *asked, const json_t *entry, struct d
 
 static void space_add(const struct dt_asked *asked, const json_t *entry, struct dt_text *out)
 {
-    struct dt_space *was = NULL;
+    DT_CLEANUP(dt_space_free_at) struct dt_space *was = NULL;
     size_t before = out->size;
     dt_text_add(out, "in a space ");
     size_t begin = out->size;
     if (asked->rules != NULL && dt_space_rules_from_json(json_object_get(entry, "space"),
                                                          "the entry's space", &was) == DT_OK)
         dt_space_changes(was, asked->rules, out);
-    dt_space_free(was);
     if (out->size == begin && begin > before)
         dt_text_add(out, "of another spelling");
 }

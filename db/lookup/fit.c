@@ -298,29 +298,25 @@ static dt_status plan_adapt(const struct dt_asked *asked, const struct dt_space 
 static dt_status carried_check(const struct dt_asked *asked, const json_t *entry)
 {
     const json_t *stored = json_object_get(entry, "space");
-    struct dt_space *was = NULL;
+    DT_CLEANUP(dt_space_free_at) struct dt_space *was = NULL;
     if (asked->rules == NULL)
         return dt_fail(DT_EINFEASIBLE, "it was tuned in another space than the one with the id "
                                        "that was asked for");
     if (!json_is_object(stored) ||
         dt_space_rules_from_json(stored, "the entry's space", &was) != DT_OK)
         return dt_fail(DT_EINFEASIBLE, "it was tuned in another space, which is not stored");
-    dt_status status = dt_space_carries(was, asked->rules);
-    dt_space_free(was);
-    return status;
+    return dt_space_carries(was, asked->rules);
 }
 
 dt_status dt_plan_fit(const struct dt_asked *asked, const struct dt_match *match,
                       const json_t *entry, struct dt_fitted *fitted)
 {
-    struct dt_space *own = NULL;
+    DT_CLEANUP(dt_space_free_at) struct dt_space *own = NULL;
     struct dt_fitted result = {0};
     if (match->misses & DT_MISS_SPACE)
         DT_TRY(carried_check(asked, entry));
     DT_TRY(rules_find(asked, entry, &own));
-    dt_status status = plan_adapt(asked, own != NULL ? own : asked->rules, match, entry, &result);
-    dt_space_free(own);
-    if (status == DT_OK)
-        *fitted = result;
-    return status;
+    DT_TRY(plan_adapt(asked, own != NULL ? own : asked->rules, match, entry, &result));
+    *fitted = result;
+    return DT_OK;
 }

@@ -38,11 +38,9 @@ dt_status dt_key_space_of(const struct dt_space *space, char id[DT_KEY_ID_SIZE])
 
 dt_status dt_key_space(const json_t *root, char id[DT_KEY_ID_SIZE])
 {
-    struct dt_space *space = NULL;
+    DT_CLEANUP(dt_space_free_at) struct dt_space *space = NULL;
     DT_TRY(dt_space_rules_from_json(root, "the space of a key", &space));
-    dt_status status = dt_key_space_of(space, id);
-    dt_space_free(space);
-    return status;
+    return dt_key_space_of(space, id);
 }
 
 dt_status dt_key_json(const struct dt_key *key, json_t **json)

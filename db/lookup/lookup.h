@@ -45,6 +45,7 @@ struct dt_query;
  * copied as needed. */
 dt_status dt_query_new(const struct dt_machine *machine, struct dt_query **query) DT_MUST_CHECK;
 void dt_query_free(struct dt_query *query);
+DT_FREE_AT(dt_query_free, struct dt_query)
 
 /* Values as on the command line, in any order; the last one of a name counts, and "" resets it.
  *     model         a preset's name or a JSON file; of an engine: its name of the model    dit-s/2
@@ -120,6 +121,7 @@ const char *dt_query_title_of(const struct dt_query *query, const struct dt_answ
 dt_status dt_lookup(const struct dt_snapshot *snapshot, const struct dt_query *query,
                     struct dt_answer **answer) DT_MUST_CHECK;
 void dt_answer_free(struct dt_answer *answer);
+DT_FREE_AT(dt_answer_free, struct dt_answer)
 
 /* Sets what an export takes from the answer: plan, key and hard fingerprint; of a plan tuned on an
  * engine also the constants of its worker, and its model as checkpoint. All borrowed. */

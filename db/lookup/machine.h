@@ -38,5 +38,6 @@ dt_status dt_machine_parse(const char *text, size_t size, const char *what,
 /* Reads a file; also DT_EIO. */
 dt_status dt_machine_load(const char *path, struct dt_machine **machine) DT_MUST_CHECK;
 void dt_machine_free(struct dt_machine *machine);
+DT_FREE_AT(dt_machine_free, struct dt_machine)
 
 #endif

@@ -15,17 +15,6 @@ dt_status dt_options_backend(const struct dt_options *options, enum dt_backend_k
     return dt_backend_find(options->job.backend != NULL ? options->job.backend : "auto", kind);
 }
 
-/* Unspecified parts are chosen by device (dt_target_new). */
-static dt_status set_network(const struct dt_options *options, struct dt_job *job)
-{
-    job->wanted.task = options->task;
-    job->wanted.text_and_vae_ns = options->worker.text_and_vae_ns;
-    if (dt_option_given(options, "model"))
-        DT_TRY(dt_network_load(options->job.model, &job->network));
-    job->has_dtype = dt_option_given(options, "dtype");
-    return job->has_dtype ? dt_dtype_find("--dtype", options->job.dtype, &job->dtype) : DT_OK;
-}
-
 void dt_options_task(const struct dt_options *options, struct dt_task *task)
 {
     const struct dt_job_options *given = &options->job;
@@ -148,7 +137,17 @@ dt_status dt_options_job(const struct dt_options *options, const char *plan, str
     DT_TRY(dt_objective_find(options->job.objective, &job.objective));
     DT_TRY(dt_options_hosts(options, &job.more));
     DT_TRY(dt_options_backend(options, &job.backend));
-    DT_TRY(job.worker.path != NULL ? set_wanted(options, &job.wanted) : set_network(options, &job));
+    if (job.worker.path != NULL) {
+        DT_TRY(set_wanted(options, &job.wanted));
+    } else { /* unspecified parts are chosen by device (dt_target_new) */
+        job.wanted.task = options->task;
+        job.wanted.text_and_vae_ns = options->worker.text_and_vae_ns;
+        job.has_dtype = dt_option_given(options, "dtype");
+        if (dt_option_given(options, "model"))
+            DT_TRY(dt_network_load(options->job.model, &job.network));
+        if (job.has_dtype)
+            DT_TRY(dt_dtype_find("--dtype", options->job.dtype, &job.dtype));
+    }
     *out = job;
     return DT_OK;
 }

@@ -103,11 +103,7 @@ void dt_hosts_describe(const struct dt_hosts *hosts, json_t *hard);
  * DT_EUSAGE: also when the worker cannot do the job, or does not obey a field of it. */
 dt_status dt_target_new(const struct dt_job *job, struct dt_target **target) DT_MUST_CHECK;
 void dt_target_free(struct dt_target *target);
-/* For DT_CLEANUP. */
-static inline void dt_target_drop(struct dt_target **target)
-{
-    dt_target_free(*target);
-}
+DT_FREE_AT(dt_target_free, struct dt_target)
 
 /* Values of a point's ranks or batch; 1 without such a parameter. */
 int dt_target_ranks(const struct dt_target *target, const struct dt_point *point);

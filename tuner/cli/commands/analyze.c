@@ -63,16 +63,6 @@ struct rounds {
     struct dt_judged *judged;
 };
 
-static dt_status make_room(struct rounds *rounds)
-{
-    size_t n = (size_t)rounds->n;
-    rounds->roles = calloc(n, sizeof *rounds->roles);
-    rounds->values = calloc(n, sizeof *rounds->values);
-    rounds->judged = calloc(n, sizeof *rounds->judged);
-    bool made = rounds->roles != NULL && rounds->values != NULL && rounds->judged != NULL;
-    return made ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
-}
-
 static void free_rounds(struct rounds *rounds)
 {
     free(rounds->roles);
@@ -105,7 +95,11 @@ static dt_status read_rounds(const json_t *record, const char *what, struct roun
         return dt_fail(DT_EUSAGE, "%s: a comparison needs two 'entrants', here are %d", what,
                        rounds->n);
     DT_TRY(dt_raw_read_sets(record, what, &rounds->sets));
-    DT_TRY(make_room(rounds));
+    rounds->roles = calloc((size_t)rounds->n, sizeof *rounds->roles);
+    rounds->values = calloc((size_t)rounds->n, sizeof *rounds->values);
+    rounds->judged = calloc((size_t)rounds->n, sizeof *rounds->judged);
+    if (rounds->roles == NULL || rounds->values == NULL || rounds->judged == NULL)
+        return dt_no_memory("for a comparison");
     for (int i = 0; i < rounds->n; i++)
         DT_TRY(read_entrant(json_array_get(entrants, (size_t)i), what, i, rounds));
     return DT_OK;

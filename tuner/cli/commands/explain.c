@@ -266,7 +266,7 @@ static dt_status explain_by_file(const struct dt_options *options, const char *p
 dt_status dt_command_explain(const struct dt_options *options)
 {
     dt_auto_text plan = {0};
-    DT_CLEANUP(dt_target_drop) struct dt_target *target = NULL;
+    DT_CLEANUP(dt_target_free_at) struct dt_target *target = NULL;
     for (int i = 0; i < options->words.rest_count; i++)
         dt_text_add(&plan, "%s%s", i > 0 ? " " : "", options->words.rest[i]);
     struct dt_job job;

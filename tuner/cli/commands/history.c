@@ -509,7 +509,7 @@ dt_status dt_command_history(const struct dt_options *options)
     const struct format *format = find_format(options);
     struct dt_moment_filter filter = {
         .text = options->filter, .engine = options->upkeep.engine, .since_ns = INT64_MIN};
-    struct dt_timelines lines;
+    DT_CLEANUP(dt_timelines_fini) struct dt_timelines lines = {.count = 0};
     if (format == NULL)
         return dt_fail(DT_EUSAGE, "--format '%s' is not table, json, csv or openmetrics",
                        options->print.format);
@@ -518,13 +518,10 @@ dt_status dt_command_history(const struct dt_options *options)
     DT_TRY(dt_timelines_read(options->store, &filter, &lines));
     warn(&lines);
     bool none = lines.count == 0 && lines.journals == 0;
-    dt_status status = none ? dt_error_raise(&lines.store) : DT_OK;
-    if (status == DT_OK && none && lines.unread.size > 0)
-        status = dt_fail(DT_EIO, "none of the journals could be read");
-    if (status == DT_OK)
-        status = dt_timelines_judge(&lines);
-    if (status == DT_OK)
-        status = print(&lines, format, options);
-    dt_timelines_fini(&lines);
-    return status;
+    if (none)
+        DT_TRY(dt_error_raise(&lines.store));
+    if (none && lines.unread.size > 0)
+        return dt_fail(DT_EIO, "none of the journals could be read");
+    DT_TRY(dt_timelines_judge(&lines));
+    return print(&lines, format, options);
 }

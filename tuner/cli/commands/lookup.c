@@ -222,8 +222,8 @@ static dt_status look_private(const struct dt_options *options, const struct dt_
                               struct dt_query **query, struct dt_answer **answer)
 {
     struct dt_options own = *options;
-    struct dt_answer *other = NULL;
-    struct dt_query *asked = NULL;
+    DT_CLEANUP(dt_query_free_at) struct dt_query *asked = NULL;
+    DT_CLEANUP(dt_answer_free_at) struct dt_answer *other = NULL;
     unsigned char secret[DT_SIPHASH_KEY];
     bool there = false;
     if (own.command.text == NULL || own.command.is_private ||
@@ -231,47 +231,39 @@ static dt_status look_private(const struct dt_options *options, const struct dt_
         return DT_OK;
     own.command.is_private = true;
     DT_TRY(dt_ask(&own, &asked));
-    dt_status status = dt_lookup(snapshot, asked, &other);
-    if (status == DT_OK &&
-        (other->tier > (*answer)->tier || (other->refused != NULL && (*answer)->refused == NULL))) {
+    DT_TRY(dt_lookup(snapshot, asked, &other));
+    if (other->tier > (*answer)->tier || (other->refused != NULL && (*answer)->refused == NULL)) {
         dt_answer_free(*answer);
         *answer = other;
         *query = asked;
-        return DT_OK;
+        other = NULL;
+        asked = NULL;
     }
-    dt_answer_free(other);
-    dt_query_free(asked);
-    return status;
+    return DT_OK;
 }
 
 static dt_status look(const struct dt_options *options, const struct dt_query *query,
                       const struct required *required)
 {
-    struct dt_snapshot *snapshot = NULL;
-    struct dt_answer *answer = NULL;
-    struct dt_query *private = NULL;
+    DT_CLEANUP(dt_snapshot_close_at) struct dt_snapshot *snapshot = NULL;
+    DT_CLEANUP(dt_query_free_at) struct dt_query *private = NULL;
+    DT_CLEANUP(dt_answer_free_at) struct dt_answer *answer = NULL;
     DT_TRY(dt_snapshot_open(options->store, &snapshot));
     if (dt_snapshot_fallback(snapshot) != NULL)
         dt_print_note("warning: %s: best.json.1 was read instead, what was stored after it is "
                       "missing; 'dittune db rebuild --salvage' brings back what is whole",
                       dt_snapshot_fallback(snapshot));
-    dt_status status = dt_lookup(snapshot, query, &answer);
-    if (status == DT_OK && !enough(options, answer, required))
-        status = look_private(options, snapshot, &private, &answer);
-    if (private != NULL)
-        query = private;
-    if (status == DT_OK)
-        status = enough(options, answer, required) ? print(options, answer)
-                                                   : refuse(options, query, answer, required);
-    dt_answer_free(answer);
-    dt_query_free(private);
-    dt_snapshot_close(snapshot);
-    return status;
+    DT_TRY(dt_lookup(snapshot, query, &answer));
+    if (!enough(options, answer, required))
+        DT_TRY(look_private(options, snapshot, &private, &answer));
+    return enough(options, answer, required)
+               ? print(options, answer)
+               : refuse(options, private != NULL ? private : query, answer, required);
 }
 
 dt_status dt_command_lookup(const struct dt_options *options)
 {
-    struct dt_query *query = NULL;
+    DT_CLEANUP(dt_query_free_at) struct dt_query *query = NULL;
     const char *tier = options->lookup.tier;
     struct required required = {.decided = strcmp(tier, "decided") == 0,
                                 .resolution = options->lookup.resolution};
@@ -286,7 +278,5 @@ dt_status dt_command_lookup(const struct dt_options *options)
     if (options->job.plan != NULL)
         return dt_export_own(options);
     DT_TRY(dt_ask(options, &query));
-    dt_status status = look(options, query, &required);
-    dt_query_free(query);
-    return status;
+    return look(options, query, &required);
 }

@@ -216,25 +216,20 @@ static bool has_degrees(const json_t *a, const json_t *b)
     return true;
 }
 
-static bool is_listed(const json_t *chosen, const json_t *plans)
-{
-    const json_t *plan;
-    size_t i;
-    json_array_foreach(plans, i, plan)
-    {
-        if (has_degrees(chosen, plan) && has_degrees(plan, chosen))
-            return true;
-    }
-    return false;
-}
-
 /* What the engine would choose, before its plans. */
 static void add_choice(const json_t *chosen, const json_t *plans, struct dt_text *out)
 {
+    const json_t *plan;
+    bool listed = chosen == NULL;
+    size_t i;
     dt_text_add(out, "left to itself it %s", chosen != NULL ? "chooses " : "runs on one device");
     if (chosen != NULL)
         add_degrees(chosen, out);
-    if (chosen != NULL && !is_listed(chosen, plans))
+    json_array_foreach(plans, i, plan)
+    {
+        listed = listed || (has_degrees(chosen, plan) && has_degrees(plan, chosen));
+    }
+    if (!listed)
         dt_text_add(out, ", which breaks a rule of its plans here and may change the output");
     dt_text_add(out, "\n");
 }

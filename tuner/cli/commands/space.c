@@ -145,20 +145,17 @@ static dt_status print(const struct dt_options *options, const char *title,
 
 static dt_status print_file(const struct dt_options *options)
 {
-    struct dt_space *space = NULL;
+    DT_CLEANUP(dt_space_free_at) struct dt_space *space = NULL;
     DT_TRY(dt_space_read(options->space, &space));
-    dt_status status = print(options, options->space, space);
-    if (status == DT_OK && dt_space_count(space) == 0)
-        status = dt_space_none(space);
-    dt_space_free(space);
-    return status;
+    DT_TRY(print(options, options->space, space));
+    return dt_space_count(space) == 0 ? dt_space_none(space) : DT_OK;
 }
 
 dt_status dt_command_space(const struct dt_options *options)
 {
     struct dt_job job;
     struct dt_described machine;
-    DT_CLEANUP(dt_target_drop) struct dt_target *target = NULL;
+    DT_CLEANUP(dt_target_free_at) struct dt_target *target = NULL;
     if (options->space != NULL)
         return print_file(options);
     DT_TRY(dt_options_job(options, NULL, &job));

@@ -272,30 +272,25 @@ dt_status dt_verb_show(const struct dt_verb_call *call)
 {
     const struct dt_choice *choice = &call->choice;
     const char *directory = call->directory;
-    struct dt_snapshot *snapshot = NULL;
+    DT_CLEANUP(dt_snapshot_close_at) struct dt_snapshot *snapshot = NULL;
     DT_TRY(dt_snapshot_open(directory, &snapshot));
     json_auto_t *entries = json_array();
     int left_out = 0;
-    dt_status status = collect(snapshot, choice, entries, &left_out);
+    DT_TRY(collect(snapshot, choice, entries, &left_out));
     const char *fallback = dt_snapshot_fallback(snapshot);
     if (fallback != NULL)
         dt_print_note("warning: %s: best.json.1 is shown", fallback);
     bool chosen = choice->count > 0 || dt_choice_by_entry(choice);
     bool none = json_array_size(entries) == 0 && left_out == 0;
     struct dt_text text = {0};
-    if (status == DT_OK && none && chosen)
-        status = dt_choice_none(choice);
-    else if (status == DT_OK && call->options->print.json)
-        status = dt_print_json(json_pack("{s:s, s:O}", "db", directory, "entries", entries));
-    else if (status == DT_OK) {
-        add_table(entries, &text);
-        if (none)
-            dt_text_add(&text, "no plans are stored in %s yet\n", directory);
-        status = dt_print_text(&text);
-    }
-    if (status == DT_OK && left_out > 0)
-        status = dt_fail(DT_ECORRUPT, "%d of the entries of %s %s none", left_out, directory,
-                         left_out == 1 ? "is" : "are");
-    dt_snapshot_close(snapshot);
-    return status;
+    if (none && chosen)
+        return dt_choice_none(choice);
+    add_table(entries, &text);
+    if (none)
+        dt_text_add(&text, "no plans are stored in %s yet\n", directory);
+    DT_TRY(dt_print_either(call->options, DT_OK,
+                           json_pack("{s:s, s:O}", "db", directory, "entries", entries), &text));
+    return left_out == 0 ? DT_OK
+                         : dt_fail(DT_ECORRUPT, "%d of the entries of %s %s none", left_out,
+                                   directory, left_out == 1 ? "is" : "are");
 }

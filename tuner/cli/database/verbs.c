@@ -82,7 +82,7 @@ static dt_status look(const struct dt_choice *choice, const struct dt_snapshot *
 dt_status dt_choice_ids(const struct dt_choice *choice, const char *directory, uint64_t **ids,
                         size_t *count)
 {
-    struct dt_snapshot *snapshot = NULL;
+    DT_CLEANUP(dt_snapshot_close_at) struct dt_snapshot *snapshot = NULL;
     size_t n = 0;
     DT_TRY(dt_snapshot_open(directory, &snapshot));
     uint64_t *list = calloc(dt_snapshot_count(snapshot) + 1, sizeof *list);
@@ -93,7 +93,6 @@ dt_status dt_choice_ids(const struct dt_choice *choice, const char *directory, u
         if (chosen)
             list[n++] = dt_snapshot_id(snapshot, (long)i);
     }
-    dt_snapshot_close(snapshot);
     if (status == DT_OK && n == 0)
         status = dt_choice_none(choice);
     if (status != DT_OK) {

@@ -30,15 +30,6 @@ static dt_status set_text(struct dt_query *query, const char *name, const char *
     return value != NULL ? dt_query_set(query, name, value) : DT_OK;
 }
 
-static dt_status set_batches(struct dt_query *query, const struct dt_ints *batches)
-{
-    dt_auto_text text = {0};
-    for (int i = 0; i < batches->count; i++)
-        dt_text_add(&text, "%s%d", i > 0 ? "," : "", batches->values[i]);
-    DT_TRY(dt_text_status(&text));
-    return dt_query_set(query, "batch", dt_text_at(&text));
-}
-
 static dt_status set_shared(const struct dt_options *options, struct dt_query *query)
 {
     DT_TRY(set_number(query, "devices", options->job.devices));
@@ -68,7 +59,12 @@ static dt_status set_task(const struct dt_options *options, struct dt_query *que
         DT_TRY(dt_query_set(query, "lossy", "1"));
     if (options->job.oversubscribe)
         DT_TRY(dt_query_set(query, "oversubscribe", "1"));
-    return options->job.batches.count > 0 ? set_batches(query, &options->job.batches) : DT_OK;
+    const struct dt_ints *batches = &options->job.batches;
+    dt_text_clear(&value);
+    for (int i = 0; i < batches->count; i++)
+        dt_text_add(&value, "%s%d", i > 0 ? "," : "", batches->values[i]);
+    DT_TRY(dt_text_status(&value));
+    return batches->count > 0 ? dt_query_set(query, "batch", dt_text_at(&value)) : DT_OK;
 }
 
 static dt_status set_json(struct dt_query *query, const char *name, const json_t *value)
@@ -141,34 +137,24 @@ static dt_status find_machine(const struct dt_options *options, const struct dt_
     return dt_machine_from_json(description, "this machine's description", machine);
 }
 
-static dt_status ask(const struct dt_options *options, const struct dt_target *target,
-                     struct dt_query *query)
-{
-    DT_TRY(target != NULL ? set_foreign(target, query) : set_task(options, query));
-    DT_TRY(set_shared(options, query));
-    return dt_query_seal(query);
-}
-
 dt_status dt_ask(const struct dt_options *options, struct dt_query **query)
 {
-    DT_CLEANUP(dt_target_drop) struct dt_target *target = NULL;
-    struct dt_machine *machine = NULL;
-    struct dt_query *made = NULL;
+    DT_CLEANUP(dt_target_free_at) struct dt_target *target = NULL;
+    DT_CLEANUP(dt_machine_free_at) struct dt_machine *machine = NULL;
+    DT_CLEANUP(dt_query_free_at) struct dt_query *made = NULL;
     struct dt_job job;
     if (options->worker.program.path != NULL) {
         DT_TRY(dt_options_job(options, NULL, &job));
         DT_TRY(dt_target_new(&job, &target));
     }
     DT_TRY(find_machine(options, target, &machine));
-    dt_status status = dt_query_new(machine, &made);
-    dt_machine_free(machine);
-    if (status == DT_OK)
-        status = ask(options, target, made);
-    if (status == DT_OK)
-        *query = made;
-    else
-        dt_query_free(made);
-    return status;
+    DT_TRY(dt_query_new(machine, &made));
+    DT_TRY(target != NULL ? set_foreign(target, made) : set_task(options, made));
+    DT_TRY(set_shared(options, made));
+    DT_TRY(dt_query_seal(made));
+    *query = made;
+    made = NULL;
+    return DT_OK;
 }
 
 /* ---- the question as a command line: every field of the key, also those at their defaults, so

@@ -233,8 +233,8 @@ dt_status dt_command_fill(const struct dt_command_options *given, const json_t *
 {
     const json_t *job = dt_command_job(json_object_get(entry, "key"));
     const char *text = given->text != NULL ? given->text : dt_json_text_at(job, "command");
-    struct dt_command_line command;
-    struct dt_space *space = NULL;
+    DT_CLEANUP(dt_line_fini) struct dt_command_line command = {0};
+    DT_CLEANUP(dt_space_free_at) struct dt_space *space = NULL;
     if (text[0] == '\0')
         return dt_fail(DT_EUSAGE, "the text of the command is not stored (--private): give it "
                                   "with --command, --space and --time");
@@ -242,12 +242,7 @@ dt_status dt_command_fill(const struct dt_command_options *given, const json_t *
         return dt_fail(DT_EUSAGE, "the parameters of the command are not stored, as they are too "
                                   "long: the plan is printed with --format env");
     DT_TRY(dt_space_rules_from_json(json_object_get(entry, "space"), "the entry's space", &space));
-    dt_status status = dt_line_read(text, json_object_get(job, "shell") != NULL, &command);
-    if (status == DT_OK) {
-        command.served = json_object_get(job, "request") != NULL; /* {port} stays as it is */
-        status = fill(&command, space, plan, out);
-        dt_line_fini(&command);
-    }
-    dt_space_free(space);
-    return status;
+    DT_TRY(dt_line_read(text, json_object_get(job, "shell") != NULL, &command));
+    command.served = json_object_get(job, "request") != NULL; /* {port} stays as it is */
+    return fill(&command, space, plan, out);
 }

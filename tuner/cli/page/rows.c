@@ -127,18 +127,6 @@ int dt_page_front_rows(const struct page_view *view, int rows[], int room)
     return n;
 }
 
-/* Between-group over total variance (the correlation ratio, eta squared; Fisher 1925). */
-static double share_of(const struct page_effect *effect, const double sum[], double squares,
-                       double all, int n)
-{
-    double between = 0, mean = all / n;
-    for (int i = 0; i < effect->count; i++)
-        between += sum[i] * sum[i] / effect->trials[i];
-    between -= n * mean * mean;
-    double total = squares - n * mean * mean;
-    return total > 0 ? fmin(fmax(between / total, 0), 1) : 0;
-}
-
 static int slot_of(struct page_effect *effect, int value)
 {
     int at = 0;
@@ -176,7 +164,11 @@ static void effect_of(const struct page_view *view, double values[], struct page
         all += sum[k];
         n += many;
     }
-    effect->seen = n > effect->count ? share_of(effect, sum, squares, all, n) : 0;
+    /* between-group over total variance (the correlation ratio, eta squared; Fisher 1925) */
+    double within = n * (all / n) * (all / n), between = -within, total = squares - within;
+    for (int k = 0; k < effect->count; k++)
+        between += sum[k] * sum[k] / effect->trials[k];
+    effect->seen = n > effect->count && total > 0 ? fmin(fmax(between / total, 0), 1) : 0;
     effect->share = view->session->search.weighed ? view->session->search.importance[effect->axis]
                                                   : effect->seen;
 }

@@ -37,35 +37,24 @@ static void pasts_fini(struct pasts *sessions)
     *sessions = (struct pasts){.count = 0};
 }
 
-static dt_status past_add(const struct dt_journals *runs, const struct dt_outline *outline,
-                          struct pasts *sessions)
-{
-    struct past session = {.began_wall_ns = outline->began_ns};
-    const json_t *hard = json_object_get(outline->fingerprint, "hard");
-    if (strcmp(outline->kind, "session") != 0 || !json_is_object(outline->key) ||
-        !json_is_object(hard) || dt_store_id(outline->key, hard, &session.entry) != DT_OK)
-        return DT_OK;
-    snprintf(session.journal, sizeof session.journal, "%.63s", runs->id);
-    DT_TRY(DT_GROW(sessions->at, sessions->count, 1));
-    sessions->at[sessions->count++] = session;
-    return DT_OK;
-}
-
 /* Of each journal only the beginning is read; one that cannot be read is left out. */
 static dt_status pasts_read(const char *directory, struct pasts *sessions)
 {
     struct dt_journals runs = {.directory = directory};
-    struct dt_outline outline;
-    *sessions = (struct pasts){.count = 0};
     while (dt_journals_next(&runs)) {
+        DT_CLEANUP(dt_outline_fini) struct dt_outline outline;
         dt_outline_first(runs.path, &outline);
-        runs.status = past_add(&runs, &outline, sessions);
-        dt_outline_fini(&outline);
+        struct past session = {.began_wall_ns = outline.began_ns};
+        const json_t *hard = json_object_get(outline.fingerprint, "hard");
+        if (strcmp(outline.kind, "session") != 0 || !json_is_object(outline.key) ||
+            !json_is_object(hard) || dt_store_id(outline.key, hard, &session.entry) != DT_OK)
+            continue;
+        snprintf(session.journal, sizeof session.journal, "%.63s", runs.id);
+        runs.status = DT_GROW(sessions->at, sessions->count, 1);
+        if (runs.status == DT_OK)
+            sessions->at[sessions->count++] = session;
     }
-    dt_status status = dt_journals_end(&runs);
-    if (status < 0)
-        pasts_fini(sessions);
-    return status;
+    return dt_journals_end(&runs);
 }
 
 /* Time at which the entry's result was stored; INT64_MAX: not known. */
@@ -196,22 +185,19 @@ static dt_status list_refuse(const struct list *list, const char *word)
 static dt_status entry_find(const char *directory, const char *word, const struct pasts *sessions,
                             struct dt_page_entry *entry)
 {
-    struct dt_snapshot *snapshot = NULL;
-    struct list list = {.count = 0};
-    *entry = (struct dt_page_entry){.json = NULL};
+    DT_CLEANUP(dt_snapshot_close_at) struct dt_snapshot *snapshot = NULL;
+    DT_CLEANUP(list_fini) struct list list = {.count = 0};
     DT_TRY(dt_snapshot_open(directory, &snapshot));
     if (dt_snapshot_fallback(snapshot) != NULL)
         dt_print_note("warning: %s: best.json.1 is read", dt_snapshot_fallback(snapshot));
-    dt_status status = list_fill(snapshot, word, sessions, &list);
-    dt_snapshot_close(snapshot);
-    if (status == DT_OK && list.count > 1 && word != NULL)
-        status = list_refuse(&list, word);
-    if (status == DT_OK && list.count > 0) {
+    DT_TRY(list_fill(snapshot, word, sessions, &list));
+    if (list.count > 1 && word != NULL)
+        return list_refuse(&list, word);
+    if (list.count > 0) {
         *entry = list.at[0];
         list.at[0] = (struct dt_page_entry){.json = NULL};
     }
-    list_fini(&list);
-    return status;
+    return DT_OK;
 }
 
 /* ---- what a word names */
@@ -253,7 +239,7 @@ static bool is_there(const char *directory, const char *journal)
  * entry. */
 static dt_status find_unstored(const char *directory, const char *word, struct dt_text *path)
 {
-    struct dt_timelines lines;
+    DT_CLEANUP(dt_timelines_fini) struct dt_timelines lines = {.count = 0};
     const struct dt_moment_filter filter = {.text = word, .since_ns = INT64_MIN};
     const struct dt_moment *newest = NULL;
     DT_TRY(dt_timelines_read(directory, &filter, &lines));
@@ -267,7 +253,6 @@ static dt_status find_unstored(const char *directory, const char *word, struct d
         }
     if (newest != NULL)
         dt_journals_path(directory, newest->run, path);
-    dt_timelines_fini(&lines);
     if (path->size > 0)
         return DT_OK;
     return word == NULL
@@ -295,7 +280,7 @@ static void add_command(const struct dt_page *page, const char *command, const c
 
 static void add_later(struct dt_page *page, const struct past *later)
 {
-    struct dt_outline outline;
+    DT_CLEANUP(dt_outline_fini) struct dt_outline outline = {.key = NULL};
     dt_auto_text path = {0};
     dt_journals_path(page->directory, later->journal, &path);
     bool known = dt_outline_read(dt_text_at(&path), &outline) == DT_OK;
@@ -314,14 +299,13 @@ static void add_later(struct dt_page *page, const struct past *later)
                     outline.ended ? "" : " (or still runs)");
     dt_text_add(&page->later, ": ");
     add_command(page, "report", later->journal, &page->later);
-    dt_outline_fini(&outline);
 }
 
 /* The journal of the entry's result, if that is a session's. */
 static void find_journal(struct dt_page *page)
 {
     const char *journal = page->entry.fields.journal;
-    struct dt_outline outline;
+    DT_CLEANUP(dt_outline_fini) struct dt_outline outline = {.key = NULL};
     page->origin = DT_FROM_ENTRY;
     if (journal == NULL || strchr(journal, '/') != NULL || !is_there(page->directory, journal))
         return;
@@ -330,27 +314,25 @@ static void find_journal(struct dt_page *page)
     page->origin = strcmp(outline.kind, "check") == 0     ? DT_FROM_UPDATE
                    : strcmp(outline.kind, "session") == 0 ? DT_FROM_SESSION
                                                           : DT_FROM_ENTRY;
-    dt_outline_fini(&outline);
     if (page->origin != DT_FROM_SESSION)
         dt_text_clear(&page->path);
 }
 
 static dt_status find_entry(struct dt_page *page, const char *word)
 {
-    struct pasts sessions;
+    DT_CLEANUP(pasts_fini) struct pasts sessions = {.count = 0};
     DT_TRY(pasts_read(page->directory, &sessions));
-    dt_status status = entry_find(page->directory, word, &sessions, &page->entry);
-    if (status == DT_OK && page->entry.json != NULL) {
-        find_journal(page);
-        const struct past *later = newest_past(&page->entry, &sessions, true),
-                          *before = newest_past(&page->entry, &sessions, false);
-        if (later != NULL)
-            add_later(page, later);
-        if (before != NULL && page->origin == DT_FROM_UPDATE)
-            add_command(page, "report", before->journal, &page->before);
-    }
-    pasts_fini(&sessions);
-    return status;
+    DT_TRY(entry_find(page->directory, word, &sessions, &page->entry));
+    if (page->entry.json == NULL)
+        return DT_OK;
+    find_journal(page);
+    const struct past *later = newest_past(&page->entry, &sessions, true),
+                      *before = newest_past(&page->entry, &sessions, false);
+    if (later != NULL)
+        add_later(page, later);
+    if (before != NULL && page->origin == DT_FROM_UPDATE)
+        add_command(page, "report", before->journal, &page->before);
+    return DT_OK;
 }
 
 /* A word is a file, the id of a journal in the store, or names an entry. Titles of models may

@@ -86,15 +86,12 @@ static void add_busy(const json_t *phases, struct dt_text *out)
 static void add_phases(const struct dt_result *result, const struct dt_target *target,
                        struct dt_text *out)
 {
-    json_t *roofline = dt_roofline(result, target),
-           *blocks = json_object_get(result->report.phases, "blocks");
+    json_auto_t *roofline = dt_roofline(result, target);
+    const json_t *blocks = json_object_get(result->report.phases, "blocks");
     int64_t steps = dt_json_integer_at(result->report.phases, "steps");
-    if (roofline == NULL || steps <= 0) {
-        json_decref(roofline);
+    if (roofline == NULL || steps <= 0)
         return;
-    }
     dt_roofline_text(roofline, out);
-    json_decref(roofline);
     for (size_t i = 0; i < json_array_size(blocks); i++) {
         json_t *block = json_array_get(blocks, i);
         dt_text_add(out, "  %-10s %lld a step, %s",
@@ -381,16 +378,6 @@ static double residual_at(const json_t *points, size_t i)
     return number_at(json_array_get(points, i), "residual");
 }
 
-/* Half of the points are nearer to the fit. */
-static double typical_residual(const json_t *points)
-{
-    double sizes[DT_FIT_MOST];
-    int n = 0;
-    for (size_t i = 0; i < json_array_size(points) && n < DT_FIT_MOST; i++)
-        sizes[n++] = fabs(residual_at(points, i));
-    return dt_stats_median(sizes, n);
-}
-
 static void add_percent(double share, struct dt_text *out)
 {
     if (share < 5e-4)
@@ -410,9 +397,12 @@ static void begin_words(const json_t *fit, const char *points, struct dt_text *o
 static void add_residuals(const json_t *fit, const char *x, struct dt_text *out)
 {
     const json_t *points = json_object_get(fit, "points");
-    size_t worst = 0;
+    double sizes[DT_FIT_MOST];
+    size_t worst = 0, n = 0;
     for (size_t i = 0; i < json_array_size(points); i++)
         worst = fabs(residual_at(points, i)) > fabs(residual_at(points, worst)) ? i : worst;
+    for (; n < json_array_size(points) && n < DT_FIT_MOST; n++)
+        sizes[n] = fabs(residual_at(points, n));
     double off = residual_at(points, worst);
     if (fabs(off) < 5e-4) {
         dt_text_add(out, "; the points are all of them on it within 0.05 %%\n");
@@ -422,7 +412,7 @@ static void add_residuals(const json_t *fit, const char *x, struct dt_text *out)
                 x);
     add_percent(fabs(off), out);
     dt_text_add(out, " %s than it says, the typical point is ", off > 0 ? "longer" : "less");
-    add_percent(typical_residual(points), out);
+    add_percent(dt_stats_median(sizes, (int)n), out); /* half of them are nearer to the fit */
     dt_text_add(out, " off\n");
 }
 
@@ -639,13 +629,10 @@ static void add_scaling(const struct dt_sweep *sweep, json_t *rows)
 
 static json_t *report_list(const struct dt_sweep *sweep, json_t *list)
 {
-    json_t *rows = json_array(), *left_out = json_array(), *row;
     size_t i;
-    if (sweep->values.count == 0) {
-        json_decref(rows);
-        json_decref(left_out);
+    if (sweep->values.count == 0)
         return json_incref(json_array_get(list, 0));
-    }
+    json_t *rows = json_array(), *left_out = json_array(), *row;
     json_array_foreach(list, i, row)
     {
         json_array_append(dt_json_has(row, "left_out") ? left_out : rows, row);
@@ -683,20 +670,6 @@ void dt_report_run(const struct dt_result *result, const struct dt_result *one,
     dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, LABEL, out);
 }
 
-/* The share of a step that its slowest rank stands still for exchanges; -1: the worker reports
- * no phases. */
-static double exchange_share(const json_t *row)
-{
-    const json_t *kind, *kinds = json_object_get(json_object_get(row, "roofline"), "kinds");
-    size_t i;
-    json_array_foreach((json_t *)kinds, i, kind)
-    {
-        if (strcmp(dt_json_text_at(kind, "name"), "exchange") == 0)
-            return number_at(kind, "share");
-    }
-    return -1;
-}
-
 /* Columns whose figures share a unit. */
 struct columns {
     const struct dt_sweep *sweep;
@@ -705,7 +678,8 @@ struct columns {
 
 static void add_sweep_row(const struct columns *columns, const json_t *row, struct dt_text *out)
 {
-    double share = exchange_share(row);
+    const json_t *kinds = json_object_get(json_object_get(row, "roofline"), "kinds");
+    const json_t *exchange = dt_json_named(kinds, "exchange"); /* that the slowest rank waits for */
     const json_t *image = json_object_get(row, "image");
     double images = json_is_object(image) ? number_at(row, "batch") / number_at(image, "seconds")
                                           : number_at(row, "samples_per_second"); /* of a step */
@@ -720,8 +694,8 @@ static void add_sweep_row(const struct columns *columns, const json_t *row, stru
                 dt_figure_number(images).text, number_at(row, "scaling_speedup"));
     if (columns->sweep->ranks)
         dt_text_add(out, "%10.0f %%", 100 * number_at(row, "scaling_efficiency"));
-    if (share >= 0)
-        dt_text_add(out, "%8.1f %%", 100 * share);
+    if (exchange != NULL)
+        dt_text_add(out, "%8.1f %%", 100 * number_at(exchange, "share"));
     else
         dt_text_add(out, "%10s", "-");
     dt_text_add(out, "%13s\n",
@@ -792,13 +766,12 @@ static void add_sweep(const struct dt_sweep *sweep, const json_t *list, const js
 
 dt_status dt_print_run(const struct dt_sweep *sweep, json_t *list, struct dt_text *text, bool json)
 {
-    json_t *record = report_list(sweep, list);
+    json_auto_t *record = report_list(sweep, list);
     if (json)
-        return dt_print_json(record);
+        return dt_print_json(json_incref(record));
     if (sweep->values.count > 0) {
         dt_text_clear(text);
         add_sweep(sweep, list, record, text);
     }
-    json_decref(record);
     return dt_print_text(text);
 }

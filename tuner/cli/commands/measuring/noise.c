@@ -138,7 +138,7 @@ static dt_status compare(const struct dt_options *options, const struct dt_targe
 dt_status dt_command_noise(const struct dt_options *options)
 {
     struct dt_job job;
-    DT_CLEANUP(dt_target_drop) struct dt_target *target = NULL;
+    DT_CLEANUP(dt_target_free_at) struct dt_target *target = NULL;
     struct dt_entrant copies[2] = {{.role = DT_ENTRANT_DEFAULT}, {.role = DT_ENTRANT_TWIN}};
     DT_TRY(dt_options_job(options, options->job.plan, &job));
     DT_TRY(dt_alone(options));

@@ -238,17 +238,6 @@ static dt_status keep(void *context, const struct dt_result *result)
     return raw_add(run, &record);
 }
 
-/* The 1-rank plan at the plan's batch, when that is another plan and feasible. */
-static bool find_base(const struct dt_target *target, const struct dt_point *point,
-                      struct dt_point *base)
-{
-    int batch = dt_space_role(target->space, DT_ROLE_BATCH);
-    *base = target->baseline;
-    if (batch >= 0)
-        base->index[batch] = point->index[batch];
-    return !dt_point_equal(target->space, base, point) && dt_space_feasible(target->space, base);
-}
-
 static dt_status measure_both(struct run *run, struct dt_rig *rig, const struct dt_point *point,
                               struct dt_result *result, struct dt_result *one)
 {
@@ -264,12 +253,18 @@ static dt_status measure_both(struct run *run, struct dt_rig *rig, const struct 
                              .keep = keep,
                              .context = run,
                              .output = options->run.output};
-    struct dt_point base;
+    /* the 1-rank plan at the plan's batch, when that is another plan and feasible */
+    const struct dt_space *space = rig->target->space;
+    struct dt_point base = rig->target->baseline;
+    int batch = dt_space_role(space, DT_ROLE_BATCH);
+    if (batch >= 0)
+        base.index[batch] = point->index[batch];
     run->role = DT_ENTRANT_PLAN;
     run->made = 0;
     show_next(run, point);
     DT_TRY(dt_measure_processes(rig, point, &how, (int)options->run.processes, result));
-    if (result->outcome != DT_TRIAL_OK || !find_base(rig->target, point, &base))
+    if (result->outcome != DT_TRIAL_OK || dt_point_equal(space, &base, point) ||
+        !dt_space_feasible(space, &base))
         return DT_OK;
     how.half_width = 0.05;
     how.peak = how.exchanges = false;
@@ -336,7 +331,7 @@ static dt_status run_one(struct run *run, int value)
     run->job.plan = dt_text_at(&plan);
     if (value > 0 && !options->run.sweep.ranks)
         run->job.batches = (struct dt_ints){.count = 1, .values = {value}};
-    DT_CLEANUP(dt_target_drop) struct dt_target *target = NULL;
+    DT_CLEANUP(dt_target_free_at) struct dt_target *target = NULL;
     struct dt_point point;
     DT_TRY(dt_target_new(&run->job, &target));
     DT_TRY(dt_target_check(target));

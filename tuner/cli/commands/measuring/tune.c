@@ -295,16 +295,14 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
     opts.deadline_ns = deadline_ns;
     opts.list = (struct dt_session_list){.work = found->count, .works = found->works};
     snprintf(opts.list.id, sizeof opts.list.id, "%s", found->list.id);
-    DT_TRY(dt_tuning_open(&tuning, &opts));
-    dt_status status = DT_OK;
     if (target->broken[0] != '\0' && dt_command_job(target->identity.key) != NULL)
-        status =
-            dt_fail(DT_EUSAGE, "the default plan breaks a rule, give the space another default: %s",
-                    target->broken);
-    else
-        status = dry ? preview_print(options, &tuning, found->results)
-                     : tune_session(options, &tuning, found);
-    dt_tuning_fini(&tuning);
+        return dt_fail(DT_EUSAGE,
+                       "the default plan breaks a rule, give the space another default: %s",
+                       target->broken);
+    DT_TRY(dt_session_open(&session, &opts));
+    dt_status status = dry ? preview_print(options, &session, found->results)
+                           : tune_session(options, &session, found);
+    dt_session_fini(&session);
     return status;
 }
 

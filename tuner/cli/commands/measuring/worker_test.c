@@ -251,16 +251,7 @@ static bool check_release(struct test *test)
                    "a run of a released handle");
 }
 
-/* Processor time of all threads of a process; 0 when it has ended. */
-static int64_t process_ns(pid_t pid)
-{
-    clockid_t clock;
-    struct timespec now = {0};
-    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &now) != 0)
-        return 0;
-    return now.tv_sec * DT_NS_PER_SECOND + now.tv_nsec;
-}
-
+/* Processor time of all threads of the ranks that have not ended. */
 static int64_t cpu_ns(const struct dt_group *group)
 {
     int64_t sum = 0;
@@ -268,7 +259,11 @@ static int64_t cpu_ns(const struct dt_group *group)
     size_t i;
     json_array_foreach(ranks, i, entry)
     {
-        sum += process_ns((pid_t)dt_json_integer_at(entry, "pid"));
+        clockid_t clock;
+        struct timespec now;
+        if (clock_getcpuclockid((pid_t)dt_json_integer_at(entry, "pid"), &clock) == 0 &&
+            clock_gettime(clock, &now) == 0)
+            sum += now.tv_sec * DT_NS_PER_SECOND + now.tv_nsec;
     }
     return sum;
 }
@@ -374,21 +369,6 @@ static const struct check {
 };
 enum { CHECKS = sizeof checks / sizeof checks[0] };
 
-/* Prints one row of the list and counts failures. */
-static void report(const struct check *check, const struct test *test, const char *result,
-                   bool json, json_t *list)
-{
-    if (json) {
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:s, s:s}", "check", check->name, "promise",
-                                        check->promise, "result", result, "note", test->why));
-        return;
-    }
-    printf("%-8s %-10s %s%s%s\n", result, check->name, check->promise,
-           test->why[0] != '\0' ? ": " : "", test->why);
-    fflush(stdout);
-}
-
 /* The worker runs the built-in network: told of it in hello, it starts and announces no parameters of its own. */
 static bool runs_network(const struct dt_target *target, int64_t start_ns)
 {
@@ -439,7 +419,16 @@ static void check_one(struct test *test, const struct check *check, bool first, 
     test->starts = test->starts || kept;
     test->skips += test->skipped;
     test->failures += !kept && !test->skipped;
-    report(check, test, test->skipped ? "skipped" : kept ? "ok" : "FAILED", json, list);
+    const char *result = test->skipped ? "skipped" : kept ? "ok" : "FAILED";
+    if (json) {
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s, s:s}", "check", check->name, "promise",
+                                        check->promise, "result", result, "note", test->why));
+        return;
+    }
+    printf("%-8s %-10s %s%s%s\n", result, check->name, check->promise,
+           test->why[0] != '\0' ? ": " : "", test->why);
+    fflush(stdout);
 }
 
 /* PROGRAM, or the worker of --engine. */
