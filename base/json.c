@@ -625,10 +625,7 @@ dt_status dt_json_only(const json_t *object, const char *what, const char *const
     json_t *value;
     json_object_foreach((json_t *)object, key, value)
     {
-        bool found = false;
-        for (int i = 0; known[i] != NULL && !found; i++)
-            found = strcmp(known[i], key) == 0;
-        if (found)
+        if (dt_text_index(key, known) >= 0)
             continue;
         const char *near = dt_json_nearest(key, known);
         if (near != NULL)

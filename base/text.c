@@ -210,6 +210,14 @@ void dt_text_clean_lines(struct dt_text *text)
         text->size = clean(text->bytes, "\n\t");
 }
 
+int dt_text_index(const char *word, const char *const words[])
+{
+    for (int i = 0; words[i] != NULL; i++)
+        if (strcmp(words[i], word) == 0)
+            return i;
+    return -1;
+}
+
 static void show(const char *text, bool json, struct dt_text *out)
 {
     while (*text != '\0') {

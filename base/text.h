@@ -45,6 +45,9 @@ unsigned dt_text_code(const char *text, size_t size);
 #define DT_TEXT_REAL 40
 int dt_text_real(double number, char text[DT_TEXT_REAL]);
 
+/* Index of the word among words, the last of which is followed by NULL; -1: it is none of them. */
+int dt_text_index(const char *word, const char *const words[]);
+
 /* The whole text is valid UTF-8. */
 bool dt_text_whole(const char *text);
 

@@ -24,14 +24,17 @@ struct dt_snapshot {
     struct dt_text because; /* set when best.json.1 was read */
 };
 
-static dt_status snapshot_finish(struct dt_snapshot *fresh, struct dt_snapshot **snapshot)
+/* What was made becomes the caller's. */
+static dt_status snapshot_finish(struct dt_snapshot **made, struct dt_snapshot **snapshot)
 {
+    struct dt_snapshot *fresh = *made;
     fresh->cells = calloc(fresh->best.count + 1, sizeof *fresh->cells);
     if (fresh->cells == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while reading a store");
     DT_TRY(dt_text_status(&fresh->because));
     DT_TRY(dt_text_status(&fresh->what));
     *snapshot = fresh;
+    *made = NULL;
     return DT_OK;
 }
 
@@ -72,34 +75,25 @@ static dt_status snapshot_allocate(struct dt_snapshot **snapshot)
 
 dt_status dt_snapshot_open(const char *directory, struct dt_snapshot **snapshot)
 {
-    struct dt_snapshot *fresh = NULL;
+    DT_CLEANUP(dt_snapshot_close_at) struct dt_snapshot *fresh = NULL;
     DT_TRY(snapshot_allocate(&fresh));
     dt_text_add(&fresh->what, "the store %s", directory);
-    dt_status status = snapshot_load(directory, fresh);
-    if (status == DT_OK)
-        status = snapshot_finish(fresh, snapshot);
-    if (status != DT_OK)
-        dt_snapshot_close(fresh);
-    return status;
+    DT_TRY(snapshot_load(directory, fresh));
+    return snapshot_finish(&fresh, snapshot);
 }
 
 dt_status dt_snapshot_parse(const char *text, size_t size, const char *what,
                             struct dt_snapshot **snapshot)
 {
-    struct dt_snapshot *fresh = NULL;
+    DT_CLEANUP(dt_snapshot_close_at) struct dt_snapshot *fresh = NULL;
     DT_TRY(snapshot_allocate(&fresh));
     dt_text_add(&fresh->what, "%s", what);
     dt_text_add_bytes(&fresh->best.text, text, size);
-    dt_status status = dt_text_status(&fresh->best.text);
-    if (status == DT_OK)
-        status = dt_best_parse(what, &fresh->best);
-    if (status == DT_OK && !dt_best_readable(&fresh->best))
-        status = DT_ECORRUPT;
-    if (status == DT_OK)
-        status = snapshot_finish(fresh, snapshot);
-    if (status != DT_OK)
-        dt_snapshot_close(fresh);
-    return status;
+    DT_TRY(dt_text_status(&fresh->best.text));
+    DT_TRY(dt_best_parse(what, &fresh->best));
+    if (!dt_best_readable(&fresh->best))
+        return DT_ECORRUPT;
+    return snapshot_finish(&fresh, snapshot);
 }
 
 void dt_snapshot_close(struct dt_snapshot *snapshot)

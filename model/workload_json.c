@@ -110,13 +110,12 @@ static dt_status read_label(const json_t *root, const struct dt_param *param, in
 {
     const char *text;
     DT_TRY(dt_json_string(root, "the plan", param->name, &text));
-    for (int i = 0; param->labels[i] != NULL; i++)
-        if (strcmp(param->labels[i], text) == 0) {
-            *value = i;
-            return DT_OK;
-        }
-    return dt_fail(DT_EUSAGE, "the plan: '%s' is '%.40s', expected %s or %s", param->name, text,
-                   param->labels[0], param->labels[1]);
+    int found = dt_text_index(text, param->labels);
+    if (found < 0)
+        return dt_fail(DT_EUSAGE, "the plan: '%s' is '%.40s', expected %s or %s", param->name, text,
+                       param->labels[0], param->labels[1]);
+    *value = found;
+    return DT_OK;
 }
 
 /* Parameters that are off by default (fallback 0) may be 0; all others are counts. */

@@ -194,12 +194,11 @@ static const char *const form_names[] = {"argv", "env", "json", "table", NULL};
 
 dt_status dt_form_parse(const char *text, enum dt_form *form)
 {
-    for (int i = 0; form_names[i] != NULL; i++)
-        if (strcmp(form_names[i], text) == 0) {
-            *form = (enum dt_form)i;
-            return DT_OK;
-        }
-    return dt_fail(DT_EUSAGE, "unknown form '%s'; known are argv, env, json, table", text);
+    int found = dt_text_index(text, form_names);
+    if (found < 0)
+        return dt_fail(DT_EUSAGE, "unknown form '%s'; known are argv, env, json, table", text);
+    *form = (enum dt_form)found;
+    return DT_OK;
 }
 
 static void command_add(const json_t *argv, struct dt_text *out)

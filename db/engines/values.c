@@ -197,9 +197,9 @@ static dt_status refuse_word(const struct dt_engine *engine, const struct dt_eng
 static bool word_is_own(const char *name, const char *word)
 {
     for (int i = 0; word != NULL && i < dt_param_count; i++)
-        for (int k = 0; dt_params[i].labels != NULL && dt_params[i].labels[k] != NULL; k++)
-            if (strcmp(dt_params[i].name, name) == 0 && strcmp(dt_params[i].labels[k], word) == 0)
-                return true;
+        if (dt_params[i].labels != NULL && strcmp(dt_params[i].name, name) == 0 &&
+            dt_text_index(word, dt_params[i].labels) >= 0)
+            return true;
     return false;
 }
 

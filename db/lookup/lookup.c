@@ -138,14 +138,6 @@ static unsigned miss_of(const char *field, const struct carried *table)
     return 0;
 }
 
-static bool is_skipped(const char *const skip[], const char *field)
-{
-    for (int i = 0; skip[i] != NULL; i++)
-        if (strcmp(skip[i], field) == 0)
-            return true;
-    return false;
-}
-
 /* A field missing on one side is a difference, too; those of skip (ends with NULL) are not
  * compared. */
 static bool fields_match(const json_t *stored, const json_t *asked, const struct carried *table,
@@ -158,7 +150,7 @@ static bool fields_match(const json_t *stored, const json_t *asked, const struct
         json_object_foreach((json_t *)sides[side], field, value)
         {
             const json_t *other = json_object_get(sides[1 - side], field);
-            if (is_skipped(skip, field) || (other != NULL && json_equal(value, other)))
+            if (dt_text_index(field, skip) >= 0 || (other != NULL && json_equal(value, other)))
                 continue;
             unsigned miss = miss_of(field, table);
             if (miss == 0)

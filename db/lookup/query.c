@@ -151,10 +151,7 @@ static dt_status scale_read(const char *name, const char *text, double *scale)
 static dt_status objective_check(const char *name, const char *text)
 {
     static const char *const known[] = {"latency", "throughput", "cost", NULL};
-    for (int i = 0; known[i] != NULL; i++)
-        if (strcmp(known[i], text) == 0)
-            return DT_OK;
-    if (strncmp(text, "max:", 4) == 0 && text[4] != '\0')
+    if (dt_text_index(text, known) >= 0 || (strncmp(text, "max:", 4) == 0 && text[4] != '\0'))
         return DT_OK;
     return dt_fail(DT_EUSAGE, "%s is '%.40s', expected latency, throughput, cost or max:METRIC",
                    name, text);

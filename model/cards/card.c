@@ -69,11 +69,11 @@ static dt_status read_choice(const json_t *root, const char *what, const char *k
 {
     const char *word;
     DT_TRY(dt_json_string(root, what, key, &word));
-    for (int i = 0; words[i] != NULL; i++)
-        if (strcmp(words[i], word) == 0) {
-            *out = i;
-            return DT_OK;
-        }
+    int found = dt_text_index(word, words);
+    if (found >= 0) {
+        *out = found;
+        return DT_OK;
+    }
     const char *last = words[2] != NULL ? words[2] : "";
     return dt_fail(DT_EUSAGE, "%s: '%s' is '%s', expected %s, %s%s%s", what, key, word, words[0],
                    words[1], words[2] != NULL ? " or " : "", last);

@@ -602,14 +602,6 @@ static const struct {
     {"combinations", "cases"},
 };
 
-static bool is_known(const char *const known[], const char *name)
-{
-    for (int i = 0; known[i] != NULL; i++)
-        if (strcmp(known[i], name) == 0)
-            return true;
-    return false;
-}
-
 /* Like dt_json_only, and names our field for one that other tools have. */
 static dt_status fields_check(const json_t *object, const char *what, const char *const known[])
 {
@@ -617,8 +609,10 @@ static dt_status fields_check(const json_t *object, const char *what, const char
     json_t *value;
     json_object_foreach((json_t *)object, name, value)
     {
-        for (size_t i = 0; !is_known(known, name) && i < sizeof synonyms / sizeof synonyms[0]; i++)
-            if (strcasecmp(synonyms[i].theirs, name) == 0 && is_known(known, synonyms[i].ours))
+        bool ours = dt_text_index(name, known) >= 0;
+        for (size_t i = 0; !ours && i < sizeof synonyms / sizeof synonyms[0]; i++)
+            if (strcasecmp(synonyms[i].theirs, name) == 0 &&
+                dt_text_index(synonyms[i].ours, known) >= 0)
                 return dt_fail(DT_EUSAGE, "%s: unknown field '%s', did you mean '%s'?", what, name,
                                synonyms[i].ours);
     }

@@ -50,14 +50,6 @@ static void catch_signals(void)
     signal(SIGXFSZ, SIG_IGN);
 }
 
-/* Opens closed standard descriptors, so that no pipe or file gets their numbers. Using them still fails. */
-static void fill_descriptors(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
-            _exit(74);
-}
-
 /* command: NULL for the short help. */
 static dt_status print_help(const struct dt_command *command, FILE *out)
 {
@@ -72,7 +64,11 @@ int main(int argc, char **argv)
 {
     struct dt_options options;
     const struct dt_command *command = NULL;
-    fill_descriptors();
+    /* closed standard descriptors are opened, so that no pipe or file gets their numbers; using
+     * them still fails */
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+            _exit(74);
     gsl_set_error_handler_off();
     catch_signals();
     if (argc == 2 && strcmp(argv[1], "--version") == 0)

@@ -87,20 +87,15 @@ bool dt_screen_stale(void)
     return screen.stale != 0;
 }
 
-static int rows_of_terminal(void)
-{
-    struct winsize window = {0};
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_row == 0)
-        return ROWS_MOST;
-    int most = window.ws_row - 1;
-    return most < 1 ? 1 : most < ROWS_MOST ? most : ROWS_MOST;
-}
-
 /* Appends the lines cut to the terminal; returns their number. The last column stays free, since some terminals wrap when it is
  * written. */
 static int add_lines(const char *lines, struct dt_text *out)
 {
-    int rows = 0, most = rows_of_terminal(), columns = dt_columns_terminal(STDERR_FILENO) - 1;
+    struct winsize window = {0};
+    int rows = 0, most = ROWS_MOST, columns = dt_columns_terminal(STDERR_FILENO) - 1;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_row > 0 &&
+        window.ws_row <= ROWS_MOST)
+        most = window.ws_row > 1 ? window.ws_row - 1 : 1;
     while (*lines != '\0' && rows < most) {
         size_t size = strcspn(lines, "\n");
         dt_text_add(out, "%s", rows++ > 0 ? "\n" : "");

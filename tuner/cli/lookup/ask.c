@@ -101,18 +101,6 @@ bool dt_ask_is_engine(const struct dt_options *options)
             (model != NULL && dt_network_load(model, &network) != DT_OK));
 }
 
-/* This machine without what only a worker knows. */
-static dt_status describe_alone(enum dt_backend_kind kind, json_t **description)
-{
-    struct dt_backend backend;
-    DT_TRY(kind == DT_BACKEND_AUTO ? dt_backend_find_gpus(&backend)
-                                   : dt_backend_choose(kind, false, &backend));
-    const struct dt_machine_worker worker = {.foreign = true, .backend = &backend};
-    *description = dt_machine_describe(NULL, NULL, &worker);
-    dt_backend_fini(&backend);
-    return DT_OK;
-}
-
 static dt_status find_machine(const struct dt_options *options, const struct dt_target *target,
                               struct dt_machine **machine)
 {
@@ -120,12 +108,17 @@ static dt_status find_machine(const struct dt_options *options, const struct dt_
     if (options->lookup.machine != NULL)
         return dt_machine_load(options->lookup.machine, machine);
     enum dt_backend_kind kind;
+    struct dt_machine_worker worker = {.foreign = true};
     DT_TRY(dt_options_backend(options, &kind));
     if (target != NULL) {
-        const struct dt_machine_worker worker = {.foreign = true};
         description = dt_machine_describe(target->worker.hello, target->worker.ready, &worker);
-    } else if (dt_ask_is_engine(options)) {
-        DT_TRY(describe_alone(kind, &description));
+    } else if (dt_ask_is_engine(options)) { /* without what only a worker knows */
+        struct dt_backend backend;
+        DT_TRY(kind == DT_BACKEND_AUTO ? dt_backend_find_gpus(&backend)
+                                       : dt_backend_choose(kind, false, &backend));
+        worker.backend = &backend;
+        description = dt_machine_describe(NULL, NULL, &worker);
+        dt_backend_fini(&backend);
     } else {
         DT_TRY(dt_machine_here((struct dt_program){NULL, NULL}, kind, false,
                                dt_clock_ns() + PATIENCE_NS, &description));

@@ -411,19 +411,6 @@ static double add_trials(struct page_figure *figure, bool slow)
     return dt_page_shown(view, top);
 }
 
-static void add_best_so_far(struct page_figure *figure)
-{
-    const struct page_view *view = figure->view;
-    double best = INFINITY;
-    for (int i = 0; i < view->count; i++) {
-        const struct page_row *row = &view->rows[i];
-        bool leads = row->value < best && dt_session_eligible(view->session, row->result);
-        best = leads ? row->value : best;
-        if (leads || (isfinite(best) && i == view->count - 1))
-            POINT(figure, row->number, dt_page_shown(view, best));
-    }
-}
-
 void dt_page_draw_course(const struct page_view *view, struct dt_text *out)
 {
     struct page_figure figure;
@@ -446,7 +433,14 @@ void dt_page_draw_course(const struct page_view *view, struct dt_text *out)
             figure_title(&figure, &view->rows[i]);
         }
     figure_series(&figure, "@ using 1:2 with steps lw 2 lc rgb c_second title 'best so far'");
-    add_best_so_far(&figure);
+    double best = INFINITY;
+    for (int i = 0; i < view->count; i++) {
+        const struct page_row *row = &view->rows[i];
+        bool leads = row->value < best && dt_session_eligible(view->session, row->result);
+        best = leads ? row->value : best;
+        if (leads || (isfinite(best) && i == view->count - 1))
+            POINT(&figure, row->number, dt_page_shown(view, best));
+    }
     figure_finish(
         &figure,
         "The session: each trial's time with its interval, and the best so far. Below is better.",

@@ -168,19 +168,6 @@ static int64_t journal_bytes(const char *directory)
     return dt_journals_end(&runs) == DT_OK ? most : 0;
 }
 
-/* Seconds of a trial, by the stored result of the same work; 0: there is none. */
-static double stored_trial(const struct dt_tuning *tuning)
-{
-    const struct dt_identity *identity = &tuning->target->identity;
-    struct dt_stored_entry entry;
-    json_auto_t *json = NULL;
-    if (dt_store_get(tuning->opts.directory, identity->key, identity->hard, &json) < 0)
-        return 0;
-    dt_record_read(&dt_record_stored_entry, json, &entry);
-    double step = entry.known ? (double)entry.figures.median_ns * 1e-9 : 0;
-    return step > 0 ? dt_session_trial_seconds(step) : 0;
-}
-
 static json_t *preview_json(const struct dt_tuning *tuning, const struct dt_preview *preview,
                             bool known)
 {
@@ -266,12 +253,20 @@ static void preview_text(const struct dt_tuning *tuning, const struct dt_preview
 static dt_status preview_print(const struct dt_options *options, struct dt_tuning *tuning,
                                json_t *results)
 {
+    const struct dt_identity *identity = &tuning->target->identity;
+    const char *directory = tuning->opts.directory;
+    struct dt_stored_entry entry = {.known = false};
     struct dt_preview preview;
-    dt_auto_text text = {0}, wrapped = {0};
-    dt_known_read(tuning, tuning->opts.directory);
-    double seconds = stored_trial(tuning);
-    bool known = seconds > 0;
-    DT_TRY(dt_tuning_preview(tuning, known ? seconds : SUPPOSED_SECONDS, &preview));
+    json_auto_t *stored = NULL;
+    dt_auto_text text = {0};
+    struct dt_text wrapped = {0};
+    dt_known_read(tuning, directory);
+    if (dt_store_get(directory, identity->key, identity->hard, &stored) >= 0)
+        dt_record_read(&dt_record_stored_entry, stored, &entry);
+    bool known = entry.known && entry.figures.median_ns > 0;
+    double step = (double)entry.figures.median_ns * 1e-9;
+    DT_TRY(dt_tuning_preview(tuning, known ? dt_session_trial_seconds(step) : SUPPOSED_SECONDS,
+                              &preview));
     if (options->print.json) {
         json_array_append_new(results, preview_json(tuning, &preview, known));
         return DT_OK;
@@ -299,10 +294,10 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
         return dt_fail(DT_EUSAGE,
                        "the default plan breaks a rule, give the space another default: %s",
                        target->broken);
-    DT_TRY(dt_session_open(&session, &opts));
-    dt_status status = dry ? preview_print(options, &session, found->results)
-                           : tune_session(options, &session, found);
-    dt_session_fini(&session);
+    DT_TRY(dt_tuning_open(&tuning, &opts));
+    dt_status status = dry ? preview_print(options, &tuning, found->results)
+                           : tune_session(options, &tuning, found);
+    dt_tuning_fini(&tuning);
     return status;
 }
 

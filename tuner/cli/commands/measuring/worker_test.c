@@ -431,21 +431,13 @@ static void check_one(struct test *test, const struct check *check, bool first, 
     fflush(stdout);
 }
 
-/* PROGRAM, or the worker of --engine. */
-static dt_status find_program(const struct dt_options *options, const char **program)
+dt_status dt_command_worker_test(const struct dt_options *options)
 {
     bool named = options->words.rest_count > 0;
+    const char *program = named ? options->words.rest[0] : options->worker.program.path;
     if (named == (options->worker.engine != NULL))
         return dt_fail(DT_EUSAGE, "'dittune worker-test' needs %s",
                        named ? "PROGRAM or --engine NAME, not both" : "PROGRAM or --engine NAME");
-    *program = named ? options->words.rest[0] : options->worker.program.path;
-    return DT_OK;
-}
-
-dt_status dt_command_worker_test(const struct dt_options *options)
-{
-    const char *program = NULL;
-    DT_TRY(find_program(options, &program));
     struct test test = {.start_ns = options->worker.start_ns};
     json_auto_t *list = json_array();
     dt_status status = dt_alone(options);
