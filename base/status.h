@@ -14,7 +14,7 @@
 
 #define DT_MUST_CHECK        __attribute__((warn_unused_result))
 #define DT_FORMAT(at, first) __attribute__((format(printf, at, first)))
-/* Of a local: the function gets its address where its scope ends. Jansson's json_auto_t is the same for json_t. */
+/* Of a local: the function gets its address where its scope ends. Jansson's json_auto_t is the same for JSON. */
 #define DT_CLEANUP(function) __attribute__((cleanup(function)))
 /* Defines function_at for DT_CLEANUP of a pointer: DT_FREE_AT(dt_target_free, struct dt_target) */
 #define DT_FREE_AT(function, type)                                                                 \

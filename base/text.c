@@ -21,18 +21,24 @@ static bool reserve(struct dt_text *text, size_t more)
     return !text->failed;
 }
 
-void dt_text_add(struct dt_text *text, const char *format, ...)
+void dt_text_add_list(struct dt_text *text, const char *format, va_list args)
 {
-    va_list args, again;
-    va_start(args, format);
+    va_list again;
     va_copy(again, args);
     int size = vsnprintf(NULL, 0, format, args);
-    va_end(args);
     if (size >= 0 && reserve(text, (size_t)size)) {
         vsnprintf(text->bytes + text->size, (size_t)size + 1, format, again);
         text->size += (size_t)size;
     }
     va_end(again);
+}
+
+void dt_text_add(struct dt_text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    dt_text_add_list(text, format, args);
+    va_end(args);
 }
 
 void dt_text_add_bytes(struct dt_text *text, const void *bytes, size_t size)

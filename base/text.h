@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -22,6 +23,7 @@ struct dt_text {
 };
 
 void dt_text_add(struct dt_text *text, const char *format, ...) DT_FORMAT(2, 3);
+void dt_text_add_list(struct dt_text *text, const char *format, va_list args) DT_FORMAT(2, 0);
 void dt_text_add_bytes(struct dt_text *text, const void *bytes, size_t size);
 void dt_text_reserve(struct dt_text *text, size_t more); /* makes room for `more` bytes and a NUL */
 void dt_text_clear(struct dt_text *text);                /* size 0, memory kept */

@@ -22,6 +22,12 @@
 #define TEMP_PREFIX ".dittune-"
 #define TEMP_SUFFIX ".tmp"
 
+void dt_file_close_at(const int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
 static int fd_lift(int fd)
 {
     if (fd < 0 || fd > 2)
@@ -41,21 +47,16 @@ int dt_file_open(int directory, const char *name, int flags, mode_t mode)
 /* A new directory is only an entry of its parent: sync that. */
 static dt_status parent_sync(const char *path)
 {
-    char *copy = strdup(path);
-    if (copy == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory while making %s", path);
-    char *slash = strrchr(copy, '/');
-    if (slash != NULL)
-        slash[slash == copy] = '\0';
-    const char *parent = slash != NULL ? copy : ".";
-    int fd = -1;
-    dt_status status = dt_file_open_directory(parent, &fd);
-    if (status == DT_OK && fd >= 0)
-        status = dt_file_sync_directory(fd, parent);
-    if (fd >= 0)
-        close(fd);
-    free(copy);
-    return status;
+    DT_CLEANUP(dt_file_close_at) int fd = -1;
+    dt_auto_text parent = {0};
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        dt_text_add(&parent, ".");
+    else
+        dt_text_add_bytes(&parent, path, slash == path ? 1 : (size_t)(slash - path));
+    DT_TRY(dt_text_status(&parent));
+    DT_TRY(dt_file_open_directory(dt_text_at(&parent), &fd));
+    return fd >= 0 ? dt_file_sync_directory(fd, dt_text_at(&parent)) : DT_OK;
 }
 
 static dt_status folder_make(const char *path)
@@ -73,24 +74,18 @@ static dt_status folder_make(const char *path)
 
 dt_status dt_file_make_path(const char *path)
 {
-    char *copy = strdup(path);
-    if (copy == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory while making %s", path);
-    size_t size = strlen(copy);
-    while (size > 1 && copy[size - 1] == '/')
-        copy[--size] = '\0';
-    dt_status status = DT_OK;
-    for (size_t i = 1; i < size && status == DT_OK; i++) {
-        if (copy[i] != '/' || copy[i - 1] == '/')
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    for (size_t i = 0; i <= size; i++) {
+        dt_auto_text folder = {0};
+        if (i < size && (i == 0 || path[i] != '/' || path[i - 1] == '/'))
             continue;
-        copy[i] = '\0';
-        status = folder_make(copy);
-        copy[i] = '/';
+        dt_text_add_bytes(&folder, path, i);
+        DT_TRY(dt_text_status(&folder));
+        DT_TRY(folder_make(dt_text_at(&folder)));
     }
-    if (status == DT_OK)
-        status = folder_make(copy);
-    free(copy);
-    return status;
+    return DT_OK;
 }
 
 dt_status dt_file_open_directory(const char *path, int *fd)
@@ -125,6 +120,7 @@ dt_status dt_file_read(int directory, const char *path, const char *name, size_t
                        struct dt_text *text, bool *there)
 {
     struct stat info;
+    DT_CLEANUP(dt_file_close_at)
     int fd = dt_file_open(directory, name, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0 && errno == ENOENT) {
         *there = false;
@@ -133,18 +129,13 @@ dt_status dt_file_read(int directory, const char *path, const char *name, size_t
     if (fd < 0 && errno == ELOOP)
         return dt_fail(DT_EIO, "cannot read %s/%s: it is a symbolic link, expected a regular file",
                        path, name);
-    if (fd < 0 || fstat(fd, &info) != 0) {
-        dt_status status = dt_fail(DT_EIO, "cannot read %s/%s: %s", path, name, strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return status;
-    }
-    dt_status status = DT_OK;
-    if (!S_ISREG(info.st_mode))
-        status = dt_fail(DT_EIO, "cannot read %s/%s: it is not a regular file", path, name);
-    else if ((status = blocks_read(fd, (size_t)info.st_size, most, text)) == DT_EIO)
-        status = dt_fail(DT_EIO, "cannot read %s/%s: %s", path, name, strerror(errno));
-    close(fd);
+    dt_status status = fd < 0 || fstat(fd, &info) != 0 ? DT_EIO : DT_OK;
+    if (status == DT_OK && !S_ISREG(info.st_mode))
+        return dt_fail(DT_EIO, "cannot read %s/%s: it is not a regular file", path, name);
+    if (status == DT_OK)
+        status = blocks_read(fd, (size_t)info.st_size, most, text);
+    if (status == DT_EIO)
+        return dt_fail(DT_EIO, "cannot read %s/%s: %s", path, name, strerror(errno));
     if (status == DT_OK)
         *there = true;
     return status;
@@ -246,30 +237,25 @@ dt_status dt_file_lock(int directory, const char *path, int64_t wait_ns, int *fd
 {
     /* flock needs no right to write, which another user's umask may have kept back; O_NONBLOCK: a
      * pipe */
+    DT_CLEANUP(dt_file_close_at)
     int lock = dt_file_open(directory, "lock", O_RDONLY | O_CREAT | O_NONBLOCK, DT_FILE_MODE);
     struct stat info;
     if (lock < 0)
         return dt_fail(DT_EIO, "cannot open %s/lock: %s", path, strerror(errno));
-    if (fstat(lock, &info) != 0 || !S_ISREG(info.st_mode)) {
-        close(lock);
+    if (fstat(lock, &info) != 0 || !S_ISREG(info.st_mode))
         return dt_fail(DT_EIO, "cannot lock %s/lock: it is not a regular file; remove it", path);
-    }
     int64_t end = dt_clock_ns() + wait_ns, pause = 500000;
     while (flock(lock, LOCK_EX | LOCK_NB) != 0) {
-        dt_status status = DT_OK;
         if (errno != EWOULDBLOCK && errno != EINTR)
-            status = dt_fail(DT_EIO, "cannot lock %s/lock: %s", path, strerror(errno));
-        else if (dt_clock_ns() >= end)
-            status = dt_fail(DT_ELOCK, "another program held %s/lock for %s, try again later", path,
-                             dt_figure_of((double)wait_ns * 1e-9).text);
-        if (status != DT_OK) {
-            close(lock);
-            return status;
-        }
+            return dt_fail(DT_EIO, "cannot lock %s/lock: %s", path, strerror(errno));
+        if (dt_clock_ns() >= end)
+            return dt_fail(DT_ELOCK, "another program held %s/lock for %s, try again later", path,
+                           dt_figure_of((double)wait_ns * 1e-9).text);
         dt_clock_sleep_ns(pause);
         pause = pause < 10000000 ? pause * 2 : pause;
     }
     *fd = lock;
+    lock = -1;
     return DT_OK;
 }
 

@@ -54,17 +54,14 @@ static dt_status backup_load(int fd, const char *directory, struct dt_snapshot *
 
 static dt_status snapshot_load(const char *directory, struct dt_snapshot *fresh)
 {
-    int fd = -1;
+    DT_CLEANUP(dt_file_close_at) int fd = -1;
     DT_TRY(dt_file_open_directory(directory, &fd));
     if (fd < 0)
         return DT_OK;
-    dt_status status = dt_best_load(fd, directory, "best.json", &fresh->best);
-    if (status == DT_OK && fresh->best.state == DT_BEST_NEWER)
-        status = DT_ECORRUPT;
-    if (status == DT_OK && fresh->best.state == DT_BEST_BROKEN)
-        status = backup_load(fd, directory, fresh);
-    close(fd);
-    return status;
+    DT_TRY(dt_best_load(fd, directory, "best.json", &fresh->best));
+    if (fresh->best.state == DT_BEST_NEWER)
+        return DT_ECORRUPT;
+    return fresh->best.state == DT_BEST_BROKEN ? backup_load(fd, directory, fresh) : DT_OK;
 }
 
 static dt_status snapshot_allocate(struct dt_snapshot **snapshot)

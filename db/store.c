@@ -117,12 +117,11 @@ static dt_status runs_make(const char *directory)
 {
     dt_auto_text path = {0};
     dt_text_add(&path, "%s/runs", directory);
-    dt_status status = dt_text_status(&path);
-    if (status == DT_OK)
-        status = dt_file_make_path(dt_text_at(&path));
-    if (status == DT_OK && access(dt_text_at(&path), W_OK | X_OK) != 0)
-        status = dt_fail(DT_EIO, "cannot write in %s: %s", dt_text_at(&path), strerror(errno));
-    return status;
+    DT_TRY(dt_text_status(&path));
+    DT_TRY(dt_file_make_path(dt_text_at(&path)));
+    if (access(dt_text_at(&path), W_OK | X_OK) != 0)
+        return dt_fail(DT_EIO, "cannot write in %s: %s", dt_text_at(&path), strerror(errno));
+    return DT_OK;
 }
 
 /* The sentence of a folder that cannot be made or written, with what would help. */
@@ -135,19 +134,16 @@ static dt_status folder_advise(dt_status status)
 
 dt_status dt_store_open(const char *directory, int *fd)
 {
-    int opened = -1;
+    DT_CLEANUP(dt_file_close_at) int opened = -1;
     DT_TRY(folder_advise(dt_file_make_path(directory)));
     DT_TRY(dt_file_open_directory(directory, &opened));
     if (opened < 0)
         return dt_fail(DT_EIO, "cannot open the directory %s: it was removed meanwhile", directory);
-    dt_status status = dt_file_refuse_network(opened, directory);
-    if (status == DT_OK)
-        status = folder_advise(runs_make(directory));
-    if (status == DT_OK)
-        *fd = opened;
-    else
-        close(opened);
-    return status;
+    DT_TRY(dt_file_refuse_network(opened, directory));
+    DT_TRY(folder_advise(runs_make(directory)));
+    *fd = opened;
+    opened = -1;
+    return DT_OK;
 }
 
 /* A sticky folder is no better: the first best.json, or a journal, may be anyone's. */
@@ -194,43 +190,27 @@ static dt_status edit_load(int fd, const char *directory, struct dt_edit *edit,
     return write_refuse(&edit->best);
 }
 
-static dt_status best_check(int fd, const char *directory)
-{
-    struct dt_snapshot *snapshot = NULL;
-    struct dt_edit edit = {.old = DT_COMMIT_FIRST};
-    dt_auto_text because = {0};
-    DT_TRY(dt_snapshot_open(directory, &snapshot)); /* a session that no one could read */
-    dt_snapshot_close(snapshot);
-    dt_status status = edit_load(fd, directory, &edit, &because);
-    dt_best_fini(&edit.best);
-    return status;
-}
-
-/* That it can be locked at all; who holds it now will be done by the end of a session. */
-static dt_status lock_check(int fd, const char *directory)
-{
-    int lock = -1;
-    dt_status status = dt_file_lock(fd, directory, 0, &lock);
-    if (lock >= 0)
-        dt_file_unlock(lock);
-    return status == DT_ELOCK ? DT_OK : status;
-}
-
 dt_status dt_store_check(const char *directory)
 {
-    dt_auto_text text = {0};
+    DT_CLEANUP(dt_file_close_at) int fd = -1;
+    DT_CLEANUP(dt_snapshot_close_at) struct dt_snapshot *snapshot = NULL;
+    dt_auto_text text = {0}, because = {0};
     char temp[DT_FILE_TEMP_SIZE];
-    int fd = -1;
+    int lock = -1;
     DT_TRY(dt_store_open(directory, &fd));
     dt_text_add(&text, "dittune may write here\n");
-    dt_status status = dt_file_write_temp(fd, directory, &text, temp);
+    DT_TRY(dt_file_write_temp(fd, directory, &text, temp));
+    unlinkat(fd, temp, 0);
+    /* that it can be locked at all; who holds it now will be done by the end of a session */
+    dt_status status = dt_file_lock(fd, directory, 0, &lock);
     if (status == DT_OK)
-        unlinkat(fd, temp, 0);
-    if (status == DT_OK)
-        status = lock_check(fd, directory);
-    if (status == DT_OK)
-        status = best_check(fd, directory);
-    close(fd);
+        dt_file_unlock(lock);
+    else if (status != DT_ELOCK)
+        return status;
+    DT_TRY(dt_snapshot_open(directory, &snapshot)); /* a session that no one could read */
+    struct dt_edit edit = {.old = DT_COMMIT_FIRST};
+    status = edit_load(fd, directory, &edit, &because);
+    dt_best_fini(&edit.best);
     return status;
 }
 
@@ -294,50 +274,38 @@ dt_status dt_store_put(const char *directory, json_t *entry)
     return dt_store_edit(directory, entry_put, entry);
 }
 
-static dt_status entry_find(const struct dt_snapshot *snapshot, const json_t *key,
-                            const json_t *hard, const json_t **found)
+dt_status dt_store_get(const char *directory, const json_t *key, const json_t *hard, json_t **entry)
 {
+    DT_CLEANUP(dt_snapshot_close_at) struct dt_snapshot *snapshot = NULL;
     uint64_t id = 0;
+    *entry = NULL;
+    DT_TRY(dt_snapshot_open(directory, &snapshot));
     DT_TRY(dt_store_id(key, hard, &id));
     for (long i = dt_snapshot_find(snapshot, id); i >= 0; i = dt_snapshot_next(snapshot, i)) {
-        const json_t *entry = NULL;
-        DT_TRY(dt_snapshot_entry(snapshot, i, &entry));
-        if (dt_entry_match(entry, key, hard)) {
-            *found = entry;
+        const json_t *found = NULL;
+        DT_TRY(dt_snapshot_entry(snapshot, i, &found));
+        if (dt_entry_match(found, key, hard)) {
+            *entry = json_incref((json_t *)found);
             break;
         }
     }
     return DT_OK;
 }
 
-dt_status dt_store_get(const char *directory, const json_t *key, const json_t *hard, json_t **entry)
-{
-    struct dt_snapshot *snapshot = NULL;
-    const json_t *found = NULL;
-    DT_TRY(dt_snapshot_open(directory, &snapshot));
-    dt_status status = entry_find(snapshot, key, hard, &found);
-    if (status == DT_OK)
-        *entry = json_incref((json_t *)found);
-    dt_snapshot_close(snapshot);
-    return status;
-}
-
 dt_status dt_store_each(const char *directory, void (*visit)(const json_t *entry, void *context),
                         void *context)
 {
-    struct dt_snapshot *snapshot = NULL;
-    dt_status status = DT_OK;
+    DT_CLEANUP(dt_snapshot_close_at) struct dt_snapshot *snapshot = NULL;
     DT_TRY(dt_snapshot_open(directory, &snapshot));
-    for (size_t i = 0; status == DT_OK && i < dt_snapshot_count(snapshot); i++) {
+    for (size_t i = 0; i < dt_snapshot_count(snapshot); i++) {
         const json_t *entry = NULL;
-        status = dt_snapshot_entry(snapshot, (long)i, &entry);
+        dt_status status = dt_snapshot_entry(snapshot, (long)i, &entry);
         if (status == DT_OK)
             visit(entry, context);
-        else if (status == DT_ECORRUPT)
-            status = DT_OK;
+        else if (status != DT_ECORRUPT)
+            return status;
     }
-    dt_snapshot_close(snapshot);
-    return status;
+    return DT_OK;
 }
 
 /* ---- the secret of --private */

@@ -323,9 +323,10 @@ static dt_status fill(struct report *report)
 static dt_status simulation_json(const struct dt_simulation *simulation, const struct dt_runs *runs,
                                  json_t **object)
 {
+    json_auto_t *made = head(simulation);
     struct report report = {.simulation = simulation,
                             .runs = runs,
-                            .object = head(simulation),
+                            .object = made,
                             .evals = runs->evals,
                             .repeats = runs->repeats};
     size_t repeats = (size_t)runs->repeats, evals = (size_t)runs->evals;
@@ -333,18 +334,14 @@ static dt_status simulation_json(const struct dt_simulation *simulation, const s
     report.expected = malloc((evals > count ? evals : count) * sizeof(double));
     report.best = malloc(repeats * evals * sizeof(double));
     report.column = malloc(repeats * sizeof(double));
-    bool made = report.expected != NULL && report.best != NULL && report.column != NULL &&
-                report.object != NULL;
-    dt_status status = made ? fill(&report) : dt_fail(DT_ENOMEM, "out of memory for a report");
+    bool room = report.expected != NULL && report.best != NULL && report.column != NULL;
+    dt_status status = room && made != NULL ? fill(&report) : dt_no_memory("for a report");
     free(report.expected);
     free(report.best);
     free(report.column);
-    if (status < 0) {
-        json_decref(report.object);
-        return status;
-    }
-    *object = report.object;
-    return DT_OK;
+    if (status == DT_OK)
+        *object = json_incref(made);
+    return status;
 }
 
 /* ---- text */

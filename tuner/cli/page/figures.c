@@ -288,15 +288,13 @@ static void figure_finish(struct page_figure *figure, const char *caption, struc
 static void figure_say(struct page_figure *figure, const char *format, ...)
 {
     va_list arguments;
-    char *text = NULL;
+    dt_auto_text text = {0};
     va_start(arguments, format);
-    if (vasprintf(&text, format, arguments) < 0)
-        text = NULL;
+    dt_text_add_list(&text, format, arguments);
     va_end(arguments);
-    figure->titles.failed = figure->titles.failed || text == NULL;
-    dt_pen_escape(text != NULL ? text : "", &figure->titles);
+    figure->titles.failed = figure->titles.failed || text.failed;
+    dt_pen_escape(dt_text_at(&text), &figure->titles);
     dt_text_add(&figure->titles, "\n");
-    free(text);
 }
 
 static void figure_title(struct page_figure *figure, const struct page_row *row)

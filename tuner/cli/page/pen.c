@@ -98,15 +98,12 @@ void dt_pen_table(struct page_pen *pen, const char *id, const char *caption, con
                   ...)
 {
     va_list arguments;
-    char *filled = NULL, *names = NULL;
+    dt_auto_text filled = {0};
     va_start(arguments, columns);
-    if (vasprintf(&filled, columns, arguments) < 0)
-        filled = NULL;
+    dt_text_add_list(&filled, columns, arguments);
     va_end(arguments);
-    if (filled != NULL)
-        names = read_columns(pen, filled);
-    free(filled);
-    pen->out->failed = pen->out->failed || names == NULL;
+    char *names = read_columns(pen, dt_text_at(&filled));
+    pen->out->failed = pen->out->failed || filled.failed || names == NULL;
     if (pen->html) {
         dt_text_add(pen->out, "<div class=\"wide\" tabindex=\"0\"><table%s%s%s>\n<caption>",
                     id[0] != '\0' ? " id=\"" : "", id, id[0] != '\0' ? "\"" : "");
@@ -146,14 +143,12 @@ static void put(struct page_pen *pen, const char *text)
 void dt_pen_cell(struct page_pen *pen, const char *format, ...)
 {
     va_list arguments;
-    char *text = NULL;
+    dt_auto_text text = {0};
     va_start(arguments, format);
-    if (vasprintf(&text, format, arguments) < 0)
-        text = NULL;
+    dt_text_add_list(&text, format, arguments);
     va_end(arguments);
-    pen->out->failed = pen->out->failed || text == NULL;
-    put(pen, text != NULL ? text : "");
-    free(text);
+    pen->out->failed = pen->out->failed || text.failed;
+    put(pen, dt_text_at(&text));
 }
 
 void dt_pen_number(struct page_pen *pen, double value, const char *format)

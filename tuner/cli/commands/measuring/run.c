@@ -341,8 +341,8 @@ static dt_status run_one(struct run *run, int value)
     if (json_array_size(run->list) == 0)
         dt_print_cores(&target->hardware.backend, options->print.quiet);
     DT_TRY(dt_target_devices_free(target));
-    DT_TRY(raw_add(run,
-                   &(struct dt_log_record){.kind = DT_LOG_RUN, .run = step_of(options, value)}));
+    DT_TRY(
+        raw_add(run, &(struct dt_log_record){.kind = DT_LOG_RUN, .run = step_of(options, value)}));
     return run_plan(run, &point);
 }
 

@@ -266,7 +266,7 @@ static dt_status preview_print(const struct dt_options *options, struct dt_tunin
     bool known = entry.known && entry.figures.median_ns > 0;
     double step = (double)entry.figures.median_ns * 1e-9;
     DT_TRY(dt_tuning_preview(tuning, known ? dt_session_trial_seconds(step) : SUPPOSED_SECONDS,
-                              &preview));
+                             &preview));
     if (options->print.json) {
         json_array_append_new(results, preview_json(tuning, &preview, known));
         return DT_OK;
