@@ -293,12 +293,11 @@ static dt_status apply_comparison(struct dt_session *session, struct dt_log_reco
 void dt_session_cut(struct dt_session *session)
 {
     enum dt_verdict verdict = dt_session_verdict(session);
-    struct dt_text doubt = {0};
+    dt_auto_text doubt = {0};
     dt_session_doubt(session, &doubt);
     if (doubt.size > 0)
         session->finals.best = -1;
     session->verdict = verdict;
-    dt_text_fini(&doubt);
 }
 
 static dt_status apply_end(struct dt_session *session, struct dt_log_record *record)

@@ -219,7 +219,7 @@ void dt_session_undecided(const struct dt_session *session, struct dt_text *out)
     const struct dt_result *fallback = dt_session_role(session, DT_ENTRANT_DEFAULT);
     const struct dt_entrant *candidate = dt_session_candidate(session);
     bool out_of_it = finals->entrant_count > 0 && finals->entrants[0].out;
-    struct dt_text doubt = {0};
+    dt_auto_text doubt = {0};
     dt_session_doubt(session, &doubt);
     if (out_of_it)
         fallback = &finals->entrants[0].result;
@@ -237,7 +237,6 @@ void dt_session_undecided(const struct dt_session *session, struct dt_text *out)
                     candidate != NULL ? candidate->ratio.sets : finals->sets.count, DT_SETS_LEAST);
     else
         dt_text_add(out, "the session ended before a final comparison");
-    dt_text_fini(&doubt);
 }
 
 /* A further set would have fitted into the budget: something else than time ended the final comparison. */

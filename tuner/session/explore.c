@@ -140,10 +140,9 @@ static struct dt_trial told(const struct dt_session *session, const struct dt_re
 static void copy_words(void (*say)(const struct dt_search *, struct dt_text *),
                        const struct dt_search *search, char text[], size_t room)
 {
-    struct dt_text words = {0};
+    dt_auto_text words = {0};
     say(search, &words);
     snprintf(text, room, "%s", dt_text_at(&words));
-    dt_text_fini(&words);
 }
 
 /* Seconds of the whole session: the time so far, the trials that fit (*every: of all plans), the shoot-out and the final
@@ -168,7 +167,7 @@ static double seconds_of_session(const struct dt_tuning *tuning, const struct ro
 /* Notes the search, the number of trials that fit, and when the answer is there, if the budget is not too short for a decided one. */
 static void note_search(struct dt_tuning *tuning, const struct room *room)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_text_add(&text, "search: %s (%s), ", tuning->search.name, tuning->search.why);
     dt_figure_time(room->trial, &text);
     dt_text_add(&text, " a trial");
@@ -187,12 +186,11 @@ static void note_search(struct dt_tuning *tuning, const struct room *room)
                         dt_space_count(tuning->target->space) == 1 ? "" : "s");
     }
     dt_tuning_note(tuning, "%s", dt_text_at(&text));
-    dt_text_fini(&text);
 }
 
 void dt_explore_starts(struct dt_tuning *tuning)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     double all = (double)(tuning->clock.deadline_ns - tuning->clock.began_ns) * 1e-9;
     double load = dt_rig_load_seconds(&tuning->rig), finals = dt_finals_seconds(tuning, 2);
     double groups = count_groups(tuning);
@@ -218,7 +216,6 @@ void dt_explore_starts(struct dt_tuning *tuning)
     dt_figure_span(finals, &text);
     dt_text_add(&text, ")");
     dt_tuning_note(tuning, "%s", dt_text_at(&text));
-    dt_text_fini(&text);
 }
 
 /* The inputs of the search. */

@@ -343,15 +343,13 @@ static dt_status take_all(struct take *take, const char *path)
 
 dt_status dt_resume_trials(struct dt_tuning *tuning)
 {
-    struct dt_text path = {0};
+    dt_auto_text path = {0};
     struct take take = {
         .tuning = tuning, .search = -1, .searched = -1, .shootout = -1, .final = -1};
     if (tuning->resume.id[0] == '\0')
         return DT_OK;
     dt_journals_path(tuning->opts.directory, tuning->resume.id, &path);
-    dt_status status = take_all(&take, dt_text_at(&path));
-    dt_text_fini(&path);
-    return status;
+    return take_all(&take, dt_text_at(&path));
 }
 
 void dt_resume_drop(struct dt_compared *compared)
@@ -380,7 +378,7 @@ static bool default_differs(const struct dt_summary *before, const struct dt_sum
 static void note_recheck(const struct dt_tuning *tuning, const struct dt_result *before,
                          const struct dt_result *now)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     if (now->samples.n == 0) {
         dt_tuning_note(tuning, "resumed: the default plan could not be measured again (%s: %s)",
                        dt_outcome_text(now->outcome), now->cause);
@@ -399,7 +397,6 @@ static void note_recheck(const struct dt_tuning *tuning, const struct dt_result 
                     exp(fabs(log(now->summary.median / before->summary.median))),
                     now->summary.median > before->summary.median ? "slow" : "fast");
     dt_tuning_note(tuning, "%s", dt_text_at(&text));
-    dt_text_fini(&text);
 }
 
 dt_status dt_resume_recheck(struct dt_tuning *tuning)
@@ -515,7 +512,7 @@ dt_status dt_list_done(const char *directory, const struct dt_list *list, int wo
                        const struct dt_target *target, struct dt_replay *replay, bool *found)
 {
     struct members members;
-    struct dt_text path = {0};
+    dt_auto_text path = {0};
     dt_status status = members_find(directory, list->id, &members);
     *found = false;
     for (int i = 0; status == DT_OK && !*found && i < members.count; i++) {
@@ -531,7 +528,6 @@ dt_status dt_list_done(const char *directory, const struct dt_list *list, int wo
             dt_replay_fini(replay);
         status = opened == DT_ENOMEM ? opened : DT_OK;
     }
-    dt_text_fini(&path);
     members_fini(&members);
     return status;
 }

@@ -259,7 +259,7 @@ dt_status dt_trials_links(struct dt_tuning *tuning)
 {
     struct dt_log_record record = {.kind = DT_LOG_LINKS};
     struct dt_link_speeds *links = &record.links;
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     int64_t all = tuning->clock.deadline_ns - tuning->clock.began_ns;
     if (tuning->target->hardware.hosts.count < 2)
         return DT_OK;
@@ -269,7 +269,6 @@ dt_status dt_trials_links(struct dt_tuning *tuning)
     add_link(&links->inside, "on one host", &text);
     add_link(&links->across, "between hosts", &text);
     dt_tuning_note(tuning, "links: %s", text.size > 0 ? dt_text_at(&text) : "not measured");
-    dt_text_fini(&text);
     return dt_log_add(tuning->log, &record);
 }
 
@@ -289,12 +288,11 @@ dt_status dt_trials_known(struct dt_tuning *tuning)
             dt_store_now(tuning, INT64_MAX);
     }
     DT_TRY(retry_known(tuning, false));
-    struct dt_text need = {0};
+    dt_auto_text need = {0};
     dt_tuning_estimate(tuning);
     dt_need_text(tuning->clock.need_seconds, "", &need);
     if (need.size > 0)
         dt_tuning_note(tuning, "%s", dt_text_at(&need));
-    dt_text_fini(&need);
     return DT_OK;
 }
 

@@ -64,7 +64,7 @@ void dt_tuning_estimate(struct dt_tuning *tuning)
 /* No plan was measured. */
 static dt_status unmeasured_status(const struct dt_session *session, const struct dt_result *failed)
 {
-    struct dt_text need = {0};
+    dt_auto_text need = {0};
     dt_status status;
     dt_session_need(session, "; ", &need);
     if (failed == NULL)
@@ -76,19 +76,16 @@ static dt_status unmeasured_status(const struct dt_session *session, const struc
         status = dt_fail(DT_EALLFAILED, "every trial failed; the first: %s: %s%s",
                          dt_outcome_text(failed->outcome), failed->cause,
                          failed->outcome == DT_TRIAL_HUNG ? dt_text_at(&need) : "");
-    dt_text_fini(&need);
     return status;
 }
 
 static dt_status undecided_status(const struct dt_session *session)
 {
-    struct dt_text why = {0};
+    dt_auto_text why = {0};
     dt_session_undecided(session, &why);
     dt_text_add(&why, ": the result is provisional");
     dt_session_need(session, "; ", &why);
-    dt_status status = dt_fail(DT_EPROVISIONAL, "%s", dt_text_at(&why));
-    dt_text_fini(&why);
-    return status;
+    return dt_fail(DT_EPROVISIONAL, "%s", dt_text_at(&why));
 }
 
 static dt_status verdict_status(const struct dt_session *session)

@@ -287,10 +287,9 @@ bool dt_verdict_first_fell(const struct dt_session *session)
 
 enum dt_verdict dt_session_verdict(const struct dt_session *session)
 {
-    struct dt_text doubt = {0};
+    dt_auto_text doubt = {0};
     dt_session_doubt(session, &doubt);
     bool decided = session->finals.best >= 0 && doubt.size == 0;
-    dt_text_fini(&doubt);
     return !decided && dt_session_best(session) != NULL ? DT_VERDICT_PROVISIONAL : session->verdict;
 }
 

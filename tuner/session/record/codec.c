@@ -45,9 +45,8 @@ static json_t *begun_encode(const struct dt_log_record *record, const struct dt_
     json_t *object = json_pack("{s:O, s:o}", "key", target->identity.key, "fingerprint",
                                dt_record_json(&dt_record_fingerprint, &fingerprint));
     dt_entry_add_work(target, object);
-    json_t *fields = dt_raw_target(target);
+    json_auto_t *fields = dt_raw_target(target);
     json_object_update(object, fields);
-    json_decref(fields);
     json_object_set_new(object, "against",
                         begun->has_against ? dt_point_json(target->space, &begun->against)
                                            : json_null());
@@ -432,11 +431,9 @@ dt_status dt_log_write(struct dt_journal *journal, const struct dt_log_record *r
 {
     if (journal == NULL)
         return DT_OK;
-    json_t *json = record_encode(record, target);
-    dt_status status = json == NULL ? dt_fail(DT_ENOMEM, "out of memory for a record")
-                                    : dt_journal_add(journal, dt_log_kind_text(record->kind), json);
-    json_decref(json);
-    return status;
+    json_auto_t *json = record_encode(record, target);
+    return json == NULL ? dt_fail(DT_ENOMEM, "out of memory for a record")
+                        : dt_journal_add(journal, dt_log_kind_text(record->kind), json);
 }
 
 void dt_log_record_fini(struct dt_log_record *record)

@@ -162,9 +162,8 @@ static bool is_preset(const json_t *network)
     for (int i = 0; names[i] != NULL && name != NULL && !same; i++) {
         if (strcmp(names[i], name) != 0 || dt_network_load(name, &preset) != DT_OK)
             continue;
-        json_t *known = dt_network_to_json(&preset);
+        json_auto_t *known = dt_network_to_json(&preset);
         same = json_equal(known, network);
-        json_decref(known);
     }
     return same;
 }
@@ -188,7 +187,7 @@ json_t *dt_entry(const struct dt_session *session, enum dt_verdict verdict, int6
     if (best == NULL || dt_session_limit_broken(session))
         return NULL;
     struct dt_noise noise = dt_session_noise(session);
-    struct dt_text skipped = {0};
+    dt_auto_text skipped = {0};
     int failed;
     dt_session_skipped(session, &skipped);
     struct dt_stored_entry entry = {
@@ -214,7 +213,6 @@ json_t *dt_entry(const struct dt_session *session, enum dt_verdict verdict, int6
     fill_front(session, &entry);
     json_t *json = dt_record_json(&dt_record_stored_entry, &entry);
     dt_entry_add_work(target, json);
-    dt_text_fini(&skipped);
     return json;
 }
 
@@ -366,19 +364,18 @@ static void add_noise(const struct dt_session *session, json_t *object)
 {
     struct dt_noise measured = dt_session_noise(session);
     struct dt_noise_floor noise = dt_noise_floor_of(&measured);
-    struct dt_text note = {0};
+    dt_auto_text note = {0};
     dt_session_noise_note(session, &note);
     json_object_set_new(object, "noise", dt_record_json(&dt_record_noise_floor, &noise));
     json_object_set_new(object, "noise_note",
                         note.size > 0 ? json_string(dt_text_at(&note)) : json_null());
-    dt_text_fini(&note);
 }
 
 /* Adds how much of the space was tried, what there was no time for, and the load meanwhile. */
 static void add_done(const struct dt_session *session, json_t *object)
 {
     int failed;
-    struct dt_text skipped = {0};
+    dt_auto_text skipped = {0};
     struct dt_stored_load load = dt_session_load(session);
     dt_session_skipped(session, &skipped);
     json_object_set_new(object, "tried", json_integer(dt_session_tried_count(session, &failed)));
@@ -392,7 +389,6 @@ static void add_done(const struct dt_session *session, json_t *object)
                             ? json_real(session->need_seconds)
                             : json_null());
     json_object_set_new(object, "load", dt_record_json(&dt_record_stored_load, &load));
-    dt_text_fini(&skipped);
 }
 
 json_t *dt_session_json(const struct dt_session *session)
@@ -431,7 +427,7 @@ json_t *dt_session_json(const struct dt_session *session)
 void dt_entry_fingerprint(const struct dt_target *target, int64_t deadline_ns, bool cached,
                           struct dt_fingerprint *fingerprint)
 {
-    json_t *machine = dt_target_machine(target, deadline_ns, cached);
+    json_auto_t *machine = dt_target_machine(target, deadline_ns, cached);
     *fingerprint = (struct dt_fingerprint){.known = true,
                                            .hard = json_incref(target->identity.hard),
                                            .soft = json_incref(json_object_get(machine, "soft")),
@@ -439,7 +435,6 @@ void dt_entry_fingerprint(const struct dt_target *target, int64_t deadline_ns, b
                                                     .host = dt_host_name(),
                                                     .boot_id = dt_host_boot(),
                                                     .t_wall_ns = dt_clock_wall_ns()}};
-    json_decref(machine);
 }
 
 struct dt_fingerprint dt_fingerprint_copy(const struct dt_fingerprint *fingerprint)
@@ -461,11 +456,10 @@ static dt_status is_outranked(const struct dt_target *target, const char *direct
                               bool *outranked)
 {
     struct dt_stored_entry there;
-    json_t *before = NULL;
+    json_auto_t *before = NULL;
     DT_TRY(dt_store_get(directory, target->identity.key, target->identity.hard, &before));
     dt_record_read(&dt_record_stored_entry, before, &there);
     *outranked = there.known && !there.provisional;
-    json_decref(before);
     return DT_OK;
 }
 
@@ -473,7 +467,7 @@ dt_status dt_entry_store(const struct dt_session *session, enum dt_verdict verdi
                          const char *directory, struct dt_journal *journal,
                          struct dt_tuning_store *store)
 {
-    json_t *entry = dt_entry(session, verdict, dt_clock_wall_ns());
+    json_auto_t *entry = dt_entry(session, verdict, dt_clock_wall_ns());
     dt_status status = DT_OK;
     store->stored = store->outranked = false;
     if (entry == NULL)
@@ -486,7 +480,6 @@ dt_status dt_entry_store(const struct dt_session *session, enum dt_verdict verdi
         status = dt_store_put(directory, entry);
         store->stored = status == DT_OK;
     }
-    json_decref(entry);
     return status;
 }
 
