@@ -85,11 +85,17 @@ static void find_leader(struct dt_session *session)
     }
 }
 
+/* The session's own, to be changed. */
+static struct dt_result *trials_of(struct dt_session *session)
+{
+    return (struct dt_result *)session->trials;
+}
+
 static void trial_undo(struct dt_session *session, const struct dt_point *point)
 {
     int slot = session->tried.room > 0 ? *slot_of(session, point) : 0;
     if (slot > 0)
-        session->trials[slot - 1].undone = true;
+        trials_of(session)[slot - 1].undone = true;
     find_leader(session);
 }
 
@@ -102,8 +108,10 @@ static dt_status trial_keep(struct dt_session *session, const struct dt_result *
     struct dt_point led = leader != NULL ? leader->point : result->point; /* trials may move */
     if (2 * (session->count + 1) > session->tried.room)
         DT_TRY(tried_grow(session));
-    DT_TRY(DT_GROW(session->trials, session->count, 1));
-    session->trials[session->count++] = *result;
+    struct dt_result *trials = trials_of(session);
+    DT_TRY(DT_GROW(trials, session->count, 1));
+    trials[session->count++] = *result;
+    session->trials = trials;
     tried_enter(session, session->count - 1);
     int64_t took = (int64_t)(result->cost_seconds * 1e9);
     if (result->samples.n > 0 && took > session->slowest_ns)
@@ -330,8 +338,8 @@ dt_status dt_session_apply(struct dt_session *session, struct dt_log_record *rec
 void dt_session_fini(struct dt_session *session)
 {
     for (int i = 0; i < session->count; i++)
-        dt_result_fini(&session->trials[i]);
-    free(session->trials);
+        dt_result_fini(&trials_of(session)[i]);
+    free(trials_of(session));
     free(session->tried.slots);
     finals_drop(&session->finals);
     dt_fingerprint_fini(&session->fingerprint);

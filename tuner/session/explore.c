@@ -365,6 +365,8 @@ dt_status dt_explore(struct dt_tuning *tuning)
     DT_TRY(try_stored(tuning));
     tuning->pace.at_ns = dt_clock_ns();
     tuning->pace.since = tuning->pace.from = tuning->session->count;
+    if (tuning->resume.id[0] != '\0')
+        DT_TRY(dt_visits_resume(tuning));
     dt_status status = open_search(tuning);
     if (status == DT_OK)
         status = run(tuning, tuning->search.planned);

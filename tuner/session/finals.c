@@ -173,6 +173,7 @@ static dt_status compare(struct dt_tuning *tuning, const struct dt_compare *give
     struct dt_compare how = *given;
     struct keeper keeper = {tuning, compared};
     bool final = dt_compared_is_final(compared);
+    how.warms = tuning->resume.searched;
     how.keep = record_sets;
     how.keeper = &keeper;
     how.between = final ? try_plans : NULL;

@@ -16,11 +16,8 @@
 
 enum { LOST_MOST = 64, LOST_OUT = 2, DAY_SECONDS = 24 * 3600 };
 /* times the budget of the session that is resumed: the search has more time, too */
-#define MORE_TIME     1.01
-#define RECHECK_SHARE 0.03 /* of the whole budget: the time to measure the default again */
-/* a larger change of the default is reported, unless its intervals overlap */
-#define RECHECK_MARGIN 0.05
-#define CUT_SHARE      0.9 /* of its budget: a session that ended later was not cut short */
+#define MORE_TIME 1.01
+#define CUT_SHARE 0.9 /* of its budget: a session that ended later was not cut short */
 
 /* Sessions of a store, the newest first. */
 struct sessions {
@@ -358,68 +355,6 @@ void dt_resume_drop(struct dt_compared *compared)
         dt_entrant_fini(&compared->entrants[i]);
     free(compared->entrants);
     *compared = (struct dt_compared){.entrants = NULL};
-}
-
-static void add_estimate(const struct dt_session *session, const struct dt_result *result,
-                         struct dt_text *out)
-{
-    dt_figure_value(session->target->objective->metric, result->summary.median,
-                    result->summary.interval.low, result->summary.interval.high, out);
-}
-
-/* By more than the margin, and by more than the intervals explain. */
-static bool default_differs(const struct dt_summary *before, const struct dt_summary *now)
-{
-    bool apart =
-        before->interval.low > now->interval.high || now->interval.low > before->interval.high;
-    return apart && fabs(log(now->median / before->median)) > log1p(RECHECK_MARGIN);
-}
-
-static void note_recheck(const struct dt_tuning *tuning, const struct dt_result *before,
-                         const struct dt_result *now)
-{
-    dt_auto_text text = {0};
-    if (now->samples.n == 0) {
-        dt_tuning_note(tuning, "resumed: the default plan could not be measured again (%s: %s)",
-                       dt_outcome_text(now->outcome), now->cause);
-        return;
-    }
-    dt_text_add(&text, "resumed: a step of the default plan takes ");
-    add_estimate(tuning->session, now, &text);
-    dt_text_add(&text, " now, and took ");
-    add_estimate(tuning->session, before, &text);
-    dt_text_add(&text, " before");
-    if (default_differs(&before->summary, &now->summary))
-        dt_text_add(&text,
-                    ": this machine is %.2f times as %s as it was, so the search compares trials "
-                    "of unlike times; the final comparison measures its plans side by side. "
-                    "Without --resume all plans are measured anew",
-                    exp(fabs(log(now->summary.median / before->summary.median))),
-                    now->summary.median > before->summary.median ? "slow" : "fast");
-    dt_tuning_note(tuning, "%s", dt_text_at(&text));
-}
-
-dt_status dt_resume_recheck(struct dt_tuning *tuning)
-{
-    const struct dt_result *before = dt_session_trial(tuning->session, &tuning->target->fallback);
-    int64_t now_ns = dt_clock_ns(), all = tuning->clock.deadline_ns - tuning->clock.began_ns;
-    int64_t rest_ns = (int64_t)(RECHECK_SHARE * (double)all);
-    int64_t needed = 2 * tuning->session->slowest_ns + rest_ns;
-    struct dt_result now;
-    if (tuning->resume.id[0] == '\0' || tuning->resume.final.complete || before == NULL ||
-        before->samples.n == 0 || tuning->clock.deadline_ns - now_ns < 2 * needed)
-        return DT_OK;
-    struct dt_measure how = {.deadline_ns = now_ns + needed,
-                             .until_ns = now_ns + needed,
-                             .rest_ns = now_ns + rest_ns,
-                             .half_width = RECHECK_MARGIN / 2};
-    dt_status status = dt_measure_plan(&tuning->rig, &tuning->target->fallback, &how, &now);
-    if (status == DT_OK) {
-        note_recheck(tuning, before, &now);
-        status = dt_tuning_result(tuning, DT_LOG_RECHECK, &now);
-    }
-    dt_result_fini(&now);
-    return status;
 }
 
 /* ---- lists */

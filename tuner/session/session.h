@@ -81,7 +81,7 @@ struct dt_session {
     struct dt_fingerprint fingerprint; /* of the machine, owned */
     char host[128], boot_id[64];       /* of the fingerprint */
     struct dt_session_search search;
-    struct dt_result *trials; /* owned */
+    const struct dt_result *trials; /* owned; changed in apply.c alone */
     int count;
     struct dt_session_tried tried;
     int64_t slowest_ns;      /* cost of the slowest trial that ran; 0: none ran */

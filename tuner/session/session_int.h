@@ -63,6 +63,9 @@ dt_status dt_tuning_references(struct dt_tuning *tuning) DT_MUST_CHECK;
 /* Makes a visit when one is due, and tries undone plans again. Visits take a tenth of the time at most. */
 dt_status dt_visits_make(struct dt_tuning *tuning) DT_MUST_CHECK;
 
+/* The first visit of a session that goes on with another, whose trials may be of another time. */
+dt_status dt_visits_resume(struct dt_tuning *tuning) DT_MUST_CHECK;
+
 /* Times as long as its trial says that the incumbent takes now. */
 double dt_visits_times(const struct dt_tuning *tuning, const struct dt_result *incumbent);
 
@@ -194,9 +197,5 @@ void dt_resume_drop(struct dt_compared *compared);
 
 /* Takes over the trials of the session that dt_resume_find found; nothing without one. */
 dt_status dt_resume_trials(struct dt_tuning *tuning) DT_MUST_CHECK;
-
-/* Measures the default plan again, briefly, and notes what it took before and takes now. The result is recorded only.
- * Nothing without a session that is resumed, or when there is no time for it or nothing left to measure. */
-dt_status dt_resume_recheck(struct dt_tuning *tuning) DT_MUST_CHECK;
 
 #endif

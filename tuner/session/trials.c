@@ -499,6 +499,17 @@ static dt_status visit_incumbent(struct dt_tuning *tuning, const struct dt_resul
     return status;
 }
 
+dt_status dt_visits_resume(struct dt_tuning *tuning)
+{
+    const struct dt_result *anchor = anchor_of(tuning);
+    if (anchor == NULL || dt_clock_ns() >= tuning->clock.search_deadline_ns)
+        return DT_OK;
+    tuning->pace.from = 0;
+    DT_TRY(visit_incumbent(tuning, anchor));
+    tuning->pace.from = tuning->session->count;
+    return DT_OK;
+}
+
 dt_status dt_visits_make(struct dt_tuning *tuning)
 {
     int tried;

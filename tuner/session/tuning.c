@@ -147,7 +147,6 @@ static dt_status run_phases(struct dt_tuning *tuning)
 {
     DT_TRY(dt_resume_trials(tuning));
     DT_TRY(dt_trials_links(tuning));
-    DT_TRY(dt_resume_recheck(tuning));
     if (!tuning->resume.searched) {
         dt_explore_starts(tuning);
         DT_TRY(dt_trials_known(tuning));

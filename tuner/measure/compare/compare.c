@@ -659,7 +659,7 @@ static dt_status spread_sets(struct course *course)
  * these starts once before. Where a start is what is timed, all that did not start before do. */
 static dt_status warm_caches(struct course *course)
 {
-    bool some = course->rig->target->image.starts;
+    bool some = course->rig->target->image.starts || course->how->warms;
     for (int i = 0; i < course->n; i++)
         some = some || dt_rig_has_prepared(course->rig, &course->entrants[i].point);
     for (int i = 0; i < course->n && some && dt_clock_ns() < course->how->deadline_ns; i++) {

@@ -442,8 +442,7 @@ void dt_log_record_fini(struct dt_log_record *record)
         dt_target_free(record->begun.read);
     if (record->kind == DT_LOG_RUN)
         dt_target_free(record->run.read);
-    if (record->kind == DT_LOG_TRIAL || record->kind == DT_LOG_RECHECK ||
-        record->kind == DT_LOG_VISIT)
+    if (record->kind == DT_LOG_TRIAL || record->kind == DT_LOG_VISIT)
         dt_result_fini(&record->result);
     if (record->kind == DT_LOG_SETS || record->kind == DT_LOG_COMPARISON) {
         for (int i = 0; record->compared.entrants != NULL && i < record->compared.count; i++)
