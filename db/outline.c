@@ -173,29 +173,33 @@ static dt_status outline_record(struct dt_outline *outline, json_t *record, cons
     return strcmp(kind, "best") == 0 ? result_add(outline, record) : DT_OK;
 }
 
-dt_status dt_outline_read(const char *path, struct dt_outline *outline)
+static dt_status records_read(const char *path, bool first, struct dt_outline *outline)
 {
-    struct stat info;
     struct clocks clocks = {.known = false};
     struct dt_journal_reader reader = {.path = path};
     *outline = (struct dt_outline){.verdict = DT_VERDICT_NONE, .version = DT_JOURNAL_VERSION};
-    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode))
-        return dt_fail(DT_EIO, "cannot read the journal %s: it is a symbolic link", path);
     while (dt_journal_next(&reader)) {
         reader.status = outline_record(outline, reader.record, reader.kind);
         outline->spent_ns += clocks_step(&clocks, reader.record);
+        if (first)
+            break;
     }
     outline->damaged = reader.damaged;
     return dt_journal_end(&reader);
 }
 
+dt_status dt_outline_read(const char *path, struct dt_outline *outline)
+{
+    struct stat info;
+    *outline = (struct dt_outline){.verdict = DT_VERDICT_NONE};
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode))
+        return dt_fail(DT_EIO, "cannot read the journal %s: it is a symbolic link", path);
+    return records_read(path, false, outline);
+}
+
 void dt_outline_first(const char *path, struct dt_outline *outline)
 {
-    struct dt_journal_reader reader = {.path = path};
-    *outline = (struct dt_outline){.verdict = DT_VERDICT_NONE, .version = DT_JOURNAL_VERSION};
-    if (dt_journal_next(&reader))
-        reader.status = outline_record(outline, reader.record, reader.kind);
-    if (dt_journal_end(&reader) < 0)
+    if (records_read(path, true, outline) < 0)
         outline->kind[0] = '\0';
 }
 

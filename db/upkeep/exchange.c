@@ -2,6 +2,7 @@
 /* Entries go to another store, and come from one. */
 #include "db/upkeep/upkeep_int.h"
 
+#include "base/clock.h"
 #include "db/best_int.h"
 #include "db/file_int.h"
 #include "db/journal.h"
@@ -239,6 +240,7 @@ static dt_status entries_load(const struct dt_best *best, struct taking *taking,
     return DT_OK;
 }
 
+/* Warns about entries from the future, too: the newer wins a merge, so such an entry wins until its date. */
 static void offer_tell(const struct taking *taking, const json_t *entry, enum dt_offer offer)
 {
     static const char *const words[] = {[DT_OFFER_NEW] = "taken, there was none",
@@ -248,22 +250,16 @@ static void offer_tell(const struct taking *taking, const json_t *entry, enum dt
                                         [DT_OFFER_PROVISIONAL] =
                                             "not taken: it is provisional, ours is decided",
                                         [DT_OFFER_OLDER] = "not taken: ours is newer"};
-    struct dt_text name = {0};
-    if (dt_upkeep_name(entry, &name) == DT_OK)
-        dt_upkeep_say(taking->upkeep, offer <= DT_OFFER_NEWER ? DT_TELL_DONE : DT_TELL_NOTE,
-                      "%s from %s: %s", dt_text_at(&name), taking->from, words[offer]);
-    dt_text_fini(&name);
-}
-
-/* Warns about entries from the future: the newer wins a merge, so such an entry wins until its
- * date. */
-static void future_tell(const struct taking *taking, const json_t *entry)
-{
+    bool wins = offer <= DT_OFFER_NEWER;
     struct dt_stored_entry fields;
-    dt_record_read(&dt_record_stored_entry, entry, &fields);
-    int64_t ahead = fields.fingerprint.info.t_wall_ns / 1000000000 - time(NULL);
     struct dt_text name = {0};
-    if (ahead > 86400 && dt_upkeep_name(entry, &name) == DT_OK)
+    dt_record_read(&dt_record_stored_entry, entry, &fields);
+    int64_t ahead = fields.fingerprint.info.t_wall_ns / DT_NS_PER_SECOND - time(NULL);
+    dt_status named = dt_upkeep_name(entry, &name);
+    if (named == DT_OK)
+        dt_upkeep_say(taking->upkeep, wins ? DT_TELL_DONE : DT_TELL_NOTE, "%s from %s: %s",
+                      dt_text_at(&name), taking->from, words[offer]);
+    if (named == DT_OK && wins && ahead > 86400)
         dt_upkeep_say(
             taking->upkeep, DT_TELL_WARNING,
             "%s from %s is dated %lld days in the future: until then it takes precedence over "
@@ -296,8 +292,6 @@ static dt_status entries_offer(struct taking *taking, struct dt_pick *store, str
         if (offer <= DT_OFFER_NEWER)
             DT_TRY(dt_pick_offer(taken, entry, true, &again));
         offer_tell(taking, entry, offer);
-        if (offer <= DT_OFFER_NEWER)
-            future_tell(taking, entry);
     }
     return DT_OK;
 }
@@ -346,11 +340,7 @@ static dt_status take_decide(struct dt_edit *edit, void *context)
     struct dt_pick store = {0}, taken = {0};
     json_t *array = NULL;
     DT_TRY(edit_check(edit, taking));
-    dt_status status = dt_pick_init(&store);
-    if (status == DT_OK)
-        status = dt_pick_init(&taken);
-    if (status == DT_OK)
-        status = entries_load(&edit->best, taking, &store);
+    dt_status status = entries_load(&edit->best, taking, &store);
     if (status == DT_OK)
         status = entries_offer(taking, &store, &taken);
     if (status == DT_OK && (array = dt_pick_array(&taken)) == NULL)

@@ -198,7 +198,6 @@ dt_status dt_upkeep_rebuild(const char *directory, bool salvage, struct dt_upkee
 {
     struct rebuild rebuild = {.directory = directory, .salvage = salvage, .upkeep = upkeep};
     struct dt_store_held held;
-    DT_TRY(dt_pick_init(&rebuild.pick));
     dt_status status = dt_store_lock(directory, &held);
     if (status == DT_OK) {
         status = rebuild_locked(held.fd, &rebuild);

@@ -199,9 +199,7 @@ dt_status dt_upkeep_gc(const char *directory, int64_t days, bool really, struct 
                     .upkeep = upkeep,
                     .named = json_object()};
     struct dt_store_held held;
-    dt_status status = dt_pick_init(&gc.store);
-    if (status == DT_OK && gc.named == NULL)
-        status = dt_fail(DT_ENOMEM, "out of memory");
+    dt_status status = gc.named != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
     if (status == DT_OK)
         status = dt_store_lock(directory, &held);
     if (status == DT_OK) {

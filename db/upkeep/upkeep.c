@@ -102,35 +102,19 @@ dt_status dt_upkeep_name(const json_t *entry, struct dt_text *name)
 
 /* ---- which of two entries stays */
 
-dt_status dt_pick_init(struct dt_pick *pick)
-{
-    pick->entries = json_object();
-    return pick->entries != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
-}
-
 void dt_pick_fini(struct dt_pick *pick)
 {
     json_decref(pick->entries);
     pick->entries = NULL;
 }
 
-/* Its place in the pick: the entry of that identity, borrowed, or NULL; set: entry takes the place. */
-static dt_status pick_place(const struct dt_pick *pick, json_t *entry, bool set, json_t **known)
+/* Its name in the pick. */
+static dt_status identity_of(const json_t *entry, struct dt_text *name)
 {
-    struct dt_text name = {0};
-    dt_status status = dt_canonical_add(json_object_get(entry, "key"), &name);
-    dt_text_add(&name, " ");
-    if (status == DT_OK)
-        status =
-            dt_canonical_add(json_object_get(json_object_get(entry, "fingerprint"), "hard"), &name);
-    if (status == DT_OK)
-        status = dt_text_status(&name);
-    if (status == DT_OK && !set)
-        *known = json_object_get(pick->entries, dt_text_at(&name));
-    else if (status == DT_OK && json_object_set(pick->entries, dt_text_at(&name), entry) != 0)
-        status = dt_fail(DT_ENOMEM, "out of memory");
-    dt_text_fini(&name);
-    return status;
+    DT_TRY(dt_canonical_add(json_object_get(entry, "key"), name));
+    dt_text_add(name, " ");
+    DT_TRY(dt_canonical_add(json_object_get(json_object_get(entry, "fingerprint"), "hard"), name));
+    return dt_text_status(name);
 }
 
 static int time_order(int64_t mine, int64_t its)
@@ -160,21 +144,31 @@ static enum dt_offer offer_compare(const json_t *entry, const json_t *known, boo
 
 dt_status dt_pick_find(const struct dt_pick *pick, const json_t *entry, json_t **known)
 {
-    return pick_place(pick, (json_t *)entry, false, known);
+    struct dt_text name = {0};
+    dt_status status = identity_of(entry, &name);
+    if (status == DT_OK)
+        *known = json_object_get(pick->entries, dt_text_at(&name));
+    dt_text_fini(&name);
+    return status;
 }
 
 dt_status dt_pick_offer(struct dt_pick *pick, const json_t *entry, bool later, enum dt_offer *offer)
 {
-    json_t *known = NULL;
-    DT_TRY(dt_pick_find(pick, entry, &known));
+    struct dt_text name = {0};
     json_t *bare = dt_upkeep_bare(entry);
-    if (bare == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    enum dt_offer found = known != NULL ? offer_compare(bare, known, later) : DT_OFFER_NEW;
-    dt_status status = found <= DT_OFFER_NEWER ? pick_place(pick, bare, true, NULL) : DT_OK;
+    if (pick->entries == NULL)
+        pick->entries = json_object();
+    dt_status status =
+        bare != NULL ? identity_of(entry, &name) : dt_fail(DT_ENOMEM, "out of memory");
+    if (status == DT_OK) {
+        const json_t *known = json_object_get(pick->entries, dt_text_at(&name));
+        *offer = known != NULL ? offer_compare(bare, known, later) : DT_OFFER_NEW;
+        if (*offer <= DT_OFFER_NEWER &&
+            json_object_set(pick->entries, dt_text_at(&name), bare) != 0)
+            status = dt_fail(DT_ENOMEM, "out of memory");
+    }
     json_decref(bare);
-    if (status == DT_OK)
-        *offer = found;
+    dt_text_fini(&name);
     return status;
 }
 

@@ -8,7 +8,7 @@
 #include "db/best_int.h"
 
 /* The best entry of each identity: an object from the canonical text of the identity to the
- * entry. */
+ * entry. All zero: there is none. */
 struct dt_pick {
     json_t *entries; /* owned */
 };
@@ -22,8 +22,6 @@ enum dt_offer {
     DT_OFFER_OLDER
 };
 
-/* DT_ENOMEM. */
-dt_status dt_pick_init(struct dt_pick *pick) DT_MUST_CHECK;
 /* Of a copy without the fields that store and journal add. Up to NEWER: it was taken. SAME: equal
  * except for time, place and session. later: of two with one kind and time, the second is taken. */
 dt_status dt_pick_offer(struct dt_pick *pick, const json_t *entry, bool later,
