@@ -37,3 +37,14 @@ dt_status dt_array_resize(void *items, size_t count, size_t item_bytes)
     memcpy(items, &moved, sizeof moved);
     return DT_OK;
 }
+
+int dt_ascending_int(const void *a, const void *b)
+{
+    return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
+}
+
+int dt_ascending_int64(const void *a, const void *b)
+{
+    return (*(const int64_t *)a > *(const int64_t *)b) -
+           (*(const int64_t *)a < *(const int64_t *)b);
+}

@@ -28,4 +28,8 @@
 dt_status dt_array_grow(void *items, size_t count, size_t more, size_t item_bytes) DT_MUST_CHECK;
 dt_status dt_array_resize(void *items, size_t count, size_t item_bytes) DT_MUST_CHECK;
 
+/* For qsort, the least first. */
+int dt_ascending_int(const void *a, const void *b);
+int dt_ascending_int64(const void *a, const void *b);
+
 #endif

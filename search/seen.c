@@ -5,11 +5,6 @@
 
 enum { BITS_MOST = 4000000, DRAWS = 10000, FIRST_ROOM = 1024 };
 
-static dt_status no_memory(int64_t points)
-{
-    return dt_fail(DT_ENOMEM, "out of memory for a search of %lld plans", (long long)points);
-}
-
 dt_status dt_seen_init(struct dt_seen *seen, const struct dt_space *space)
 {
     struct dt_seen made = {.space = space, .all = dt_space_count(space), .room = FIRST_ROOM};
@@ -18,7 +13,7 @@ dt_status dt_seen_init(struct dt_seen *seen, const struct dt_space *space)
     else
         made.hashes = calloc(made.room, sizeof *made.hashes);
     if (made.bits == NULL && made.hashes == NULL)
-        return no_memory(made.all);
+        return dt_fail(DT_ENOMEM, "out of memory for a search of %lld plans", (long long)made.all);
     *seen = made;
     return DT_OK;
 }

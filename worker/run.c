@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "kernels/forward.h"
@@ -94,12 +95,6 @@ static dt_status steps(struct dt_rank *self, struct dt_pass *pass, struct trace 
     return status;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static const char *name_of(const struct dt_step_part *span)
 {
     if (span->block)
@@ -129,7 +124,7 @@ static json_t *describe(struct trace *trace)
         if (!span->block || layer == trace->layer_count)
             continue;
         int64_t *ns = trace->layers[layer++];
-        qsort(ns, (size_t)trace->steps, sizeof *ns, ascending);
+        qsort(ns, (size_t)trace->steps, sizeof *ns, dt_ascending_int64);
         json_array_append_new(layers,
                               json_pack("[s, I]", name_of(span), (json_int_t)ns[trace->steps / 2]));
     }
@@ -178,7 +173,7 @@ static int64_t median(int64_t values[], int64_t n)
 {
     if (n == 0)
         return 0;
-    qsort(values, (size_t)n, sizeof values[0], ascending);
+    qsort(values, (size_t)n, sizeof values[0], dt_ascending_int64);
     return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 

@@ -39,7 +39,7 @@ static dt_status read_hello(struct dt_rank *self, const json_t *hello)
 /* The version of the protocol is the controller's, or ours if that is lower. */
 static dt_status answer_hello(struct dt_rank *self, const json_t *hello)
 {
-    int64_t asked = json_integer_value(json_object_get(hello, "protocol"));
+    json_int_t asked = dt_json_integer_at(hello, "protocol");
     int version = asked < DT_PROTOCOL_VERSION ? (int)asked : DT_PROTOCOL_VERSION;
     json_t *answer = json_pack(
         "{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:s}", "op", "hello", "protocol", version, "name",
@@ -187,10 +187,8 @@ static dt_status gather_ranks(struct dt_rank *self, json_t *hello)
 /* Starts as many ranks as the hello requests, this one included. */
 static dt_status start_ranks(struct dt_rank *self, const json_t *hello, int *fd)
 {
-    int64_t ranks = 1;
-    if (dt_json_has(hello, "ranks"))
-        DT_TRY(dt_json_int(hello, "hello", "ranks", 1, 65536, &ranks));
-    if (ranks == 1)
+    json_int_t ranks = dt_json_integer_at(hello, "ranks"); /* read_hello has checked it */
+    if (ranks <= 1)
         return DT_OK;
     DT_TRY(dt_ranks_start(&self->seat, (int)ranks, fd));
     return dt_seat_bind(&self->seat);

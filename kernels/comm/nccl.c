@@ -712,7 +712,7 @@ static void nccl_group_give_back(struct dt_nccl_group *group)
  * stream, for which wait makes the compute stream wait. The events are created beforehand, so that a post allocates
  * nothing and can be recorded into a graph. */
 
-static struct dt_nccl_seat *nccl_seat_of(struct dt_comm *comm)
+static struct dt_nccl_seat *of(struct dt_comm *comm)
 {
     return comm->state;
 }
@@ -743,17 +743,17 @@ static dt_status nccl_seat_group(struct dt_nccl_seat *seat)
 /* Makes the exchange stream wait for the work queued on the device. */
 static dt_status begin(struct dt_comm *comm, struct dt_nccl_events **out)
 {
-    struct dt_nccl_root *root = nccl_seat_of(comm)->root;
+    struct dt_nccl_root *root = of(comm)->root;
     struct dt_cuda *cuda = root->cuda;
     if (dt_cuda_enter(&cuda->base) == NULL)
         DT_TRY(dt_cuda_ready(cuda));
     if (comm->size > 1)
-        DT_TRY(nccl_seat_group(nccl_seat_of(comm)));
+        DT_TRY(nccl_seat_group(of(comm)));
     if (root->idle == NULL)
         DT_TRY(nccl_events_new(root));
     struct dt_nccl_events *events = root->idle;
     DT_CUDA(cuda, cudaEventRecord(events->ready, cuda->stream), "begin an exchange");
-    DT_CUDA(cuda, cudaStreamWaitEvent(dt_nccl_stream(nccl_seat_of(comm)), events->ready, 0),
+    DT_CUDA(cuda, cudaStreamWaitEvent(dt_nccl_stream(of(comm)), events->ready, 0),
             "begin an exchange");
     root->idle = events->next;
     events->next = root->posted;
@@ -765,16 +765,15 @@ static dt_status begin(struct dt_comm *comm, struct dt_nccl_events **out)
 static dt_status end(struct dt_comm *comm, struct dt_nccl_events *events,
                      struct dt_request *request)
 {
-    struct dt_nccl_root *root = nccl_seat_of(comm)->root;
-    DT_CUDA(root->cuda, cudaEventRecord(events->done, dt_nccl_stream(nccl_seat_of(comm))),
-            "end an exchange");
+    struct dt_nccl_root *root = of(comm)->root;
+    DT_CUDA(root->cuda, cudaEventRecord(events->done, dt_nccl_stream(of(comm))), "end an exchange");
     request->state[0] = events;
     return DT_OK;
 }
 
 static dt_status copy_here(struct dt_comm *comm, void *to, const void *from, size_t bytes)
 {
-    const struct dt_nccl_seat *seat = nccl_seat_of(comm);
+    const struct dt_nccl_seat *seat = of(comm);
     DT_CUDA(seat->root->cuda,
             cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, dt_nccl_stream(seat)),
             "copy what a rank sends itself");
@@ -784,9 +783,9 @@ static dt_status copy_here(struct dt_comm *comm, void *to, const void *from, siz
 /* Posts the pieces to and from other ranks, between ncclGroupStart and ncclGroupEnd. */
 static dt_status send_and_receive(struct dt_comm *comm, const struct dt_pieces *pieces)
 {
-    struct dt_nccl_root *root = nccl_seat_of(comm)->root;
-    ncclComm_t nccl = nccl_seat_of(comm)->group->comm;
-    cudaStream_t stream = dt_nccl_stream(nccl_seat_of(comm));
+    struct dt_nccl_root *root = of(comm)->root;
+    ncclComm_t nccl = of(comm)->group->comm;
+    cudaStream_t stream = dt_nccl_stream(of(comm));
     for (int i = 0; i < pieces->send_count; i++) {
         const struct dt_message *to = &pieces->sends[i];
         if (to->peer != comm->rank)
@@ -806,8 +805,8 @@ static dt_status send_and_receive(struct dt_comm *comm, const struct dt_pieces *
 /* The calls of a post, under the eyes of the watchdog. */
 static dt_status post(struct dt_comm *comm, const struct dt_pieces *pieces)
 {
-    struct dt_nccl_root *root = nccl_seat_of(comm)->root;
-    ncclComm_t nccl = nccl_seat_of(comm)->group->comm;
+    struct dt_nccl_root *root = of(comm)->root;
+    ncclComm_t nccl = of(comm)->group->comm;
     atomic_fetch_add(&root->watch.calls, 1);
     dt_status status = nccl_check(root, ncclGroupStart(), nccl, "ncclGroupStart");
     if (status == DT_OK) {
@@ -843,19 +842,18 @@ static dt_status nccl_shift(struct dt_comm *comm, const void *send, void *recv, 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
 static dt_status alltoall_of(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
 {
-    struct dt_nccl_root *root = nccl_seat_of(comm)->root;
-    ncclComm_t nccl = nccl_seat_of(comm)->group->comm;
+    struct dt_nccl_root *root = of(comm)->root;
+    ncclComm_t nccl = of(comm)->group->comm;
     atomic_fetch_add(&root->watch.calls, 1);
-    ncclResult_t code =
-        ncclAlltoAll(send, recv, bytes, ncclUint8, nccl, dt_nccl_stream(nccl_seat_of(comm)));
+    ncclResult_t code = ncclAlltoAll(send, recv, bytes, ncclUint8, nccl, dt_nccl_stream(of(comm)));
     atomic_fetch_add(&root->watch.calls, 1);
     return nccl_check(root, code, nccl, "ncclAlltoAll");
 }
 #else
 static dt_status alltoall_of(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
 {
-    struct dt_nccl_root *root = nccl_seat_of(comm)->root;
-    ncclComm_t nccl = nccl_seat_of(comm)->group->comm;
+    struct dt_nccl_root *root = of(comm)->root;
+    ncclComm_t nccl = of(comm)->group->comm;
     atomic_fetch_add(&root->watch.calls, 1);
     dt_status status = nccl_check(root, ncclGroupStart(), nccl, "ncclGroupStart");
     for (int i = 0; status == DT_OK && i < comm->size; i++) {
@@ -885,7 +883,7 @@ static dt_status nccl_alltoall(struct dt_comm *comm, const void *send, void *rec
 
 static dt_status nccl_wait(struct dt_comm *comm, struct dt_request *request)
 {
-    struct dt_nccl_root *root = nccl_seat_of(comm)->root;
+    struct dt_nccl_root *root = of(comm)->root;
     struct dt_nccl_events *events = request->state[0], **at = &root->posted;
     struct dt_cuda *cuda = root->cuda;
     if (dt_cuda_enter(&cuda->base) == NULL)
@@ -902,11 +900,6 @@ static dt_status nccl_wait(struct dt_comm *comm, struct dt_request *request)
 enum { EVENTS = 64 };
 
 extern const struct dt_comm_ops dt_comm_nccl_ops;
-
-static struct dt_nccl_seat *of(struct dt_comm *comm)
-{
-    return comm->state;
-}
 
 static void free_events(struct dt_nccl_events *first)
 {

@@ -2,6 +2,9 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "kernels/cuda/cuda_int.h"
+#ifdef DT_HAVE_CUDNN
+#include "kernels/cuda/cudnn.h"
+#endif
 #include "kernels/cuda/launch.h"
 #include "kernels/nvml.h"
 
@@ -17,8 +20,6 @@
 
 /* How long calls wait that have no deadline of their own: put, get, pack, release, close. Tests shorten it. */
 extern int64_t dt_cuda_patience_ns;
-
-/* The operations of the table that consist of one kernel (kernels/compute.h defines them) */
 
 /* Waiting for the stream, and times on it. Waits poll and never block in the driver: the kernel of an exchange whose
  * peer has ended never ends, and the waiting rank must notice that. */
@@ -628,9 +629,6 @@ static void cuda_sampler(struct dt_device *device, const struct dt_sampler *op)
 }
 
 /* Attention by our own kernels or by a library's, as the plan selects. */
-#ifdef DT_HAVE_CUDNN
-#include "kernels/cuda/cudnn.h"
-#endif
 
 static dt_status own_ready(struct dt_cuda *cuda, enum dt_dtype dtype, const struct dt_attention *op)
 {
@@ -716,10 +714,6 @@ void dt_cuda_attention(struct dt_device *device, enum dt_dtype dtype, const stru
  *
  * Kernels are loaded at first use (CUDA_MODULE_LOADING stays lazy: loading all kernels of cuBLASLt and cuDNN takes
  * seconds and hundreds of megabytes). So the first step of a plan runs directly and only later ones are captured. */
-
-#ifdef DT_HAVE_CUDNN
-#include "kernels/cuda/cudnn.h"
-#endif
 
 struct dt_cuda *dt_cuda_of(struct dt_device *device)
 {
@@ -866,9 +860,6 @@ static void cuda_threads(struct dt_device *device, int count)
 }
 
 /* The table, and the queries that need no open device. */
-#ifdef DT_HAVE_CUDNN
-#include "kernels/cuda/cudnn.h"
-#endif
 
 /* bfloat16 and tf32 products, and asynchronous copies to shared memory. */
 enum { CAPABILITY = 80 };

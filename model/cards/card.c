@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/cards/card.h"
+#include "base/array.h"
 
 #include "base/json.h"
 
@@ -354,11 +355,6 @@ int64_t dt_card_tokens(const struct dt_card *card, struct dt_frames size)
     return ((size.frames - 1) / card->vae_time + 1) * (size.height / side) * (size.width / side);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
-
 dt_status dt_lengths_parse(const char *what, const char *text, struct dt_lengths *lengths)
 {
     enum { MOST = 1 << 16 };
@@ -377,7 +373,7 @@ dt_status dt_lengths_parse(const char *what, const char *text, struct dt_lengths
         more = *end == ',';
         at = end;
     }
-    qsort(read.at, (size_t)read.count, sizeof read.at[0], ascending);
+    qsort(read.at, (size_t)read.count, sizeof read.at[0], dt_ascending_int);
     *lengths = (struct dt_lengths){.count = 0};
     for (int i = 0; i < read.count; i++)
         if (i == 0 || read.at[i] != read.at[i - 1])

@@ -87,13 +87,13 @@ static dt_status read_row(const char *key, const json_t *row, struct dt_table *t
 
 static dt_status read_table(const struct dt_source *source, struct dt_table *table)
 {
-    const char *key, *device = json_string_value(json_object_get(source->root, "device_name")),
-                     *kernel = json_string_value(json_object_get(source->root, "kernel_name"));
+    const char *key;
     json_t *row, *cache = json_object_get(source->root, "cache");
     double *samples = NULL;
     dt_status status = DT_OK;
-    snprintf(table->title, sizeof table->title, "%s", kernel != NULL ? kernel : "");
-    snprintf(table->device, sizeof table->device, "%s", device != NULL ? device : "");
+    snprintf(table->title, sizeof table->title, "%s", dt_json_text_at(source->root, "kernel_name"));
+    snprintf(table->device, sizeof table->device, "%s",
+             dt_json_text_at(source->root, "device_name"));
     snprintf(table->unit, sizeof table->unit, "ms");
     table->seconds = 1e-3;
     DT_TRY(read_columns(source->root, table));

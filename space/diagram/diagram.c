@@ -928,11 +928,6 @@ static bool add_live(struct builder *builder, int term, int depth, struct nodes 
            (row->right < 0 || add_live(builder, row->right, depth, nodes));
 }
 
-static int ascending(const void *a, const void *b)
-{
-    return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
-}
-
 static dt_status find_live(struct builder *builder, int depth, struct nodes *nodes)
 {
     const struct dt_terms *terms = &builder->terms;
@@ -941,7 +936,7 @@ static dt_status find_live(struct builder *builder, int depth, struct nodes *nod
             !add_live(builder, terms->roots[i], depth, nodes))
             return dt_fail(DT_EUNSUP, "the space is too large to enumerate: its rules depend on "
                                       "too much at once");
-    qsort(nodes->terms, (size_t)nodes->slots, sizeof nodes->terms[0], ascending);
+    qsort(nodes->terms, (size_t)nodes->slots, sizeof nodes->terms[0], dt_ascending_int);
     return DT_OK;
 }
 

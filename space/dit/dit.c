@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Axes are the rows of model/plan.def that the device has; rules the rows of dit_rules.def, with the constants and derived
  * names they speak of. */
+#include "base/array.h"
 #include "space/dit/dit_int.h"
 
 #include <stdio.h>
@@ -442,12 +443,6 @@ static dt_status check_limits(const struct dt_workload *workload, const struct d
     return DT_OK;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* FlashAttention-2's choice on an A100 for heads of more than 64 channels, 128 x 64 with 4 warps (flash_fwd_launch_template.h), for
  * all heads: its 128 x 128 for heads of 64 has 4 warps of 32 query rows, ours 8 of 16, which load keys and values from shared memory
  * twice as often, and would be bound by that. Of the rows there are, the one with these query rows and keys and the fewest warps. */
@@ -497,7 +492,7 @@ static dt_status new_dit(const struct dt_workload *workload, const struct dt_lim
     }
     for (int i = 0; i < n; i++)
         batches[i] = workload->input_batch > 0 ? workload->input_batch : limits->batches[i];
-    qsort(batches, (size_t)n, sizeof *batches, ascending);
+    qsort(batches, (size_t)n, sizeof *batches, dt_ascending_int64);
     int tokens = dt_workload_tokens(workload);
     *dit = (struct dt_dit){.workload = *workload,
                            .on = (limits->gpus != NULL ? DT_ON_GPU : DT_ON_CPU) |

@@ -202,20 +202,17 @@ static dt_status undefined(const struct dt_expr *expr, const struct dt_expr_op *
     return dt_expr_fail(expr->text, op->column, "the result does not fit 64 bits");
 }
 
+static dt_status no_real(const struct dt_expr *expr)
+{
+    return dt_expr_fail(expr->text, 1, "it divides by zero, or has no real value");
+}
+
 static int64_t one_of(const int64_t *tested, int64_t n)
 {
     for (int64_t i = 1; i <= n; i++)
         if (tested[i] == tested[0])
             return 1;
     return 0;
-}
-
-static dt_status eval_real(const struct dt_expr *expr, const int64_t values[], int64_t *result)
-{
-    struct dt_number number;
-    DT_TRY(dt_expr_number(expr, values, &number));
-    *result = number.real ? number.value != 0 : number.integer;
-    return DT_OK;
 }
 
 /* The analyzer cannot know that the parser's code never pops more than it pushed. */
@@ -225,7 +222,7 @@ dt_status dt_expr_eval(const struct dt_expr *expr, const int64_t values[], int64
     int64_t stack[DT_EXPR_OPS + 1]; /* the first is never read: top points at it while empty */
     int64_t *top = stack;
     if (expr->real)
-        return eval_real(expr, values, result);
+        return dt_expr_real(expr, 0, expr->count - 1, values, result) ? DT_OK : no_real(expr);
     for (int i = 0; i < expr->count; i++) {
         const struct dt_expr_op *op = &expr->ops[i];
         switch (op->code) {
@@ -544,5 +541,5 @@ dt_status dt_expr_number(const struct dt_expr *expr, const int64_t values[],
 {
     if (run(expr, 0, expr->count - 1, values, number))
         return DT_OK;
-    return dt_expr_fail(expr->text, 1, "it divides by zero, or has no real value");
+    return no_real(expr);
 }

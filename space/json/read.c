@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads a space from JSON: from a worker's hello or a user's file. */
+#include "base/array.h"
 #include "space/expr/decimal.h"
 #include "space/json/json_int.h"
 
@@ -15,12 +16,6 @@ struct dt_reading {
 };
 
 /* Reads one parameter: its values, as a list or a range, and its other fields. */
-
-static int ascending(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
 
 /* A number as a decimal; false: it is none, or has too many digits. */
 static bool decimal_json(const json_t *value, struct dt_decimal *decimal)
@@ -59,7 +54,7 @@ static dt_status read_numbers(struct dt_reading *reading, const json_t *list)
             return no_number(reading, i, value);
     }
     axis->values = reading->values;
-    qsort(reading->values, (size_t)axis->count, sizeof reading->values[0], ascending);
+    qsort(reading->values, (size_t)axis->count, sizeof reading->values[0], dt_ascending_int64);
     for (int i = 1; i < axis->count; i++) {
         if (reading->values[i] != reading->values[i - 1])
             continue;
@@ -87,7 +82,7 @@ static dt_status read_truths(struct dt_reading *reading, const json_t *list)
     if (axis->count > 2 || (axis->count == 2 && reading->values[0] == reading->values[1]))
         return dt_fail(DT_EUSAGE, "%s: parameter '%s': true or false is given twice", reading->what,
                        axis->name);
-    qsort(reading->values, (size_t)axis->count, sizeof reading->values[0], ascending);
+    qsort(reading->values, (size_t)axis->count, sizeof reading->values[0], dt_ascending_int64);
     axis->values = reading->values;
     axis->truth = true;
     return DT_OK;

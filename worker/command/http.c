@@ -500,12 +500,6 @@ static dt_status read_first(const char *path, char *line, const struct dt_url *r
     return DT_OK;
 }
 
-static bool is_named(const char *line, const char *name)
-{
-    size_t size = strlen(name);
-    return strncasecmp(line, name, size) == 0 && line[size] == ':';
-}
-
 /* One line of the headers, if it is not one of those that follow from the message. */
 static dt_status add_header(const char *path, const char *line, struct dt_http_request *request)
 {
@@ -518,7 +512,7 @@ static dt_status add_header(const char *path, const char *line, struct dt_http_r
                        "application/json'; an empty line ends the headers",
                        line, path);
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
-        if (is_named(line, ours[i]))
+        if (value_of(line, ours[i]) != NULL)
             return DT_OK;
     dt_text_add(&request->headers, "%s\r\n", line);
     return DT_OK;
@@ -528,7 +522,7 @@ static bool has_header(const struct dt_http_request *request, const char *name)
 {
     for (const char *line = dt_text_at(&request->headers); line[0] != 0;
          line = strchr(line, '\n') + 1)
-        if (is_named(line, name))
+        if (value_of(line, name) != NULL)
             return true;
     return false;
 }

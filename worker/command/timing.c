@@ -317,28 +317,23 @@ dt_status dt_timing_init(struct dt_timing *timing, const char *how, const char *
         return read_bar(timing, how + 4);
     if (strncmp(how, "json:", 5) == 0 && how[5] != 0)
         return read_path(timing, how + 5);
-    if (strncmp(how, "regex:", 6) != 0 || how[6] == 0) {
-        timing->kind = 0;
+    timing->kind = 0; /* there is nothing to free */
+    if (strncmp(how, "regex:", 6) != 0 || how[6] == 0)
         return dt_fail(DT_EUSAGE, "%s '%s' is not %sregex:EXPRESSION, json:PATH or json:FILE:PATH",
                        timing->option, how, metric == NULL ? "wall, tqdm, " : "");
-    }
-    timing->kind = 0;
     DT_TRY(check_expression(how + 6));
-    timing->kind = 'r';
     char why[200];
     int error = regcomp(&timing->regex, how + 6, REG_EXTENDED | REG_NEWLINE);
     if (error != 0) {
-        timing->kind = 0; /* there is nothing to free */
         regerror(error, &timing->regex, why, sizeof why);
         return dt_fail(DT_EUSAGE, "the expression '%s' cannot be read: %s", how + 6, why);
     }
-    if (timing->regex.re_nsub == 0) {
-        regfree(&timing->regex);
-        timing->kind = 0;
-        return dt_fail(DT_EUSAGE, "the expression '%s' has no group: put the number into ( )",
-                       how + 6);
+    if (timing->regex.re_nsub > 0) {
+        timing->kind = 'r';
+        return DT_OK;
     }
-    return DT_OK;
+    regfree(&timing->regex);
+    return dt_fail(DT_EUSAGE, "the expression '%s' has no group: put the number into ( )", how + 6);
 }
 
 void dt_timing_fini(struct dt_timing *timing)
