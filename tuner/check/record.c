@@ -314,6 +314,8 @@ static bool fields_replace(const struct dt_check_entry *entry, const struct dt_s
         json_object_del(fields, stay[i]);
     json_object_del(copy, "resolution"); /* of the plan before */
     json_object_del(copy, "load");
+    for (int i = 0; i < dt_record_closing.field_count; i++)
+        json_object_del(copy, dt_record_closing.fields[i].name);
     json_object_update(copy, fields);
     json_object_set(fingerprint, "soft", json_object_get(entry->today, "soft"));
     json_object_set(fingerprint, "info", json_object_get(entry->today, "info"));

@@ -149,6 +149,8 @@ static dt_status apply_begun(struct dt_session *session, struct dt_log_record *r
     session->has_against = begun->has_against;
     session->against = begun->against;
     session->finals.best = session->next.best = -1;
+    session->closing = (struct dt_closing){
+        .known = true, .elapsed_ns = DT_NO_NS, .need_ns = 0, .compared_ns = DT_NO_NS};
     dt_fingerprint_fini(&session->fingerprint);
     session->fingerprint = dt_fingerprint_copy(&begun->fingerprint);
     struct dt_stored_info *info = &session->fingerprint.info;
@@ -317,8 +319,7 @@ static dt_status apply_end(struct dt_session *session, struct dt_log_record *rec
     search->weighed = ended->weighed;
     for (int i = 0; i < ended->unverified_count; i++)
         unverified_add(session, &ended->unverified[i]);
-    session->elapsed_seconds = ended->elapsed_seconds;
-    session->need_seconds = ended->need_seconds;
+    session->closing = ended->closing;
     session->ended = true;
     dt_session_cut(session);
     return DT_OK;

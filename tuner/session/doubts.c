@@ -276,7 +276,7 @@ void dt_need_text(double seconds, const char *before, struct dt_text *out)
 
 void dt_session_need(const struct dt_session *session, const char *before, struct dt_text *out)
 {
-    dt_need_text(session->need_seconds, before, out);
+    dt_need_text((double)session->closing.need_ns * 1e-9, before, out);
 }
 
 void dt_session_unusable(const struct dt_session *session, struct dt_text *out)

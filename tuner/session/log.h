@@ -61,8 +61,7 @@ struct dt_searched {
 
 struct dt_session_ended {
     struct dt_searched searched;
-    double elapsed_seconds, need_seconds;
-    int64_t compared_ns;     /* time of all comparisons */
+    struct dt_closing closing;
     enum dt_verdict verdict; /* for readers; written, not read back */
     double importance[DT_AXES_MAX];
     bool weighed;

@@ -90,8 +90,7 @@ struct dt_session {
     int unverified_count;
     struct dt_session_finals finals;
     struct dt_session_finals next; /* a shoot-out whose final comparison did not end yet */
-    double elapsed_seconds,
-        need_seconds; /* at its end; need: the --budget that would decide; 0: none */
+    struct dt_closing closing;     /* at its end */
     enum dt_verdict verdict;
     bool ended; /* its end was recorded: the session was complete */
 };

@@ -218,9 +218,10 @@ static dt_status end_record(struct dt_tuning *tuning)
     struct dt_log_record record = {
         .kind = DT_LOG_END,
         .ended = {.searched = {tuning->search.note, tuning->search.stopped},
-                  .elapsed_seconds = tuning->clock.elapsed_seconds,
-                  .need_seconds = tuning->clock.need_seconds,
-                  .compared_ns = tuning->rig.compared_ns,
+                  .closing = {.known = true,
+                              .elapsed_ns = dt_ns_of(tuning->clock.elapsed_seconds),
+                              .need_ns = dt_ns_of(tuning->clock.need_seconds),
+                              .compared_ns = tuning->rig.compared_ns},
                   .verdict = dt_session_verdict(tuning->session)}};
     if (tuning->opts.directory != NULL)
         weigh_axes(tuning->session, &record.ended);

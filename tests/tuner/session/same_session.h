@@ -221,8 +221,9 @@ static inline const char *differs_session(const struct dt_session *a, const stru
         SAME_INT(unverified[i].batch);
         SAME_TEXT(unverified[i].cause);
     }
-    SAME_REAL(elapsed_seconds);
-    SAME_REAL(need_seconds);
+    SAME_INT(closing.elapsed_ns);
+    SAME_INT(closing.need_ns);
+    SAME_INT(closing.compared_ns);
     SAME_INT(verdict);
     SAME_INT(ended);
     const char *name = differs_search(a, b);

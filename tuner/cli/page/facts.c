@@ -175,7 +175,7 @@ static void image_of_session(const struct page_view *view, struct dt_text *out)
 static void cost_of_session(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
-    double seconds = session->elapsed_seconds;
+    double seconds = dt_seconds_of(session->closing.elapsed_ns);
     dt_text_add(out, "%s for %d trial%s",
                 seconds > 0 ? dt_figure_span_of(seconds).text : "Not known", view->count,
                 view->count == 1 ? "" : "s");
@@ -592,29 +592,30 @@ static void when_of_session(const struct page_view *view, struct dt_text *out)
     dt_text_add(out, ", by session %s.", view->page->journal);
 }
 
-/* Answers in their order; NULL: a session, or an entry alone, has none. */
+/* Answers in their order; NULL: a session, or an entry alone, has none. of_closing: of what both have of the session's end. */
 static const struct {
     const char *name;
     void (*of_session)(const struct page_view *view, struct dt_text *out);
     void (*of_entry)(const struct dt_page *page, struct dt_text *out);
-} facts[] = {{"How sure", sure_of_session, sure_of_entry},
-             {"Time", NULL, time_of_entry},
-             {"What would change it", change_of_session, NULL},
-             {"Memory", memory_of_session, memory_of_entry},
-             {"A whole image", image_of_session, NULL},
-             {"Output", output_of_session, NULL},
-             {"Time it took", cost_of_session, NULL},
-             {"Failures", failures_of_session, NULL},
-             {"Noise floor", noise_of_session, noise_of_entry},
-             {"Load by others", load_of_session, load_of_entry},
-             {"One rank", one_rank_of_session, NULL},
-             {"What matters most", matters_of_session, NULL},
-             {"On another machine", elsewhere_of_session, NULL},
-             {"Tried", NULL, tried_of_entry},
-             {"Others", NULL, rivals_of_entry},
-             {"Where", NULL, where_of_entry},
-             {"Trials", NULL, trials_of_entry},
-             {"When", when_of_session, when_of_entry}};
+    void (*of_closing)(const struct dt_closing *closing, struct dt_text *out);
+} facts[] = {{"How sure", sure_of_session, sure_of_entry, NULL},
+             {"Time", NULL, time_of_entry, NULL},
+             {"What would change it", change_of_session, NULL, NULL},
+             {"Memory", memory_of_session, memory_of_entry, NULL},
+             {"A whole image", image_of_session, NULL, NULL},
+             {"Output", output_of_session, NULL, NULL},
+             {"Time it took", cost_of_session, NULL, NULL},
+             {"Failures", failures_of_session, NULL, NULL},
+             {"Noise floor", noise_of_session, noise_of_entry, NULL},
+             {"Load by others", load_of_session, load_of_entry, NULL},
+             {"One rank", one_rank_of_session, NULL, NULL},
+             {"What matters most", matters_of_session, NULL, NULL},
+             {"On another machine", elsewhere_of_session, NULL, NULL},
+             {"Tried", NULL, tried_of_entry, NULL},
+             {"Others", NULL, rivals_of_entry, NULL},
+             {"Where", NULL, where_of_entry, NULL},
+             {"Trials", NULL, trials_of_entry, NULL},
+             {"When", when_of_session, when_of_entry, NULL}};
 enum { FACTS = sizeof facts / sizeof facts[0] };
 
 /* An empty *out: there is no such answer. */
@@ -622,7 +623,10 @@ static void fact_add(int i, const struct page_view *view, const struct dt_page *
                      struct dt_text *out)
 {
     dt_text_clear(out);
-    if (view != NULL && facts[i].of_session != NULL)
+    if (facts[i].of_closing != NULL)
+        facts[i].of_closing(view != NULL ? &view->session->closing : &page->entry.fields.closing,
+                            out);
+    else if (view != NULL && facts[i].of_session != NULL)
         facts[i].of_session(view, out);
     else if (view == NULL && facts[i].of_entry != NULL)
         facts[i].of_entry(page, out);

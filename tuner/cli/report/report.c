@@ -297,7 +297,7 @@ static void add_counts(const struct dt_session *session, struct dt_text *out)
                 hardware != NULL ? "; on " : "", hardware != NULL ? hardware : "", tried);
     dt_target_plans(session->target, out);
     dt_text_add(out, " tried, %d failed, %s\n", failed,
-                dt_figure_of(session->elapsed_seconds).text);
+                dt_figure_of(dt_seconds_of(session->closing.elapsed_ns)).text);
     dt_auto_text skipped = {0};
     dt_session_skipped(session, &skipped);
     if (skipped.size > 0)

@@ -273,12 +273,12 @@ static json_t *importance_json(const struct dt_session_ended *ended, const struc
 static json_t *ended_encode(const struct dt_log_record *record, const struct dt_target *target)
 {
     const struct dt_session_ended *ended = &record->ended;
-    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:s, s:o}", "search_note", ended->searched.note,
-                     "search_stopped", ended->searched.stopped, "elapsed_ns",
-                     (json_int_t)llround(ended->elapsed_seconds * 1e9), "need_ns",
-                     (json_int_t)llround(ended->need_seconds * 1e9), "compared_ns",
-                     (json_int_t)ended->compared_ns, "verdict", dt_verdict_text(ended->verdict),
-                     "importance", importance_json(ended, target->space));
+    json_t *json = dt_record_json(&dt_record_closing, &ended->closing);
+    json_object_set_new(json, "search_note", json_string(ended->searched.note));
+    json_object_set_new(json, "search_stopped", json_boolean(ended->searched.stopped));
+    json_object_set_new(json, "verdict", json_string(dt_verdict_text(ended->verdict)));
+    json_object_set_new(json, "importance", importance_json(ended, target->space));
+    return json;
 }
 
 /* Sessions of few plans have none. */
@@ -301,12 +301,11 @@ static dt_status ended_decode(const json_t *json, const struct context *context,
 {
     struct dt_session_ended *ended = &record->ended;
     const json_t *unverified = json_object_get(json, "unverified");
-    int64_t elapsed_ns;
-    DT_TRY(dt_json_int(json, context->what, "elapsed_ns", 0, INT64_MAX, &elapsed_ns));
+    dt_record_read(&dt_record_closing, json, &ended->closing);
+    if (ended->closing.elapsed_ns == DT_NO_NS)
+        return dt_fail(DT_EUSAGE, "%s: 'elapsed_ns' is no time", context->what);
     ended->searched.note = dt_json_text_at(json, "search_note");
     ended->searched.stopped = json_is_true(json_object_get(json, "search_stopped"));
-    ended->elapsed_seconds = (double)elapsed_ns * 1e-9;
-    ended->need_seconds = json_number_value(json_object_get(json, "need_ns")) / 1e9;
     read_importance(json_object_get(json, "importance"), context->target->space, ended);
     for (size_t i = 0; i < json_array_size(unverified) && i < DT_RIG_REFERENCES; i++)
         DT_TRY(unverified_read(json_array_get(unverified, i), context->what,

@@ -207,6 +207,7 @@ json_t *dt_entry(const struct dt_session *session, enum dt_verdict verdict, int6
         .plans = target->plans > 0 ? target->plans : 0,
         .skipped = skipped.size > 0 ? dt_text_at(&skipped) : NULL,
         .load = dt_session_load(session),
+        .closing = session->closing,
         .image = image_of(target),
         .journal = session->id};
     fill_top(session, &entry);
@@ -385,8 +386,8 @@ static void add_done(const struct dt_session *session, json_t *object)
     json_object_set_new(object, "skipped",
                         skipped.size > 0 ? json_string(dt_text_at(&skipped)) : json_null());
     json_object_set_new(object, "needs_seconds",
-                        session->need_seconds > 0 && dt_session_provisional(session)
-                            ? json_real(session->need_seconds)
+                        session->closing.need_ns > 0 && dt_session_provisional(session)
+                            ? json_real((double)session->closing.need_ns * 1e-9)
                             : json_null());
     json_object_set_new(object, "load", dt_record_json(&dt_record_stored_load, &load));
 }
@@ -412,8 +413,8 @@ json_t *dt_session_json(const struct dt_session *session)
         dt_sets_rounds(&session->finals.sets), "sets", session->finals.sets.count, "resident",
         dt_company_text(session->finals.sets.company), "loads", session->finals.sets.loads,
         "search", session->search.name, "search_reason", session->search.why, "trials", trials,
-        "elapsed_seconds", session->elapsed_seconds, "verdict", dt_verdict_text(session->verdict),
-        "journal", session->id);
+        "elapsed_seconds", (double)session->closing.elapsed_ns * 1e-9, "verdict",
+        dt_verdict_text(session->verdict), "journal", session->id);
     struct dt_image_time image = image_of(target);
     json_object_set_new(object, "image", dt_record_json(&dt_record_image_time, &image));
     add_search(session, object);
