@@ -114,6 +114,18 @@ static json_t *write_time(const void *member)
     return ns != DT_NO_NS ? json_integer(ns) : json_null();
 }
 
+static void read_seconds(const json_t *value, void *member)
+{
+    int64_t ns = time_of(value);
+    *(double *)member = ns != DT_NO_NS ? (double)ns * 1e-9 : NAN;
+}
+
+static json_t *write_seconds(const void *member)
+{
+    int64_t ns = dt_ns_of(*(const double *)member);
+    return write_time(&ns);
+}
+
 static bool is_real(const json_t *value)
 {
     return json_is_number(value);
@@ -137,6 +149,11 @@ static void read_real(const json_t *value, void *member)
 static json_t *write_real(const void *member)
 {
     return dt_json_number(*(const double *)member);
+}
+
+static json_t *write_ratio(const void *member)
+{
+    return *(const double *)member > 0 ? write_real(member) : json_null();
 }
 
 static bool is_pair(const json_t *value)
@@ -213,8 +230,10 @@ const struct dt_kind dt_kind_integer = KIND("integer", "an integer", integer, in
 const struct dt_kind dt_kind_nonzero = KIND("nonzero", "an integer", integer, integer, nonzero);
 const struct dt_kind dt_kind_bytes = KIND("bytes", "a number of bytes", time, integer, integer);
 const struct dt_kind dt_kind_time = KIND("time", "a number of nanoseconds", time, time, time);
+const struct dt_kind dt_kind_seconds =
+    KIND("time", "a number of nanoseconds", time, seconds, seconds);
 const struct dt_kind dt_kind_real = KIND("real", "a number", real, real, real);
-const struct dt_kind dt_kind_ratio = KIND("ratio", "a number above 0", ratio, real, real);
+const struct dt_kind dt_kind_ratio = KIND("ratio", "a number above 0", ratio, real, ratio);
 const struct dt_kind dt_kind_magnitude =
     KIND("magnitude", "a number of 0 or more", magnitude, real, real);
 const struct dt_kind dt_kind_interval = KIND("interval", "[low, high]", pair, interval, interval);

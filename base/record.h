@@ -90,17 +90,18 @@ json_t *dt_record_json(const struct dt_record *record, const void *from);
 #define DT_KIND_nonzero     int64_t /* 0: nothing */
 #define DT_KIND_bytes       int64_t /* 0 and more */
 #define DT_KIND_time        int64_t /* nanoseconds, 0 and more; DT_NO_NS */
+#define DT_KIND_seconds     double  /* the same; NAN */
 #define DT_KIND_real        double  /* NAN */
-#define DT_KIND_ratio       double  /* above 0; NAN */
+#define DT_KIND_ratio       double  /* above 0; NAN, or 0: nothing */
 #define DT_KIND_magnitude   double  /* 0 and more; NAN */
 #define DT_KIND_interval    struct dt_span
 #define DT_KIND_interval_ns struct dt_span_ns
 #define DT_KIND_object      json_t *
 #define DT_KIND_list        json_t *
 extern const struct dt_kind dt_kind_text, dt_kind_words, dt_kind_flag, dt_kind_count,
-    dt_kind_positive, dt_kind_integer, dt_kind_nonzero, dt_kind_bytes, dt_kind_time, dt_kind_real,
-    dt_kind_ratio, dt_kind_magnitude, dt_kind_interval, dt_kind_interval_ns, dt_kind_object,
-    dt_kind_list;
+    dt_kind_positive, dt_kind_integer, dt_kind_nonzero, dt_kind_bytes, dt_kind_time,
+    dt_kind_seconds, dt_kind_real, dt_kind_ratio, dt_kind_magnitude, dt_kind_interval,
+    dt_kind_interval_ns, dt_kind_object, dt_kind_list;
 /* For kinds of other modules that hold JSON values: DT_OBJECT_KIND(plan); defines dt_kind_plan. */
 #define DT_OBJECT_KIND(name)                                                                       \
     const struct dt_kind dt_kind_##name = {#name, "an object", dt_kind_is_object,                  \

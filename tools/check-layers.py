@@ -38,7 +38,7 @@ ARROWS = {
 
 # A room of tuner/ has one public header, named after it; all others are its own. Beside it, from the room's folder:
 PUBLIC = {
-    "tuner/runner": "hosts.h load.h runner.h",
+    "tuner/runner": "hosts.h load.h runner.h samples.h samples_json.h",
     "tuner/session": "log.h replay.h tuning.h record/session_json.h",
     "tuner/check": "timeline.h",
 }
@@ -69,7 +69,7 @@ FIELDS = ["model/task.def", "model/cards/card.c", "tuner/cli/commands/models.c"]
 # The headers that may name json_t, each by what it reads or writes (docs/decisions/0011-documents.md). All others speak of structs.
 JSON = {
     "any JSON": "base/json.h base/record.h",
-    "the protocol of workers": "worker/wire.h worker/links.h worker/requests.h worker/gpus/telemetry.h worker/command/main.c worker/command/serve.h tuner/runner/runner.h "
+    "the protocol of workers": "worker/wire.h worker/links.h worker/requests.h worker/gpus/telemetry.h worker/command/main.c worker/command/serve.h tuner/runner/runner.h tuner/runner/samples_json.h "
                                "tuner/runner/group_int.h",
     "files and messages with networks, workloads and plans": "model/workload_json.h model/task.h",
     "files and messages with spaces": "space/json/json.h space/json/json_int.h tuner/measure/job.h",
@@ -77,7 +77,7 @@ JSON = {
     "the store, whose entries keep fields that this version does not know": "db/",
     "descriptions of machines, and what was found on them": "tuner/machine/machine.h tuner/machine/machine_int.h "
                                                             "tuner/machine/doctor/doctor.h",
-    "measurements, as workers report them and journals keep them": "tuner/measure/target.h tuner/measure/rig.h tuner/measure/result.h "
+    "measurements, as workers report them and journals keep them": "tuner/measure/target.h "
                                                                    "tuner/measure/record/result_json.h",
     "records of a session": "tuner/session/record/session_json.h",
     "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/check_int.h tuner/check/timeline.h",

@@ -112,7 +112,7 @@ static bool breaks_limit(const struct dt_check_entry *entry, int i, const struct
 static bool is_wrong(const struct dt_check_entry *entry, int i)
 {
     const struct dt_entrant *entrant = &entry->entrants[i];
-    return dt_target_wrong(entry->target, &entrant->point, entrant->result.verified_error);
+    return dt_target_wrong(entry->target, &entrant->point, entrant->result.facts.verified_error);
 }
 
 /* The objective's value of each visit of the sets. */
@@ -394,7 +394,7 @@ static bool fits(const struct dt_check_entry *entry, int i)
     const struct dt_entrant *entrant = &entry->entrants[i];
     double limit = (double)entry->job.max_latency_ns * 1e-9;
     return !entrant->out && entrant->result.samples.n > 0 &&
-           !dt_target_wrong(entry->target, &entrant->point, entrant->result.verified_error) &&
+           !dt_target_wrong(entry->target, &entrant->point, entrant->result.facts.verified_error) &&
            !(limit > 0 && entrant->result.summary.median > limit);
 }
 
@@ -443,7 +443,7 @@ static void fill_front(const struct dt_check_entry *entry, struct dt_stored_entr
             points[n++] =
                 (struct dt_front_point){entry->target->objective->value(
                                             result->summary.median, result->batch, result->devices),
-                                        result->peak_bytes, i};
+                                        result->facts.peak_bytes, i};
     }
     n = dt_front(points, n);
     for (int k = 0; k < n; k++)

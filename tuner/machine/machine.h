@@ -120,7 +120,7 @@ bool dt_machine_runs(enum dt_dtype dtype);
  *
  *     dt_observer_begin(observer, group, ranks);
  *     ...                                                  -- the group runs its steps
- *     dt_observer_end(observer, &telemetry);
+ *     dt_observer_end(observer, &telemetry, &ranks);
  *
  * Which GPU is a rank's: ready's `uuid` of the rank, else N of its device "cuda:N", else the rank's number. The only
  * errors are DT_EINTR and those of this process. */
@@ -133,13 +133,14 @@ void dt_observer_free(struct dt_observer *observer); /* NULL is fine */
 
 dt_status dt_observer_begin(struct dt_observer *observer, const struct dt_group *group,
                             int ranks) DT_MUST_CHECK;
-/* Since begin: as dt_device_answer_telemetry, owned by the caller; NULL: nothing was observed. */
-dt_status dt_observer_end(struct dt_observer *observer, json_t **telemetry) DT_MUST_CHECK;
+/* Since begin: [*ranks], owned by the caller; NULL and 0: nothing was observed. */
+dt_status dt_observer_end(struct dt_observer *observer, struct dt_rank_telemetry **telemetry,
+                          int *ranks) DT_MUST_CHECK;
 
-/* Memory of the ranks' GPUs now, as dt_device_answer_memory, owned by the caller: free_bytes and total_bytes, and
- * taken_bytes where the driver knows the ranks' processes; NULL: nothing was observed. */
+/* Memory of the ranks' GPUs now, owned by the caller: free and total bytes, and those taken where the driver knows the ranks'
+ * processes. *memory is empty, and stays so when nothing was observed. */
 dt_status dt_observer_memory(struct dt_observer *observer, const struct dt_group *group, int ranks,
-                             json_t **memory) DT_MUST_CHECK;
+                             struct dt_device_bytes *memory) DT_MUST_CHECK;
 
 /* What our own processes do while the GPUs are looked at: they may compute, they wait, or there are none. */
 enum dt_gpu_company { DT_GPUS_COMPUTE, DT_GPUS_WAIT, DT_GPUS_FREE };

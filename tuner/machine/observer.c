@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/proc.h"
 #include "tuner/machine/machine_int.h"
+#include "tuner/runner/samples_json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -118,17 +119,18 @@ dt_status dt_observer_begin(struct dt_observer *observer, const struct dt_group 
     return DT_OK;
 }
 
-dt_status dt_observer_end(struct dt_observer *observer, json_t **telemetry)
+dt_status dt_observer_end(struct dt_observer *observer, struct dt_rank_telemetry **telemetry,
+                          int *ranks)
 {
     json_t *answer = NULL;
     *telemetry = NULL;
+    *ranks = 0;
     if (!observer->begun)
         return DT_OK;
     observer->begun = false;
     DT_TRY(observer_ask(observer, json_pack("{s:s}", "op", "observed"), "observed", &answer));
-    if (!dt_device_answer_telemetry(json_object_get(answer, "telemetry"), (size_t)observer->ranks,
-                                    telemetry))
-        *telemetry = NULL;
+    if (dt_telemetry_read(json_object_get(answer, "telemetry"), observer->ranks, telemetry))
+        *ranks = observer->ranks;
     json_decref(answer);
     return DT_OK;
 }
@@ -153,43 +155,39 @@ static json_int_t bytes_taken(const struct dt_group *group, const json_t *device
     return sum;
 }
 
-/* The lists of all ranks that have every value; NULL: there is none. */
-static json_t *memory_of(const struct dt_group *group, const json_t *devices, const json_t *asked)
+/* The lists of all ranks that have every value. */
+static void memory_of(const struct dt_group *group, const json_t *devices, const json_t *asked,
+                      struct dt_device_bytes *memory)
 {
-    static const char *const names[] = {"taken_bytes", "free_bytes", "total_bytes"};
     static const char *const keys[] = {NULL, "free_bytes", "memory_bytes"};
-    json_t *memory = json_object();
-    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
-        json_t *list = json_array();
-        for (size_t i = 0; i < json_array_size(asked); i++) {
-            const json_t *value =
-                keys[k] != NULL ? json_object_get(json_array_get(devices, i), keys[k]) : NULL;
-            json_int_t bytes = keys[k] == NULL          ? bytes_taken(group, devices, asked, (int)i)
-                               : json_is_integer(value) ? json_integer_value(value)
-                                                        : -1;
-            if (bytes >= 0)
-                json_array_append_new(list, json_integer(bytes));
+    struct dt_amounts *const lists[] = {&memory->taken, &memory->free, &memory->total};
+    int ranks = (int)json_array_size(asked);
+    for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+        int64_t *list = calloc((size_t)ranks + 1, sizeof *list);
+        for (int i = 0; list != NULL && i < ranks; i++) {
+            const json_t *device = json_array_get(devices, (size_t)i),
+                         *value = keys[k] != NULL ? json_object_get(device, keys[k]) : NULL;
+            list[i] = keys[k] == NULL          ? bytes_taken(group, devices, asked, i)
+                      : json_is_integer(value) ? json_integer_value(value)
+                                               : -1;
+            if (list[i] < 0) {
+                free(list);
+                list = NULL;
+            }
         }
-        if (json_array_size(list) == json_array_size(asked))
-            json_object_set(memory, names[k], list);
-        json_decref(list);
+        *lists[k] = (struct dt_amounts){list != NULL ? ranks : 0, list};
     }
-    if (json_object_size(memory) > 0)
-        return memory;
-    json_decref(memory);
-    return NULL;
 }
 
 dt_status dt_observer_memory(struct dt_observer *observer, const struct dt_group *group, int ranks,
-                             json_t **memory)
+                             struct dt_device_bytes *memory)
 {
     json_t *answer = NULL, *request = request_for(observer, "memory", group, ranks);
     json_t *asked = json_incref(json_object_get(request, "devices"));
-    *memory = NULL;
     dt_status status = observer_ask(observer, request, "memory", &answer);
     const json_t *devices = json_object_get(answer, "devices");
     if (status == DT_OK && answer != NULL && json_array_size(devices) == (size_t)ranks)
-        *memory = memory_of(group, devices, asked);
+        memory_of(group, devices, asked, memory);
     json_decref(asked);
     json_decref(answer);
     return status;

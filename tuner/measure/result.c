@@ -77,7 +77,7 @@ dt_status dt_clocks_learn(struct dt_clocks *clocks, const struct dt_result *tria
 
 dt_status dt_throttle_mark(struct dt_result *result, int least)
 {
-    const struct dt_worker_report *report = &result->report;
+    const struct dt_run *report = &result->report;
     struct dt_throttling *throttling = &result->throttling;
     double *rate = NULL;
     free(throttling->marks);
@@ -138,101 +138,6 @@ dt_status dt_throttle_count(const struct dt_result *result, int from, struct dt_
 #define APART_SECONDS 50e-6
 #define FULL_SHARE    0.95
 
-static void device_report_fini(struct dt_device_report *report)
-{
-    free(report->ns);
-    free(report->host_ns);
-    json_decref(report->telemetry);
-    json_decref(report->reasons);
-    json_decref(report->memory);
-    *report = (struct dt_device_report){0};
-}
-
-/* Adds `more` times behind the `old` ones; 0 where they are not known. */
-static dt_status device_add_ns(long long **ns, const long long *added, size_t old, size_t more)
-{
-    if (added == NULL && *ns == NULL)
-        return DT_OK;
-    const size_t known = *ns != NULL ? old : 0;
-    DT_TRY(DT_RESIZE(*ns, old + more));
-    memset(*ns + known, 0, (old + more - known) * sizeof **ns);
-    if (added != NULL)
-        memcpy(*ns + old, added, more * sizeof **ns);
-    return DT_OK;
-}
-
-static void add_names(json_t *to, const json_t *names)
-{
-    for (size_t i = 0; i < json_array_size(names); i++) {
-        json_t *name = json_array_get(names, i);
-        if (!dt_json_contains(to, name))
-            json_array_append(to, name);
-    }
-}
-
-static json_int_t integer_at(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
-
-/* Means are weighted by their number of readings. */
-static void join_rank(json_t *rank, const json_t *more)
-{
-    json_int_t looks = integer_at(rank, "looks"), others = integer_at(more, "looks");
-    const char *key;
-    json_t *range;
-    json_object_foreach((json_t *)more, key, range)
-    {
-        json_t *mine = json_object_get(rank, key);
-        if (json_is_object(range) && mine == NULL) {
-            json_object_set_new(rank, key, json_deep_copy(range));
-        } else if (json_is_object(range)) {
-            json_int_t least = integer_at(range, "least"), most = integer_at(range, "most");
-            double share = looks + others > 0 ? (double)others / (double)(looks + others) : 0;
-            double mean = (double)integer_at(mine, "mean") * (1 - share) +
-                          (double)integer_at(range, "mean") * share;
-            if (least < integer_at(mine, "least"))
-                json_object_set_new(mine, "least", json_integer(least));
-            if (most > integer_at(mine, "most"))
-                json_object_set_new(mine, "most", json_integer(most));
-            if (looks + others > 0)
-                json_object_set_new(mine, "mean", json_integer(llround(mean)));
-        }
-    }
-    add_names(json_object_get(rank, "reasons"), json_object_get(more, "reasons"));
-    json_object_set_new(rank, "looks", json_integer(looks + others));
-}
-
-static void add_telemetry(struct dt_device_report *report, const json_t *telemetry, int request)
-{
-    json_t *names = json_array();
-    if (report->reasons == NULL)
-        report->reasons = json_array();
-    while (json_array_size(report->reasons) < (size_t)request)
-        json_array_append_new(report->reasons, json_array());
-    for (size_t r = 0; r < json_array_size(telemetry); r++)
-        add_names(names, json_object_get(json_array_get(telemetry, r), "reasons"));
-    json_array_append_new(report->reasons, names);
-    if (report->telemetry == NULL) {
-        report->telemetry = json_deep_copy(telemetry);
-        return;
-    }
-    for (size_t r = 0; r < json_array_size(telemetry); r++)
-        join_rank(json_array_get(report->telemetry, r), json_array_get(telemetry, r));
-}
-
-/* Adds the report of a run; `old` values are there already; request: its number among the measured ones, -1: it is none. */
-static dt_status device_report_add(struct dt_device_report *report, const struct dt_run *run,
-                                   size_t old, int request)
-{
-    size_t more = (size_t)run->steps * (size_t)run->ranks;
-    DT_TRY(device_add_ns(&report->ns, run->device_ns, old, more));
-    DT_TRY(device_add_ns(&report->host_ns, run->host_ns, old, more));
-    if (run->telemetry != NULL && request >= 0)
-        add_telemetry(report, run->telemetry, request);
-    return DT_OK;
-}
-
 /* A step's times, one a rank, by either clock. */
 struct step_times {
     const long long *host, *device;
@@ -241,10 +146,10 @@ struct step_times {
 static struct step_times times_of(const struct dt_result *result, int step)
 {
     const size_t at = (size_t)step * (size_t)result->ranks;
-    const struct dt_device_report *report = &result->device;
-    const long long *judged = result->report.ns + at;
+    const struct dt_run *report = &result->report;
+    const long long *judged = report->ns + at;
     return report->host_ns != NULL ? (struct step_times){report->host_ns + at, judged}
-                                   : (struct step_times){judged, report->ns + at};
+                                   : (struct step_times){judged, report->device_ns + at};
 }
 
 static int last_of(const long long row[], int ranks)
@@ -266,9 +171,9 @@ static bool step_counts(const struct dt_result *result, struct step_times times,
 struct dt_two_clocks dt_device_clocks(const struct dt_result *result)
 {
     struct dt_two_clocks clocks = {
-        .device_seconds = NAN, .excess_seconds = NAN, .judged = result->device.host_ns != NULL};
+        .device_seconds = NAN, .excess_seconds = NAN, .judged = result->report.host_ns != NULL};
     double *device = calloc(2 * (size_t)result->report.steps + 1, sizeof *device);
-    if (device == NULL || (result->device.ns == NULL && !clocks.judged)) {
+    if (device == NULL || (result->report.device_ns == NULL && !clocks.judged)) {
         free(device);
         return clocks;
     }
@@ -289,25 +194,22 @@ struct dt_two_clocks dt_device_clocks(const struct dt_result *result)
     return clocks;
 }
 
-static double bytes_of(const json_t *memory, const char *key, size_t rank)
+static double bytes_of(const struct dt_amounts *bytes, int rank)
 {
-    const json_t *value = json_array_get(json_object_get(memory, key), rank);
-    return json_is_integer(value) ? (double)json_integer_value(value) : NAN;
+    return rank < bytes->count ? (double)bytes->at[rank] : NAN;
 }
 
 struct dt_device_memory dt_device_memory(const struct dt_result *result)
 {
-    const json_t *memory = result->device.memory;
-    const json_t *resident = json_object_get(memory, "resident_bytes");
-    double predicted = json_is_integer(resident) ? (double)json_integer_value(resident)
-                                                 : (double)result->peak_bytes;
+    const struct dt_device_bytes *memory = &result->memory;
+    double predicted =
+        memory->resident.known ? (double)memory->resident.value : (double)result->facts.peak_bytes;
     struct dt_device_memory report = {NAN, NAN, false};
-    for (size_t r = 0; r < (size_t)result->ranks; r++) {
-        double total = bytes_of(memory, "total_bytes", r);
-        report.used =
-            fmax(report.used, total > 0 ? 1 - bytes_of(memory, "free_bytes", r) / total : NAN);
-        report.taken = fmax(report.taken,
-                            predicted > 0 ? bytes_of(memory, "taken_bytes", r) / predicted : NAN);
+    for (int r = 0; r < result->ranks; r++) {
+        double total = bytes_of(&memory->total, r);
+        report.used = fmax(report.used, total > 0 ? 1 - bytes_of(&memory->free, r) / total : NAN);
+        report.taken =
+            fmax(report.taken, predicted > 0 ? bytes_of(&memory->taken, r) / predicted : NAN);
     }
     report.full = report.used > FULL_SHARE;
     return report;
@@ -319,70 +221,92 @@ static bool is_fault(const char *name)
     return strncmp(name, "hw_", 3) == 0 || strcmp(name, "sw_thermal") == 0;
 }
 
-/* Skips "gpu_idle": a low clock of an idle device is no fault. */
-static void add_causes(json_t *to, const json_t *names)
+static void names_remove(struct dt_reasons *names, int at)
 {
-    add_names(to, names);
-    for (size_t i = json_array_size(to); i-- > 0;)
-        if (strcmp(json_string_value(json_array_get(to, i)), "gpu_idle") == 0)
-            json_array_remove(to, i);
+    memmove(names->at[at], names->at[at + 1], (size_t)(--names->count - at) * sizeof names->at[0]);
 }
 
-json_t *dt_device_report_reasons(const struct dt_result *result)
+/* Skips "gpu_idle": a low clock of an idle device is no fault. */
+static void add_causes(struct dt_reasons *names, const struct dt_reasons *more)
 {
-    const struct dt_worker_report *report = &result->report;
+    dt_reasons_add(names, more);
+    for (int i = names->count; i-- > 0;)
+        if (strcmp(names->at[i], "gpu_idle") == 0)
+            names_remove(names, i);
+}
+
+struct dt_reasons dt_device_report_reasons(const struct dt_result *result)
+{
+    const struct dt_run *report = &result->report;
     const struct dt_throttling *throttling = &result->throttling;
-    json_t *names = json_array();
+    struct dt_reasons names = {.count = 0};
     int step = report->warm_up_steps;
     if (report->clock == NULL && throttling->count == 0) {
-        for (size_t k = 0; k < json_array_size(result->device.reasons); k++)
-            add_names(names, json_array_get(result->device.reasons, k));
-        for (size_t i = json_array_size(names); i-- > 0;)
-            if (!is_fault(json_string_value(json_array_get(names, i))))
-                json_array_remove(names, i);
+        for (int k = 0; k < report->reason_count; k++)
+            dt_reasons_add(&names, &report->reasons[k]);
+        for (int i = names.count; i-- > 0;)
+            if (!is_fault(names.at[i]))
+                names_remove(&names, i);
     }
     for (int k = 0; k < report->request_count && throttling->count > 0; k++) {
         bool throttled = throttling->marks == NULL; /* several processes: warned already */
         for (int i = 0; i < report->requests[k] && !throttled && step + i < report->steps; i++)
             throttled = throttling->marks[step + i];
         step += report->requests[k];
-        if (throttled)
-            add_causes(names, json_array_get(result->device.reasons, (size_t)k));
+        if (throttled && k < report->reason_count)
+            add_causes(&names, &report->reasons[k]);
     }
     return names;
 }
 
-static double most_bytes(const json_t *memory, const char *key)
+static double most_bytes(const struct dt_amounts *bytes)
 {
     double most = NAN;
-    const json_t *list = json_object_get(memory, key);
-    for (size_t r = 0; r < json_array_size(list); r++)
-        most = fmax(most, json_number_value(json_array_get(list, r)));
+    for (int r = 0; r < bytes->count; r++)
+        most = fmax(most, (double)bytes->at[r]);
     return most;
 }
 
-static void add_range(const json_t *telemetry, const char *key, double unit, const char *words,
-                      struct dt_text *out)
+/* Of all ranks. */
+static void range_add(struct dt_range range, double *least, double *most)
 {
-    double least = NAN, most = NAN;
-    for (size_t r = 0; r < json_array_size(telemetry); r++) {
-        const json_t *range = json_object_get(json_array_get(telemetry, r), key);
-        if (range == NULL)
-            continue;
-        least = fmin(least, json_number_value(json_object_get(range, "least")));
-        most = fmax(most, json_number_value(json_object_get(range, "most")));
+    *least = range.known ? fmin(*least, (double)range.least) : *least;
+    *most = range.known ? fmax(*most, (double)range.most) : *most;
+}
+
+static void range_text(const double ends[2], double unit, const char *words, struct dt_text *out)
+{
+    if (isfinite(ends[0]))
+        dt_text_add(out, ", %.4g to %.4g %s", ends[0] / unit, ends[1] / unit, words);
+}
+
+static void telemetry_text(const struct dt_run *report, struct dt_text *out)
+{
+    double mhz[2] = {NAN, NAN}, memory[2] = {NAN, NAN}, power[2] = {NAN, NAN}, heat[2] = {NAN, NAN},
+           busy[2] = {NAN, NAN};
+    for (int r = 0; r < report->ranks; r++) {
+        const struct dt_rank_telemetry *rank = &report->telemetry[r];
+        range_add(rank->sm_mhz, &mhz[0], &mhz[1]);
+        range_add(rank->memory_mhz, &memory[0], &memory[1]);
+        range_add(rank->power_mw, &power[0], &power[1]);
+        range_add(rank->temperature_c, &heat[0], &heat[1]);
+        range_add(rank->utilization, &busy[0], &busy[1]);
     }
-    if (isfinite(least))
-        dt_text_add(out, ", %.4g to %.4g %s", least / unit, most / unit, words);
+    dt_text_add(out, "devices     while it ran");
+    range_text(mhz, 1, "MHz", out);
+    range_text(memory, 1, "MHz of memory", out);
+    range_text(power, 1e3, "W", out);
+    range_text(heat, 1, "C", out);
+    range_text(busy, 1, "% busy", out);
+    dt_text_add(out, "\n");
 }
 
 void dt_device_report_text(const struct dt_result *result, struct dt_text *out)
 {
-    const struct dt_device_report *report = &result->device;
+    const struct dt_run *report = &result->report;
     struct dt_two_clocks clocks = dt_device_clocks(result);
     struct dt_device_memory memory = dt_device_memory(result);
-    double before = most_bytes(report->memory, "before_bytes"),
-           taken = most_bytes(report->memory, "taken_bytes");
+    double before = most_bytes(&result->memory.before), taken = most_bytes(&result->memory.taken);
     if (clocks.steps > 0 && clocks.judged)
         dt_text_add(out,
                     "            times are the devices'; the host's clock has %s more a step\n",
@@ -391,15 +315,8 @@ void dt_device_report_text(const struct dt_result *result, struct dt_text *out)
         dt_text_add(out, "device step %s by the devices' own clocks, the host's has %s more\n",
                     dt_figure_of(clocks.device_seconds).text,
                     dt_figure_of(clocks.excess_seconds).text);
-    if (report->telemetry != NULL) {
-        dt_text_add(out, "devices     while it ran");
-        add_range(report->telemetry, "sm_mhz", 1, "MHz", out);
-        add_range(report->telemetry, "memory_mhz", 1, "MHz of memory", out);
-        add_range(report->telemetry, "power_mw", 1e3, "W", out);
-        add_range(report->telemetry, "temperature_c", 1, "C", out);
-        add_range(report->telemetry, "utilization", 1, "% busy", out);
-        dt_text_add(out, "\n");
-    }
+    if (report->telemetry != NULL)
+        telemetry_text(report, out);
     if (!isfinite(taken) || !isfinite(memory.used))
         return;
     dt_text_add(out, "            ");
@@ -416,13 +333,12 @@ void dt_device_report_warnings(const struct dt_result *result, struct dt_text *o
 {
     struct dt_two_clocks clocks = dt_device_clocks(result);
     struct dt_device_memory memory = dt_device_memory(result);
-    json_t *reasons = dt_device_report_reasons(result);
-    for (size_t i = 0; i < json_array_size(reasons); i++)
+    const struct dt_reasons reasons = dt_device_report_reasons(result);
+    for (int i = 0; i < reasons.count; i++)
         dt_text_add(out, "%s%s", i == 0 ? "warning: reasons for lower clocks: " : ", ",
-                    json_string_value(json_array_get(reasons, i)));
-    if (json_array_size(reasons) > 0)
+                    reasons.at[i]);
+    if (reasons.count > 0)
         dt_text_add(out, "\n");
-    json_decref(reasons);
     if (clocks.disagree)
         dt_text_add(out,
                     "warning: the clocks of host and device disagree: a step takes %s more "
@@ -439,6 +355,16 @@ void dt_device_report_warnings(const struct dt_result *result, struct dt_text *o
 #define RETRIES_MOST 3 /* requests per trial to replace throttled samples */
 #define DETECT_LEAST 8 /* measured steps needed to detect a steady part */
 
+const struct dt_facts dt_facts_unknown = {.known = true,
+                                          .cold_seconds = NAN,
+                                          .verified_error = NAN,
+                                          .image_error = NAN,
+                                          .repeat_error = NAN,
+                                          .slowdown = NAN,
+                                          .predicted = NAN,
+                                          .others = NAN,
+                                          .gpus = NAN};
+
 void dt_result_init(struct dt_result *result, const struct dt_target *target,
                     const struct dt_point *point)
 {
@@ -447,36 +373,28 @@ void dt_result_init(struct dt_result *result, const struct dt_target *target,
                                  .ranks = dt_target_ranks(target, point),
                                  .batch = dt_target_batch(target, point),
                                  .devices = dt_target_devices(target, point),
-                                 .cold_seconds = NAN,
-                                 .verified_error = NAN,
-                                 .image_error = NAN,
-                                 .repeat_error = NAN,
+                                 .facts = dt_facts_unknown,
+                                 .ceilings = {true, NAN, NAN},
                                  .busy = NAN,
-                                 .others = NAN,
-                                 .gpus = NAN,
                                  .summary = {.median = NAN, .interval = {NAN, NAN}}};
 }
 
 bool dt_result_disturbed(const struct dt_result *result)
 {
-    return result->others > DT_OTHERS_MOST || result->gpus > 0;
+    return result->facts.others > DT_OTHERS_MOST || result->facts.gpus > 0;
 }
 
 void dt_result_fini(struct dt_result *result)
 {
-    struct dt_worker_report *report = &result->report;
     struct dt_samples *samples = &result->samples;
-    free(report->ns);
-    free(report->requests);
-    free(report->clock);
-    json_decref(report->phases);
-    json_decref(report->exchanges);
-    json_decref(report->trace);
-    json_decref(report->remarks);
-    json_decref(report->loads);
-    free(report->starts);
-    *report = (struct dt_worker_report){0};
-    device_report_fini(&result->device);
+    dt_run_fini(&result->report);
+    dt_device_bytes_fini(&result->memory);
+    free(result->loads);
+    free(result->exchanges);
+    free(result->trace);
+    result->loads = NULL;
+    result->exchanges = NULL;
+    result->trace = NULL;
     free(result->throttling.marks);
     result->throttling.marks = NULL;
     free(samples->seconds);
@@ -486,116 +404,10 @@ void dt_result_fini(struct dt_result *result)
     *samples = (struct dt_samples){0};
 }
 
-/* value += other, saturating, since a worker may report any number. */
-static void json_add(json_t *value, const json_t *other)
+dt_status dt_result_add(struct dt_result *result, struct dt_run *run, bool measured)
 {
-    json_int_t more = json_integer_value(other), sum;
-    if (!json_is_integer(value))
-        return;
-    if (__builtin_add_overflow(json_integer_value(value), more, &sum))
-        sum = more > 0 ? INT64_MAX : INT64_MIN;
-    json_integer_set(value, sum);
-}
-
-static void json_add_at(json_t *to, const json_t *from, const char *key)
-{
-    json_add(json_object_get(to, key), json_object_get(from, key));
-}
-
-/* One number a rank. */
-static void phases_add_ranks(json_t *to, const json_t *from, const char *key)
-{
-    json_t *list = json_object_get(to, key);
-    for (size_t i = 0; i < json_array_size(list); i++)
-        json_add(json_array_get(list, i), json_array_get(json_object_get(from, key), i));
-}
-
-/* Adds rows of the same name; both lists come from one worker. */
-static void phases_add_rows(json_t *to, const json_t *from, const char *key)
-{
-    for (size_t i = 0; i < json_array_size(json_object_get(to, key)); i++) {
-        json_t *row = json_array_get(json_object_get(to, key), i);
-        const json_t *more = json_array_get(json_object_get(from, key), i);
-        json_add_at(row, more, "ns");
-        json_add_at(row, more, "bytes");
-        json_add_at(row, more, "in_flight_ns");
-        json_add_at(row, more, "count");
-    }
-}
-
-/* Sums over all measured requests; a median of blocks stays that of the longest one. */
-static dt_status report_add_phases(struct dt_worker_report *report, const struct dt_run *run)
-{
-    bool longest = run->steps > report->phase_steps || report->phases == NULL;
-    json_t *sum = json_deep_copy(longest ? run->phases : report->phases);
-    const json_t *other = longest ? report->phases : run->phases;
-    if (sum == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    if (other != NULL) {
-        json_add_at(sum, other, "steps");
-        json_add_at(sum, other, "step_ns");
-        json_add_at(sum, other, "host_ns");
-        phases_add_ranks(sum, other, "cpu_ns");
-        phases_add_ranks(sum, other, "wall_ns");
-        phases_add_rows(sum, other, "exchanges");
-        phases_add_rows(sum, other, "kinds");
-        phases_add_rows(sum, other, "blocks");
-    }
-    json_decref(report->phases);
-    report->phases = sum;
-    report->phase_steps = longest ? run->steps : report->phase_steps;
-    return DT_OK;
-}
-
-static dt_status report_add_request(struct dt_worker_report *report, int steps)
-{
-    DT_TRY(DT_RESIZE(report->requests, report->request_count + 1));
-    report->warm_up_steps = report->request_count == 0 ? report->steps : report->warm_up_steps;
-    report->requests[report->request_count++] = steps;
-    return DT_OK;
-}
-
-/* old, more: values before and of this run; NAN where either has no clocks. */
-static dt_status report_add_clock(struct dt_worker_report *report, const struct dt_run *run,
-                                  size_t old, size_t more)
-{
-    const size_t known = report->clock != NULL ? old : 0;
-    DT_TRY(DT_RESIZE(report->clock, old + more));
-    for (size_t i = known; i < old; i++)
-        report->clock[i] = NAN;
-    for (size_t i = 0; i < more; i++)
-        report->clock[old + i] = run->clock != NULL ? run->clock[i] : NAN;
-    return DT_OK;
-}
-
-static dt_status report_add_starts(struct dt_worker_report *report, const struct dt_run *run)
-{
-    if (run->starts == NULL)
-        return DT_OK;
-    DT_TRY(DT_RESIZE(report->starts, report->start_count + run->start_count));
-    memcpy(report->starts + report->start_count, run->starts,
-           (size_t)run->start_count * sizeof *run->starts);
-    report->start_count += run->start_count;
-    return DT_OK;
-}
-
-dt_status dt_result_add(struct dt_result *result, const struct dt_run *run, bool measured)
-{
-    struct dt_worker_report *report = &result->report;
-    size_t old = (size_t)report->steps * (size_t)run->ranks;
-    size_t more = (size_t)run->steps * (size_t)run->ranks;
-    DT_TRY(DT_RESIZE(report->ns, old + more));
-    memcpy(report->ns + old, run->ns, more * sizeof *report->ns);
-    DT_TRY(device_report_add(&result->device, run, old, measured ? report->request_count : -1));
-    if (run->clock != NULL || report->clock != NULL)
-        DT_TRY(report_add_clock(report, run, old, more));
-    if (measured)
-        DT_TRY(report_add_request(report, run->steps));
-    DT_TRY(report_add_starts(report, run));
-    DT_TRY(dt_remarks_add(&report->remarks, run->remarks));
-    report->steps += run->steps;
     result->ranks = run->ranks;
-    return run->phases != NULL && measured ? report_add_phases(report, run) : DT_OK;
+    return dt_run_add(&result->report, run, measured);
 }
 
 static dt_status samples_make_room(const struct dt_result *result, struct dt_samples *samples)
@@ -770,7 +582,7 @@ dt_status dt_result_status(const struct dt_result *result)
 
 double dt_result_slowdown(const struct dt_result *result)
 {
-    return result->slowdown > 0 ? result->slowdown : 1;
+    return result->facts.slowdown > 0 ? result->facts.slowdown : 1;
 }
 
 struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_target *target)
@@ -781,8 +593,8 @@ struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_
                              .low = NAN,
                              .high = NAN,
                              .seconds = result->summary.median,
-                             .peak_bytes = result->peak_bytes,
-                             .cost = result->cost_seconds};
+                             .peak_bytes = result->facts.peak_bytes,
+                             .cost = result->facts.cost_seconds};
     memcpy(trial.cause, result->cause, sizeof trial.cause);
     if (result->outcome == DT_TRIAL_OK || result->outcome == DT_TRIAL_SLOW) {
         const struct dt_objective *objective = target->objective;

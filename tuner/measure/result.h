@@ -11,45 +11,21 @@
 #include "tuner/measure/target.h"
 #include "tuner/runner/runner.h"
 
-/* Everything the worker reported about a plan's steps, in order. */
-struct dt_worker_report {
-    int steps;         /* of ns, warm-up included */
-    long long *ns;     /* [steps * ranks], owned */
-    int warm_up_steps; /* before the first measured request */
-    int *requests;     /* [request_count] steps of each measured request, owned */
-    int request_count;
-    double *clock;   /* [steps * ranks] in the worker's own unit, NAN: unknown; NULL: none; owned */
-    json_t *phases;  /* sums over the measured requests, owned; NULL: not reported */
-    int phase_steps; /* of the longest request */
-    /* [start_count] steps of each start, where each step is of a run of a program; owned, NULL: they are not */
-    int *starts;
-    int start_count;
-    json_t *remarks; /* as dt_remarks_read, owned; NULL: none */
-    /* struct dt_rig_load of each time that it was made resident; owned; NULL: none */
-    json_t *loads;
-    /* the trial's time ended before a request had the time that its steps should take: it did
-     * not hang */
-    bool share_ended;
-    bool early; /* as in dt_failure: it did not hang */
-    /* the plan's exchanges, timed alone (trial.c), owned; NULL: not requested */
-    json_t *exchanges;
-    /* the answer `traced`, owned; NULL: not requested; or {"reason": why there is none} */
-    json_t *trace;
-    /* of a step of the last request, with all that the worker does around it */
-    double wall_seconds;
-    double flop_peak; /* GEMM rate measured beside the plan; 0: not measured */
-    double copy_peak; /* bytes a second read and written by a large copy; 0: not measured */
-};
+#include "base/record_structs.h"
 
-/* Timings, telemetry and memory that the devices of a plan reported (docs/measuring.md). All of it is optional: a worker on cores
- * reports nothing. Kept as the worker sent it; what is printed is computed from that. */
-struct dt_device_report {
-    /* [steps * ranks], owned, NULL: none. ns: by the devices' clocks, 0: unknown. host_ns: by the ranks' clocks, where the samples
-     * themselves are the devices' times. */
-    long long *ns, *host_ns;
-    json_t *telemetry; /* [rank], over the measured requests; owned, NULL: none */
-    json_t *reasons;   /* for each measured request, names of all ranks; owned, NULL: none */
-    json_t *memory;    /* as dt_device_answer_memory; owned, NULL: none */
+#include "tuner/measure/facts.def"
+
+extern const struct dt_facts dt_facts_unknown;
+
+/* An exchange of the plan, timed alone. */
+enum { DT_EXCHANGE_SIZES = 8, DT_EXCHANGE_TIMES = 5 };
+struct dt_timed_exchange {
+    char kind[16];
+    int ranks, stride;
+    int64_t bytes[DT_EXCHANGE_SIZES];
+    bool timed;
+    long long ns[DT_EXCHANGE_SIZES * DT_EXCHANGE_TIMES];
+    char reason[256]; /* why it was not timed */
 };
 
 /* Clocks of ranks, where a worker reports them for each step (docs/protocol.md). The session's reference is each rank's median in
@@ -93,23 +69,28 @@ struct dt_result {
     enum dt_outcome outcome;
     char cause[256];
     int ranks, batch, devices;
-    int64_t peak_bytes;    /* of the largest rank */
-    double cold_seconds;   /* the first step, slowest rank */
-    double verified_error; /* relative, worst image; NAN when not verified */
-    double image_error;    /* of the whole image after all steps, never judged; NAN: not compared */
-    double repeat_error;   /* of the reference's own second image; NAN: it was made once */
+    struct dt_facts facts;
+    struct dt_ceilings ceilings;
     double busy; /* mean cores that our own processes kept busy during the trial; NAN: not known */
-    double others; /* mean cores that others kept busy during the trial; NAN: not known */
-    double gpus;   /* GPUs that others used during the trial; NAN: not watched */
-    /* how many times as long plans took then as at the session's begin, by its incumbent (tuner/session/session_int.h); 0: not known */
-    double slowdown;
-    bool undone;         /* the machine was slower then, so the plan is tried again */
-    double predicted;    /* by the session's prior, over the default's value; 0: not known */
-    double cost_seconds; /* wall time the trial took */
+    bool undone; /* the machine was slower then, so the plan is tried again */
     /* part of cost_seconds spent on the reference of its batch; not recorded */
     double reference_seconds;
-    struct dt_worker_report report;
-    struct dt_device_report device;
+    /* of a step of the last request, with all that the worker does around it */
+    double wall_seconds;
+    /* the trial's time ended before a request had the time that its steps should take: it did
+     * not hang */
+    bool share_ended;
+    bool early;           /* as in dt_failure: it did not hang */
+    struct dt_run report; /* everything the worker reported about the plan's steps, in order */
+    struct dt_device_bytes memory;
+    struct dt_rig_load
+        *loads; /* [load_count] each time that it was made resident, owned; NULL: none */
+    int load_count;
+    struct dt_timed_exchange *exchanges; /* [exchange_count], owned; NULL: not requested */
+    int exchange_count;
+    /* the answer `traced` as JSON text, or, if not `traced`, why there is none; owned; NULL: not requested */
+    char *trace;
+    bool traced;
     struct dt_throttling throttling;
     int look; /* the next look of a trial, 0..DT_LOOKS-1 */
     struct dt_samples samples;
@@ -120,9 +101,8 @@ void dt_result_init(struct dt_result *result, const struct dt_target *target,
                     const struct dt_point *point);
 void dt_result_fini(struct dt_result *result);
 
-/* Takes the samples of a run of as many ranks as before, and its phases if it was measured. */
-dt_status dt_result_add(struct dt_result *result, const struct dt_run *run,
-                        bool measured) DT_MUST_CHECK;
+/* Appends a run of as many ranks as before (dt_run_add). */
+dt_status dt_result_add(struct dt_result *result, struct dt_run *run, bool measured) DT_MUST_CHECK;
 
 /* Called after each measured request of a trial: computes the statistics of all steps so far, at the alpha of its
  * look. */
@@ -201,8 +181,8 @@ struct dt_device_memory {
 struct dt_device_memory dt_device_memory(const struct dt_result *result);
 
 /* Reasons for lowered clocks in the requests with throttled samples, or, without clocks of steps, heat and faults of the power supply in all
- * of them; new reference, may be empty. */
-json_t *dt_device_report_reasons(const struct dt_result *result);
+ * of them; may be empty. */
+struct dt_reasons dt_device_report_reasons(const struct dt_result *result);
 
 /* A line about the devices, and warnings. */
 void dt_device_report_text(const struct dt_result *result, struct dt_text *out);

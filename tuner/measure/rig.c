@@ -9,9 +9,9 @@
 #include "base/host.h"
 #include "base/proc.h"
 #include "base/rng.h"
-#include "space/json/json.h"
 #include "stats/stats.h"
 #include "tuner/machine/machine.h"
+#include "tuner/measure/target_int.h"
 #include "tuner/runner/load.h"
 
 #include <math.h>
@@ -88,7 +88,7 @@ static int64_t memory_limit(const struct dt_target *target)
     const struct dt_backend *gpus = dt_target_gpus(target);
     if (gpus != NULL)
         return gpus->gpus.memory_bytes;
-    return json_object_get(target->identity.hard, "devices") == NULL ? dt_host_memory_limit() : 0;
+    return dt_target_names_devices(target) ? 0 : dt_host_memory_limit();
 }
 
 /* Of that memory: each GPU has one rank of a group, the cores' memory has all of them. */
@@ -213,32 +213,28 @@ static dt_status hosts_place(const struct dt_rig *rig, struct dt_launch *launch,
     return DT_OK;
 }
 
-static dt_status compare_ranks(const struct dt_rig *rig, const json_t *first, const json_t *other)
-{
-    const char *a = dt_json_text_at(first, "host"), *b = dt_json_text_at(other, "host");
-    const char *one = dt_json_text_at(first, "version"), *two = dt_json_text_at(other, "version");
-    const char *here = dt_json_text_at(first, "processor"),
-               *there = dt_json_text_at(other, "processor");
-    if (strcmp(one, two) != 0)
-        return dt_fail(DT_EUSAGE,
-                       "host %.60s has dittune %.40s, host %.60s has %.40s: install the same "
-                       "version on all hosts",
-                       a, one, b, two);
-    if (strcmp(here, there) != 0 && !rig->target->hardware.mixed_hosts)
-        return dt_fail(DT_EUSAGE,
-                       "the hosts differ: %.60s has %.60s, %.60s has %.60s; leave one out, or give "
-                       "--mixed-hosts",
-                       a, here, b, there);
-    return DT_OK;
-}
-
 /* DT_EUSAGE when the hosts of its ranks differ, and may not. */
 static dt_status hosts_check(const struct dt_rig *rig, const struct dt_group *group)
 {
-    const json_t *ranks = json_object_get(dt_group_ready(group), "ranks");
-    const json_t *first = json_array_get(ranks, 0);
-    for (size_t i = 1; rig->hosts.left.count > 1 && i < json_array_size(ranks); i++)
-        DT_TRY(compare_ranks(rig, first, json_array_get(ranks, i)));
+    const char *a = dt_group_rank_text(group, 0, "host"),
+               *one = dt_group_rank_text(group, 0, "version"),
+               *here = dt_group_rank_text(group, 0, "processor");
+    for (int i = 1; rig->hosts.left.count > 1 && i < dt_group_ranks(group); i++) {
+        const char *b = dt_group_rank_text(group, i, "host"),
+                   *two = dt_group_rank_text(group, i, "version"),
+                   *there = dt_group_rank_text(group, i, "processor");
+        if (strcmp(one, two) != 0)
+            return dt_fail(DT_EUSAGE,
+                           "host %.60s has dittune %.40s, host %.60s has %.40s: install the same "
+                           "version on all hosts",
+                           a, one, b, two);
+        if (strcmp(here, there) != 0 && !rig->target->hardware.mixed_hosts)
+            return dt_fail(
+                DT_EUSAGE,
+                "the hosts differ: %.60s has %.60s, %.60s has %.60s; leave one out, or give "
+                "--mixed-hosts",
+                a, here, b, there);
+    }
     return DT_OK;
 }
 
@@ -304,27 +300,19 @@ dt_status dt_rig_hosts_look(struct dt_rig *rig, char lost[], size_t room)
     return DT_OK;
 }
 
-static double link_median(const json_t *times)
-{
-    double seconds[LINK_TIMES] = {0};
-    int n = (int)json_array_size(times);
-    for (int i = 0; i < n && i < LINK_TIMES; i++)
-        seconds[i] = (double)json_integer_value(json_array_get(times, (size_t)i)) * 1e-9;
-    return dt_stats_median(seconds, n < LINK_TIMES ? n : LINK_TIMES);
-}
-
-static dt_status link_send(struct dt_group *group, int bytes, int times, int64_t deadline_ns,
+static dt_status link_send(struct dt_group *group, int64_t bytes, int times, int64_t deadline_ns,
                            double *seconds)
 {
     struct dt_failure failure;
-    json_t *answer = NULL;
-    json_t *request = json_pack("{s:s, s:s, s:i, s:i, s:[i], s:i}", "op", "exchange", "kind",
-                                "shift", "group", 2, "stride", 1, "bytes", bytes, "n", times);
-    dt_status status = dt_group_call(group, request, "exchanged", deadline_ns, &answer, &failure);
-    *seconds = status == DT_OK ? link_median(json_array_get(json_object_get(answer, "ns"), 0)) : 0;
-    json_decref(request);
-    json_decref(answer);
-    return status;
+    long long ns[LINK_TIMES];
+    double each[LINK_TIMES];
+    const struct dt_exchange_request request = {
+        .kind = "shift", .ranks = 2, .stride = 1, .sizes = 1, .times = times, .bytes = &bytes};
+    DT_TRY(dt_group_exchange(group, &request, deadline_ns, ns, &failure));
+    for (int i = 0; i < times; i++)
+        each[i] = (double)ns[i] * 1e-9;
+    *seconds = dt_stats_median(each, times);
+    return DT_OK;
 }
 
 /* The large size only where it takes at most half of the time left. */
@@ -401,27 +389,17 @@ static dt_status observe_begin(struct dt_rig *rig, const struct dt_group *group,
 
 static dt_status observe_end(struct dt_rig *rig, struct dt_run *run)
 {
-    json_t *telemetry = NULL;
+    struct dt_rank_telemetry *telemetry = NULL;
+    int ranks = 0;
     if (rig->observer == NULL || !rig->target->foreign)
         return DT_OK;
-    DT_TRY(dt_observer_end(rig->observer, &telemetry));
+    DT_TRY(dt_observer_end(rig->observer, &telemetry, &ranks));
     rig->reports = run->telemetry != NULL;
-    if (!rig->reports && json_array_size(telemetry) == (size_t)run->ranks)
-        run->telemetry = json_incref(telemetry);
-    json_decref(telemetry);
+    if (!rig->reports && ranks == run->ranks)
+        run->telemetry = telemetry;
+    else
+        free(telemetry);
     return DT_OK;
-}
-
-static int64_t largest_of(const json_t *list)
-{
-    int64_t most = 0;
-    const json_t *value;
-    size_t i;
-    json_array_foreach(list, i, value)
-    {
-        most = json_integer_value(value) > most ? json_integer_value(value) : most;
-    }
-    return most;
 }
 
 /* A prepared plan gets the memory of its GPUs, where the worker reports none. */
@@ -429,22 +407,18 @@ static dt_status observe_memory(struct dt_rig *rig, const struct dt_group *group
                                 struct dt_prepared *prepared)
 {
     struct dt_observer *observer = rig->target->foreign ? observer_of(rig) : NULL;
-    json_t *memory = NULL;
-    if (observer == NULL || json_object_get(prepared->memory, "taken_bytes") != NULL)
+    struct dt_device_bytes memory = {.known = true};
+    if (observer == NULL || prepared->memory.taken.at != NULL)
         return DT_OK;
     dt_status status = dt_observer_memory(observer, group, prepared->ranks, &memory);
     if (status < 0) {
         dt_prepared_fini(prepared);
         return status;
     }
-    if (prepared->peak_bytes == 0)
-        prepared->peak_bytes = largest_of(json_object_get(memory, "taken_bytes"));
-    if (memory != NULL && prepared->memory != NULL)
-        json_object_update(memory, prepared->memory);
-    if (memory != NULL) {
-        json_decref(prepared->memory);
-        prepared->memory = memory;
-    }
+    for (int r = 0, first = prepared->peak_bytes == 0; first && r < memory.taken.count; r++)
+        if (memory.taken.at[r] > prepared->peak_bytes)
+            prepared->peak_bytes = memory.taken.at[r];
+    dt_device_bytes_fill(&prepared->memory, &memory);
     return DT_OK;
 }
 
@@ -629,11 +603,11 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, bool 
                                .is_private = target->worker.is_private};
     if (apart && target->foreign)
         launch.assigned.job = target->reference;
-    const json_t *workload = apart && !target->foreign ? target->reference : target->workload;
     dt_status status = hosts_place(rig, &launch, failure);
     if (status == DT_OK)
-        status = dt_group_start(&launch, workload, deadline_ns < most ? deadline_ns : most,
-                                &slot->group, failure);
+        status = dt_group_start(&launch,
+                                apart && !target->foreign ? target->reference : target->workload,
+                                deadline_ns < most ? deadline_ns : most, &slot->group, failure);
     if (status == DT_FAILED && failure->outcome == DT_TRIAL_HUNG && deadline_ns < most) {
         double had = (double)(dt_clock_ns() - began) * 1e-9;
         failure->early = true;
@@ -733,7 +707,8 @@ static dt_status note_load(struct dt_rig *rig, const struct dt_point *point, boo
                            int64_t took_ns, int64_t read_before)
 {
     int64_t read = dt_proc_storage_bytes();
-    rig->load = (struct dt_rig_load){.first = !dt_rig_has_prepared(rig, point),
+    rig->load = (struct dt_rig_load){.known = true,
+                                     .first = !dt_rig_has_prepared(rig, point),
                                      .fresh = fresh,
                                      .ns = took_ns,
                                      .read_bytes = read < read_before ? -1 : read - read_before};
@@ -749,7 +724,6 @@ static dt_status prepare_unverified(struct dt_rig *rig, const struct dt_point *p
                                     int64_t deadline_ns, struct dt_group **group,
                                     struct dt_prepared *prepared, struct dt_failure *failure)
 {
-    json_t *plan = dt_point_json(rig->target->space, point);
     dt_status status = DT_OK;
     for (int attempt = 0; attempt < 2; attempt++) {
         int64_t began = dt_clock_ns(), read = dt_proc_storage_bytes();
@@ -758,8 +732,8 @@ static dt_status prepare_unverified(struct dt_rig *rig, const struct dt_point *p
         if (status == DT_OK)
             dt_group_extend(*group, rig->until_ns);
         if (status == DT_OK)
-            status = dt_group_prepare(*group, plan, &rig->verify,
-                                      prepare_deadline(rig, deadline_ns), prepared, failure);
+            status = dt_rig_group_prepare(rig, *group, point, prepare_deadline(rig, deadline_ns),
+                                          prepared, failure);
         int64_t took = dt_clock_ns() - began;
         if (status == DT_OK) {
             note_cost(rig, groups < rig->costs.started, took);
@@ -781,7 +755,6 @@ static dt_status prepare_unverified(struct dt_rig *rig, const struct dt_point *p
         dt_rig_fresh(rig, DT_NS_PER_SECOND);
         *group = NULL;
     }
-    json_decref(plan);
     return status;
 }
 
@@ -791,15 +764,13 @@ static dt_status prepare_apart(struct dt_rig *rig, const struct dt_point *point,
                                struct dt_failure *failure)
 {
     struct dt_rig_slot slot = {.ranks = dt_target_ranks(rig->target, point)};
-    json_t *plan = dt_point_json(rig->target->space, point);
     dt_status status = start_group(rig, &slot, true, deadline_ns, failure);
     if (status == DT_OK) {
         dt_group_extend(slot.group, rig->until_ns);
-        status = dt_group_prepare(slot.group, plan, &rig->verify,
-                                  prepare_deadline(rig, deadline_ns), prepared, failure);
+        status = dt_rig_group_prepare(rig, slot.group, point, prepare_deadline(rig, deadline_ns),
+                                      prepared, failure);
         slot_close(&slot, DT_NS_PER_SECOND);
     }
-    json_decref(plan);
     return status;
 }
 
@@ -972,8 +943,8 @@ static void judge_output(struct dt_rig *rig, const struct dt_outputs *output, co
         right->projections != output->projections)
         return;
     double error = largest_error(output, right, &rank);
-    if (!(error <= resident->verified_error))
-        resident->verified_error = error;
+    if (!(error <= resident->facts.verified_error))
+        resident->facts.verified_error = error;
     if (error <= resident->tolerance)
         return;
     if (output->ranks > 1)
@@ -998,9 +969,9 @@ static void judge_image(struct dt_rig *rig, const struct dt_outputs *image,
         return;
     struct dt_outputs first = *image;
     first.ranks = 1;
-    resident->image_error = largest_error(&first, right, &which);
+    resident->facts.image_error = largest_error(&first, right, &which);
     if (right->ranks > 1)
-        resident->repeat_error = largest_error(right, right, &which);
+        resident->facts.repeat_error = largest_error(right, right, &which);
 }
 
 /* Largest relative error allowed to the plan of a point. That of a default plan that breaks a
@@ -1018,12 +989,13 @@ static double tolerance_of(const struct dt_rig *rig, const struct dt_point *poin
 static void judge_memory(const struct dt_rig *rig, struct dt_resident *resident)
 {
     int64_t most = rig->target->max_bytes;
-    if (most <= 0 || resident->peak_bytes <= most || resident->outcome != DT_TRIAL_OK)
+    if (most <= 0 || resident->facts.peak_bytes <= most || resident->outcome != DT_TRIAL_OK)
         return;
     struct dt_text cause = {0};
     dt_text_add(&cause, "a rank takes ");
-    dt_figure_bytes(resident->peak_bytes, &cause);
-    dt_text_add(&cause, " (%lld bytes), more than --max-bytes ", (long long)resident->peak_bytes);
+    dt_figure_bytes(resident->facts.peak_bytes, &cause);
+    dt_text_add(&cause, " (%lld bytes), more than --max-bytes ",
+                (long long)resident->facts.peak_bytes);
     dt_figure_bytes(most, &cause);
     dt_text_add(&cause, " (%lld)", (long long)most);
     resident->outcome = DT_TRIAL_MEMORY;
@@ -1037,8 +1009,7 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     const struct dt_reference *reference = NULL;
     struct dt_failure failure = {.outcome = DT_TRIAL_OK};
     struct dt_prepared prepared = {0};
-    *resident =
-        (struct dt_resident){.verified_error = NAN, .image_error = NAN, .repeat_error = NAN};
+    *resident = (struct dt_resident){.facts = dt_facts_unknown};
     int64_t began = dt_clock_ns(), setup_ns = rig->costs.setup_ns;
     int loads = rig->costs.loads;
     if (dt_target_breaks(rig->target, point) && rig->target->limited &&
@@ -1066,12 +1037,14 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     resident->batch = dt_target_batch(rig->target, point);
     resident->tolerance = tolerance_of(rig, point);
     resident->verifies_runs = prepared.verifies_runs;
-    resident->cold_ns = prepared.cold_ns;
     resident->load = rig->load;
-    resident->peak_bytes = prepared.peak_bytes;
-    resident->memory = json_incref(prepared.memory);
-    resident->remarks = json_incref(prepared.remarks);
-    resident->verified_error = prepared.error;
+    resident->memory = prepared.memory;
+    resident->remarks = prepared.remarks;
+    prepared.memory = (struct dt_device_bytes){.known = true};
+    prepared.remarks = NULL;
+    resident->facts.cold_seconds = dt_seconds_of(prepared.cold_ns);
+    resident->facts.peak_bytes = prepared.peak_bytes;
+    resident->facts.verified_error = prepared.error;
     judge_output(rig, &prepared.output, "", resident);
     judge_image(rig, &prepared.image, resident);
     judge_memory(rig, resident);
@@ -1095,7 +1068,7 @@ static void take_failure(const struct dt_failure *failure, struct dt_resident *r
                          struct dt_result *result)
 {
     result->outcome = resident->outcome = failure->outcome;
-    result->report.early = failure->early;
+    result->early = failure->early;
     memcpy(result->cause, failure->cause, sizeof result->cause);
     memcpy(resident->cause, failure->cause, sizeof resident->cause);
     resident->group = dt_group_alive(resident->group) ? resident->group : NULL;
@@ -1143,7 +1116,8 @@ dt_status dt_rig_verify_again(struct dt_rig *rig, struct dt_resident *resident, 
     struct dt_failure failure;
     struct dt_run run = {0};
     char when[48];
-    if (!resident->verifies_runs || resident->group == NULL || !isfinite(resident->verified_error))
+    if (!resident->verifies_runs || resident->group == NULL ||
+        !isfinite(resident->facts.verified_error))
         return DT_OK;
     const struct dt_steps step = {resident->handle, 1, DT_MODE_WARMUP, &rig->verify, false};
     dt_status status = run_steps(resident->group, &step, deadline_ns, &run, &failure);
@@ -1155,7 +1129,7 @@ dt_status dt_rig_verify_again(struct dt_rig *rig, struct dt_resident *resident, 
     snprintf(when, sizeof when, " after %d steps", result->report.steps + 3);
     judge_output(rig, &run.output, when, resident);
     dt_run_fini(&run);
-    result->verified_error = resident->verified_error;
+    result->facts.verified_error = resident->facts.verified_error;
     if (resident->outcome == DT_TRIAL_WRONG) {
         result->outcome = DT_TRIAL_WRONG;
         memcpy(result->cause, resident->cause, sizeof result->cause);
@@ -1165,29 +1139,16 @@ dt_status dt_rig_verify_again(struct dt_rig *rig, struct dt_resident *resident, 
 
 void dt_rig_describe(struct dt_resident *resident, struct dt_result *result)
 {
-    const struct dt_rig_load *load = &resident->load;
-    if (result->report.loads == NULL)
-        result->report.loads = json_array();
-    if (load->ns > 0)
-        json_array_append_new(result->report.loads,
-                              json_pack("{s:b, s:b, s:I, s:I}", "first", load->first, "fresh",
-                                        load->fresh, "ns", (json_int_t)load->ns, "read_bytes",
-                                        (json_int_t)load->read_bytes));
-    json_decref(result->device.memory);
-    result->device.memory = resident->memory;
-    resident->memory = NULL;
-    if (dt_remarks_add(&result->report.remarks, resident->remarks) < 0)
-        result->report.remarks = NULL; /* without memory a remark is lost */
-    json_decref(resident->remarks);
-    resident->remarks = NULL;
+    if (DT_RESIZE(result->loads, result->load_count + 1) == DT_OK && resident->load.ns > 0)
+        result->loads[result->load_count++] = resident->load;
+    dt_device_bytes_fini(&result->memory);
+    result->memory = resident->memory;
+    resident->memory = (struct dt_device_bytes){.known = true};
+    dt_remarks_add(&result->report.remarks, &resident->remarks);
     result->outcome = resident->outcome;
-    result->report.early = resident->early;
+    result->early = resident->early;
     memcpy(result->cause, resident->cause, sizeof result->cause);
-    result->peak_bytes = resident->peak_bytes;
-    result->verified_error = resident->verified_error;
-    result->image_error = resident->image_error;
-    result->repeat_error = resident->repeat_error;
-    result->cold_seconds = resident->cold_ns > 0 ? (double)resident->cold_ns * 1e-9 : NAN;
+    result->facts = resident->facts;
 }
 
 /* A worker that does not release in time is killed; near the end of the session that time is short. */
@@ -1201,7 +1162,7 @@ void dt_rig_release(struct dt_rig *rig, struct dt_resident *resident)
         dt_group_release(resident->group, resident->handle, until, &failure) < 0)
         resident->handle = -1; /* the group is dead or silent; it is replaced when next needed */
     resident->group = NULL;
-    json_decref(resident->memory); /* in case dt_rig_describe was not called */
-    json_decref(resident->remarks);
-    resident->memory = resident->remarks = NULL;
+    dt_device_bytes_fini(&resident->memory); /* in case dt_rig_describe was not called */
+    free(resident->remarks);
+    resident->remarks = NULL;
 }

@@ -38,14 +38,6 @@ struct dt_reference {
     struct dt_prepared prepared; /* norms and projections */
 };
 
-/* How a plan was made resident, and how cold the caches of compilers and files were then. */
-struct dt_rig_load {
-    bool first;         /* this session had not prepared the plan before */
-    bool fresh;         /* in processes that were started for it */
-    int64_t ns;         /* of the start, if any, and the prepare */
-    int64_t read_bytes; /* by all workers, from storage; -1: not known */
-};
-
 /* The hosts that are left of the target's. */
 struct dt_rig_hosts {
     struct dt_hosts left;      /* count 0: this machine alone */
@@ -94,13 +86,12 @@ struct dt_rig {
 struct dt_resident {
     struct dt_group *group; /* NULL when it is not resident */
     int handle;
-    int batch; /* images of a step */
-    int64_t cold_ns, peak_bytes;
-    json_t *memory, *remarks; /* as in dt_prepared, owned until dt_rig_describe */
-    bool verifies_runs;       /* as in dt_prepared */
+    int batch;                     /* images of a step */
+    struct dt_facts facts;         /* verified_error is the largest so far */
+    struct dt_device_bytes memory; /* as in dt_prepared, with remarks owned until dt_rig_describe */
+    struct dt_remarks *remarks;
+    bool verifies_runs; /* as in dt_prepared */
     struct dt_rig_load load;
-    double verified_error;            /* the largest so far; NAN: not verified */
-    double image_error, repeat_error; /* as in dt_result */
     double tolerance;
     enum dt_outcome outcome;
     bool early; /* as in dt_failure */
@@ -171,7 +162,7 @@ dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, en
 dt_status dt_rig_verify_again(struct dt_rig *rig, struct dt_resident *resident, int64_t deadline_ns,
                               struct dt_result *result) DT_MUST_CHECK;
 
-/* Fills the result's memory, cold time, error and outcome from the resident, once. */
+/* Moves the facts, memory, remarks and outcome of the resident to the result, once. */
 void dt_rig_describe(struct dt_resident *resident, struct dt_result *result);
 
 void dt_rig_release(struct dt_rig *rig, struct dt_resident *resident);

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/measure/target_int.h"
 
-#include "base/clock.h"
 #include "base/host.h"
-#include "db/lookup/key.h"
 #include "model/input.h"
-#include "model/workload_json.h"
 #include "space/dit/dit.h"
-#include "space/json/json.h"
 #include "tuner/machine/machine.h"
 
 #include <limits.h>
@@ -15,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MACHINE_NS (20 * DT_NS_PER_SECOND) /* for a worker to tell its versions */
 
 /* ---- devices: how cores and GPUs differ for the built-in network, one row each */
 
@@ -86,12 +80,6 @@ static dt_status place_on_hosts(const struct dt_job *job, struct dt_target *targ
     hardware->devices = job->devices > 0 ? job->devices : hardware->cores;
     target->worker.launcher = DT_LAUNCH_MPIRUN;
     return job->worker.path != NULL ? dt_machine_program(NULL, target->worker.rank_program) : DT_OK;
-}
-
-void dt_hosts_describe(const struct dt_hosts *hosts, json_t *hard)
-{
-    json_object_set_new(hard, "hosts", json_integer(hosts->count));
-    json_object_set_new(hard, "slots", json_integer(dt_hosts_slots(hosts)));
 }
 
 /* Chooses back end, cores, devices, program and how ranks are started. */
@@ -183,12 +171,6 @@ dt_status dt_target_devices_free(const struct dt_target *target)
         return DT_OK;
     int most = target->hardware.devices, count = gpus->gpus.count;
     return dt_backend_clean(gpus, most < count ? most : count);
-}
-
-const char *dt_target_hardware(const struct dt_target *target)
-{
-    const json_t *list = json_object_get(target->hardware.backend.devices, "devices");
-    return json_string_value(json_object_get(json_array_get(list, 0), "name"));
 }
 
 /* "8 GPUs (NVIDIA H200)" */
@@ -304,20 +286,6 @@ static int compare_ints(const void *a, const void *b)
     return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
 }
 
-/* sorted: the batches of the space */
-static dt_status make_key(const struct dt_job *job, const struct dt_workload *workload,
-                          const struct dt_ints *sorted, struct dt_target *target)
-{
-    const struct dt_key key = {.workload = workload,
-                               .batches = sorted->values,
-                               .batch_count = sorted->count,
-                               .devices = target->hardware.devices,
-                               .max_bytes = job->max_bytes,
-                               .max_latency_ns = job->max_latency_ns,
-                               .lossy = job->more.lossy};
-    return dt_key_json(&key, &target->identity.key);
-}
-
 /* The whole image of the built-in network is shown where its steps, or text encoder and VAE, are given: it has neither. */
 static void set_image(const struct dt_wanted *wanted, const struct dt_workload *workload,
                       struct dt_image_work *image)
@@ -355,15 +323,10 @@ static dt_status make_builtin(const struct dt_job *job, struct dt_target *target
     if (limits.lossy)
         DT_TRY(dt_dit_lossy(&workload, limits.gpus));
     DT_TRY(dt_dit_space(&workload, &limits, &target->space));
-    target->workload = dt_workload_to_json(&workload);
     target->tolerance = dt_dtype_tolerance(workload.dtype);
     target->lossy_error = job->more.max_error > 0 ? job->more.max_error : INFINITY;
     snprintf(target->identity.dtype, sizeof target->identity.dtype, "%s",
              dt_dtype_text(workload.dtype));
-    if (workload.dtype != DT_FLOAT32) {
-        target->reference = dt_workload_to_json(&workload);
-        json_object_set_new(target->reference, "dtype", json_string(dt_dtype_text(DT_FLOAT32)));
-    }
     set_image(&job->wanted, &workload, &target->image);
     snprintf(target->identity.engine, sizeof target->identity.engine, "dittune");
     snprintf(target->identity.mode, sizeof target->identity.mode, "eager");
@@ -372,29 +335,13 @@ static dt_status make_builtin(const struct dt_job *job, struct dt_target *target
              workload.width * DT_LATENT_PIXELS, workload.height * DT_LATENT_PIXELS,
              dt_workload_tokens(&workload), workload.guidance ? "guided" : "not guided",
              dt_dtype_text(workload.dtype));
-    DT_TRY(make_key(job, &workload, &batches, target));
+    DT_TRY(dt_target_write_job(target, job, &workload, &batches));
     if (dt_space_count(target->space) == 0)
         return DT_OK;
     DT_TRY(dt_dit_default(target->space, &target->fallback));
     if (dt_dit_baseline(target->space, &target->baseline) < 0)
         target->baseline = target->fallback;
     return DT_OK;
-}
-
-static void make_hard(struct dt_target *target)
-{
-    if (target->hardware.described != NULL)
-        return; /* nothing is stored of another machine's space */
-    target->identity.hard = target->foreign ? dt_machine_announced_hard(target->worker.ready)
-                                            : dt_machine_hard(&target->hardware.backend);
-    if (target->hardware.hosts.count > 0)
-        dt_hosts_describe(&target->hardware.hosts, target->identity.hard);
-    json_object_set_new(target->identity.hard, "dtype", json_string(target->identity.dtype));
-    json_object_set_new(target->identity.hard, "engine", json_string(target->identity.engine));
-    json_object_set_new(target->identity.hard, "mode", json_string(target->identity.mode));
-    if (target->objective != NULL)
-        json_object_set_new(target->identity.key, "objective",
-                            json_string(target->objective->name));
 }
 
 dt_status dt_target_new(const struct dt_job *job, struct dt_target **out)
@@ -419,7 +366,7 @@ dt_status dt_target_new(const struct dt_job *job, struct dt_target **out)
         return status;
     }
     target->plans = dt_space_count(target->space);
-    make_hard(target);
+    dt_target_write_hard(target);
     target->hardware.described = NULL;
     *out = target;
     return DT_OK;
@@ -432,14 +379,7 @@ void dt_target_free(struct dt_target *target)
     dt_space_free(target->space);
     dt_backend_fini(&target->hardware.backend);
     dt_backend_fini(&target->hardware.watched);
-    json_decref(target->workload);
-    json_decref(target->reference);
-    json_decref(target->identity.key);
-    json_decref(target->identity.hard);
-    json_decref(target->worker.wanted);
-    json_decref(target->worker.hello);
-    json_decref(target->worker.ready);
-    json_decref(target->worker.announced);
+    dt_target_free_documents(target);
     free(target);
 }
 
@@ -466,8 +406,7 @@ int dt_target_batch(const struct dt_target *target, const struct dt_point *point
 /* Threads of a rank are devices on cores only. Parameters in older records of the built-in network have no role for them. */
 static int64_t threads_of(const struct dt_target *target, const struct dt_point *point)
 {
-    bool gpus =
-        dt_target_gpus(target) != NULL || json_object_get(target->identity.hard, "devices") != NULL;
+    bool gpus = dt_target_gpus(target) != NULL || dt_target_names_devices(target);
     int axis = target->foreign ? -1 : dt_space_find(target->space, "threads");
     if (target->foreign)
         return gpus ? 1 : role_value(target, point, DT_ROLE_THREADS);
@@ -529,36 +468,7 @@ bool dt_target_wrong(const struct dt_target *target, const struct dt_point *poin
     return dt_target_breaks(target, point) && error > target->tolerance;
 }
 
-dt_status dt_target_stored(const struct dt_target *target, const json_t *plan,
-                           struct dt_point *point)
-{
-    struct dt_point read = {{0}};
-    if (target->broken[0] != '\0' && dt_point_read(target->space, plan, &read) == DT_OK &&
-        dt_target_breaks(target, &read)) {
-        *point = read;
-        return DT_OK;
-    }
-    return dt_point_from_json(target->space, plan, point);
-}
-
 dt_status dt_target_check(const struct dt_target *target)
 {
     return dt_space_count(target->space) != 0 ? DT_OK : dt_space_none(target->space);
-}
-
-json_t *dt_target_machine(const struct dt_target *target, int64_t deadline_ns, bool cached)
-{
-    struct dt_machine_worker worker = {{target->worker.program, target->worker.arguments},
-                                       target->foreign,
-                                       &target->hardware.backend};
-    int64_t most = dt_clock_ns() + MACHINE_NS;
-    json_t *machine = NULL;
-    if (target->worker.ready != NULL) {
-        machine = dt_machine_describe(target->worker.hello, target->worker.ready, &worker);
-        if (cached)
-            dt_machine_keep(&worker, machine);
-    } else if (dt_machine_read(&worker, false, deadline_ns < most ? deadline_ns : most, &machine) <
-               0)
-        machine = dt_machine_describe(NULL, NULL, &worker);
-    return machine;
 }

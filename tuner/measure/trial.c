@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/measure/trial.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "search/racing.h"
 #include "space/dit/dit.h"
@@ -18,18 +19,17 @@
  * one is reported. A slow start at a constant level that outlasts the first look cannot be detected: the long warm-up
  * is for that. */
 
-#define WARMUP_STEPS   2
-#define WARMUP_MOST    256 /* limit of warm-up steps */
-#define WARMUP_CHUNK   16  /* steps per request: the clock is checked in between */
-#define PATIENCE       2 /* a request that has had so many times what its steps should take hangs */
-#define MOST_STEPS     96 /* limit of all steps: 64 steady ones and a long warm-up */
-#define EXCHANGE_SIZES 8  /* 1 KiB to 16 MiB, each four times the one before */
-#define EXCHANGE_LEAST 1024
-#define EXCHANGE_TIMES 5
+#define WARMUP_STEPS 2
+#define WARMUP_MOST  256 /* limit of warm-up steps */
+#define WARMUP_CHUNK 16  /* steps per request: the clock is checked in between */
+#define PATIENCE     2   /* a request that has had so many times what its steps should take hangs */
+#define MOST_STEPS   96  /* limit of all steps: 64 steady ones and a long warm-up */
+#define EXCHANGE_LEAST                                                                             \
+    1024 /* bytes; of eight sizes, 1 KiB to 16 MiB, each four times the one before */
 
 int64_t dt_measure_deadline(const struct dt_result *result, int steps, int64_t deadline_ns)
 {
-    double cold = isfinite(result->cold_seconds) ? result->cold_seconds : 60.0;
+    double cold = isfinite(result->facts.cold_seconds) ? result->facts.cold_seconds : 60.0;
     int64_t most = dt_clock_ns() + (int64_t)(fmin(5.0 + 10.0 * cold * steps, 1e6) * 1e9);
     return most < deadline_ns ? most : deadline_ns;
 }
@@ -41,9 +41,9 @@ static dt_status run_steps(struct dt_rig *rig, struct dt_resident *resident, int
     int64_t began = dt_clock_ns(), deadline_ns = dt_measure_deadline(result, n, how->deadline_ns);
     dt_status status = dt_rig_run(rig, resident, n, mode, deadline_ns, result);
     double given = (double)(how->deadline_ns - began) * 1e-9;
-    result->report.share_ended =
-        deadline_ns == how->deadline_ns && !(given > PATIENCE * result->cold_seconds * n);
-    result->report.wall_seconds = (double)(dt_clock_ns() - began) * 1e-9 / n;
+    result->share_ended =
+        deadline_ns == how->deadline_ns && !(given > PATIENCE * result->facts.cold_seconds * n);
+    result->wall_seconds = (double)(dt_clock_ns() - began) * 1e-9 / n;
     return status;
 }
 
@@ -51,10 +51,10 @@ static dt_status run_steps(struct dt_rig *rig, struct dt_resident *resident, int
 static int affordable(const struct dt_result *result, const struct dt_measure *how, int wanted)
 {
     double last = result->report.steps > 0
-                      ? fmax(dt_result_seconds(result, 1), result->report.wall_seconds)
-                      : result->cold_seconds;
+                      ? fmax(dt_result_seconds(result, 1), result->wall_seconds)
+                      : result->facts.cold_seconds;
     if (result->report.start_count > 0) /* the first start was made by the prepare */
-        last = fmax(last, result->cold_seconds);
+        last = fmax(last, result->facts.cold_seconds);
     double left = (double)(how->deadline_ns - dt_clock_ns()) * 1e-9 * 0.9;
     if (!(last > 0) || left >= last * wanted)
         return wanted;
@@ -103,7 +103,7 @@ static int values_of(const struct dt_target *target, const struct dt_result *res
 static enum dt_race_next race(const struct dt_target *target, const struct dt_result *result,
                               const struct dt_measure *how)
 {
-    double ours[1 + MOST_STEPS] = {result->cold_seconds}, best[MOST_STEPS];
+    double ours[1 + MOST_STEPS] = {result->facts.cold_seconds}, best[MOST_STEPS];
     int until;
     if (how->incumbent == NULL || result->throttling.waits)
         return DT_RACE_MORE;
@@ -137,7 +137,7 @@ static int starts_wanted(const struct dt_result *result, bool racing)
 static bool no_more_starts(const struct dt_result *result, const struct dt_measure *how)
 {
     return result->report.start_count > 0 &&
-           (double)(how->deadline_ns - dt_clock_ns()) * 1e-9 < result->cold_seconds;
+           (double)(how->deadline_ns - dt_clock_ns()) * 1e-9 < result->facts.cold_seconds;
 }
 
 /* Timed steps of a trial, at most. */
@@ -183,14 +183,9 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
     return DT_OK;
 }
 
-/* A further request of the plan, which is consumed. A worker that fails it does not fail the trial: *answer is NULL then, and
- * *failure says why. */
-static dt_status ask_resident(struct dt_resident *resident, json_t *request, const char *want,
-                              int64_t deadline_ns, json_t **answer, struct dt_failure *failure)
+/* A further request of the plan was answered. A worker that fails it does not fail the trial. */
+static dt_status further(struct dt_resident *resident, dt_status status)
 {
-    *answer = NULL;
-    dt_status status = dt_group_call(resident->group, request, want, deadline_ns, answer, failure);
-    json_decref(request);
     if (status == DT_FAILED && !dt_group_alive(resident->group))
         resident->group = NULL;
     return status == DT_FAILED ? DT_OK : status;
@@ -200,76 +195,54 @@ static dt_status measure_peak(struct dt_resident *resident, int64_t deadline_ns,
                               struct dt_result *result)
 {
     struct dt_failure failure;
-    json_t *answer;
-    DT_TRY(ask_resident(resident, json_pack("{s:s}", "op", "peak"), "peak", deadline_ns, &answer,
-                        &failure));
-    result->report.flop_peak = json_number_value(json_object_get(answer, "flop_rate"));
-    result->report.copy_peak = json_number_value(json_object_get(answer, "copy_bytes_per_second"));
-    json_decref(answer);
-    return DT_OK;
+    return further(resident,
+                   dt_group_peak(resident->group, deadline_ns, &result->ceilings.flop_rate,
+                                 &result->ceilings.copy_rate, &failure));
 }
 
 static dt_status measure_trace(struct dt_resident *resident, const struct dt_measure *how,
                                struct dt_result *result)
 {
     struct dt_failure failure;
-    json_t *answer, *request = json_pack("{s:s, s:i, s:i}", "op", "trace", "handle",
-                                         resident->handle, "n", how->trace);
-    DT_TRY(ask_resident(resident, request, "traced", how->deadline_ns, &answer, &failure));
-    json_decref(result->report.trace);
-    result->report.trace = answer != NULL ? answer : json_pack("{s:s}", "reason", failure.cause);
-    return DT_OK;
+    free(result->trace);
+    result->trace = NULL;
+    dt_status status = dt_group_trace(resident->group, resident->handle, how->trace,
+                                      how->deadline_ns, &result->trace, &failure);
+    result->traced = status == DT_OK;
+    if (status == DT_FAILED)
+        result->trace = strdup(failure.cause);
+    return further(resident, status);
 }
 
 static dt_status write_output(struct dt_resident *resident, const struct dt_measure *how,
                               struct dt_result *result)
 {
     struct dt_failure failure;
-    json_t *answer, *request = json_pack("{s:s, s:i, s:s}", "op", "write", "handle",
-                                         resident->handle, "path", how->output);
-    DT_TRY(ask_resident(resident, request, "written", how->deadline_ns, &answer, &failure));
-    if (answer == NULL) {
+    dt_status status =
+        dt_group_write(resident->group, resident->handle, how->output, how->deadline_ns, &failure);
+    if (status == DT_FAILED) {
         result->outcome = failure.outcome;
         memcpy(result->cause, failure.cause, sizeof result->cause);
     }
-    json_decref(answer);
-    return DT_OK;
+    return further(resident, status);
 }
 
-/* The bytes of an all-to-all are a multiple of the number of ranks. */
-static json_t *exchange_sizes(const char *kind, int ranks)
-{
-    json_t *bytes = json_array();
-    json_int_t block = strcmp(kind, "alltoall") == 0 ? ranks : 1, size = EXCHANGE_LEAST;
-    for (int i = 0; i < EXCHANGE_SIZES; i++, size *= 4)
-        json_array_append_new(bytes, json_integer((size + block - 1) / block * block));
-    return bytes;
-}
-
-/* entry gets "ns" or "reason". */
-static dt_status measure_exchange(struct dt_resident *resident, int64_t deadline_ns, json_t *entry)
+static dt_status measure_exchange(struct dt_resident *resident, int64_t deadline_ns,
+                                  struct dt_timed_exchange *exchange)
 {
     struct dt_failure failure;
-    json_t *answer, *request = json_pack("{s:s, s:i}", "op", "exchange", "n", EXCHANGE_TIMES);
-    json_object_set(request, "kind", json_object_get(entry, "kind"));
-    json_object_set(request, "group", json_object_get(entry, "ranks"));
-    json_object_set(request, "stride", json_object_get(entry, "stride"));
-    json_object_set(request, "bytes", json_object_get(entry, "bytes"));
-    DT_TRY(ask_resident(resident, request, "exchanged", deadline_ns, &answer, &failure));
-    json_t *rows = json_object_get(answer, "ns");
-    long long *ns = NULL;
-    size_t wrong;
-    if (answer == NULL)
-        json_object_set_new(entry, "reason", json_string(failure.cause));
-    else if (json_array_size(rows) != EXCHANGE_SIZES ||
-             !dt_times_read(rows, EXCHANGE_SIZES, EXCHANGE_TIMES, 1, &ns, &wrong))
-        json_object_set_new(entry, "reason",
-                            json_string("the answer's ns has not five times for each size"));
-    else
-        json_object_set(entry, "ns", rows);
-    free(ns);
-    json_decref(answer);
-    return DT_OK;
+    const struct dt_exchange_request request = {.kind = exchange->kind,
+                                                .ranks = exchange->ranks,
+                                                .stride = exchange->stride,
+                                                .sizes = DT_EXCHANGE_SIZES,
+                                                .times = DT_EXCHANGE_TIMES,
+                                                .bytes = exchange->bytes};
+    dt_status status =
+        dt_group_exchange(resident->group, &request, deadline_ns, exchange->ns, &failure);
+    exchange->timed = status == DT_OK;
+    if (status == DT_FAILED)
+        memcpy(exchange->reason, failure.cause, sizeof exchange->reason);
+    return further(resident, status);
 }
 
 /* The plan's exchanges, timed by themselves in the group that just ran it (docs/protocol.md): heads among the ulysses ranks, keys and
@@ -279,8 +252,8 @@ static dt_status measure_exchanges(const struct dt_target *target, struct dt_res
                                    int64_t deadline_ns, struct dt_result *result)
 {
     struct dt_plan plan = {0};
-    json_decref(result->report.exchanges);
-    result->report.exchanges = json_array();
+    result->exchange_count = 0;
+    DT_TRY(DT_RESIZE(result->exchanges, DT_DEGREES));
     if (!target->foreign)
         plan = dt_dit_plan(target->space, &result->point);
     for (int i = 0; i < DT_DEGREES && resident->group != NULL && !target->foreign; i++) {
@@ -288,11 +261,14 @@ static dt_status measure_exchanges(const struct dt_target *target, struct dt_res
         int ranks = dt_plan_degree(&plan, i);
         if (ranks < 2 || kind == NULL)
             continue;
-        json_t *entry = json_pack("{s:s, s:i, s:i, s:o}", "kind", kind, "ranks", ranks, "stride",
-                                  dt_plan_stride(&plan, i), "bytes", exchange_sizes(kind, ranks));
-        if (json_array_append_new(result->report.exchanges, entry) != 0)
-            return dt_fail(DT_ENOMEM, "out of memory");
-        DT_TRY(measure_exchange(resident, deadline_ns, entry));
+        struct dt_timed_exchange *exchange = &result->exchanges[result->exchange_count++];
+        *exchange = (struct dt_timed_exchange){.ranks = ranks, .stride = dt_plan_stride(&plan, i)};
+        snprintf(exchange->kind, sizeof exchange->kind, "%s", kind);
+        /* the bytes of an all-to-all are a multiple of the number of ranks */
+        int64_t block = strcmp(kind, "alltoall") == 0 ? ranks : 1, size = EXCHANGE_LEAST;
+        for (int k = 0; k < DT_EXCHANGE_SIZES; k++, size *= 4)
+            exchange->bytes[k] = (size + block - 1) / block * block;
+        DT_TRY(measure_exchange(resident, deadline_ns, exchange));
     }
     return DT_OK;
 }
@@ -345,7 +321,7 @@ static dt_status measure_plan(struct dt_rig *rig, const struct dt_point *point,
             status = dt_clocks_learn(&rig->clocks, result);
         dt_rig_release(rig, &resident);
     }
-    result->cost_seconds = (double)(dt_clock_ns() - began) * 1e-9;
+    result->facts.cost_seconds = (double)(dt_clock_ns() - began) * 1e-9;
     result->reference_seconds =
         (double)(rig->costs.setup_ns - rig->costs.start_ns - reference_ns) * 1e-9;
     return status;
@@ -368,8 +344,8 @@ dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
         status = dt_rig_watch_gpus(rig, DT_GPUS_COMPUTE);
     struct dt_load load = dt_load_between(&readings[0], &readings[1]);
     result->busy = load.ours;
-    result->others = load.others;
-    result->gpus = rig->gpu_use.count;
+    result->facts.others = load.others;
+    result->facts.gpus = rig->gpu_use.count;
     free(readings);
     return status == DT_OK && how->keep != NULL ? how->keep(how->context, result) : status;
 }
@@ -407,50 +383,52 @@ static bool same_shape(const struct dt_result parts[], int n, struct dt_result *
 static void join_facts(const struct dt_result parts[], int n, struct dt_result *whole)
 {
     double cold[DT_PROCESSES_MOST];
-    whole->verified_error = parts[0].verified_error;
-    whole->image_error = parts[0].image_error;
-    whole->repeat_error = parts[0].repeat_error;
+    struct dt_facts *facts = &whole->facts;
+    facts->verified_error = parts[0].facts.verified_error;
+    facts->image_error = parts[0].facts.image_error;
+    facts->repeat_error = parts[0].facts.repeat_error;
     whole->samples.steady = true;
     for (int i = 0; i < n; i++) {
         const struct dt_result *part = &parts[i];
-        cold[i] = part->cold_seconds;
-        if (part->peak_bytes > whole->peak_bytes)
-            whole->peak_bytes = part->peak_bytes;
-        if (!(part->verified_error <= whole->verified_error))
-            whole->verified_error = part->verified_error;
-        if (!(part->image_error <= whole->image_error))
-            whole->image_error = part->image_error;
-        if (!(part->repeat_error <= whole->repeat_error))
-            whole->repeat_error = part->repeat_error;
-        whole->report.flop_peak = fmax(whole->report.flop_peak, part->report.flop_peak);
-        whole->report.copy_peak = fmax(whole->report.copy_peak, part->report.copy_peak);
-        whole->cost_seconds += part->cost_seconds;
+        cold[i] = part->facts.cold_seconds;
+        if (part->facts.peak_bytes > facts->peak_bytes)
+            facts->peak_bytes = part->facts.peak_bytes;
+        if (!(part->facts.verified_error <= facts->verified_error))
+            facts->verified_error = part->facts.verified_error;
+        if (!(part->facts.image_error <= facts->image_error))
+            facts->image_error = part->facts.image_error;
+        if (!(part->facts.repeat_error <= facts->repeat_error))
+            facts->repeat_error = part->facts.repeat_error;
+        whole->ceilings.flop_rate = fmax(whole->ceilings.flop_rate, part->ceilings.flop_rate);
+        whole->ceilings.copy_rate = fmax(whole->ceilings.copy_rate, part->ceilings.copy_rate);
+        facts->cost_seconds += part->facts.cost_seconds;
         whole->samples.steady = whole->samples.steady && part->samples.steady;
         whole->samples.start += part->samples.start;
         whole->samples.n += part->samples.n;
         whole->throttling.count += part->throttling.count;
         whole->throttling.all = whole->throttling.all || part->throttling.all;
     }
-    whole->cold_seconds = dt_stats_median(cold, n);
-    whole->report.exchanges = json_incref(parts[n - 1].report.exchanges);
-    whole->report.trace = json_incref(parts[n - 1].report.trace);
-    whole->device.memory = json_incref(parts[n - 1].device.memory);
+    facts->cold_seconds = dt_stats_median(cold, n);
 }
 
-static dt_status join_steps(const struct dt_result parts[], int n, struct dt_result *whole)
+/* The exchanges, the trace and the memory are those of the last process. */
+static void join_last(struct dt_result *last, struct dt_result *whole)
 {
-    for (int i = 0; i < n; i++) {
-        const struct dt_result *part = &parts[i];
-        struct dt_run run = {.steps = part->report.steps,
-                             .ranks = part->ranks,
-                             .ns = part->report.ns,
-                             .clock = part->report.clock,
-                             .device_ns = part->device.ns,
-                             .host_ns = part->device.host_ns,
-                             .telemetry = part->device.telemetry,
-                             .phases = part->report.phases};
-        DT_TRY(dt_result_add(whole, &run, true));
-    }
+    whole->exchanges = last->exchanges;
+    whole->exchange_count = last->exchange_count;
+    whole->trace = last->trace;
+    whole->traced = last->traced;
+    whole->memory = last->memory;
+    last->exchanges = NULL;
+    last->trace = NULL;
+    last->memory = (struct dt_device_bytes){.known = true};
+}
+
+/* Each process is a request of its own. */
+static dt_status join_steps(struct dt_result parts[], int n, struct dt_result *whole)
+{
+    for (int i = 0; i < n; i++)
+        DT_TRY(dt_result_add(whole, &parts[i].report, true));
     return DT_OK;
 }
 
@@ -503,7 +481,7 @@ static dt_status join_statistics(const struct dt_result parts[], int n, struct d
     return DT_OK;
 }
 
-dt_status dt_processes_join(const struct dt_result parts[], int n, struct dt_result *whole)
+dt_status dt_processes_join(struct dt_result parts[], int n, struct dt_result *whole)
 {
     if (n < 1 || n > DT_PROCESSES_MOST)
         return dt_fail(DT_EUSAGE, "%d processes, expected 1 to %d", n, DT_PROCESSES_MOST);
@@ -511,6 +489,7 @@ dt_status dt_processes_join(const struct dt_result parts[], int n, struct dt_res
         return DT_OK;
     DT_TRY(join_steps(parts, n, whole));
     join_facts(parts, n, whole);
+    join_last(&parts[n - 1], whole);
     DT_TRY(join_samples(parts, n, whole));
     return join_statistics(parts, n, whole);
 }

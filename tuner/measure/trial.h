@@ -49,8 +49,7 @@ dt_status dt_measure_processes(struct dt_rig *rig, const struct dt_point *point,
                                struct dt_result *result) DT_MUST_CHECK;
 
 /* Joins finished results of one plan: all their steps, the figures of the steady ones, and the median and interval over the
- * medians of the parts. *whole is initialised; parts stay the caller's. */
-dt_status dt_processes_join(const struct dt_result parts[], int n,
-                            struct dt_result *whole) DT_MUST_CHECK;
+ * medians of the parts. *whole is initialised and gets what the worker reported beside the times from the parts, which stay the caller's. */
+dt_status dt_processes_join(struct dt_result parts[], int n, struct dt_result *whole) DT_MUST_CHECK;
 
 #endif

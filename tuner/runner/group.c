@@ -10,6 +10,7 @@
 #include "base/proc.h"
 #include "tuner/runner/launch.h"
 #include "tuner/runner/pause.h"
+#include "tuner/runner/samples_json.h"
 #include "worker/wire.h"
 
 #include <ctype.h>
@@ -33,11 +34,9 @@
 #define INTERRUPTED_NS DT_NS_PER_SECOND        /* longest grace after a signal */
 
 /* time between the end of a program's output and its own end */
-#define DEATH_NS         (2 * DT_NS_PER_SECOND)
-#define ROWS_MOST        (1 << 20)
-#define OUTPUTS_MOST     65536 /* rows of all ranks */
-#define PROJECTIONS_MOST 4096
-#define NS_MOST          (24 * 3600 * DT_NS_PER_SECOND) /* of a step, and of a start: a day */
+#define DEATH_NS                 (2 * DT_NS_PER_SECOND)
+#define OUTPUTS_MOST             65536 /* rows of all ranks */
+#define PROJECTIODT_STEP_NS_MOST 4096
 
 volatile int dt_group_interrupted;
 struct dt_group_watch dt_group_watch;
@@ -272,6 +271,12 @@ const json_t *dt_group_hello(const struct dt_group *group)
 const json_t *dt_group_ready(const struct dt_group *group)
 {
     return group->ready;
+}
+
+const char *dt_group_rank_text(const struct dt_group *group, int rank, const char *field)
+{
+    const json_t *ranks = json_object_get(group->ready, "ranks");
+    return dt_json_text_at(json_array_get(ranks, (size_t)rank), field);
 }
 
 int dt_group_ranks(const struct dt_group *group)
@@ -641,40 +646,13 @@ dt_status dt_group_release(struct dt_group *group, int handle, int64_t deadline_
 
 /* ---- answers: every shape is checked, and a wrong one is a breach of the protocol */
 
-static void outputs_fini(struct dt_outputs *output)
-{
-    free(output->norm);
-    free(output->projection);
-    *output = (struct dt_outputs){.ranks = 0};
-}
-
 void dt_prepared_fini(struct dt_prepared *prepared)
 {
-    outputs_fini(&prepared->output);
-    outputs_fini(&prepared->image);
-    json_decref(prepared->memory);
-    json_decref(prepared->remarks);
+    dt_outputs_fini(&prepared->output);
+    dt_outputs_fini(&prepared->image);
+    dt_device_bytes_fini(&prepared->memory);
+    free(prepared->remarks);
     prepared->remarks = NULL;
-    prepared->memory = NULL;
-}
-
-void dt_run_fini(struct dt_run *run)
-{
-    outputs_fini(&run->output);
-    free(run->ns);
-    free(run->clock);
-    free(run->device_ns);
-    free(run->host_ns);
-    json_decref(run->phases);
-    json_decref(run->telemetry);
-    json_decref(run->remarks);
-    free(run->starts);
-    run->telemetry = run->remarks = NULL;
-    run->starts = NULL;
-    run->device_ns = run->host_ns = NULL;
-    run->ns = NULL;
-    run->clock = NULL;
-    run->phases = NULL;
 }
 
 static dt_status breach(struct dt_failure *failure, const char *what)
@@ -744,7 +722,7 @@ static dt_status read_output(const json_t *verify, size_t ranks, struct dt_outpu
     if (many && json_array_size(verify) != ranks)
         return breach(failure, "verify has not one object a rank");
     ranks = many ? ranks : 1;
-    if (rows < 1 || rows > OUTPUTS_MOST / ranks || count < 1 || count > PROJECTIONS_MOST)
+    if (rows < 1 || rows > OUTPUTS_MOST / ranks || count < 1 || count > PROJECTIODT_STEP_NS_MOST)
         return breach(failure, "verify has not one norm and one row of projections an image");
     output->norm = calloc(ranks * rows, sizeof *output->norm);
     output->projection = calloc(ranks * rows * count, sizeof *output->projection);
@@ -773,7 +751,7 @@ static dt_status read_prepared(const json_t *answer, int ranks, struct dt_prepar
     prepared->handle = (int)json_integer_value(handle);
     if (prepared->ranks < 1 || (ranks > 1 && prepared->ranks != ranks))
         return breach(failure, "cold_ns has not one number a rank");
-    if (!read_largest(cold, (size_t)prepared->ranks, 1, NS_MOST, &prepared->cold_ns))
+    if (!read_largest(cold, (size_t)prepared->ranks, 1, DT_STEP_NS_MOST, &prepared->cold_ns))
         return breach(failure,
                       "cold_ns holds something that is not a positive integer, a day at most");
     if (!read_largest(peak, (size_t)prepared->ranks, 0, INT64_MAX, &prepared->peak_bytes))
@@ -781,7 +759,7 @@ static dt_status read_prepared(const json_t *answer, int ranks, struct dt_prepar
     if (resident != NULL && (!json_is_integer(resident) || json_integer_value(resident) < 0))
         return breach(failure, "resident_bytes is not an integer");
     prepared->resident_bytes = json_integer_value(resident);
-    if (!dt_device_answer_memory(answer, (size_t)prepared->ranks, &prepared->memory))
+    if (!dt_device_bytes_read(answer, prepared->ranks, &prepared->memory))
         return breach(failure, "lists of a device's bytes have not one integer a rank");
     json_t *error = json_object_get(answer, "error");
     prepared->error = json_is_number(error) ? json_number_value(error) : NAN;
@@ -824,89 +802,43 @@ dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
     return DT_OK;
 }
 
-static dt_status read_clock(const json_t *rows, struct dt_run *run, struct dt_failure *failure)
+static dt_status breach_of_run(const struct dt_run_fault *fault, struct dt_failure *failure)
 {
-    size_t steps = (size_t)run->steps, wrong;
-    if (json_array_size(rows) != steps)
-        return breach(failure, "clock has not one row a step");
-    if (!dt_clock_read(rows, steps, (size_t)run->ranks, false, &run->clock, &wrong))
-        return breach(failure, "clock has a row without one positive number a rank");
-    return run->clock != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    static const struct {
+        const char *field, *size, *value;
+    } rows[] = {
+        {"ns", "ns has a row without one positive integer, a day at most, a rank", NULL},
+        {"clock", "clock has not one row a step",
+         "clock has a row without one positive number a rank"},
+        {"device_ns", "device_ns has not one time a rank in one row a step", NULL},
+        {"host_ns", "host_ns has not one time a rank in one row a step", NULL},
+        {"telemetry", "telemetry is not one object of known fields a rank", NULL},
+        {"starts", "starts do not add up to the rows of ns", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(rows[i].field, fault->field) == 0)
+            return breach(failure,
+                          !fault->size && rows[i].value != NULL ? rows[i].value : rows[i].size);
+    return breach(failure, "warnings are not a list of what runs did, and of how many");
 }
 
-/* Times by other clocks than the samples'; null counts as absent. */
-static bool read_times(const json_t *rows, const struct dt_run *run, long long **ns)
-{
-    size_t steps = (size_t)run->steps, wrong;
-    return rows == NULL || json_is_null(rows) ||
-           (json_array_size(rows) == steps &&
-            dt_times_read(rows, steps, (size_t)run->ranks, 0, ns, &wrong));
-}
-
-/* Reads the devices' reports; null counts as absent. */
-static dt_status read_devices(const json_t *answer, struct dt_run *run, struct dt_failure *failure)
-{
-    const json_t *telemetry = json_object_get(answer, "telemetry");
-    if (!read_times(json_object_get(answer, "device_ns"), run, &run->device_ns))
-        return breach(failure, "device_ns has not one time a rank in one row a step");
-    if (!read_times(json_object_get(answer, "host_ns"), run, &run->host_ns))
-        return breach(failure, "host_ns has not one time a rank in one row a step");
-    if (telemetry != NULL && !json_is_null(telemetry) &&
-        !dt_device_answer_telemetry(telemetry, (size_t)run->ranks, &run->telemetry))
-        return breach(failure, "telemetry is not one object of known fields a rank");
-    return DT_OK;
-}
-
-/* Steps of each of at most `most` starts, which add up to the rows of ns. */
-static dt_status read_starts(const json_t *list, int most, int rows, struct dt_run *run,
-                             struct dt_failure *failure)
-{
-    size_t count = json_array_size(list);
-    if (count < 1 || count > (size_t)most)
-        return breach(failure, "starts has not as many items as starts were asked for");
-    if (!dt_counts_read(list, rows, &run->starts, &run->start_count))
-        return breach(failure, "starts do not add up to the rows of ns");
-    return run->starts != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
-}
-
-static bool within_a_day(const long long ns[], size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (ns[i] > NS_MOST)
-            return false;
-    return true;
-}
-
+/* Where each step is a start, fewer may have been made, and each may have several steps. */
 static dt_status read_samples(const json_t *answer, const struct dt_steps *asked,
                               struct dt_run *run, struct dt_failure *failure)
 {
-    json_t *rows = json_object_get(answer, "ns"), *starts = json_object_get(answer, "starts");
-    size_t ranks = json_array_size(json_array_get(rows, 0)), wrong;
-    bool several = asked->starts && starts != NULL;
-    if (json_array_size(rows) > ROWS_MOST || ranks < 1 || ranks > 65536)
+    const json_t *starts = asked->starts ? json_object_get(answer, "starts") : NULL;
+    struct dt_run_fault fault;
+    const struct dt_run_form form = {.remarks = answer, .starts = starts != NULL};
+    size_t rows = json_array_size(json_object_get(answer, "ns")), count = json_array_size(starts);
+    if (starts != NULL && (count < 1 || count > (size_t)asked->count))
+        return breach(failure, "starts has not as many items as starts were asked for");
+    if (starts == NULL && rows != (size_t)asked->count)
         return breach(failure, "ns has not one row a step");
-    int steps = several ? (int)json_array_size(rows) : asked->count;
-    if (json_array_size(rows) != (size_t)steps)
-        return breach(failure, "ns has not one row a step");
-    if (several)
-        DT_TRY(read_starts(starts, asked->count, steps, run, failure));
-    if (!dt_remarks_read(answer, &run->remarks))
-        return breach(failure, "warnings are not a list of what runs did, and of how many");
-    bool right = dt_times_read(rows, (size_t)steps, ranks, 1, &run->ns, &wrong);
-    if (right && run->ns == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    if (!right || !within_a_day(run->ns, (size_t)steps * ranks))
-        return breach(failure, "ns has a row without one positive integer, a day at most, a rank");
-    run->steps = steps;
-    run->ranks = (int)ranks;
-    json_t *clock = json_object_get(answer, "clock");
-    if (clock != NULL && !json_is_null(clock))
-        DT_TRY(read_clock(clock, run, failure));
-    DT_TRY(read_devices(answer, run, failure));
-    json_t *phases = json_object_get(answer, "phases");
-    if (json_is_object(phases))
-        run->phases = json_incref(phases);
-    return read_output(json_object_get(answer, "verify"), ranks, &run->output, failure);
+    dt_status status = dt_run_read(answer, &form, run, &fault);
+    if (status != DT_OK)
+        return status == DT_FAILED ? breach_of_run(&fault, failure) : status;
+    return read_output(json_object_get(answer, "verify"), (size_t)run->ranks, &run->output,
+                       failure);
 }
 
 const char *dt_mode_text(enum dt_mode mode)
@@ -933,4 +865,76 @@ dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int
     }
     *out = run;
     return DT_OK;
+}
+
+/* ---- further requests */
+
+/* Takes the request. *answer: as from dt_group_call; NULL after a failure. */
+static dt_status further_call(struct dt_group *group, json_t *request, const char *answer_op,
+                              int64_t deadline_ns, json_t **answer, struct dt_failure *failure)
+{
+    *answer = NULL;
+    dt_status status = dt_group_call(group, request, answer_op, deadline_ns, answer, failure);
+    json_decref(request);
+    return status;
+}
+
+dt_status dt_group_exchange(struct dt_group *group, const struct dt_exchange_request *exchange,
+                            int64_t deadline_ns, long long ns[], struct dt_failure *failure)
+{
+    const size_t sizes = (size_t)exchange->sizes, times = (size_t)exchange->times;
+    long long *read = NULL;
+    struct dt_run_fault fault;
+    json_t *answer, *bytes = json_array();
+    for (size_t i = 0; i < sizes; i++)
+        json_array_append_new(bytes, json_integer(exchange->bytes[i]));
+    json_t *request = json_pack("{s:s, s:s, s:i, s:i, s:o, s:i}", "op", "exchange", "kind",
+                                exchange->kind, "group", exchange->ranks, "stride",
+                                exchange->stride, "bytes", bytes, "n", exchange->times);
+    DT_TRY(further_call(group, request, "exchanged", deadline_ns, &answer, failure));
+    const json_t *rows = json_object_get(answer, "ns");
+    bool right = dt_times_read(rows, sizes, times, 1, &read, &fault);
+    if (read != NULL)
+        memcpy(ns, read, sizes * times * sizeof *ns);
+    free(read);
+    json_decref(answer);
+    if (!right)
+        snprintf(failure->cause, sizeof failure->cause,
+                 "the answer's ns has not %d times for each size", exchange->times);
+    return right ? DT_OK : dt_fail(DT_FAILED, "%s", failure->cause);
+}
+
+dt_status dt_group_peak(struct dt_group *group, int64_t deadline_ns, double *flop_rate,
+                        double *copy_rate, struct dt_failure *failure)
+{
+    json_t *answer, *request = json_pack("{s:s}", "op", "peak");
+    dt_status status = further_call(group, request, "peak", deadline_ns, &answer, failure);
+    *flop_rate = dt_json_number_at(answer, "flop_rate");
+    *copy_rate = dt_json_number_at(answer, "copy_bytes_per_second");
+    json_decref(answer);
+    return status;
+}
+
+dt_status dt_group_trace(struct dt_group *group, int handle, int steps, int64_t deadline_ns,
+                         char **text, struct dt_failure *failure)
+{
+    struct dt_text out = {0};
+    json_t *answer,
+        *request = json_pack("{s:s, s:i, s:i}", "op", "trace", "handle", handle, "n", steps);
+    DT_TRY(further_call(group, request, "traced", deadline_ns, &answer, failure));
+    dt_status status = dt_json_text(answer, &out);
+    json_decref(answer);
+    *text = status == DT_OK ? dt_text_take(&out) : NULL;
+    dt_text_fini(&out);
+    return status;
+}
+
+dt_status dt_group_write(struct dt_group *group, int handle, const char *path, int64_t deadline_ns,
+                         struct dt_failure *failure)
+{
+    json_t *answer,
+        *request = json_pack("{s:s, s:i, s:s}", "op", "write", "handle", handle, "path", path);
+    dt_status status = further_call(group, request, "written", deadline_ns, &answer, failure);
+    json_decref(answer);
+    return status;
 }

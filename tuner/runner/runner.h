@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "search/trial.h"
 #include "tuner/runner/hosts.h"
+#include "tuner/runner/samples.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -84,6 +85,8 @@ dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
 const json_t *dt_group_hello(const struct dt_group *group); /* borrowed */
 const json_t *dt_group_ready(const struct dt_group *group);
 int dt_group_ranks(const struct dt_group *group); /* entries of ready */
+/* A text of a rank in ready: "host", "version"; "": there is none. */
+const char *dt_group_rank_text(const struct dt_group *group, int rank, const char *field);
 bool dt_group_alive(const struct dt_group *group);
 /* The rank that process `pid` is, or that has started it, by the pids in ready; -1: none of them. */
 int dt_group_rank_of(const struct dt_group *group, int64_t pid);
@@ -104,40 +107,20 @@ struct dt_verify {
     uint64_t seed;
 };
 
-/* A plan's output as its worker summarises it: of each rank that has the whole output, a norm and
- * projections of each row; a row is an image, or one half of guidance of an image. */
-struct dt_outputs {
-    int ranks, rows, projections; /* 0: the worker does not verify */
-    double *norm;                 /* [ranks * rows], owned; NAN where the worker sent null */
-    double *projection;           /* [ranks * rows * projections], owned; NAN as above */
-};
-
-/* What a worker remarks on the runs of a program (docs/protocol.md): {"runs": how many there were, "warnings": [{"say": what some
- * of them did, "runs": how many}, ..], "read": where the first number was read, if the worker says so}. */
-/* Of an answer: a new reference, NULL where it has none. False: it has another shape. */
-bool dt_remarks_read(const json_t *answer, json_t **remarks);
-/* Adds the counts; *sum is NULL before the first; more may be NULL. */
-dt_status dt_remarks_add(json_t **sum, const json_t *more) DT_MUST_CHECK;
-/* Number of warnings, and warning i: "2 of 13 runs failed and were repeated". */
-int dt_remarks_count(const json_t *remarks);
-void dt_remarks_text(const json_t *remarks, int i, struct dt_text *out);
-json_t *dt_remarks_sentences(const json_t *remarks); /* all of them, new; NULL: none */
-
 struct dt_prepared {
     int handle;
     int ranks;
-    int64_t peak_bytes;     /* of the largest rank */
-    int64_t resident_bytes; /* of the largest rank, all handles */
-    int64_t cold_ns;        /* first step, maximum over ranks */
-    /* device memory, as from dt_device_answer_memory; owned, NULL when not reported */
-    json_t *memory;
+    int64_t peak_bytes;            /* of the largest rank */
+    int64_t resident_bytes;        /* of the largest rank, all handles */
+    int64_t cold_ns;               /* first step, maximum over ranks */
+    struct dt_device_bytes memory; /* owned */
     struct dt_outputs output;
     /* whole images of one request, as often as it was made: `ranks` counts them */
     struct dt_outputs image;
     bool verifies_runs; /* requests of runs may ask for the output, too */
     /* of the output, relative, where the worker compared it itself; NAN: it did not */
     double error;
-    json_t *remarks; /* as dt_remarks_read, owned; NULL: none */
+    struct dt_remarks *remarks; /* owned; NULL: none */
 };
 /* plan: {name: value}, borrowed. */
 dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
@@ -145,22 +128,6 @@ dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
                            struct dt_prepared *prepared, struct dt_failure *failure) DT_MUST_CHECK;
 void dt_prepared_fini(struct dt_prepared *prepared);
 
-struct dt_run {
-    int steps, ranks;
-    long long *ns; /* [steps * ranks], owned */
-    /* [steps * ranks] in the worker's own unit, owned; NULL when the worker gives none */
-    double *clock;
-    json_t *phases;       /* owned; NULL when the worker gives none */
-    long long *device_ns; /* [steps * ranks] by the devices' own clocks, owned; NULL: none */
-    long long *
-        host_ns; /* [steps * ranks] by the ranks' clocks, where ns are the devices'; owned; NULL: none */
-    struct dt_outputs output; /* of the last step, when it was asked for and the worker tells it */
-    json_t *telemetry;        /* [rank] as dt_device_answer_telemetry, owned; NULL: none */
-    /* Where each step is a start: how many steps of ns each start has, owned; NULL: one. */
-    int *starts;
-    int start_count;
-    json_t *remarks; /* as dt_remarks_read, owned; NULL: none */
-};
 enum dt_mode { DT_MODE_WARMUP, DT_MODE_MEASURE };
 const char *dt_mode_text(enum dt_mode mode); /* the protocol's name */
 struct dt_steps {
@@ -173,10 +140,31 @@ struct dt_steps {
 /* This process only sleeps in poll while the steps run. */
 dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int64_t deadline_ns,
                        struct dt_run *run, struct dt_failure *failure) DT_MUST_CHECK;
-void dt_run_fini(struct dt_run *run);
 
 dt_status dt_group_release(struct dt_group *group, int handle, int64_t deadline_ns,
                            struct dt_failure *failure) DT_MUST_CHECK;
+
+/* Further requests of a plan, and of the group. A worker that fails one is not at fault: the group may be alive. */
+
+/* A group of so many ranks, each `stride` from the next, exchanges buffers of so many bytes, each size so often. */
+struct dt_exchange_request {
+    const char *kind; /* "alltoall", "shift" */
+    int ranks, stride, sizes, times;
+    const int64_t *bytes; /* [sizes] */
+};
+/* ns: [sizes * times]. */
+dt_status dt_group_exchange(struct dt_group *group, const struct dt_exchange_request *exchange,
+                            int64_t deadline_ns, long long ns[],
+                            struct dt_failure *failure) DT_MUST_CHECK;
+/* Rates of a large GEMM and a large copy (operations and bytes a second) beside the plan; NAN: not known. */
+dt_status dt_group_peak(struct dt_group *group, int64_t deadline_ns, double *flop_rate,
+                        double *copy_rate, struct dt_failure *failure) DT_MUST_CHECK;
+/* *answer: the answer `traced` as JSON text, owned by the caller. */
+dt_status dt_group_trace(struct dt_group *group, int handle, int steps, int64_t deadline_ns,
+                         char **answer, struct dt_failure *failure) DT_MUST_CHECK;
+/* Writes the output of the plan's last step to a file. */
+dt_status dt_group_write(struct dt_group *group, int handle, const char *path, int64_t deadline_ns,
+                         struct dt_failure *failure) DT_MUST_CHECK;
 
 /* Any other request; answer_op is the "op" expected ("failed" becomes a failure). *answer is a new reference. */
 dt_status dt_group_call(struct dt_group *group, const json_t *request, const char *answer_op,
@@ -217,25 +205,5 @@ struct dt_output {
 dt_status dt_output_read(const char *path, char *const argv[], int64_t deadline_ns,
                          struct dt_output *output) DT_MUST_CHECK;
 void dt_output_fini(struct dt_output *output);
-
-/* ---- parts of a worker's answers (docs/protocol.md), which records keep as they came: neither is trusted. Each returns false
- * when the part is malformed, and has then set nothing. Unknown fields are dropped. What memory ran out for is NULL. */
-
-/* Rows of integers, least or more: [steps * ranks], owned by the caller. *wrong: the row that is none, one integer a rank. */
-bool dt_times_read(const json_t *rows, size_t steps, size_t ranks, int64_t least, long long **ns,
-                   size_t *wrong);
-/* Rows of numbers above 0, in the same form; gaps: null stands for a row that is not known, which is NAN then. */
-bool dt_clock_read(const json_t *rows, size_t steps, size_t ranks, bool gaps, double **clock,
-                   size_t *wrong);
-/* Integers of 1 or more that add up to the total: [*n], owned by the caller. */
-bool dt_counts_read(const json_t *list, int total, int **counts, int *n);
-
-/* A list with one object per rank, {"looks", "sm_mhz": {"least", "mean", "most"}, .., "reasons": [names]}; new
- * reference. */
-bool dt_device_answer_telemetry(const json_t *list, size_t ranks, json_t **telemetry);
-
-/* From an answer to prepare: those of the lists before_bytes, taken_bytes, free_bytes and total_bytes (one integer per
- * rank) that are present, and resident_bytes; new reference, NULL when there is no list. */
-bool dt_device_answer_memory(const json_t *answer, size_t ranks, json_t **memory);
 
 #endif

@@ -113,7 +113,7 @@ static dt_status trial_keep(struct dt_session *session, const struct dt_result *
     trials[session->count++] = *result;
     session->trials = trials;
     tried_enter(session, session->count - 1);
-    int64_t took = (int64_t)(result->cost_seconds * 1e9);
+    int64_t took = (int64_t)(result->facts.cost_seconds * 1e9);
     if (result->samples.n > 0 && took > session->slowest_ns)
         session->slowest_ns = took;
     if (leads)

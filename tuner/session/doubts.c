@@ -29,11 +29,11 @@ static bool collect(const struct dt_session *session, struct errors *errors)
                 return false;
             continue;
         }
-        if (!isfinite(trial->verified_error) || trial->verified_error <= 0)
+        if (!isfinite(trial->facts.verified_error) || trial->facts.verified_error <= 0)
             return false;
         errors->count++;
-        errors->least = fmin(errors->least, trial->verified_error);
-        errors->most = fmax(errors->most, trial->verified_error);
+        errors->least = fmin(errors->least, trial->facts.verified_error);
+        errors->most = fmax(errors->most, trial->facts.verified_error);
     }
     return errors->count > 1 && errors->most <= ALIKE * errors->least;
 }
@@ -100,7 +100,7 @@ static bool compares(const struct dt_session *session, int batch)
 {
     for (int i = 0; i < session->finals.entrant_count; i++)
         if (session->finals.entrants[i].result.batch == batch &&
-            !isfinite(session->finals.entrants[i].result.verified_error))
+            !isfinite(session->finals.entrants[i].result.facts.verified_error))
             return true;
     return false;
 }
@@ -291,9 +291,9 @@ void dt_session_unusable(const struct dt_session *session, struct dt_text *out)
     } else if (known->outcome != DT_TRIAL_OK) {
         dt_text_add(out, "it failed (%s%s%s)", dt_outcome_text(known->outcome),
                     known->cause[0] != '\0' ? ": " : "", known->cause);
-    } else if (dt_target_wrong(target, &known->point, known->verified_error)) {
+    } else if (dt_target_wrong(target, &known->point, known->facts.verified_error)) {
         dt_text_add(out, "its output differs from the reference by %.2g, allowed %.2g",
-                    known->verified_error, target->tolerance);
+                    known->facts.verified_error, target->tolerance);
     } else {
         dt_text_add(out, "a step of it takes ");
         dt_figure_time(known->summary.median, out);

@@ -103,7 +103,7 @@ static struct room room_for_trials(const struct dt_tuning *tuning)
         if (!dt_session_counts(tuning->session, i))
             continue;
         count++;
-        around += trial->cost_seconds - dt_result_seconds(trial, trial->report.steps);
+        around += trial->facts.cost_seconds - dt_result_seconds(trial, trial->report.steps);
         if (trial->samples.n > 0)
             step = fmax(step, trial->summary.median * batch_factor(tuning->session, trial));
     }

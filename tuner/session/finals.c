@@ -43,7 +43,7 @@ static double seconds_in_set(const struct dt_session *session, const struct dt_r
 {
     if (!session->target->image.starts)
         return steps_seconds(trial->summary.median);
-    double run = fmax(trial->report.wall_seconds, trial->cold_seconds);
+    double run = fmax(trial->wall_seconds, trial->facts.cold_seconds);
     return LEAST_ROUNDS * (isfinite(run) && run > 0 ? run : trial->summary.median);
 }
 
@@ -160,8 +160,8 @@ static void measure_ceilings(struct dt_tuning *tuning, struct dt_compared *compa
     for (int i = 1; i < compared->count; i++) {
         struct dt_result *other = &compared->entrants[i].result;
         double scale = (double)other->devices / first->result.devices;
-        other->report.flop_peak = scale * first->result.report.flop_peak;
-        other->report.copy_peak = scale * first->result.report.copy_peak;
+        other->ceilings.flop_rate = scale * first->result.ceilings.flop_rate;
+        other->ceilings.copy_rate = scale * first->result.ceilings.copy_rate;
     }
 }
 

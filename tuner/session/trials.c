@@ -89,9 +89,9 @@ static dt_status settle_memory(struct dt_tuning *tuning, enum dt_outcome outcome
 /* Once a session, what the worker read as the first time: a wrong unit shows. */
 static void note_read(const struct dt_tuning *tuning, const struct dt_result *result)
 {
-    const char *read = dt_json_text_at(result->report.remarks, "read");
+    const char *read = dt_remarks_note(result->report.remarks);
     for (int i = 0; i < tuning->session->count; i++)
-        if (dt_json_text_at(tuning->session->trials[i].report.remarks, "read")[0] != '\0')
+        if (dt_remarks_note(tuning->session->trials[i].report.remarks)[0] != '\0')
             return;
     if (read[0] != '\0')
         dt_tuning_note(tuning, "%s", read);
@@ -155,8 +155,8 @@ static double predicted_ratio(const struct dt_tuning *tuning, const struct dt_po
     const struct dt_prior *prior = dt_belief_prior(&tuning->search.belief);
     double ratio = prior != NULL ? prior->value(prior->context, point) /
                                        prior->value(prior->context, &tuning->target->fallback)
-                                 : 0;
-    return isfinite(ratio) && ratio > 0 ? ratio : 0;
+                                 : NAN;
+    return isfinite(ratio) && ratio > 0 ? ratio : NAN;
 }
 
 /* The ceilings of the report's roofline, once: not on GPUs, whose memory must stay as the plans of the group find it, nor of
@@ -170,7 +170,7 @@ static bool wants_peak(const struct dt_target *target)
  * or where each step is a run of a program, which has a limit of its own (--timeout). */
 static bool share_ended(const struct dt_session *session, const struct dt_result *result)
 {
-    return result->report.share_ended || session->target->image.starts ||
+    return result->share_ended || session->target->image.starts ||
            (session->slowest_ns == 0 && result->busy > COMPUTING);
 }
 
@@ -197,24 +197,24 @@ dt_status dt_trials_try(struct dt_tuning *tuning, const struct dt_point *point, 
         tuning->watch->begins(tuning->watch->context, point);
     DT_TRY(dt_tuning_plan(tuning, DT_LOG_BEGIN, point));
     dt_status status = dt_measure_plan(&tuning->rig, point, &how, &result);
-    if (result.outcome == DT_TRIAL_HUNG && result.report.early) {
+    if (result.outcome == DT_TRIAL_HUNG && result.early) {
         result.outcome = DT_TRIAL_INTERRUPTED;
     } else if (result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= how.deadline_ns &&
                share_ended(tuning->session, &result)) {
         result.outcome = DT_TRIAL_INTERRUPTED;
-        if (result.cost_seconds < 0.5)
+        if (result.facts.cost_seconds < 0.5)
             snprintf(result.cause, sizeof result.cause, "no time was left for it");
         else
             snprintf(result.cause, sizeof result.cause,
                      "the trial's share of the budget, %s, ended",
-                     dt_figure_span_of(result.cost_seconds).text);
+                     dt_figure_span_of(result.facts.cost_seconds).text);
     }
     if (result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= tuning->clock.search_deadline_ns) {
         result.outcome = DT_TRIAL_INTERRUPTED;
         snprintf(result.cause, sizeof result.cause, "the time for trials ended first");
     }
-    result.predicted = predicted_ratio(tuning, point);
-    result.slowdown = tuning->pace.level;
+    result.facts.predicted = predicted_ratio(tuning, point);
+    result.facts.slowdown = tuning->pace.level > 0 ? tuning->pace.level : NAN;
     if (status >= 0)
         status = record_trial(tuning, &result);
     dt_result_fini(&result);
@@ -494,7 +494,7 @@ static dt_status visit_incumbent(struct dt_tuning *tuning, const struct dt_resul
     if (status == DT_OK)
         status = dt_tuning_result(tuning, DT_LOG_VISIT, &result);
     tuning->pace.at_ns = dt_clock_ns();
-    tuning->pace.cost_seconds = result.cost_seconds;
+    tuning->pace.cost_seconds = result.facts.cost_seconds;
     dt_result_fini(&result);
     return status;
 }

@@ -30,8 +30,8 @@ static double estimate(const struct dt_tuning *tuning)
         const struct dt_result *trial = &tuning->session->trials[i];
         bool must = dt_trials_is_known(tuning->session, &trial->point);
         ran = ran || trial->samples.n > 0;
-        longest = fmax(longest, must || !ran ? trial->cost_seconds : 0);
-        known += must ? trial->cost_seconds : 0;
+        longest = fmax(longest, must || !ran ? trial->facts.cost_seconds : 0);
+        known += must ? trial->facts.cost_seconds : 0;
     }
     double sets =
         ran ? dt_finals_seconds(tuning, 2) : UNSEEN_MARGIN * DT_SETS_LEAST * UNSEEN_PLANS * longest;

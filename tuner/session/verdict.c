@@ -10,7 +10,7 @@ bool dt_session_eligible(const struct dt_session *session, const struct dt_resul
     if (result->outcome != DT_TRIAL_OK || result->samples.n == 0 || result->undone)
         return false;
     double most = (double)session->max_latency_ns * 1e-9;
-    if (dt_target_wrong(session->target, &result->point, result->verified_error))
+    if (dt_target_wrong(session->target, &result->point, result->facts.verified_error))
         return false;
     return most <= 0 || result->summary.median <= most;
 }
@@ -62,8 +62,8 @@ static bool simpler(const struct dt_session *session, const struct dt_result *a,
 {
     if (a->ranks != b->ranks)
         return a->ranks < b->ranks;
-    if (a->peak_bytes != b->peak_bytes)
-        return a->peak_bytes < b->peak_bytes;
+    if (a->facts.peak_bytes != b->facts.peak_bytes)
+        return a->facts.peak_bytes < b->facts.peak_bytes;
     return odd_values(session, &a->point) < odd_values(session, &b->point);
 }
 
@@ -157,7 +157,7 @@ bool dt_session_provisional(const struct dt_session *session)
 bool dt_session_lacks_memory(const struct dt_session *session, const struct dt_result *result)
 {
     int64_t most = session->target->max_bytes;
-    return result->outcome == DT_TRIAL_MEMORY && !(most > 0 && result->peak_bytes > most);
+    return result->outcome == DT_TRIAL_MEMORY && !(most > 0 && result->facts.peak_bytes > most);
 }
 
 static int attempts(const struct dt_session *session, const struct dt_point *point)

@@ -155,7 +155,7 @@ static void a_trial_repeats_its_requests(void **state)
     assert_true(result.samples.n >= 8);
     double median = recorded_median(path, result.samples.n) * 1e-9;
     assert_true(fabs(result.summary.median - median) <= 1e-12);
-    assert_true(result.verified_error <= 1e-5);
+    assert_true(result.facts.verified_error <= 1e-5);
     int look = dt_stats_look(result.samples.n);
     assert_true(look >= 0 && result.summary.level == 1 - dt_look_alpha[look]);
     assert_true(result.summary.interval.low <= median && median <= result.summary.interval.high);

@@ -18,7 +18,7 @@ static bool cannot(const enum dt_outcome trials[], int n, enum dt_outcome failed
     struct dt_space *space = make_line(3);
     const struct dt_target target = {.space = space, .max_bytes = LIMIT};
     struct dt_session session = {.target = &target};
-    struct dt_result result = {.outcome = failed, .peak_bytes = peak_bytes};
+    struct dt_result result = {.outcome = failed, .facts.peak_bytes = peak_bytes};
     for (int i = 0; i < n; i++) {
         struct dt_log_record record = {.kind = DT_LOG_TRIAL, .result.outcome = trials[i]};
         assert_int_equal(dt_session_apply(&session, &record), DT_OK);

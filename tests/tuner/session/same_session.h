@@ -61,10 +61,10 @@ static inline const char *differs_report(const struct dt_result *a, const struct
     SAME_REALS(report.clock, all);
     SAME_INT(report.start_count);
     SAME_ALL(report.starts, a->report.start_count);
-    SAME_REAL(report.flop_peak);
-    SAME_REAL(report.copy_peak);
-    SAME_ALL(device.ns, all);
-    SAME_ALL(device.host_ns, all);
+    SAME_REAL(ceilings.flop_rate);
+    SAME_REAL(ceilings.copy_rate);
+    SAME_ALL(report.device_ns, all);
+    SAME_ALL(report.host_ns, all);
     SAME_INT(throttling.count);
     SAME_INT(throttling.all);
     SAME_ALL(throttling.marks, a->report.steps);
@@ -103,18 +103,18 @@ static inline const char *differs_result(const struct dt_result *a, const struct
     SAME_INT(ranks);
     SAME_INT(batch);
     SAME_INT(devices);
-    SAME_INT(peak_bytes);
-    SAME_REAL(cold_seconds);
-    SAME_REAL(verified_error);
-    SAME_REAL(image_error);
-    SAME_REAL(repeat_error);
+    SAME_INT(facts.peak_bytes);
+    SAME_REAL(facts.cold_seconds);
+    SAME_REAL(facts.verified_error);
+    SAME_REAL(facts.image_error);
+    SAME_REAL(facts.repeat_error);
     if (trial) {
-        SAME_REAL(others);
-        SAME_REAL(gpus);
-        SAME_REAL(slowdown);
+        SAME_REAL(facts.others);
+        SAME_REAL(facts.gpus);
+        SAME_REAL(facts.slowdown);
         SAME_INT(undone);
-        SAME_REAL(predicted);
-        SAME_REAL(cost_seconds);
+        SAME_REAL(facts.predicted);
+        SAME_REAL(facts.cost_seconds);
     }
     const char *name = differs_report(a, b);
     return name != NULL ? name : differs_samples(a, b);

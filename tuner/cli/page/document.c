@@ -293,9 +293,9 @@ static void add_trial(const struct dt_page *page, const struct dt_result *result
     add_number(measured ? trial.low : NAN, out);
     add_number(measured ? trial.high : NAN, out);
     add_number(measured ? result->summary.median : NAN, out);
-    add_number(result->peak_bytes > 0 ? (double)result->peak_bytes : NAN, out);
-    add_number(result->cost_seconds, out);
-    add_number(result->verified_error, out);
+    add_number(result->facts.peak_bytes > 0 ? (double)result->facts.peak_bytes : NAN, out);
+    add_number(result->facts.cost_seconds, out);
+    add_number(result->facts.verified_error, out);
     dt_text_add(out, ",");
     dt_quote_csv(result->cause, out);
     for (int axis = 0; axis < dt_space_axes(space); axis++) {

@@ -93,7 +93,7 @@ static struct room room_of(const struct page_view *view, const struct dt_result 
 {
     const json_t *hard = view->session->fingerprint.hard;
     const struct dt_target *target = view->session->target;
-    double used = dt_device_memory(result).used, bytes = (double)result->peak_bytes;
+    double used = dt_device_memory(result).used, bytes = (double)result->facts.peak_bytes;
     struct room room = {.limit = target->max_bytes > 0 ? bytes / (double)target->max_bytes : NAN,
                         .device = used,
                         .gpu = isfinite(used) || strcmp(target->hardware.unit, "core") != 0,
@@ -125,7 +125,7 @@ static void add_memory_share(const struct page_view *view, const struct dt_resul
     } else if (isfinite(room.device)) {
         if (!room.gpu && best->ranks > 1)
             dt_text_add(out, ", and at most %s in all %d",
-                        dt_figure_bytes_of(best->peak_bytes * best->ranks).text, best->ranks);
+                        dt_figure_bytes_of(best->facts.peak_bytes * best->ranks).text, best->ranks);
         dt_text_add(out, ": ");
         add_share(room.device, out);
         if (room.gpu)
@@ -146,8 +146,8 @@ static void memory_of_session(const struct page_view *view, struct dt_text *out)
     for (int i = 0; i < view->count; i++)
         above += view->rows[i].result->outcome == DT_TRIAL_MEMORY &&
                  !dt_session_lacks_memory(view->session, view->rows[i].result);
-    if (best != NULL && best->peak_bytes > 0) {
-        dt_words_memory(best->peak_bytes, best->ranks, out);
+    if (best != NULL && best->facts.peak_bytes > 0) {
+        dt_words_memory(best->facts.peak_bytes, best->ranks, out);
         add_memory_share(view, best, out);
         dt_text_add(out, ". ");
     }
@@ -374,11 +374,11 @@ static void elsewhere_of_session(const struct page_view *view, struct dt_text *o
 static void output_of_session(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(view->session);
-    double error = best != NULL ? best->verified_error : NAN;
+    double error = best != NULL ? best->facts.verified_error : NAN;
     for (int i = 0; best != NULL && !isfinite(error) && i < view->count; i++)
         if (dt_point_equal(view->session->target->space, &view->rows[i].result->point,
                            &best->point))
-            error = view->rows[i].result->verified_error;
+            error = view->rows[i].result->facts.verified_error;
     const struct dt_target *target = view->session->target;
     const char *dtype = dt_target_reference(target);
     int ranks = dt_target_ranks(target, &target->baseline);

@@ -310,8 +310,8 @@ static void figure_title(struct page_figure *figure, const struct page_row *row)
         dt_text_add(&words, ", %s", dt_outcome_text(row->result->outcome));
     if (row->result->cause[0] != '\0')
         dt_text_add(&words, ": %s", row->result->cause);
-    if (row->result->peak_bytes > 0)
-        dt_text_add(&words, ", %s", dt_figure_bytes_of(row->result->peak_bytes).text);
+    if (row->result->facts.peak_bytes > 0)
+        dt_text_add(&words, ", %s", dt_figure_bytes_of(row->result->facts.peak_bytes).text);
     figure_say(figure, "%s", dt_text_at(&words));
 }
 
@@ -381,7 +381,7 @@ static bool is_drawn(const struct page_view *view, int i)
 
 static double memory_of(const struct page_view *view, int i)
 {
-    return (double)view->rows[i].result->peak_bytes / view->memory.size;
+    return (double)view->rows[i].result->facts.peak_bytes / view->memory.size;
 }
 
 /* ---- the course of the session */
@@ -494,8 +494,8 @@ void dt_page_draw_predicted(const struct page_view *view, struct dt_text *out)
     int n = 0;
     for (int i = 0; i < view->count && predicted != NULL; i++) {
         const struct page_row *row = &view->rows[i];
-        bool has = isfinite(row->value) && row->result->predicted > 0;
-        predicted[i] = has ? dt_page_shown(view, row->result->predicted * known) : NAN;
+        bool has = isfinite(row->value) && row->result->facts.predicted > 0;
+        predicted[i] = has ? dt_page_shown(view, row->result->facts.predicted * known) : NAN;
         n += isfinite(predicted[i]);
         low = isfinite(predicted[i]) ? fmin(low, predicted[i]) : low;
         high = isfinite(predicted[i]) ? fmax(high, predicted[i]) : high;
@@ -729,46 +729,58 @@ void dt_page_draw_ranks(const struct page_view *view, struct dt_text *out)
                   out);
 }
 
-/* A new object; NULL: no phases. Ceilings that were measured with another trial count by the number of devices. */
-static json_t *roofline_of(const struct page_view *view, const struct dt_result *result)
-{
-    struct dt_result with = *result;
-    for (int i = 0; i < view->count && !(with.report.flop_peak > 0); i++) {
-        const struct dt_result *other = view->rows[i].result;
-        double scale = other->devices > 0 ? (double)result->devices / other->devices : 0;
-        with.report.flop_peak = scale * other->report.flop_peak;
-        with.report.copy_peak = scale * other->report.copy_peak;
-    }
-    return dt_roofline(&with, view->session->target);
-}
-
 /* A plan's kinds of work: those of a step, or, where plans differ in their batch, of an image and step. */
 struct work {
-    json_t *roofline; /* owned; NULL: no phases */
+    bool known;              /* it has phases */
+    struct dt_result result; /* borrowed, with ceilings that may be of another trial */
     double images;
 };
 
+/* Ceilings that were measured with another trial count by the number of devices. */
+static struct work work_of(const struct page_view *view, const struct dt_result *result,
+                           double images)
+{
+    struct work work = {dt_roofline(result).known, *result, images};
+    struct dt_ceilings *ceilings = &work.result.ceilings;
+    for (int i = 0; i < view->count && !(ceilings->flop_rate > 0); i++) {
+        const struct dt_result *other = view->rows[i].result;
+        double scale = other->devices > 0 ? (double)result->devices / other->devices : 0;
+        ceilings->flop_rate = scale * other->ceilings.flop_rate;
+        ceilings->copy_rate = scale * other->ceilings.copy_rate;
+    }
+    return work;
+}
+
+static int kinds_count(const struct work *work)
+{
+    return work->known ? work->result.report.phases->kinds.count : 0;
+}
+
+static struct dt_roofline_kind kind_of(const struct page_view *view, const struct work *work, int i)
+{
+    return dt_roofline_kind(&work->result, view->session->target, i);
+}
+
 /* A bar for each kind of work, in the order of another plan's, and a line where it would end at the device's
  * ceiling, where that is known. */
-static void add_bars(struct page_figure *figure, const struct work *work, const json_t *order,
+static void add_bars(struct page_figure *figure, const struct work *work, const struct work *order,
                      double shift)
 {
     const char *unit = figure->view->time.name;
-    size_t i;
-    json_t *kind;
     figure_say(figure, "%s", ""); /* the sample in the key */
-    json_array_foreach((json_t *)order, i, kind)
-    {
-        const char *name = dt_json_text_at(kind, "name");
-        const json_t *mine = dt_json_named(json_object_get(work->roofline, "kinds"), name);
-        if (mine == NULL)
+    for (int i = 0; i < kinds_count(order); i++) {
+        const char *name = kind_of(figure->view, order, i).name;
+        int k = 0;
+        while (k < kinds_count(work) && strcmp(kind_of(figure->view, work, k).name, name) != 0)
+            k++;
+        if (k == kinds_count(work))
             continue;
-        double fraction = dt_json_number_at(mine, "fraction"),
-               height = dt_json_number_at(mine, "seconds") / work->images / figure->view->time.size;
-        POINT(figure, (double)i + shift, height, height * fraction);
-        if (height > 0 && isfinite(fraction))
+        struct dt_roofline_kind mine = kind_of(figure->view, work, k);
+        double height = mine.seconds / work->images / figure->view->time.size;
+        POINT(figure, (double)i + shift, height, height * mine.fraction);
+        if (height > 0 && isfinite(mine.fraction))
             figure_say(figure, "%s: %.4g %s, at the ceiling %.4g %s", name, height, unit,
-                       height * fraction, unit);
+                       height * mine.fraction, unit);
         else if (height > 0)
             figure_say(figure, "%s: %.4g %s", name, height, unit);
     }
@@ -783,22 +795,19 @@ static void add_unit(const struct page_view *view, char *out, size_t size)
 
 static void draw_bars(const struct page_view *view, const struct work works[2], struct dt_text *out)
 {
-    const json_t *kinds = json_object_get(works[0].roofline, "kinds"), *kind;
     struct page_figure figure;
-    size_t i;
     char axis[64];
     bool ceiling = false;
     add_unit(view, axis, sizeof axis);
     figure_begin(&figure, view, "phases", "", axis);
     struct dt_text *script = &figure.script;
-    dt_text_add(script, "set xrange [-0.6:%zu.4]\nset yrange [0:*]\nset boxwidth 0.35\nset xtics (",
-                json_array_size(kinds) - 1);
-    json_array_foreach((json_t *)kinds, i, kind)
-    {
+    dt_text_add(script, "set xrange [-0.6:%d.4]\nset yrange [0:*]\nset boxwidth 0.35\nset xtics (",
+                kinds_count(&works[0]) - 1);
+    for (int i = 0; i < kinds_count(&works[0]); i++) {
         dt_text_add(script, "%s'", i > 0 ? ", " : "");
-        figure_word(dt_json_text_at(kind, "name"), 12, script);
-        dt_text_add(script, "' %zu", i);
-        ceiling = ceiling || json_is_number(json_object_get(kind, "fraction"));
+        figure_word(kind_of(view, &works[0], i).name, 12, script);
+        dt_text_add(script, "' %d", i);
+        ceiling = ceiling || isfinite(kind_of(view, &works[0], i).fraction);
     }
     dt_text_add(script, ")\n");
     for (int k = 0; k < 2; k++) {
@@ -810,11 +819,8 @@ static void draw_bars(const struct page_view *view, const struct work works[2], 
                       !ceiling ? ""
                       : k == 0 ? "title 'at the ceiling'"
                                : "notitle");
-        if (works[k].roofline != NULL)
-            add_bars(&figure, &works[k], kinds,
-                     works[1].roofline == NULL ? 0
-                     : k == 0                  ? -0.19
-                                               : 0.19);
+        if (works[k].known)
+            add_bars(&figure, &works[k], &works[0], !works[1].known ? 0 : k == 0 ? -0.19 : 0.19);
     }
     figure_finish(
         &figure,
@@ -834,25 +840,19 @@ static void read_works(const struct page_view *view, struct work works[2])
     bool alone = session->target->objective->one_batch;
     bool other = best != NULL && known != NULL &&
                  !dt_point_equal(session->target->space, &known->point, &best->point);
-    works[0].roofline = best != NULL ? roofline_of(view, best) : NULL;
-    works[0].images = alone || best == NULL ? 1 : best->batch;
-    works[1].roofline = other && works[0].roofline != NULL ? roofline_of(view, known) : NULL;
-    works[1].images = alone || known == NULL ? 1 : known->batch;
-}
-
-static void free_works(struct work works[2])
-{
-    json_decref(works[0].roofline);
-    json_decref(works[1].roofline);
+    works[0] = works[1] = (struct work){.known = false};
+    if (best != NULL)
+        works[0] = work_of(view, best, alone ? 1 : best->batch);
+    if (other && works[0].known)
+        works[1] = work_of(view, known, alone ? 1 : known->batch);
 }
 
 void dt_page_draw_phases(const struct page_view *view, struct dt_text *out)
 {
     struct work works[2];
     read_works(view, works);
-    if (json_array_size(json_object_get(works[0].roofline, "kinds")) > 0)
+    if (kinds_count(&works[0]) > 0)
         draw_bars(view, works, out);
-    free_works(works);
 }
 
 /* ---- their tables */
@@ -881,18 +881,18 @@ void dt_page_ranks(const struct page_view *view, struct page_pen *pen)
 static void add_kinds(const struct page_view *view, struct page_pen *pen, const char *role,
                       const struct work *work)
 {
-    const json_t *kinds = json_object_get(work->roofline, "kinds"), *kind;
-    size_t i;
-    json_array_foreach((json_t *)kinds, i, kind)
-    {
-        const char *unit = json_string_value(json_object_get(kind, "unit"));
+    for (int i = 0; i < kinds_count(work); i++) {
+        const struct dt_roofline_kind kind = kind_of(view, work, i);
         dt_pen_cell(pen, "%s", role);
-        dt_pen_cell(pen, "%s", dt_json_text_at(kind, "name"));
-        dt_pen_figure(pen, dt_json_number_at(kind, "seconds") / work->images / view->time.size);
-        dt_pen_number(pen, 100 * dt_json_number_at(kind, "share"), "%.1f");
-        dt_pen_figure(pen, dt_json_number_at(kind, "rate") * 1e-9);
-        dt_pen_cell(pen, "%s", unit == NULL ? "" : strcmp(unit, "flops") == 0 ? "GFLOP/s" : "GB/s");
-        dt_pen_number(pen, 100 * dt_json_number_at(kind, "fraction"), "%.0f");
+        dt_pen_cell(pen, "%s", kind.name);
+        dt_pen_figure(pen, kind.seconds / work->images / view->time.size);
+        dt_pen_number(pen, 100 * kind.share, "%.1f");
+        dt_pen_figure(pen, kind.rate * 1e-9);
+        dt_pen_cell(pen, "%s",
+                    kind.unit == NULL                 ? ""
+                    : strcmp(kind.unit, "flops") == 0 ? "GFLOP/s"
+                                                      : "GB/s");
+        dt_pen_number(pen, 100 * kind.fraction, "%.0f");
     }
 }
 
@@ -901,7 +901,7 @@ void dt_page_phases(const struct page_view *view, struct page_pen *pen)
     char unit[64];
     struct work works[2];
     read_works(view, works);
-    if (works[0].roofline != NULL) {
+    if (works[0].known) {
         add_unit(view, unit, sizeof unit);
         dt_pen_table(pen, "",
                      "Where a step's time goes on its last rank, and how near each kind of work is "
@@ -911,5 +911,4 @@ void dt_page_phases(const struct page_view *view, struct page_pen *pen)
         add_kinds(view, pen, "default", &works[1]);
         dt_pen_end(pen);
     }
-    free_works(works);
 }

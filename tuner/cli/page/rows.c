@@ -23,7 +23,7 @@ static void choose_units(struct page_view *view)
     for (int i = 0; i < view->count; i++)
         if (isfinite(view->rows[i].value)) {
             seconds = fmin(seconds, view->rows[i].value);
-            bytes = fmin(bytes, (double)view->rows[i].result->peak_bytes);
+            bytes = fmin(bytes, (double)view->rows[i].result->facts.peak_bytes);
         }
     const struct dt_objective *objective = view->session->target->objective;
     view->time = dt_figure_time_unit(isfinite(seconds) ? seconds : 1);
@@ -117,8 +117,8 @@ int dt_page_front_rows(const struct page_view *view, int rows[], int room)
     for (int i = 0; points != NULL && i < view->count; i++)
         if (isfinite(view->rows[i].value) &&
             dt_session_eligible(view->session, view->rows[i].result))
-            points[n++] =
-                (struct dt_front_point){view->rows[i].value, view->rows[i].result->peak_bytes, i};
+            points[n++] = (struct dt_front_point){view->rows[i].value,
+                                                  view->rows[i].result->facts.peak_bytes, i};
     n = points != NULL ? dt_front(points, n) : 0;
     n = n < room ? n : room;
     for (int i = 0; i < n; i++)

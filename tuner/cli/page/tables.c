@@ -105,8 +105,9 @@ static void add_plan(const struct page_view *view, struct page_pen *pen, const c
                            : NAN);
     if (!view->session->target->objective->one_batch)
         dt_pen_figure(pen, result->summary.median / view->time.size);
-    dt_pen_figure(pen,
-                  result->peak_bytes > 0 ? (double)result->peak_bytes / view->memory.size : NAN);
+    dt_pen_figure(pen, result->facts.peak_bytes > 0
+                           ? (double)result->facts.peak_bytes / view->memory.size
+                           : NAN);
     dt_pen_cell(pen, "%d", result->devices);
     dt_pen_figure(pen, device_seconds(view, result, trial.value));
 }
@@ -181,9 +182,10 @@ static void add_trial(const struct page_view *view, struct page_pen *pen,
     dt_pen_figure(pen, dt_page_shown(view, row->value));
     dt_pen_figure(pen, isfinite(row->value) ? fmin(low, high) : NAN);
     dt_pen_figure(pen, isfinite(row->value) ? fmax(low, high) : NAN);
-    dt_pen_figure(pen,
-                  result->peak_bytes > 0 ? (double)result->peak_bytes / view->memory.size : NAN);
-    dt_pen_figure(pen, result->cost_seconds);
+    dt_pen_figure(pen, result->facts.peak_bytes > 0
+                           ? (double)result->facts.peak_bytes / view->memory.size
+                           : NAN);
+    dt_pen_figure(pen, result->facts.cost_seconds);
     dt_pen_cell(pen, "%s", result->cause);
 }
 
@@ -228,7 +230,7 @@ void dt_page_front(const struct page_view *view, struct page_pen *pen)
         dt_pen_cell(pen, "%d", row->number);
         plan_cell(view, pen, &row->result->point);
         dt_pen_figure(pen, dt_page_shown(view, row->value));
-        dt_pen_figure(pen, (double)row->result->peak_bytes / view->memory.size);
+        dt_pen_figure(pen, (double)row->result->facts.peak_bytes / view->memory.size);
     }
     dt_pen_end(pen);
 }
@@ -239,7 +241,7 @@ void dt_page_predicted(const struct page_view *view, struct page_pen *pen)
     char caption[160];
     int n = 0;
     for (int i = 0; i < view->count; i++)
-        n += isfinite(view->rows[i].value) && view->rows[i].result->predicted > 0;
+        n += isfinite(view->rows[i].value) && view->rows[i].result->facts.predicted > 0;
     struct page_row *rows = n < 2 || !isfinite(known) ? NULL : fastest_first(view);
     if (rows == NULL)
         return;
@@ -250,7 +252,7 @@ void dt_page_predicted(const struct page_view *view, struct page_pen *pen)
                  ">trial|~plan|>predicted %s|>measured %s|>measured over predicted", view->axis,
                  view->time.name);
     for (int i = 0, shown = 0; i < view->count && shown < TRIALS_MOST; i++) {
-        double predicted = rows[i].result->predicted * known;
+        double predicted = rows[i].result->facts.predicted * known;
         if (!isfinite(rows[i].value) || !(predicted > 0))
             continue;
         dt_pen_cell(pen, "%d", rows[i].number);
@@ -444,8 +446,8 @@ static void results_fill(const struct page_view *view, struct result_cell cells[
     }
     if (isfinite(speed->high))
         dt_text_add(&speed->text, "%.3f (%.3f to %.3f)", speed->value, speed->low, speed->high);
-    if (best != NULL && best->peak_bytes > 0)
-        dt_figure_bytes(best->peak_bytes, &cells[MEMORY].text);
+    if (best != NULL && best->facts.peak_bytes > 0)
+        dt_figure_bytes(best->facts.peak_bytes, &cells[MEMORY].text);
     if (noise.pairs > 0)
         dt_text_add(&cells[NOISE].text, "%s", dt_figure_percent(noise.margin).text);
     dt_text_add(&cells[TRIED].text, "%d, %d failed", view->count, view->failed);

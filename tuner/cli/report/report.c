@@ -43,9 +43,9 @@ static bool choose_units(struct table *table, const struct dt_table_row rows[], 
         if (measured(&rows[i])) {
             any = true;
             seconds = fmin(seconds, table->target->objective->metric != NULL
-                                        ? rows[i].result->cold_seconds
+                                        ? rows[i].result->facts.cold_seconds
                                         : rows[i].result->summary.median);
-            bytes = fmin(bytes, (double)rows[i].result->peak_bytes);
+            bytes = fmin(bytes, (double)rows[i].result->facts.peak_bytes);
         }
     table->time = dt_figure_time_unit(seconds);
     table->memory = dt_figure_bytes_unit(fmax(bytes, 1024));
@@ -97,8 +97,8 @@ static void add_figures(const struct table *table, const struct dt_table_row *ro
     const struct dt_result *result = row->result;
     const struct dt_objective *objective = table->target->objective;
     double step = result->summary.median, unit = table->time.size;
-    double memory = rint((double)result->peak_bytes / table->memory.size * 10) / 10;
-    struct dt_figure cold = dt_figure_number(result->cold_seconds / unit);
+    double memory = rint((double)result->facts.peak_bytes / table->memory.size * 10) / 10;
+    struct dt_figure cold = dt_figure_number(result->facts.cold_seconds / unit);
     dt_text_add(table->out, "%-*s", INDENT, row->role);
     if (shows_objective(table)) {
         double value = objective->shown(step, result->batch, result->devices,
@@ -253,12 +253,11 @@ static void add_lowered_clocks(const struct dt_session *session, struct dt_text 
 {
     dt_auto_text names = {0};
     for (int i = 0; i < session->finals.entrant_count; i++) {
-        json_auto_t *reasons = dt_device_report_reasons(&session->finals.entrants[i].result);
-        for (size_t k = 0; k < json_array_size(reasons); k++) {
-            const char *name = json_string_value(json_array_get(reasons, k));
-            if (strstr(dt_text_at(&names), name) == NULL)
-                dt_text_add(&names, "%s%s", names.size > 0 ? ", " : "", name);
-        }
+        const struct dt_reasons reasons =
+            dt_device_report_reasons(&session->finals.entrants[i].result);
+        for (int k = 0; k < reasons.count; k++)
+            if (strstr(dt_text_at(&names), reasons.at[k]) == NULL)
+                dt_text_add(&names, "%s%s", names.size > 0 ? ", " : "", reasons.at[k]);
     }
     if (names.size > 0)
         dt_text_add(out, "Clocks of GPUs were lowered in the final comparison: %s.\n",

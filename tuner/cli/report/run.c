@@ -16,15 +16,14 @@
 
 static double block_median(const struct dt_result *result)
 {
-    json_t *blocks = result != NULL ? json_object_get(result->report.phases, "blocks") : NULL;
+    const struct dt_phase_sums *phases = result != NULL ? result->report.phases : NULL;
     double median = NAN;
     int64_t most = 0;
-    for (size_t i = 0; i < json_array_size(blocks); i++) {
-        json_t *block = json_array_get(blocks, i);
-        int64_t count = dt_json_integer_at(block, "count");
-        if (count > most) {
-            most = count;
-            median = (double)dt_json_integer_at(block, "median_ns") * 1e-9;
+    for (int i = 0; phases != NULL && i < phases->blocks.count; i++) {
+        const struct dt_phase_row *block = &phases->blocks.at[i];
+        if (block->count.value > most) {
+            most = block->count.value;
+            median = (double)block->median_ns.value * 1e-9;
         }
     }
     return median;
@@ -36,7 +35,8 @@ bool dt_report_cold(const struct dt_result *plan, const struct dt_result *one,
     double blocks = block_median(plan), before = block_median(one);
     if (plan == NULL || one == NULL || dt_point_equal(target->space, &plan->point, &one->point))
         return false;
-    if (!(blocks < COLD_MARGIN * before) || !(COLD_MARGIN * plan->cold_seconds > one->cold_seconds))
+    if (!(blocks < COLD_MARGIN * before) ||
+        !(COLD_MARGIN * plan->facts.cold_seconds > one->facts.cold_seconds))
         return false;
     dt_text_add(out,
                 "Cold against warm: the blocks got faster (%s -> %s each) while the cold run got "
@@ -44,63 +44,54 @@ bool dt_report_cold(const struct dt_result *plan, const struct dt_result *one,
                 "use of every shape, and more ranks pay more of it; a timing without warm-up would "
                 "call this plan slower.\n",
                 dt_figure_of(before).text, dt_figure_of(blocks).text,
-                dt_figure_of(one->cold_seconds).text, dt_figure_of(plan->cold_seconds).text);
+                dt_figure_of(one->facts.cold_seconds).text,
+                dt_figure_of(plan->facts.cold_seconds).text);
     return true;
 }
 
-static double seconds_at(const json_t *list, size_t i)
-{
-    return (double)json_integer_value(json_array_get(list, i)) * 1e-9;
-}
-
 /* " each; by layer from 1 ms (number 2) to 1.2 ms (number 3)": medians. */
-static void add_layers(const json_t *layers, struct dt_text *out)
+static void add_layers(const struct dt_amounts *layers, struct dt_text *out)
 {
-    size_t least = 0, most = 0;
-    for (size_t i = 1; i < json_array_size(layers); i++) {
-        least = seconds_at(layers, i) < seconds_at(layers, least) ? i : least;
-        most = seconds_at(layers, i) > seconds_at(layers, most) ? i : most;
+    int least = 0, most = 0;
+    for (int i = 1; i < layers->count; i++) {
+        least = layers->at[i] < layers->at[least] ? i : least;
+        most = layers->at[i] > layers->at[most] ? i : most;
     }
     dt_text_add(out, " each");
-    if (json_array_size(layers) > 1)
-        dt_text_add(out, "; by layer from %s (number %zu) to %s (number %zu)",
-                    dt_figure_of(seconds_at(layers, least)).text, least + 1,
-                    dt_figure_of(seconds_at(layers, most)).text, most + 1);
+    if (layers->count > 1)
+        dt_text_add(out, "; by layer from %s (number %d) to %s (number %d)",
+                    dt_figure_of((double)layers->at[least] * 1e-9).text, least + 1,
+                    dt_figure_of((double)layers->at[most] * 1e-9).text, most + 1);
     dt_text_add(out, "\n");
 }
 
 /* Cores that each rank kept busy while it measured. */
-static void add_busy(const json_t *phases, struct dt_text *out)
+static void add_busy(const struct dt_phase_sums *phases, struct dt_text *out)
 {
-    const json_t *cpu = json_object_get(phases, "cpu_ns"),
-                 *wall = json_object_get(phases, "wall_ns");
-    if (json_array_size(cpu) == 0 || json_array_size(cpu) != json_array_size(wall))
+    const struct dt_amounts *cpu = &phases->cpu_ns, *wall = &phases->wall_ns;
+    if (cpu->count == 0 || cpu->count != wall->count)
         return;
     dt_text_add(out, "cores busy  ");
-    for (size_t i = 0; i < json_array_size(cpu); i++)
+    for (int i = 0; i < cpu->count; i++)
         dt_text_add(out, "%s%s", i > 0 ? ", " : "",
-                    dt_figure_number(seconds_at(cpu, i) / seconds_at(wall, i)).text);
+                    dt_figure_number((double)cpu->at[i] / (double)wall->at[i]).text);
     dt_text_add(out, " by rank, waiting included\n");
 }
 
 static void add_phases(const struct dt_result *result, const struct dt_target *target,
                        struct dt_text *out)
 {
-    json_auto_t *roofline = dt_roofline(result, target);
-    const json_t *blocks = json_object_get(result->report.phases, "blocks");
-    int64_t steps = dt_json_integer_at(result->report.phases, "steps");
-    if (roofline == NULL || steps <= 0)
+    const struct dt_phase_sums *phases = result->report.phases;
+    if (!dt_roofline_text(result, target, out))
         return;
-    dt_roofline_text(roofline, out);
-    for (size_t i = 0; i < json_array_size(blocks); i++) {
-        json_t *block = json_array_get(blocks, i);
-        dt_text_add(out, "  %-10s %lld a step, %s",
-                    json_string_value(json_object_get(block, "name")),
-                    (long long)(dt_json_integer_at(block, "count") / steps),
-                    dt_figure_of((double)dt_json_integer_at(block, "median_ns") * 1e-9).text);
-        add_layers(json_object_get(block, "layers_ns"), out);
+    for (int i = 0; i < phases->blocks.count; i++) {
+        const struct dt_phase_row *block = &phases->blocks.at[i];
+        dt_text_add(out, "  %-10s %lld a step, %s", block->name.text,
+                    (long long)(block->count.value / phases->steps.value),
+                    dt_figure_of((double)block->median_ns.value * 1e-9).text);
+        add_layers(&block->layers_ns, out);
     }
-    add_busy(result->report.phases, out);
+    add_busy(phases, out);
 }
 
 void dt_report_warnings(const struct dt_result *result, struct dt_text *out)
@@ -123,8 +114,8 @@ void dt_report_warnings(const struct dt_result *result, struct dt_text *out)
                     result->throttling.count,
                     result->throttling.all ? "there were no others" : "they are left out");
     dt_device_report_warnings(result, out);
-    if (dt_json_text_at(result->report.remarks, "read")[0] != '\0')
-        dt_text_add(out, "note: %s\n", dt_json_text_at(result->report.remarks, "read"));
+    if (dt_remarks_note(result->report.remarks)[0] != '\0')
+        dt_text_add(out, "note: %s\n", dt_remarks_note(result->report.remarks));
     for (int i = 0; i < dt_remarks_count(result->report.remarks); i++) {
         dt_text_add(out, "warning: ");
         dt_remarks_text(result->report.remarks, i, out);
@@ -184,7 +175,7 @@ static void add_verified(const struct dt_result *result, const struct dt_target 
     const char *plan = target->image.starts ? "default" : "1-rank";
     dt_auto_text blind = {0};
     dt_text_add(out, "\nverified    differs from the %s plan by %.2g", plan,
-                result->verified_error);
+                result->facts.verified_error);
     dt_report_image_error(result, out);
     dt_target_blind(target, &blind);
     dt_text_add(out, blind.size > 0 ? "; %s\n" : "\n", dt_text_at(&blind));
@@ -192,10 +183,10 @@ static void add_verified(const struct dt_result *result, const struct dt_target 
 
 void dt_report_image_error(const struct dt_result *result, struct dt_text *out)
 {
-    if (isfinite(result->image_error))
-        dt_text_add(out, "; after all steps the image differs by %.2g", result->image_error);
-    if (isfinite(result->repeat_error))
-        dt_text_add(out, ", a second one of the 1-rank plan by %.2g", result->repeat_error);
+    if (isfinite(result->facts.image_error))
+        dt_text_add(out, "; after all steps the image differs by %.2g", result->facts.image_error);
+    if (isfinite(result->facts.repeat_error))
+        dt_text_add(out, ", a second one of the 1-rank plan by %.2g", result->facts.repeat_error);
 }
 
 void dt_report_result(const struct dt_result *result, const struct dt_target *target,
@@ -208,7 +199,7 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
                 dt_target_oversubscribed(target, &result->point) ? "  (oversubscribed)" : "");
     if (dt_target_hardware(target) != NULL)
         dt_text_add(out, "hardware    %s\n", dt_target_hardware(target));
-    dt_text_add(out, "cold step   %s", dt_figure_of(result->cold_seconds).text);
+    dt_text_add(out, "cold step   %s", dt_figure_of(result->facts.cold_seconds).text);
     dt_text_add(out, target->objective->metric != NULL ? "\nvalue       " : "\nwarm step   ");
     dt_figure_value(target->objective->metric, summary->median, summary->interval.low,
                     summary->interval.high, out);
@@ -217,7 +208,7 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
     add_processes(result, target->objective->metric, out);
     if (target->objective->metric != NULL) {
         dt_text_add(out, "memory      %s in its largest process\n",
-                    dt_figure_bytes_of(result->peak_bytes).text);
+                    dt_figure_bytes_of(result->facts.peak_bytes).text);
         dt_report_warnings(result, out);
         return;
     }
@@ -229,20 +220,20 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
     }
     dt_text_add(out, "; skew %s\nmemory      %s on the largest rank\nspeed       %s image-steps/s",
                 dt_figure_of(result->samples.skew_seconds).text,
-                dt_figure_bytes_of(result->peak_bytes).text,
+                dt_figure_bytes_of(result->facts.peak_bytes).text,
                 dt_figure_number(result->batch / summary->median).text);
     if (target->image.flops > 0)
         dt_text_add(out, ", %.4g GFLOP/s",
                     target->image.flops * result->batch / summary->median * 1e-9);
-    if (target->image.flops > 0 && result->report.flop_peak > 0)
+    if (target->image.flops > 0 && result->ceilings.flop_rate > 0)
         dt_text_add(out, ", %.0f %% of the GEMM peak",
                     100 * target->image.flops * result->batch / summary->median /
-                        result->report.flop_peak);
+                        result->ceilings.flop_rate);
     if (target->image.known) {
         dt_text_add(out, "\n%s", target->image.is_image ? "" : "image       ");
         dt_report_image(target, result, "", out);
     }
-    if (isfinite(result->verified_error))
+    if (isfinite(result->facts.verified_error))
         add_verified(result, target, out);
     else
         dt_text_add(out, "\nverified    no: the worker gave nothing to compare\n");
@@ -295,36 +286,11 @@ static json_t *fits_batch(const double batches[], const double seconds[], int n)
     return object;
 }
 
-/* Sizes and medians of an exchange's times; 0 when there are none. */
-static int read_times(const json_t *exchange, double bytes[], double seconds[])
-{
-    const json_t *row, *ns = json_object_get(exchange, "ns");
-    size_t i, k;
-    json_array_foreach((json_t *)ns, i, row)
-    {
-        double times[DT_FIT_MOST];
-        const json_t *value;
-        if (i >= DT_FIT_MOST)
-            break;
-        json_array_foreach((json_t *)row, k, value)
-        {
-            if (k < DT_FIT_MOST)
-                times[k] = json_number_value(value) * 1e-9;
-        }
-        k = json_array_size(row);
-        seconds[i] = dt_stats_median(times, k < DT_FIT_MOST ? (int)k : DT_FIT_MOST);
-        bytes[i] = json_number_value(json_array_get(json_object_get(exchange, "bytes"), i));
-    }
-    return (int)(json_array_size(ns) < DT_FIT_MOST ? json_array_size(ns) : DT_FIT_MOST);
-}
-
 /* Bandwidths of a point: bytes over time, and what the links carried of it (nccl-tests, doc/PERFORMANCE.md): a rank keeps
  * one block of an all-to-all to itself. */
-static void add_bandwidths(const json_t *exchange, json_t *points)
+static void add_bandwidths(const struct dt_timed_exchange *exchange, json_t *points)
 {
-    double n = json_number_value(json_object_get(exchange, "ranks"));
-    const char *kind = json_string_value(json_object_get(exchange, "kind"));
-    double factor = strcmp(kind, "alltoall") == 0 ? (n - 1) / n : 1;
+    double n = exchange->ranks, factor = strcmp(exchange->kind, "alltoall") == 0 ? (n - 1) / n : 1;
     json_t *point;
     size_t i;
     json_array_foreach(points, i, point)
@@ -336,35 +302,36 @@ static void add_bandwidths(const json_t *exchange, json_t *points)
     }
 }
 
-static json_t *fit_exchange(const json_t *exchange)
+static json_t *fit_exchange(const struct dt_timed_exchange *exchange)
 {
-    double bytes[DT_FIT_MOST] = {0}, seconds[DT_FIT_MOST] = {0};
-    int n = read_times(exchange, bytes, seconds);
+    double bytes[DT_FIT_MOST] = {0}, seconds[DT_FIT_MOST] = {0}, times[DT_EXCHANGE_TIMES];
+    int n = exchange->timed ? DT_EXCHANGE_SIZES : 0;
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < DT_EXCHANGE_TIMES; k++)
+            times[k] = (double)exchange->ns[i * DT_EXCHANGE_TIMES + k] * 1e-9;
+        seconds[i] = dt_stats_median(times, DT_EXCHANGE_TIMES);
+        bytes[i] = (double)exchange->bytes[i];
+    }
     struct dt_alpha_beta fit = dt_stats_alpha_beta(bytes, seconds, n);
     json_t *object = common("bytes", bytes, seconds, &fit.line);
-    json_t *why = json_object_get(exchange, "reason");
     add_bandwidths(exchange, json_object_get(object, "points"));
-    json_object_set(object, "kind", json_object_get(exchange, "kind"));
-    json_object_set(object, "ranks", json_object_get(exchange, "ranks"));
-    json_object_set(object, "stride", json_object_get(exchange, "stride"));
+    json_object_set_new(object, "kind", json_string(exchange->kind));
+    json_object_set_new(object, "ranks", json_integer(exchange->ranks));
+    json_object_set_new(object, "stride", json_integer(exchange->stride));
     set(object, &fit.line, "alpha_seconds", fit.seconds);
     set(object, &fit.line, "alpha_error", fit.seconds_error);
     set(object, &fit.line, "bytes_per_second", fit.bytes_per_second);
     set(object, &fit.line, "bytes_per_second_error", fit.bytes_per_second_error);
-    if (why != NULL)
-        json_object_set(object, "reason", why);
+    if (exchange->reason[0] != '\0')
+        json_object_set_new(object, "reason", json_string(exchange->reason));
     return object;
 }
 
-static json_t *fits_exchanges(const json_t *exchanges)
+static json_t *fits_exchanges(const struct dt_result *result)
 {
     json_t *list = json_array();
-    const json_t *exchange;
-    size_t i;
-    json_array_foreach((json_t *)exchanges, i, exchange)
-    {
-        json_array_append_new(list, fit_exchange(exchange));
-    }
+    for (int i = 0; i < result->exchange_count; i++)
+        json_array_append_new(list, fit_exchange(&result->exchanges[i]));
     return list;
 }
 
@@ -536,8 +503,7 @@ json_t *dt_record_run(const struct dt_result *result, const struct dt_result *on
     bool said = dt_report_cold(result, one->samples.n > 0 ? one : NULL, target, &cold);
     json_object_set_new(object, "image", image_json(result, target));
     json_object_set_new(object, "cold_note", said ? json_string(dt_text_at(&cold)) : json_null());
-    json_object_set_new(object, "fits",
-                        json_pack("{s:o}", "exchanges", fits_exchanges(result->report.exchanges)));
+    json_object_set_new(object, "fits", json_pack("{s:o}", "exchanges", fits_exchanges(result)));
     return object;
 }
 
@@ -646,7 +612,7 @@ void dt_report_run(const struct dt_result *result, const struct dt_result *one,
                    const struct dt_target *target, struct dt_text *out)
 {
     dt_auto_text text = {0};
-    json_auto_t *fits = json_pack("{s:o}", "exchanges", fits_exchanges(result->report.exchanges));
+    json_auto_t *fits = json_pack("{s:o}", "exchanges", fits_exchanges(result));
     dt_text_add(&text, "%s%s\n", target->foreign ? "worker      " : "network     ",
                 target->identity.title);
     if (!target->foreign) {
@@ -663,7 +629,7 @@ void dt_report_run(const struct dt_result *result, const struct dt_result *one,
         dt_text_add(&text,
                     " warm, %s cold; %.3f times this plan's step (unpaired: not evidence; dittune "
                     "--against compares)\n",
-                    dt_figure_of(one->cold_seconds).text,
+                    dt_figure_of(one->facts.cold_seconds).text,
                     one->summary.median / result->summary.median);
         dt_report_cold(result, one, target, &text);
     }

@@ -24,7 +24,7 @@ static dt_status visit_warm_up(struct dt_rig *rig, struct dt_entrant *entrant, i
 {
     struct dt_result warm;
     dt_result_init(&warm, rig->target, &entrant->point);
-    warm.cold_seconds = entrant->result.cold_seconds;
+    warm.facts.cold_seconds = entrant->result.facts.cold_seconds;
     dt_status status = dt_rig_run(rig, &entrant->resident, 2, DT_MODE_WARMUP,
                                   dt_measure_deadline(&warm, 2, deadline_ns), &warm);
     if (warm.outcome != DT_TRIAL_OK) {
@@ -66,13 +66,13 @@ static int steps_of_visit(const struct dt_entrant *entrant)
 {
     const struct dt_result *result = &entrant->result;
     double step = result->report.steps > 0 ? dt_visit_seconds(result, result->report.steps - 1, 1)
-                                           : result->cold_seconds;
+                                           : result->facts.cold_seconds;
     double n = step > 0 ? VISIT_SECONDS / step : 1;
     return n < 1 ? 1 : n > DT_VISIT_STEPS ? DT_VISIT_STEPS : (int)ceil(n);
 }
 
 /* Adds a start as one step: the median of its steps on each rank. */
-static dt_status add_start(const struct dt_result *start, struct dt_result *result)
+static dt_status add_start(struct dt_result *start, struct dt_result *result)
 {
     size_t ranks = (size_t)start->ranks;
     int steps = start->report.steps, one = 1;
@@ -84,14 +84,11 @@ static dt_status add_start(const struct dt_result *start, struct dt_result *resu
             column[i] = (double)start->report.ns[(size_t)i * ranks + r];
         ns[r] = llround(dt_stats_median(column, steps));
     }
-    const struct dt_run run = {.steps = 1,
-                               .ranks = start->ranks,
-                               .ns = ns,
-                               .starts = &one,
-                               .start_count = 1,
-                               .remarks = start->report.remarks};
+    struct dt_run run = {
+        .steps = 1, .ranks = start->ranks, .ns = ns, .starts = &one, .start_count = 1};
     if (status == DT_OK)
         status = dt_result_add(result, &run, true);
+    dt_remarks_add(&result->report.remarks, &start->report.remarks);
     free(ns);
     free(column);
     return status;
@@ -103,7 +100,7 @@ static dt_status visit_start(struct dt_rig *rig, struct dt_entrant *entrant, int
 {
     struct dt_result start, *result = &entrant->result;
     dt_result_init(&start, rig->target, &entrant->point);
-    start.cold_seconds = result->cold_seconds;
+    start.facts.cold_seconds = result->facts.cold_seconds;
     dt_status status = dt_rig_run(rig, &entrant->resident, 1, DT_MODE_MEASURE,
                                   dt_measure_deadline(&start, 1, deadline_ns), &start);
     if (status == DT_OK && start.outcome == DT_TRIAL_OK)
@@ -134,7 +131,7 @@ static dt_status visit_make(struct dt_rig *rig, struct dt_entrant *entrant, int 
         return visit_start(rig, entrant, round, deadline_ns);
     struct dt_result lead;
     dt_result_init(&lead, rig->target, &entrant->point);
-    lead.cold_seconds = result->cold_seconds;
+    lead.facts.cold_seconds = result->facts.cold_seconds;
     dt_status status = dt_rig_run(rig, &entrant->resident, 1, DT_MODE_WARMUP,
                                   dt_measure_deadline(&lead, 1, deadline_ns), &lead);
     if (status == DT_OK && lead.outcome == DT_TRIAL_OK) {

@@ -6,6 +6,7 @@
 
 #include "base/figures.h"
 #include "space/json/json.h"
+#include "tuner/runner/samples_json.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,13 +14,6 @@
 /* ---- where a step goes */
 
 #define IDENTITY_SHARE 0.01 /* largest difference between phases and step */
-
-/* A number of the object; NAN when missing. */
-static double number_at(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
 
 /* Amount of a kind of work on one rank (an even share), and its ceiling: operations or bytes a second. */
 struct work {
@@ -32,9 +26,9 @@ static struct work work_of(const char *kind, const struct dt_result *result,
 {
     double share = (double)result->batch / (result->ranks > 0 ? result->ranks : 1);
     double flop_rate =
-        result->report.flop_peak > 0 ? result->report.flop_peak / result->ranks : NAN;
+        result->ceilings.flop_rate > 0 ? result->ceilings.flop_rate / result->ranks : NAN;
     double byte_rate =
-        result->report.copy_peak > 0 ? result->report.copy_peak / result->ranks : NAN;
+        result->ceilings.copy_rate > 0 ? result->ceilings.copy_rate / result->ranks : NAN;
     double attention = target->image.attention_flops;
     if (attention > 0 && strcmp(kind, "attention") == 0)
         return (struct work){"flops", attention * share, flop_rate};
@@ -45,70 +39,119 @@ static struct work work_of(const char *kind, const struct dt_result *result,
     return (struct work){NULL, NAN, NAN};
 }
 
-/* times: of one step */
-static json_t *kind_json(const json_t *kind, double steps, double whole,
-                         const struct dt_result *result, const struct dt_target *target)
+struct dt_roofline dt_roofline(const struct dt_result *result)
 {
-    double seconds = number_at(kind, "ns") * 1e-9 / steps,
-           flight = number_at(kind, "in_flight_ns") * 1e-9 / steps;
-    struct work work = work_of(dt_json_text_at(kind, "name"), result, target);
-    double rate = seconds > 0 ? work.amount / seconds : NAN;
+    const struct dt_phase_sums *phases = result->report.phases;
+    if (phases == NULL || !phases->steps.known || phases->steps.value <= 0 ||
+        !phases->step_ns.known || phases->step_ns.value <= 0)
+        return (struct dt_roofline){.known = false};
+    double steps = (double)phases->steps.value;
+    struct dt_roofline roofline = {.known = true,
+                                   .steps = steps,
+                                   .step_seconds = (double)phases->step_ns.value * 1e-9 / steps,
+                                   .host_seconds =
+                                       dt_amount_number(phases->host_ns) * 1e-9 / steps};
+    for (int i = 0; i < phases->kinds.count; i++)
+        roofline.sum_seconds += dt_amount_number(phases->kinds.at[i].ns) * 1e-9 / steps;
+    roofline.identity_error =
+        roofline.sum_seconds /
+            (isfinite(roofline.host_seconds) ? roofline.host_seconds : roofline.step_seconds) -
+        1;
+    roofline.identity = fabs(roofline.identity_error) <= IDENTITY_SHARE;
+    return roofline;
+}
+
+struct dt_roofline_kind dt_roofline_kind(const struct dt_result *result,
+                                         const struct dt_target *target, int i)
+{
+    const struct dt_roofline whole = dt_roofline(result);
+    const struct dt_phase_row *row = &result->report.phases->kinds.at[i];
+    struct work work = work_of(row->name.text, result, target);
+    struct dt_roofline_kind kind = {.name = row->name.text,
+                                    .seconds = dt_amount_number(row->ns) * 1e-9 / whole.steps,
+                                    .unit = work.unit,
+                                    .amount = work.amount,
+                                    .ceiling = work.ceiling,
+                                    .in_flight_seconds =
+                                        dt_amount_number(row->in_flight_ns) * 1e-9 / whole.steps,
+                                    .bytes = dt_amount_number(row->bytes) / whole.steps};
+    kind.share = kind.seconds / whole.step_seconds;
+    kind.rate = kind.seconds > 0 ? work.amount / kind.seconds : NAN;
+    kind.fraction = kind.rate / work.ceiling;
+    kind.exposed_share = kind.in_flight_seconds > 0 ? kind.seconds / kind.in_flight_seconds : NAN;
+    return kind;
+}
+
+/* Of one step. Bandwidths: busbw counts the bytes a rank sends to others over the time in flight; a rank keeps one
+ * of the n blocks of an all-to-all's buffer (nccl-tests, doc/PERFORMANCE.md). */
+struct exchange {
+    double count, ranks, bytes, exposed, flight, exposed_share, algbw, busbw;
+};
+
+static struct exchange exchange_of(const struct dt_phase_row *row, double steps)
+{
+    double ns = dt_amount_number(row->ns), flight = dt_amount_number(row->in_flight_ns) * 1e-9,
+           ranks = dt_amount_number(row->ranks), bytes = dt_amount_number(row->bytes),
+           busbw = flight > 0 ? bytes / flight : NAN;
+    bool all = strcmp(row->kind.text, "alltoall") == 0;
+    return (struct exchange){.count = dt_amount_number(row->count) / steps,
+                             .ranks = ranks,
+                             .bytes = bytes / steps,
+                             .exposed = ns * 1e-9 / steps,
+                             .flight = flight / steps,
+                             .exposed_share = flight > 0 ? ns * 1e-9 / flight : NAN,
+                             .algbw = all ? busbw * ranks / (ranks - 1) : busbw,
+                             .busbw = busbw};
+}
+
+static json_t *kind_json(const struct dt_roofline_kind *kind)
+{
     json_t *row = json_pack(
-        "{s:s, s:o, s:o, s:s?, s:o, s:o, s:o, s:o}", "name", dt_json_text_at(kind, "name"),
-        "seconds", dt_json_number(seconds), "share", dt_json_number(seconds / whole), "unit",
-        work.unit, "amount", dt_json_number(work.amount), "rate", dt_json_number(rate), "ceiling",
-        dt_json_number(work.ceiling), "fraction", dt_json_number(rate / work.ceiling));
-    if (isfinite(flight)) {
-        json_object_set_new(row, "bytes", dt_json_number(number_at(kind, "bytes") / steps));
-        json_object_set_new(row, "in_flight_seconds", dt_json_number(flight));
-        json_object_set_new(row, "exposed_share",
-                            dt_json_number(flight > 0 ? seconds / flight : NAN));
+        "{s:s, s:o, s:o, s:s?, s:o, s:o, s:o, s:o}", "name", kind->name, "seconds",
+        dt_json_number(kind->seconds), "share", dt_json_number(kind->share), "unit", kind->unit,
+        "amount", dt_json_number(kind->amount), "rate", dt_json_number(kind->rate), "ceiling",
+        dt_json_number(kind->ceiling), "fraction", dt_json_number(kind->fraction));
+    if (isfinite(kind->in_flight_seconds)) {
+        json_object_set_new(row, "bytes", dt_json_number(kind->bytes));
+        json_object_set_new(row, "in_flight_seconds", dt_json_number(kind->in_flight_seconds));
+        json_object_set_new(row, "exposed_share", dt_json_number(kind->exposed_share));
     }
     return row;
 }
 
-/* Bandwidths of one exchange: busbw counts the bytes a rank sends to others over the time in flight; a rank keeps one
- * of the n blocks of an all-to-all's buffer (nccl-tests, doc/PERFORMANCE.md). */
-static json_t *exchange_json(const json_t *exchange, double steps)
+static json_t *exchange_json(const struct dt_phase_row *row, double steps)
 {
-    double count = number_at(exchange, "count"), ranks = number_at(exchange, "ranks"),
-           flight = number_at(exchange, "in_flight_ns") * 1e-9,
-           bytes = number_at(exchange, "bytes");
-    bool all = strcmp(dt_json_text_at(exchange, "kind"), "alltoall") == 0;
-    double busbw = flight > 0 ? bytes / flight : NAN;
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-                     dt_json_text_at(exchange, "name"), "kind", dt_json_text_at(exchange, "kind"),
-                     "ranks", dt_json_number(ranks), "count", dt_json_number(count / steps),
-                     "bytes", dt_json_number(bytes / steps), "exposed_seconds",
-                     dt_json_number(number_at(exchange, "ns") * 1e-9 / steps), "in_flight_seconds",
-                     dt_json_number(flight / steps), "exposed_share",
-                     dt_json_number(flight > 0 ? number_at(exchange, "ns") * 1e-9 / flight : NAN),
-                     "algbw", dt_json_number(all ? busbw * ranks / (ranks - 1) : busbw), "busbw",
-                     dt_json_number(busbw));
+    const struct exchange exchange = exchange_of(row, steps);
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", row->name.text,
+                     "kind", row->kind.text, "ranks", dt_json_number(exchange.ranks), "count",
+                     dt_json_number(exchange.count), "bytes", dt_json_number(exchange.bytes),
+                     "exposed_seconds", dt_json_number(exchange.exposed), "in_flight_seconds",
+                     dt_json_number(exchange.flight), "exposed_share",
+                     dt_json_number(exchange.exposed_share), "algbw",
+                     dt_json_number(exchange.algbw), "busbw", dt_json_number(exchange.busbw));
 }
 
-json_t *dt_roofline(const struct dt_result *result, const struct dt_target *target)
+/* NULL when the worker reported no phases. */
+static json_t *roofline_json(const struct dt_result *result, const struct dt_target *target)
 {
-    const json_t *phases = result->report.phases, *kinds = json_object_get(phases, "kinds"),
-                 *exchanges = json_object_get(phases, "exchanges");
-    double steps = number_at(phases, "steps"), whole = number_at(phases, "step_ns") * 1e-9 / steps,
-           host = number_at(phases, "host_ns") * 1e-9 / steps, sum = 0;
-    if (!(steps > 0) || !(whole > 0))
+    const struct dt_roofline roofline = dt_roofline(result);
+    const struct dt_phase_sums *phases = result->report.phases;
+    if (!roofline.known)
         return NULL;
-    json_t *rows = json_array(), *list = json_array();
-    for (size_t i = 0; i < json_array_size(kinds); i++) {
-        json_t *row = kind_json(json_array_get(kinds, i), steps, whole, result, target);
-        sum += number_at(row, "seconds");
-        json_array_append_new(rows, row);
+    json_t *kinds = json_array(), *exchanges = json_array();
+    for (int i = 0; i < phases->kinds.count; i++) {
+        const struct dt_roofline_kind kind = dt_roofline_kind(result, target, i);
+        json_array_append_new(kinds, kind_json(&kind));
     }
-    for (size_t i = 0; i < json_array_size(exchanges); i++)
-        json_array_append_new(list, exchange_json(json_array_get(exchanges, i), steps));
-    double off = sum / (isfinite(host) ? host : whole) - 1;
-    return json_pack("{s:f, s:O*, s:f, s:o, s:o, s:o, s:b, s:o, s:o}", "steps", steps, "rank",
-                     json_object_get(phases, "rank"), "step_seconds", whole, "host_seconds",
-                     dt_json_number(host), "sum_seconds", dt_json_number(sum), "identity_error",
-                     dt_json_number(off), "identity", fabs(off) <= IDENTITY_SHARE, "kinds", rows,
-                     "exchanges", list);
+    for (int i = 0; i < phases->exchanges.count; i++)
+        json_array_append_new(exchanges, exchange_json(&phases->exchanges.at[i], roofline.steps));
+    return json_pack("{s:f, s:o*, s:f, s:o, s:o, s:o, s:b, s:o, s:o}", "steps", roofline.steps,
+                     "rank", phases->rank.known ? json_integer(phases->rank.value) : NULL,
+                     "step_seconds", roofline.step_seconds, "host_seconds",
+                     dt_json_number(roofline.host_seconds), "sum_seconds",
+                     dt_json_number(roofline.sum_seconds), "identity_error",
+                     dt_json_number(roofline.identity_error), "identity", roofline.identity,
+                     "kinds", kinds, "exchanges", exchanges);
 }
 
 static void roofline_add_seconds(double seconds, struct dt_text *out)
@@ -119,63 +162,57 @@ static void roofline_add_seconds(double seconds, struct dt_text *out)
     dt_text_fini(&cell);
 }
 
-static void roofline_add_kind(const json_t *row, struct dt_text *out)
+static void roofline_add_kind(const struct dt_roofline_kind *kind, struct dt_text *out)
 {
-    bool flops = strcmp(dt_json_text_at(row, "unit"), "flops") == 0;
-    double rate = number_at(row, "rate"), flight = number_at(row, "in_flight_seconds");
-    dt_text_add(out, "  %-10.20s %5.1f %% ", dt_json_text_at(row, "name"),
-                100 * number_at(row, "share"));
-    roofline_add_seconds(number_at(row, "seconds"), out);
-    if (isfinite(rate))
-        dt_text_add(out, "  %.4g %s", rate * 1e-9, flops ? "GFLOP/s" : "GB/s");
-    if (isfinite(number_at(row, "fraction")))
-        dt_text_add(out, ", %.0f %% of %.4g", 100 * number_at(row, "fraction"),
-                    number_at(row, "ceiling") * 1e-9);
-    if (flight > 0)
+    bool flops = kind->unit != NULL && strcmp(kind->unit, "flops") == 0;
+    dt_text_add(out, "  %-10.20s %5.1f %% ", kind->name, 100 * kind->share);
+    roofline_add_seconds(kind->seconds, out);
+    if (isfinite(kind->rate))
+        dt_text_add(out, "  %.4g %s", kind->rate * 1e-9, flops ? "GFLOP/s" : "GB/s");
+    if (isfinite(kind->fraction))
+        dt_text_add(out, ", %.0f %% of %.4g", 100 * kind->fraction, kind->ceiling * 1e-9);
+    if (kind->in_flight_seconds > 0)
         dt_text_add(out, "  (%.3g MB sent, %.0f %% of the time in flight exposed)",
-                    number_at(row, "bytes") * 1e-6, 100 * number_at(row, "exposed_share"));
+                    kind->bytes * 1e-6, 100 * kind->exposed_share);
     dt_text_add(out, "\n");
 }
 
-static void roofline_add_exchange(const json_t *row, struct dt_text *out)
+static void roofline_add_exchange(const struct dt_phase_row *row, double steps, struct dt_text *out)
 {
-    dt_text_add(out, "    %-8.20s         ", dt_json_text_at(row, "name"));
-    roofline_add_seconds(number_at(row, "exposed_seconds"), out);
-    dt_text_add(out, "  %.3g of %.20s among %.0f ranks, %.3g MB", number_at(row, "count"),
-                dt_json_text_at(row, "kind"), number_at(row, "ranks"),
-                number_at(row, "bytes") * 1e-6);
-    if (isfinite(number_at(row, "busbw")))
-        dt_text_add(out, ", algbw %.4g and busbw %.4g GB/s, %.0f %% exposed",
-                    number_at(row, "algbw") * 1e-9, number_at(row, "busbw") * 1e-9,
-                    100 * number_at(row, "exposed_share"));
+    const struct exchange exchange = exchange_of(row, steps);
+    dt_text_add(out, "    %-8.20s         ", row->name.text);
+    roofline_add_seconds(exchange.exposed, out);
+    dt_text_add(out, "  %.3g of %.20s among %.0f ranks, %.3g MB", exchange.count, row->kind.text,
+                exchange.ranks, exchange.bytes * 1e-6);
+    if (isfinite(exchange.busbw))
+        dt_text_add(out, ", algbw %.4g and busbw %.4g GB/s, %.0f %% exposed", exchange.algbw * 1e-9,
+                    exchange.busbw * 1e-9, 100 * exchange.exposed_share);
     dt_text_add(out, "\n");
 }
 
-void dt_roofline_text(const json_t *roofline, struct dt_text *out)
+bool dt_roofline_text(const struct dt_result *result, const struct dt_target *target,
+                      struct dt_text *out)
 {
-    const json_t *kinds = json_object_get(roofline, "kinds"),
-                 *exchanges = json_object_get(roofline, "exchanges");
-    if (roofline == NULL)
-        return;
-    dt_text_add(out, "breakdown of the critical rank, mean of %.0f steps of ",
-                number_at(roofline, "steps"));
-    dt_figure_time(number_at(roofline, "step_seconds"), out);
+    const struct dt_roofline roofline = dt_roofline(result);
+    const struct dt_phase_sums *phases = result->report.phases;
+    if (!roofline.known)
+        return false;
+    dt_text_add(out, "breakdown of the critical rank, mean of %.0f steps of ", roofline.steps);
+    dt_figure_time(roofline.step_seconds, out);
     dt_text_add(out, ":\n");
-    for (size_t i = 0; i < json_array_size(kinds); i++) {
-        const json_t *kind = json_array_get(kinds, i);
-        roofline_add_kind(kind, out);
-        for (size_t k = 0; strcmp(dt_json_text_at(kind, "name"), "exchange") == 0 &&
-                           k < json_array_size(exchanges);
-             k++)
-            roofline_add_exchange(json_array_get(exchanges, k), out);
+    for (int i = 0; i < phases->kinds.count; i++) {
+        const struct dt_roofline_kind kind = dt_roofline_kind(result, target, i);
+        roofline_add_kind(&kind, out);
+        for (int k = 0; strcmp(kind.name, "exchange") == 0 && k < phases->exchanges.count; k++)
+            roofline_add_exchange(&phases->exchanges.at[k], roofline.steps, out);
     }
-    if (!json_is_true(json_object_get(roofline, "identity")))
+    if (!roofline.identity)
         dt_text_add(out,
                     "warning: the phases add up to %s, %.3g %% off the %s of the same steps by the "
                     "host's clock\n",
-                    dt_figure_of(number_at(roofline, "sum_seconds")).text,
-                    100 * number_at(roofline, "identity_error"),
-                    dt_figure_of(number_at(roofline, "host_seconds")).text);
+                    dt_figure_of(roofline.sum_seconds).text, 100 * roofline.identity_error,
+                    dt_figure_of(roofline.host_seconds).text);
+    return true;
 }
 
 /* ---- a plan */
@@ -255,7 +292,7 @@ static struct dt_printed_rates rates_of(const struct dt_result *result,
                                         const struct dt_target *target)
 {
     double step = result->summary.median, flops = target->image.flops * result->batch;
-    double rate = positive_or_nan(flops) / step, peak = positive_or_nan(result->report.flop_peak);
+    double rate = positive_or_nan(flops) / step, peak = positive_or_nan(result->ceilings.flop_rate);
     double image = step * target->image.sampler_steps;
     return (struct dt_printed_rates){.known = true,
                                      .samples_per_second = result->batch / step,
@@ -270,10 +307,11 @@ static struct dt_printed_rates rates_of(const struct dt_result *result,
 
 static struct dt_printed_device device_of(const struct dt_result *result)
 {
-    const struct dt_device_report *report = &result->device;
-    if (report->ns == NULL && report->host_ns == NULL && report->telemetry == NULL &&
-        report->memory == NULL)
+    const struct dt_run *report = &result->report;
+    if (report->device_ns == NULL && report->host_ns == NULL && report->telemetry == NULL &&
+        !dt_device_bytes_known(&result->memory))
         return (struct dt_printed_device){.known = false};
+    const struct dt_reasons reasons = dt_device_report_reasons(result);
     struct dt_two_clocks clocks = dt_device_clocks(result);
     struct dt_device_memory memory = dt_device_memory(result);
     return (struct dt_printed_device){.known = true,
@@ -281,9 +319,10 @@ static struct dt_printed_device device_of(const struct dt_result *result)
                                       .excess_seconds = clocks.excess_seconds,
                                       .judged = clocks.judged,
                                       .clocks_disagree = clocks.disagree,
-                                      .telemetry = json_incref(report->telemetry),
-                                      .throttle_reasons = dt_device_report_reasons(result),
-                                      .memory = json_incref(report->memory),
+                                      .telemetry =
+                                          dt_telemetry_json(report->telemetry, report->ranks),
+                                      .throttle_reasons = dt_kind_reasons.write(&reasons),
+                                      .memory = dt_device_bytes_json(&result->memory),
                                       .memory_used = memory.used,
                                       .memory_taken = memory.taken,
                                       .memory_full = memory.full};
@@ -305,11 +344,11 @@ static struct dt_printed_plan plan_of(const struct dt_result *result,
         .outcome = dt_outcome_text(result->outcome),
         .cause = result->cause[0] != '\0' ? result->cause : NULL,
         .value = target->objective->metric != NULL ? 1 / result->summary.median : NAN,
-        .cold_seconds = result->cold_seconds,
-        .peak_bytes = result->peak_bytes,
-        .verified_error = result->verified_error,
-        .image_error = result->image_error,
-        .repeat_error = result->repeat_error,
+        .cold_seconds = result->facts.cold_seconds,
+        .peak_bytes = result->facts.peak_bytes,
+        .verified_error = result->facts.verified_error,
+        .image_error = result->facts.image_error,
+        .repeat_error = result->facts.repeat_error,
         .ranks = result->ranks,
         .batch = result->batch,
         .oversubscribed = dt_target_oversubscribed(target, &result->point),
@@ -328,7 +367,7 @@ json_t *dt_trial_json(const struct dt_result *result, const struct dt_target *ta
 json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target)
 {
     struct dt_printed_plan plan = plan_of(result, target);
-    plan.phases = json_incref(result->report.phases);
-    plan.roofline = dt_roofline(result, target);
+    plan.phases = dt_phases_json(result->report.phases);
+    plan.roofline = roofline_json(result, target);
     return dt_record_json(&dt_record_printed_plan, &plan);
 }

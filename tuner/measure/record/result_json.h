@@ -39,10 +39,28 @@ json_t *dt_trial_json(const struct dt_result *result, const struct dt_target *ta
 /* Its fields that follow from the samples alone; new reference. */
 json_t *dt_result_samples_json(const struct dt_result *result);
 
-/* The object "roofline" of docs/json.md, new reference; NULL when the worker reported no phases. */
-json_t *dt_roofline(const struct dt_result *result, const struct dt_target *target);
-/* Prints it as a table, with a warning when the phases do not add up to the step. */
-void dt_roofline_text(const json_t *roofline, struct dt_text *out);
+/* Where a step goes, and how near to the ceilings ("roofline" of docs/json.md). Times and amounts are of one step; NAN: not
+ * known. */
+struct dt_roofline {
+    bool known; /* the worker reported phases */
+    double steps, step_seconds, host_seconds;
+    double sum_seconds, identity_error; /* of the kinds, and by how much it is off the step */
+    bool identity;                      /* they add up */
+};
+struct dt_roofline_kind {
+    const char *name;
+    double seconds, share;
+    const char *unit; /* "flops" or "bytes"; NULL: not known */
+    double amount, rate, ceiling, fraction;
+    double in_flight_seconds, bytes, exposed_share; /* of exchanges; NAN: another kind */
+};
+struct dt_roofline dt_roofline(const struct dt_result *result);
+/* Row i of the result's phases.kinds. */
+struct dt_roofline_kind dt_roofline_kind(const struct dt_result *result,
+                                         const struct dt_target *target, int i);
+/* Prints it as a table, with a warning when the phases do not add up to the step; false: there are none. */
+bool dt_roofline_text(const struct dt_result *result, const struct dt_target *target,
+                      struct dt_text *out);
 
 /* Writes the part of a target needed to print and judge its plans again; new reference. Reading it gives a target that
  * cannot run plans: its space has only axes. Errors name `what`. */
@@ -71,7 +89,7 @@ dt_status dt_raw_read_comparison(const json_t *record, const char *what,
                                  const struct dt_target *target,
                                  struct dt_compared *compared) DT_MUST_CHECK;
 
-/* "ns" and, when there is one, "clock": steps x ranks, and "least", "requests" into *result, which is initialised and has no samples yet; no statistics.
+/* What dt_run_read reads, and "least" and "requests", into *result, which is initialised and has no samples yet; no statistics.
  * Errors name `what`. */
 dt_status dt_raw_read_samples(const json_t *record, const char *what,
                               struct dt_result *result) DT_MUST_CHECK;

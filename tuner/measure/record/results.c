@@ -2,8 +2,10 @@
 /* Times are written in nanoseconds, which give the same double again. */
 #include "tuner/measure/record/result_json.h"
 
+#include "base/array.h"
 #include "space/json/json.h"
 #include "tuner/measure/trial.h"
+#include "tuner/runner/samples_json.h"
 
 #include <limits.h>
 #include <math.h>
@@ -27,34 +29,11 @@ DT_OBJECT_KIND(memory);
 
 #include "base/record_rows.h"
 
+#include "tuner/measure/facts.def"
+
+#include "base/record_rows.h"
+
 #include "tuner/measure/record/result.def"
-
-/* ns: [steps * ranks]. */
-static json_t *matrix_json(const long long *ns, const struct dt_result *result)
-{
-    json_t *rows = json_array();
-    for (int i = 0; i < result->report.steps; i++) {
-        json_t *row = json_array();
-        for (int r = 0; r < result->ranks; r++)
-            json_array_append_new(row, json_integer(*ns++));
-        json_array_append_new(rows, row);
-    }
-    return rows;
-}
-
-/* steps x ranks; null for a step without clocks. */
-static json_t *clocks_json(const struct dt_result *result)
-{
-    json_t *rows = json_array();
-    for (int i = 0; i < result->report.steps; i++) {
-        const double *clock = result->report.clock + (size_t)i * (size_t)result->ranks;
-        json_t *row = isfinite(clock[0]) ? json_array() : json_null();
-        for (int r = 0; r < result->ranks && json_is_array(row); r++)
-            json_array_append_new(row, json_real(clock[r]));
-        json_array_append_new(rows, row);
-    }
-    return rows;
-}
 
 static json_t *throttled_steps(const struct dt_result *result)
 {
@@ -65,108 +44,130 @@ static json_t *throttled_steps(const struct dt_result *result)
     return steps;
 }
 
+static json_t *loads_json(const struct dt_result *result)
+{
+    json_t *list = result->loads != NULL ? json_array() : NULL;
+    for (int i = 0; i < result->load_count; i++)
+        json_array_append_new(list, dt_record_json(&dt_record_rig_load, &result->loads[i]));
+    return list;
+}
+
+static dt_status read_loads(const json_t *list, struct dt_result *result)
+{
+    if (list == NULL)
+        return DT_OK;
+    DT_TRY(DT_RESIZE(result->loads, json_array_size(list)));
+    for (size_t i = 0; i < json_array_size(list); i++)
+        dt_record_read(&dt_record_rig_load, json_array_get(list, i),
+                       &result->loads[result->load_count++]);
+    return DT_OK;
+}
+
+static json_t *exchanges_json(const struct dt_result *result)
+{
+    json_t *list = result->exchanges != NULL ? json_array() : NULL;
+    for (int i = 0; i < result->exchange_count; i++) {
+        const struct dt_timed_exchange *exchange = &result->exchanges[i];
+        json_t *bytes = json_array();
+        for (int k = 0; k < DT_EXCHANGE_SIZES; k++)
+            json_array_append_new(bytes, json_integer(exchange->bytes[k]));
+        json_array_append_new(
+            list, json_pack("{s:s, s:i, s:i, s:o, s:o*, s:s*}", "kind", exchange->kind, "ranks",
+                            exchange->ranks, "stride", exchange->stride, "bytes", bytes, "ns",
+                            exchange->timed
+                                ? dt_times_json(exchange->ns, DT_EXCHANGE_SIZES, DT_EXCHANGE_TIMES)
+                                : NULL,
+                            "reason", exchange->reason[0] != '\0' ? exchange->reason : NULL));
+    }
+    return list;
+}
+
+/* Times of another shape are left out. */
+static dt_status read_exchange(const json_t *record, const char *what,
+                               struct dt_timed_exchange *exchange)
+{
+    const json_t *bytes = json_object_get(record, "bytes");
+    struct dt_run_fault fault;
+    long long *ns = NULL;
+    const char *kind;
+    DT_TRY(dt_json_string(record, what, "kind", &kind));
+    *exchange = (struct dt_timed_exchange){
+        .ranks = (int)dt_json_integer_at(record, "ranks"),
+        .stride = (int)dt_json_integer_at(record, "stride"),
+        .timed = dt_times_read(json_object_get(record, "ns"), DT_EXCHANGE_SIZES, DT_EXCHANGE_TIMES,
+                               1, &ns, &fault) &&
+                 ns != NULL};
+    snprintf(exchange->kind, sizeof exchange->kind, "%s", kind);
+    snprintf(exchange->reason, sizeof exchange->reason, "%s", dt_json_text_at(record, "reason"));
+    for (size_t k = 0; k < DT_EXCHANGE_SIZES; k++)
+        exchange->bytes[k] = json_integer_value(json_array_get(bytes, k));
+    if (exchange->timed)
+        memcpy(exchange->ns, ns, sizeof exchange->ns);
+    free(ns);
+    return DT_OK;
+}
+
+static dt_status read_exchanges(const json_t *list, const char *what, struct dt_result *result)
+{
+    if (list == NULL)
+        return DT_OK;
+    DT_TRY(DT_RESIZE(result->exchanges, json_array_size(list)));
+    for (size_t i = 0; i < json_array_size(list); i++)
+        DT_TRY(read_exchange(json_array_get(list, i), what,
+                             &result->exchanges[result->exchange_count++]));
+    return DT_OK;
+}
+
+static json_t *reasons_json(const struct dt_run *report)
+{
+    json_t *list = report->reasons != NULL ? json_array() : NULL;
+    for (int i = 0; i < report->reason_count; i++)
+        json_array_append_new(list, dt_kind_reasons.write(&report->reasons[i]));
+    return list;
+}
+
+static dt_status read_reasons(const json_t *list, const char *what, struct dt_run *report)
+{
+    if (list == NULL)
+        return DT_OK;
+    DT_TRY(DT_RESIZE(report->reasons, json_array_size(list)));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *names = json_array_get(list, i);
+        if (!dt_kind_reasons.right(names))
+            return dt_fail(DT_EUSAGE, "%s: 'reasons' is not lists of names", what);
+        dt_kind_reasons.read(names, &report->reasons[report->reason_count++]);
+    }
+    return DT_OK;
+}
+
 json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *target)
 {
-    const struct dt_worker_report *report = &result->report;
-    const struct dt_device_report *device = &result->device;
+    const struct dt_run *report = &result->report;
+    int steps = report->steps, ranks = result->ranks;
     const struct dt_measurement measurement = {
         .known = true,
         .plan = dt_point_json(target->space, &result->point),
         .outcome = dt_outcome_text(result->outcome),
         .cause = result->cause,
-        .cold_ns = dt_ns_of(result->cold_seconds),
-        .peak_bytes = result->peak_bytes,
-        .verified_error = result->verified_error,
-        .image_error = result->image_error,
-        .repeat_error = result->repeat_error,
-        .others = result->others,
-        .gpus = result->gpus,
-        .slowdown = result->slowdown > 0 ? result->slowdown : NAN,
-        .predicted = result->predicted > 0 ? result->predicted : NAN,
-        .cost_ns = dt_ns_of(result->cost_seconds),
+        .facts = result->facts,
         .least = report->warm_up_steps,
         .requests = dt_json_ints(report->requests, report->request_count),
-        .ns = matrix_json(report->ns, result),
+        .ns = dt_times_json(report->ns, steps, ranks),
         .starts = report->starts != NULL ? dt_json_ints(report->starts, report->start_count) : NULL,
-        .remarks = json_incref(report->remarks),
-        .loads = json_incref(report->loads),
-        .flop_peak = report->flop_peak > 0 ? report->flop_peak : NAN,
-        .copy_peak = report->copy_peak > 0 ? report->copy_peak : NAN,
-        .phases = json_incref(report->phases),
-        .exchanges = json_incref(report->exchanges),
-        .clock = report->clock != NULL ? clocks_json(result) : NULL,
+        .remarks = dt_remarks_json(report->remarks),
+        .loads = loads_json(result),
+        .ceilings = result->ceilings,
+        .phases = dt_phases_json(report->phases),
+        .exchanges = exchanges_json(result),
+        .clock = dt_clock_json(report),
         .throttled = report->clock != NULL ? throttled_steps(result) : NULL,
         .device = {.known = true,
-                   .device_ns = device->ns != NULL ? matrix_json(device->ns, result) : NULL,
-                   .host_ns = device->host_ns != NULL ? matrix_json(device->host_ns, result) : NULL,
-                   .telemetry = json_incref(device->telemetry),
-                   .reasons = json_incref(device->reasons),
-                   .memory = json_incref(device->memory)}};
+                   .device_ns = dt_times_json(report->device_ns, steps, ranks),
+                   .host_ns = dt_times_json(report->host_ns, steps, ranks),
+                   .telemetry = dt_telemetry_json(report->telemetry, ranks),
+                   .reasons = reasons_json(report),
+                   .memory = dt_device_bytes_json(&result->memory)}};
     return dt_record_json(&dt_record_measurement, &measurement);
-}
-
-static double seconds_of(int64_t ns)
-{
-    return ns != DT_NO_NS ? (double)ns * 1e-9 : NAN;
-}
-
-static dt_status read_facts(const struct dt_measurement *measurement, const char *what,
-                            struct dt_result *result)
-{
-    struct dt_worker_report *report = &result->report;
-    const char *kind;
-    DT_TRY(dt_outcome_parse(measurement->outcome, &result->outcome));
-    for (size_t i = 0; i < json_array_size(measurement->exchanges); i++)
-        DT_TRY(dt_json_string(json_array_get(measurement->exchanges, i), what, "kind", &kind));
-    snprintf(result->cause, sizeof result->cause, "%s", measurement->cause);
-    result->cold_seconds = seconds_of(measurement->cold_ns);
-    result->cost_seconds = seconds_of(measurement->cost_ns);
-    result->verified_error = measurement->verified_error;
-    result->image_error = measurement->image_error;
-    result->repeat_error = measurement->repeat_error;
-    result->peak_bytes = measurement->peak_bytes;
-    result->others = measurement->others;
-    result->gpus = measurement->gpus;
-    result->slowdown = measurement->slowdown > 0 ? measurement->slowdown : 0;
-    result->predicted = measurement->predicted > 0 ? measurement->predicted : 0;
-    report->flop_peak = measurement->flop_peak > 0 ? measurement->flop_peak : 0;
-    report->copy_peak = measurement->copy_peak > 0 ? measurement->copy_peak : 0;
-    report->phases = json_incref(measurement->phases);
-    report->exchanges = json_incref(measurement->exchanges);
-    report->loads = json_incref(measurement->loads);
-    if (measurement->remarks != NULL && !dt_remarks_read(measurement->remarks, &report->remarks))
-        return dt_fail(DT_EUSAGE, "%s: 'remarks' has not the runs and warnings of a program", what);
-    return DT_OK;
-}
-
-/* Times by other clocks than the samples'. */
-static dt_status read_times(const json_t *rows, const char *what, const char *name,
-                            const struct dt_result *result, long long **ns)
-{
-    size_t steps = (size_t)result->report.steps, wrong;
-    return rows == NULL || steps == 0 ||
-                   (json_array_size(rows) == steps &&
-                    dt_times_read(rows, steps, (size_t)result->ranks, 0, ns, &wrong))
-               ? DT_OK
-               : dt_fail(DT_EUSAGE, "%s: '%s' has not one time a rank of each step of 'ns'", what,
-                         name);
-}
-
-static dt_status read_device(const struct dt_measured_device *device, const char *what,
-                             struct dt_result *result)
-{
-    struct dt_device_report *report = &result->device;
-    const json_t *telemetry = device->telemetry;
-    size_t ranks = (size_t)result->ranks;
-    DT_TRY(read_times(device->device_ns, what, "device_ns", result, &report->ns));
-    DT_TRY(read_times(device->host_ns, what, "host_ns", result, &report->host_ns));
-    if (telemetry != NULL &&
-        !dt_device_answer_telemetry(telemetry, json_array_size(telemetry), &report->telemetry))
-        return dt_fail(DT_EUSAGE, "%s: 'telemetry' is not one object a rank", what);
-    if (device->memory != NULL && !dt_device_answer_memory(device->memory, ranks, &report->memory))
-        return dt_fail(DT_EUSAGE, "%s: 'memory' has not one integer a rank in each list", what);
-    report->reasons = json_incref(device->reasons);
-    return DT_OK;
 }
 
 dt_status dt_raw_read_result(const json_t *record, const char *what, const struct dt_target *target,
@@ -179,9 +180,18 @@ dt_status dt_raw_read_result(const json_t *record, const char *what, const struc
     dt_record_read(&dt_record_measurement, record, &measurement);
     DT_TRY(dt_point_read(target->space, measurement.plan, &point));
     dt_result_init(result, target, &point);
-    DT_TRY(read_facts(&measurement, what, result));
+    DT_TRY(dt_outcome_parse(measurement.outcome, &result->outcome));
+    snprintf(result->cause, sizeof result->cause, "%s", measurement.cause);
+    result->facts = measurement.facts;
+    result->ceilings = measurement.ceilings;
+    DT_TRY(read_loads(measurement.loads, result));
+    DT_TRY(read_exchanges(measurement.exchanges, what, result));
     DT_TRY(dt_raw_read_samples(record, what, result));
-    return read_device(&measurement.device, what, result);
+    DT_TRY(read_reasons(measurement.device.reasons, what, &result->report));
+    if (measurement.device.memory != NULL &&
+        !dt_device_bytes_read(measurement.device.memory, result->ranks, &result->memory))
+        return dt_fail(DT_EUSAGE, "%s: 'memory' has not one integer a rank in each list", what);
+    return DT_OK;
 }
 
 /* Rounds in which the entrant was not visited. */
@@ -351,27 +361,6 @@ dt_status dt_raw_read_comparison(const json_t *record, const char *what,
 
 /* ---- samples: read back, also those that other programs wrote */
 
-static dt_status no_memory_for(const char *what)
-{
-    return dt_fail(DT_ENOMEM, "out of memory for the samples of %s", what);
-}
-
-/* One positive number a rank, or null for a step without clocks. */
-static dt_status read_clock(const json_t *record, const char *what, struct dt_run *run)
-{
-    json_t *rows = NULL;
-    size_t steps = (size_t)run->steps, wrong;
-    if (!dt_json_has(record, "clock") || run->ranks == 0)
-        return DT_OK;
-    DT_TRY(dt_json_array(record, what, "clock", &rows));
-    if (json_array_size(rows) != steps)
-        return dt_fail(DT_EUSAGE, "%s: 'clock' has not as many rows as 'ns'", what);
-    if (!dt_clock_read(rows, steps, (size_t)run->ranks, true, &run->clock, &wrong))
-        return dt_fail(DT_EUSAGE, "%s: step %zu of 'clock' is not one positive number a rank", what,
-                       wrong);
-    return run->clock != NULL ? DT_OK : no_memory_for(what);
-}
-
 /* A list of steps under that name, which add up to all. */
 static dt_status read_counts(const json_t *record, const char *what, const char *name, int all,
                              int **counts, int *n)
@@ -380,42 +369,47 @@ static dt_status read_counts(const json_t *record, const char *what, const char 
     DT_TRY(dt_json_array(record, what, name, &list));
     if (!dt_counts_read(list, all, counts, n))
         return dt_fail(DT_EUSAGE, "%s: '%s' do not add up to the steps of 'ns'", what, name);
-    return *counts != NULL ? DT_OK : no_memory_for(what);
+    return *counts != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory for %s", what);
 }
 
-static dt_status read_steps(const json_t *record, const char *what, struct dt_result *result)
+static dt_status run_malformed(const struct dt_run_fault *fault, const char *what, size_t ranks)
 {
-    json_t *rows;
-    DT_TRY(dt_json_array(record, what, "ns", &rows));
-    size_t steps = json_array_size(rows), ranks = json_array_size(json_array_get(rows, 0)), wrong;
-    if (steps > INT_MAX || ranks > INT_MAX)
-        return dt_fail(DT_EUSAGE, "%s: 'ns' is too large", what);
-    struct dt_run run = {.steps = (int)steps, .ranks = (int)ranks};
-    if (steps == 0)
-        return DT_OK;
-    dt_status status = read_clock(record, what, &run);
-    if (status == DT_OK && !dt_times_read(rows, steps, ranks, 0, &run.ns, &wrong))
-        status = ranks > 0 && json_array_size(json_array_get(rows, wrong)) == ranks
-                     ? dt_fail(DT_EUSAGE, "%s: step %zu of 'ns' holds something that is no time",
-                               what, wrong)
-                     : dt_fail(DT_EUSAGE, "%s: step %zu of 'ns' is not an array of %zu ranks", what,
-                               wrong, ranks);
-    else if (status == DT_OK && run.ns == NULL)
-        status = no_memory_for(what);
-    if (status == DT_OK && dt_json_has(record, "starts"))
-        status = read_counts(record, what, "starts", run.steps, &run.starts, &run.start_count);
-    if (status == DT_OK)
-        status = dt_result_add(result, &run, false);
-    dt_run_fini(&run);
-    return status;
+    const char *field = fault->field;
+    if (strcmp(field, "ns") == 0)
+        return fault->size
+                   ? dt_fail(DT_EUSAGE, "%s: step %zu of 'ns' is not an array of %zu ranks", what,
+                             fault->step, ranks)
+                   : dt_fail(DT_EUSAGE, "%s: step %zu of 'ns' holds something that is no time",
+                             what, fault->step);
+    if (strcmp(field, "clock") == 0)
+        return fault->size
+                   ? dt_fail(DT_EUSAGE, "%s: 'clock' has not as many rows as 'ns'", what)
+                   : dt_fail(DT_EUSAGE, "%s: step %zu of 'clock' is not one positive number a rank",
+                             what, fault->step);
+    if (strcmp(field, "telemetry") == 0)
+        return dt_fail(DT_EUSAGE, "%s: 'telemetry' is not one object a rank", what);
+    if (strcmp(field, "starts") == 0)
+        return dt_fail(DT_EUSAGE, "%s: 'starts' do not add up to the steps of 'ns'", what);
+    if (strcmp(field, "remarks") == 0)
+        return dt_fail(DT_EUSAGE, "%s: 'remarks' has not the runs and warnings of a program", what);
+    return dt_fail(DT_EUSAGE, "%s: '%s' has not one time a rank of each step of 'ns'", what, field);
 }
 
 dt_status dt_raw_read_samples(const json_t *record, const char *what, struct dt_result *result)
 {
-    struct dt_worker_report *report = &result->report;
+    struct dt_run *report = &result->report;
+    const struct dt_run_form form = {
+        .remarks = json_object_get(record, "remarks"), .starts = true, .gaps = true};
+    struct dt_run_fault fault;
     int64_t least = 0;
     json_t *list;
-    DT_TRY(read_steps(record, what, result));
+    DT_TRY(dt_json_array(record, what, "ns", &list));
+    dt_status status = dt_run_read(record, &form, report, &fault);
+    if (status != DT_OK)
+        return status == DT_FAILED
+                   ? run_malformed(&fault, what, json_array_size(json_array_get(list, 0)))
+                   : status;
+    result->ranks = report->steps > 0 ? report->ranks : result->ranks;
     if (dt_json_has(record, "least"))
         DT_TRY(dt_json_int(record, what, "least", 0, report->steps, &least));
     report->warm_up_steps = (int)least;
@@ -581,155 +575,4 @@ dt_status dt_raw_read_visits(const json_t *entrant, const char *what, double vis
         status = visits_of(entrant, &result, what, visits);
     dt_result_fini(&result);
     return status;
-}
-
-/* ---- targets */
-
-#define CORES_MOST 65536
-#define STEPS_MOST 1000000
-
-/* NULL where the steps of an image are not known. */
-static json_t *image_json(const struct dt_image_work *image)
-{
-    return image->known ? json_pack("{s:i, s:I, s:b, s:b}", "steps", image->steps,
-                                    "text_and_vae_ns", (json_int_t)image->text_and_vae_ns, "given",
-                                    image->given, "whole", image->is_image)
-                        : NULL;
-}
-
-json_t *dt_raw_target(const struct dt_target *target)
-{
-    bool breaks = target->broken[0] != '\0', planted = target->least_fault > 0;
-    return json_pack(
-        "{s:s, s:s, s:s, s:b, s:i, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:o*, s:s*, s:s, s:s*, "
-        "s:o*, s:o*}",
-        "title", target->identity.title, "unit", target->hardware.unit, "objective",
-        target->objective->name, "foreign", target->foreign, "cores", target->hardware.cores,
-        "sampler_steps", target->image.sampler_steps, "image_flops", target->image.flops,
-        "image_attention_flops", target->image.attention_flops, "image_rest_bytes",
-        target->image.rest_bytes, "plans", (json_int_t)target->plans, "parameters",
-        dt_space_axes_json(target->space), "default",
-        dt_point_json(target->space, &target->fallback), "baseline",
-        dt_point_json(target->space, &target->baseline), "image", image_json(&target->image),
-        "step", target->image.step, "reference", dt_target_reference(target), "broken",
-        breaks ? target->broken : NULL, "tolerance",
-        breaks || planted ? json_real(target->tolerance) : NULL, "least_fault",
-        planted ? json_real(target->least_fault) : NULL);
-}
-
-static dt_status read_number(const json_t *record, const char *what, const char *key, int most,
-                             int *out)
-{
-    int64_t value;
-    DT_TRY(dt_json_int(record, what, key, 1, most, &value));
-    *out = (int)value;
-    return DT_OK;
-}
-
-/* Fields missing from older records are 0. */
-static dt_status read_amounts(const json_t *record, const char *what, struct dt_target *target)
-{
-    DT_TRY(dt_json_real(record, what, "image_flops", &target->image.flops));
-    if (dt_json_has(record, "image_attention_flops"))
-        DT_TRY(dt_json_real(record, what, "image_attention_flops", &target->image.attention_flops));
-    if (dt_json_has(record, "image_rest_bytes"))
-        DT_TRY(dt_json_real(record, what, "image_rest_bytes", &target->image.rest_bytes));
-    return DT_OK;
-}
-
-/* The whole image, where its steps were known. */
-static dt_status read_image(const json_t *record, const char *what, struct dt_image_work *image)
-{
-    json_t *object;
-    image->step = dt_target_step(json_string_value(json_object_get(record, "step")));
-    if (!dt_json_has(record, "image"))
-        return DT_OK;
-    DT_TRY(dt_json_object(record, what, "image", &object));
-    DT_TRY(read_number(object, what, "steps", STEPS_MOST, &image->steps));
-    DT_TRY(dt_json_int(object, what, "text_and_vae_ns", 0, INT64_MAX, &image->text_and_vae_ns));
-    DT_TRY(dt_json_bool(object, what, "given", &image->given));
-    DT_TRY(dt_json_bool(object, what, "whole", &image->is_image));
-    image->known = true;
-    return DT_OK;
-}
-
-/* What was asked for, with its limit of memory. Records of landscapes, and older ones, have no key. */
-static void read_key(const json_t *record, struct dt_target *target)
-{
-    json_t *key = json_object_get(record, "key");
-    int64_t bytes = json_integer_value(json_object_get(key, "max_bytes"));
-    if (!json_is_object(key))
-        return;
-    target->identity.key = json_incref(key);
-    target->max_bytes = bytes > 0 ? bytes : 0;
-}
-
-/* Of a default plan that breaks a rule. */
-static void read_broken(const json_t *record, struct dt_target *target)
-{
-    snprintf(target->broken, sizeof target->broken, "%s", dt_json_text_at(record, "broken"));
-    dt_text_clean(target->broken);
-    target->tolerance = json_number_value(json_object_get(record, "tolerance"));
-    target->least_fault = json_number_value(json_object_get(record, "least_fault"));
-}
-
-static dt_status read_target_fields(const json_t *record, const char *what,
-                                    struct dt_target *target)
-{
-    const char *title, *objective;
-    json_t *fallback, *baseline;
-    DT_TRY(dt_json_string(record, what, "title", &title));
-    DT_TRY(dt_json_string(record, what, "objective", &objective));
-    DT_TRY(dt_json_bool(record, what, "foreign", &target->foreign));
-    DT_TRY(read_number(record, what, "cores", CORES_MOST, &target->hardware.cores));
-    DT_TRY(read_number(record, what, "sampler_steps", STEPS_MOST, &target->image.sampler_steps));
-    DT_TRY(read_amounts(record, what, target));
-    DT_TRY(read_image(record, what, &target->image));
-    DT_TRY(dt_json_int(record, what, "plans", -1, INT64_MAX, &target->plans));
-    DT_TRY(dt_json_object(record, what, "default", &fallback));
-    DT_TRY(dt_json_object(record, what, "baseline", &baseline));
-    const char *unit = json_string_value(json_object_get(record, "unit")); /* older ones lack it */
-    target->hardware.unit = unit != NULL && strcmp(unit, "GPU") == 0 ? "GPU" : "core";
-    DT_TRY(dt_objective_find(objective, &target->objective));
-    DT_TRY(dt_space_axes_from_json(record, what, &target->space));
-    DT_TRY(dt_point_read(target->space, fallback, &target->fallback));
-    DT_TRY(dt_point_read(target->space, baseline, &target->baseline));
-    snprintf(target->identity.title, sizeof target->identity.title, "%s", title);
-    read_key(record, target);
-    read_broken(record, target);
-    snprintf(target->identity.reference, sizeof target->identity.reference, "%s",
-             dt_json_text_at(record, "reference"));
-    dt_text_clean(target->identity.reference);
-    return DT_OK;
-}
-
-dt_status dt_raw_read_target(const json_t *record, const char *what, struct dt_target **out)
-{
-    struct dt_target *target = calloc(1, sizeof *target);
-    if (target == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    dt_status status = read_target_fields(record, what, target);
-    if (status < 0) {
-        dt_target_free(target);
-        return status;
-    }
-    *out = target;
-    return DT_OK;
-}
-
-json_t *dt_raw_points(const struct dt_space *space, const struct dt_point points[], int n)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < n; i++)
-        json_array_append_new(list, dt_point_json(space, &points[i]));
-    return list;
-}
-
-int dt_raw_read_points(const json_t *list, const struct dt_space *space, struct dt_point points[],
-                       int room)
-{
-    int n = 0;
-    for (size_t i = 0; i < json_array_size(list) && n < room; i++)
-        n += dt_point_read(space, json_array_get(list, i), &points[n]) == DT_OK;
-    return n;
 }

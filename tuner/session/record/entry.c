@@ -9,6 +9,7 @@
 #include "model/workload_json.h"
 #include "space/json/json.h"
 #include "stats/front.h"
+#include "tuner/runner/samples_json.h"
 #include "tuner/session/replay.h"
 #include "tuner/session/session_int.h"
 
@@ -60,7 +61,7 @@ struct dt_shot dt_session_shot(const struct dt_session *session, const struct dt
                     .median_ns = dt_ns_of(result->summary.median),
                     .interval_ns = {true, dt_ns_of(interval->low), dt_ns_of(interval->high)},
                     .cold_ns = DT_NO_NS,
-                    .peak_bytes = result->peak_bytes,
+                    .peak_bytes = result->facts.peak_bytes,
                     .batch = result->batch,
                     .error = NAN,
                     .from = from}};
@@ -142,7 +143,7 @@ static void fill_front(const struct dt_session *session, struct dt_stored_entry 
     for (int i = 0; points != NULL && i < session->count; i++)
         if (dt_session_eligible(session, &session->trials[i]))
             points[n++] = (struct dt_front_point){dt_session_value(session, &session->trials[i]),
-                                                  session->trials[i].peak_bytes, i};
+                                                  session->trials[i].facts.peak_bytes, i};
     n = points != NULL ? dt_front(points, n) : 0;
     for (int k = 0; k < n && k < DT_PARETO_MOST; k++) {
         const struct dt_result *trial = &session->trials[points[k].index];
@@ -234,11 +235,11 @@ struct dt_measured dt_measured_of(const struct dt_result *result, const struct d
         .plan = dt_point_json(target->space, &result->point),
         .median_ns = dt_ns_of(result->summary.median),
         .interval_ns = {true, dt_ns_of(interval->low), dt_ns_of(interval->high)},
-        .cold_ns = dt_ns_of(result->cold_seconds),
-        .peak_bytes = result->peak_bytes,
+        .cold_ns = dt_ns_of(result->facts.cold_seconds),
+        .peak_bytes = result->facts.peak_bytes,
         .samples = result->samples.n,
         .batch = result->batch,
-        .error = result->verified_error,
+        .error = result->facts.verified_error,
         .rule = dt_target_breaks(target, &result->point) ? target->broken : NULL,
         .warnings = dt_remarks_sentences(result->report.remarks)};
 }
@@ -249,7 +250,7 @@ struct dt_measured dt_front_figures(const struct dt_result *result, const struct
                                 .plan = dt_point_json(target->space, &result->point),
                                 .median_ns = dt_ns_of(result->summary.median),
                                 .cold_ns = DT_NO_NS,
-                                .peak_bytes = result->peak_bytes,
+                                .peak_bytes = result->facts.peak_bytes,
                                 .batch = result->batch,
                                 .error = NAN};
 }
@@ -336,8 +337,8 @@ static struct dt_stored_load load_of_trials(const struct dt_session *session)
     double *cores = calloc((size_t)session->count + 1, sizeof *cores);
     struct load load = load_begin("trials", cores);
     for (int i = 0; cores != NULL && i < session->count; i++)
-        load_add(&load, dt_result_disturbed(&session->trials[i]), session->trials[i].others,
-                 session->trials[i].gpus);
+        load_add(&load, dt_result_disturbed(&session->trials[i]), session->trials[i].facts.others,
+                 session->trials[i].facts.gpus);
     struct dt_stored_load stored = load_end(&load);
     free(cores);
     return stored;

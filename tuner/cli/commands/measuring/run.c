@@ -27,10 +27,17 @@
 /* ---- --trace: the parts of a step on each rank, as a file for Perfetto, and in figures. Ranks of a
  * host share its clock; those of other hosts are placed by the barrier that the step began with. */
 
-static const json_t *ranks_of(const struct dt_result *result)
+/* The worker's answer; a new reference, NULL where it has not one part a rank. */
+static json_t *trace_of(const struct dt_result *result)
 {
-    const json_t *ranks = json_object_get(result->report.trace, "ranks");
-    return (int)json_array_size(ranks) == result->ranks ? ranks : NULL;
+    json_t *trace = NULL;
+    if (!result->traced ||
+        dt_json_parse(result->trace, strlen(result->trace), "the answer traced", &trace) != DT_OK)
+        return NULL;
+    if ((int)json_array_size(json_object_get(trace, "ranks")) == result->ranks)
+        return trace;
+    json_decref(trace);
+    return NULL;
 }
 
 /* Where the rank's step began after the first of its host. */
@@ -76,21 +83,23 @@ static void add_rank(const json_t *ranks, size_t rank, json_t *events)
 static dt_status trace_write(const struct dt_result *result, const struct dt_target *target,
                              const char *path)
 {
-    const json_t *ranks = ranks_of(result);
-    const char *reason = json_string_value(json_object_get(result->report.trace, "reason"));
-    if (ranks == NULL)
+    json_auto_t *trace = trace_of(result);
+    const json_t *ranks = json_object_get(trace, "ranks");
+    if (trace == NULL)
         return dt_fail(DT_EUNSUP, "--trace: the worker reports no parts of a step: %s",
-                       reason != NULL ? reason : "its answer has not one part a rank");
+                       result->trace != NULL && !result->traced
+                           ? result->trace
+                           : "its answer has not one part a rank");
     json_t *events = json_array();
     dt_auto_text text = {0};
     for (size_t rank = 0; rank < json_array_size(ranks); rank++)
         add_rank(ranks, rank, events);
     dt_point_short(target->space, &result->point, &text);
-    json_auto_t *trace =
+    json_auto_t *file =
         json_pack("{s:o, s:s, s:{s:s, s:s}}", "traceEvents", events, "displayTimeUnit", "ms",
                   "otherData", "network", target->identity.title, "plan", dt_text_at(&text));
     dt_text_clear(&text);
-    DT_TRY(dt_json_text(trace, &text));
+    DT_TRY(dt_json_text(file, &text));
     return dt_replace_text(path, &text);
 }
 
@@ -131,7 +140,7 @@ static json_t *add_layers(const json_t *rank, struct dt_text *out)
 /* Cores that each rank kept busy; as text, unless `run` prints those of the measured steps. */
 static json_t *add_cores(const struct dt_result *result, const json_t *ranks, struct dt_text *out)
 {
-    bool printed = json_object_get(result->report.phases, "cpu_ns") != NULL;
+    bool printed = result->report.phases != NULL && result->report.phases->cpu_ns.at != NULL;
     json_t *cores = json_array();
     const json_t *rank;
     dt_auto_text line = {0};
@@ -149,8 +158,9 @@ static json_t *add_cores(const struct dt_result *result, const json_t *ranks, st
 
 static json_t *trace_figures(const struct dt_result *result, struct dt_text *out)
 {
-    const json_t *ranks = ranks_of(result);
-    if (ranks == NULL)
+    json_auto_t *trace = trace_of(result);
+    const json_t *ranks = json_object_get(trace, "ranks");
+    if (trace == NULL)
         return json_null();
     size_t last = 0; /* the rank whose step was the longest */
     for (size_t i = 1; i < json_array_size(ranks); i++)
@@ -160,7 +170,7 @@ static json_t *trace_figures(const struct dt_result *result, struct dt_text *out
     dt_text_add(out, "layers      ");
     json_t *layers = add_layers(json_array_get(ranks, last), out);
     dt_text_add(out, ": medians of %lld steps on rank %zu\n",
-                (long long)dt_json_integer_at(result->report.trace, "n"), last);
+                (long long)dt_json_integer_at(trace, "n"), last);
     return json_pack("{s:i, s:o, s:o}", "rank", (int)last, "layers", layers, "cpu_cores",
                      add_cores(result, ranks, out));
 }
