@@ -5,6 +5,7 @@
 #include "db/journal.h"
 #include "search/landscape/landscape.h"
 #include "tests/fuzz/mutant.h"
+#include "tests/tuner/session/same_session.h"
 #include "tuner/cli/page/page.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/session/record/session_json.h"
@@ -90,6 +91,39 @@ static void read_session(void)
     dt_page_close(&page);
 }
 
+/* A measurement that was read is written, and read again, as it is. Times beyond 2^50 ns are no whole nanoseconds any more as seconds. */
+static void copy_record(const struct dt_log_record *record, const struct dt_session *session)
+{
+    struct dt_log_record copy;
+    if (record->kind == DT_LOG_TRIAL && !(record->result.facts.cost_seconds > 1e6) &&
+        !(record->result.facts.cold_seconds > 1e6)) {
+        dt_status status = dt_log_copy(record, session->target, &session->clocks, &copy);
+        check(status);
+        if (status == DT_OK && differs_result(&record->result, &copy.result, true) != NULL)
+            abort();
+        dt_log_record_fini(&copy);
+    }
+}
+
+static void read_records(const uint8_t *data, size_t size)
+{
+    struct dt_journal_reader reader = {
+        .path = "it", .bytes = (const char *)data, .bytes_size = size, .foreign = true};
+    struct dt_log *log = NULL;
+    reader.status = dt_log_new(&log);
+    while (dt_journal_next(&reader)) {
+        const struct dt_session *session = dt_log_session(log);
+        struct dt_log_record record;
+        if (dt_log_decode(&reader, "it", session->target, &session->clocks, &record) == DT_OK)
+            copy_record(&record, session);
+        dt_log_record_fini(&record);
+        reader.status = dt_log_read(log, &reader, "it");
+    }
+    check(dt_journal_end(&reader));
+    dt_log_read_end(log);
+    dt_log_free(log);
+}
+
 static void read_others(void)
 {
     struct dt_landscape *landscape = NULL;
@@ -134,6 +168,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     read_session();
     read_others();
+    read_records(data, size);
     read_run(data, size);
     return 0;
 }

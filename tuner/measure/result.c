@@ -82,12 +82,13 @@ dt_status dt_throttle_mark(struct dt_result *result, int least)
     double *rate = NULL;
     free(throttling->marks);
     throttling->marks = NULL;
-    throttling->count = 0;
+    throttling->count = throttling->marked = 0;
     throttling->all = false;
     if (report->clock == NULL || least >= report->steps)
         return DT_OK;
     DT_TRY(clock_references(throttling->clocks, result, least, &rate));
     throttling->marks = calloc((size_t)report->steps, sizeof *throttling->marks);
+    throttling->marked = throttling->marks != NULL ? report->steps : 0;
     for (int i = least; throttling->marks != NULL && i < report->steps; i++) {
         const double *clock = report->clock + (size_t)i * (size_t)result->ranks;
         for (int r = 0; r < result->ranks; r++)
@@ -102,7 +103,7 @@ dt_status dt_throttle_mark(struct dt_result *result, int least)
 /* The step is throttled and excluded from the samples. */
 static bool throttle_drops(const struct dt_throttling *throttling, int step)
 {
-    return throttling->marks != NULL && throttling->marks[step] && !throttling->all;
+    return step < throttling->marked && throttling->marks[step] && !throttling->all;
 }
 
 void dt_counted_fini(struct dt_counted *counted)
@@ -251,7 +252,7 @@ struct dt_reasons dt_device_report_reasons(const struct dt_result *result)
     for (int k = 0; k < report->request_count && throttling->count > 0; k++) {
         bool throttled = throttling->marks == NULL; /* several processes: warned already */
         for (int i = 0; i < report->requests[k] && !throttled && step + i < report->steps; i++)
-            throttled = throttling->marks[step + i];
+            throttled = step + i < throttling->marked && throttling->marks[step + i];
         step += report->requests[k];
         if (throttled && k < report->reason_count)
             add_causes(&names, &report->reasons[k]);
@@ -397,6 +398,7 @@ void dt_result_fini(struct dt_result *result)
     result->trace = NULL;
     free(result->throttling.marks);
     result->throttling.marks = NULL;
+    result->throttling.marked = 0;
     free(samples->seconds);
     free(samples->rank_seconds);
     free(samples->last);

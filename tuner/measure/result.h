@@ -42,8 +42,9 @@ dt_status dt_clocks_copy(const struct dt_clocks *from, struct dt_clocks *to) DT_
 /* The throttled steps of a trial, and their replacement. */
 struct dt_throttling {
     struct dt_clocks *clocks; /* of the session, borrowed; NULL: no session */
-    bool *marks;              /* [steps] throttled, owned; NULL: no clocks */
-    int count;                /* throttled measured steps: no samples, unless all are throttled */
+    bool *marks; /* [marked] steps that are throttled, owned; NULL: no clocks, or not judged yet */
+    int marked;  /* steps that were judged; further ones may have been added since */
+    int count;   /* throttled measured steps: no samples, unless all are throttled */
     bool all;
     int retries;    /* requests made to replace throttled samples */
     int unreplaced; /* throttled samples of this look that were not replaced */

@@ -67,7 +67,8 @@ static inline const char *differs_report(const struct dt_result *a, const struct
     SAME_ALL(report.host_ns, all);
     SAME_INT(throttling.count);
     SAME_INT(throttling.all);
-    SAME_ALL(throttling.marks, a->report.steps);
+    SAME_INT(throttling.marked);
+    SAME_ALL(throttling.marks, a->throttling.marked);
     return NULL;
 }
 

@@ -38,7 +38,7 @@ DT_OBJECT_KIND(memory);
 static json_t *throttled_steps(const struct dt_result *result)
 {
     json_t *steps = json_array();
-    for (int i = 0; i < result->report.steps && result->throttling.marks != NULL; i++)
+    for (int i = 0; i < result->throttling.marked; i++)
         if (result->throttling.marks[i])
             json_array_append_new(steps, json_integer(i));
     return steps;
