@@ -171,14 +171,13 @@ dt_status dt_machine_announced_gpus(const json_t *ready, struct dt_backend *foun
 json_t *dt_machine_announced_hard(const json_t *ready)
 {
     enum announced announced = announced_devices(ready);
-    struct dt_backend backend = {.cuda = false};
+    DT_CLEANUP(dt_backend_fini) struct dt_backend backend = {.cuda = false};
     if (announced == CORES || dt_backend_find_gpus(&backend) != DT_OK)
         backend = (struct dt_backend){.cuda = false};
     bool seen = announced == OTHERS && backend.cuda &&
                 !elsewhere(ready, json_object_get(backend.devices, "devices"));
     bool doubt = announced == OTHERS ? !seen : backend.cuda || backend.expected;
     json_t *hard = dt_machine_hard(seen ? &backend : NULL);
-    dt_backend_fini(&backend);
     if (doubt && hard != NULL) {
         char text[200];
         name_devices(ready, text, sizeof text);

@@ -32,7 +32,7 @@ static const char *last_message(struct dt_text *err)
 
 static void devices_read_answer(struct dt_devices_answer *answer, struct dt_output *output)
 {
-    json_t *object = NULL;
+    json_auto_t *object = NULL;
     const char *how = output->how;
     if (how[0] == '\0' &&
         (dt_json_parse(dt_text_at(&output->out), output->out.size, "its answer", &object) !=
@@ -40,10 +40,9 @@ static void devices_read_answer(struct dt_devices_answer *answer, struct dt_outp
          !json_is_object(object) || !json_is_array(json_object_get(object, "devices"))))
         how = "answered what is no description of devices";
     if (how[0] == '\0') {
-        answer->devices = object;
+        answer->devices = json_incref(object);
         return;
     }
-    json_decref(object);
     const char *said = last_message(&output->messages);
     snprintf(answer->cause, sizeof answer->cause, "%s%s%.300s", how, said[0] != '\0' ? ": " : "",
              said);
@@ -157,33 +156,30 @@ static bool has_driver(void)
 /* DT_EUNSUP with the reason when there is no GPU to use. program NULL: the built-in worker for GPUs. */
 static dt_status backend_query(const char *program, struct dt_backend *backend)
 {
-    struct dt_devices_answer answer;
+    DT_CLEANUP(dt_devices_answer_fini) struct dt_devices_answer answer = {.devices = NULL};
     backend->expected =
         getenv("DITTUNE_WORKER_CUDA") != NULL || getenv("DITTUNE_NVML") != NULL || has_driver();
     if (!backend->expected)
         return dt_fail(DT_EUNSUP, "no NVIDIA driver is loaded");
     DT_TRY(dt_machine_devices(program, dt_clock_machine_ns() + ASK_SECONDS * DT_NS_PER_SECOND,
                               &answer));
-    dt_status status = answer.devices == NULL
-                           ? dt_fail(DT_EUNSUP, "%s%s%s", answer.missing ? "" : answer.program,
-                                     answer.missing ? "" : " --devices ", answer.cause)
-                           : from_json(answer.devices, program == NULL, backend);
+    if (answer.devices == NULL)
+        return dt_fail(DT_EUNSUP, "%s%s%s", answer.missing ? "" : answer.program,
+                       answer.missing ? "" : " --devices ", answer.cause);
+    dt_status status = from_json(answer.devices, program == NULL, backend);
     backend->expected = true;
-    if (status == DT_OK)
-        memcpy(backend->program, answer.program, sizeof backend->program);
-    dt_devices_answer_fini(&answer);
+    memcpy(backend->program, answer.program, sizeof backend->program);
     return status;
 }
 
 dt_status dt_backend_find(const char *name, enum dt_backend_kind *kind)
 {
-    static const char *const names[] = {"auto", "cpu", "cuda"};
-    for (int i = 0; i <= DT_BACKEND_CUDA; i++)
-        if (strcmp(name, names[i]) == 0) {
-            *kind = (enum dt_backend_kind)i;
-            return DT_OK;
-        }
-    return dt_fail(DT_EUSAGE, "--backend '%s' is unknown, expected auto, cpu or cuda", name);
+    static const char *const names[] = {"auto", "cpu", "cuda", NULL};
+    int i = dt_text_index(name, names);
+    if (i < 0)
+        return dt_fail(DT_EUSAGE, "--backend '%s' is unknown, expected auto, cpu or cuda", name);
+    *kind = (enum dt_backend_kind)i;
+    return DT_OK;
 }
 
 dt_status dt_backend_choose(enum dt_backend_kind kind, bool foreign, struct dt_backend *out)
@@ -283,7 +279,7 @@ static dt_status compare_free(const json_t *before, const json_t *now, int count
 dt_status dt_backend_settle(const struct dt_backend *backend, int count, int64_t deadline_ns)
 {
     for (;;) {
-        struct dt_devices_answer answer;
+        DT_CLEANUP(dt_devices_answer_fini) struct dt_devices_answer answer = {.devices = NULL};
         int64_t most = dt_clock_machine_ns() + ASK_SECONDS * DT_NS_PER_SECOND;
         DT_TRY(dt_machine_devices(backend->program, most, &answer));
         dt_status status =
@@ -291,7 +287,6 @@ dt_status dt_backend_settle(const struct dt_backend *backend, int count, int64_t
                 ? compare_free(backend->devices, answer.devices, count)
                 : dt_fail(DT_EDIRTY, "after a trial that was killed, %s --devices %s",
                           answer.program, answer.cause);
-        dt_devices_answer_fini(&answer);
         if (status != DT_EDIRTY || dt_clock_ns() >= deadline_ns)
             return status;
         dt_clock_sleep_ns(SETTLE_TURN_NS);
@@ -301,14 +296,12 @@ dt_status dt_backend_settle(const struct dt_backend *backend, int count, int64_t
 /* Hash of the topology: which GPU reaches which, and over what. */
 static void topology_hash(const json_t *devices, char out[17])
 {
-    struct dt_text text = {0};
-    json_t *all = json_pack("{s:O?, s:O?}", "links", json_object_get(devices, "links"), "peers",
-                            json_object_get(devices, "peers"));
+    dt_auto_text text = {0};
+    json_auto_t *all = json_pack("{s:O?, s:O?}", "links", json_object_get(devices, "links"),
+                                 "peers", json_object_get(devices, "peers"));
     if (all == NULL || dt_json_text(all, &text) != DT_OK)
         dt_text_add(&text, "?");
     snprintf(out, 17, "%016llx", (unsigned long long)dt_rng_stream(dt_text_at(&text)));
-    dt_text_fini(&text);
-    json_decref(all);
 }
 
 json_t *dt_backend_hard(const struct dt_backend *backend)

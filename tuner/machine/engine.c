@@ -35,12 +35,11 @@ static dt_status check_name(const char *engine)
 
 static dt_status missing(const char *engine)
 {
-    for (int i = 0; shipped[i] != NULL; i++)
-        if (strcmp(engine, shipped[i]) == 0)
-            return dt_fail(DT_EUSAGE,
-                           "the worker of the engine %s is not installed: pip install "
-                           "'./workers[%s]' in the folder of dittune's source",
-                           engine, engine);
+    if (dt_text_index(engine, shipped) >= 0)
+        return dt_fail(DT_EUSAGE,
+                       "the worker of the engine %s is not installed: pip install "
+                       "'./workers[%s]' in the folder of dittune's source",
+                       engine, engine);
     const char *near = dt_json_nearest(engine, shipped);
     return dt_fail(
         DT_EUSAGE,

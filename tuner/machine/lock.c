@@ -124,9 +124,8 @@ static void describe_process(int pid, struct dt_text *out)
     const char *blank = strchr(words, ' '), *name = words;
     for (const char *at = words; *at != '\0' && at != blank; at++)
         name = *at == '/' ? at + 1 : name;
-    if (size == 0)
-        return;
-    dt_text_add(out, " (%s)", name);
+    if (size > 0)
+        dt_text_add(out, " (%s)", name);
 }
 
 /* A program of another user's that is no dittune: it may never end, so who reads of it should know. */
@@ -161,21 +160,19 @@ struct lock {
 
 static dt_status busy_status(const struct lock *lock, int64_t patience_ns)
 {
-    struct dt_text who = {0};
+    dt_auto_text who = {0};
     describe_holder(lock->path, lock_holder(lock->fd), &who);
     dt_text_add(&who, patience_ns > 0 ? " still, after a --wait of "
                                       : " on this machine, and --no-wait was given");
     if (patience_ns > 0)
         dt_figure_time((double)patience_ns * 1e-9, &who);
-    dt_status status = dt_fail(DT_EBUSY, "%s", dt_text_at(&who));
-    dt_text_fini(&who);
-    return status;
+    return dt_fail(DT_EBUSY, "%s", dt_text_at(&who));
 }
 
 /* Prints the message once for each process that holds the lock. */
 static void say_waiting(struct lock *lock, void (*note)(const char *sentence))
 {
-    struct dt_text who = {0};
+    dt_auto_text who = {0};
     int pid = lock_holder(lock->fd);
     if (pid == lock->noted)
         return;
@@ -183,32 +180,28 @@ static void say_waiting(struct lock *lock, void (*note)(const char *sentence))
     describe_holder(lock->path, pid, &who);
     dt_text_add(&who, ": waiting; --no-wait does not wait");
     note(dt_text_at(&who));
-    dt_text_fini(&who);
 }
 
 static void say_unlocked(const char *verb, const char *path, void (*note)(const char *sentence))
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_text_add(&text,
                 "warning: cannot %s the measuring lock %s (%s): another session may measure at "
                 "the same time",
                 verb, path, strerror(errno));
     note(dt_text_at(&text));
-    dt_text_fini(&text);
 }
 
 /* False: another process has it. Where it cannot be locked at all (ENOLCK, EOPNOTSUPP, EINVAL of some file systems), nobody holds it. */
 static bool try_lock(const struct lock *lock, void (*note)(const char *sentence))
 {
-    while (flock(lock->fd, LOCK_EX | LOCK_NB) != 0) {
-        if (errno == EWOULDBLOCK)
-            return false;
-        if (errno != EINTR) {
-            say_unlocked("lock", lock->path, note);
-            return true;
-        }
-    }
-    return true;
+    int failed;
+    do {
+        failed = flock(lock->fd, LOCK_EX | LOCK_NB);
+    } while (failed != 0 && errno == EINTR);
+    if (failed != 0 && errno != EWOULDBLOCK)
+        say_unlocked("lock", lock->path, note);
+    return failed == 0 || errno != EWOULDBLOCK;
 }
 
 /* Stays open until the process ends. */
@@ -251,7 +244,7 @@ static int by_name(const void *a, const void *b)
  * reboots, which its containers name alike. */
 static dt_status name_devices(char names[][NAME_ROOM], int *count)
 {
-    struct dt_backend gpus = {.cuda = false};
+    DT_CLEANUP(dt_backend_fini) struct dt_backend gpus = {.cuda = false};
     DT_TRY(dt_backend_find_gpus(&gpus));
     const json_t *cards = json_object_get(gpus.devices, "devices");
     *count = 0;
@@ -260,7 +253,6 @@ static dt_status name_devices(char names[][NAME_ROOM], int *count)
         if (uuid[0] != '\0')
             snprintf(names[(*count)++], NAME_ROOM, "%s", uuid);
     }
-    dt_backend_fini(&gpus);
     if (*count == 0 &&
         dt_read_head("/proc/sys/kernel/random/boot_id", names[(*count)++], NAME_ROOM) == 0)
         snprintf(names[0], NAME_ROOM, "machine");
@@ -277,14 +269,13 @@ static dt_status lock_devices(const char *folder, int64_t patience_ns,
 {
     char names[LOCKS_MOST][NAME_ROOM];
     int count = 0;
-    dt_status status = name_devices(names, &count);
-    for (int i = 0; status == DT_OK && i < count; i++) {
-        struct dt_text path = {0};
+    DT_TRY(name_devices(names, &count));
+    for (int i = 0; i < count; i++) {
+        dt_auto_text path = {0};
         dt_text_add(&path, "%s/dittune-%s.lock", folder, names[i]);
-        status = take_lock(dt_text_at(&path), patience_ns, note, waited);
-        dt_text_fini(&path);
+        DT_TRY(take_lock(dt_text_at(&path), patience_ns, note, waited));
     }
-    return status;
+    return DT_OK;
 }
 
 dt_status dt_lock_measuring(int64_t patience_ns, void (*note)(const char *sentence), bool *waited)

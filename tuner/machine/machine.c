@@ -154,22 +154,17 @@ static bool is_description(const json_t *root)
 static json_t *cache_read(const struct dt_machine_worker *worker)
 {
     char path[PATH_ROOM];
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     if (!cache_path(worker, path) || access(path, R_OK) != 0 ||
         dt_json_read(path, "the cache", &root) < 0)
         return NULL;
-    json_t *now = cache_stamp(worker->program.path);
-    bool fresh =
-        now != NULL && is_description(root) && json_equal(now, json_object_get(root, "cache"));
-    json_decref(now);
-    if (!fresh) {
-        json_decref(root);
+    json_auto_t *now = cache_stamp(worker->program.path);
+    if (now == NULL || !is_description(root) || !json_equal(now, json_object_get(root, "cache")))
         return NULL;
-    }
     json_object_del(root, "cache");
     json_object_set_new(json_object_get(root, "soft"), "environment",
                         dt_machine_environment(worker->foreign));
-    return root;
+    return json_incref(root);
 }
 
 /* Makes the folders of path, without the file itself. */
@@ -198,21 +193,16 @@ static void cache_write(const char *path, const struct dt_text *text)
 void dt_machine_keep(const struct dt_machine_worker *worker, const json_t *description)
 {
     char path[PATH_ROOM];
-    struct dt_text text = {0};
-    json_t *now = cache_stamp(worker->program.path), *copy = dt_json_copy(description);
-    if (now == NULL || copy == NULL || !cache_path(worker, path)) {
-        json_decref(now);
-        json_decref(copy);
+    dt_auto_text text = {0};
+    json_auto_t *now = cache_stamp(worker->program.path), *copy = dt_json_copy(description);
+    if (now == NULL || copy == NULL || !cache_path(worker, path))
         return;
-    }
-    json_object_set_new(copy, "cache", now);
+    json_object_set(copy, "cache", now);
     if (dt_json_text(copy, &text) == DT_OK) {
         dt_text_add(&text, "\n");
         make_folders(path);
         cache_write(path, &text);
     }
-    dt_text_fini(&text);
-    json_decref(copy);
 }
 
 /* ---- the description */
@@ -368,11 +358,10 @@ static dt_status ask_worker(const struct dt_machine_worker *worker, int64_t dead
         .program = worker->program.path, .arguments = worker->program.arguments, .ranks = 1};
     struct dt_failure failure = {.outcome = DT_TRIAL_OK};
     struct dt_group *group = NULL;
-    json_t *workload = NULL;
+    json_auto_t *workload = NULL;
     if (!worker->foreign)
         DT_TRY(make_workload(&workload));
     dt_status status = dt_group_start(&launch, workload, deadline_ns, &group, &failure);
-    json_decref(workload);
     if (status == DT_FAILED)
         return dt_fail(DT_FAILED, "the worker %s did not start: %s", worker->program.path,
                        failure.cause);
@@ -404,13 +393,11 @@ dt_status dt_machine_here(struct dt_program named, enum dt_backend_kind kind, bo
                           int64_t deadline_ns, json_t **description)
 {
     char program[DT_PROGRAM_ROOM];
-    struct dt_backend backend;
+    DT_CLEANUP(dt_backend_fini) struct dt_backend backend = {.cuda = false};
     DT_TRY(dt_backend_choose(kind, named.path != NULL, &backend));
     const struct dt_machine_worker worker = {
         {backend.cuda ? backend.program : program, named.arguments}, named.path != NULL, &backend};
-    dt_status status = backend.cuda ? DT_OK : dt_machine_program(named.path, program);
-    if (status == DT_OK)
-        status = dt_machine_read(&worker, renew, deadline_ns, description);
-    dt_backend_fini(&backend);
-    return status;
+    if (!backend.cuda)
+        DT_TRY(dt_machine_program(named.path, program));
+    return dt_machine_read(&worker, renew, deadline_ns, description);
 }

@@ -94,35 +94,32 @@ static json_t *request_for(const struct dt_observer *observer, const char *op,
 {
     const json_t *cards = json_object_get(observer->gpus->devices, "devices");
     const json_t *ranks_ready = json_object_get(dt_group_ready(group), "ranks");
-    json_t *list = json_array();
+    json_auto_t *list = json_array();
     for (int i = 0; i < ranks; i++) {
         int place = place_of(cards, json_array_get(ranks_ready, (size_t)i), i);
         const char *pci =
             place < 0 ? "" : dt_json_text_at(json_array_get(cards, (size_t)place), "pci");
-        if (pci[0] == '\0') {
-            json_decref(list);
+        if (pci[0] == '\0')
             return NULL;
-        }
         json_array_append_new(list, json_string(pci));
     }
-    return json_pack("{s:s, s:o}", "op", op, "devices", list);
+    return json_pack("{s:s, s:O}", "op", op, "devices", list);
 }
 
 dt_status dt_observer_begin(struct dt_observer *observer, const struct dt_group *group, int ranks)
 {
-    json_t *answer = NULL;
+    json_auto_t *answer = NULL;
     observer->ranks = ranks;
     DT_TRY(observer_ask(observer, request_for(observer, "observe", group, ranks), "observing",
                         &answer));
     observer->begun = answer != NULL;
-    json_decref(answer);
     return DT_OK;
 }
 
 dt_status dt_observer_end(struct dt_observer *observer, struct dt_rank_telemetry **telemetry,
                           int *ranks)
 {
-    json_t *answer = NULL;
+    json_auto_t *answer = NULL;
     *telemetry = NULL;
     *ranks = 0;
     if (!observer->begun)
@@ -131,7 +128,6 @@ dt_status dt_observer_end(struct dt_observer *observer, struct dt_rank_telemetry
     DT_TRY(observer_ask(observer, json_pack("{s:s}", "op", "observed"), "observed", &answer));
     if (dt_telemetry_read(json_object_get(answer, "telemetry"), observer->ranks, telemetry))
         *ranks = observer->ranks;
-    json_decref(answer);
     return DT_OK;
 }
 
@@ -182,15 +178,14 @@ static void memory_of(const struct dt_group *group, const json_t *devices, const
 dt_status dt_observer_memory(struct dt_observer *observer, const struct dt_group *group, int ranks,
                              struct dt_device_bytes *memory)
 {
-    json_t *answer = NULL, *request = request_for(observer, "memory", group, ranks);
-    json_t *asked = json_incref(json_object_get(request, "devices"));
-    dt_status status = observer_ask(observer, request, "memory", &answer);
+    json_auto_t *answer = NULL;
+    json_t *request = request_for(observer, "memory", group, ranks);
+    json_auto_t *asked = json_incref(json_object_get(request, "devices"));
+    DT_TRY(observer_ask(observer, request, "memory", &answer));
     const json_t *devices = json_object_get(answer, "devices");
-    if (status == DT_OK && answer != NULL && json_array_size(devices) == (size_t)ranks)
+    if (json_array_size(devices) == (size_t)ranks)
         memory_of(group, devices, asked, memory);
-    json_decref(asked);
-    json_decref(answer);
-    return status;
+    return DT_OK;
 }
 
 /* A program that does not descend from this one; false: it does, or its pid is one of another container. */
@@ -232,7 +227,8 @@ dt_status dt_observer_others(struct dt_observer *observer, enum dt_gpu_company c
                              struct dt_gpu_use *use)
 {
     const json_t *cards = json_object_get(observer->gpus->devices, "devices");
-    json_t *answer = NULL, *list = json_array();
+    json_auto_t *answer = NULL;
+    json_t *list = json_array();
     char name[17] = "";
     double count = 0;
     for (size_t i = 0; i < json_array_size(cards); i++)
@@ -246,6 +242,5 @@ dt_status dt_observer_others(struct dt_observer *observer, enum dt_gpu_company c
         use->count = count;
         memcpy(use->name, name, sizeof name);
     }
-    json_decref(answer);
     return DT_OK;
 }

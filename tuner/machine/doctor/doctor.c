@@ -71,24 +71,22 @@ static json_t *host_facts(void)
 
 bool dt_doctor_warns(const char *rule, struct dt_text *what)
 {
-    json_t *host = host_facts();
+    json_auto_t *host = host_facts();
     const struct dt_doctor_view view = {.host = host};
     bool found = false;
     for (int i = 0; i < dt_doctor_rule_count; i++)
         if (strcmp(dt_doctor_rules[i].name, rule) == 0)
             found = dt_doctor_rules[i].found(&view, what);
-    json_decref(host);
     return found;
 }
 
 dt_status dt_doctor_facts(const char *program, int64_t deadline_ns, json_t **facts)
 {
-    struct dt_devices_answer answer;
+    DT_CLEANUP(dt_devices_answer_fini) struct dt_devices_answer answer = {.devices = NULL};
     DT_TRY(dt_machine_devices(program, deadline_ns, &answer));
     *facts = json_pack("{s:{s:s, s:b, s:s}, s:O?, s:o}", "worker", "program", answer.program,
                        "missing", answer.missing, "cause", answer.cause, "devices", answer.devices,
                        "host", host_facts());
-    dt_devices_answer_fini(&answer);
     return *facts != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 
@@ -133,13 +131,12 @@ static void finding_add(json_t *findings, const char *rule, enum dt_severity sev
 static void try_rule(const struct dt_doctor_view *machine, const struct dt_doctor_rule *rule,
                      int64_t index, json_t *findings)
 {
-    struct dt_text what = {0};
+    dt_auto_text what = {0};
     struct dt_doctor_view view = *machine;
     if (index >= 0)
         view.device = json_array_get(json_object_get(view.devices, "devices"), (size_t)index);
     if (rule->found(&view, &what))
         finding_add(findings, rule->name, rule->severity, index, dt_text_at(&what), rule->mend);
-    dt_text_fini(&what);
 }
 
 static bool is_among(const char *value, const char *values)
@@ -153,7 +150,7 @@ static bool is_among(const char *value, const char *values)
 static void try_variable(const struct dt_doctor_view *view,
                          const struct dt_doctor_variable *variable, json_t *findings)
 {
-    struct dt_text what = {0};
+    dt_auto_text what = {0};
     const char *value = dt_doctor_environment(view, variable->name);
     if (view->count == 0 || value == NULL || !is_among(value, variable->values) ||
         (variable->matters != NULL && !variable->matters(view)))
@@ -161,7 +158,6 @@ static void try_variable(const struct dt_doctor_view *view,
     dt_text_add(&what, "%s=%.80s: %s", variable->name, value, variable->what);
     finding_add(findings, variable->rule, variable->severity, -1, dt_text_at(&what),
                 variable->mend);
-    dt_text_fini(&what);
 }
 
 static enum dt_severity severity_of(const json_t *finding)
@@ -204,7 +200,7 @@ dt_status dt_doctor_judge(const json_t *facts, json_t **findings)
         return dt_fail(DT_EUSAGE, "these are not the facts of a machine: 'host' or 'worker' is "
                                   "missing");
     view.count = (int64_t)json_array_size(json_object_get(view.devices, "devices"));
-    json_t *found = json_array();
+    json_auto_t *found = json_array();
     for (int i = 0; i < dt_doctor_rule_count; i++) {
         const struct dt_doctor_rule *rule = &dt_doctor_rules[i];
         for (int64_t device = rule->each ? 0 : -1; device < (rule->each ? view.count : 0); device++)
@@ -213,7 +209,6 @@ dt_status dt_doctor_judge(const json_t *facts, json_t **findings)
     for (int i = 0; i < dt_doctor_variable_count; i++)
         try_variable(&view, &dt_doctor_variables[i], found);
     *findings = worst_first(found);
-    json_decref(found);
     return *findings != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 

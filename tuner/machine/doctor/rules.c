@@ -4,14 +4,19 @@
 #include "base/figures.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A rule whose sentence is always the same. */
-static bool found(bool is, const char *sentence, struct dt_text *what)
+/* Appends the sentence where it is so. */
+DT_FORMAT(3, 4)
+static bool found(bool is, struct dt_text *what, const char *format, ...)
 {
+    va_list args;
+    va_start(args, format);
     if (is)
-        dt_text_add(what, "%s", sentence);
+        dt_text_add_list(what, format, args);
+    va_end(args);
     return is;
 }
 
@@ -44,35 +49,29 @@ static bool no_gpu(const struct dt_doctor_view *view, struct dt_text *what)
 {
     return found(on_pci(view) == 0 && view->count == 0 &&
                      (is_asked(view) || dt_doctor_is(view->worker, "missing", true)),
-                 "no GPU of NVIDIA is in this machine: plans are tuned on the CPU", what);
+                 what, "no GPU of NVIDIA is in this machine: plans are tuned on the CPU");
 }
 
 static bool no_worker(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    if (on_pci(view) == 0 || !dt_doctor_is(view->worker, "missing", true))
-        return false;
-    dt_text_add(what, "%lld GPU%s here, but %s", (long long)on_pci(view),
-                on_pci(view) > 1 ? "s are" : " is", dt_json_text_at(view->worker, "cause"));
-    return true;
+    return found(on_pci(view) != 0 && dt_doctor_is(view->worker, "missing", true), what,
+                 "%lld GPU%s here, but %s", (long long)on_pci(view),
+                 on_pci(view) > 1 ? "s are" : " is", dt_json_text_at(view->worker, "cause"));
 }
 
 static bool worker_failed(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    if (is_asked(view) || dt_doctor_is(view->worker, "missing", true))
-        return false;
-    dt_text_add(what, "%s --devices %s", dt_json_text_at(view->worker, "program"),
-                dt_json_text_at(view->worker, "cause"));
-    return true;
+    return found(!is_asked(view) && !dt_doctor_is(view->worker, "missing", true), what,
+                 "%s --devices %s", dt_json_text_at(view->worker, "program"),
+                 dt_json_text_at(view->worker, "cause"));
 }
 
 static bool no_driver(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    if (!is_asked(view) || on_pci(view) == 0 || view->count > 0 ||
-        dt_doctor_int(view->devices, "cuda_driver", 0) != 0)
-        return false;
-    dt_text_add(what, "%lld GPU%s on the PCI bus, but no driver is loaded here",
-                (long long)on_pci(view), on_pci(view) > 1 ? "s are" : " is");
-    return true;
+    return found(is_asked(view) && on_pci(view) != 0 && view->count == 0 &&
+                     dt_doctor_int(view->devices, "cuda_driver", 0) == 0,
+                 what, "%lld GPU%s on the PCI bus, but no driver is loaded here",
+                 (long long)on_pci(view), on_pci(view) > 1 ? "s are" : " is");
 }
 
 /* NVIDIA, CUDA Compatibility, "Minor Version Compatibility", table 1: the least driver of a major version of the toolkit. */
@@ -111,59 +110,49 @@ static bool old_driver(const struct dt_doctor_view *view, struct dt_text *what)
 
 static bool hidden_devices(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    if (view->count > 0 || !are_hidden(view) || on_pci(view) == 0 || is_driver_old(view))
-        return false;
-    dt_text_add(what, "CUDA_VISIBLE_DEVICES=\"%s\" hides every GPU",
-                dt_doctor_environment(view, "CUDA_VISIBLE_DEVICES"));
-    return true;
+    return found(view->count == 0 && are_hidden(view) && on_pci(view) != 0 && !is_driver_old(view),
+                 what, "CUDA_VISIBLE_DEVICES=\"%s\" hides every GPU",
+                 dt_doctor_environment(view, "CUDA_VISIBLE_DEVICES"));
 }
 
 static bool no_device(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    if (!is_asked(view) || on_pci(view) == 0 || view->count > 0 || are_hidden(view) ||
-        is_driver_old(view) || dt_doctor_int(view->devices, "cuda_driver", 0) == 0)
-        return false;
-    dt_text_add(what, "there is a driver, but no GPU for this process: %s",
-                dt_json_text_at(view->devices, "why"));
-    return true;
+    return found(is_asked(view) && on_pci(view) != 0 && view->count == 0 && !are_hidden(view) &&
+                     !is_driver_old(view) && dt_doctor_int(view->devices, "cuda_driver", 0) != 0,
+                 what, "there is a driver, but no GPU for this process: %s",
+                 dt_json_text_at(view->devices, "why"));
 }
 
 static bool no_nccl(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    if (view->count < 2 || dt_json_text_at(view->devices, "nccl")[0] != '\0')
-        return false;
-    dt_text_add(what, "%lld GPUs, but NCCL was not built in: only plans of one rank run on them",
-                (long long)view->count);
-    return true;
+    return found(view->count >= 2 && dt_json_text_at(view->devices, "nccl")[0] == '\0', what,
+                 "%lld GPUs, but NCCL was not built in: only plans of one rank run on them",
+                 (long long)view->count);
 }
 
 static bool old_nccl(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int major = 0, minor = 0;
     const char *version = dt_json_text_at(view->devices, "nccl");
-    if (sscanf(version, "%d.%d", &major, &minor) != 2 || major > NCCL_MAJOR ||
-        (major == NCCL_MAJOR && minor >= NCCL_MINOR))
-        return false;
-    dt_text_add(what, "NCCL %s is loaded; this is made for %d.%d or later", version, NCCL_MAJOR,
-                NCCL_MINOR);
-    return true;
+    return found(sscanf(version, "%d.%d", &major, &minor) == 2 && major <= NCCL_MAJOR &&
+                     (major != NCCL_MAJOR || minor < NCCL_MINOR),
+                 what, "NCCL %s is loaded; this is made for %d.%d or later", version, NCCL_MAJOR,
+                 NCCL_MINOR);
 }
 
 static bool no_cudnn(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(view->count > 0 && dt_json_text_at(view->devices, "cudnn")[0] == '\0',
-                 "cuDNN was not built in: its attention is not among the choices", what);
+    return found(view->count > 0 && dt_json_text_at(view->devices, "cudnn")[0] == '\0', what,
+                 "cuDNN was not built in: its attention is not among the choices");
 }
 
 static bool old_cudnn(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int major = 0, minor = 0, patch = 0;
     const char *version = dt_json_text_at(view->devices, "cudnn");
-    if (sscanf(version, "%d.%d.%d", &major, &minor, &patch) < 2 || major > 9 ||
-        major * 10000 + minor * 100 + patch >= CUDNN_LEAST)
-        return false;
-    dt_text_add(what, "cuDNN %s is loaded; its attention needs 9.13.1", version);
-    return true;
+    return found(sscanf(version, "%d.%d.%d", &major, &minor, &patch) >= 2 && major <= 9 &&
+                     major * 10000 + minor * 100 + patch < CUDNN_LEAST,
+                 what, "cuDNN %s is loaded; its attention needs 9.13.1", version);
 }
 
 static bool other_blas(const struct dt_doctor_view *view, struct dt_text *what)
@@ -171,18 +160,14 @@ static bool other_blas(const struct dt_doctor_view *view, struct dt_text *what)
     int major = 0;
     int64_t cuda = dt_doctor_int(view->devices, "cuda", 0) / 1000;
     const char *version = dt_json_text_at(view->devices, "cublaslt");
-    if (sscanf(version, "%d.", &major) != 1 || cuda == 0 || major == cuda)
-        return false;
-    dt_text_add(what, "cuBLASLt %s is loaded into a program of CUDA %lld", version,
-                (long long)cuda);
-    return true;
+    return found(sscanf(version, "%d.", &major) == 1 && cuda != 0 && major != cuda, what,
+                 "cuBLASLt %s is loaded into a program of CUDA %lld", version, (long long)cuda);
 }
 
 static bool no_nvml(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(view->count > 0 && dt_doctor_is(view->devices, "nvml", false),
-                 "NVML cannot be opened: clocks, temperature and other programs are not seen",
-                 what);
+    return found(view->count > 0 && dt_doctor_is(view->devices, "nvml", false), what,
+                 "NVML cannot be opened: clocks, temperature and other programs are not seen");
 }
 
 /* ---- one GPU */
@@ -195,24 +180,15 @@ static bool no_nvml(const struct dt_doctor_view *view, struct dt_text *what)
 
 static bool has_reason(const struct dt_doctor_view *view, const char *name)
 {
-    const json_t *reasons = json_object_get(view->device, "reasons");
-    for (size_t i = 0; i < json_array_size(reasons); i++) {
-        const char *reason = json_string_value(json_array_get(reasons, i));
-        if (reason != NULL && strcmp(reason, name) == 0)
-            return true;
-    }
-    return false;
+    return dt_json_lists(json_object_get(view->device, "reasons"), name);
 }
 
 static bool old_device(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int major = 0;
     const char *compute = dt_json_text_at(view->device, "compute");
-    if (sscanf(compute, "%d.", &major) != 1 || major >= COMPUTE_LEAST)
-        return false;
-    dt_text_add(what, "its compute capability is %s, the kernels need %d.0", compute,
-                COMPUTE_LEAST);
-    return true;
+    return found(sscanf(compute, "%d.", &major) == 1 && major < COMPUTE_LEAST, what,
+                 "its compute capability is %s, the kernels need %d.0", compute, COMPUTE_LEAST);
 }
 
 /* For compute capabilities above 9 the build has PTX only, unless configured otherwise (cmake/cuda.cmake), and a driver
@@ -223,23 +199,20 @@ static bool newer_ptx(const struct dt_doctor_view *view, struct dt_text *what)
     int64_t driver = dt_doctor_int(view->devices, "cuda_driver", 0);
     int64_t built = dt_doctor_int(view->devices, "cuda", 0);
     const char *compute = dt_json_text_at(view->device, "compute");
-    if (sscanf(compute, "%d.", &major) != 1 || major <= COMPUTE_COMPILED || driver <= 0 ||
-        driver >= built)
-        return false;
-    dt_text_add(what,
-                "its driver has to compile the kernels for %s, and it is made for CUDA %lld.%lld, "
-                "the build is of %lld.%lld",
-                compute, (long long)driver / 1000, (long long)driver % 1000 / 10,
-                (long long)built / 1000, (long long)built % 1000 / 10);
-    return true;
+    return found(sscanf(compute, "%d.", &major) == 1 && major > COMPUTE_COMPILED && driver > 0 &&
+                     driver < built,
+                 what,
+                 "its driver has to compile the kernels for %s, and it is made for CUDA %lld.%lld, "
+                 "the build is of %lld.%lld",
+                 compute, (long long)driver / 1000, (long long)driver % 1000 / 10,
+                 (long long)built / 1000, (long long)built % 1000 / 10);
 }
 
 static bool is_mig(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(dt_doctor_is(view->device, "mig", true),
+    return found(dt_doctor_is(view->device, "mig", true), what,
                  "it is cut into instances (MIG): they share clocks and power, reach each other "
-                 "only through the host, and NCCL takes them for one device",
-                 what);
+                 "only through the host, and NCCL takes them for one device");
 }
 
 static bool others(const struct dt_doctor_view *view, struct dt_text *what)
@@ -264,31 +237,26 @@ static bool memory_used(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int64_t memory = dt_doctor_int(view->device, "memory_bytes", -1);
     int64_t free_bytes = dt_doctor_int(view->device, "free_bytes", -1);
-    if (json_array_size(json_object_get(view->device, "processes")) > 0 || memory < 0 ||
-        free_bytes < 0 || memory - free_bytes <= KEPT_BYTES)
-        return false;
-    dt_text_add(what, "%s of its %s are in use, and no process is seen that has them",
-                dt_figure_bytes_of(memory - free_bytes).text, dt_figure_bytes_of(memory).text);
-    return true;
+    return found(json_array_size(json_object_get(view->device, "processes")) == 0 && memory >= 0 &&
+                     free_bytes >= 0 && memory - free_bytes > KEPT_BYTES,
+                 what, "%s of its %s are in use, and no process is seen that has them",
+                 dt_figure_bytes_of(memory - free_bytes).text, dt_figure_bytes_of(memory).text);
 }
 
 static bool power_limit(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int64_t limit = dt_doctor_int(view->device, "power_limit_mw", -1);
     int64_t usual = dt_doctor_int(view->device, "power_limit_default_mw", -1);
-    if (limit < 0 || limit >= usual)
-        return false;
-    dt_text_add(what, "its power is limited to %lld W, %lld W is its default",
-                (long long)limit / 1000, (long long)usual / 1000);
-    return true;
+    return found(limit >= 0 && limit < usual, what,
+                 "its power is limited to %lld W, %lld W is its default", (long long)limit / 1000,
+                 (long long)usual / 1000);
 }
 
 static bool power_cap(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(has_reason(view, "sw_power_cap"),
+    return found(has_reason(view, "sw_power_cap"), what,
                  "its clocks are held down by the power limit now (sw_power_cap), before any "
-                 "work of ours",
-                 what);
+                 "work of ours");
 }
 
 static bool too_hot(const struct dt_doctor_view *view, struct dt_text *what)
@@ -304,8 +272,8 @@ static bool too_hot(const struct dt_doctor_view *view, struct dt_text *what)
 
 static bool power_brake(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(has_reason(view, "hw_power_brake"),
-                 "the machine's power supply slows it down (hw_power_brake)", what);
+    return found(has_reason(view, "hw_power_brake"), what,
+                 "the machine's power supply slows it down (hw_power_brake)");
 }
 
 /* Heat and power brake set this reason, too. */
@@ -313,7 +281,7 @@ static bool slowdown(const struct dt_doctor_view *view, struct dt_text *what)
 {
     return found(has_reason(view, "hw_slowdown") && !has_reason(view, "hw_thermal") &&
                      !has_reason(view, "hw_power_brake"),
-                 "the hardware slows it down to half its clocks or less (hw_slowdown)", what);
+                 what, "the hardware slows it down to half its clocks or less (hw_slowdown)");
 }
 
 static bool application_clocks(const struct dt_doctor_view *view, struct dt_text *what)
@@ -330,16 +298,15 @@ static bool application_clocks(const struct dt_doctor_view *view, struct dt_text
 
 static bool sync_boost(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(has_reason(view, "sync_boost"),
-                 "its clocks follow the slowest of a group (sync_boost)", what);
+    return found(has_reason(view, "sync_boost"), what,
+                 "its clocks follow the slowest of a group (sync_boost)");
 }
 
 static bool no_persistence(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(dt_doctor_is(view->device, "persistence", false),
+    return found(dt_doctor_is(view->device, "persistence", false), what,
                  "persistence is off: the driver lets go of the GPU between two programs, each "
-                 "start takes seconds and clocks are not kept",
-                 what);
+                 "start takes seconds and clocks are not kept");
 }
 
 static bool mode_differs(const struct dt_doctor_view *view, const char *now, const char *pending)
@@ -353,23 +320,19 @@ static bool mode_pending(const struct dt_doctor_view *view, struct dt_text *what
 {
     bool ecc = mode_differs(view, "ecc", "ecc_pending"),
          mig = mode_differs(view, "mig", "mig_pending");
-    if (!ecc && !mig)
-        return false;
-    dt_text_add(what, "%s with the next reset: what is measured now will not hold then",
-                ecc && mig ? "ECC and MIG change"
-                : ecc      ? "ECC changes"
-                           : "MIG changes");
-    return true;
+    return found(ecc || mig, what,
+                 "%s with the next reset: what is measured now will not hold then",
+                 ecc && mig ? "ECC and MIG change"
+                 : ecc      ? "ECC changes"
+                            : "MIG changes");
 }
 
 static bool narrow_pcie(const struct dt_doctor_view *view, struct dt_text *what)
 {
     const json_t *pcie = json_object_get(view->device, "pcie");
     int64_t width = dt_doctor_int(pcie, "width", -1), most = dt_doctor_int(pcie, "width_max", -1);
-    if (width <= 0 || width >= most)
-        return false;
-    dt_text_add(what, "its PCIe link has %lld lanes of %lld", (long long)width, (long long)most);
-    return true;
+    return found(width > 0 && width < most, what, "its PCIe link has %lld lanes of %lld",
+                 (long long)width, (long long)most);
 }
 
 /* An idle link saves power by a lower generation. */
@@ -378,11 +341,8 @@ static bool slow_pcie(const struct dt_doctor_view *view, struct dt_text *what)
     const json_t *pcie = json_object_get(view->device, "pcie");
     int64_t now = dt_doctor_int(pcie, "generation", -1);
     int64_t most = dt_doctor_int(pcie, "generation_max", -1);
-    if (now <= 0 || now >= most || has_reason(view, "gpu_idle"))
-        return false;
-    dt_text_add(what, "its PCIe link runs as generation %lld of %lld", (long long)now,
-                (long long)most);
-    return true;
+    return found(now > 0 && now < most && !has_reason(view, "gpu_idle"), what,
+                 "its PCIe link runs as generation %lld of %lld", (long long)now, (long long)most);
 }
 
 /* ---- the links between GPUs and to other machines */
@@ -432,24 +392,19 @@ static bool nvlink_down(const struct dt_doctor_view *view, struct dt_text *what)
             strcmp(dt_json_text_at(other, "name"), dt_json_text_at(view->device, "name")) == 0;
         most = same && up > most ? up : most;
     }
-    if (links < 0 || links >= most)
-        return false;
-    dt_text_add(what, "%lld of its NVLinks are up, %lld are on another GPU of its kind",
-                (long long)links, (long long)most);
-    return true;
+    return found(links >= 0 && links < most, what,
+                 "%lld of its NVLinks are up, %lld are on another GPU of its kind",
+                 (long long)links, (long long)most);
 }
 
 static bool infiniband_down(const struct dt_doctor_view *view, struct dt_text *what)
 {
     const json_t *infiniband = json_object_get(view->devices, "infiniband");
     size_t n = json_array_size(json_object_get(infiniband, "devices"));
-    if (n == 0 || !dt_doctor_is(infiniband, "active", false))
-        return false;
-    dt_text_add(what,
-                "%zu InfiniBand device%s here, but no port is active: hosts would talk through "
-                "sockets",
-                n, n > 1 ? "s are" : " is");
-    return true;
+    return found(n != 0 && dt_doctor_is(infiniband, "active", false), what,
+                 "%zu InfiniBand device%s here, but no port is active: hosts would talk through "
+                 "sockets",
+                 n, n > 1 ? "s are" : " is");
 }
 
 /* ---- the machine around the GPUs */
@@ -461,23 +416,18 @@ static bool infiniband_down(const struct dt_doctor_view *view, struct dt_text *w
 static bool small_shm(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int64_t bytes = dt_doctor_int(view->host, "shm_bytes", SHM_LEAST);
-    if (view->count < 2 || bytes >= SHM_LEAST)
-        return false;
-    dt_text_add(what, "/dev/shm has %s, and NCCL's ranks share memory there",
-                dt_figure_bytes_of(bytes).text);
-    return true;
+    return found(view->count >= 2 && bytes < SHM_LEAST, what,
+                 "/dev/shm has %s, and NCCL's ranks share memory there",
+                 dt_figure_bytes_of(bytes).text);
 }
 
 static bool small_memlock(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int64_t bytes = dt_doctor_int(view->host, "memlock_bytes", -1);
-    if (bytes < 0 || !dt_doctor_has_infiniband(view))
-        return false;
-    dt_text_add(what,
-                "at most %s may be locked in memory (ulimit -l), and InfiniBand needs its "
-                "buffers locked",
-                dt_figure_bytes_of(bytes).text);
-    return true;
+    return found(bytes >= 0 && dt_doctor_has_infiniband(view), what,
+                 "at most %s may be locked in memory (ulimit -l), and InfiniBand needs its "
+                 "buffers locked",
+                 dt_figure_bytes_of(bytes).text);
 }
 
 /* Whole cores of processor time: those of the affinity mask, or the fewer that the quota pays for (base/host.h). */
@@ -492,12 +442,9 @@ static int64_t cores_of(const struct dt_doctor_view *view)
 static bool few_cores(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int64_t cores = cores_of(view);
-    if (cores >= view->count)
-        return false;
-    dt_text_add(what,
-                "%lld GPUs, but this process may run on %lld core%s: ranks wait for each other",
-                (long long)view->count, (long long)cores, cores == 1 ? "" : "s");
-    return true;
+    return found(cores < view->count, what,
+                 "%lld GPUs, but this process may run on %lld core%s: ranks wait for each other",
+                 (long long)view->count, (long long)cores, cores == 1 ? "" : "s");
 }
 
 /* Threads that have used their share of a period (100 ms, mostly) stand still until the next one. */
@@ -505,46 +452,36 @@ static bool core_quota(const struct dt_doctor_view *view, struct dt_text *what)
 {
     const json_t *quota = json_object_get(view->host, "cores_quota");
     int64_t cores = dt_doctor_int(view->host, "cores", 0);
-    if (!json_is_number(quota) || json_number_value(quota) >= (double)cores)
-        return false;
-    dt_text_add(what,
-                "the control group gives the time of %.1f of %lld cores: plans use %lld, and may "
-                "be stopped in the middle of a step",
-                json_number_value(quota), (long long)cores, (long long)cores_of(view));
-    return true;
+    return found(json_is_number(quota) && json_number_value(quota) < (double)cores, what,
+                 "the control group gives the time of %.1f of %lld cores: plans use %lld, and may "
+                 "be stopped in the middle of a step",
+                 json_number_value(quota), (long long)cores, (long long)cores_of(view));
 }
 
 static bool memory_limit(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int64_t most = dt_doctor_int(view->host, "memory_limit_bytes", 0);
     int64_t there = dt_doctor_int(view->host, "memory_bytes", 0);
-    if (most <= 0 || most >= there)
-        return false;
-    dt_text_add(what, "the control group allows %s of the machine's %s",
-                dt_figure_bytes_of(most).text, dt_figure_bytes_of(there).text);
-    return true;
+    return found(most > 0 && most < there, what, "the control group allows %s of the machine's %s",
+                 dt_figure_bytes_of(most).text, dt_figure_bytes_of(there).text);
 }
 
 static bool loaded(const struct dt_doctor_view *view, struct dt_text *what)
 {
     double load = json_number_value(json_object_get(view->host, "load"));
     int64_t cores = cores_of(view);
-    if (load <= (double)cores)
-        return false;
-    dt_text_add(what, "%.1f processes want to run on %lld cores: times will vary", load,
-                (long long)cores);
-    return true;
+    return found(load > (double)cores, what,
+                 "%.1f processes want to run on %lld cores: times will vary", load,
+                 (long long)cores);
 }
 
 /* "powersave" of intel_pstate and amd-pstate-epp follows the load (the kernel's documentation of both). */
 static bool powersave(const struct dt_doctor_view *view, struct dt_text *what)
 {
     const char *driver = dt_json_text_at(view->host, "frequency_driver");
-    if (strcmp(dt_json_text_at(view->host, "governor"), "powersave") != 0 ||
-        strcmp(driver, "intel_pstate") == 0 || strcmp(driver, "amd-pstate-epp") == 0)
-        return false;
-    dt_text_add(what, "the processors are held at their lowest clock (governor powersave)");
-    return true;
+    return found(strcmp(dt_json_text_at(view->host, "governor"), "powersave") == 0 &&
+                     strcmp(driver, "intel_pstate") != 0 && strcmp(driver, "amd-pstate-epp") != 0,
+                 what, "the processors are held at their lowest clock (governor powersave)");
 }
 
 const struct dt_doctor_rule dt_doctor_rules[] = {
