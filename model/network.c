@@ -137,7 +137,8 @@ dt_status dt_network_from_json(const json_t *root, const char *what, struct dt_n
 json_t *dt_network_to_json(const struct dt_network *network)
 {
     const struct dt_family_field *own = network->family->fields;
-    json_t *made = json_pack("{s:s, s:s}", "name", network->name, "family", network->family->name);
+    json_auto_t *made =
+        json_pack("{s:s, s:s}", "name", network->name, "family", network->family->name);
     int lost = made == NULL;
     for (int i = 0; i < SIZES; i++) {
         const void *value = (const char *)network + sizes[i].offset;
@@ -147,30 +148,23 @@ json_t *dt_network_to_json(const struct dt_network *network)
         lost |= json_object_set_new(made, own[i].name, json_integer(network->own[i]));
     lost |= json_object_set_new(made, "mlp_ratio", json_real(network->mlp_ratio));
     lost |= json_object_set_new(made, "learn_sigma", json_boolean(network->learn_sigma));
-    if (lost == 0)
-        return made;
-    json_decref(made);
-    return NULL;
+    return lost == 0 ? json_incref(made) : NULL;
 }
 
 static dt_status load_file(const char *path, struct dt_network *network)
 {
     char what[256];
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     DT_TRY(dt_json_read(path, "the model file", &root));
     snprintf(what, sizeof what, "the model file %s", path);
-    dt_status status = dt_network_from_json(root, what, network);
-    json_decref(root);
-    return status;
+    return dt_network_from_json(root, what, network);
 }
 
 static dt_status load_preset(const struct preset *preset, struct dt_network *network)
 {
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     DT_TRY(dt_json_parse(preset->text, strlen(preset->text), "a preset", &root));
-    dt_status status = dt_network_from_json(root, "a preset", network);
-    json_decref(root);
-    return status;
+    return dt_network_from_json(root, "a preset", network);
 }
 
 static dt_status unknown(const char *name, const char *const *names)
@@ -194,11 +188,24 @@ static dt_status unknown(const char *name, const char *const *names)
     return dt_fail(DT_EUSAGE, "unknown model '%.200s', expected %s or a .json file", name, list);
 }
 
-dt_status dt_network_load(const char *name_or_path, struct dt_network *network)
+static const struct preset *preset_named(const char *name)
 {
     for (int i = 0; i < PRESETS; i++)
-        if (strcasecmp(presets[i].name, name_or_path) == 0)
-            return load_preset(&presets[i], network);
+        if (strcasecmp(presets[i].name, name) == 0)
+            return &presets[i];
+    return NULL;
+}
+
+bool dt_network_is_preset(const char *name)
+{
+    return preset_named(name) != NULL;
+}
+
+dt_status dt_network_load(const char *name_or_path, struct dt_network *network)
+{
+    const struct preset *preset = preset_named(name_or_path);
+    if (preset != NULL)
+        return load_preset(preset, network);
     size_t size = strlen(name_or_path);
     bool json = size >= 5 && strcmp(name_or_path + size - 5, ".json") == 0;
     if (json || (strchr(name_or_path, '/') != NULL && access(name_or_path, F_OK) == 0))

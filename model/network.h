@@ -40,6 +40,7 @@ struct dt_network {
  * JSON file. DT_EUSAGE names the value and lists the presets, or the wrong field; DT_EIO when unreadable. */
 dt_status dt_network_load(const char *name_or_path, struct dt_network *network) DT_MUST_CHECK;
 const char *const *dt_network_presets(void); /* NULL-ended names */
+bool dt_network_is_preset(const char *name); /* case ignored */
 
 int dt_network_mlp(const struct dt_network *network);  /* MLP width */
 int dt_network_head(const struct dt_network *network); /* D */

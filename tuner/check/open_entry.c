@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 /* ---- which entries are checked */
@@ -20,7 +19,7 @@
 /* Sets the time of each entry's last check that has a verdict. Unreadable journals are skipped. */
 static dt_status checks_find(const char *directory, struct dt_check_list *list)
 {
-    struct dt_timelines lines;
+    DT_CLEANUP(dt_timelines_fini) struct dt_timelines lines = {.count = 0};
     const struct dt_moment_filter checks = {.since_ns = INT64_MIN, .checks = true};
     dt_status status = dt_timelines_read(directory, &checks, &lines);
     if (status < 0)
@@ -36,7 +35,6 @@ static dt_status checks_find(const char *directory, struct dt_check_list *list)
                     item->checked_ns = line->moments[at].t_wall_ns;
         }
     }
-    dt_timelines_fini(&lines);
     return DT_OK;
 }
 
@@ -87,15 +85,6 @@ static bool is_of_entry(dt_status status)
     return status < 0 && status != DT_EINTR && status != DT_ENOMEM;
 }
 
-static bool is_preset(const char *name)
-{
-    const char *const *names = dt_network_presets();
-    for (int i = 0; names[i] != NULL; i++)
-        if (strcasecmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
 /* Converts a height to pixels; an impossible height gives a number that no --size has. */
 static int pixels_of(int64_t height)
 {
@@ -122,7 +111,7 @@ static dt_status set_network(const struct dt_check_entry *entry, struct dt_job *
     if (stored != NULL && dt_network_from_json(stored, "the entry's network", &network) == DT_OK &&
         is_network_of(key, &network))
         job->network = network;
-    else if (is_preset(key->model))
+    else if (dt_network_is_preset(key->model))
         DT_TRY(dt_network_load(key->model, &job->network));
     return DT_OK;
 }
@@ -192,12 +181,10 @@ static dt_status make_job(struct dt_check_entry *entry)
 /* Another command, or another measurement of the same one. */
 static dt_status other_command(struct dt_check_entry *entry, const struct dt_check_key *mine)
 {
-    struct dt_text differences = {0};
+    dt_auto_text differences = {0};
     dt_key_add_differences(key_of(entry)->job, mine->job, &differences);
-    dt_check_settle(entry, DT_CHECK_NOT_CHECKED, "it was measured with %.378s",
-                    dt_text_at(&differences));
-    dt_text_fini(&differences);
-    return DT_OK;
+    return dt_check_settle(entry, DT_CHECK_NOT_CHECKED, "it was measured with %.378s",
+                           dt_text_at(&differences));
 }
 
 /* Reports the field of the entry's key that the target's has not, or otherwise. */
@@ -226,7 +213,7 @@ static dt_status other_key(struct dt_check_entry *entry, const char *field)
             "the worker's parameters or rules are no longer those that the plan is stored "
             "for: it may have been tuned with other arguments of the worker, or by another "
             "version");
-    if (is_preset(key->model))
+    if (dt_network_is_preset(key->model))
         return dt_check_settle(entry, DT_CHECK_NOT_CHECKED,
                                "this program computes another %s from its key: tune it again",
                                field[0] != '\0' ? field : "key");
@@ -328,12 +315,6 @@ static void entry_enter(struct dt_check_entry *entry, enum dt_entrant_role role,
         entry->entrants[entry->count++] = (struct dt_entrant){.role = role, .point = *point};
 }
 
-static void leave_against(struct dt_check_entry *entry)
-{
-    snprintf(entry->against, sizeof entry->against, "%s", dt_message());
-    dt_text_clean(entry->against);
-}
-
 /* Adds the next best plans that are still feasible. */
 static void enter_runners_up(struct dt_check_entry *entry)
 {
@@ -374,9 +355,10 @@ static dt_status enter_plans(struct dt_check_entry *entry)
     entry_enter(entry, DT_ENTRANT_BASELINE, &target->baseline);
     if (entry->opts->against != NULL) {
         status = dt_target_plan(target, entry->opts->against, &point);
-        if (is_of_entry(status))
-            leave_against(entry);
-        else
+        if (is_of_entry(status)) {
+            snprintf(entry->against, sizeof entry->against, "%s", dt_message());
+            dt_text_clean(entry->against);
+        } else
             entry_enter(entry, DT_ENTRANT_AGAINST, &point);
     }
     enter_runners_up(entry);
@@ -391,9 +373,7 @@ dt_status dt_check_open(struct dt_check_entry *entry)
 {
     entry->verdict = DT_CHECK_UNJUDGED;
     DT_TRY(make_target(entry));
-    if (entry->verdict == DT_CHECK_UNJUDGED)
-        DT_TRY(enter_plans(entry));
-    return DT_OK;
+    return entry->verdict == DT_CHECK_UNJUDGED ? enter_plans(entry) : DT_OK;
 }
 
 static void entrants_fini(struct dt_check_entry *entry)
@@ -417,7 +397,7 @@ static const char *model_of(const struct dt_check_entry *entry)
 {
     const struct dt_check_key *key = key_of(entry);
     struct dt_network network;
-    const char *model = is_preset(key->model) ? key->model : entry->opts->model;
+    const char *model = dt_network_is_preset(key->model) ? key->model : entry->opts->model;
     bool same =
         model != NULL && dt_network_load(model, &network) == DT_OK && is_network_of(key, &network);
     return same ? model : NULL;

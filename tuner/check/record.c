@@ -72,7 +72,7 @@ static void title_add_work(const struct dt_check_key *key, struct dt_text *out)
 
 void dt_check_title(const json_t *json, char title[], size_t room)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     struct dt_check_key key;
     dt_check_key_read(json, NULL, &key);
     if (key.worker[0] != '\0')
@@ -90,30 +90,23 @@ void dt_check_title(const json_t *json, char title[], size_t room)
         dt_text_add(&text, ", at most %s", dt_figure_of((double)key.max_latency_ns * 1e-9).text);
     snprintf(title, room, "%.*s", (int)room - 1, dt_text_at(&text));
     dt_text_clean(title);
-    dt_text_fini(&text);
 }
 
 bool dt_check_passes(const char *filter, const char *title, const json_t *key)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     bool found = filter == NULL || strcasestr(title, filter) != NULL;
     if (!found && dt_json_text(key, &text) == DT_OK)
         found = strcasestr(dt_text_at(&text), filter) != NULL;
-    dt_text_fini(&text);
     return found;
 }
 
 static void value_add(const json_t *value, struct dt_text *out)
 {
-    if (value == NULL)
-        dt_text_add(out, "none");
-    else if (json_is_string(value))
-        dt_text_show(json_string_value(value), out);
-    else {
-        char *dumped = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-        dt_text_show(dumped != NULL ? dumped : "?", out);
-        free(dumped);
-    }
+    dt_auto_text plain = {0};
+    if (value != NULL)
+        dt_json_plain(value, &plain);
+    dt_text_show(value != NULL ? dt_text_at(&plain) : "none", out);
 }
 
 void dt_plan_words(const json_t *plan, struct dt_text *out)
@@ -236,18 +229,15 @@ static void item_read(const json_t *stored, void *context)
 
 dt_status dt_check_items_read(const struct dt_check_opts *opts, struct dt_check_list *list)
 {
-    struct selection selection = {.opts = opts, .list = list};
-    struct dt_backend backend;
+    DT_CLEANUP(dt_backend_fini) struct dt_backend backend = {.cuda = false};
     DT_TRY(dt_backend_find_gpus(&backend));
-    selection.hard = dt_machine_hard(NULL);
-    selection.gpus = backend.cuda ? dt_machine_hard(&backend) : NULL;
-    dt_backend_fini(&backend);
-    dt_status status = selection.hard != NULL
-                           ? dt_store_each(opts->directory, item_read, &selection)
-                           : dt_fail(DT_ENOMEM, "out of memory");
-    json_decref(selection.hard);
-    json_decref(selection.gpus);
-    return status == DT_OK && selection.failed ? dt_fail(DT_ENOMEM, "out of memory") : status;
+    json_auto_t *hard = dt_machine_hard(NULL);
+    json_auto_t *gpus = backend.cuda ? dt_machine_hard(&backend) : NULL;
+    struct selection selection = {
+        .opts = opts, .list = list, .hard = hard, .gpus = gpus, .failed = hard == NULL};
+    if (!selection.failed)
+        DT_TRY(dt_store_each(opts->directory, item_read, &selection));
+    return selection.failed ? dt_fail(DT_ENOMEM, "out of memory") : DT_OK;
 }
 
 void dt_check_list_fini(struct dt_check_list *list)
@@ -266,7 +256,7 @@ bool dt_tuned_by_read(const char *directory, const struct dt_stored_entry *entry
                       struct dt_tuned_by *by)
 {
     struct dt_outline outline;
-    struct dt_text path = {0};
+    dt_auto_text path = {0};
     *by = (struct dt_tuned_by){.record = NULL};
     if (entry->journal == NULL)
         return false;
@@ -275,7 +265,6 @@ bool dt_tuned_by_read(const char *directory, const struct dt_stored_entry *entry
     if (json_is_object(outline.worker) && json_equal(outline.key, entry->key))
         by->record = json_incref(outline.worker);
     dt_outline_fini(&outline);
-    dt_text_fini(&path);
     const json_t *words = json_object_get(by->record, "arguments");
     by->engine = json_string_value(json_object_get(by->record, "engine"));
     by->given = json_string_value(json_object_get(by->record, "program"));
@@ -308,7 +297,7 @@ static bool fields_replace(const struct dt_check_entry *entry, const struct dt_s
                            json_t *copy)
 {
     static const char *const stay[] = {"key", "fingerprint", "noise"};
-    json_t *fields = dt_record_json(&dt_record_stored_entry, now);
+    json_auto_t *fields = dt_record_json(&dt_record_stored_entry, now);
     json_t *fingerprint = json_object_get(copy, "fingerprint");
     for (size_t i = 0; i < sizeof stay / sizeof stay[0]; i++)
         json_object_del(fields, stay[i]);
@@ -319,7 +308,6 @@ static bool fields_replace(const struct dt_check_entry *entry, const struct dt_s
     json_object_update(copy, fields);
     json_object_set(fingerprint, "soft", json_object_get(entry->today, "soft"));
     json_object_set(fingerprint, "info", json_object_get(entry->today, "info"));
-    json_decref(fields);
     return fields != NULL;
 }
 
@@ -350,42 +338,40 @@ static void info_change(const struct dt_check_entry *entry, enum dt_check_change
 /* Another program may have changed the entry during the check. */
 static dt_status still_there(const struct dt_check_entry *entry, bool *same)
 {
-    json_t *now = NULL;
+    json_auto_t *now = NULL;
     const json_t *stored = entry->item->stored;
     const struct dt_identity *identity = &entry->target->identity;
     DT_TRY(dt_store_get(entry->opts->directory, identity->key, identity->hard, &now));
     *same = now != NULL &&
             json_equal(json_object_get(now, "plan"), json_object_get(stored, "plan")) &&
             json_equal(json_object_get(now, "journal"), json_object_get(stored, "journal"));
-    json_decref(now);
     return DT_OK;
 }
 
 dt_status dt_check_put(struct dt_check_entry *entry, enum dt_check_change change,
                        const struct dt_stored_entry *now)
 {
-    bool same = false;
-    json_t *copy = json_deep_copy(entry->item->stored);
-    bool done = copy != NULL;
+    bool same, done = true;
+    json_auto_t *copy = json_deep_copy(entry->item->stored);
     if (change == DT_CHECK_REPLACED)
-        done = fields_replace(entry, now, copy) && done;
+        done = fields_replace(entry, now, copy);
     else
         info_change(entry, change, copy);
-    dt_status status = done ? still_there(entry, &same) : dt_fail(DT_ENOMEM, "out of memory");
-    json_object_del(copy, "id"); /* with crc, the store's */
-    json_object_del(copy, "crc");
-    if (status == DT_OK && same)
-        status = dt_store_put(entry->opts->directory, copy);
-    else if (status == DT_OK)
+    if (!done || copy == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    DT_TRY(still_there(entry, &same));
+    if (!same) {
         snprintf(entry->written.note, sizeof entry->written.note,
                  "not updated: another program has stored a plan meanwhile");
-    if (status == DT_OK && same) {
-        entry->written.change = change;
-        json_decref(entry->written.best);
-        entry->written.best = json_incref(copy);
+        return DT_OK;
     }
-    json_decref(copy);
-    return status;
+    json_object_del(copy, "id"); /* with crc, the store's */
+    json_object_del(copy, "crc");
+    DT_TRY(dt_store_put(entry->opts->directory, copy));
+    entry->written.change = change;
+    json_decref(entry->written.best);
+    entry->written.best = json_incref(copy);
+    return DT_OK;
 }
 
 void dt_check_json_fini(struct dt_check_entry *entry)
@@ -465,33 +451,19 @@ static struct dt_check_row against_row(const struct dt_check_entry *entry)
                                  .cv = NAN};
 }
 
-static int rival_of_role(const struct dt_check_entry *entry, enum dt_entrant_role role)
-{
-    for (int i = 0; i < entry->judge.count; i++)
-        if (entry->entrants[i + 1].role == role)
-            return i;
-    return -1;
-}
-
-static int64_t default_now(const struct dt_check_entry *entry)
-{
-    int i = rival_of_role(entry, DT_ENTRANT_DEFAULT);
-    if (i >= 0)
-        return median_of(&entry->entrants[i + 1]);
-    bool same = entry->count > 0 && dt_point_equal(entry->target->space, &entry->entrants[0].point,
-                                                   &entry->target->fallback);
-    return same ? median_of(&entry->entrants[0]) : DT_NO_NS;
-}
-
 static struct dt_check_now now_of(const struct dt_check_entry *entry)
 {
     const struct dt_check_judge *judge = &entry->judge;
     const struct dt_entrant *tuned = &entry->entrants[0],
                             *twin = &entry->entrants[entry->count - 1];
-    int i = rival_of_role(entry, DT_ENTRANT_DEFAULT);
+    int i = judge->count - 1; /* the default's; -1: the tuned plan may be it */
+    while (i >= 0 && entry->entrants[i + 1].role != DT_ENTRANT_DEFAULT)
+        i--;
+    bool any =
+        i >= 0 || dt_point_equal(entry->target->space, &tuned->point, &entry->target->fallback);
     return (struct dt_check_now){.known = true,
                                  .tuned_ns = median_of(tuned),
-                                 .default_ns = default_now(entry),
+                                 .default_ns = any ? median_of(&entry->entrants[i + 1]) : DT_NO_NS,
                                  .gain = dt_gain_of(i >= 0 ? &judge->rivals[i].ratio : NULL),
                                  .cv = judge->cv,
                                  .margin = judge->margin,
@@ -666,8 +638,9 @@ static void check_read(const struct reading *reading, const json_t *record)
 
 /* An entry belongs to the journal it names: after a merge or import another journal has a copy. In the store it may name none, or
  * one that is missing; an entry stored by a check names the check's journal. */
-static void entry_read(const struct reading *reading, const json_t *record)
+static void entry_read(const json_t *record, void *context)
 {
+    const struct reading *reading = context;
     struct dt_stored_entry entry;
     bool stored = reading->run[0] == '\0';
     dt_record_read(&dt_record_stored_entry, record, &entry);
@@ -688,11 +661,6 @@ static void entry_read(const struct reading *reading, const json_t *record)
     moment_give(reading, entry.key, entry.fingerprint.hard, stored ? entry.plan : NULL, &moment);
 }
 
-static void entry_visit(const json_t *entry, void *context)
-{
-    entry_read(context, entry);
-}
-
 static dt_status journal_read(struct reading *reading, const struct dt_journals *runs)
 {
     struct dt_timelines *lines = reading->lines;
@@ -703,7 +671,7 @@ static dt_status journal_read(struct reading *reading, const struct dt_journals 
         if (strcmp(journal.kind, "check") == 0)
             check_read(reading, journal.record);
         else if (strcmp(journal.kind, "best") == 0 && !reading->checks)
-            entry_read(reading, journal.record);
+            entry_read(journal.record, reading);
     }
     dt_status status = dt_journal_end(&journal);
     lines->journals += status == DT_OK;
@@ -724,7 +692,7 @@ dt_status dt_moments_read(const char *directory, bool checks, struct dt_timeline
     DT_TRY(dt_journals_end(&runs));
     reading.run[0] = '\0';
     if (!checks)
-        dt_error_keep(&lines->store, dt_store_each(directory, entry_visit, &reading));
+        dt_error_keep(&lines->store, dt_store_each(directory, entry_read, &reading));
     return DT_OK;
 }
 

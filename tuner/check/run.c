@@ -705,13 +705,11 @@ static dt_status run_settle_others(struct dt_check_run *run)
 static dt_status run_keep(struct dt_check_run *run, struct dt_check_entry *entry)
 {
     struct dt_checked *checked = &run->records[run->count];
-    struct dt_text retune = {0};
+    dt_auto_text retune = {0};
     dt_check_retune(entry, &retune);
     if (retune.size > 0)
         dt_text_clean(retune.bytes);
-    dt_status status = dt_checked_make(entry, dt_text_at(&retune), checked);
-    dt_text_fini(&retune);
-    DT_TRY(status);
+    DT_TRY(dt_checked_make(entry, dt_text_at(&retune), checked));
     run->count++;
     run->others += checked->other;
     if (checked->other)

@@ -255,12 +255,11 @@ void dt_course_news(const struct dt_entry_timeline *line, enum dt_series_of seri
     const struct dt_change *it = &course->changes.change[change];
     for (int k = it->earliest > 0 ? it->earliest : 1; k <= it->latest; k++)
         for (int i = course->at[k - 1]; i < course->at[k]; i++) {
-            struct dt_text one = {0};
+            dt_auto_text one = {0};
             struct dt_figure day = dt_figure_day(line->moments[i + 1].t_wall_ns);
             add_differences(line, i, i + 1, &one);
             if (one.size > 0)
                 dt_text_add(out, "%s%s %s%s", out->size > 0 ? "; " : "", dt_text_at(&one),
                             k == it->at ? "at the same time" : "on ", k == it->at ? "" : day.text);
-            dt_text_fini(&one);
         }
 }

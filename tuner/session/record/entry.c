@@ -156,17 +156,12 @@ static void fill_front(const struct dt_session *session, struct dt_stored_entry 
 /* Presets are known by their names. */
 static bool is_preset(const json_t *network)
 {
-    const char *const *names = dt_network_presets();
-    const char *name = json_string_value(json_object_get(network, "name"));
+    const char *name = dt_json_text_at(network, "name");
     struct dt_network preset;
-    bool same = false;
-    for (int i = 0; names[i] != NULL && name != NULL && !same; i++) {
-        if (strcmp(names[i], name) != 0 || dt_network_load(name, &preset) != DT_OK)
-            continue;
-        json_auto_t *known = dt_network_to_json(&preset);
-        same = json_equal(known, network);
-    }
-    return same;
+    if (!dt_network_is_preset(name) || dt_network_load(name, &preset) != DT_OK)
+        return false;
+    json_auto_t *known = dt_network_to_json(&preset);
+    return json_equal(known, network);
 }
 
 /* A space that leaves no room for the rest of a line stays out: the key has its hash. */
@@ -470,19 +465,17 @@ dt_status dt_entry_store(const struct dt_session *session, enum dt_verdict verdi
                          struct dt_tuning_store *store)
 {
     json_auto_t *entry = dt_entry(session, verdict, dt_clock_wall_ns());
-    dt_status status = DT_OK;
     store->stored = store->outranked = false;
     if (entry == NULL)
         return DT_OK;
     if (journal != NULL)
-        status = dt_journal_add(journal, "best", entry);
-    if (status == DT_OK && dt_verdict_provisional(verdict))
-        status = is_outranked(session->target, directory, &store->outranked);
-    if (status == DT_OK && !store->outranked) {
-        status = dt_store_put(directory, entry);
-        store->stored = status == DT_OK;
-    }
-    return status;
+        DT_TRY(dt_journal_add(journal, "best", entry));
+    if (dt_verdict_provisional(verdict))
+        DT_TRY(is_outranked(session->target, directory, &store->outranked));
+    if (!store->outranked)
+        DT_TRY(dt_store_put(directory, entry));
+    store->stored = !store->outranked;
+    return DT_OK;
 }
 
 /* ---- reviving a session that was killed */
@@ -491,7 +484,7 @@ dt_status dt_entry_store(const struct dt_session *session, enum dt_verdict verdi
  * its session did not store any more: the entry is provisional all the same. */
 dt_status dt_revive(const char *path, json_t **entry)
 {
-    struct dt_replay replay;
+    DT_CLEANUP(dt_replay_fini) struct dt_replay replay = {.log = NULL};
     *entry = NULL;
     dt_status status = dt_replay_open(path, false, &replay);
     const struct dt_session *session = replay.session;
@@ -501,7 +494,6 @@ dt_status dt_revive(const char *path, json_t **entry)
         if (best != NULL && dt_session_eligible(session, best))
             *entry = dt_entry(session, DT_VERDICT_PROVISIONAL, 0);
     }
-    dt_replay_fini(&replay);
     return status == DT_EIO || status == DT_ENOMEM ? status : DT_OK;
 }
 
