@@ -91,14 +91,6 @@ static struct dt_result *trials_of(struct dt_session *session)
     return (struct dt_result *)session->trials;
 }
 
-static void trial_undo(struct dt_session *session, const struct dt_point *point)
-{
-    int slot = session->tried.room > 0 ? *slot_of(session, point) : 0;
-    if (slot > 0)
-        trials_of(session)[slot - 1].undone = true;
-    find_leader(session);
-}
-
 static dt_status trial_keep(struct dt_session *session, const struct dt_result *result)
 {
     const struct dt_result *leader = dt_session_leader(session);
@@ -177,7 +169,10 @@ static dt_status apply_trial(struct dt_session *session, struct dt_log_record *r
 
 static dt_status apply_undone(struct dt_session *session, struct dt_log_record *record)
 {
-    trial_undo(session, &record->plan);
+    int slot = session->tried.room > 0 ? *slot_of(session, &record->plan) : 0;
+    if (slot > 0)
+        trials_of(session)[slot - 1].undone = true;
+    find_leader(session);
     return DT_OK;
 }
 
@@ -398,16 +393,14 @@ dt_status dt_log_add(struct dt_log *log, struct dt_log_record *record)
 dt_status dt_log_read(struct dt_log *log, const struct dt_journal_reader *reader, const char *what)
 {
     struct dt_session *session = &log->session;
-    struct dt_log_record record;
-    dt_status status = dt_log_decode(reader, what, session->target, &session->clocks, &record);
-    if (status == DT_OK)
-        status = dt_session_apply(session, &record);
-    if (status == DT_OK && record.kind == DT_LOG_SESSION) {
+    DT_CLEANUP(dt_log_record_fini) struct dt_log_record record = {.kind = DT_LOG_KINDS};
+    DT_TRY(dt_log_decode(reader, what, session->target, &session->clocks, &record));
+    DT_TRY(dt_session_apply(session, &record));
+    if (record.kind == DT_LOG_SESSION) {
         log->read = record.begun.read;
         record.begun.read = NULL;
     }
-    dt_log_record_fini(&record);
-    return status;
+    return DT_OK;
 }
 
 void dt_log_read_end(struct dt_log *log)

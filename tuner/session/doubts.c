@@ -239,14 +239,6 @@ void dt_session_undecided(const struct dt_session *session, struct dt_text *out)
         dt_text_add(out, "the session ended before a final comparison");
 }
 
-/* A further set would have fitted into the budget: something else than time ended the final comparison. */
-static bool time_left(const struct dt_session *session, double elapsed_seconds)
-{
-    int64_t set_ns = session->finals.sets.set_ns;
-    return session->finals.sets.count > 0 &&
-           (int64_t)(elapsed_seconds * 1e9) + 2 * set_ns < session->budget_ns;
-}
-
 bool dt_doubts_failed(const struct dt_session *session)
 {
     struct errors errors;
@@ -259,8 +251,11 @@ bool dt_doubts_failed(const struct dt_session *session)
 
 bool dt_doubts_lack_time(const struct dt_session *session, double elapsed_seconds)
 {
-    if (dt_doubts_failed(session) || missing(session) != NULL || disturbed(session) ||
-        time_left(session, elapsed_seconds))
+    const struct dt_sets *sets = &session->finals.sets;
+    /* a further set would have fitted into the budget: something else than time ended the comparison */
+    bool left =
+        sets->count > 0 && (int64_t)(elapsed_seconds * 1e9) + 2 * sets->set_ns < session->budget_ns;
+    if (dt_doubts_failed(session) || missing(session) != NULL || disturbed(session) || left)
         return false;
     return !dt_session_enough(session) || !searched(session) ||
            isnan(dt_session_resolution(session));

@@ -306,16 +306,12 @@ static dt_status run(struct dt_tuning *tuning, bool whole)
 {
     struct dt_tuning_search *search = &tuning->search;
     int64_t end = tuning->clock.search_deadline_ns;
-    dt_status status = DT_OK;
     while (dt_clock_ns() < end) {
-        status = search->asked ? DT_OK : dt_search_ask(search->running, &search->next);
+        dt_status status = search->asked ? DT_OK : dt_search_ask(search->running, &search->next);
         search->asked = status == DT_OK;
-        if (status == DT_OK && whole && !fits(tuning, &search->next, end))
-            break;
-        if (status == DT_OK)
-            status = dt_trials_try(tuning, &search->next, true, TRIAL_SHARE);
-        if (status != DT_OK)
-            break;
+        if (status != DT_OK || (whole && !fits(tuning, &search->next, end)))
+            return status;
+        DT_TRY(dt_trials_try(tuning, &search->next, true, TRIAL_SHARE));
         struct dt_trial trial =
             told(tuning->session, &tuning->session->trials[tuning->session->count - 1]);
         if (trial.outcome == DT_TRIAL_INTERRUPTED && dt_clock_ns() >= end)
@@ -323,11 +319,9 @@ static dt_status run(struct dt_tuning *tuning, bool whole)
         dt_search_tell(search->running, &trial);
         search->asked = false;
         search->chance = dt_search_chance(search->running);
-        status = visit(tuning);
-        if (status != DT_OK)
-            break;
+        DT_TRY(visit(tuning));
     }
-    return status;
+    return DT_OK;
 }
 
 /* Records the search's note at its end, and whether it stopped by itself. */
@@ -382,12 +376,11 @@ dt_status dt_explore(struct dt_tuning *tuning)
 
 dt_status dt_explore_more(struct dt_tuning *tuning, int64_t until_ns)
 {
-    dt_status status = DT_OK;
     tuning->clock.search_deadline_ns = until_ns;
     if (tuning->search.stopped)
         return DT_OK;
-    if (tuning->search.running == NULL) /* it ended in the session that this one resumes */
-        status = open_search(tuning);
+    /* NULL: it ended in the session that this one resumes */
+    dt_status status = tuning->search.running == NULL ? open_search(tuning) : DT_OK;
     if (status == DT_OK)
         status = run(tuning, true);
     if (status != DT_DONE)
@@ -409,22 +402,21 @@ static void preview_plan(const struct dt_session *session, const char *role,
 static dt_status preview_search(const struct dt_session *session, struct dt_search *search,
                                 struct dt_preview *preview)
 {
-    dt_status status = DT_OK;
     for (int i = 0; i < preview->count; i++)
         dt_search_tell(search, &(struct dt_trial){.point = preview->plans[i].point,
                                                   .outcome = DT_TRIAL_INTERRUPTED,
                                                   .value = NAN,
                                                   .low = NAN,
                                                   .high = NAN});
-    while (status == DT_OK && dt_search_ahead(search) > 0) {
+    while (dt_search_ahead(search) > 0) {
         struct dt_point point = {{0}};
-        status = dt_search_ask(search, &point);
+        dt_status status = dt_search_ask(search, &point);
         preview->more = status == DT_OK && preview->count == DT_PREVIEW_MOST;
         if (status != DT_OK || preview->more)
-            break;
+            return status < 0 ? status : DT_OK;
         preview_plan(session, "search", &point, preview);
     }
-    return status < 0 ? status : DT_OK;
+    return DT_OK;
 }
 
 dt_status dt_tuning_preview(struct dt_tuning *tuning, double trial_seconds,

@@ -14,18 +14,13 @@
 
 /* ---- journals as tables */
 
-static const char *session_kind(void)
-{
-    return dt_log_kind_text(DT_LOG_SESSION);
-}
-
 /* The first record is a session's. */
 static bool journal_knows(const struct dt_source *source)
 {
     struct dt_journal_reader reader = {
         .path = source->what, .bytes = source->text, .bytes_size = source->size, .foreign = true};
     bool is = source->root == NULL && dt_journal_next(&reader) &&
-              strcmp(reader.kind, session_kind()) == 0;
+              strcmp(reader.kind, dt_log_kind_text(DT_LOG_SESSION)) == 0;
     return dt_journal_end(&reader) == DT_OK && is;
 }
 
@@ -84,7 +79,7 @@ static dt_status read_table(const struct dt_source *source, struct dt_table *tab
     while (dt_journal_next(&reader)) {
         char what[4096 + 32];
         snprintf(what, sizeof what, "%s: line %d", reader.path, reader.line);
-        if (strcmp(reader.kind, session_kind()) == 0 ||
+        if (strcmp(reader.kind, dt_log_kind_text(DT_LOG_SESSION)) == 0 ||
             strcmp(reader.kind, dt_log_kind_text(DT_LOG_TRIAL)) == 0)
             reader.status = dt_log_read(log, &reader, what);
     }

@@ -140,16 +140,13 @@ static dt_status run_measurement(struct dt_replay_run *run, const char *what,
 dt_status dt_replay_run_read(struct dt_replay_run *run, const struct dt_journal_reader *reader,
                              const char *what)
 {
-    struct dt_log_record record;
-    dt_status status = dt_log_decode(reader, what, run->target, &run->clocks, &record);
-    if (status == DT_OK && record.kind == DT_LOG_RUN)
-        status = run_begin(run, &record.run);
-    else if (status == DT_OK && record.kind == DT_LOG_LEFT_OUT)
-        status = run_leave_out(run, &record.run);
-    else if (status == DT_OK && record.kind == DT_LOG_TRIAL)
-        status = run_measurement(run, what, &record);
-    dt_log_record_fini(&record);
-    return status;
+    DT_CLEANUP(dt_log_record_fini) struct dt_log_record record = {.kind = DT_LOG_KINDS};
+    DT_TRY(dt_log_decode(reader, what, run->target, &run->clocks, &record));
+    if (record.kind == DT_LOG_RUN)
+        return run_begin(run, &record.run);
+    if (record.kind == DT_LOG_LEFT_OUT)
+        return run_leave_out(run, &record.run);
+    return record.kind == DT_LOG_TRIAL ? run_measurement(run, what, &record) : DT_OK;
 }
 
 void dt_replay_run_fini(struct dt_replay_run *run)

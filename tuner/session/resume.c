@@ -125,7 +125,7 @@ void dt_resume_offer(const struct dt_tuning *tuning)
     const struct dt_figure since =
         dt_figure_stamp(dt_clock_wall_ns() - DAY_SECONDS * DT_NS_PER_SECOND);
     struct sessions sessions = {.runs = {.directory = tuning->opts.directory, .since = since.text}};
-    struct dt_outline last = {.trials = 0};
+    DT_CLEANUP(dt_outline_fini) struct dt_outline last = {.trials = 0};
     if (sessions_find(&sessions, tuning)) {
         last = sessions.outline;
         sessions.outline = (struct dt_outline){.key = NULL};
@@ -135,7 +135,6 @@ void dt_resume_offer(const struct dt_tuning *tuning)
                        "session %s of this work was cut short after %d trial%s: --resume goes on "
                        "with it",
                        last.id, last.trials, last.trials == 1 ? "" : "s");
-    dt_outline_fini(&last);
 }
 
 /* ---- the records of that session */
@@ -425,44 +424,41 @@ static bool members_at_end(const struct members *members)
 
 dt_status dt_list_last(const char *directory, int works, struct dt_list *list)
 {
-    struct dt_outline newest;
-    struct members members = {.count = 0};
+    DT_CLEANUP(dt_outline_fini) struct dt_outline newest = {.key = NULL};
+    DT_CLEANUP(members_fini) struct members members = {.count = 0};
     *list = (struct dt_list){.spent_ns = 0};
-    dt_status status = newest_find(directory, &newest);
-    bool fits = status == DT_OK && newest.works == works && newest.list[0] != '\0';
-    if (fits)
-        status = members_find(directory, newest.list, &members);
-    if (fits && status == DT_OK && !members_at_end(&members)) {
-        snprintf(list->id, sizeof list->id, "%s", newest.list);
-        for (int i = 0; i < members.count; i++)
-            if (is_done(&members, &members.at[i]))
-                list->spent_ns += members.at[i].before_ns + members.at[i].spent_ns;
-    }
-    members_fini(&members);
-    dt_outline_fini(&newest);
-    return status;
+    DT_TRY(newest_find(directory, &newest));
+    if (newest.works != works || newest.list[0] == '\0')
+        return DT_OK;
+    DT_TRY(members_find(directory, newest.list, &members));
+    if (members_at_end(&members))
+        return DT_OK;
+    snprintf(list->id, sizeof list->id, "%s", newest.list);
+    for (int i = 0; i < members.count; i++)
+        if (is_done(&members, &members.at[i]))
+            list->spent_ns += members.at[i].before_ns + members.at[i].spent_ns;
+    return DT_OK;
 }
 
 dt_status dt_list_done(const char *directory, const struct dt_list *list, int work,
                        const struct dt_target *target, struct dt_replay *replay, bool *found)
 {
-    struct members members;
-    dt_auto_text path = {0};
-    dt_status status = members_find(directory, list->id, &members);
+    DT_CLEANUP(members_fini) struct members members = {.count = 0};
     *found = false;
-    for (int i = 0; status == DT_OK && !*found && i < members.count; i++) {
+    DT_TRY(members_find(directory, list->id, &members));
+    for (int i = 0; !*found && i < members.count; i++) {
+        dt_auto_text path = {0};
         const struct dt_outline *member = &members.at[i];
         if (!is_done(&members, member) || member->work != work ||
             !dt_resume_same_work(member, target))
             continue;
-        dt_text_clear(&path);
         dt_journals_path(directory, member->id, &path);
         dt_status opened = dt_replay_open(dt_text_at(&path), false, replay);
         *found = opened == DT_OK && replay->session->ended && replay->damaged == 0;
         if (!*found)
             dt_replay_fini(replay);
-        status = opened == DT_ENOMEM ? opened : DT_OK;
+        if (opened == DT_ENOMEM)
+            return opened;
     }
-    members_fini(&members);
-    return status;
+    return DT_OK;
 }

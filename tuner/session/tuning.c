@@ -65,18 +65,15 @@ void dt_tuning_estimate(struct dt_tuning *tuning)
 static dt_status unmeasured_status(const struct dt_session *session, const struct dt_result *failed)
 {
     dt_auto_text need = {0};
-    dt_status status;
     dt_session_need(session, "; ", &need);
     if (failed == NULL)
-        status = dt_fail(DT_EPROVISIONAL,
-                         "the time for trials (%.0f %% of the budget) ended before one plan was "
-                         "measured%s",
-                         100 * DT_TRIALS_SHARE, dt_text_at(&need));
-    else
-        status = dt_fail(DT_EALLFAILED, "every trial failed; the first: %s: %s%s",
-                         dt_outcome_text(failed->outcome), failed->cause,
-                         failed->outcome == DT_TRIAL_HUNG ? dt_text_at(&need) : "");
-    return status;
+        return dt_fail(DT_EPROVISIONAL,
+                       "the time for trials (%.0f %% of the budget) ended before one plan was "
+                       "measured%s",
+                       100 * DT_TRIALS_SHARE, dt_text_at(&need));
+    return dt_fail(DT_EALLFAILED, "every trial failed; the first: %s: %s%s",
+                   dt_outcome_text(failed->outcome), failed->cause,
+                   failed->outcome == DT_TRIAL_HUNG ? dt_text_at(&need) : "");
 }
 
 static dt_status undecided_status(const struct dt_session *session)
@@ -125,22 +122,20 @@ static dt_status verdict_status(const struct dt_session *session)
 /* Time that the final comparison did not need goes back to trials. A plan that looks better is compared, too. */
 static dt_status try_more(struct dt_tuning *tuning)
 {
-    int64_t until = dt_finals_latest(tuning);
-    dt_status status = DT_OK;
-    while (status == DT_OK && dt_clock_ns() < until) {
-        int tried = tuning->session->count;
+    int tried = -1; /* before the search went on */
+    for (int64_t until; dt_clock_ns() < (until = dt_finals_latest(tuning));) {
         const struct dt_result *found = dt_finals_promising(tuning, 1);
         if (found != NULL) {
             struct dt_point point = found->point;
-            status = dt_finals_run(tuning, &point);
+            DT_TRY(dt_finals_run(tuning, &point));
+        } else if (!dt_session_enough(tuning->session) || tuning->session->count == tried) {
+            break;
         } else {
-            status = dt_session_enough(tuning->session) ? dt_explore_more(tuning, until) : DT_OK;
-            if (tuning->session->count == tried)
-                break;
+            tried = tuning->session->count;
+            DT_TRY(dt_explore_more(tuning, until));
         }
-        until = dt_finals_latest(tuning);
     }
-    return status;
+    return DT_OK;
 }
 
 static dt_status run_phases(struct dt_tuning *tuning)

@@ -7,12 +7,10 @@
 
 bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result)
 {
-    if (result->outcome != DT_TRIAL_OK || result->samples.n == 0 || result->undone)
-        return false;
     double most = (double)session->max_latency_ns * 1e-9;
-    if (dt_target_wrong(session->target, &result->point, result->facts.verified_error))
-        return false;
-    return most <= 0 || result->summary.median <= most;
+    return result->outcome == DT_TRIAL_OK && result->samples.n > 0 && !result->undone &&
+           !dt_target_wrong(session->target, &result->point, result->facts.verified_error) &&
+           (most <= 0 || result->summary.median <= most);
 }
 
 double dt_session_value(const struct dt_session *session, const struct dt_result *result)
@@ -28,22 +26,20 @@ bool dt_verdict_default(const struct dt_session *session, const struct dt_entran
 int dt_verdict_candidates(const struct dt_session *session,
                           const struct dt_result *top[DT_CANDIDATES])
 {
-    const int room = DT_CANDIDATES;
     int n = 0;
     for (int i = 0; i < session->count; i++) {
         const struct dt_result *trial = &session->trials[i];
         if (!dt_session_eligible(session, trial) ||
             dt_point_equal(session->target->space, &trial->point, &session->target->fallback))
             continue;
-        int at = n < room ? n++ : room;
-        while (at > 0 &&
-               dt_session_value(session, trial) < dt_session_value(session, top[at - 1])) {
-            if (at < room)
+        int at = n;
+        for (; at > 0 && dt_session_value(session, trial) < dt_session_value(session, top[at - 1]);
+             at--)
+            if (at < DT_CANDIDATES)
                 top[at] = top[at - 1];
-            at--;
-        }
-        if (at < room)
+        if (at < DT_CANDIDATES)
             top[at] = trial;
+        n += n < DT_CANDIDATES;
     }
     return n;
 }

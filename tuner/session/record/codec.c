@@ -18,19 +18,16 @@ struct context {
 
 /* ---- the session */
 
-/* What started the ranks, so that a check can do it again; NULL: the built-in worker. */
+/* What started the ranks, so that a check can do it again. */
 static json_t *worker_json(const struct dt_job *job)
 {
     json_t *words = json_array();
     const char *given = job->worker.path;
-    char *path = given == NULL ? NULL : given[0] == '/' ? strdup(given) : realpath(given, NULL);
+    char *path = given[0] == '/' ? strdup(given) : realpath(given, NULL);
     for (int i = 0; job->worker.arguments != NULL && job->worker.arguments[i] != NULL; i++)
         json_array_append_new(words, json_string(job->worker.arguments[i]));
-    json_t *worker = job->worker.path != NULL
-                         ? json_pack("{s:s*, s:s*, s:O}", "engine", job->wanted.engine, "program",
-                                     job->wanted.engine == NULL ? path : NULL, "arguments", words)
-                         : NULL;
-    json_decref(words);
+    json_t *worker = json_pack("{s:s*, s:s*, s:o}", "engine", job->wanted.engine, "program",
+                               job->wanted.engine == NULL ? path : NULL, "arguments", words);
     free(path);
     return worker;
 }
@@ -39,9 +36,7 @@ static json_t *begun_encode(const struct dt_log_record *record, const struct dt_
 {
     const struct dt_begun *begun = &record->begun;
     const struct dt_job *job = begun->job;
-    struct dt_fingerprint fingerprint = begun->fingerprint;
-    json_incref(fingerprint.hard);
-    json_incref(fingerprint.soft);
+    struct dt_fingerprint fingerprint = dt_fingerprint_copy(&begun->fingerprint);
     json_t *object = json_pack("{s:O, s:o}", "key", target->identity.key, "fingerprint",
                                dt_record_json(&dt_record_fingerprint, &fingerprint));
     dt_entry_add_work(target, object);
@@ -415,14 +410,12 @@ dt_status dt_log_decode(const struct dt_journal_reader *reader, const char *what
 dt_status dt_log_copy(const struct dt_log_record *record, const struct dt_target *target,
                       const struct dt_clocks *clocks, struct dt_log_record *copy)
 {
-    json_t *json = record_encode(record, target);
+    json_auto_t *json = record_encode(record, target);
     *copy = (struct dt_log_record){.kind = DT_LOG_KINDS};
     if (json == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a record");
     json_object_set_new(json, "kind", json_string(dt_log_kind_text(record->kind)));
-    dt_status status = record_decode(json, "a record", target, clocks, copy);
-    json_decref(json);
-    return status;
+    return record_decode(json, "a record", target, clocks, copy);
 }
 
 dt_status dt_log_write(struct dt_journal *journal, const struct dt_log_record *record,

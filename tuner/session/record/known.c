@@ -4,8 +4,6 @@
 #include "space/json/json.h"
 #include "tuner/session/tuning.h"
 
-#include <string.h>
-
 struct reader {
     struct dt_tuning *tuning;
     int distance[DT_KNOWN]; /* of each known plan, ascending */
@@ -16,10 +14,7 @@ static bool may_differ(const char *name)
 {
     static const char *const names[] = {"batch", "devices",   "max_bytes", "max_latency_ns",
                                         "model", "objective", "space",     NULL};
-    for (int i = 0; names[i] != NULL; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
+    return dt_text_index(name, names) >= 0;
 }
 
 static int count_differing(const json_t *mine, const json_t *other, bool *same_work)
@@ -47,12 +42,10 @@ static bool feasible(const struct dt_target *target, const json_t *plan, struct 
     if (batch < 0)
         return false;
     const struct dt_axis *axis = dt_space_axis(target->space, batch);
-    json_t *changed = dt_json_copy(plan);
+    json_auto_t *changed = dt_json_copy(plan);
     json_object_set_new(changed, axis->name,
                         json_integer(dt_target_batch(target, &target->fallback)));
-    bool read = dt_point_from_json(target->space, changed, point) == DT_OK;
-    json_decref(changed);
-    return read;
+    return dt_point_from_json(target->space, changed, point) == DT_OK;
 }
 
 /* Inserts by distance, without duplicates. */
