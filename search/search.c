@@ -31,34 +31,29 @@ static const struct dt_knob *knobs_of(const struct dt_strategy *strategy)
 
 static dt_status unknown_strategy(const char *name)
 {
-    struct dt_text names = {0};
+    dt_auto_text names = {0};
     const char *known[STRATEGIES_MOST + 1] = {NULL};
     for (int i = 0; dt_strategies[i] != NULL && i < STRATEGIES_MOST; i++)
         known[i] = dt_strategies[i]->name;
     const char *near = dt_json_nearest(name, known);
     for (int i = 0; dt_strategies[i] != NULL; i++)
         dt_text_add(&names, "%s%s", i > 0 ? ", " : "", dt_strategies[i]->name);
-    dt_status status = dt_fail(DT_EUSAGE, "unknown search '%.80s'%s%s%s choose one of %s", name,
-                               near != NULL ? ", did you mean '" : ":", near != NULL ? near : "",
-                               near != NULL ? "'?" : "", dt_text_at(&names));
-    dt_text_fini(&names);
-    return status;
+    return dt_fail(DT_EUSAGE, "unknown search '%.80s'%s%s%s choose one of %s", name,
+                   near != NULL ? ", did you mean '" : ":", near != NULL ? near : "",
+                   near != NULL ? "'?" : "", dt_text_at(&names));
 }
 
 static dt_status unknown_knob(const struct dt_strategy *strategy, const char *name)
 {
     const struct dt_knob *knobs = knobs_of(strategy);
-    struct dt_text names = {0};
+    dt_auto_text names = {0};
     for (int i = 0; knobs[i].name != NULL; i++)
         dt_text_add(&names, "%s%s", i > 0 ? ", " : "", knobs[i].name);
-    dt_status status =
-        knobs[0].name == NULL
-            ? dt_fail(DT_EUSAGE, "search '%s' has no settings, but '%.80s' was given",
-                      strategy->name, name)
-            : dt_fail(DT_EUSAGE, "search '%s' has no setting '%.80s': choose from %s",
-                      strategy->name, name, dt_text_at(&names));
-    dt_text_fini(&names);
-    return status;
+    return knobs[0].name == NULL
+               ? dt_fail(DT_EUSAGE, "search '%s' has no settings, but '%.80s' was given",
+                         strategy->name, name)
+               : dt_fail(DT_EUSAGE, "search '%s' has no setting '%.80s': choose from %s",
+                         strategy->name, name, dt_text_at(&names));
 }
 
 /* Sets one knob from "starts=20"; modifies the text. */

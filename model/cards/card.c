@@ -208,11 +208,9 @@ static dt_status read_card(const json_t *root, const char *what, struct dt_card 
 
 static dt_status parse_card(int i, struct dt_card *card)
 {
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     DT_TRY(dt_json_parse(files[i].text, strlen(files[i].text), files[i].name, &root));
-    dt_status status = read_card(root, files[i].name, card);
-    json_decref(root);
-    return status;
+    return read_card(root, files[i].name, card);
 }
 
 static void lower(const char *text, char out[DT_CARD_NAME])
@@ -285,15 +283,13 @@ static dt_status unknown(const char *name)
 dt_status dt_card_load(const char *name, struct dt_card *card)
 {
     size_t size = strlen(name);
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     if (dt_card_known(name, card))
         return DT_OK;
     if (size < 5 || strcmp(name + size - 5, ".json") != 0)
         return unknown(name);
     DT_TRY(dt_json_read(name, "the model's card", &root));
-    dt_status status = read_card(root, name, card);
-    json_decref(root);
-    return status;
+    return read_card(root, name, card);
 }
 
 const char *dt_card_full_name(const char *name)
@@ -311,14 +307,13 @@ bool dt_card_named(const char *name)
 {
     size_t size = strlen(name);
     struct dt_card card;
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     if (dt_card_known(name, &card))
         return true;
     if (size < 5 || strcmp(name + size - 5, ".json") != 0 ||
         dt_json_read(name, "the model's card", &root) != DT_OK)
         return false;
     bool is_card = json_is_object(root) && json_object_get(root, "family") == NULL;
-    json_decref(root);
     return is_card;
 }
 

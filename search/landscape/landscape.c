@@ -678,13 +678,11 @@ static void add_names(const struct dt_reader *const list[], struct dt_text *name
 
 static dt_status unknown(const struct dt_reader *const more[], const struct dt_source *source)
 {
-    struct dt_text names = {0};
+    dt_auto_text names = {0};
     add_names(more, &names);
     add_names(readers, &names);
-    dt_status status =
-        dt_fail(DT_EUSAGE, "%s is not a known kind of table: %s", source->what, dt_text_at(&names));
-    dt_text_fini(&names);
-    return status;
+    return dt_fail(DT_EUSAGE, "%s is not a known kind of table: %s", source->what,
+                   dt_text_at(&names));
 }
 
 /* A journal is many JSON objects, the others are one. */
@@ -712,10 +710,7 @@ static dt_status read_text(const char *path, const struct dt_reader *const more[
 dt_status dt_landscape_open(const char *path, const struct dt_reader *const more[],
                             struct dt_landscape **landscape)
 {
-    struct dt_text bytes = {0};
-    dt_status status = source_bytes(path, &bytes);
-    if (status == DT_OK)
-        status = read_text(path, more, &bytes, landscape);
-    dt_text_fini(&bytes);
-    return status;
+    dt_auto_text bytes = {0};
+    DT_TRY(source_bytes(path, &bytes));
+    return read_text(path, more, &bytes, landscape);
 }

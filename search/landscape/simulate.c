@@ -167,14 +167,13 @@ static dt_status run(const struct dt_simulation *simulation, int repeat, struct 
 {
     struct dt_repeat *its = &runs->list[repeat];
     struct dt_search *search = NULL;
-    struct dt_text note = {0};
+    dt_auto_text note = {0};
     double before = milliseconds();
     DT_TRY(start(simulation, repeat, &search));
     its->start_ms = milliseconds() - before;
     dt_status status = play(simulation, repeat, search, runs);
     dt_search_note(search, &note);
     snprintf(its->note, sizeof its->note, "%s", dt_text_at(&note));
-    dt_text_fini(&note);
     dt_search_free(search);
     return status;
 }
