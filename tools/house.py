@@ -177,7 +177,8 @@ ONCE = (
     ("times printed with a unit by hand", r"(?<!base/figures)\.c$", r'%[-+ #0-9.*l]*[efg] ?(ns|us|ms|s|min|h)\b', 1),
     ("bytes printed with a unit by hand", r"(?<!base/figures)\.c$", r'%[-+ #0-9.*a-z]*[efgdu] ?[KMG]iB\b', 1),
     ("files that change a session", r"\.c$", r"\w+\((?:[^()]*, )?struct dt_session \*\w+", 2),
-    ("calls of JSON in tuner beside its codecs", r"^tuner/(?:session/(?!record/)|measure/(?!record/|foreign/)|check/(?!record)).*\.[ch]$", r"\bjson_\w+", 1),
+    ("calls of JSON in tuner beside its codecs", r"^tuner/(?:session/(?!record/)|measure/(?!record/|foreign/)|check/(?!record)).*\.[ch]$", r"\bjson_(?!t\b)\w+\(", 1),
+    ("JSON in headers and sources of tuner/session beside its codec", r"^tuner/session/(?!record/)", r"\bjson_\w+", 1),
     ("calls that read a journal", r"(?<!db/journal)\.c$", r"\bdt_journal_next\(", 1),
 )
 STATIC = re.compile(r"^static (?!const struct \w+ \w+ =)[^;{}=\n]*?(\w+)\([^;{}]*?\)\n\{", re.M)

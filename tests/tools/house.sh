@@ -40,5 +40,8 @@ once 'files that list fields of a task' 9
 once 'files that word a verdict' 1
 once 'times printed with a unit by hand' 0
 once 'bytes printed with a unit by hand' 0
+once 'files that change a session' 1
+once 'calls of JSON in tuner beside its codecs' 0
+once 'JSON in headers and sources of tuner/session beside its codec' 0
 once 'calls that read a journal' 8
 once 'literal facts of engines in Python' 0
