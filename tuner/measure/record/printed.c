@@ -238,136 +238,87 @@ static json_t *interval_json(struct dt_interval interval)
     return numbers_json((const double[]){interval.low, interval.high}, 2);
 }
 
-static struct dt_printed_series series_of(const struct dt_result *result)
-{
-    const struct dt_series *series = &result->summary.series;
-    return (struct dt_printed_series){.known = true,
-                                      .autocorrelated = series->autocorrelated,
-                                      .drifting = series->drifting,
-                                      .stepped = series->stepped,
-                                      .bimodal = series->bimodal,
-                                      .throttled = result->throttling.count > 0,
-                                      .interval_unreliable = result->summary.unreliable,
-                                      .outliers_mild = series->outliers_mild,
-                                      .outliers_severe = series->outliers_severe,
-                                      .lag1 = series->lag1};
-}
+/* What the values of printed.def follow from. */
+struct print {
+    const struct dt_result *result;
+    const struct dt_target *target;   /* NULL: samples alone */
+    const struct dt_samples *samples; /* of the result */
+    bool whole;                       /* with phases and roofline */
+    bool device;                      /* its worker reported something of devices */
+    bool
+        several; /* processes were requested: else an interval over samples need not hold for the next one */
+    double flops, flop_rate, peak, image; /* of a step; seconds of an image; NAN: not known */
+    struct dt_two_clocks clocks;
+    struct dt_device_memory memory;
+    struct dt_reasons reasons;
+};
 
-/* One process, unless more were requested: an interval over its samples need not hold for the next process. */
-static struct dt_printed_processes processes_of(const struct dt_result *result)
-{
-    const struct dt_samples *samples = &result->samples;
-    bool several = samples->process_seconds != NULL;
-    struct dt_interval none = {NAN, NAN};
-    return (struct dt_printed_processes){
-        .known = true,
-        .count = several ? samples->processes.n : 1,
-        .medians_seconds = several ? numbers_json(samples->process_seconds, samples->processes.n)
-                                   : numbers_json(&result->summary.median, samples->n > 0),
-        .median_seconds = result->summary.median,
-        .interval_seconds = interval_json(several ? samples->processes.interval : none)};
-}
+#include "base/record_rows.h"
 
-static struct dt_printed_samples samples_of(const struct dt_result *result)
-{
-    const struct dt_samples *samples = &result->samples;
-    const struct dt_summary *summary = &result->summary;
-    return (struct dt_printed_samples){
-        .known = true,
-        .median_seconds = summary->median,
-        .interval_seconds = interval_json(summary->interval),
-        .interval_level = summary->level,
-        .samples_seconds = numbers_json(samples->seconds, samples->n),
-        .rank_seconds = numbers_json(samples->rank_seconds, samples->n > 0 ? result->ranks : 0),
-        .skew_seconds = samples->skew_seconds,
-        .last_counts = dt_json_ints(samples->last, result->ranks),
-        .warmup_steps = samples->start,
-        .throttled_steps = result->throttling.count,
-        .steady = samples->steady,
-        .series = series_of(result),
-        .processes = processes_of(result)};
-}
+#include "tuner/measure/record/printed.def"
 
-static struct dt_printed_rates rates_of(const struct dt_result *result,
-                                        const struct dt_target *target)
-{
-    double step = result->summary.median, flops = target->image.flops * result->batch;
-    double rate = positive_or_nan(flops) / step, peak = positive_or_nan(result->ceilings.flop_rate);
-    double image = step * target->image.sampler_steps;
-    return (struct dt_printed_rates){.known = true,
-                                     .samples_per_second = result->batch / step,
-                                     .flops = flops > 0 ? (int64_t)flops : 0,
-                                     .flop_rate = rate,
-                                     .peak_flop_rate = peak,
-                                     .peak_fraction = rate / peak,
-                                     .images_per_second = result->batch / image,
-                                     .device_seconds_per_image =
-                                         image * result->devices / result->batch};
-}
+/* A function for each record: its JSON values are new references. */
+#define DT_RECORD(record, doc)                                                                     \
+    static struct dt_##record record##_of(const struct print *of)                                  \
+    {                                                                                              \
+        return (struct dt_##record)                                                                \
+        {                                                                                          \
+            .known = true,
+#define DT_VALUE(record, kind, member, name, need, doc, value) .member = value,
+#define DT_PART(record, part, member, name, need, doc)         .member = part##_of(of),
+#define DT_GROUP(record, part, member)                         .member = part##_of(of),
+#define DT_END(record)                                                                             \
+    }                                                                                              \
+    ;                                                                                              \
+    }
 
-static struct dt_printed_device device_of(const struct dt_result *result)
-{
-    const struct dt_run *report = &result->report;
-    if (report->device_ns == NULL && report->host_ns == NULL && report->telemetry == NULL &&
-        !dt_device_bytes_known(&result->memory))
-        return (struct dt_printed_device){.known = false};
-    const struct dt_reasons reasons = dt_device_report_reasons(result);
-    struct dt_two_clocks clocks = dt_device_clocks(result);
-    struct dt_device_memory memory = dt_device_memory(result);
-    return (struct dt_printed_device){.known = true,
-                                      .median_seconds = clocks.device_seconds,
-                                      .excess_seconds = clocks.excess_seconds,
-                                      .judged = clocks.judged,
-                                      .clocks_disagree = clocks.disagree,
-                                      .telemetry =
-                                          dt_telemetry_json(report->telemetry, report->ranks),
-                                      .throttle_reasons = dt_kind_reasons.write(&reasons),
-                                      .memory = dt_device_bytes_json(&result->memory),
-                                      .memory_used = memory.used,
-                                      .memory_taken = memory.taken,
-                                      .memory_full = memory.full};
-}
+#include "tuner/measure/record/printed.def"
 
 json_t *dt_result_samples_json(const struct dt_result *result)
 {
-    struct dt_printed_samples samples = samples_of(result);
+    const struct print print = {.result = result,
+                                .samples = &result->samples,
+                                .several = result->samples.process_seconds != NULL};
+    struct dt_printed_samples samples = printed_samples_of(&print);
     return dt_record_json(&dt_record_printed_samples, &samples);
 }
 
-/* Owns its JSON values. */
-static struct dt_printed_plan plan_of(const struct dt_result *result,
-                                      const struct dt_target *target)
+static bool has_device(const struct dt_result *result)
 {
-    return (struct dt_printed_plan){
-        .known = true,
-        .plan = dt_point_json(target->space, &result->point),
-        .outcome = dt_outcome_text(result->outcome),
-        .cause = result->cause[0] != '\0' ? result->cause : NULL,
-        .value = target->objective->metric != NULL ? 1 / result->summary.median : NAN,
-        .cold_seconds = result->facts.cold_seconds,
-        .peak_bytes = result->facts.peak_bytes,
-        .verified_error = result->facts.verified_error,
-        .image_error = result->facts.image_error,
-        .repeat_error = result->facts.repeat_error,
-        .ranks = result->ranks,
-        .batch = result->batch,
-        .oversubscribed = dt_target_oversubscribed(target, &result->point),
-        .warnings = dt_remarks_sentences(result->report.remarks),
-        .samples = samples_of(result),
-        .rates = rates_of(result, target),
-        .device = device_of(result)};
+    const struct dt_run *report = &result->report;
+    return report->device_ns != NULL || report->host_ns != NULL || report->telemetry != NULL ||
+           dt_device_bytes_known(&result->memory);
+}
+
+static json_t *plan_json(const struct dt_result *result, const struct dt_target *target, bool whole)
+{
+    double step = result->summary.median, flops = target->image.flops * result->batch;
+    struct print print = {.result = result,
+                          .target = target,
+                          .samples = &result->samples,
+                          .whole = whole,
+                          .device = has_device(result),
+                          .several = result->samples.process_seconds != NULL,
+                          .flops = flops,
+                          .flop_rate = positive_or_nan(flops) / step,
+                          .peak = positive_or_nan(result->ceilings.flop_rate),
+                          .image = step * target->image.sampler_steps};
+    if (print.device) {
+        print.clocks = dt_device_clocks(result);
+        print.memory = dt_device_memory(result);
+        print.reasons = dt_device_report_reasons(result);
+    }
+    struct dt_printed_plan plan = printed_plan_of(&print);
+    plan.device.known = print.device;
+    return dt_record_json(&dt_record_printed_plan, &plan);
 }
 
 json_t *dt_trial_json(const struct dt_result *result, const struct dt_target *target)
 {
-    struct dt_printed_plan plan = plan_of(result, target);
-    return dt_record_json(&dt_record_printed_plan, &plan);
+    return plan_json(result, target, false);
 }
 
 json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target)
 {
-    struct dt_printed_plan plan = plan_of(result, target);
-    plan.phases = dt_phases_json(result->report.phases);
-    plan.roofline = roofline_json(result, target);
-    return dt_record_json(&dt_record_printed_plan, &plan);
+    return plan_json(result, target, true);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* result_json - a plan's result as JSON: the measurement of journals and `run --raw`, and what --json prints
  *
- * The fields of both are rows of result.def. A measurement is raw times and facts, no statistics: every printed number can be
+ * The fields are rows of result.def and printed.def. A measurement is raw times and facts, no statistics: every printed number can be
  * computed from it again, by the same functions as while measuring. Other programs may write samples and comparisons, too:
  * docs/json.md has the fields that `dittune analyze` reads; missing ones take their defaults.
  */
@@ -32,6 +32,10 @@ extern const struct dt_kind dt_kind_point, dt_kind_requests, dt_kind_times, dt_k
 #include "base/record_structs.h"
 
 #include "tuner/measure/record/result.def"
+
+#include "base/record_structs.h"
+
+#include "tuner/measure/record/printed.def"
 
 /* What --json prints of a plan (docs/json.md), and of a trial: without phases and roofline; new references. */
 json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target);
