@@ -356,16 +356,21 @@ static void figure_log(struct page_figure *figure, char axis, double low, double
     dt_text_add(script, ")\n");
 }
 
+/* An end of the trial's interval; its value where that is not known. */
+static double edge_of(const struct page_row *row, double end)
+{
+    return isfinite(end) ? end : row->value;
+}
+
 /* The y axis: all trials' times, logarithmic. */
 static void figure_times(struct page_figure *figure)
 {
     const struct page_view *view = figure->view;
     double low = INFINITY, high = 0, size = view->time.size;
-    for (int i = 0; i < view->count; i++)
-        if (isfinite(view->rows[i].value)) {
-            struct dt_trial trial = dt_result_trial(view->rows[i].result, view->session->target);
-            low = fmin(low, fmin(view->rows[i].value, isfinite(trial.low) ? trial.low : INFINITY));
-            high = fmax(high, fmax(view->rows[i].value, isfinite(trial.high) ? trial.high : 0));
+    for (const struct page_row *row = view->rows; row < view->rows + view->count; row++)
+        if (isfinite(row->value)) {
+            low = fmin(low, fmin(row->value, edge_of(row, row->low)));
+            high = fmax(high, fmax(row->value, edge_of(row, row->high)));
         }
     figure_log(figure, 'y', low / size, high / size);
 }
@@ -386,58 +391,41 @@ static double memory_of(const struct page_view *view, int i)
 
 /* ---- the course of the session */
 
-/* The measured trials, or those that were dropped early as slow; returns the largest time of all. */
-static double add_trials(struct page_figure *figure, bool slow)
-{
-    const struct page_view *view = figure->view;
-    double best = INFINITY, top = 0;
-    for (int i = 0; i < view->count; i++) {
-        const struct page_row *row = &view->rows[i];
-        bool leads = row->value < best && dt_session_eligible(view->session, row->result);
-        if (!isfinite(row->value))
-            continue;
-        best = leads ? row->value : best;
-        top = fmax(top, row->value);
-        if ((row->result->outcome == DT_TRIAL_SLOW) != slow || (!leads && !is_drawn(view, i)))
-            continue;
-        struct dt_trial trial = dt_result_trial(row->result, view->session->target);
-        POINT(figure, row->number, dt_page_shown(view, row->value),
-              dt_page_shown(view, isfinite(trial.low) ? trial.low : row->value),
-              dt_page_shown(view, isfinite(trial.high) ? trial.high : row->value));
-        figure_title(figure, row);
-    }
-    return dt_page_shown(view, top);
-}
-
 void dt_page_draw_course(const struct page_view *view, struct dt_text *out)
 {
+    static const char *const series[] = {
+        "@ using 1:2 with points pt 7 ps 0.5 lc rgb c_main title 'measured', @ "
+        "using 1:3:(0):($4-$3) with vectors nohead lc rgb c_main notitle",
+        "@ using 1:2 with points pt 9 ps 0.5 lc rgb c_dim title 'dropped early'",
+        "@ using 1:2 with points pt 2 ps 0.7 lc rgb c_bad title 'failed (no time)'",
+        "@ using 1:2 with steps lw 2 lc rgb c_second title 'best so far'"};
     struct page_figure figure;
+    double best = INFINITY, top = 0;
     if (view->measured < 2)
         return;
     figure_begin(&figure, view, "course", "trial", view->axis);
     figure_times(&figure);
     dt_text_add(&figure.script, "set offsets 1,1,0,0\n");
-    figure_series(&figure, "@ using 1:2 with points pt 7 ps 0.5 lc rgb c_main title 'measured', @ "
-                           "using 1:3:(0):($4-$3) with vectors nohead lc rgb c_main notitle");
-    double top = add_trials(&figure, false);
-    figure_series(&figure, "@ using 1:2 with points pt 9 ps 0.5 lc rgb c_dim title "
-                           "'dropped early'");
-    add_trials(&figure, true);
-    figure_series(&figure, "@ using 1:2 with points pt 2 ps 0.7 lc rgb c_bad title "
-                           "'failed (no time)'");
-    for (int i = 0; i < view->count && figure.points < POINTS_MOST; i++)
-        if (!isfinite(view->rows[i].value) && dt_page_failed(view->rows[i].result)) {
-            POINT(&figure, view->rows[i].number, top); /* on the upper edge */
-            figure_title(&figure, &view->rows[i]);
+    for (int k = 0; k < 4; k++) {
+        figure_series(&figure, "%s", series[k]);
+        for (int i = 0; i < view->count; i++) {
+            const struct page_row *row = &view->rows[i];
+            bool known = isfinite(row->value), slow = row->result->outcome == DT_TRIAL_SLOW;
+            if (k < 2 && known && slow == (k == 1) && (row->best || is_drawn(view, i))) {
+                POINT(&figure, row->number, dt_page_shown(view, row->value),
+                      dt_page_shown(view, edge_of(row, row->low)),
+                      dt_page_shown(view, edge_of(row, row->high)));
+                figure_title(&figure, row);
+            } else if (k == 2 && !known && dt_page_failed(row->result) &&
+                       figure.points < POINTS_MOST) {
+                POINT(&figure, row->number, dt_page_shown(view, top)); /* on the upper edge */
+                figure_title(&figure, row);
+            }
+            top = known ? fmax(top, row->value) : top;
+            best = k == 3 && row->best ? row->value : best;
+            if (k == 3 && (row->best || (isfinite(best) && i == view->count - 1)))
+                POINT(&figure, row->number, dt_page_shown(view, best));
         }
-    figure_series(&figure, "@ using 1:2 with steps lw 2 lc rgb c_second title 'best so far'");
-    double best = INFINITY;
-    for (int i = 0; i < view->count; i++) {
-        const struct page_row *row = &view->rows[i];
-        bool leads = row->value < best && dt_session_eligible(view->session, row->result);
-        best = leads ? row->value : best;
-        if (leads || (isfinite(best) && i == view->count - 1))
-            POINT(&figure, row->number, dt_page_shown(view, best));
     }
     figure_finish(
         &figure,
@@ -489,38 +477,36 @@ void dt_page_draw_memory(const struct page_view *view, struct dt_text *out)
 void dt_page_draw_predicted(const struct page_view *view, struct dt_text *out)
 {
     struct page_figure figure;
-    double known = dt_page_default(view), low = INFINITY, high = 0;
-    double *predicted = calloc((size_t)view->count + 1, sizeof *predicted);
+    double low = INFINITY, high = 0;
+    char x[96], y[96];
     int n = 0;
-    for (int i = 0; i < view->count && predicted != NULL; i++) {
-        const struct page_row *row = &view->rows[i];
-        bool has = isfinite(row->value) && row->result->facts.predicted > 0;
-        predicted[i] = has ? dt_page_shown(view, row->result->facts.predicted * known) : NAN;
-        n += isfinite(predicted[i]);
-        low = isfinite(predicted[i]) ? fmin(low, predicted[i]) : low;
-        high = isfinite(predicted[i]) ? fmax(high, predicted[i]) : high;
-    }
-    if (n >= 2) {
-        char x[96], y[96];
-        snprintf(x, sizeof x, "predicted, %s", view->time.name);
-        snprintf(y, sizeof y, "measured, %s", view->time.name);
-        figure_begin(&figure, view, "predicted", x, y);
-        figure_times(&figure);
-        figure_log(&figure, 'x', low, high);
-        dt_text_add(&figure.script, "set nokey\n");
-        figure_series(&figure, "@ using 1:2 with points pt 7 ps 0.5 lc rgb c_main, x with "
-                               "lines lc rgb c_ink");
-        for (int i = 0; i < view->count; i++)
-            if (isfinite(predicted[i]) && is_drawn(view, i)) {
-                POINT(&figure, predicted[i], dt_page_shown(view, view->rows[i].value));
-                figure_title(&figure, &view->rows[i]);
-            }
-        figure_finish(&figure,
-                      "Prediction: on the line a plan took what the prior expected of it; "
-                      "above, it was slower.",
-                      out);
-    }
-    free(predicted);
+    for (int i = 0; i < view->count; i++)
+        if (isfinite(view->rows[i].predicted)) {
+            double predicted = dt_page_shown(view, view->rows[i].predicted);
+            low = fmin(low, predicted);
+            high = fmax(high, predicted);
+            n++;
+        }
+    if (n < 2)
+        return;
+    snprintf(x, sizeof x, "predicted, %s", view->time.name);
+    snprintf(y, sizeof y, "measured, %s", view->time.name);
+    figure_begin(&figure, view, "predicted", x, y);
+    figure_times(&figure);
+    figure_log(&figure, 'x', low, high);
+    dt_text_add(&figure.script, "set nokey\n");
+    figure_series(&figure, "@ using 1:2 with points pt 7 ps 0.5 lc rgb c_main, x with lines lc rgb "
+                           "c_ink");
+    for (int i = 0; i < view->count; i++)
+        if (isfinite(view->rows[i].predicted) && is_drawn(view, i)) {
+            POINT(&figure, dt_page_shown(view, view->rows[i].predicted),
+                  dt_page_shown(view, view->rows[i].value));
+            figure_title(&figure, &view->rows[i]);
+        }
+    figure_finish(&figure,
+                  "Prediction: on the line a plan took what the prior expected of it; above, it "
+                  "was slower.",
+                  out);
 }
 
 /* ---- effects */

@@ -11,8 +11,11 @@
 /* A trial in figures and tables. */
 struct page_row {
     const struct dt_result *result;
-    int number;   /* from 1, in the order of the session */
-    double value; /* of the objective, in seconds, smaller is better; NAN: not measured */
+    int number; /* from 1, in the order of the session */
+    /* Of the objective, in seconds, smaller is better, with its interval; NAN: not measured. */
+    double value, low, high;
+    double predicted; /* by the prior, from the measured default; NAN: not both are known */
+    bool best;        /* it may be stored, and none before it was as fast */
 };
 
 /* A session, and what its figures and tables are made of. */

@@ -51,16 +51,30 @@ bool dt_page_view(const struct dt_page *page, const char *prefix, struct page_vi
                                .session = session,
                                .rows = calloc((size_t)session->count + 1, sizeof *view->rows)};
     snprintf(view->prefix, sizeof view->prefix, "%s", prefix);
+    double best = INFINITY;
     for (int i = 0; view->rows != NULL && i < session->count; i++) {
         const struct dt_result *result = &session->trials[i];
-        double value = result->samples.n > 0 ? dt_session_value(session, result) : NAN;
         if (!dt_session_counts(session, i))
             continue;
-        view->measured += isfinite(value);
+        struct dt_trial trial = dt_result_trial(result, session->target);
+        struct page_row row = {result, i + 1, NAN, NAN, NAN, NAN, false};
+        if (result->samples.n > 0)
+            row.value = dt_session_value(session, result);
+        if (isfinite(row.value)) {
+            row.low = trial.low;
+            row.high = trial.high;
+            row.best = row.value < best && dt_session_eligible(session, result);
+        }
+        best = row.best ? row.value : best;
+        view->measured += isfinite(row.value);
         view->failed += dt_page_failed(result);
         view->slow += result->outcome == DT_TRIAL_SLOW;
-        view->rows[view->count++] = (struct page_row){result, i + 1, value};
+        view->rows[view->count++] = row;
     }
+    double known = view->rows != NULL ? dt_page_default(view) : NAN;
+    for (int i = 0; view->rows != NULL && i < view->count; i++)
+        if (isfinite(view->rows[i].value) && view->rows[i].result->facts.predicted > 0)
+            view->rows[i].predicted = view->rows[i].result->facts.predicted * known;
     if (view->rows != NULL)
         choose_units(view);
     return view->rows != NULL;

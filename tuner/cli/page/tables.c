@@ -173,15 +173,14 @@ static void add_trial(const struct page_view *view, struct page_pen *pen,
                       const struct page_row *row)
 {
     const struct dt_result *result = row->result;
-    struct dt_trial trial = dt_result_trial(result, view->session->target);
-    double low = dt_page_shown(view, trial.low), high = dt_page_shown(view, trial.high);
+    double low = dt_page_shown(view, row->low), high = dt_page_shown(view, row->high);
     dt_pen_cell(pen, "%d", row->number);
     plan_cell(view, pen, &result->point);
     dt_pen_cell(pen, "%s%s", result->outcome == DT_TRIAL_SLOW ? "dropped: " : "",
                 dt_outcome_text(result->outcome));
     dt_pen_figure(pen, dt_page_shown(view, row->value));
-    dt_pen_figure(pen, isfinite(row->value) ? fmin(low, high) : NAN);
-    dt_pen_figure(pen, isfinite(row->value) ? fmax(low, high) : NAN);
+    dt_pen_figure(pen, fmin(low, high));
+    dt_pen_figure(pen, fmax(low, high));
     dt_pen_figure(pen, result->facts.peak_bytes > 0
                            ? (double)result->facts.peak_bytes / view->memory.size
                            : NAN);
@@ -237,12 +236,11 @@ void dt_page_front(const struct page_view *view, struct page_pen *pen)
 
 void dt_page_predicted(const struct page_view *view, struct page_pen *pen)
 {
-    double known = dt_page_default(view);
     char caption[160];
     int n = 0;
     for (int i = 0; i < view->count; i++)
-        n += isfinite(view->rows[i].value) && view->rows[i].result->facts.predicted > 0;
-    struct page_row *rows = n < 2 || !isfinite(known) ? NULL : fastest_first(view);
+        n += isfinite(view->rows[i].predicted);
+    struct page_row *rows = n < 2 ? NULL : fastest_first(view);
     if (rows == NULL)
         return;
     snprintf(caption, sizeof caption,
@@ -252,14 +250,13 @@ void dt_page_predicted(const struct page_view *view, struct page_pen *pen)
                  ">trial|~plan|>predicted %s|>measured %s|>measured over predicted", view->axis,
                  view->time.name);
     for (int i = 0, shown = 0; i < view->count && shown < TRIALS_MOST; i++) {
-        double predicted = rows[i].result->facts.predicted * known;
-        if (!isfinite(rows[i].value) || !(predicted > 0))
+        if (!isfinite(rows[i].predicted))
             continue;
         dt_pen_cell(pen, "%d", rows[i].number);
         plan_cell(view, pen, &rows[i].result->point);
-        dt_pen_figure(pen, dt_page_shown(view, predicted));
+        dt_pen_figure(pen, dt_page_shown(view, rows[i].predicted));
         dt_pen_figure(pen, dt_page_shown(view, rows[i].value));
-        dt_pen_number(pen, rows[i].value / predicted, "%.3f");
+        dt_pen_number(pen, rows[i].value / rows[i].predicted, "%.3f");
         shown++;
     }
     free(rows);
