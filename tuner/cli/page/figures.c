@@ -65,84 +65,43 @@ static dt_status gnuplot_run(const struct dt_text *script, struct dt_text *svg)
 
 /* ---- its SVG: names and tooltips */
 
-/* Text without gnuplot's own titles, which are names of its plots. */
-static void add_untitled(const char *at, const char *end, struct dt_text *out)
+/* The first title of the plot's points, from 1. */
+static const char *titles_of(const struct page_figure *figure, int plot)
 {
-    static const char open[] = "<title>", close[] = "</title>";
-    while (at < end) {
-        const char *title = memmem(at, (size_t)(end - at), open, sizeof open - 1);
-        const char *after = title != NULL ? strstr(title, close) : NULL;
-        dt_text_add_bytes(out, at, (size_t)((after != NULL ? title : end) - at));
-        at = after != NULL ? after + sizeof close - 1 : end;
-    }
+    const char *titles = dt_text_at(&figure->titles);
+    while (--plot > 0 && (titles = strchr(titles, '\f')) != NULL)
+        titles += 2;
+    return titles != NULL ? titles : "";
 }
 
-/* The next point or bar of text before `end`; NULL: none. *size: of its tag. */
-static const char *next_mark(const char *text, const char *end, size_t *size)
+/* gnuplot's symbols have the same names in each figure, and a page needs names of their own. Its titles are names of its
+ * plots: the next point or bar of a plot gets the next title instead, none where the line is empty. */
+static void add_named(const struct page_figure *figure, const char *at, struct dt_text *out)
 {
-    static const char *const marks[] = {"<use ", "<polygon "};
-    const char *first = NULL;
-    for (int i = 0; i < 2; i++) {
-        const char *at = strstr(text, marks[i]);
-        if (at != NULL && at < end && (first == NULL || at < first))
-            first = at;
-    }
-    const char *close = first != NULL ? strstr(first, "/>") : NULL;
-    *size = close != NULL ? (size_t)(close - first) : 0;
-    return close != NULL ? first : NULL;
-}
-
-/* The group of the plot, from 1; NULL: none. */
-static const char *group_of(const char *svg, int plot)
-{
-    char id[24];
-    snprintf(id, sizeof id, "_plot_%d\"", plot);
-    return strstr(svg, id);
-}
-
-/* Titles are lines: the next point of the plot has the next one, none where the line is empty; "\f" leads to the next plot. */
-static void add_titled(const char *svg, const char *titles, struct dt_text *out)
-{
-    int plot = 1;
-    const char *at = svg, *whole = svg + strlen(svg), *mark = group_of(svg, plot);
-    for (size_t line, size; mark != NULL && *titles != '\0'; titles += line + 1) {
-        const char *next = group_of(mark, plot + 1), *end = next != NULL ? next : whole;
-        line = strcspn(titles, "\n");
-        if (*titles == '\f') {
-            plot++;
-            mark = next;
-            continue;
+    static const char *const parts[] = {"id='",   "href='#",   "url(#", "<title>",
+                                        "_plot_", "<polygon ", "<use ", "/>"};
+    enum { NAMES = 3, TITLE = NAMES, PLOT, POLYGON, USE, END, PARTS };
+    const char *titles = "", *tag = NULL;
+    for (size_t size; *at != '\0'; at += size) {
+        int part = 0;
+        while (part < PARTS && strncmp(at, parts[part], strlen(parts[part])) != 0)
+            part++;
+        size = part < PARTS ? strlen(parts[part]) : 1;
+        size_t line = strcspn(titles, "\f\n");
+        const char *close = part == TITLE ? strstr(at, "</title>") : NULL;
+        if (close != NULL) {
+            size = (size_t)(close - at) + strlen("</title>");
+        } else if (part == END && tag != NULL && line > 0) {
+            dt_text_add(out, "><title>%.*s</title></%s>", (int)line, titles, tag);
+        } else {
+            dt_text_add_bytes(out, at, size);
+            dt_text_add(out, "%s%s", part < NAMES ? figure->name : "", part < NAMES ? "-" : "");
         }
-        const char *found = next_mark(mark, end, &size);
-        if (found == NULL)
-            continue;
-        mark = found + size;
-        if (line == 0)
-            continue;
-        static const char use[] = "<use ";
-        add_untitled(at, mark, out);
-        dt_text_add(out, "><title>");
-        dt_text_add_bytes(out, titles, line);
-        dt_text_add(out, "</title></%s>",
-                    strncmp(found, use, sizeof use - 1) == 0 ? "use" : "polygon");
-        at = mark = mark + 2;
-    }
-    add_untitled(at, whole, out);
-}
-
-/* gnuplot's symbols have the same names in each figure: a page needs names of their own. */
-static void add_renamed(const char *svg, const char *name, struct dt_text *out)
-{
-    static const char *const before[] = {"id='", "href='#", "url(#"};
-    while (*svg != '\0') {
-        size_t known = 0;
-        for (int i = 0; i < 3 && known == 0; i++)
-            if (strncmp(svg, before[i], strlen(before[i])) == 0)
-                known = strlen(before[i]);
-        dt_text_add_bytes(out, svg, known > 0 ? known : 1);
-        if (known > 0)
-            dt_text_add(out, "%s-", name);
-        svg += known > 0 ? known : 1;
+        if (part == PLOT && at[size + strspn(at + size, "0123456789")] == '"')
+            titles = titles_of(figure, atoi(at + size));
+        else if (part == END && tag != NULL)
+            titles += line + (titles[line] == '\n');
+        tag = part == USE ? "use" : part == POLYGON ? "polygon" : part == END ? NULL : tag;
     }
 }
 
@@ -151,7 +110,7 @@ static dt_status figure_draw(const struct page_figure *figure, const char *capti
                              struct dt_text *out)
 {
     static const char canvas[] = "<g id=\"gnuplot_canvas\">";
-    dt_auto_text svg = {0}, named = {0};
+    dt_auto_text svg = {0};
     dt_status status = gnuplot_run(&figure->script, &svg);
     const char *box = status == DT_OK ? strstr(dt_text_at(&svg), "viewBox=\"") : NULL;
     const char *body = box != NULL ? strstr(box, canvas) : NULL;
@@ -162,9 +121,7 @@ static dt_status figure_draw(const struct page_figure *figure, const char *capti
                     (int)(9 + strcspn(box + 9, "\"")), box);
         dt_pen_escape(caption, out);
         dt_text_add(out, "\"><g>");
-        add_renamed(body + sizeof canvas - 1, figure->name, &named);
-        out->failed = out->failed || named.failed;
-        add_titled(dt_text_at(&named), dt_text_at(&figure->titles), out);
+        add_named(figure, body + sizeof canvas - 1, out);
     }
     return status;
 }
