@@ -295,7 +295,7 @@ static dt_status apply_comparison(struct dt_session *session, struct dt_log_reco
 }
 
 /* No entrant wins where the session's figures decide nothing. */
-void dt_session_cut(struct dt_session *session)
+static void end_judge(struct dt_session *session)
 {
     enum dt_verdict verdict = dt_session_verdict(session);
     dt_auto_text doubt = {0};
@@ -316,7 +316,7 @@ static dt_status apply_end(struct dt_session *session, struct dt_log_record *rec
         unverified_add(session, &ended->unverified[i]);
     session->closing = ended->closing;
     session->ended = true;
-    dt_session_cut(session);
+    end_judge(session);
     return DT_OK;
 }
 
@@ -372,7 +372,7 @@ const struct dt_session *dt_log_session(const struct dt_log *log)
     return &log->session;
 }
 
-void dt_log_write_to(struct dt_log *log, struct dt_journal *journal)
+void dt_log_attach(struct dt_log *log, struct dt_journal *journal)
 {
     log->journal = journal;
 }
@@ -386,7 +386,7 @@ dt_status dt_log_add(struct dt_log *log, struct dt_log_record *record)
 {
     const struct dt_target *target =
         record->kind == DT_LOG_SESSION ? record->begun.target : log->session.target;
-    DT_TRY(dt_log_write(log->journal, record, target));
+    DT_TRY(dt_log_record_write(log->journal, record, target));
     return dt_session_apply(&log->session, record);
 }
 
@@ -406,5 +406,5 @@ dt_status dt_log_read(struct dt_log *log, const struct dt_journal_reader *reader
 void dt_log_read_end(struct dt_log *log)
 {
     if (log->session.target != NULL && !log->session.ended)
-        dt_session_cut(&log->session);
+        end_judge(&log->session);
 }

@@ -106,21 +106,19 @@ const char *dt_log_kind_text(enum dt_log_kind kind);
 void dt_log_record_fini(struct dt_log_record *record);
 
 /* Reads the reader's current record and judges its samples; dt_log_record_fini frees it, also after an error. target: of its session or run,
- * NULL before its first record; clocks: of ranks, before it. Errors begin with `what`. */
+ * NULL before its first record; clocks: of ranks, before it. `what` is for errors. */
 dt_status dt_log_decode(const struct dt_journal_reader *reader, const char *what,
                         const struct dt_target *target, const struct dt_clocks *clocks,
                         struct dt_log_record *record) DT_MUST_CHECK;
 
-/* A record that owns what it has, by encoding and decoding one of measurements. DT_ENOMEM. */
+/* Copies a record of a measurement or a comparison, by writing and reading it; the copy owns what it has. DT_ENOMEM. */
 dt_status dt_log_copy(const struct dt_log_record *record, const struct dt_target *target,
                       const struct dt_clocks *clocks, struct dt_log_record *copy) DT_MUST_CHECK;
 
-/* What the record says of the session. It takes the result of a trial, and the entrants of a comparison; records of other kinds change
- * nothing. Pure: no clock, no rig, no JSON. DT_ENOMEM. */
+/* Changes the session by what the record says. It takes the result of a trial, and the entrants of a comparison. A record of a kind that
+ * log.def does not have changes nothing. Pure: no clock, no rig, no JSON. DT_ENOMEM. */
 dt_status dt_session_apply(struct dt_session *session, struct dt_log_record *record) DT_MUST_CHECK;
 void dt_session_fini(struct dt_session *session);
-/* After the last record: the verdict of a session that did not come to its end. */
-void dt_session_cut(struct dt_session *session);
 
 /* A session and the journal that its records are written to. */
 struct dt_log;
@@ -130,18 +128,18 @@ void dt_log_free(struct dt_log *log);
 const struct dt_session *dt_log_session(const struct dt_log *log); /* borrowed */
 
 /* From now on records are written to the journal, which the log owns. */
-void dt_log_write_to(struct dt_log *log, struct dt_journal *journal);
+void dt_log_attach(struct dt_log *log, struct dt_journal *journal);
 /* Writes the record, then applies it, which takes what the record owns. */
 dt_status dt_log_add(struct dt_log *log, struct dt_log_record *record) DT_MUST_CHECK;
-/* Reads the reader's current record and applies it, the session's own first. DT_ECORRUPT: another one before that. */
+/* Reads the reader's current record and applies it. DT_ECORRUPT: one of a session, before the session's own. */
 dt_status dt_log_read(struct dt_log *log, const struct dt_journal_reader *reader,
                       const char *what) DT_MUST_CHECK;
-/* After the last record that was read. */
+/* After the last record that was read: judges a session that did not come to its end. */
 void dt_log_read_end(struct dt_log *log);
 
 struct dt_journal *dt_log_journal(const struct dt_log *log); /* borrowed; NULL: none */
 /* Writes a record as it is, without applying it; nothing where journal is NULL. */
-dt_status dt_log_write(struct dt_journal *journal, const struct dt_log_record *record,
-                       const struct dt_target *target) DT_MUST_CHECK;
+dt_status dt_log_record_write(struct dt_journal *journal, const struct dt_log_record *record,
+                              const struct dt_target *target) DT_MUST_CHECK;
 
 #endif

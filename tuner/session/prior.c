@@ -60,14 +60,15 @@ static dt_status fill_table(const struct dt_session *session, struct dt_table *t
         DT_TRY(dt_table_add_column(table, axis->name, axis->role));
     }
     for (int i = 0; i < session->count; i++)
-        if (session->trials[i].outcome != DT_TRIAL_INTERRUPTED && dt_session_counts(session, i))
+        if (session->trials[i].outcome != DT_TRIAL_INTERRUPTED && !session->trials[i].undone &&
+            dt_session_counts(session, i))
             DT_TRY(add_trial(&session->trials[i], target, table));
     snprintf(table->title, sizeof table->title, "%s", target->identity.title);
     snprintf(table->device, sizeof table->device, "%d cores", target->hardware.cores);
     return DT_OK;
 }
 
-/* A landscape needs only the trials, which come before comparisons. */
+/* A landscape needs only the trials that count. */
 static dt_status read_table(const struct dt_source *source, struct dt_table *table)
 {
     struct dt_journal_reader reader = {
@@ -80,7 +81,8 @@ static dt_status read_table(const struct dt_source *source, struct dt_table *tab
         char what[4096 + 32];
         snprintf(what, sizeof what, "%s: line %d", reader.path, reader.line);
         if (strcmp(reader.kind, dt_log_kind_text(DT_LOG_SESSION)) == 0 ||
-            strcmp(reader.kind, dt_log_kind_text(DT_LOG_TRIAL)) == 0)
+            strcmp(reader.kind, dt_log_kind_text(DT_LOG_TRIAL)) == 0 ||
+            strcmp(reader.kind, dt_log_kind_text(DT_LOG_UNDONE)) == 0)
             reader.status = dt_log_read(log, &reader, what);
     }
     DT_TRY(dt_journal_end(&reader));

@@ -65,7 +65,7 @@ struct dt_replay_run {
     struct dt_sweep sweep;
 };
 
-/* Reads the reader's current record, "run" first. Errors begin with `what`. */
+/* Reads the reader's current record, "run" first. `what` is for errors. */
 dt_status dt_replay_run_read(struct dt_replay_run *run, const struct dt_journal_reader *reader,
                              const char *what) DT_MUST_CHECK;
 /* Call after the last record: judges the last plan. An outcome other than ok is an error, as in `run`. */

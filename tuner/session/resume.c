@@ -213,7 +213,6 @@ static dt_status take_comparison(struct take *take, struct dt_log_record *record
     struct dt_log_record copy;
     DT_TRY(dt_log_copy(record, tuning->target, &tuning->session->clocks, &copy));
     *to = copy.compared;
-    to->name = NULL; /* the record's */
     to->complete = record->kind == DT_LOG_COMPARISON;
     return dt_log_add(tuning->log, record);
 }
@@ -250,7 +249,7 @@ static dt_status take_over(struct take *take, struct dt_log_record *record, int 
                                                                 : DT_OK;
 }
 
-/* Reads the journal once. A record that cannot be read, as of a plan that is not in the space any more, is left out. */
+/* Reads the journal, calling visit with each record. One that cannot be read, as of a plan that is not in the space any more, is left out. */
 static dt_status take_each(struct take *take, const char *path, take_record *visit)
 {
     struct dt_journal_reader reader = {.path = path};

@@ -2,7 +2,7 @@
 /* session - what a session's records say: its trials, its comparisons, what they decide
  *
  * A session changes by dt_session_apply alone (log.h), one record after the other, so that one that runs, one that is
- * resumed and one that is read back are the same. Its owner is a struct dt_log; everybody else has a const pointer.
+ * resumed and one that is read back are the same (but for what a result has for the program that measures it: result.h). Its owner is a struct dt_log; everybody else has a const pointer.
  * Nothing here runs a plan or reads a clock; what runs is a struct dt_tuning (tuning.h).
  */
 #ifndef DT_TUNER_SESSION_SESSION_H

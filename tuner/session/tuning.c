@@ -259,7 +259,7 @@ dt_status dt_tuning_begin(struct dt_tuning *tuning)
     int64_t now = dt_clock_ns(), share = (tuning->clock.deadline_ns - now) / 4;
     DT_TRY(dt_store_check(directory));
     DT_TRY(dt_journal_open(directory, &journal));
-    dt_log_write_to(tuning->log, journal);
+    dt_log_attach(tuning->log, journal);
     struct dt_log_record record = {
         .kind = DT_LOG_SESSION,
         .begun = {.id = dt_journal_id(journal),

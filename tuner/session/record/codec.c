@@ -415,11 +415,14 @@ dt_status dt_log_copy(const struct dt_log_record *record, const struct dt_target
     if (json == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a record");
     json_object_set_new(json, "kind", json_string(dt_log_kind_text(record->kind)));
-    return record_decode(json, "a record", target, clocks, copy);
+    dt_status status = record_decode(json, "a record", target, clocks, copy);
+    if (status < 0)
+        dt_log_record_fini(copy);
+    return status;
 }
 
-dt_status dt_log_write(struct dt_journal *journal, const struct dt_log_record *record,
-                       const struct dt_target *target)
+dt_status dt_log_record_write(struct dt_journal *journal, const struct dt_log_record *record,
+                              const struct dt_target *target)
 {
     if (journal == NULL)
         return DT_OK;

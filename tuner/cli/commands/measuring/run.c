@@ -227,7 +227,7 @@ static void show_made(struct run *run, const struct dt_result *result)
 /* Writes a record of --raw, if that was asked for. */
 static dt_status raw_add(const struct run *run, const struct dt_log_record *record)
 {
-    return dt_log_write(run->raw, record, run->target);
+    return dt_log_record_write(run->raw, record, run->target);
 }
 
 /* value 0: there is no sweep. */
