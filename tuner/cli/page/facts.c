@@ -103,11 +103,15 @@ static struct room room_of(const struct page_view *view, const struct dt_result 
     return room;
 }
 
-static int count_outcome(const struct page_view *view, enum dt_outcome outcome)
+/* The trials that ended so; *first: the first of them. */
+static int count_outcome(const struct page_view *view, int outcome, const struct page_row **first)
 {
     int n = 0;
-    for (int i = 0; i < view->count; i++)
-        n += view->rows[i].result->outcome == outcome;
+    for (int i = view->count; i-- > 0;)
+        if ((int)view->rows[i].result->outcome == outcome) {
+            *first = &view->rows[i];
+            n++;
+        }
     return n;
 }
 
@@ -141,7 +145,8 @@ static void add_memory_share(const struct page_view *view, const struct dt_resul
 static void memory_of_session(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(view->session);
-    int lost = count_outcome(view, DT_TRIAL_MEMORY);
+    const struct page_row *first;
+    int lost = count_outcome(view, DT_TRIAL_MEMORY, &first);
     int above = 0; /* plans that ran, and took more than the limit that the user gave */
     for (int i = 0; i < view->count; i++)
         above += view->rows[i].result->outcome == DT_TRIAL_MEMORY &&
@@ -187,26 +192,17 @@ static void cost_of_session(const struct page_view *view, struct dt_text *out)
                          : "; the journal has no end: the session was cut short.");
 }
 
-/* The first trial that ended so. */
-static const struct page_row *first_of(const struct page_view *view, int outcome)
-{
-    for (int i = 0; i < view->count; i++)
-        if ((int)view->rows[i].result->outcome == outcome)
-            return &view->rows[i];
-    return NULL;
-}
-
 static void failures_of_session(const struct page_view *view, struct dt_text *out)
 {
     dt_text_add(out, view->failed == 0 ? "No trial failed" : "%d of %d trials failed", view->failed,
                 view->count);
     const char *before = ": ";
     for (int outcome = DT_TRIAL_SLOW + 1; outcome < DT_TRIAL_INTERRUPTED; outcome++) {
-        const struct page_row *row = first_of(view, outcome);
-        if (row == NULL)
+        const struct page_row *row = NULL;
+        int n = count_outcome(view, outcome, &row);
+        if (n == 0)
             continue;
-        dt_text_add(out, "%s%d %s, as trial %d (", before,
-                    count_outcome(view, (enum dt_outcome)outcome),
+        dt_text_add(out, "%s%d %s, as trial %d (", before, n,
                     dt_outcome_text((enum dt_outcome)outcome), row->number);
         dt_page_plan(view, &row->result->point, out);
         dt_text_add(out, row->result->cause[0] != '\0' ? "): \"%s\"" : ")", row->result->cause);
@@ -216,7 +212,8 @@ static void failures_of_session(const struct page_view *view, struct dt_text *ou
     if (view->slow > 0)
         dt_text_add(out, "%d %s dropped after a few samples, being slower than the best so far. ",
                     view->slow, view->slow == 1 ? "was" : "were");
-    int cut = count_outcome(view, DT_TRIAL_INTERRUPTED);
+    const struct page_row *first;
+    int cut = count_outcome(view, DT_TRIAL_INTERRUPTED, &first);
     if (cut > 0)
         dt_text_add(out, "%d %s interrupted.", cut, cut == 1 ? "was" : "were");
 }

@@ -23,6 +23,7 @@ struct page_view {
     const struct dt_page *page;
     const struct dt_session *session;
     struct page_row *rows; /* owned: trials that count, failures too, in the session's order */
+    const struct page_row *sorted; /* the same, the fastest first, not measured ones last */
     int count, measured, failed, slow;
     struct dt_unit time, memory; /* of all figures and tables */
     char axis[80];               /* what values are, with their unit: "step, ms" */

@@ -2,6 +2,7 @@
 /* The trials of a session, and what each parameter explains of their differences. */
 #include "tuner/cli/page/page_int.h"
 
+#include "base/array.h"
 #include "tuner/cli/words.h"
 
 #include "stats/front.h"
@@ -9,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool dt_page_failed(const struct dt_result *result)
 {
@@ -44,12 +46,22 @@ double dt_page_shown(const struct page_view *view, double seconds)
                                                             : seconds / view->time.size;
 }
 
+static int rows_by_value(const void *a, const void *b)
+{
+    const struct page_row *one = a, *two = b;
+    if (isfinite(one->value) != isfinite(two->value))
+        return isfinite(one->value) ? -1 : 1;
+    if (isfinite(one->value) && one->value != two->value)
+        return one->value < two->value ? -1 : 1;
+    return one->number - two->number;
+}
+
 bool dt_page_view(const struct dt_page *page, const char *prefix, struct page_view *view)
 {
     const struct dt_session *session = page->session;
     *view = (struct page_view){.page = page,
                                .session = session,
-                               .rows = calloc((size_t)session->count + 1, sizeof *view->rows)};
+                               .rows = calloc(2 * (size_t)session->count + 1, sizeof *view->rows)};
     snprintf(view->prefix, sizeof view->prefix, "%s", prefix);
     double best = INFINITY;
     for (int i = 0; view->rows != NULL && i < session->count; i++) {
@@ -75,9 +87,14 @@ bool dt_page_view(const struct dt_page *page, const char *prefix, struct page_vi
     for (int i = 0; view->rows != NULL && i < view->count; i++)
         if (isfinite(view->rows[i].value) && view->rows[i].result->facts.predicted > 0)
             view->rows[i].predicted = view->rows[i].result->facts.predicted * known;
-    if (view->rows != NULL)
-        choose_units(view);
-    return view->rows != NULL;
+    if (view->rows == NULL)
+        return false;
+    struct page_row *sorted = view->rows + view->count;
+    memcpy(sorted, view->rows, (size_t)view->count * sizeof *sorted);
+    qsort(sorted, (size_t)view->count, sizeof *sorted, rows_by_value);
+    view->sorted = sorted;
+    choose_units(view);
+    return true;
 }
 
 void dt_page_view_fini(struct page_view *view)
@@ -141,28 +158,18 @@ int dt_page_front_rows(const struct page_view *view, int rows[], int room)
     return n;
 }
 
-static int slot_of(struct page_effect *effect, int value)
-{
-    int at = 0;
-    while (at < effect->count && effect->used[at] < value)
-        at++;
-    if (at < effect->count && effect->used[at] == value)
-        return at;
-    if (effect->count == 64)
-        return -1;
-    for (int i = effect->count++; i > at; i--)
-        effect->used[i] = effect->used[i - 1];
-    effect->used[at] = value;
-    return at;
-}
-
 static void effect_of(const struct page_view *view, double values[], struct page_effect *effect)
 {
     double sum[64] = {0}, squares = 0, all = 0;
     int n = 0;
-    for (int i = 0; i < view->count; i++)
-        if (isfinite(view->rows[i].value))
-            (void)slot_of(effect, view->rows[i].result->point.index[effect->axis]);
+    for (int i = 0; i < view->count; i++) {
+        int k = 0, value = view->rows[i].result->point.index[effect->axis];
+        while (k < effect->count && effect->used[k] != value)
+            k++;
+        if (isfinite(view->rows[i].value) && k == effect->count && k < 64)
+            effect->used[effect->count++] = value;
+    }
+    qsort(effect->used, (size_t)effect->count, sizeof effect->used[0], dt_ascending_int);
     for (int k = 0; k < effect->count; k++) {
         int many = 0;
         for (int i = 0; i < view->count; i++) {

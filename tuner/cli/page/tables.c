@@ -10,32 +10,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { RUNNERS_UP = 3, TRIALS_MOST = 200, FRONT_MOST = 256 };
-
-/* The fastest first, not measured ones last. */
-static int rows_by_value(const void *a, const void *b)
-{
-    const struct page_row *one = a, *two = b;
-    if (isfinite(one->value) != isfinite(two->value))
-        return isfinite(one->value) ? -1 : 1;
-    if (isfinite(one->value) && one->value != two->value)
-        return one->value < two->value ? -1 : 1;
-    return one->number - two->number;
-}
-
-/* The trials, the fastest first: to be freed; NULL: none, or no memory. */
-static struct page_row *fastest_first(const struct page_view *view)
-{
-    struct page_row *rows = view->count > 0 ? malloc((size_t)view->count * sizeof *rows) : NULL;
-    if (rows == NULL)
-        return NULL;
-    memcpy(rows, view->rows, (size_t)view->count * sizeof *rows);
-    qsort(rows, (size_t)view->count, sizeof *rows, rows_by_value);
-    return rows;
-}
 
 static void plan_cell(const struct page_view *view, struct page_pen *pen,
                       const struct dt_point *point)
@@ -156,14 +133,14 @@ void dt_page_plans(const struct page_view *view, struct page_pen *pen)
         add_plan(view, pen, dt_entrant_role_text(roles[i]), result, NULL);
         listed.points[listed.count++] = &result->point;
     }
-    struct page_row *rows = fastest_first(view);
-    for (int i = 0, more = 0; rows != NULL && i < view->count && more < RUNNERS_UP; i++)
-        if (isfinite(rows[i].value) && dt_session_eligible(session, rows[i].result) &&
-            !is_listed(view, &listed, &rows[i].result->point)) {
-            add_plan(view, pen, "runner-up", rows[i].result, NULL);
+    for (int i = 0, more = 0; i < view->count && more < RUNNERS_UP; i++) {
+        const struct page_row *row = &view->sorted[i];
+        if (isfinite(row->value) && dt_session_eligible(session, row->result) &&
+            !is_listed(view, &listed, &row->result->point)) {
+            add_plan(view, pen, "runner-up", row->result, NULL);
             more++;
         }
-    free(rows);
+    }
     dt_pen_end(pen);
 }
 
@@ -191,8 +168,7 @@ static void add_trial(const struct page_view *view, struct page_pen *pen,
 void dt_page_trials(const struct page_view *view, struct page_pen *pen)
 {
     char caption[160], id[24];
-    struct page_row *rows = fastest_first(view);
-    if (rows == NULL)
+    if (view->count == 0)
         return;
     int failed = view->failed < TRIALS_MOST / 4 ? view->failed : TRIALS_MOST / 4, shown = 0;
     int others = view->count <= TRIALS_MOST ? view->count : TRIALS_MOST - failed;
@@ -207,13 +183,12 @@ void dt_page_trials(const struct page_view *view, struct page_pen *pen)
                  ">trial|~plan|outcome|>%s|>from|>to|>memory, %s|>time it took, s|why", view->axis,
                  view->memory.name);
     for (int i = 0; i < view->count; i++) {
-        bool fails = !isfinite(rows[i].value);
+        bool fails = !isfinite(view->sorted[i].value);
         if (i < others || (fails && shown < failed)) {
-            add_trial(view, pen, &rows[i]);
+            add_trial(view, pen, &view->sorted[i]);
             shown += fails;
         }
     }
-    free(rows);
     dt_pen_end(pen);
 }
 
@@ -240,8 +215,7 @@ void dt_page_predicted(const struct page_view *view, struct page_pen *pen)
     int n = 0;
     for (int i = 0; i < view->count; i++)
         n += isfinite(view->rows[i].predicted);
-    struct page_row *rows = n < 2 ? NULL : fastest_first(view);
-    if (rows == NULL)
+    if (n < 2)
         return;
     snprintf(caption, sizeof caption,
              "What the prior expected, from the measured default, and what was measured%s",
@@ -250,16 +224,16 @@ void dt_page_predicted(const struct page_view *view, struct page_pen *pen)
                  ">trial|~plan|>predicted %s|>measured %s|>measured over predicted", view->axis,
                  view->time.name);
     for (int i = 0, shown = 0; i < view->count && shown < TRIALS_MOST; i++) {
-        if (!isfinite(rows[i].predicted))
+        const struct page_row *row = &view->sorted[i];
+        if (!isfinite(row->predicted))
             continue;
-        dt_pen_cell(pen, "%d", rows[i].number);
-        plan_cell(view, pen, &rows[i].result->point);
-        dt_pen_figure(pen, dt_page_shown(view, rows[i].predicted));
-        dt_pen_figure(pen, dt_page_shown(view, rows[i].value));
-        dt_pen_number(pen, rows[i].value / rows[i].predicted, "%.3f");
+        dt_pen_cell(pen, "%d", row->number);
+        plan_cell(view, pen, &row->result->point);
+        dt_pen_figure(pen, dt_page_shown(view, row->predicted));
+        dt_pen_figure(pen, dt_page_shown(view, row->value));
+        dt_pen_number(pen, row->value / row->predicted, "%.3f");
         shown++;
     }
-    free(rows);
     dt_pen_end(pen);
 }
 
