@@ -81,28 +81,6 @@ static void add_share(double share, struct dt_text *out)
     dt_text_add(out, share < 0.01 ? "%.2f %%" : "%.0f %%", 100 * share);
 }
 
-/* What a plan's memory is a share of. */
-struct room {
-    double limit;  /* of a rank's limit, NAN: none was given */
-    double device; /* of its GPU's memory, or of the machine's by all ranks; NAN: unknown */
-    bool gpu;
-    int64_t gib; /* of the machine */
-};
-
-static struct room room_of(const struct page_view *view, const struct dt_result *result)
-{
-    const json_t *hard = view->session->fingerprint.hard;
-    const struct dt_target *target = view->session->target;
-    double used = dt_device_memory(result).used, bytes = (double)result->facts.peak_bytes;
-    struct room room = {.limit = target->max_bytes > 0 ? bytes / (double)target->max_bytes : NAN,
-                        .device = used,
-                        .gpu = isfinite(used) || strcmp(target->hardware.unit, "core") != 0,
-                        .gib = dt_json_integer_at(hard, "memory_gib")};
-    if (!isfinite(used) && room.gib > 0)
-        room.device = bytes * (room.gpu ? 1 : result->ranks) / ((double)room.gib * (1 << 30));
-    return room;
-}
-
 /* The trials that ended so; *first: the first of them. */
 static int count_outcome(const struct page_view *view, int outcome, const struct page_row **first)
 {
@@ -115,31 +93,37 @@ static int count_outcome(const struct page_view *view, int outcome, const struct
     return n;
 }
 
-/* ": 34 % of the limit of 60 MiB a rank", ", and at most 1012 MiB in all 2: 4 % of the machine's
+/* Of a rank's limit, where one was given; of its GPU's memory, or of the machine's by all ranks:
+ * ": 34 % of the limit of 60 MiB a rank", ", and at most 1012 MiB in all 2: 4 % of the machine's
  * 24 GiB" */
 static void add_memory_share(const struct page_view *view, const struct dt_result *best,
                              struct dt_text *out)
 {
-    struct room room = room_of(view, best);
-    if (isfinite(room.limit)) {
+    const struct dt_target *target = view->session->target;
+    double bytes = (double)best->facts.peak_bytes, used = dt_device_memory(best).used;
+    double limit = target->max_bytes > 0 ? bytes / (double)target->max_bytes : NAN;
+    bool gpu = isfinite(used) || strcmp(target->hardware.unit, "core") != 0;
+    int64_t gib = dt_json_integer_at(view->session->fingerprint.hard, "memory_gib");
+    if (!isfinite(used) && gib > 0)
+        used = bytes * (gpu ? 1 : best->ranks) / ((double)gib * (1 << 30));
+    if (isfinite(limit)) {
         dt_text_add(out, ": ");
-        add_share(room.limit, out);
-        dt_text_add(out, " of the limit of %s a rank",
-                    dt_figure_bytes_of(view->session->target->max_bytes).text);
-    } else if (isfinite(room.device)) {
-        if (!room.gpu && best->ranks > 1)
+        add_share(limit, out);
+        dt_text_add(out, " of the limit of %s a rank", dt_figure_bytes_of(target->max_bytes).text);
+    } else if (isfinite(used)) {
+        if (!gpu && best->ranks > 1)
             dt_text_add(out, ", and at most %s in all %d",
                         dt_figure_bytes_of(best->facts.peak_bytes * best->ranks).text, best->ranks);
         dt_text_add(out, ": ");
-        add_share(room.device, out);
-        if (room.gpu)
+        add_share(used, out);
+        if (gpu)
             dt_text_add(out, " of its GPU's memory");
         else
-            dt_text_add(out, " of the machine's %s", dt_figure_bytes_of(room.gib << 30).text);
+            dt_text_add(out, " of the machine's %s", dt_figure_bytes_of(gib << 30).text);
     }
-    if (isfinite(room.limit) || isfinite(room.device))
+    if (isfinite(limit) || isfinite(used))
         dt_text_add(out, ", so it is %s",
-                    fmax(room.limit, room.device) > MEMORY_RISK ? "at risk" : "not at risk");
+                    fmax(limit, used) > MEMORY_RISK ? "at risk" : "not at risk");
 }
 
 static void memory_of_session(const struct page_view *view, struct dt_text *out)

@@ -676,14 +676,23 @@ void dt_page_draw_ranks(const struct page_view *view, struct dt_text *out)
 struct work {
     bool known;              /* it has phases */
     struct dt_result result; /* borrowed, with ceilings that may be of another trial */
+    const struct dt_target *target;
     double images;
+    int count; /* kinds of work */
 };
+
+static struct dt_roofline_kind kind_of(const struct work *work, int i)
+{
+    return dt_roofline_kind(&work->result, work->target, i);
+}
 
 /* Ceilings that were measured with another trial count by the number of devices. */
 static struct work work_of(const struct page_view *view, const struct dt_result *result,
                            double images)
 {
-    struct work work = {dt_roofline(result).known, *result, images};
+    bool known = dt_roofline(result).known;
+    struct work work = {known, *result, view->session->target, images,
+                        known ? result->report.phases->kinds.count : 0};
     struct dt_ceilings *ceilings = &work.result.ceilings;
     for (int i = 0; i < view->count && !(ceilings->flop_rate > 0); i++) {
         const struct dt_result *other = view->rows[i].result;
@@ -694,16 +703,6 @@ static struct work work_of(const struct page_view *view, const struct dt_result 
     return work;
 }
 
-static int kinds_count(const struct work *work)
-{
-    return work->known ? work->result.report.phases->kinds.count : 0;
-}
-
-static struct dt_roofline_kind kind_of(const struct page_view *view, const struct work *work, int i)
-{
-    return dt_roofline_kind(&work->result, view->session->target, i);
-}
-
 /* A bar for each kind of work, in the order of another plan's, and a line where it would end at the device's
  * ceiling, where that is known. */
 static void add_bars(struct page_figure *figure, const struct work *work, const struct work *order,
@@ -711,14 +710,14 @@ static void add_bars(struct page_figure *figure, const struct work *work, const 
 {
     const char *unit = figure->view->time.name;
     figure_say(figure, "%s", ""); /* the sample in the key */
-    for (int i = 0; i < kinds_count(order); i++) {
-        const char *name = kind_of(figure->view, order, i).name;
+    for (int i = 0; i < order->count; i++) {
+        const char *name = kind_of(order, i).name;
         int k = 0;
-        while (k < kinds_count(work) && strcmp(kind_of(figure->view, work, k).name, name) != 0)
+        while (k < work->count && strcmp(kind_of(work, k).name, name) != 0)
             k++;
-        if (k == kinds_count(work))
+        if (k == work->count)
             continue;
-        struct dt_roofline_kind mine = kind_of(figure->view, work, k);
+        struct dt_roofline_kind mine = kind_of(work, k);
         double height = mine.seconds / work->images / figure->view->time.size;
         POINT(figure, (double)i + shift, height, height * mine.fraction);
         if (height > 0 && isfinite(mine.fraction))
@@ -745,12 +744,12 @@ static void draw_bars(const struct page_view *view, const struct work works[2], 
     figure_begin(&figure, view, "phases", "", axis);
     struct dt_text *script = &figure.script;
     dt_text_add(script, "set xrange [-0.6:%d.4]\nset yrange [0:*]\nset boxwidth 0.35\nset xtics (",
-                kinds_count(&works[0]) - 1);
-    for (int i = 0; i < kinds_count(&works[0]); i++) {
+                works[0].count - 1);
+    for (int i = 0; i < works[0].count; i++) {
         dt_text_add(script, "%s'", i > 0 ? ", " : "");
-        figure_word(kind_of(view, &works[0], i).name, 12, script);
+        figure_word(kind_of(&works[0], i).name, 12, script);
         dt_text_add(script, "' %d", i);
-        ceiling = ceiling || isfinite(kind_of(view, &works[0], i).fraction);
+        ceiling = ceiling || isfinite(kind_of(&works[0], i).fraction);
     }
     dt_text_add(script, ")\n");
     for (int k = 0; k < 2; k++) {
@@ -794,7 +793,7 @@ void dt_page_draw_phases(const struct page_view *view, struct dt_text *out)
 {
     struct work works[2];
     read_works(view, works);
-    if (kinds_count(&works[0]) > 0)
+    if (works[0].count > 0)
         draw_bars(view, works, out);
 }
 
@@ -824,8 +823,8 @@ void dt_page_ranks(const struct page_view *view, struct page_pen *pen)
 static void add_kinds(const struct page_view *view, struct page_pen *pen, const char *role,
                       const struct work *work)
 {
-    for (int i = 0; i < kinds_count(work); i++) {
-        const struct dt_roofline_kind kind = kind_of(view, work, i);
+    for (int i = 0; i < work->count; i++) {
+        const struct dt_roofline_kind kind = kind_of(work, i);
         dt_pen_cell(pen, "%s", role);
         dt_pen_cell(pen, "%s", kind.name);
         dt_pen_figure(pen, kind.seconds / work->images / view->time.size);

@@ -24,17 +24,18 @@ static void plan_cell(const struct page_view *view, struct page_pen *pen,
 
 /* ---- plans */
 
-/* A plan has a row already. */
-struct listed {
-    const struct dt_point *points[DT_ENTRANTS + RUNNERS_UP + 1];
+/* The table of plans; those that have a row already. */
+struct plans {
+    const struct page_view *view;
+    struct page_pen *pen;
+    const struct dt_point *listed[DT_ENTRANTS + RUNNERS_UP + 2];
     int count;
 };
 
-static bool is_listed(const struct page_view *view, const struct listed *listed,
-                      const struct dt_point *point)
+static bool is_listed(const struct plans *plans, const struct dt_point *point)
 {
-    for (int i = 0; i < listed->count; i++)
-        if (dt_point_equal(view->session->target->space, listed->points[i], point))
+    for (int i = 0; i < plans->count; i++)
+        if (dt_point_equal(plans->view->session->target->space, plans->listed[i], point))
             return true;
     return false;
 }
@@ -65,9 +66,11 @@ static void add_speed(struct page_pen *pen, const struct dt_ratio *ratio)
 }
 
 /* result: of the final comparison, or a trial's. speed: NULL when it was not compared. */
-static void add_plan(const struct page_view *view, struct page_pen *pen, const char *role,
-                     const struct dt_result *result, const struct dt_ratio *speed)
+static void add_plan(struct plans *plans, const char *role, const struct dt_result *result,
+                     const struct dt_ratio *speed)
 {
+    const struct page_view *view = plans->view;
+    struct page_pen *pen = plans->pen;
     struct dt_trial trial = dt_result_trial(result, view->session->target);
     const struct dt_result *first = dt_session_trial(view->session, &result->point);
     bool final = result != first;
@@ -87,11 +90,12 @@ static void add_plan(const struct page_view *view, struct page_pen *pen, const c
                            : NAN);
     dt_pen_cell(pen, "%d", result->devices);
     dt_pen_figure(pen, device_seconds(view, result, trial.value));
+    plans->listed[plans->count++] = &result->point;
 }
 
-static void add_entrants(const struct page_view *view, struct page_pen *pen, struct listed *listed)
+static void add_entrants(struct plans *plans)
 {
-    const struct dt_session *session = view->session;
+    const struct dt_session *session = plans->view->session;
     bool against = dt_session_against_default(session);
     for (int k = -1; k < session->finals.entrant_count; k++) {
         int i = k < 0 ? session->finals.best : k;
@@ -103,16 +107,15 @@ static void add_entrants(const struct page_view *view, struct page_pen *pen, str
         const char *stored = dt_words_role(session->verdict);
         snprintf(role, sizeof role, "%s%s%s", dt_entrant_role_text(entrant->role),
                  k < 0 ? ", " : "", k < 0 ? stored : "");
-        add_plan(view, pen, k < 0 && entrant->role == DT_ENTRANT_CANDIDATE ? stored : role,
+        add_plan(plans, k < 0 && entrant->role == DT_ENTRANT_CANDIDATE ? stored : role,
                  &entrant->result, against ? &entrant->ratio : NULL);
-        listed->points[listed->count++] = &entrant->point;
     }
 }
 
 void dt_page_plans(const struct page_view *view, struct page_pen *pen)
 {
     const struct dt_session *session = view->session;
-    struct listed listed = {.count = 0};
+    struct plans plans = {.view = view, .pen = pen};
     char step[40] = "", caption[128];
     bool alone = session->target->objective->one_batch;
     snprintf(caption, sizeof caption, "Plans, with %.0f %% intervals of the speed",
@@ -124,20 +127,18 @@ void dt_page_plans(const struct page_view *view, struct page_pen *pen)
                  "memory of a rank, %s|>devices|>device-seconds %s",
                  view->axis, view->time.name, step, view->memory.name,
                  alone ? "a step" : "per image and step");
-    add_entrants(view, pen, &listed);
+    add_entrants(&plans);
     const enum dt_entrant_role roles[] = {DT_ENTRANT_DEFAULT, DT_ENTRANT_BASELINE};
     for (int i = 0; i < 2; i++) {
         const struct dt_result *result = dt_session_role(session, roles[i]);
-        if (result == NULL || result->samples.n == 0 || is_listed(view, &listed, &result->point))
-            continue;
-        add_plan(view, pen, dt_entrant_role_text(roles[i]), result, NULL);
-        listed.points[listed.count++] = &result->point;
+        if (result != NULL && result->samples.n > 0 && !is_listed(&plans, &result->point))
+            add_plan(&plans, dt_entrant_role_text(roles[i]), result, NULL);
     }
     for (int i = 0, more = 0; i < view->count && more < RUNNERS_UP; i++) {
         const struct page_row *row = &view->sorted[i];
         if (isfinite(row->value) && dt_session_eligible(session, row->result) &&
-            !is_listed(view, &listed, &row->result->point)) {
-            add_plan(view, pen, "runner-up", row->result, NULL);
+            !is_listed(&plans, &row->result->point)) {
+            add_plan(&plans, "runner-up", row->result, NULL);
             more++;
         }
     }
@@ -352,27 +353,27 @@ void dt_page_words(const struct page_view *view, struct page_pen *pen)
 
 /* ---- two sessions side by side */
 
-/* Rows on the results of the sessions. own: each session has its own, so a difference is no news. */
+/* Rows on the results of the sessions, and what a difference is: none, since each has its own; that
+ * of the texts; that of what was measured. */
+enum difference { OWN, TEXT, MEASURED };
 enum { DATE, WORK, PLAN, VERDICT, TIME, DEFAULT, SPEED, MEMORY, NOISE, TRIED, RESULTS };
 static const struct {
     const char *name;
-    bool own;
-} results[RESULTS] = {[DATE] = {"date", true},
-                      [WORK] = {"work", false},
-                      [PLAN] = {"plan to use", false},
-                      [VERDICT] = {"verdict", false},
-                      [TIME] = {"its time", false},
-                      [DEFAULT] = {"time of the default plan", false},
-                      [SPEED] = {"speed against the default", false},
-                      [MEMORY] = {"memory of its largest rank", false},
-                      [NOISE] = {"noise floor", true},
-                      [TRIED] = {"plans tried", true}};
+    enum difference by;
+} results[RESULTS] = {[DATE] = {"date", OWN},
+                      [WORK] = {"work", TEXT},
+                      [PLAN] = {"plan to use", TEXT},
+                      [VERDICT] = {"verdict", TEXT},
+                      [TIME] = {"its time", MEASURED},
+                      [DEFAULT] = {"time of the default plan", MEASURED},
+                      [SPEED] = {"speed against the default", MEASURED},
+                      [MEMORY] = {"memory of its largest rank", TEXT},
+                      [NOISE] = {"noise floor", OWN},
+                      [TRIED] = {"plans tried", OWN}};
 
-/* A cell of such a row, and the measured value that it shows with its interval; NAN: it shows
- * none. */
+/* A cell of such a row, and the measured value that it shows with its interval; NAN: none. */
 struct result_cell {
     struct dt_text text;
-    bool measured;
     double value, low, high;
 };
 
@@ -381,7 +382,6 @@ static void result_time(const struct page_view *view, const struct dt_result *re
                         struct result_cell *cell)
 {
     const struct dt_target *target = view->session->target;
-    cell->measured = true;
     if (result == NULL || result->samples.n == 0)
         return;
     struct dt_trial trial = dt_result_trial(result, target);
@@ -409,7 +409,6 @@ static void results_fill(const struct page_view *view, struct result_cell cells[
     dt_text_add(&cells[VERDICT].text, "%s", dt_verdict_text(session->verdict));
     result_time(view, best, &cells[TIME]);
     result_time(view, dt_session_role(session, DT_ENTRANT_DEFAULT), &cells[DEFAULT]);
-    speed->measured = true;
     if (winner != NULL && winner->ratio.pairs > 0) {
         speed->value = 1 / winner->ratio.ratio;
         speed->low = 1 / winner->ratio.interval.high;
@@ -471,14 +470,15 @@ static void add_results(const struct page_view views[2], struct page_pen *pen)
     for (int i = 0; i < RESULTS; i++) {
         const char *texts[2] = {dt_text_at(&a[i].text), dt_text_at(&b[i].text)};
         dt_auto_text remark = {0};
-        if (a[i].measured && alike && isfinite(b[i].value / a[i].value)) {
+        if (results[i].by == MEASURED && alike && isfinite(b[i].value / a[i].value)) {
             dt_text_add(&remark, "B is %.3f times A", b[i].value / a[i].value);
             if (isfinite(a[i].low + a[i].high + b[i].low + b[i].high)) /* they differ when apart */
                 dt_text_add(&remark, a[i].high < b[i].low || b[i].high < a[i].low
                                          ? "; the intervals are apart"
                                          : "; the intervals overlap");
-        } else if (!a[i].measured && !results[i].own)
+        } else if (results[i].by == TEXT) {
             dt_text_add(&remark, "%s", differs(texts));
+        }
         add_line(pen, results[i].name, texts, dt_text_at(&remark));
         dt_text_fini(&a[i].text);
         dt_text_fini(&b[i].text);
