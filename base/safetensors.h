@@ -32,6 +32,7 @@ struct dt_safetensors;
 /* Maps the file read-only. DT_EIO when it cannot be read or is no regular file, DT_EUSAGE when it is invalid. */
 dt_status dt_safetensors_open(const char *path, struct dt_safetensors **file) DT_MUST_CHECK;
 void dt_safetensors_close(struct dt_safetensors *file);
+DT_FREE_AT(dt_safetensors_close, struct dt_safetensors)
 
 int dt_safetensors_count(const struct dt_safetensors *file);
 const struct dt_safetensor *dt_safetensors_at(const struct dt_safetensors *file, int i);

@@ -93,14 +93,11 @@ static dt_status check_input(const char *path, const struct dt_network *network,
 
 dt_status dt_input_open(const char *path, const struct dt_network *network, struct dt_input *input)
 {
-    struct dt_input opened = {.label = network->family->label};
+    DT_CLEANUP(dt_input_close) struct dt_input opened = {.label = network->family->label};
     DT_TRY(dt_safetensors_open(path, &opened.file));
-    dt_status status = check_input(path, network, &opened);
-    if (status != DT_OK) {
-        dt_input_close(&opened);
-        return status;
-    }
+    DT_TRY(check_input(path, network, &opened));
     *input = opened;
+    opened.file = NULL;
     return DT_OK;
 }
 
@@ -112,11 +109,10 @@ void dt_input_close(struct dt_input *input)
 dt_status dt_input_inspect(const char *path, const struct dt_network *network, int *batch,
                            int *height, int *width)
 {
-    struct dt_input input = {0};
+    DT_CLEANUP(dt_input_close) struct dt_input input = {0};
     DT_TRY(dt_input_open(path, network, &input));
     *batch = input.batch;
     *height = input.height;
     *width = input.width;
-    dt_input_close(&input);
     return DT_OK;
 }

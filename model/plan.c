@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/plan.h"
 
+#include "base/text.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -13,8 +15,8 @@ static const char *const role_texts[] = {
     [DT_ROLE_ENVIRONMENT] = "environment",
     [DT_ROLE_THREADS] = "threads",
     [DT_ROLE_LOSSY] = "lossy",
+    NULL,
 };
-enum { ROLES = sizeof role_texts / sizeof role_texts[0] };
 
 const char *dt_role_text(enum dt_role role)
 {
@@ -23,16 +25,14 @@ const char *dt_role_text(enum dt_role role)
 
 dt_status dt_role_parse(const char *text, enum dt_role *role)
 {
-    for (int i = 0; i < ROLES; i++) {
-        if (strcmp(text, role_texts[i]) == 0) {
-            *role = (enum dt_role)i;
-            return DT_OK;
-        }
-    }
-    return dt_fail(DT_EUSAGE,
-                   "unknown role '%.100s', expected plain, ranks, batch, layout, environment, "
-                   "threads or lossy",
-                   text);
+    int i = dt_text_index(text, role_texts);
+    if (i < 0)
+        return dt_fail(DT_EUSAGE,
+                       "unknown role '%.100s', expected plain, ranks, batch, layout, environment, "
+                       "threads or lossy",
+                       text);
+    *role = (enum dt_role)i;
+    return DT_OK;
 }
 
 const char *const dt_attention_texts[] = {
@@ -111,9 +111,7 @@ int64_t dt_attn_tile_bytes(const struct dt_attn_tile *tile, int head)
     int64_t row = 2 * padded + 16;
     int64_t queries = tile->tile_q * row, keys = 2 * row * tile->stages * tile->tile_kv;
     bool held = blocks * 4 * (tile->tile_kv / 8 + head / 8 + padded / 16) <= 176;
-    if (!held)
-        return keys + queries;
-    return keys > queries ? keys : queries;
+    return !held ? keys + queries : keys > queries ? keys : queries;
 }
 
 int dt_plan_get(const struct dt_plan *plan, int param)

@@ -93,19 +93,14 @@ static json_t *value_json(enum dt_task_kind kind, const struct dt_task_value *va
 
 dt_status dt_task_json(const struct dt_task *task, json_t **job)
 {
-    json_t *made = json_object();
-    bool whole = made != NULL;
+    json_auto_t *made = json_object();
     for (int i = 0; i < DT_TASK_FIELDS; i++)
-        if (task->at[i].given)
-            whole =
-                whole && json_object_set_new(made, dt_task_rows[i].name,
-                                             value_json(dt_task_rows[i].kind, &task->at[i])) == 0;
-    if (!whole) {
-        json_decref(made);
-        return dt_fail(DT_ENOMEM, "out of memory while making a job");
-    }
-    *job = made;
-    return DT_OK;
+        if (task->at[i].given &&
+            json_object_set_new(made, dt_task_rows[i].name,
+                                value_json(dt_task_rows[i].kind, &task->at[i])) != 0)
+            return dt_fail(DT_ENOMEM, "out of memory while making a job");
+    *job = json_incref(made);
+    return made != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory while making a job");
 }
 
 void dt_task_read(const json_t *job, struct dt_task *task)

@@ -123,23 +123,18 @@ static dt_status check_tensors(const struct dt_safetensors *file, const struct d
 dt_status dt_tensors_open(const char *path, const struct dt_network *network,
                           struct dt_safetensors **file)
 {
-    struct dt_safetensors *opened = NULL;
+    DT_CLEANUP(dt_safetensors_close_at) struct dt_safetensors *opened = NULL;
     DT_TRY(dt_safetensors_open(path, &opened));
-    dt_status status = check_tensors(opened, network);
-    if (status != DT_OK) {
-        dt_safetensors_close(opened);
-        return status;
-    }
+    DT_TRY(check_tensors(opened, network));
     *file = opened;
+    opened = NULL;
     return DT_OK;
 }
 
 dt_status dt_weights_inspect(const char *path, const struct dt_network *network)
 {
-    struct dt_safetensors *file = NULL;
-    DT_TRY(dt_tensors_open(path, network, &file));
-    dt_safetensors_close(file);
-    return DT_OK;
+    DT_CLEANUP(dt_safetensors_close_at) struct dt_safetensors *file = NULL;
+    return dt_tensors_open(path, network, &file);
 }
 
 static dt_status check_positions(const char *path, const struct dt_workload *workload,
@@ -158,15 +153,13 @@ static dt_status check_positions(const char *path, const struct dt_workload *wor
 
 dt_status dt_weights_inspect_positions(const char *path, const struct dt_workload *workload)
 {
-    struct dt_safetensors *file = NULL;
-    dt_status status = DT_OK;
+    DT_CLEANUP(dt_safetensors_close_at) struct dt_safetensors *file = NULL;
     DT_TRY(dt_safetensors_open(path, &file));
-    for (int i = 0; status == DT_OK && i < workload->network.family->whole; i++) {
+    for (int i = 0; i < workload->network.family->whole; i++) {
         struct dt_tensor tensor;
         dt_tensor_init(&tensor, workload, i);
         if (tensor.kind == DT_TENSOR_POSITION)
-            status = check_positions(path, workload, dt_safetensors_find(file, tensor.name));
+            DT_TRY(check_positions(path, workload, dt_safetensors_find(file, tensor.name)));
     }
-    dt_safetensors_close(file);
-    return status;
+    return DT_OK;
 }

@@ -80,13 +80,12 @@ static dt_status set_knob(struct dt_arm *arm, char *text)
 
 static dt_status set_knobs(struct dt_arm *arm, const char *text)
 {
-    char *copy = strdup(text), *rest = copy;
-    dt_status status =
-        copy != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory for the search '%.80s'", text);
-    while (status == DT_OK && rest != NULL)
-        status = set_knob(arm, strsep(&rest, ","));
-    free(copy);
-    return status;
+    dt_auto_free char *copy = strdup(text);
+    if (copy == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for the search '%.80s'", text);
+    for (char *rest = copy; rest != NULL;)
+        DT_TRY(set_knob(arm, strsep(&rest, ",")));
+    return DT_OK;
 }
 
 /* "tpe:starts=20": the row, and the values of its knobs. DT_EUSAGE. */
@@ -182,7 +181,7 @@ enum { ROUND_MOST = 4096 };
 static const char *const outcomes[] = {
 #define DT_OUTCOME(name, text, doc) text,
 #include "search/outcome.def"
-};
+    NULL};
 
 const char *dt_outcome_text(enum dt_outcome outcome)
 {
@@ -197,12 +196,11 @@ bool dt_outcome_may_pass(enum dt_outcome outcome)
 
 dt_status dt_outcome_parse(const char *text, enum dt_outcome *outcome)
 {
-    for (int i = 0; i < DT_TRIAL_OUTCOMES; i++)
-        if (strcmp(text, outcomes[i]) == 0) {
-            *outcome = (enum dt_outcome)i;
-            return DT_OK;
-        }
-    return dt_fail(DT_EUSAGE, "unknown outcome '%s'", text);
+    int i = dt_text_index(text, outcomes);
+    if (i < 0)
+        return dt_fail(DT_EUSAGE, "unknown outcome '%s'", text);
+    *outcome = (enum dt_outcome)i;
+    return DT_OK;
 }
 
 /* A point of a round; sorting brings groups into their order. */
@@ -269,15 +267,12 @@ static dt_status open_search(struct dt_search *search, const char *name,
 
 dt_status dt_search_new(const char *name, const struct dt_search_opts *opts, struct dt_search **out)
 {
-    struct dt_search *search = calloc(1, sizeof *search);
-    dt_status status = search != NULL
-                           ? open_search(search, name, opts)
-                           : dt_fail(DT_ENOMEM, "out of memory for the search '%.80s'", name);
-    if (status < 0) {
-        dt_search_free(search);
-        return status;
-    }
+    DT_CLEANUP(dt_search_free_at) struct dt_search *search = calloc(1, sizeof *search);
+    if (search == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for the search '%.80s'", name);
+    DT_TRY(open_search(search, name, opts));
     *out = search;
+    search = NULL;
     return DT_OK;
 }
 

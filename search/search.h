@@ -132,5 +132,6 @@ struct dt_refits dt_search_refits(const struct dt_search *search);
 /* Of a gain by plans that were not asked for; not known where the strategy cannot say. */
 struct dt_chance dt_search_chance(const struct dt_search *search);
 void dt_search_free(struct dt_search *search);
+DT_FREE_AT(dt_search_free, struct dt_search)
 
 #endif

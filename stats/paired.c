@@ -41,13 +41,13 @@ struct dt_processes dt_stats_processes(const double medians[], int n, double lev
                                   .median = dt_stats_median(medians, n),
                                   .interval = {NAN, NAN},
                                   .level = level};
-    double *logs = n > 1 && level > 0 && level < 1 ? malloc((size_t)n * sizeof *logs) : NULL;
+    dt_auto_free double *logs =
+        n > 1 && level > 0 && level < 1 ? malloc((size_t)n * sizeof *logs) : NULL;
     if (logs == NULL)
         return result;
     for (int i = 0; i < n; i++)
         logs[i] = log(medians[i]);
     result.interval = student(logs, n, level);
-    free(logs);
     return result;
 }
 

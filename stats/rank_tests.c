@@ -198,15 +198,17 @@ static double toss(const double twice[], int n, int total, int sum, double chanc
 
 double dt_stats_signed_rank(const double difference[], int n)
 {
-    double *size = calloc(2 * (size_t)n + 1, sizeof *size), *rank = size != NULL ? size + n : NULL;
+    dt_auto_free double *size = calloc(2 * (size_t)n + 1, sizeof *size);
     int m = 0, sum = 0;
     for (int i = 0; i < n && size != NULL; i++)
         if (difference[i] != 0)
             size[m++] = fabs(difference[i]);
     int total = m * (m + 1);
-    double *sorted = dt_sorted(size, m), *chance = calloc((size_t)total + 1, sizeof *chance);
+    dt_auto_free double *sorted = dt_sorted(size, m),
+                        *chance = calloc((size_t)total + 1, sizeof *chance);
     double p = size == NULL || chance == NULL ? NAN : 1;
-    if (sorted != NULL && rank != NULL && chance != NULL) {
+    if (sorted != NULL && chance != NULL) {
+        double *rank = size + n;
         dt_midranks(size, m, sorted, rank);
         for (int i = 0, k = 0; i < n; i++) {
             if (difference[i] == 0)
@@ -217,8 +219,5 @@ double dt_stats_signed_rank(const double difference[], int n)
         }
         p = toss(rank, m, total, sum, chance);
     }
-    free(sorted);
-    free(chance);
-    free(size);
     return p;
 }

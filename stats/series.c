@@ -11,7 +11,7 @@
 
 double dt_stats_over_ranks(const long long ns[], int steps, int ranks, double out[], int last[])
 {
-    double *skew = steps > 0 ? malloc((size_t)steps * sizeof *skew) : NULL;
+    dt_auto_free double *skew = steps > 0 ? malloc((size_t)steps * sizeof *skew) : NULL;
     if (last != NULL && ranks > 0)
         memset(last, 0, (size_t)ranks * sizeof *last);
     for (int step = 0; step < steps && ranks > 0; step++) {
@@ -27,9 +27,7 @@ double dt_stats_over_ranks(const long long ns[], int steps, int ranks, double ou
         if (skew != NULL)
             skew[step] = (double)(row[slowest] - row[first]) * 1e-9;
     }
-    double median = skew != NULL && ranks > 0 ? dt_stats_median(skew, steps) : NAN;
-    free(skew);
-    return median;
+    return skew != NULL && ranks > 0 ? dt_stats_median(skew, steps) : NAN;
 }
 
 /* The interval of a median by order statistics: the number of samples below the median of their distribution is
@@ -49,22 +47,18 @@ double *dt_sorted(const double x[], int n)
 double dt_stats_quantile(const double x[], int n, double f)
 {
     /* GSL reads outside its array when f is not in 0..1 (CVE-2020-35357) */
-    double *sorted = f >= 0 && f <= 1 ? dt_sorted(x, n) : NULL;
+    dt_auto_free double *sorted = f >= 0 && f <= 1 ? dt_sorted(x, n) : NULL;
     if (sorted == NULL)
         return NAN;
-    double value = gsl_stats_quantile_from_sorted_data(sorted, 1, (size_t)n, f);
-    free(sorted);
-    return value;
+    return gsl_stats_quantile_from_sorted_data(sorted, 1, (size_t)n, f);
 }
 
 double dt_stats_median(const double x[], int n)
 {
-    double *sorted = dt_sorted(x, n);
+    dt_auto_free double *sorted = dt_sorted(x, n);
     if (sorted == NULL)
         return NAN;
-    double value = gsl_stats_median_from_sorted_data(sorted, 1, (size_t)n);
-    free(sorted);
-    return value;
+    return gsl_stats_median_from_sorted_data(sorted, 1, (size_t)n);
 }
 
 double dt_stats_mean(const double x[], int n)
@@ -102,12 +96,11 @@ struct dt_interval dt_stats_median_interval(const double x[], int n, double leve
     int lower, upper;
     if (!dt_stats_median_ranks(n, level, &lower, &upper))
         return interval;
-    double *sorted = dt_sorted(x, n);
+    dt_auto_free double *sorted = dt_sorted(x, n);
     if (sorted == NULL)
         return interval;
     interval.low = sorted[lower - 1];
     interval.high = sorted[upper - 1];
-    free(sorted);
     return interval;
 }
 
@@ -157,13 +150,12 @@ struct dt_summary dt_stats_summary(const double x[], int n, double level)
                                  .interval = dt_stats_median_interval(x, n, level),
                                  .level = level,
                                  .series = dt_stats_series(x, n)};
-    double *work = n > 0 ? malloc((size_t)n * sizeof *work) : NULL;
+    dt_auto_free double *work = n > 0 ? malloc((size_t)n * sizeof *work) : NULL;
     if (work != NULL) {
         spread(x, n, work, &summary);
         if (summary.series.autocorrelated)
             summary.unreliable = !batch(x, n, level, work, &summary.interval);
     }
-    free(work);
     return summary;
 }
 
@@ -193,8 +185,8 @@ static void count_outliers(const double sorted[], int n, struct dt_series *serie
 struct dt_series dt_stats_series(const double x[], int n)
 {
     struct dt_series series = {.lag1 = NAN, .trend_z = NAN, .split = NAN};
-    double *sorted = n >= DT_SERIES_LEAST ? dt_sorted(x, n) : NULL;
-    double *rank = sorted != NULL ? malloc((size_t)n * sizeof *rank) : NULL;
+    dt_auto_free double *sorted = n >= DT_SERIES_LEAST ? dt_sorted(x, n) : NULL;
+    dt_auto_free double *rank = sorted != NULL ? malloc((size_t)n * sizeof *rank) : NULL;
     if (rank != NULL) {
         dt_midranks(x, n, sorted, rank);
         series.lag1 = dt_lag1(rank, n);
@@ -206,8 +198,6 @@ struct dt_series dt_stats_series(const double x[], int n)
         series.bimodal = dt_dip(sorted, n) > dt_threshold(DT_TEST_DIP, n);
         count_outliers(sorted, n, &series);
     }
-    free(sorted);
-    free(rank);
     return series;
 }
 
@@ -269,7 +259,7 @@ static bool trends(const double x[], int n, bool cut)
  * test. */
 static bool differs(const double x[], int n, int d)
 {
-    double *sorted = dt_sorted(x, n), *rank = malloc((size_t)n * sizeof *rank);
+    dt_auto_free double *sorted = dt_sorted(x, n), *rank = malloc((size_t)n * sizeof *rank);
     double z = 0;
     if (sorted != NULL && rank != NULL) {
         double mean = (n + 1) / 2.0, sum = 0;
@@ -279,8 +269,6 @@ static bool differs(const double x[], int n, int d)
             sum += rank[i] - mean;
         z = variance > 0 && d > 0 ? fabs(sum) / sqrt(variance * d * (n - d) / n) : 0;
     }
-    free(sorted);
-    free(rank);
     return z >= DIFFERS;
 }
 
@@ -291,7 +279,8 @@ bool dt_stats_steady(const double x[], int n, int *start)
     *start = 0;
     if (n < DT_SERIES_LEAST)
         return true;
-    double *kept = malloc((size_t)n * sizeof *kept), *work = malloc((size_t)n * sizeof *work);
+    dt_auto_free double *kept = malloc((size_t)n * sizeof *kept),
+                        *work = malloc((size_t)n * sizeof *work);
     bool steady = false;
     if (kept != NULL && work != NULL) {
         draw_in(x, n, kept, work);
@@ -303,8 +292,6 @@ bool dt_stats_steady(const double x[], int n, int *start)
         if (steady)
             *start = early;
     }
-    free(kept);
-    free(work);
     return steady;
 }
 

@@ -3,6 +3,7 @@
 #ifndef DT_STATS_STATS_INT_H
 #define DT_STATS_STATS_INT_H
 
+#include "base/array.h"
 #include "stats/stats.h"
 
 /* These are rank statistics: on independent samples of any continuous distribution they are distributed alike, so one

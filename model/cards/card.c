@@ -70,14 +70,11 @@ static dt_status read_choice(const json_t *root, const char *what, const char *k
 {
     const char *word;
     DT_TRY(dt_json_string(root, what, key, &word));
-    int found = dt_text_index(word, words);
-    if (found >= 0) {
-        *out = found;
-        return DT_OK;
-    }
-    const char *last = words[2] != NULL ? words[2] : "";
-    return dt_fail(DT_EUSAGE, "%s: '%s' is '%s', expected %s, %s%s%s", what, key, word, words[0],
-                   words[1], words[2] != NULL ? " or " : "", last);
+    *out = dt_text_index(word, words);
+    return *out >= 0 ? DT_OK
+                     : dt_fail(DT_EUSAGE, "%s: '%s' is '%s', expected %s, %s%s%s", what, key, word,
+                               words[0], words[1], words[2] != NULL ? " or " : "",
+                               words[2] != NULL ? words[2] : "");
 }
 
 /* A list of texts of at most `room` bytes, at most `most` of them. */
@@ -145,6 +142,7 @@ static dt_status read_shape(const json_t *root, const char *what, struct dt_card
     static const char *const texts[] = {"padded", "prompt", NULL};
     json_t *vae = NULL;
     int joint, guidance, prompt = 0;
+    int64_t passes = 2;
     DT_TRY(read_count(root, what, "heads", 1, &card->heads));
     DT_TRY(read_count(root, what, "head_size", 1, &card->head_size));
     DT_TRY(read_count(root, what, "depth", 1, &card->depth));
@@ -160,12 +158,9 @@ static dt_status read_shape(const json_t *root, const char *what, struct dt_card
     card->joint = joint == 1;
     card->prompt = prompt == 1;
     card->guidance = (enum dt_guidance)guidance;
-    card->passes = 2;
-    if (dt_json_has(root, "passes")) {
-        int64_t passes;
+    if (dt_json_has(root, "passes"))
         DT_TRY(dt_json_int(root, what, "passes", 2, 4, &passes));
-        card->passes = (int)passes;
-    }
+    card->passes = (int)passes;
     return DT_OK;
 }
 
@@ -239,13 +234,12 @@ static bool is_called(const struct dt_card *card, const char *name)
 
 bool dt_card_known(const char *name, struct dt_card *card)
 {
-    for (int i = 0; i < FILES; i++) {
-        struct dt_card read;
+    struct dt_card read;
+    for (int i = 0; i < FILES; i++)
         if (parse_card(i, &read) == DT_OK && is_called(&read, name)) {
             *card = read;
             return true;
         }
-    }
     return false;
 }
 
@@ -280,13 +274,18 @@ static dt_status unknown(const char *name)
                    name);
 }
 
-dt_status dt_card_load(const char *name, struct dt_card *card)
+static bool is_file(const char *name)
 {
     size_t size = strlen(name);
+    return size >= 5 && strcmp(name + size - 5, ".json") == 0;
+}
+
+dt_status dt_card_load(const char *name, struct dt_card *card)
+{
     json_auto_t *root = NULL;
     if (dt_card_known(name, card))
         return DT_OK;
-    if (size < 5 || strcmp(name + size - 5, ".json") != 0)
+    if (!is_file(name))
         return unknown(name);
     DT_TRY(dt_json_read(name, "the model's card", &root));
     return read_card(root, name, card);
@@ -305,16 +304,11 @@ const char *dt_card_full_name(const char *name)
 
 bool dt_card_named(const char *name)
 {
-    size_t size = strlen(name);
     struct dt_card card;
     json_auto_t *root = NULL;
-    if (dt_card_known(name, &card))
-        return true;
-    if (size < 5 || strcmp(name + size - 5, ".json") != 0 ||
-        dt_json_read(name, "the model's card", &root) != DT_OK)
-        return false;
-    bool is_card = json_is_object(root) && json_object_get(root, "family") == NULL;
-    return is_card;
+    return dt_card_known(name, &card) ||
+           (is_file(name) && dt_json_read(name, "the model's card", &root) == DT_OK &&
+            json_is_object(root) && json_object_get(root, "family") == NULL);
 }
 
 static int64_t nearest_multiple(int64_t value, int64_t step)

@@ -120,8 +120,9 @@ static dt_status bayes_open(struct bayes *bayes)
     return DT_OK;
 }
 
-static void bayes_close(struct bayes *bayes)
+static void bayes_fini(void *state)
 {
+    struct bayes *bayes = state;
     for (int m = 0; m < bayes->models; m++)
         dt_process_fini(&bayes->model[m]);
     dt_memory_fini(&bayes->memory);
@@ -129,6 +130,7 @@ static void bayes_close(struct bayes *bayes)
     dt_vote_fini(&bayes->vote);
     free(bayes->answered);
     free(bayes->outstanding.at);
+    dt_candidates_fini(&bayes->candidates);
 }
 
 /* Number of real answers with a value in the cold model. */
@@ -226,25 +228,18 @@ static dt_status bayes_columns(struct bayes *bayes, int first, int last)
 static dt_status models_weigh(struct bayes *bayes)
 {
     const struct dt_process *cold = &bayes->model[COLD], *warm = &bayes->model[WARM];
-    double *first = calloc((size_t)cold->n + 1, sizeof *first);
-    double *second = calloc((size_t)warm->n + 1, sizeof *second);
-    if (first == NULL || second == NULL) {
-        free(first);
-        free(second);
+    dt_auto_free double *first = calloc((size_t)cold->n + 1, sizeof *first);
+    dt_auto_free double *second = calloc((size_t)warm->n + 1, sizeof *second);
+    if (first == NULL || second == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for %d answers", cold->n);
-    }
-    dt_status status = dt_process_leave_one_out(cold, first);
-    if (status == DT_OK)
-        status = dt_process_leave_one_out(warm, second);
+    DT_TRY(dt_process_leave_one_out(cold, first));
+    DT_TRY(dt_process_leave_one_out(warm, second));
     int n = 0;
-    for (int i = 0; i < cold->n && status == DT_OK; i++)
+    for (int i = 0; i < cold->n; i++)
         if (model_knows(bayes, WARM, cold->at[i]))
             first[n++] = first[i];
-    if (status == DT_OK)
-        bayes->weight = dt_hint_stack(first, second, n, bayes->opts.knobs[TRUST]);
-    free(first);
-    free(second);
-    return status;
+    bayes->weight = dt_hint_stack(first, second, n, bayes->opts.knobs[TRUST]);
+    return DT_OK;
 }
 
 /* Draws the pool anew, around the plans with the least expected values. */
@@ -407,13 +402,9 @@ static void likely_insert(struct likely *likely, int32_t k, double chance)
 {
     int at = likely->n;
     if (at == LIKELY) {
-        double least = likely->chance[LIKELY - 1];
-        if (chance <= least) {
-            likely->rest += chance;
+        likely->rest += fmin(chance, likely->chance[LIKELY - 1]);
+        if (chance <= likely->chance[--at])
             return;
-        }
-        likely->rest += least;
-        at--;
     } else
         likely->n++;
     for (; at > 0 && likely->chance[at - 1] < chance; at--) {
@@ -516,13 +507,6 @@ static const struct dt_knob knobs[] = {
               -1, -1, 1},
     [KNOBS] = {.name = NULL},
 };
-
-static void bayes_fini(void *state)
-{
-    struct bayes *bayes = state;
-    bayes_close(bayes);
-    dt_candidates_fini(&bayes->candidates);
-}
 
 static dt_status bayes_init(void *state, const struct dt_search_opts *opts)
 {
@@ -795,8 +779,9 @@ static double share_of(const struct dt_candidates *candidates, const double pred
                        int axis)
 {
     const int values = dt_space_axis(candidates->space, axis)->count;
-    double *sum = calloc((size_t)values + 1, sizeof *sum), mean = 0, between = 0, total = 0;
-    int *count = calloc((size_t)values + 1, sizeof *count);
+    double mean = 0, between = 0, total = 0;
+    dt_auto_free double *sum = calloc((size_t)values + 1, sizeof *sum);
+    dt_auto_free int *count = calloc((size_t)values + 1, sizeof *count);
     for (int k = 0; k < plans; k++)
         mean += predicted[k] / plans;
     for (int k = 0; sum != NULL && count != NULL && k < plans; k++) {
@@ -808,16 +793,14 @@ static double share_of(const struct dt_candidates *candidates, const double pred
     }
     for (int v = 0; sum != NULL && count != NULL && v < values; v++)
         between += count[v] > 0 ? sum[v] * sum[v] / count[v] : 0;
-    free(sum);
-    free(count);
     return total > 0 ? fmin(between / total, 1) : 0;
 }
 
 static bool importance_shares(const struct dt_process *process,
                               const struct dt_candidates *candidates, int plans, double share[])
 {
-    double *predicted = calloc((size_t)plans + 1, sizeof *predicted), low = INFINITY,
-           high = -INFINITY;
+    double low = INFINITY, high = -INFINITY;
+    dt_auto_free double *predicted = calloc((size_t)plans + 1, sizeof *predicted);
     for (int k = 0; predicted != NULL && k < plans; k++) {
         predicted[k] = dt_process_mean(process, k);
         low = fmin(low, predicted[k]);
@@ -826,7 +809,6 @@ static bool importance_shares(const struct dt_process *process,
     const bool differ = high > low;
     for (int a = 0; differ && a < dt_space_axes(candidates->space); a++)
         share[a] = share_of(candidates, predicted, plans, a);
-    free(predicted);
     return differ;
 }
 
@@ -838,18 +820,13 @@ bool dt_importance(const struct dt_space *space, const struct dt_trial trials[],
         fallbacks[i] = knobs[i].fallback;
     const struct dt_process_priors priors = bayes_priors(fallbacks);
     struct dt_rng rng = dt_rng_at(seed, "importance");
-    struct dt_candidates candidates;
-    struct dt_process process;
-    bool known = false;
+    DT_CLEANUP(dt_candidates_fini) struct dt_candidates candidates = {.space = NULL};
+    DT_CLEANUP(dt_process_fini) struct dt_process process = {.n = 0};
     if (dt_candidates_init(&candidates, space, PLANS, &rng) < 0)
         return false;
     const int plans = candidates.cloud.count; /* without plans of trials that a pool gets */
-    if (dt_process_init(&process, &candidates.cloud, &priors) == DT_OK) {
-        if (importance_learn(&process, &candidates, trials, n) == DT_OK &&
-            process.n >= DT_IMPORTANCE_LEAST && dt_process_fit(&process, &rng) == DT_OK)
-            known = importance_shares(&process, &candidates, plans, share);
-        dt_process_fini(&process);
-    }
-    dt_candidates_fini(&candidates);
-    return known;
+    return dt_process_init(&process, &candidates.cloud, &priors) == DT_OK &&
+           importance_learn(&process, &candidates, trials, n) == DT_OK &&
+           process.n >= DT_IMPORTANCE_LEAST && dt_process_fit(&process, &rng) == DT_OK &&
+           importance_shares(&process, &candidates, plans, share);
 }

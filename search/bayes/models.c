@@ -256,7 +256,7 @@ int dt_hint_next(const struct dt_hint *hint, const struct dt_candidates *candida
                  const struct dt_kernel *kernel, int top, struct dt_rng *rng)
 {
     const struct dt_cloud *cloud = &hint->cloud;
-    struct believed *order = calloc((size_t)hint->values + 1, sizeof *order);
+    dt_auto_free struct believed *order = calloc((size_t)hint->values + 1, sizeof *order);
     int n = 0, best = -1, seen = 0;
     double most = -1;
     for (int k = 0; k < cloud->count && order != NULL; k++) {
@@ -275,7 +275,6 @@ int dt_hint_next(const struct dt_hint *hint, const struct dt_candidates *candida
             best = order[i].candidate;
         }
     }
-    free(order);
     return best;
 }
 

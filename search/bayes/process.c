@@ -537,13 +537,10 @@ dt_status dt_process_refactor(struct dt_process *process)
 dt_status dt_process_leave_one_out(const struct dt_process *process, double density[])
 {
     const int n = process->n;
-    double *inverse = malloc(((size_t)n * (size_t)n + 1) * sizeof *inverse);
-    double *alpha = malloc(((size_t)n + 1) * sizeof *alpha);
-    if (inverse == NULL || alpha == NULL) {
-        free(inverse);
-        free(alpha);
+    dt_auto_free double *inverse = malloc(((size_t)n * (size_t)n + 1) * sizeof *inverse);
+    dt_auto_free double *alpha = malloc(((size_t)n + 1) * sizeof *alpha);
+    if (inverse == NULL || alpha == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a model of %d answers", n);
-    }
     for (int i = 0; i < n; i++) {
         alpha[i] = process->beta[i];
         for (int j = 0; j <= i; j++)
@@ -560,8 +557,6 @@ dt_status dt_process_leave_one_out(const struct dt_process *process, double dens
         density[i] =
             -0.5 * (LOG_TWO_PI + log(variance) + off * off / variance) - log(process->scale);
     }
-    free(inverse);
-    free(alpha);
     return DT_OK;
 }
 
@@ -584,7 +579,7 @@ static int by_value(const void *a, const void *b)
 static dt_status choose(struct dt_fit *fit, struct dt_rng *rng)
 {
     const struct dt_process *process = fit->process;
-    struct ranked *ranked = calloc((size_t)process->n + 1, sizeof *ranked);
+    dt_auto_free struct ranked *ranked = calloc((size_t)process->n + 1, sizeof *ranked);
     if (ranked == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a model of %d answers", process->n);
     for (int i = 0; i < process->n; i++)
@@ -600,7 +595,6 @@ static dt_status choose(struct dt_fit *fit, struct dt_rng *rng)
     }
     for (int k = 0; k < fit->n; k++)
         fit->chosen[k] = ranked[k].i;
-    free(ranked);
     return DT_OK;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A table of cells becomes a space: each column's values, sorted, are an axis, each row is a point. Fractions are
  * scaled to integers by a power of ten, which keeps their ratios; where none exists, they become ranks. */
-#include "base/array.h"
 #include "base/read.h"
 #include "search/landscape/table.h"
 
@@ -157,9 +156,8 @@ dt_status dt_table_numbers(const json_t *array, const char *what, double **sampl
 
 static bool same(const struct dt_original *a, const struct dt_original *b)
 {
-    if (a->text != NULL || b->text != NULL)
-        return a->text != NULL && b->text != NULL && strcmp(a->text, b->text) == 0;
-    return a->number == b->number;
+    return a->text != NULL && b->text != NULL ? strcmp(a->text, b->text) == 0
+                                              : a->text == b->text && a->number == b->number;
 }
 
 static struct dt_original value_of(const struct dt_axis *axis, int i)
@@ -316,23 +314,21 @@ void dt_landscape_trial_noisy(const struct dt_landscape *landscape, const struct
 dt_status dt_landscape_map(const struct dt_landscape *landscape, const struct dt_landscape *source,
                            double values[], int64_t *found)
 {
-    struct dt_transfer transfer;
+    DT_CLEANUP(dt_transfer_fini) struct dt_transfer transfer = {.space = NULL};
     const struct dt_original *originals[DT_AXES_MAX];
     memcpy(originals, landscape->originals, sizeof originals);
-    dt_status status = dt_transfer_init(&transfer, landscape->space, originals, source);
+    DT_TRY(dt_transfer_init(&transfer, landscape->space, originals, source));
     int64_t n = 0;
-    for (int64_t k = 0; k < landscape->count && status == DT_OK; k++) {
+    for (int64_t k = 0; k < landscape->count; k++) {
         struct dt_point point;
         dt_space_at(landscape->space, k, &point);
         values[k] = dt_transfer_value(&transfer, &point);
         n += !isnan(values[k]);
     }
-    dt_transfer_fini(&transfer);
-    if (status == DT_OK && n == 0)
-        status = dt_fail(DT_EUSAGE, "the prior and the landscape have no plan in common");
-    if (status == DT_OK)
-        *found = n;
-    return status;
+    if (n == 0)
+        return dt_fail(DT_EUSAGE, "the prior and the landscape have no plan in common");
+    *found = n;
+    return DT_OK;
 }
 
 struct making {
@@ -431,15 +427,13 @@ static dt_status add_numbers(struct making *making, int column, struct dt_axis *
 {
     const struct dt_cell *cells = making->values[column];
     double factor = whole(cells, axis->count);
-    int64_t *values = calloc((size_t)axis->count + 1, sizeof *values);
+    dt_auto_free int64_t *values = calloc((size_t)axis->count + 1, sizeof *values);
     if (values == NULL)
         return no_memory(making);
     for (int i = 0; i < axis->count; i++)
         values[i] = factor > 0 ? llround(cells[i].number * factor) : i;
     axis->values = values;
-    dt_status status = dt_space_add_axis(making->landscape->space, axis);
-    free(values);
-    return status;
+    return dt_space_add_axis(making->landscape->space, axis);
 }
 
 static dt_status keep_originals(struct making *making, int column)
@@ -492,13 +486,11 @@ static dt_status fill(struct making *making, const struct dt_point points[])
     const struct dt_table *table = making->table;
     struct dt_landscape *landscape = making->landscape;
     struct dt_text *keys = &landscape->texts;
-    size_t *offsets = calloc((size_t)table->count, sizeof *offsets);
+    dt_auto_free size_t *offsets = calloc((size_t)table->count, sizeof *offsets);
     landscape->count = dt_space_count(landscape->space);
     landscape->entries = calloc((size_t)landscape->count, sizeof *landscape->entries);
-    if (offsets == NULL || landscape->entries == NULL) {
-        free(offsets);
+    if (offsets == NULL || landscape->entries == NULL)
         return no_memory(making);
-    }
     for (int64_t row = table->count - 1; row >= 0; row--) {
         int64_t k = dt_space_index(landscape->space, &points[row]);
         landscape->entries[k] = table->entries[row];
@@ -507,11 +499,10 @@ static dt_status fill(struct making *making, const struct dt_point points[])
         if (row == table->start)
             landscape->start = k;
     }
-    dt_status status = dt_text_status(keys);
-    for (int64_t k = 0; k < landscape->count && status == DT_OK; k++)
+    DT_TRY(dt_text_status(keys));
+    for (int64_t k = 0; k < landscape->count; k++)
         landscape->entries[k].key = dt_text_at(keys) + offsets[k];
-    free(offsets);
-    return status;
+    return DT_OK;
 }
 
 static dt_status measure(struct making *making)
@@ -549,16 +540,13 @@ static dt_status make(struct making *making)
         DT_TRY(making->text[i] ? add_labels(making, i, &axis) : add_numbers(making, i, &axis));
         DT_TRY(keep_originals(making, i));
     }
-    struct dt_point *points = calloc((size_t)table->count, sizeof *points);
+    dt_auto_free struct dt_point *points = calloc((size_t)table->count, sizeof *points);
     if (points == NULL)
         return no_memory(making);
     for (int64_t row = 0; row < table->count; row++)
         locate(making, row, &points[row]);
-    dt_status status = dt_space_seal_points(landscape->space, points, table->count);
-    if (status == DT_OK)
-        status = fill(making, points);
-    free(points);
-    DT_TRY(status);
+    DT_TRY(dt_space_seal_points(landscape->space, points, table->count));
+    DT_TRY(fill(making, points));
     return measure(making);
 }
 
@@ -662,12 +650,9 @@ static const struct dt_reader *find(const struct dt_reader *const more[],
 static dt_status read_with(const struct dt_reader *reader, const struct dt_source *source,
                            struct dt_landscape **landscape)
 {
-    struct dt_table table = {.what = source->what, .start = -1};
-    dt_status status = reader->read(source, &table);
-    if (status == DT_OK)
-        status = landscape_make(&table, landscape);
-    table_fini(&table);
-    return status;
+    DT_CLEANUP(table_fini) struct dt_table table = {.what = source->what, .start = -1};
+    DT_TRY(reader->read(source, &table));
+    return landscape_make(&table, landscape);
 }
 
 static void add_names(const struct dt_reader *const list[], struct dt_text *names)
@@ -692,7 +677,7 @@ static dt_status read_text(const char *path, const struct dt_reader *const more[
     const struct dt_json_limits limits = {.bytes = DT_TABLE_BYTES, .values = DT_TABLE_VALUES};
     struct dt_source source = {.what = path, .text = dt_text_at(bytes), .size = bytes->size};
     const struct dt_reader *reader = find(more, &source);
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     if (reader != NULL)
         return read_with(reader, &source, landscape);
     mend_numbers(bytes);
@@ -701,10 +686,7 @@ static dt_status read_text(const char *path, const struct dt_reader *const more[
     DT_TRY(dt_json_parse_within(dt_text_at(bytes), bytes->size, limits, path, &root));
     source.root = root;
     reader = find(more, &source);
-    dt_status status =
-        reader != NULL ? read_with(reader, &source, landscape) : unknown(more, &source);
-    json_decref(root);
-    return status;
+    return reader != NULL ? read_with(reader, &source, landscape) : unknown(more, &source);
 }
 
 dt_status dt_landscape_open(const char *path, const struct dt_reader *const more[],

@@ -89,22 +89,15 @@ static dt_status read_table(const struct dt_source *source, struct dt_table *tab
 {
     const char *key;
     json_t *row, *cache = json_object_get(source->root, "cache");
-    double *samples = NULL;
-    dt_status status = DT_OK;
+    dt_auto_free double *samples = NULL;
     snprintf(table->title, sizeof table->title, "%s", dt_json_text_at(source->root, "kernel_name"));
     snprintf(table->device, sizeof table->device, "%s",
              dt_json_text_at(source->root, "device_name"));
     snprintf(table->unit, sizeof table->unit, "ms");
     table->seconds = 1e-3;
     DT_TRY(read_columns(source->root, table));
-    json_object_foreach(cache, key, row)
-    {
-        status = read_row(key, row, table, &samples);
-        if (status < 0)
-            break;
-    }
-    free(samples);
-    return status;
+    json_object_foreach(cache, key, row) DT_TRY(read_row(key, row, table, &samples));
+    return DT_OK;
 }
 
 const struct dt_reader dt_reader_kernel_tuner = {

@@ -161,28 +161,20 @@ static dt_status read_row(const json_t *row, const char *what, struct dt_table *
 static dt_status read_table(const struct dt_source *source, struct dt_table *table)
 {
     json_t *row, *results = json_object_get(source->root, "results");
-    double *samples = NULL;
-    size_t i;
-    dt_status status = DT_OK;
+    dt_auto_free double *samples = NULL;
+    size_t i = 0;
     snprintf(table->unit, sizeof table->unit, "ms");
     table->seconds = 1e-3;
-    for (i = 0; status == DT_OK && i < json_array_size(results); i++)
-        if (objective(row = json_array_get(results, i)) != NULL) {
-            status = read_unit(source->root, row, table);
-            break;
-        }
-    if (status < 0)
-        return status;
+    while (i < json_array_size(results) && objective(json_array_get(results, i)) == NULL)
+        i++;
+    DT_TRY(read_unit(source->root, json_array_get(results, i), table));
     json_array_foreach(results, i, row)
     {
         char what[256];
         snprintf(what, sizeof what, "%.200s: result %zu", table->what, i + 1);
-        status = read_row(row, what, table, &samples);
-        if (status < 0)
-            break;
+        DT_TRY(read_row(row, what, table, &samples));
     }
-    free(samples);
-    return status;
+    return DT_OK;
 }
 
 const struct dt_reader dt_reader_t4 = {

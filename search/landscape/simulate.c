@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Times are processor time of this thread, so the cost of a strategy does not depend on the load of the machine. */
 #include "search/landscape/simulate.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "search/racing.h"
@@ -44,7 +45,7 @@ static double expected_best(const double sorted[], int64_t n, int64_t t)
 
 dt_status dt_score_random(const double values[], int64_t n, int evals, double expected[])
 {
-    double *sorted = malloc((size_t)n * sizeof *sorted + 1);
+    dt_auto_free double *sorted = malloc((size_t)n * sizeof *sorted + 1);
     double slowest = -INFINITY;
     if (sorted == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for the score of %lld plans", (long long)n);
@@ -56,7 +57,6 @@ dt_status dt_score_random(const double values[], int64_t n, int evals, double ex
     gsl_sort(sorted, 1, (size_t)n);
     for (int t = 1; t <= evals; t++)
         expected[t - 1] = expected_best(sorted, n, t);
-    free(sorted);
     return DT_OK;
 }
 
@@ -166,7 +166,7 @@ static dt_status play(const struct dt_simulation *simulation, int repeat, struct
 static dt_status run(const struct dt_simulation *simulation, int repeat, struct dt_runs *runs)
 {
     struct dt_repeat *its = &runs->list[repeat];
-    struct dt_search *search = NULL;
+    DT_CLEANUP(dt_search_free_at) struct dt_search *search = NULL;
     dt_auto_text note = {0};
     double before = milliseconds();
     DT_TRY(start(simulation, repeat, &search));
@@ -174,7 +174,6 @@ static dt_status run(const struct dt_simulation *simulation, int repeat, struct 
     dt_status status = play(simulation, repeat, search, runs);
     dt_search_note(search, &note);
     snprintf(its->note, sizeof its->note, "%s", dt_text_at(&note));
-    dt_search_free(search);
     return status;
 }
 
@@ -349,20 +348,17 @@ static void race_order(struct plan plans[], int count, struct dt_rng *rng, struc
 dt_status dt_race_replay(const struct dt_landscape *landscape, int orders, int plans, uint64_t seed,
                          struct dt_raced *raced)
 {
-    struct plan *list = NULL;
+    dt_auto_free struct plan *list = NULL;
     int count = 0;
-    dt_status status = collect(landscape, &list, &count);
-    if (status == DT_OK) {
-        struct dt_raced made = {.orders = orders, .plans = plans < count ? plans : count};
-        struct dt_rng rng = dt_rng_at(seed, "orders");
-        for (int i = 0; i < orders; i++)
-            race_order(list, count, &rng, &made);
-        made.repetitions /= (double)orders * made.plans;
-        made.saved = 1 - made.spent / made.all;
-        *raced = made;
-    }
-    free(list);
-    return status;
+    DT_TRY(collect(landscape, &list, &count));
+    struct dt_raced made = {.orders = orders, .plans = plans < count ? plans : count};
+    struct dt_rng rng = dt_rng_at(seed, "orders");
+    for (int i = 0; i < orders; i++)
+        race_order(list, count, &rng, &made);
+    made.repetitions /= (double)orders * made.plans;
+    made.saved = 1 - made.spent / made.all;
+    *raced = made;
+    return DT_OK;
 }
 
 void dt_raced_text(const struct dt_raced *raced, struct dt_text *out)

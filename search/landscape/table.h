@@ -7,6 +7,7 @@
 #ifndef DT_SEARCH_LANDSCAPE_TABLE_H
 #define DT_SEARCH_LANDSCAPE_TABLE_H
 
+#include "base/array.h"
 #include "base/json.h"
 #include "search/landscape/landscape.h"
 

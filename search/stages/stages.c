@@ -112,14 +112,12 @@ static void set_turns(struct stages *search)
 
 static dt_status list_layouts(struct stages *search)
 {
-    struct dt_point *points = NULL;
+    dt_auto_free struct dt_point *points = NULL;
     int count = 0, ranks = dt_space_role(search->opts.space, DT_ROLE_RANKS);
     DT_TRY(dt_space_tuples(search->opts.space, search->axes, &points, &count));
     search->layouts = calloc((size_t)count + 1, sizeof *search->layouts);
-    if (search->layouts == NULL) {
-        free(points);
+    if (search->layouts == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for %d layouts", count);
-    }
     shuffle(&search->rng, points, count);
     for (int i = 0; i < count; i++)
         search->layouts[i] = (struct layout){.point = points[i],
@@ -127,7 +125,6 @@ static dt_status list_layouts(struct stages *search)
                                              .prior = prior_of(search, &points[i]),
                                              .first = INFINITY,
                                              .best = INFINITY};
-    free(points);
     search->count = count;
     for (int i = 0; search->opts.prior != NULL && i < count; i++)
         search->layouts[i].turn = 0;
@@ -259,7 +256,7 @@ static bool more_layouts(const struct stages *search)
 static dt_status open_part(struct stages *search)
 {
     int keep = (int)search->opts.knobs[KEEP], n = 0;
-    struct dt_point *points = calloc((size_t)keep, sizeof *points);
+    dt_auto_free struct dt_point *points = calloc((size_t)keep, sizeof *points);
     if (points == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a search");
     qsort(search->layouts + search->searched, (size_t)(search->count - search->searched),
@@ -269,11 +266,9 @@ static dt_status open_part(struct stages *search)
     for (int a = 0; a < dt_space_axes(search->opts.space); a++)
         for (int i = 0; (search->environment >> a & 1) != 0 && i < n; i++)
             points[i].index[a] = dt_space_axis(search->opts.space, a)->fallback;
-    dt_status status = dt_space_restrict(search->opts.space, search->axes | search->environment,
-                                         points, n, &search->part.space);
-    free(points);
-    DT_TRY(status);
-    status = dt_seen_init(&search->part.seen, search->part.space);
+    DT_TRY(dt_space_restrict(search->opts.space, search->axes | search->environment, points, n,
+                             &search->part.space));
+    dt_status status = dt_seen_init(&search->part.seen, search->part.space);
     if (status == DT_OK)
         status = open_arm(search);
     if (status < 0)
@@ -327,17 +322,15 @@ static int environments(const struct stages *search)
 static dt_status open_environments(struct stages *search)
 {
     const struct dt_trial *best = best_trial(search);
-    struct dt_space *part = NULL;
-    uint32_t others = ~search->environment;
+    DT_CLEANUP(dt_space_free_at) struct dt_space *part = NULL;
     int most = environments(search);
     search->last = calloc(NEAR_ROOM, sizeof *search->last);
     if (search->last == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a search");
     if (best == NULL || most < 1)
         return DT_OK;
-    DT_TRY(dt_space_restrict(search->opts.space, others, &best->point, 1, &part));
+    DT_TRY(dt_space_restrict(search->opts.space, ~search->environment, &best->point, 1, &part));
     int n = dt_space_neighbours(part, &best->point, search->last, NEAR_ROOM);
-    dt_space_free(part);
     n = n < NEAR_ROOM ? n : NEAR_ROOM;
     shuffle(&search->rng, search->last, n);
     search->last_count = n < most ? n : most;

@@ -98,6 +98,12 @@ static double median_of(const double values[], int rounds)
     return dt_stats_median(known, n);
 }
 
+/* A default plan that breaks a rule, and whose output shows it. */
+static bool is_wrong(const struct dt_check_entry *entry, const struct dt_entrant *entrant)
+{
+    return dt_target_wrong(entry->target, &entrant->point, entrant->result.facts.verified_error);
+}
+
 /* Excludes a rival that is better only because it breaks the entry's latency limit. Needs enough sets. */
 static bool breaks_limit(const struct dt_check_entry *entry, int i, const struct dt_sets *sets)
 {
@@ -106,13 +112,6 @@ static bool breaks_limit(const struct dt_check_entry *entry, int i, const struct
     return limit > 0 && dt_sets_quiet(sets) >= DT_SETS_LEAST &&
            median_of(entry->entrants[i].visits, rounds) > limit &&
            median_of(entry->values[i], rounds) < median_of(entry->values[0], rounds);
-}
-
-/* A default plan that breaks a rule, and whose output shows it. */
-static bool is_wrong(const struct dt_check_entry *entry, int i)
-{
-    const struct dt_entrant *entrant = &entry->entrants[i];
-    return dt_target_wrong(entry->target, &entrant->point, entrant->result.facts.verified_error);
 }
 
 /* The objective's value of each visit of the sets. */
@@ -135,9 +134,10 @@ static void take_values(struct dt_check_entry *entry, const struct dt_sets *sets
     values_fill(entry, sets);
     for (int i = 0; i < entry->judge.count; i++) {
         struct dt_check_rival *rival = &entry->judge.rivals[i];
-        bool failed = entry->entrants[i + 1].out;
-        rival->aside = !failed && (breaks_limit(entry, i + 1, sets) || is_wrong(entry, i + 1));
-        rival->out = failed || rival->aside;
+        const struct dt_entrant *entrant = &entry->entrants[i + 1];
+        rival->aside =
+            !entrant->out && (breaks_limit(entry, i + 1, sets) || is_wrong(entry, entrant));
+        rival->out = entrant->out || rival->aside;
     }
     entry->judge.first = first_of(entry);
     if (entry->twin && entry->entrants[entry->count - 1].out)
@@ -393,8 +393,7 @@ static bool fits(const struct dt_check_entry *entry, int i)
 {
     const struct dt_entrant *entrant = &entry->entrants[i];
     double limit = (double)entry->job.max_latency_ns * 1e-9;
-    return !entrant->out && entrant->result.samples.n > 0 &&
-           !dt_target_wrong(entry->target, &entrant->point, entrant->result.facts.verified_error) &&
+    return !entrant->out && entrant->result.samples.n > 0 && !is_wrong(entry, entrant) &&
            !(limit > 0 && entrant->result.summary.median > limit);
 }
 
@@ -721,19 +720,19 @@ static dt_status run_keep(struct dt_check_run *run, struct dt_check_entry *entry
 
 dt_status dt_check_run(struct dt_check_run *run)
 {
-    struct dt_check_list list;
+    DT_CLEANUP(dt_check_list_fini) struct dt_check_list list = {.count = 0};
+    dt_auto_free struct dt_check_entry *entry = malloc(sizeof *entry);
     int64_t end_ns = dt_clock_ns() + run->opts->budget_ns;
-    dt_status status = dt_check_select(run->opts, &list);
+    dt_status status = DT_OK;
+    if (entry == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    DT_TRY(dt_check_select(run->opts, &list));
     run->comparisons = list.count * (PLANNED_RIVALS + (run->opts->against != NULL));
-    if (status == DT_OK && list.count > 0 && run->opts->update)
-        status = dt_store_check(run->opts->directory);
-    if (status == DT_OK && list.count > 0)
-        status = dt_journal_open(run->opts->directory, &run->journal);
-    struct dt_check_entry *entry = malloc(sizeof *entry);
-    if (status == DT_OK)
-        status = DT_RESIZE(run->records, list.count);
-    if (entry == NULL && status == DT_OK)
-        status = dt_fail(DT_ENOMEM, "out of memory");
+    if (list.count > 0 && run->opts->update)
+        DT_TRY(dt_store_check(run->opts->directory));
+    if (list.count > 0)
+        DT_TRY(dt_journal_open(run->opts->directory, &run->journal));
+    DT_TRY(DT_RESIZE(run->records, list.count));
     for (int i = 0; status == DT_OK && i < list.count; i++) {
         *entry = (struct dt_check_entry){.opts = run->opts, .item = &list.items[i]};
         run->interrupted = run->interrupted || dt_group_interrupted != 0;
@@ -745,8 +744,6 @@ dt_status dt_check_run(struct dt_check_run *run)
         dt_check_close(entry);
     }
     dt_error_keep(&run->failed, run_settle_others(run));
-    free(entry);
-    dt_check_list_fini(&list);
     return status == DT_OK ? dt_error_raise(&run->failed) : status;
 }
 

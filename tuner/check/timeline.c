@@ -155,17 +155,14 @@ static void lines_sort(struct dt_timelines *lines)
 dt_status dt_timelines_read(const char *directory, const struct dt_moment_filter *filter,
                             struct dt_timelines *lines)
 {
-    struct dt_timelines made = {.count = 0};
+    DT_CLEANUP(dt_timelines_fini) struct dt_timelines made = {.count = 0};
     struct reader reader = {.filter = filter, .lines = &made};
-    dt_status status = dt_moments_read(directory, filter->checks, &made, moment_take, &reader);
-    if (status == DT_OK && reader.failed)
-        status = dt_fail(DT_ENOMEM, "out of memory for the history of %s", directory);
+    DT_TRY(dt_moments_read(directory, filter->checks, &made, moment_take, &reader));
+    if (reader.failed)
+        return dt_fail(DT_ENOMEM, "out of memory for the history of %s", directory);
     lines_sort(&made);
-    if (status < 0) {
-        dt_timelines_fini(&made);
-        return status;
-    }
     *lines = made;
+    made = (struct dt_timelines){.count = 0};
     return DT_OK;
 }
 
@@ -204,22 +201,18 @@ static double value_of(const struct dt_moment *moment, enum dt_series_of series)
 static dt_status judge_course(struct dt_entry_timeline *line, enum dt_series_of series)
 {
     struct dt_course *course = &line->courses[series];
-    double *x = calloc((size_t)line->count + 1, sizeof *x);
+    dt_auto_free double *x = calloc((size_t)line->count + 1, sizeof *x);
     course->at = calloc((size_t)line->count + 1, sizeof *course->at);
-    dt_status status = x != NULL && course->at != NULL
-                           ? DT_OK
-                           : dt_fail(DT_ENOMEM, "out of memory for %d moments", line->count);
-    for (int i = 0; i < line->count && status == DT_OK; i++) {
+    if (x == NULL || course->at == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for %d moments", line->count);
+    for (int i = 0; i < line->count; i++) {
         double value = value_of(&line->moments[i], series);
         if (!isfinite(value))
             continue;
         x[course->count] = value;
         course->at[course->count++] = i;
     }
-    if (status == DT_OK)
-        status = dt_stats_changes(x, course->count, &course->changes);
-    free(x);
-    return status;
+    return dt_stats_changes(x, course->count, &course->changes);
 }
 
 dt_status dt_timelines_judge(struct dt_timelines *lines)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/machine/machine_int.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/host.h"
@@ -91,18 +92,17 @@ static json_t *cache_stamp(const char *program)
 {
     char path[DT_PROGRAM_ROOM];
     struct stat info, libraries;
-    char *full = dt_host_program(program, path, sizeof path) ? realpath(path, NULL) : NULL;
-    json_t *object = NULL;
-    if (full != NULL && stat(full, &info) == 0)
-        object = json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I}, s:I, s:s, s:i, s:I}", "boot_id",
-                           dt_host_boot(), "dittune", DT_VERSION, "worker", "path", full, "size",
-                           (json_int_t)info.st_size, "mtime_ns", mtime_ns(&info), "inode",
-                           (json_int_t)info.st_ino, "libraries_mtime_ns",
-                           stat("/etc/ld.so.cache", &libraries) == 0 ? mtime_ns(&libraries) : 0,
-                           "processors", dt_host_processors(), "cores", dt_host_cores(),
-                           "memory_bytes", (json_int_t)dt_host_memory_limit());
-    free(full);
-    return object;
+    dt_auto_free char *full =
+        dt_host_program(program, path, sizeof path) ? realpath(path, NULL) : NULL;
+    if (full == NULL || stat(full, &info) != 0)
+        return NULL;
+    return json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I}, s:I, s:s, s:i, s:I}", "boot_id",
+                     dt_host_boot(), "dittune", DT_VERSION, "worker", "path", full, "size",
+                     (json_int_t)info.st_size, "mtime_ns", mtime_ns(&info), "inode",
+                     (json_int_t)info.st_ino, "libraries_mtime_ns",
+                     stat("/etc/ld.so.cache", &libraries) == 0 ? mtime_ns(&libraries) : 0,
+                     "processors", dt_host_processors(), "cores", dt_host_cores(), "memory_bytes",
+                     (json_int_t)dt_host_memory_limit());
 }
 
 static bool cache_folder(char folder[PATH_ROOM])

@@ -275,14 +275,12 @@ static dt_status take_each(struct take *take, const char *path, take_record *vis
 /* The plan ran when a session ended, more than once: it is not tried again. */
 static dt_status leave_out(struct dt_tuning *tuning, const struct dt_point *point)
 {
-    struct dt_result result;
+    DT_CLEANUP(dt_result_fini) struct dt_result result;
     dt_result_init(&result, tuning->target, point);
     result.outcome = DT_TRIAL_INFEASIBLE; /* a crash would be tried again */
     snprintf(result.cause, sizeof result.cause,
              "%d sessions ended while this plan ran, so it is left out", LOST_OUT);
-    dt_status status = dt_tuning_result(tuning, DT_LOG_TRIAL, &result);
-    dt_result_fini(&result);
-    return status;
+    return dt_tuning_result(tuning, DT_LOG_TRIAL, &result);
 }
 
 static dt_status judge_lost(struct take *take)

@@ -190,7 +190,7 @@ dt_status dt_trials_try(struct dt_tuning *tuning, const struct dt_point *point, 
         how.warm_seconds = fmin(SOAK_SECONDS, SOAK_SHARE * (double)all * 1e-9);
         how.peak = wants_peak(tuning->target);
     }
-    struct dt_result result;
+    DT_CLEANUP(dt_result_fini) struct dt_result result = {.outcome = DT_TRIAL_OK};
     if (racing)
         dt_store_now(tuning, how.deadline_ns - dt_clock_ns());
     if (tuning->watch != NULL)
@@ -215,10 +215,7 @@ dt_status dt_trials_try(struct dt_tuning *tuning, const struct dt_point *point, 
     }
     result.facts.predicted = predicted_ratio(tuning, point);
     result.facts.slowdown = tuning->pace.level > 0 ? tuning->pace.level : NAN;
-    if (status >= 0)
-        status = record_trial(tuning, &result);
-    dt_result_fini(&result);
-    return status;
+    return status >= 0 ? record_trial(tuning, &result) : status;
 }
 
 /* The failure may be temporary. After out of memory the plan is tried again when the search is over, since other users
@@ -487,16 +484,13 @@ static dt_status visit_incumbent(struct dt_tuning *tuning, const struct dt_resul
                              .until_ns = now + (end - now) / 2,
                              .rest_ns = now,
                              .half_width = VISIT_HALF_WIDTH};
-    struct dt_result result;
-    dt_status status = dt_measure_plan(&tuning->rig, &anchor->point, &how, &result);
-    if (status == DT_OK)
-        status = take_visit(tuning, anchor, &result);
-    if (status == DT_OK)
-        status = dt_tuning_result(tuning, DT_LOG_VISIT, &result);
+    DT_CLEANUP(dt_result_fini) struct dt_result result = {.outcome = DT_TRIAL_OK};
+    DT_TRY(dt_measure_plan(&tuning->rig, &anchor->point, &how, &result));
+    DT_TRY(take_visit(tuning, anchor, &result));
+    DT_TRY(dt_tuning_result(tuning, DT_LOG_VISIT, &result));
     tuning->pace.at_ns = dt_clock_ns();
     tuning->pace.cost_seconds = result.facts.cost_seconds;
-    dt_result_fini(&result);
-    return status;
+    return DT_OK;
 }
 
 dt_status dt_visits_resume(struct dt_tuning *tuning)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/session_int.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/figures.h"
 #include "db/store.h"
@@ -193,7 +194,7 @@ void dt_store_now(struct dt_tuning *tuning, int64_t wait_ns)
 /* Nothing is measured any more, so a fit disturbs nobody. */
 static void weigh_axes(const struct dt_session *session, struct dt_session_ended *ended)
 {
-    struct dt_trial *trials = calloc((size_t)session->count + 1, sizeof *trials);
+    dt_auto_free struct dt_trial *trials = calloc((size_t)session->count + 1, sizeof *trials);
     int n = 0;
     for (int i = 0; trials != NULL && i < session->count; i++) {
         const struct dt_result *result = &session->trials[i];
@@ -205,7 +206,6 @@ static void weigh_axes(const struct dt_session *session, struct dt_session_ended
     }
     ended->weighed =
         n > 0 && dt_importance(session->target->space, trials, n, 0, ended->importance);
-    free(trials);
 }
 
 static dt_status end_record(struct dt_tuning *tuning)

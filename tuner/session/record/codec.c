@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The records of sessions and runs as JSON. */
+#include "base/array.h"
 #include "space/json/json.h"
 #include "tuner/session/record/session_json.h"
 #include "tuner/session/session_int.h"
@@ -23,13 +24,11 @@ static json_t *worker_json(const struct dt_job *job)
 {
     json_t *words = json_array();
     const char *given = job->worker.path;
-    char *path = given[0] == '/' ? strdup(given) : realpath(given, NULL);
+    dt_auto_free char *path = given[0] == '/' ? strdup(given) : realpath(given, NULL);
     for (int i = 0; job->worker.arguments != NULL && job->worker.arguments[i] != NULL; i++)
         json_array_append_new(words, json_string(job->worker.arguments[i]));
-    json_t *worker = json_pack("{s:s*, s:s*, s:o}", "engine", job->wanted.engine, "program",
-                               job->wanted.engine == NULL ? path : NULL, "arguments", words);
-    free(path);
-    return worker;
+    return json_pack("{s:s*, s:s*, s:o}", "engine", job->wanted.engine, "program",
+                     job->wanted.engine == NULL ? path : NULL, "arguments", words);
 }
 
 static json_t *begun_encode(const struct dt_log_record *record, const struct dt_target *target)

@@ -2,6 +2,7 @@
 /* A session as the store's entry and as programs read it (`tune --json`). */
 #include "tuner/session/record/session_json.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/host.h"
 #include "db/outline.h"
@@ -138,7 +139,7 @@ static void fill_top(const struct dt_session *session, struct dt_stored_entry *e
 /* Uses times of trials, since only they were all measured in the same way. */
 static void fill_front(const struct dt_session *session, struct dt_stored_entry *entry)
 {
-    struct dt_front_point *points = calloc((size_t)session->count + 1, sizeof *points);
+    dt_auto_free struct dt_front_point *points = calloc((size_t)session->count + 1, sizeof *points);
     int n = 0;
     for (int i = 0; points != NULL && i < session->count; i++)
         if (dt_session_eligible(session, &session->trials[i]))
@@ -150,7 +151,6 @@ static void fill_front(const struct dt_session *session, struct dt_stored_entry 
         entry->pareto[k] = dt_front_figures(trial, session->target);
         entry->pareto_count = k + 1;
     }
-    free(points);
 }
 
 /* Presets are known by their names. */
@@ -329,14 +329,12 @@ struct dt_stored_load dt_load_of_sets(const struct dt_sets *sets)
 
 static struct dt_stored_load load_of_trials(const struct dt_session *session)
 {
-    double *cores = calloc((size_t)session->count + 1, sizeof *cores);
+    dt_auto_free double *cores = calloc((size_t)session->count + 1, sizeof *cores);
     struct load load = load_begin("trials", cores);
     for (int i = 0; cores != NULL && i < session->count; i++)
         load_add(&load, dt_result_disturbed(&session->trials[i]), session->trials[i].facts.others,
                  session->trials[i].facts.gpus);
-    struct dt_stored_load stored = load_end(&load);
-    free(cores);
-    return stored;
+    return load_end(&load);
 }
 
 struct dt_stored_load dt_session_load(const struct dt_session *session)
@@ -345,47 +343,36 @@ struct dt_stored_load dt_session_load(const struct dt_session *session)
                                           : load_of_trials(session);
 }
 
-/* Adds the search and its inputs. */
-static void add_search(const struct dt_session *session, json_t *object)
+static const char *text_or_null(const char *text)
 {
-    const char *note = session->search.note, *prior = session->search.prior;
-    json_object_set_new(object, "search_note", note[0] != '\0' ? json_string(note) : json_null());
-    json_object_set_new(object, "search_stopped", json_boolean(session->search.stopped));
-    json_object_set_new(object, "prior", prior[0] != '\0' ? json_string(prior) : json_null());
-    json_object_set_new(
-        object, "known",
-        dt_raw_points(session->target->space, session->search.known, session->search.known_count));
+    return text[0] != '\0' ? text : NULL;
 }
 
-static void add_noise(const struct dt_session *session, json_t *object)
+/* Adds the search and its inputs, the noise, how much of the space was tried, what there was no time for, and the load meanwhile. */
+static void add_rest(const struct dt_session *session, json_t *object)
 {
+    const struct dt_session_search *search = &session->search;
     struct dt_noise measured = dt_session_noise(session);
     struct dt_noise_floor noise = dt_noise_floor_of(&measured);
-    dt_auto_text note = {0};
-    dt_session_noise_note(session, &note);
-    json_object_set_new(object, "noise", dt_record_json(&dt_record_noise_floor, &noise));
-    json_object_set_new(object, "noise_note",
-                        note.size > 0 ? json_string(dt_text_at(&note)) : json_null());
-}
-
-/* Adds how much of the space was tried, what there was no time for, and the load meanwhile. */
-static void add_done(const struct dt_session *session, json_t *object)
-{
-    int failed;
-    dt_auto_text skipped = {0};
     struct dt_stored_load load = dt_session_load(session);
+    int64_t plans = session->target->plans, need_ns = session->closing.need_ns;
+    int failed, tried = dt_session_tried_count(session, &failed);
+    dt_auto_text note = {0}, skipped = {0};
+    dt_session_noise_note(session, &note);
     dt_session_skipped(session, &skipped);
-    json_object_set_new(object, "tried", json_integer(dt_session_tried_count(session, &failed)));
-    json_object_set_new(object, "plans",
-                        session->target->plans >= 0 ? json_integer(session->target->plans)
-                                                    : json_null());
-    json_object_set_new(object, "skipped",
-                        skipped.size > 0 ? json_string(dt_text_at(&skipped)) : json_null());
-    json_object_set_new(object, "needs_seconds",
-                        session->closing.need_ns > 0 && dt_session_provisional(session)
-                            ? json_real((double)session->closing.need_ns * 1e-9)
-                            : json_null());
-    json_object_set_new(object, "load", dt_record_json(&dt_record_stored_load, &load));
+    json_auto_t *rest =
+        json_pack("{s:s?, s:b, s:s?, s:o, s:o, s:s?, s:i, s:o, s:s?, s:o, s:o}", "search_note",
+                  text_or_null(search->note), "search_stopped", (int)search->stopped, "prior",
+                  text_or_null(search->prior), "known",
+                  dt_raw_points(session->target->space, search->known, search->known_count),
+                  "noise", dt_record_json(&dt_record_noise_floor, &noise), "noise_note",
+                  text_or_null(dt_text_at(&note)), "tried", tried, "plans",
+                  plans >= 0 ? json_integer(plans) : json_null(), "skipped",
+                  text_or_null(dt_text_at(&skipped)), "needs_seconds",
+                  need_ns > 0 && dt_session_provisional(session) ? json_real((double)need_ns * 1e-9)
+                                                                 : json_null(),
+                  "load", dt_record_json(&dt_record_stored_load, &load));
+    json_object_update(object, rest);
 }
 
 json_t *dt_session_json(const struct dt_session *session)
@@ -413,9 +400,7 @@ json_t *dt_session_json(const struct dt_session *session)
         dt_verdict_text(session->verdict), "journal", session->id);
     struct dt_image_time image = image_of(target);
     json_object_set_new(object, "image", dt_record_json(&dt_record_image_time, &image));
-    add_search(session, object);
-    add_noise(session, object);
-    add_done(session, object);
+    add_rest(session, object);
     return object;
 }
 
