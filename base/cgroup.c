@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Each line of /proc/self/cgroup is "number:controllers:path"; version 2 has no controllers there. */
 #include "base/cgroup.h"
+#include "base/read.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -15,11 +16,10 @@ static bool numbers_in(const char *folder, const char *name, double *first, doub
 {
     char path[ROOM + 64];
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "re");
+    DT_CLEANUP(dt_fclose_at) FILE *file = fopen(path, "re");
     if (file == NULL)
         return false;
     int n = second != NULL ? fscanf(file, "%lf %lf", first, second) : fscanf(file, "%lf", first);
-    fclose(file);
     return n == (second != NULL ? 2 : 1);
 }
 
@@ -100,7 +100,7 @@ struct dt_cgroup_limits dt_cgroup_limits(const char *root)
     struct dt_cgroup_limits limits = {INFINITY, INT64_MAX, INT64_MAX};
     char line[ROOM];
     snprintf(line, sizeof line, "%s/proc/self/cgroup", root);
-    FILE *file = fopen(line, "re");
+    DT_CLEANUP(dt_fclose_at) FILE *file = fopen(line, "re");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
         char *controllers = strchr(line, ':');
         char *path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
@@ -110,7 +110,5 @@ struct dt_cgroup_limits dt_cgroup_limits(const char *root)
         path[strcspn(path, "\n")] = '\0';
         limit_by_line(root, controllers + 1, path, &limits);
     }
-    if (file != NULL)
-        fclose(file);
     return limits;
 }

@@ -51,10 +51,9 @@ void dt_figure_time(double seconds, struct dt_text *out)
 static struct dt_figure figure_of(void (*add)(double seconds, struct dt_text *out), double seconds)
 {
     struct dt_figure figure;
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     add(seconds, &text);
     snprintf(figure.text, sizeof figure.text, "%s", dt_text_at(&text));
-    dt_text_fini(&text);
     return figure;
 }
 

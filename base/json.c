@@ -307,12 +307,10 @@ static dt_status parse_array(struct dt_json_parser *parser, json_t *array)
         return DT_OK;
     }
     for (;;) {
-        json_t *value = NULL;
-        dt_status status = parse_value(parser, &value);
-        if (status == DT_OK && json_array_append(array, value) != 0)
-            status = json_no_memory(parser);
-        json_decref(value);
-        DT_TRY(status);
+        json_auto_t *value = NULL;
+        DT_TRY(parse_value(parser, &value));
+        if (json_array_append(array, value) != 0)
+            return json_no_memory(parser);
         skip_space(parser);
         int c = dt_json_peek(parser);
         if (c != ',' && c != ']')
@@ -326,7 +324,7 @@ static dt_status parse_array(struct dt_json_parser *parser, json_t *array)
 
 static dt_status parse_field(struct dt_json_parser *parser, json_t *object)
 {
-    json_t *value = NULL;
+    json_auto_t *value = NULL;
     size_t key = parser->tokens.size;
     if (dt_json_peek(parser) != '"')
         return unexpected(parser, "string or '}' expected");
@@ -341,7 +339,6 @@ static dt_status parse_field(struct dt_json_parser *parser, json_t *object)
     dt_status status = parse_value(parser, &value);
     if (status == DT_OK && json_object_set_nocheck(object, parser->tokens.bytes + key, value) != 0)
         status = json_no_memory(parser);
-    json_decref(value);
     parser->tokens.size = key;
     return status;
 }
@@ -461,15 +458,10 @@ dt_status dt_json_parse(const char *text, size_t size, const char *what, json_t 
 dt_status dt_json_read_within(const char *path, struct dt_json_limits limits, const char *what,
                               json_t **root)
 {
-    struct dt_text name = {0}, text = {0};
+    dt_auto_text name = {0}, text = {0};
     dt_text_add(&name, "%s %s", what, path);
-    dt_status status = dt_read_text(path, dt_text_at(&name), limits.bytes, &text);
-    if (status == DT_OK)
-        status =
-            dt_json_parse_within(dt_text_at(&text), text.size, limits, dt_text_at(&name), root);
-    dt_text_fini(&name);
-    dt_text_fini(&text);
-    return status;
+    DT_TRY(dt_read_text(path, dt_text_at(&name), limits.bytes, &text));
+    return dt_json_parse_within(dt_text_at(&text), text.size, limits, dt_text_at(&name), root);
 }
 
 dt_status dt_json_read(const char *path, const char *what, json_t **root)
@@ -691,12 +683,10 @@ dt_status dt_json_text(const json_t *root, struct dt_text *text)
 
 dt_status dt_json_shown(const json_t *root, struct dt_text *text)
 {
-    struct dt_text exact = {0};
-    dt_status status = dt_json_text(root, &exact);
-    if (status == DT_OK)
-        dt_text_show_json(dt_text_at(&exact), text);
-    dt_text_fini(&exact);
-    return status == DT_OK ? dt_text_status(text) : status;
+    dt_auto_text exact = {0};
+    DT_TRY(dt_json_text(root, &exact));
+    dt_text_show_json(dt_text_at(&exact), text);
+    return dt_text_status(text);
 }
 
 void dt_json_plain(const json_t *value, struct dt_text *text)

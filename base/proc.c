@@ -57,7 +57,7 @@ static void each_thread(pid_t pid, const char *name, void (*use)(const char *pat
 {
     char folder[64];
     snprintf(folder, sizeof folder, "/proc/%d/task", (int)pid);
-    DIR *threads = opendir(folder);
+    DT_CLEANUP(dt_closedir_at) DIR *threads = opendir(folder);
     struct dirent *entry;
     while (threads != NULL && (entry = readdir(threads)) != NULL) {
         char path[128];
@@ -66,8 +66,6 @@ static void each_thread(pid_t pid, const char *name, void (*use)(const char *pat
         snprintf(path, sizeof path, "%s/%.20s/%s", folder, entry->d_name, name);
         use(path, context);
     }
-    if (threads != NULL)
-        closedir(threads);
 }
 
 struct branch {
@@ -79,14 +77,12 @@ struct branch {
 static void walk_children(const char *path, void *context)
 {
     const struct branch *branch = context;
-    FILE *file = fopen(path, "re");
+    DT_CLEANUP(dt_fclose_at) FILE *file = fopen(path, "re");
     int child;
     while (file != NULL && fscanf(file, "%d", &child) == 1) {
         walk_below(child, branch->walk, branch->depth + 1);
         branch->walk->visit(child, branch->walk->context);
     }
-    if (file != NULL)
-        fclose(file);
 }
 
 static void walk_below(pid_t pid, const struct walk *walk, int depth)

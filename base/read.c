@@ -3,28 +3,41 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+void dt_close_at(const int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
+void dt_fclose_at(FILE **file)
+{
+    if (*file != NULL)
+        fclose(*file);
+}
+
+void dt_closedir_at(DIR **folder)
+{
+    if (*folder != NULL)
+        closedir(*folder);
+}
+
 dt_status dt_read_open(const char *path, const char *name, int *fd, size_t *bytes)
 {
     struct stat info;
-    int opened = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    dt_status status = DT_OK;
+    DT_CLEANUP(dt_close_at) int opened = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (opened < 0 || fstat(opened, &info) != 0)
-        status = dt_fail(DT_EIO, "cannot read %s: %s", name, strerror(errno));
-    else if (!S_ISREG(info.st_mode))
-        status = dt_fail(DT_EIO, "cannot read %s: it is not a regular file", name);
-    if (status == DT_OK) {
-        *fd = opened;
-        *bytes = (size_t)info.st_size;
-    } else if (opened >= 0) {
-        close(opened);
-    }
-    return status;
+        return dt_fail(DT_EIO, "cannot read %s: %s", name, strerror(errno));
+    if (!S_ISREG(info.st_mode))
+        return dt_fail(DT_EIO, "cannot read %s: it is not a regular file", name);
+    *fd = opened;
+    *bytes = (size_t)info.st_size;
+    opened = -1;
+    return DT_OK;
 }
 
 dt_status dt_read_block(int fd, const char *name, char block[], size_t room, size_t *size)
@@ -42,27 +55,22 @@ dt_status dt_read_block(int fd, const char *name, char block[], size_t room, siz
 dt_status dt_read_text(const char *path, const char *name, size_t most, struct dt_text *text)
 {
     char block[65536];
-    int fd;
+    DT_CLEANUP(dt_close_at) int fd = -1;
     size_t size = 1, bytes;
     DT_TRY(dt_read_open(path, name, &fd, &bytes));
-    dt_status status = DT_OK;
-    while (status == DT_OK && size > 0) {
-        status = dt_read_block(fd, name, block, sizeof block, &size);
-        if (status == DT_OK)
-            dt_text_add_bytes(text, block, size);
-        if (status == DT_OK && text->size > most)
-            status = dt_fail(DT_EUSAGE, "%s is larger than the %zu bytes allowed", name, most);
+    while (size > 0) {
+        DT_TRY(dt_read_block(fd, name, block, sizeof block, &size));
+        dt_text_add_bytes(text, block, size);
+        if (text->size > most)
+            return dt_fail(DT_EUSAGE, "%s is larger than the %zu bytes allowed", name, most);
     }
-    close(fd);
-    return status == DT_OK ? dt_text_status(text) : status;
+    return dt_text_status(text);
 }
 
 size_t dt_read_head(const char *path, char text[], size_t room)
 {
-    FILE *file = fopen(path, "re");
+    DT_CLEANUP(dt_fclose_at) FILE *file = fopen(path, "re");
     size_t size = file != NULL ? fread(text, 1, room - 1, file) : 0;
-    if (file != NULL)
-        fclose(file);
     text[size] = '\0';
     return size;
 }
@@ -70,7 +78,7 @@ size_t dt_read_head(const char *path, char text[], size_t room)
 bool dt_read_line(const char *path, const char *key, char text[], size_t room)
 {
     char line[1024];
-    FILE *file = fopen(path, "re");
+    DT_CLEANUP(dt_fclose_at) FILE *file = fopen(path, "re");
     bool found = false;
     while (file != NULL && !found && fgets(line, sizeof line, file) != NULL) {
         const char *value = line + strlen(key);
@@ -79,8 +87,6 @@ bool dt_read_line(const char *path, const char *key, char text[], size_t room)
             snprintf(text, room, "%.*s", (int)strcspn(value + strspn(value, " \t"), "\n"),
                      value + strspn(value, " \t"));
     }
-    if (file != NULL)
-        fclose(file);
     return found;
 }
 

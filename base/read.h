@@ -6,9 +6,16 @@
 #include "base/status.h"
 #include "base/text.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+
+/* For DT_CLEANUP: each closes a local, unless it is negative or NULL. */
+void dt_close_at(const int *fd);
+void dt_fclose_at(FILE **file);
+void dt_closedir_at(DIR **folder);
 
 /* Opens a regular file to read; name: the file in sentences. *bytes: its size. DT_EIO: it cannot be read. */
 dt_status dt_read_open(const char *path, const char *name, int *fd, size_t *bytes) DT_MUST_CHECK;

@@ -61,17 +61,14 @@ dt_status dt_replace_open(const char *path, struct dt_replace *file)
     if (descriptor_of(path) >= 0 || is_written_to(path))
         return open_in_place(file);
     dt_text_add(&file->beside, "%s.tmp-%ld", path, (long)getpid());
-    dt_status status = dt_text_status(&file->beside);
-    if (status != DT_OK)
-        return status;
+    DT_TRY(dt_text_status(&file->beside));
     unlink(dt_text_at(&file->beside)); /* left by a killed process with this pid */
     file->fd =
         open(dt_text_at(&file->beside), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (file->fd >= 0)
         return DT_OK;
-    status = cannot_write(file);
     dt_text_fini(&file->beside);
-    return status;
+    return cannot_write(file);
 }
 
 dt_status dt_replace_add(struct dt_replace *file, const void *bytes, size_t size)
@@ -121,11 +118,7 @@ void dt_replace_drop(struct dt_replace *file)
 dt_status dt_replace_text(const char *path, const struct dt_text *text)
 {
     struct dt_replace file;
-    dt_status status = dt_text_status(text);
-    if (status == DT_OK)
-        status = dt_replace_open(path, &file);
-    if (status != DT_OK)
-        return status;
-    status = dt_replace_add(&file, dt_text_at(text), text->size);
-    return dt_replace_close(&file, status);
+    DT_TRY(dt_text_status(text));
+    DT_TRY(dt_replace_open(path, &file));
+    return dt_replace_close(&file, dt_replace_add(&file, dt_text_at(text), text->size));
 }

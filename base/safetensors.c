@@ -189,40 +189,29 @@ static dt_status read_header(struct dt_safetensors *file)
 static dt_status map_file(struct dt_safetensors *file, const char *path)
 {
     char name[301];
-    int fd;
+    DT_CLEANUP(dt_close_at) int fd = -1;
     size_t bytes;
     snprintf(name, sizeof name, "%.300s", path);
     DT_TRY(dt_read_open(path, name, &fd, &bytes));
-    dt_status status = DT_OK;
     if (bytes == 0)
-        status = dt_fail(DT_EUSAGE, "%.300s: the file is empty, expected safetensors", path);
-    if (status == DT_OK) {
-        file->size = (int64_t)bytes;
-        void *map = mmap(NULL, (size_t)file->size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (map == MAP_FAILED)
-            status = dt_fail(DT_EIO, "cannot map %.300s: %s", path, strerror(errno));
-        else
-            file->map = map;
-    }
-    close(fd);
-    return status;
+        return dt_fail(DT_EUSAGE, "%.300s: the file is empty, expected safetensors", path);
+    void *map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (map == MAP_FAILED)
+        return dt_fail(DT_EIO, "cannot map %.300s: %s", path, strerror(errno));
+    file->size = (int64_t)bytes;
+    file->map = map;
+    return DT_OK;
 }
 
 dt_status dt_safetensors_open(const char *path, struct dt_safetensors **file)
 {
-    struct dt_safetensors *opened = calloc(1, sizeof *opened);
-    if (opened == NULL || (opened->path = strdup(path)) == NULL) {
-        free(opened);
+    DT_CLEANUP(dt_safetensors_close_at) struct dt_safetensors *opened = calloc(1, sizeof *opened);
+    if (opened == NULL || (opened->path = strdup(path)) == NULL)
         return dt_fail(DT_ENOMEM, "no memory to open %.300s", path);
-    }
-    dt_status status = map_file(opened, path);
-    if (status == DT_OK)
-        status = read_header(opened);
-    if (status != DT_OK) {
-        dt_safetensors_close(opened);
-        return status;
-    }
+    DT_TRY(map_file(opened, path));
+    DT_TRY(read_header(opened));
     *file = opened;
+    opened = NULL;
     return DT_OK;
 }
 
@@ -323,18 +312,13 @@ static void write_header(struct dt_text *text, const struct dt_safetensor tensor
 
 dt_status dt_safetensors_write(const char *path, const struct dt_safetensor tensors[], int count)
 {
-    struct dt_text header = {0};
+    dt_auto_text header = {0};
     struct dt_replace file;
     write_header(&header, tensors, count);
-    dt_status status = dt_text_status(&header);
-    if (status == DT_OK)
-        status = dt_replace_open(path, &file);
-    if (status == DT_OK) {
-        status = dt_replace_add(&file, header.bytes, header.size);
-        for (int i = 0; status == DT_OK && i < count; i++)
-            status = dt_replace_add(&file, tensors[i].data, (size_t)tensors[i].bytes);
-        status = dt_replace_close(&file, status);
-    }
-    dt_text_fini(&header);
-    return status;
+    DT_TRY(dt_text_status(&header));
+    DT_TRY(dt_replace_open(path, &file));
+    dt_status status = dt_replace_add(&file, header.bytes, header.size);
+    for (int i = 0; status == DT_OK && i < count; i++)
+        status = dt_replace_add(&file, tensors[i].data, (size_t)tensors[i].bytes);
+    return dt_replace_close(&file, status);
 }

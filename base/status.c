@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static _Thread_local char message[sizeof((struct dt_error *)NULL)->sentence];
@@ -75,4 +76,12 @@ int dt_status_exit(dt_status code)
 {
     const struct row *row = find(code);
     return row != NULL ? row->exit_code : 1;
+}
+
+/* The caller's pointer is copied as bytes, as its type is not known here. */
+void dt_free_at(void *at)
+{
+    void *memory;
+    memcpy(&memory, at, sizeof memory);
+    free(memory);
 }

@@ -16,6 +16,9 @@
 #define DT_FORMAT(at, first) __attribute__((format(printf, at, first)))
 /* Of a local: the function gets its address where its scope ends. Jansson's json_auto_t is the same for JSON. */
 #define DT_CLEANUP(function) __attribute__((cleanup(function)))
+/* A local pointer to memory of malloc: dt_auto_free double *norm = calloc(count, sizeof *norm); */
+#define dt_auto_free DT_CLEANUP(dt_free_at)
+void dt_free_at(void *at); /* at: the address of the pointer */
 /* Defines function_at for DT_CLEANUP of a pointer: DT_FREE_AT(dt_target_free, struct dt_target) */
 #define DT_FREE_AT(function, type)                                                                 \
     static inline void function##_at(type **at)                                                    \

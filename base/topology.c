@@ -4,6 +4,7 @@
 #include "base/topology.h"
 #include "base/host.h"
 
+#include "base/read.h"
 #include "base/rng.h"
 
 #include <pthread.h>
@@ -117,13 +118,12 @@ static void topology_load(void)
 static bool bind_threads(size_t size, const cpu_set_t *mask)
 {
     bool bound = true;
-    DIR *threads = opendir("/proc/self/task");
+    DT_CLEANUP(dt_closedir_at) DIR *threads = opendir("/proc/self/task");
     if (threads == NULL)
         return sched_setaffinity(0, size, mask) == 0;
     for (struct dirent *entry; (entry = readdir(threads)) != NULL;)
         if (entry->d_name[0] != '.')
             bound = sched_setaffinity((pid_t)atoi(entry->d_name), size, mask) == 0 && bound;
-    closedir(threads);
     return bound;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/figures.h"
+#include "base/read.h"
 #include "base/rng.h"
 
 #include <dirent.h>
@@ -21,12 +22,6 @@
 
 #define TEMP_PREFIX ".dittune-"
 #define TEMP_SUFFIX ".tmp"
-
-void dt_file_close_at(const int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-}
 
 static int fd_lift(int fd)
 {
@@ -47,7 +42,7 @@ int dt_file_open(int directory, const char *name, int flags, mode_t mode)
 /* A new directory is only an entry of its parent: sync that. */
 static dt_status parent_sync(const char *path)
 {
-    DT_CLEANUP(dt_file_close_at) int fd = -1;
+    DT_CLEANUP(dt_close_at) int fd = -1;
     dt_auto_text parent = {0};
     const char *slash = strrchr(path, '/');
     if (slash == NULL)
@@ -120,7 +115,7 @@ dt_status dt_file_read(int directory, const char *path, const char *name, size_t
                        struct dt_text *text, bool *there)
 {
     struct stat info;
-    DT_CLEANUP(dt_file_close_at)
+    DT_CLEANUP(dt_close_at)
     int fd = dt_file_open(directory, name, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0 && errno == ENOENT) {
         *there = false;
@@ -237,7 +232,7 @@ dt_status dt_file_lock(int directory, const char *path, int64_t wait_ns, int *fd
 {
     /* flock needs no right to write, which another user's umask may have kept back; O_NONBLOCK: a
      * pipe */
-    DT_CLEANUP(dt_file_close_at)
+    DT_CLEANUP(dt_close_at)
     int lock = dt_file_open(directory, "lock", O_RDONLY | O_CREAT | O_NONBLOCK, DT_FILE_MODE);
     struct stat info;
     if (lock < 0)

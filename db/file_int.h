@@ -14,9 +14,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Closes a local descriptor, unless it is negative (DT_CLEANUP). */
-void dt_file_close_at(const int *fd);
-
 /* openat with O_CLOEXEC | O_NOFOLLOW and a descriptor above 2; -1 with errno. */
 int dt_file_open(int directory, const char *name, int flags, mode_t mode);
 

@@ -3,6 +3,7 @@
  * and one of the trees is thrown away. */
 #include "db/snapshot.h"
 
+#include "base/read.h"
 #include "db/best_int.h"
 #include "db/file_int.h"
 
@@ -54,7 +55,7 @@ static dt_status backup_load(int fd, const char *directory, struct dt_snapshot *
 
 static dt_status snapshot_load(const char *directory, struct dt_snapshot *fresh)
 {
-    DT_CLEANUP(dt_file_close_at) int fd = -1;
+    DT_CLEANUP(dt_close_at) int fd = -1;
     DT_TRY(dt_file_open_directory(directory, &fd));
     if (fd < 0)
         return DT_OK;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/figures.h"
 
+#include "base/read.h"
 #include "db/best_int.h"
 #include "db/file_int.h"
 #include "db/snapshot.h"
@@ -134,7 +135,7 @@ static dt_status folder_advise(dt_status status)
 
 dt_status dt_store_open(const char *directory, int *fd)
 {
-    DT_CLEANUP(dt_file_close_at) int opened = -1;
+    DT_CLEANUP(dt_close_at) int opened = -1;
     DT_TRY(folder_advise(dt_file_make_path(directory)));
     DT_TRY(dt_file_open_directory(directory, &opened));
     if (opened < 0)
@@ -192,7 +193,7 @@ static dt_status edit_load(int fd, const char *directory, struct dt_edit *edit,
 
 dt_status dt_store_check(const char *directory)
 {
-    DT_CLEANUP(dt_file_close_at) int fd = -1;
+    DT_CLEANUP(dt_close_at) int fd = -1;
     DT_CLEANUP(dt_snapshot_close_at) struct dt_snapshot *snapshot = NULL;
     dt_auto_text text = {0}, because = {0};
     char temp[DT_FILE_TEMP_SIZE];

@@ -115,7 +115,7 @@ static void read_machine(const struct dt_nvml *nvml, struct found *found,
 void dt_cards_read(struct dt_cuda_machine *machine)
 {
     struct dt_nvml *nvml = NULL;
-    struct found *found = calloc(1, sizeof *found);
+    dt_auto_free struct found *found = calloc(1, sizeof *found);
     memset(machine, 0, sizeof *machine);
     machine->nvml = dt_nvml_open(&nvml) == DT_OK;
     if (!machine->nvml)
@@ -125,5 +125,4 @@ void dt_cards_read(struct dt_cuda_machine *machine)
     else
         read_machine(nvml, found, machine);
     dt_nvml_close(nvml);
-    free(found);
 }

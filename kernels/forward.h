@@ -27,6 +27,7 @@ struct dt_pass;
 dt_status dt_weights_new(const struct dt_workload *workload, struct dt_device *device,
                          struct dt_weights **weights) DT_MUST_CHECK;
 void dt_weights_free(struct dt_weights *weights);
+DT_FREE_AT(dt_weights_free, struct dt_weights)
 
 /* Time of steps by kind on this rank; sums over steps until the caller clears them. */
 enum dt_phase_kind {
@@ -89,6 +90,7 @@ dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *
                       const struct dt_weights *weights, struct dt_comm *world,
                       struct dt_pass **pass) DT_MUST_CHECK;
 void dt_pass_free(struct dt_pass *pass);
+DT_FREE_AT(dt_pass_free, struct dt_pass)
 /* Bytes allocated for it on this rank, without weights: device memory, and host memory where they are the same. */
 int64_t dt_pass_bytes(const struct dt_pass *pass);
 

@@ -72,23 +72,21 @@ static void fill_image(const struct dt_pass *pass, int i, const char *x, float *
 static dt_status fill_from_file(struct dt_pass *pass, float *latent, int32_t labels[])
 {
     const struct dt_workload *workload = &pass->workload;
-    struct dt_input input;
+    DT_CLEANUP(dt_input_close) struct dt_input input = {0};
     DT_TRY(dt_input_open(workload->input, &workload->network, &input));
-    dt_status status = DT_OK;
     if (input.batch != workload->input_batch || input.height != workload->height ||
         input.width != workload->width)
-        status =
-            dt_fail(DT_EUSAGE, "%.300s: tensor 'x' is %d images of %d x %d, expected %d of %d x %d",
-                    workload->input, input.batch, input.height, input.width, workload->input_batch,
-                    workload->height, workload->width);
-    for (int i = 0; status == DT_OK && i < pass->layout.images; i++) {
+        return dt_fail(DT_EUSAGE,
+                       "%.300s: tensor 'x' is %d images of %d x %d, expected %d of %d x %d",
+                       workload->input, input.batch, input.height, input.width,
+                       workload->input_batch, workload->height, workload->width);
+    for (int i = 0; i < pass->layout.images; i++) {
         int image = pass->layout.first_image + i;
         fill_image(pass, i, input.x, latent);
         pass->memory.times[i] = (float)dt_input_time(&input, image);
         labels[i] = input.label != NULL ? (int32_t)dt_input_label(&input, image) : 0;
     }
-    dt_input_close(&input);
-    return status;
+    return DT_OK;
 }
 
 static void fill_labels(struct dt_pass *pass, const struct dt_label *label, int32_t labels[])
@@ -126,22 +124,15 @@ dt_status dt_pass_fill(struct dt_pass *pass)
     const struct dt_label *label = pass->workload.network.family->label;
     size_t floats = (size_t)pass->layout.count[DT_BUFFER_LATENT];
     size_t sequences = (size_t)pass->layout.sequences;
-    float *latent = calloc(floats, sizeof *latent);
-    int32_t *labels = calloc(sequences, sizeof *labels);
-    dt_status status = DT_OK;
+    dt_auto_free float *latent = calloc(floats, sizeof *latent);
+    dt_auto_free int32_t *labels = calloc(sequences, sizeof *labels);
     if (latent == NULL || labels == NULL)
-        status = dt_fail(DT_ENOMEM, "no memory for %zu numbers of noise", floats);
-    else if (pass->workload.input[0] != '\0')
-        status = fill_from_file(pass, latent, labels);
+        return dt_fail(DT_ENOMEM, "no memory for %zu numbers of noise", floats);
+    if (pass->workload.input[0] != '\0')
+        DT_TRY(fill_from_file(pass, latent, labels));
     else
         fill_seeded(pass, latent, labels);
-    if (status == DT_OK)
-        status = put(pass, DT_BUFFER_LATENT, latent);
-    if (status == DT_OK)
-        status = put(pass, DT_BUFFER_NOISE, latent);
-    if (status == DT_OK && label != NULL)
-        status = put(pass, label->buffer, labels);
-    free(latent);
-    free(labels);
-    return status;
+    DT_TRY(put(pass, DT_BUFFER_LATENT, latent));
+    DT_TRY(put(pass, DT_BUFFER_NOISE, latent));
+    return label != NULL ? put(pass, label->buffer, labels) : DT_OK;
 }

@@ -183,15 +183,15 @@ static dt_status check_exchanges(struct dt_pass *pass, bool *intact)
     uint64_t own[2] = {0};
     DT_TRY(pass->compute->memory.get(pass->device, own, dt_pass_data(pass, DT_BUFFER_SUMS, 0),
                                      sizeof own));
-    uint64_t lost = 0, *all = calloc((size_t)pass->world->size, sizeof own);
+    dt_auto_free uint64_t *all = calloc((size_t)pass->world->size, sizeof own);
+    uint64_t lost = 0;
     if (all == NULL)
         return dt_fail(DT_ENOMEM, "no memory to verify %d ranks", pass->world->size);
-    dt_status status = pass->world->ops->gather(pass->world, own, all, sizeof own);
+    DT_TRY(pass->world->ops->gather(pass->world, own, all, sizeof own));
     for (int rank = 0; rank < pass->world->size; rank++)
         lost += all[2 * rank] - all[2 * rank + 1];
-    free(all);
     *intact = lost == 0;
-    return status;
+    return DT_OK;
 }
 
 dt_status dt_pass_verify(struct dt_pass *pass, uint64_t seed, int count, double norm[],
@@ -330,7 +330,7 @@ struct verdict {
 static dt_status agree(struct dt_comm *world, dt_status own)
 {
     struct verdict mine = {.status = own, .rank = world->rank}, worst;
-    struct verdict *all = calloc((size_t)world->size, sizeof *all);
+    dt_auto_free struct verdict *all = calloc((size_t)world->size, sizeof *all);
     if (own != DT_OK)
         snprintf(mine.why, sizeof mine.why, "%s", dt_message());
     if (all == NULL)
@@ -339,7 +339,6 @@ static dt_status agree(struct dt_comm *world, dt_status own)
     dt_status status = world->ops->gather(world, &mine, all, sizeof mine);
     for (int i = 0; world->rank == 0 && i < world->size; i++)
         worst = all[i].status < worst.status ? all[i] : worst;
-    free(all);
     if (status == DT_OK)
         status = world->ops->broadcast(world, &worst, sizeof worst);
     if (status != DT_OK || own != DT_OK)
@@ -379,7 +378,7 @@ dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *
     if (!device->compute->usable(workload->dtype))
         return dt_fail(DT_EUNSUP, "%s does not run on this %s: use float32 here",
                        dt_dtype_text(workload->dtype), device->compute->name);
-    struct dt_pass *made = calloc(1, sizeof *made);
+    DT_CLEANUP(dt_pass_free_at) struct dt_pass *made = calloc(1, sizeof *made);
     if (made == NULL)
         return agree(world, dt_fail(DT_ENOMEM, "no memory for a plan"));
     made->workload = *workload;
@@ -389,16 +388,11 @@ dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *
     made->compute = device->compute;
     made->world = world;
     dt_layout_init(&made->layout, workload, plan, world->rank);
-    dt_status status = agree(world, allocate_host(made));
-    if (status == DT_OK)
-        status = split(made);
-    if (status == DT_OK)
-        status = agree(world, allocate_device(made));
-    if (status != DT_OK) {
-        dt_pass_free(made);
-        return status;
-    }
+    DT_TRY(agree(world, allocate_host(made)));
+    DT_TRY(split(made));
+    DT_TRY(agree(world, allocate_device(made)));
     *pass = made;
+    made = NULL;
     return DT_OK;
 }
 

@@ -124,15 +124,13 @@ static dt_status fill_stack(const struct dt_workload *workload, const struct dt_
     struct dt_tensor tensor;
     int blocks = blocks_of(workload, row);
     dt_tensor_init(&tensor, workload, row);
-    float *all = malloc((size_t)(blocks * tensor.size) * sizeof *all);
+    dt_auto_free float *all = malloc((size_t)(blocks * tensor.size) * sizeof *all);
     if (all == NULL)
         return dt_fail(DT_ENOMEM, "no memory to pack weights");
     for (int i = 0; i < blocks; i++)
         fill(workload, file, dt_tensor_index(weights->family, row, i), all + i * tensor.size);
-    dt_status status = put(workload, weights->device, &tensor, blocks, all,
-                           weights->data + weights->at[dt_tensor_index(weights->family, row, 0)]);
-    free(all);
-    return status;
+    return put(workload, weights->device, &tensor, blocks, all,
+               weights->data + weights->at[dt_tensor_index(weights->family, row, 0)]);
 }
 
 /* The tensors of a row, through a host buffer of the size of one. */
@@ -157,14 +155,12 @@ static dt_status fill_all(const struct dt_workload *workload, const struct dt_sa
                           struct dt_weights *weights)
 {
     const struct dt_family *family = weights->family;
-    float *work = malloc((size_t)largest(workload) * sizeof *work + 1);
+    dt_auto_free float *work = malloc((size_t)largest(workload) * sizeof *work + 1);
     if (work == NULL)
         return dt_fail(DT_ENOMEM, "no memory to pack weights");
-    dt_status status = DT_OK;
-    for (int row = 0; row < family->whole + family->of_block && status == DT_OK; row++)
-        status = fill_row(workload, file, weights, row, work);
-    free(work);
-    return status;
+    for (int row = 0; row < family->whole + family->of_block; row++)
+        DT_TRY(fill_row(workload, file, weights, row, work));
+    return DT_OK;
 }
 
 /* As many bytes as the tensors would need apart. */
@@ -188,40 +184,33 @@ static dt_status allocate(const struct dt_workload *workload, struct dt_device *
 {
     void *data = NULL;
     int count = dt_tensor_count(&workload->network);
-    struct dt_weights *weights = calloc(1, sizeof *weights + (size_t)count * sizeof weights->at[0]);
+    dt_auto_free struct dt_weights *weights =
+        calloc(1, sizeof *weights + (size_t)count * sizeof weights->at[0]);
     if (weights == NULL)
         return dt_fail(DT_ENOMEM, "no memory for the table of weights");
     weights->device = device;
     weights->family = workload->network.family;
     for (int row = 0; row < weights->family->whole + weights->family->of_block; row++)
         place_row(workload, weights, row);
-    dt_status status = device->compute->memory.alloc(device, weights->bytes, &data);
-    if (status != DT_OK) {
-        free(weights);
-        return status;
-    }
+    DT_TRY(device->compute->memory.alloc(device, weights->bytes, &data));
     weights->data = data;
     device->compute->memory.fill(device, data, 0, weights->bytes); /* padding of packed weights */
     *out = weights;
+    weights = NULL;
     return DT_OK;
 }
 
 dt_status dt_weights_new(const struct dt_workload *workload, struct dt_device *device,
                          struct dt_weights **weights)
 {
-    struct dt_weights *made = NULL;
-    struct dt_safetensors *file = NULL;
+    DT_CLEANUP(dt_weights_free_at) struct dt_weights *made = NULL;
+    DT_CLEANUP(dt_safetensors_close_at) struct dt_safetensors *file = NULL;
     if (workload->weights[0] != '\0')
         DT_TRY(dt_tensors_open(workload->weights, &workload->network, &file));
-    dt_status status = allocate(workload, device, &made);
-    if (status == DT_OK && made != NULL)
-        status = fill_all(workload, file, made);
-    dt_safetensors_close(file);
-    if (status != DT_OK) {
-        dt_weights_free(made);
-        return status;
-    }
+    DT_TRY(allocate(workload, device, &made));
+    DT_TRY(fill_all(workload, file, made));
     *weights = made;
+    made = NULL;
     return DT_OK;
 }
 

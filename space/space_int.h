@@ -108,6 +108,7 @@ int64_t dt_points_sort(struct dt_point points[], int64_t n);
 dt_status dt_space_add_cases(struct dt_space *space, const struct dt_cases *table) DT_MUST_CHECK;
 struct dt_cases *dt_cases_copy(const struct dt_cases *table);
 void dt_cases_free(struct dt_cases *table);
+DT_FREE_AT(dt_cases_free, struct dt_cases)
 bool dt_cases_has(const struct dt_space *space, const struct dt_cases *table,
                   const int64_t values[]);
 

@@ -220,7 +220,7 @@ static dt_status time_all(struct dt_rank *self, struct probe *probe)
 dt_status dt_request_exchange(struct dt_rank *self, const json_t *request, json_t **answer)
 {
     struct probe probe = {.wrong = -1};
-    json_t *parts = NULL;
+    json_auto_t *parts = NULL;
     dt_status status = read_request(self, request, &probe);
     if (status == DT_OK)
         status = allocate(self, &probe);
@@ -232,7 +232,6 @@ dt_status dt_request_exchange(struct dt_rank *self, const json_t *request, json_
     }
     if (status == DT_OK && self->seat.rank == 0)
         *answer = reply(&probe, parts);
-    json_decref(parts);
     dt_comm_free(probe.comm);
     self->compute->memory.release(self->device, probe.send);
     self->compute->memory.release(self->device, probe.recv);

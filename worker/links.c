@@ -272,6 +272,13 @@ static json_t *verdict(dt_status status, json_t *part)
                      status < 0 ? dt_message() : "", "part", part);
 }
 
+static dt_status verdict_status(const json_t *message)
+{
+    dt_status status = (dt_status)json_integer_value(json_object_get(message, "code"));
+    return status < 0 ? dt_fail(status, "%s", json_string_value(json_object_get(message, "say")))
+                      : status;
+}
+
 static void choose_worst(const json_t *other, json_t **worst)
 {
     json_int_t code = json_integer_value(json_object_get(other, "code"));
@@ -301,56 +308,40 @@ static dt_status collect(struct dt_links *links, json_t *own, json_t *all)
 
 static dt_status take_parts(const json_t *all, json_t **parts)
 {
-    json_t *list = json_array(), *one;
+    json_auto_t *list = json_array();
+    json_t *one;
     size_t i;
     int bad = list == NULL;
     json_array_foreach((json_t *)all, i, one) bad |=
         json_array_append(list, json_object_get(one, "part"));
-    if (bad) {
-        json_decref(list);
+    if (bad)
         return dt_fail(DT_ENOMEM, "out of memory for the ranks' answers");
-    }
-    *parts = list;
+    *parts = json_incref(list);
     return DT_OK;
 }
 
 /* Rank 0 collects all verdicts and sends the worst to all. */
 static dt_status judge(struct dt_links *links, json_t *own, json_t **parts)
 {
-    json_t *all = json_array(), *one, *worst = own;
+    json_auto_t *all = json_array();
+    json_t *one, *worst = own;
     size_t i;
-    dt_status status = collect(links, own, all);
-    if (status == DT_OK) {
-        json_array_foreach(all, i, one) choose_worst(one, &worst);
-        status = (dt_status)json_integer_value(json_object_get(worst, "code"));
-        if (status < 0)
-            (void)dt_fail(status, "%s", json_string_value(json_object_get(worst, "say")));
-        json_t *final = verdict(status, NULL);
-        dt_status sent = dt_links_send(links, final);
-        json_decref(final);
-        status = sent < 0 ? sent : status;
-    }
-    if (status == DT_OK && parts != NULL)
-        status = take_parts(all, parts);
-    json_decref(all);
-    return status;
+    DT_TRY(collect(links, own, all));
+    json_array_foreach(all, i, one) choose_worst(one, &worst);
+    dt_status status = verdict_status(worst);
+    json_auto_t *final = verdict(status, NULL);
+    DT_TRY(dt_links_send(links, final));
+    return status == DT_OK && parts != NULL ? take_parts(all, parts) : status;
 }
 
 dt_status dt_links_agree(struct dt_links *links, dt_status status, json_t *mine, json_t **parts)
 {
-    json_t *own = verdict(status, mine), *final = NULL;
+    json_auto_t *own = verdict(status, mine), *final = NULL;
     if (own == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a rank's answer");
-    if (links->rank == 0) {
-        status = judge(links, own, parts);
-        json_decref(own);
-        return status;
-    }
-    DT_TRY(dt_wire_send(&links->wires[0], own));
+    if (links->rank == 0)
+        return judge(links, own, parts);
+    DT_TRY(dt_wire_write(&links->wires[0], own));
     DT_TRY(dt_links_receive(links, &final));
-    status = (dt_status)json_integer_value(json_object_get(final, "code"));
-    if (status < 0)
-        (void)dt_fail(status, "%s", json_string_value(json_object_get(final, "say")));
-    json_decref(final);
-    return status;
+    return verdict_status(final);
 }

@@ -52,14 +52,11 @@ static dt_status next_request(struct dt_rank *self, json_t **request)
 static dt_status serve(struct dt_rank *self)
 {
     while (!self->over) {
-        json_t *request = NULL;
+        json_auto_t *request = NULL;
         dt_status status = next_request(self, &request);
-        if (status == DT_EDEAD)
-            return DT_DONE;
-        DT_TRY(status);
-        status = dt_rank_serve(self, request);
-        json_decref(request);
-        DT_TRY(status);
+        if (status < 0)
+            return status == DT_EDEAD ? DT_DONE : status;
+        DT_TRY(dt_rank_serve(self, request));
     }
     return DT_OK;
 }
@@ -81,8 +78,8 @@ static dt_status work(struct dt_rank *self, int *argc, char ***argv)
     DT_TRY(dt_seat_bind(&self->seat));
     DT_TRY(take_output(&out));
     dt_wire_init(&self->wire, STDIN_FILENO, out);
-    dt_status status = dt_rank_start(self, argc, argv);
-    return status == DT_OK ? serve(self) : status;
+    DT_TRY(dt_rank_start(self, argc, argv));
+    return serve(self);
 }
 
 int main(int argc, char **argv)

@@ -148,7 +148,8 @@ static json_t *measure(struct dt_rank *self, dt_status *status)
 static dt_status request_peak(struct dt_rank *self, const json_t *request, json_t **answer)
 {
     (void)request;
-    json_t *parts = NULL, *part;
+    json_auto_t *parts = NULL;
+    json_t *part;
     size_t i;
     double sums[2] = {0, 0};
     dt_status status = dt_seat_threads(&self->seat, self->seat.core_count);
@@ -164,7 +165,6 @@ static dt_status request_peak(struct dt_rank *self, const json_t *request, json_
         *answer = json_pack("{s:s,s:f}", "op", "peak", "flop_rate", sums[0]);
     if (self->seat.rank == 0 && sums[1] > 0)
         json_object_set_new(*answer, "copy_bytes_per_second", json_real(sums[1]));
-    json_decref(parts);
     return DT_OK;
 }
 
@@ -275,17 +275,14 @@ dt_status dt_rank_verify(struct dt_rank *self, const json_t *request,
     DT_TRY(dt_json_int(asked, WHAT, "projections", 1, 4096, &count));
     DT_TRY(dt_json_int(asked, WHAT, "seed", INT64_MIN, INT64_MAX, &seed));
     size_t images = (size_t)resident->plan.batch;
-    double *norm = calloc(images, sizeof *norm);
-    double *projections = calloc(images * (size_t)count, sizeof *projections);
-    dt_status status =
-        norm != NULL && projections != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory to verify");
-    if (status == DT_OK)
-        status = dt_pass_verify(resident->pass, (uint64_t)seed, (int)count, norm, projections);
-    if (status == DT_OK && self->seat.rank == 0)
+    dt_auto_free double *norm = calloc(images, sizeof *norm);
+    dt_auto_free double *projections = calloc(images * (size_t)count, sizeof *projections);
+    if (norm == NULL || projections == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory to verify");
+    DT_TRY(dt_pass_verify(resident->pass, (uint64_t)seed, (int)count, norm, projections));
+    if (self->seat.rank == 0)
         *verify = describe(norm, projections, (int)images, (int)count);
-    free(norm);
-    free(projections);
-    return status;
+    return DT_OK;
 }
 
 static int64_t resident_bytes(const struct dt_rank *self)
@@ -341,7 +338,8 @@ static dt_status first_steps(struct dt_rank *self, const json_t *request,
                              struct dt_loaded *resident, json_t **answer)
 {
     int64_t cold_ns = 0;
-    json_t *verify = NULL, *parts = NULL, *mine = NULL;
+    json_auto_t *verify = NULL, *parts = NULL;
+    json_t *mine = NULL;
     dt_status status = first_step(self, resident->pass, &cold_ns);
     if (status == DT_OK)
         status = dt_rank_verify(self, request, resident, &verify);
@@ -351,8 +349,6 @@ static dt_status first_steps(struct dt_rank *self, const json_t *request,
         status = dt_rank_settle(self, status, mine, &parts);
     if (status == DT_OK && self->seat.rank == 0)
         *answer = reply(resident, parts, verify);
-    json_decref(verify);
-    json_decref(parts);
     return status;
 }
 
@@ -369,20 +365,16 @@ static dt_status request_prepare(struct dt_rank *self, const json_t *request, js
     DT_TRY(dt_links_agree(&self->links, status, NULL, NULL));
     DT_TRY(dt_rank_beat(self));
     struct dt_loaded *resident = free_place(self);
-    struct dt_pass *pass = NULL;
+    DT_CLEANUP(dt_pass_free_at) struct dt_pass *pass = NULL;
     status = dt_pass_new(&self->workload, &plan, self->weights, self->world, &pass);
-    status = dt_rank_settle(self, status, NULL, NULL);
-    if (status < 0) {
-        dt_pass_free(pass);
-        return status;
-    }
+    DT_TRY(dt_rank_settle(self, status, NULL, NULL));
     *resident = (struct dt_loaded){.handle = ++self->handles, .plan = plan, .pass = pass};
     dt_pass_reset(pass);
     status = first_steps(self, request, resident, answer);
-    if (status < 0) {
-        dt_pass_free(pass);
+    if (status < 0)
         *resident = (struct dt_loaded){0};
-    }
+    else
+        pass = NULL;
     return status;
 }
 
@@ -432,23 +424,17 @@ static const struct request {
     {"quit", quit},
 };
 
-static dt_status unknown(const char *name)
-{
-    struct dt_text known = {0};
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        dt_text_add(&known, "%s%s", i > 0 ? ", " : "", table[i].name);
-    dt_status status = dt_fail(DT_EPROTO, "unknown request '%.40s'; this worker knows %s", name,
-                               dt_text_at(&known));
-    dt_text_fini(&known);
-    return status;
-}
-
 static dt_status execute(struct dt_rank *self, const json_t *request, json_t **answer)
 {
+    const char *name = dt_wire_op(request);
+    dt_auto_text known = {0};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (strcmp(table[i].name, dt_wire_op(request)) == 0)
+        if (strcmp(table[i].name, name) == 0)
             return table[i].execute(self, request, answer);
-    return unknown(dt_wire_op(request));
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        dt_text_add(&known, "%s%s", i > 0 ? ", " : "", table[i].name);
+    return dt_fail(DT_EPROTO, "unknown request '%.40s'; this worker knows %s", name,
+                   dt_text_at(&known));
 }
 
 dt_status dt_rank_refuse(struct dt_rank *self, dt_status why)
@@ -543,14 +529,13 @@ dt_status dt_rank_settle(struct dt_rank *self, dt_status status, json_t *mine, j
 
 json_t *dt_rank_column(const json_t *parts, const char *key)
 {
-    json_t *column = json_array(), *part;
+    json_auto_t *column = json_array();
+    json_t *part;
     size_t i;
     json_array_foreach((json_t *)parts, i, part)
     {
-        if (json_array_append(column, json_object_get(part, key)) != 0) {
-            json_decref(column);
+        if (json_array_append(column, json_object_get(part, key)) != 0)
             return NULL;
-        }
     }
-    return column;
+    return json_incref(column);
 }

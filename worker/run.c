@@ -138,28 +138,26 @@ dt_status dt_request_trace(struct dt_rank *self, const json_t *request, json_t *
 {
     struct dt_loaded *resident;
     int64_t n;
-    json_t *parts = NULL, *mine = NULL;
+    json_auto_t *parts = NULL;
+    json_t *mine = NULL;
+    dt_auto_free struct dt_step_part *spans = calloc(SPANS_MOST, sizeof *spans);
+    dt_auto_free int64_t(*layers)[STEPS_MOST] = calloc(LAYERS_MOST, sizeof *layers);
     DT_TRY(dt_rank_find(self, request, &resident));
     DT_TRY(dt_json_int(request, WHAT, "n", 1, STEPS_MOST, &n));
     struct trace trace = {
-        .steps = (int)n,
-        .spans = {.at = calloc(SPANS_MOST, sizeof *trace.spans.at), .room = SPANS_MOST},
-        .layers = calloc(LAYERS_MOST, sizeof *trace.layers)};
-    dt_status status = trace.spans.at != NULL && trace.layers != NULL
+        .steps = (int)n, .spans = {.at = spans, .room = SPANS_MOST}, .layers = layers};
+    dt_status status = spans != NULL && layers != NULL
                            ? dt_seat_threads(&self->seat, resident->plan.threads)
                            : dt_fail(DT_ENOMEM, "out of memory for a trace");
     if (status == DT_OK)
         status = steps(self, resident->pass, &trace);
     if (status == DT_OK)
         mine = describe(&trace);
-    free(trace.spans.at);
-    free(trace.layers);
     if (status != DT_EDEAD)
         status = dt_rank_settle(self, status, mine, &parts);
     if (status == DT_OK && self->seat.rank == 0)
         *answer = json_pack("{s:s, s:i, s:I, s:O}", "op", "traced", "handle", resident->handle, "n",
                             (json_int_t)n, "ranks", parts);
-    json_decref(parts);
     return status;
 }
 
@@ -314,16 +312,13 @@ static dt_status timed_steps(struct dt_rank *self, struct dt_pass *pass, struct 
 /* NULL unless all values are known. */
 static json_t *list_clock(const struct times *times)
 {
-    json_t *array = json_array();
-    for (int i = 0; i < times->n && array != NULL; i++) {
-        if (times->clock[i] > 0) {
-            json_array_append_new(array, json_real(times->clock[i]));
-            continue;
-        }
-        json_decref(array);
-        array = NULL;
+    json_auto_t *array = json_array();
+    for (int i = 0; i < times->n; i++) {
+        if (!(times->clock[i] > 0))
+            return NULL;
+        json_array_append_new(array, json_real(times->clock[i]));
     }
-    return array;
+    return json_incref(array);
 }
 
 /* A step of a GPU is judged by the device's time. */
@@ -377,7 +372,7 @@ static json_t *turn(const json_t *parts, const char *key, int n)
 static size_t find_slowest(const json_t *parts, int n)
 {
     size_t ranks = json_array_size(parts), slowest = 0;
-    int *last = calloc(ranks, sizeof *last);
+    dt_auto_free int *last = calloc(ranks, sizeof *last);
     for (int step = 0; last != NULL && step < n; step++) {
         size_t worst = 0;
         for (size_t rank = 0; rank < ranks; rank++)
@@ -387,7 +382,6 @@ static size_t find_slowest(const json_t *parts, int n)
     }
     for (size_t rank = 1; rank < ranks && last != NULL; rank++)
         slowest = last[rank] > last[slowest] ? rank : slowest;
-    free(last);
     return slowest;
 }
 
@@ -441,18 +435,19 @@ dt_status dt_request_run(struct dt_rank *self, const json_t *request, json_t **a
     const struct dt_compute *compute = self->compute;
     struct dt_loaded *resident;
     int64_t n;
-    json_t *parts = NULL, *mine = NULL, *verify = NULL;
+    json_auto_t *parts = NULL, *verify = NULL;
+    json_t *mine = NULL;
     DT_TRY(read_request(self, request, &resident, &n));
-    struct times times = {.n = (int)n,
-                          .ns = calloc((size_t)n, sizeof *times.ns),
-                          .device_ns = calloc((size_t)n, sizeof *times.device_ns),
-                          .clock = calloc((size_t)n, sizeof *times.clock)};
+    dt_auto_free int64_t *ns = calloc((size_t)n, sizeof *ns);
+    dt_auto_free int64_t *device_ns = calloc((size_t)n, sizeof *device_ns);
+    dt_auto_free double *clock = calloc((size_t)n, sizeof *clock);
+    struct times times = {.n = (int)n, .ns = ns, .device_ns = device_ns, .clock = clock};
     dt_status status = DT_OK;
     dt_telemetry_start(&times.telemetry, &(struct dt_telemetry_source){
                                              .read = compute->health.read != NULL ? look : NULL,
                                              .reason = compute->health.reason,
                                              .of = self->device});
-    if (times.ns == NULL || times.device_ns == NULL || times.clock == NULL)
+    if (ns == NULL || device_ns == NULL || clock == NULL)
         status = dt_fail(DT_ENOMEM, "out of memory for %d times", (int)n);
     memset(&self->phases, 0, sizeof self->phases);
     if (status == DT_OK)
@@ -464,14 +459,9 @@ dt_status dt_request_run(struct dt_rank *self, const json_t *request, json_t **a
         mine = run_describe(self, &resident->plan, &times);
     if (status == DT_OK && json_is_object(json_object_get(request, "verify")))
         status = verify_again(self, request, resident, &verify);
-    free(times.ns);
-    free(times.device_ns);
-    free(times.clock);
     if (status != DT_EDEAD)
         status = dt_rank_settle(self, status, mine, &parts);
     if (status == DT_OK && self->seat.rank == 0)
         *answer = reply(resident->handle, (int)n, parts, verify);
-    json_decref(parts);
-    json_decref(verify);
     return status;
 }

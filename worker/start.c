@@ -52,27 +52,22 @@ static dt_status answer_hello(struct dt_rank *self, const json_t *hello)
 static dt_status await_hello(struct dt_rank *self, json_t **hello)
 {
     for (;;) {
-        json_t *message = NULL;
+        json_auto_t *message = NULL;
         dt_status status = dt_wire_read(&self->wire, DT_WIRE_FOREVER, &message);
         if (status == DT_EINTR)
             continue;
-        if (status == DT_EDEAD)
+        if (status == DT_EDEAD || (status == DT_OK && strcmp(dt_wire_op(message), "quit") == 0))
             return DT_DONE;
         if (status < 0 && status != DT_EPROTO)
             return status;
-        if (status == DT_OK && strcmp(dt_wire_op(message), "quit") == 0) {
-            json_decref(message);
-            return DT_DONE;
-        }
         if (status == DT_OK && strcmp(dt_wire_op(message), "hello") == 0)
             status = read_hello(self, message);
         else if (status == DT_OK)
             status = dt_fail(DT_EPROTO, "'%.40s' before hello", dt_wire_op(message));
         if (status == DT_OK) {
-            *hello = message;
+            *hello = json_incref(message);
             return answer_hello(self, message);
         }
-        json_decref(message);
         DT_TRY(dt_rank_refuse(self, status));
     }
 }
@@ -164,7 +159,7 @@ static json_t *entry(const struct dt_rank *self)
 /* Rank 0 forwards the hello; from here on all ranks learn of a failure. */
 static dt_status gather_ranks(struct dt_rank *self, json_t *hello)
 {
-    json_t *received = NULL, *parts = NULL;
+    json_auto_t *received = NULL, *parts = NULL;
     bool first = self->seat.rank == 0;
     dt_status status =
         first ? dt_links_send(&self->links, hello) : dt_links_receive(&self->links, &received);
@@ -172,16 +167,14 @@ static dt_status gather_ranks(struct dt_rank *self, json_t *hello)
         return DT_DONE;
     if (status == DT_OK && !first)
         status = read_hello(self, received);
-    json_decref(received);
     if (status == DT_OK)
         status = open_device(self);
     DT_TRY(dt_links_agree(&self->links, status, entry(self), &parts));
     status = dt_links_agree(&self->links, connect_devices(self), NULL, NULL);
-    if (status == DT_OK && first)
-        status = dt_wire_send(&self->wire, json_pack("{s:s,s:O,s:s}", "op", "ready", "ranks", parts,
-                                                     "comm", self->world->ops->name));
-    json_decref(parts);
-    return status;
+    if (status != DT_OK || !first)
+        return status;
+    return dt_wire_send(&self->wire, json_pack("{s:s,s:O,s:s}", "op", "ready", "ranks", parts,
+                                               "comm", self->world->ops->name));
 }
 
 /* Starts as many ranks as the hello requests, this one included. */
@@ -198,7 +191,7 @@ static dt_status start_ranks(struct dt_rank *self, const json_t *hello, int *fd)
  * controller writes its hello; its failure is the answer to the hello. */
 dt_status dt_rank_start(struct dt_rank *self, int *argc, char ***argv)
 {
-    json_t *hello = NULL;
+    json_auto_t *hello = NULL;
     bool first = self->seat.rank == 0;
     int fd = dt_ranks_shared();
     dt_status status = DT_OK;
@@ -216,7 +209,6 @@ dt_status dt_rank_start(struct dt_rank *self, int *argc, char ***argv)
         status = await_hello(self, &hello);
     if (status == DT_OK)
         status = gather_ranks(self, hello);
-    json_decref(hello);
     if (status < 0 && first)
         DT_TRY(dt_rank_refuse(self, status));
     return status;

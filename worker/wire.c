@@ -46,17 +46,13 @@ static dt_status write_all(int fd, const char *bytes, size_t size)
 
 dt_status dt_wire_write(struct dt_wire *wire, const json_t *message)
 {
-    struct dt_text line = {0};
-    dt_status status = dt_json_text(message, &line);
+    dt_auto_text line = {0};
+    DT_TRY(dt_json_text(message, &line));
     dt_text_add_bytes(&line, "\n", 1);
-    if (status == DT_OK)
-        status = dt_text_status(&line);
-    if (status == DT_OK)
-        status = write_all(wire->out, dt_text_at(&line), line.size);
-    dt_text_fini(&line);
-    if (status == DT_OK)
-        wire->last_write_ns = dt_clock_ns();
-    return status;
+    DT_TRY(dt_text_status(&line));
+    DT_TRY(write_all(wire->out, dt_text_at(&line), line.size));
+    wire->last_write_ns = dt_clock_ns();
+    return DT_OK;
 }
 
 dt_status dt_wire_send(struct dt_wire *wire, json_t *message)
@@ -88,13 +84,12 @@ static void drop(struct dt_wire *wire, size_t size)
 
 static dt_status parse(const char *line, size_t size, json_t **message)
 {
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     dt_status status = dt_json_parse(line, size, "the line", &root);
     if (status == DT_OK && json_is_string(json_object_get(root, "op"))) {
-        *message = root;
+        *message = json_incref(root);
         return DT_OK;
     }
-    json_decref(root);
     return dt_fail(DT_EPROTO, "not a JSON object with a string \"op\": '%.*s'%s",
                    size < 80 ? (int)size : 80, line, size < 80 ? "" : "...");
 }

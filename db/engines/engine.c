@@ -218,11 +218,10 @@ static dt_status read_names(struct dt_engine *engine, const char *what)
 static dt_status find_degrees(struct dt_engine *engine, const char *what)
 {
     const json_t *parameters = json_object_get(engine->root, "parameters");
-    struct dt_expr *expr = NULL;
+    DT_CLEANUP(dt_expr_free_at) struct dt_expr *expr = NULL;
     DT_TRY(
         dt_engine_compile(engine, json_string_value(json_object_get(parameters, "ranks")), &expr));
     struct dt_names names = dt_expr_names(expr);
-    dt_expr_free(expr);
     for (int i = engine->first; i < engine->first + engine->parameters; i++) {
         if ((names.bits[i / 64] >> (i % 64) & 1) == 0)
             continue;
@@ -245,7 +244,7 @@ static dt_status defaults_check(const struct dt_engine *engine, const char *what
         json_t *value;
         json_object_foreach((json_t *)rows, name, value)
         {
-            struct dt_expr *expr = NULL;
+            DT_CLEANUP(dt_expr_free_at) struct dt_expr *expr = NULL;
             bool known = json_object_get(parameters, name) != NULL ||
                          (i == 0 && json_object_get(choices, name) != NULL);
             if (!known || !json_is_string(value))
@@ -253,7 +252,6 @@ static dt_status defaults_check(const struct dt_engine *engine, const char *what
                                name, fields[i]);
             if (i == 0)
                 DT_TRY(dt_engine_compile(engine, json_string_value(value), &expr));
-            dt_expr_free(expr);
         }
     }
     return DT_OK;

@@ -134,39 +134,28 @@ static bool expr_decidable(const struct dt_expr *expr, const struct dt_values *v
 dt_status dt_values_eval(const struct dt_engine *engine, const char *text,
                          const struct dt_values *values, int64_t *result)
 {
-    struct dt_expr *expr = NULL;
+    DT_CLEANUP(dt_expr_free_at) struct dt_expr *expr = NULL;
     int unknown = 0;
     DT_TRY(dt_engine_compile(engine, text, &expr));
-    dt_status status;
     if (expr_decidable(expr, values, &unknown))
-        status = dt_expr_eval(expr, values->at, result);
-    else
-        status =
-            dt_fail(DT_EUSAGE, "%s %s: '%s' needs '%s', which is unknown for the plan's workload",
-                    engine->name, engine->version, text, engine->names[unknown]);
-    dt_expr_free(expr);
-    return status;
+        return dt_expr_eval(expr, values->at, result);
+    return dt_fail(DT_EUSAGE, "%s %s: '%s' needs '%s', which is unknown for the plan's workload",
+                   engine->name, engine->version, text, engine->names[unknown]);
 }
 
 dt_status dt_values_when(const struct dt_engine *engine, const json_t *row,
                          const struct dt_values *values, bool *holds)
 {
     const char *text = json_string_value(json_object_get(row, "when"));
-    struct dt_expr *expr = NULL;
-    int64_t result = 1;
+    DT_CLEANUP(dt_expr_free_at) struct dt_expr *expr = NULL;
+    int64_t result = text == NULL;
     int unknown;
-    dt_status status = DT_OK;
-    if (text != NULL) {
+    if (text != NULL)
         DT_TRY(dt_engine_compile(engine, text, &expr));
-        if (expr_decidable(expr, values, &unknown))
-            status = dt_expr_eval(expr, values->at, &result);
-        else
-            result = 0;
-        dt_expr_free(expr);
-    }
-    if (status == DT_OK)
-        *holds = result != 0;
-    return status;
+    if (expr != NULL && expr_decidable(expr, values, &unknown))
+        DT_TRY(dt_expr_eval(expr, values->at, &result));
+    *holds = result != 0;
+    return DT_OK;
 }
 
 const char *dt_choice_word(const struct dt_engine *engine, const char *name, size_t size,

@@ -205,13 +205,11 @@ int dt_comm_members(const struct dt_comm *comm, const int pairs[], int color, in
 
 static dt_status unknown(const char *name)
 {
-    struct dt_text known = {0};
+    dt_auto_text known = {0};
     for (int i = 0; i < ROWS; i++)
         dt_text_add(&known, "%s%s", i > 0 ? " or " : "", rows[i]->name);
-    dt_status status =
-        dt_fail(DT_EUSAGE, "DITTUNE_COMM is '%.40s': this worker has %s", name, dt_text_at(&known));
-    dt_text_fini(&known);
-    return status;
+    return dt_fail(DT_EUSAGE, "DITTUNE_COMM is '%.40s': this worker has %s", name,
+                   dt_text_at(&known));
 }
 
 dt_status dt_comm_world(struct dt_comm *host, struct dt_device *device, const char *name,

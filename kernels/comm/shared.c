@@ -6,6 +6,7 @@
  * it: then it is set aside. */
 #include "kernels/shared.h"
 #include "base/clock.h"
+#include "base/read.h"
 #include "base/rng.h"
 #include "kernels/comm.h"
 #include "kernels/comm/comm_int.h"
@@ -71,17 +72,15 @@ dt_status dt_shared_new(int ranks, int *fd)
                        MOST_RANKS);
     struct dt_shared_region header = {
         .magic = MAGIC, .ranks = ranks, .capacity = capacity_of(ranks)};
-    int made = memfd_create("dittune", 0);
+    DT_CLEANUP(dt_close_at) int made = memfd_create("dittune", 0);
     if (made < 0)
         return dt_fail(DT_ELIB, "no shared memory: %s", strerror(errno));
     if (ftruncate(made, (off_t)region_bytes(ranks)) != 0 ||
-        pwrite(made, &header, sizeof header, 0) != (ssize_t)sizeof header) {
-        int error = errno;
-        close(made);
+        pwrite(made, &header, sizeof header, 0) != (ssize_t)sizeof header)
         return dt_fail(DT_ELIB, "no %zu bytes of shared memory: %s", region_bytes(ranks),
-                       strerror(error));
-    }
+                       strerror(errno));
     *fd = made;
+    made = -1;
     return DT_OK;
 }
 
@@ -205,13 +204,11 @@ void dt_shared_rise(const struct dt_shared_map *map)
 /* A process descriptor is readable once the process has ended, also before its parent waits for it. */
 static bool process_gone(int pid)
 {
-    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    DT_CLEANUP(dt_close_at) int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0)
         return errno == ESRCH || (errno == ENOSYS && kill(pid, 0) != 0 && errno == ESRCH);
     struct pollfd ended = {.fd = fd, .events = POLLIN};
-    bool gone = poll(&ended, 1, 0) > 0;
-    close(fd);
-    return gone;
+    return poll(&ended, 1, 0) > 0;
 }
 
 /* Tells all ranks that this one has failed. */
@@ -757,14 +754,12 @@ static dt_status gather(struct dt_comm *comm, const void *send, void *recv, size
     struct dt_message own = {0, (void *)send, bytes};
     if (comm->rank != 0)
         return exchange_now(comm, &(struct dt_pieces){.sends = &own, .send_count = 1});
-    struct dt_message *all = calloc((size_t)comm->size, sizeof *all);
+    dt_auto_free struct dt_message *all = calloc((size_t)comm->size, sizeof *all);
     if (all == NULL)
         return dt_fail(DT_ENOMEM, "out of memory to gather from %d ranks", comm->size);
     for (int i = 0; i < comm->size; i++)
         all[i] = (struct dt_message){i, (char *)recv + (size_t)i * bytes, bytes};
-    dt_status status = exchange_now(comm, &(struct dt_pieces){&own, all, 1, comm->size});
-    free(all);
-    return status;
+    return exchange_now(comm, &(struct dt_pieces){&own, all, 1, comm->size});
 }
 
 static dt_status broadcast(struct dt_comm *comm, void *data, size_t bytes)
@@ -772,15 +767,12 @@ static dt_status broadcast(struct dt_comm *comm, void *data, size_t bytes)
     struct dt_message from = {0, data, bytes};
     if (comm->rank != 0)
         return exchange_now(comm, &(struct dt_pieces){.recvs = &from, .recv_count = 1});
-    struct dt_message *all = calloc((size_t)comm->size, sizeof *all);
+    dt_auto_free struct dt_message *all = calloc((size_t)comm->size, sizeof *all);
     if (all == NULL)
         return dt_fail(DT_ENOMEM, "out of memory to tell %d ranks", comm->size);
     for (int i = 1; i < comm->size; i++)
         all[i - 1] = (struct dt_message){i, data, bytes};
-    dt_status status =
-        exchange_now(comm, &(struct dt_pieces){.sends = all, .send_count = comm->size - 1});
-    free(all);
-    return status;
+    return exchange_now(comm, &(struct dt_pieces){.sends = all, .send_count = comm->size - 1});
 }
 
 static dt_status alltoall(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
@@ -809,39 +801,32 @@ static dt_status split(struct dt_comm *comm, int color, int key,
 {
     struct seat *seat = comm->state;
     int mine[2] = {color, key}, rank = 0;
-    int *pairs = calloc((size_t)comm->size * 3, sizeof *pairs);
+    dt_auto_free int *pairs = calloc((size_t)comm->size * 3, sizeof *pairs);
     (void)config;
     if (pairs == NULL)
         return dt_fail(DT_ENOMEM, "out of memory to split a communicator");
     int *members = pairs + (size_t)comm->size * 2;
-    dt_status status = gather(comm, mine, pairs, sizeof mine);
-    if (status == DT_OK)
-        status = broadcast(comm, pairs, (size_t)comm->size * sizeof mine);
-    if (status == DT_OK) {
-        int size = dt_comm_members(comm, pairs, color, members, &rank);
-        for (int i = 0; i < size; i++)
-            members[i] = seat->members[members[i]];
-        uint64_t id = dt_rng_hash(seat->id, seat->calls, (uint64_t)(uint32_t)color);
-        status = join(seat->root, id, members, size, rank, out);
-    }
-    free(pairs);
-    return status;
+    DT_TRY(gather(comm, mine, pairs, sizeof mine));
+    DT_TRY(broadcast(comm, pairs, (size_t)comm->size * sizeof mine));
+    int size = dt_comm_members(comm, pairs, color, members, &rank);
+    for (int i = 0; i < size; i++)
+        members[i] = seat->members[members[i]];
+    uint64_t id = dt_rng_hash(seat->id, seat->calls, (uint64_t)(uint32_t)color);
+    return join(seat->root, id, members, size, rank, out);
 }
 
 dt_status dt_comm_shared(int fd, int rank, int ranks, struct dt_comm **comm)
 {
     struct dt_shared_root *root = NULL;
-    DT_TRY(shared_root_new(fd, rank, ranks, &root));
-    int *members = calloc((size_t)ranks, sizeof *members);
-    dt_status status =
-        members != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory for %d ranks", ranks);
-    for (int i = 0; status == DT_OK && i < ranks; i++)
+    dt_auto_free int *members = calloc((size_t)ranks, sizeof *members);
+    if (members == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for %d ranks", ranks);
+    for (int i = 0; i < ranks; i++)
         members[i] = i;
-    if (status == DT_OK)
-        status = join(root, 1, members, ranks, rank, comm);
+    DT_TRY(shared_root_new(fd, rank, ranks, &root));
+    dt_status status = join(root, 1, members, ranks, rank, comm);
     if (status != DT_OK)
         shared_root_free(root);
-    free(members);
     return status;
 }
 

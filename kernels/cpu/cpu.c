@@ -184,20 +184,17 @@ static dt_status cpu_peak(struct dt_device *device, enum dt_dtype dtype, double 
     const struct dt_linear_shape shape = {.rows = N, .in = N, .out = N};
     struct dt_linear *linear = NULL;
     (void)device;
-    float *x = aligned_alloc(64, 3 * size * sizeof *x);
+    dt_auto_free float *x = aligned_alloc(64, 3 * size * sizeof *x);
     if (x == NULL)
         return dt_fail(DT_ENOMEM, "no memory for a product of %d x %d", N, N);
     for (size_t i = 0; i < 3 * size; i++)
         x[i] = (float)(i % 7) - 3.0f;
     const struct dt_linear_call call = {x, x + size, x, x + 2 * size};
-    dt_status status = dt_gemm(dtype)->pack(dtype, x, N, N, x + size);
-    if (status == DT_OK)
-        status = dt_linear_new(dtype, &shape, &linear);
-    if (status == DT_OK)
-        *flop_rate = best_rate(linear, &call);
+    DT_TRY(dt_gemm(dtype)->pack(dtype, x, N, N, x + size));
+    DT_TRY(dt_linear_new(dtype, &shape, &linear));
+    *flop_rate = best_rate(linear, &call);
     dt_linear_free(linear);
-    free(x);
-    return status;
+    return DT_OK;
 }
 
 static const struct dt_version *cpu_versions(void)

@@ -1242,19 +1242,15 @@ static dt_status add_layer(struct dt_diagram *diagram, int axes, const struct dt
 dt_status dt_diagram_of(int axes, const struct dt_point points[], int64_t n,
                         struct dt_diagram **out)
 {
-    struct dt_diagram *diagram = calloc(1, sizeof *diagram);
+    DT_CLEANUP(dt_diagram_free_at) struct dt_diagram *diagram = calloc(1, sizeof *diagram);
     if (diagram == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a space of %lld plans", (long long)n);
-    dt_status status = DT_OK;
-    while (status == DT_OK && diagram->layer_count < axes)
-        status = add_layer(diagram, axes, points, n);
-    if (status == DT_OK && axes > 0)
-        status = diagram_finish(diagram);
-    if (status != DT_OK) {
-        dt_diagram_free(diagram);
-        return status;
-    }
+    while (diagram->layer_count < axes)
+        DT_TRY(add_layer(diagram, axes, points, n));
+    if (axes > 0)
+        DT_TRY(diagram_finish(diagram));
     *out = diagram;
+    diagram = NULL;
     return DT_OK;
 }
 

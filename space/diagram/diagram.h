@@ -49,6 +49,7 @@ dt_status dt_diagram_new(const struct dt_space *space, const int order[], const 
 dt_status dt_diagram_of(int axes, const struct dt_point points[], int64_t n,
                         struct dt_diagram **out) DT_MUST_CHECK;
 void dt_diagram_free(struct dt_diagram *diagram);
+DT_FREE_AT(dt_diagram_free, struct dt_diagram)
 size_t dt_diagram_bytes(const struct dt_diagram *diagram);
 
 /* The k-th point and the number of a point, in the order of the diagram, last layer fastest; count must be known. */

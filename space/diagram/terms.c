@@ -725,28 +725,22 @@ int64_t dt_case_step_next(const struct dt_case_step *step, int64_t state, int64_
 
 static dt_status add_cases(struct dt_terms *terms, const struct dt_rule *rule)
 {
-    struct dt_cases *table = normal_ordered(terms, rule->cases);
-    dt_status status = table != NULL ? add_table(terms, table) : DT_ENOMEM;
-    dt_cases_free(table);
-    return status;
+    DT_CLEANUP(dt_cases_free_at) struct dt_cases *table = normal_ordered(terms, rule->cases);
+    return table != NULL ? add_table(terms, table) : DT_ENOMEM;
 }
 
 dt_status dt_terms_add(struct dt_terms *terms, const struct dt_rule *rule)
 {
     if (rule->cases != NULL)
         return add_cases(terms, rule) == DT_OK && !terms->failed ? DT_OK : dt_no_memory(compiling);
-    struct reading *reading = calloc(1, sizeof *reading);
-    dt_status status = reading != NULL ? DT_OK : DT_ENOMEM;
-    if (status == DT_OK) {
-        reading->terms = terms;
-        reading->rule = rule;
-        reading->expr = rule->expr;
-        int root = dt_expr_tree(rule->expr, reading->kids);
-        find_opaque(reading);
-        status = split(reading, root, false);
-    }
-    if (status == DT_ENOMEM || terms->failed)
-        status = dt_no_memory(compiling);
-    free(reading);
-    return status;
+    dt_auto_free struct reading *reading = calloc(1, sizeof *reading);
+    if (reading == NULL)
+        return dt_no_memory(compiling);
+    reading->terms = terms;
+    reading->rule = rule;
+    reading->expr = rule->expr;
+    int root = dt_expr_tree(rule->expr, reading->kids);
+    find_opaque(reading);
+    dt_status status = split(reading, root, false);
+    return status == DT_ENOMEM || terms->failed ? dt_no_memory(compiling) : status;
 }

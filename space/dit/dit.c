@@ -327,12 +327,11 @@ dt_status dt_dit_baseline(const struct dt_space *space, struct dt_point *point)
         snprintf(text, sizeof text, "ranks=1");
     }
     struct dt_point found;
-    dt_status status = first_plan(space, locate_text(space, text, &found), &found);
-    if (status == DT_OK && dt_point_value(space, &found, DT_AT_ranks) != 1)
+    DT_TRY(first_plan(space, locate_text(space, text, &found), &found));
+    if (dt_point_value(space, &found, DT_AT_ranks) != 1)
         return dt_fail(DT_EINFEASIBLE, "no plan of one rank is feasible");
-    if (status == DT_OK)
-        *point = found;
-    return status;
+    *point = found;
+    return DT_OK;
 }
 
 enum { DEVICES_MAX = DT_DIT_VALUES, CORES_MAX = 65536, BATCH_MAX = 65536 };
@@ -574,15 +573,13 @@ static dt_status add_axis(struct dt_space *space, const struct dt_dit *dit, int 
 
 static dt_status add_axes(struct dt_space *space, const struct dt_dit *dit)
 {
-    struct dt_dit_set *set = calloc(1, sizeof *set);
-    dt_status status = DT_OK;
+    dt_auto_free struct dt_dit_set *set = calloc(1, sizeof *set);
     if (set == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while building a space of plans");
-    for (int i = 0; status == DT_OK && i < dt_param_count; i++)
+    for (int i = 0; i < dt_param_count; i++)
         if (dit->axis[i] >= 0)
-            status = add_axis(space, dit, i, set);
-    free(set);
-    return status;
+            DT_TRY(add_axis(space, dit, i, set));
+    return DT_OK;
 }
 
 static dt_status add_constants(struct dt_space *space, const struct dit_fact list[], size_t n)
@@ -684,23 +681,15 @@ static dt_status make(const struct dt_workload *workload, const struct dt_limits
                       struct dt_space **space)
 {
     struct dt_dit *dit = NULL;
-    struct dt_space *made = NULL;
+    DT_CLEANUP(dt_space_free_at) struct dt_space *made = NULL;
+    DT_TRY(dt_space_new(&made));
     DT_TRY(new_dit(workload, limits, &dit));
     dit->only = only;
-    dt_status status = dt_space_new(&made);
-    if (status != DT_OK) {
-        free_dit(dit);
-        return status;
-    }
     dt_space_own(made, dit, free_dit);
-    status = layout_compile(dit);
-    if (status == DT_OK)
-        status = fill(made, dit, limits, finish);
-    if (status != DT_OK) {
-        dt_space_free(made);
-        return status;
-    }
+    DT_TRY(layout_compile(dit));
+    DT_TRY(fill(made, dit, limits, finish));
     *space = made;
+    made = NULL;
     return DT_OK;
 }
 
@@ -727,7 +716,7 @@ dt_status dt_dit_check(const struct dt_workload *workload, const struct dt_plan 
                                      .slots = 1,
                                      .batches = &plan->batch,
                                      .batch_count = 1};
-    struct dt_space *space = NULL;
+    DT_CLEANUP(dt_space_free_at) struct dt_space *space = NULL;
     struct dt_point point;
     int64_t values[DT_AXES_MAX];
     int axis = 0;
@@ -735,9 +724,7 @@ dt_status dt_dit_check(const struct dt_workload *workload, const struct dt_plan 
     for (int i = 0; i < DT_PARAMS; i++)
         if ((dt_params[i].on & dt_plan_on(plan)) != 0)
             values[axis++] = dt_plan_get(plan, i);
-    dt_status status = dt_space_locate(space, values, &point);
-    dt_space_free(space);
-    return status;
+    return dt_space_locate(space, values, &point);
 }
 
 dt_status dt_dit_lossy(const struct dt_workload *workload, const struct dt_gpus *gpus)

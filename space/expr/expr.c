@@ -74,11 +74,9 @@ dt_status dt_expr_new_of(const char *text, const struct dt_vocabulary *words, st
     if (strlen(text) > DT_EXPR_BYTES)
         return dt_fail(DT_EUSAGE, "rule '%.40s...' has %zu bytes, more than the %d allowed", text,
                        strlen(text), DT_EXPR_BYTES);
-    struct dt_expr *expr = calloc(1, sizeof *expr);
-    if (expr == NULL || (expr->text = strdup(text)) == NULL) {
-        free(expr);
+    DT_CLEANUP(dt_expr_free_at) struct dt_expr *expr = calloc(1, sizeof *expr);
+    if (expr == NULL || (expr->text = strdup(text)) == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while reading a rule");
-    }
     expr->python = words->python;
     for (int i = 0; i < words->count; i++) {
         expr->categories[i].size = (int)strlen(words->names[i]);
@@ -88,12 +86,9 @@ dt_status dt_expr_new_of(const char *text, const struct dt_vocabulary *words, st
             expr->categories[i].count = words->counts[i];
         }
     }
-    dt_status status = dt_expr_parse(expr, words);
-    if (status != DT_OK) {
-        dt_expr_free(expr);
-        return status;
-    }
+    DT_TRY(dt_expr_parse(expr, words));
     *out = expr;
+    expr = NULL;
     return DT_OK;
 }
 

@@ -36,6 +36,7 @@ struct dt_vocabulary {
 dt_status dt_expr_new_of(const char *text, const struct dt_vocabulary *words,
                          struct dt_expr **expr) DT_MUST_CHECK;
 void dt_expr_free(struct dt_expr *expr);
+DT_FREE_AT(dt_expr_free, struct dt_expr)
 
 /* Bit i set: name i is used (i < 128). */
 struct dt_names {

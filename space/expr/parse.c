@@ -169,12 +169,10 @@ static dt_status read_number(struct dt_parser *parser)
 
 static const char *near_name(const struct dt_parser *parser, const char *name)
 {
-    const char **known = calloc((size_t)parser->name_count + 1, sizeof *known);
+    dt_auto_free const char **known = calloc((size_t)parser->name_count + 1, sizeof *known);
     for (int i = 0; known != NULL && i < parser->name_count; i++)
         known[i] = parser->names[i];
-    const char *near = known != NULL ? dt_json_nearest(name, known) : NULL;
-    free(known);
-    return near;
+    return known != NULL ? dt_json_nearest(name, known) : NULL;
 }
 
 /* Functions of Python and C that people write in rules. */

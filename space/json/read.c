@@ -58,12 +58,10 @@ static dt_status read_numbers(struct dt_reading *reading, const json_t *list)
     for (int i = 1; i < axis->count; i++) {
         if (reading->values[i] != reading->values[i - 1])
             continue;
-        struct dt_text text = {0};
+        dt_auto_text text = {0};
         dt_decimal_add(reading->values[i], axis->digits, &text);
-        dt_status status = dt_fail(DT_EUSAGE, "%s: parameter '%s': the value %s is given twice",
-                                   reading->what, axis->name, dt_text_at(&text));
-        dt_text_fini(&text);
-        return status;
+        return dt_fail(DT_EUSAGE, "%s: parameter '%s': the value %s is given twice", reading->what,
+                       axis->name, dt_text_at(&text));
     }
     return DT_OK;
 }
@@ -406,9 +404,10 @@ static dt_status cases_read(struct dt_space *space, const json_t *cases, const c
     }
     if (table.width < (int)json_object_size(first))
         return dt_fail(DT_EUSAGE, "%s: the cases name something that is no parameter", what);
-    table.rows = calloc(json_array_size(cases), sizeof *table.rows);
-    if (table.rows == NULL)
+    dt_auto_free struct dt_point *rows = calloc(json_array_size(cases), sizeof *rows);
+    if (rows == NULL)
         return no_memory(what);
+    table.rows = rows;
     json_array_foreach(cases, row, one)
     {
         struct dt_point *point = &table.rows[table.count++];
@@ -420,9 +419,7 @@ static dt_status cases_read(struct dt_space *space, const json_t *cases, const c
         }
         table.count -= !all;
     }
-    dt_status status = dt_space_add_cases(space, &table);
-    free(table.rows);
-    return status;
+    return dt_space_add_cases(space, &table);
 }
 
 static int by_text(const void *a, const void *b)
@@ -434,36 +431,34 @@ static int by_text(const void *a, const void *b)
  * matter; NULL when memory runs out. */
 static json_t *values_of(const json_t *cases, const char *name)
 {
-    json_t *seen = json_object(), *values = json_array(), *one;
-    json_t **found = calloc(json_array_size(cases), sizeof(json_t *));
+    json_auto_t *seen = json_object(), *values = json_array();
+    json_t *one;
+    dt_auto_free json_t **found = calloc(json_array_size(cases), sizeof(json_t *));
     size_t i, n = 0;
-    bool texts = true, failed = seen == NULL || values == NULL || found == NULL;
+    bool texts = true;
+    if (seen == NULL || values == NULL || found == NULL)
+        return NULL;
     json_array_foreach(cases, i, one)
     {
         json_t *value = json_object_get(one, name);
         struct dt_decimal decimal;
-        struct dt_text key = {0};
-        if (failed)
-            break;
+        dt_auto_text key = {0};
         texts = texts && json_is_string(value);
         if (decimal_json(value, &decimal)) /* 1 and 1.0 are one */
             dt_text_add(&key, "%lld %d", (long long)decimal.value, decimal.digits);
-        else
-            failed = dt_json_text(value, &key) != DT_OK;
+        else if (dt_json_text(value, &key) != DT_OK)
+            return NULL;
         if (json_object_get(seen, dt_text_at(&key)) == NULL)
             found[n++] = value;
-        failed = failed || json_object_set_new(seen, dt_text_at(&key), json_true()) != 0;
-        dt_text_fini(&key);
+        if (json_object_set_new(seen, dt_text_at(&key), json_true()) != 0)
+            return NULL;
     }
-    if (!failed && texts)
+    if (texts)
         qsort(found, n, sizeof(json_t *), by_text);
-    for (i = 0; !failed && i < n; i++)
-        failed = json_array_append(values, found[i]) != 0;
-    json_decref(seen);
-    free(found);
-    if (failed)
-        json_decref(values);
-    return failed ? NULL : values;
+    for (i = 0; i < n; i++)
+        if (json_array_append(values, found[i]) != 0)
+            return NULL;
+    return json_incref(values);
 }
 
 /* A parameter of the file's, as an object with a name: of a list, or of an object of names; new. */
@@ -509,22 +504,20 @@ static dt_status add_parameter(const json_t *cases, const char *name, json_t *fa
                                json_t *others, const char *what, json_t *list)
 {
     static const char *const refused[] = {"values", "default", "when"};
-    json_t *own = take(others, name), *values = values_of(cases, name);
-    json_t *made = own != NULL ? own : json_pack("{s:s}", "name", name);
-    dt_status status = DT_OK;
-    for (size_t i = 0; i < 3 && status == DT_OK; i++)
+    json_t *own = take(others, name);
+    json_auto_t *values = values_of(cases, name);
+    json_auto_t *made = own != NULL ? own : json_pack("{s:s}", "name", name);
+    for (size_t i = 0; i < 3; i++)
         if (dt_json_has(made, refused[i]))
-            status = dt_fail(DT_EUSAGE,
-                             "%s: parameter '%s' is in the cases, so it has no '%s' of its own, "
-                             "only 'role', 'variable' and 'doc'",
-                             what, name, refused[i]);
-    if (status == DT_OK &&
-        (values == NULL || json_object_set(made, "values", values) != 0 ||
-         json_object_set(made, "default", fallback) != 0 || json_array_append(list, made) != 0))
-        status = no_memory(what);
-    json_decref(values);
-    json_decref(made);
-    return status;
+            return dt_fail(DT_EUSAGE,
+                           "%s: parameter '%s' is in the cases, so it has no '%s' of its own, "
+                           "only 'role', 'variable' and 'doc'",
+                           what, name, refused[i]);
+    return values == NULL || json_object_set(made, "values", values) != 0 ||
+                   json_object_set(made, "default", fallback) != 0 ||
+                   json_array_append(list, made) != 0
+               ? no_memory(what)
+               : DT_OK;
 }
 
 /* A file with a list of cases as one without: their parameters, and the list as a rule. DT_EUSAGE: the cases do not name the same
@@ -541,31 +534,21 @@ static dt_status cases_expand(const json_t *file, const char *what, json_t **roo
         return dt_fail(DT_EUSAGE, "%s: 'default' is none of the cases", what);
     if (fallback == NULL)
         fallback = json_array_get(cases, 0);
-    json_t *list = json_array(), *others = list_of(json_object_get(file, "parameters"));
-    json_t *rules = json_pack("[{s:O}]", "cases", cases), *made = dt_json_copy(file);
-    dt_status status =
-        list != NULL && others != NULL && rules != NULL && made != NULL ? DT_OK : no_memory(what);
+    json_auto_t *list = json_array(), *others = list_of(json_object_get(file, "parameters"));
+    json_auto_t *rules = json_pack("[{s:O}]", "cases", cases), *made = dt_json_copy(file);
+    if (list == NULL || others == NULL || rules == NULL || made == NULL)
+        return no_memory(what);
     json_object_foreach(json_array_get(cases, 0), name, value)
-    {
-        if (status == DT_OK)
-            status =
-                add_parameter(cases, name, json_object_get(fallback, name), others, what, list);
-    }
-    if (status == DT_OK && (json_array_extend(list, others) != 0 ||
-                            (theirs != NULL && json_array_extend(rules, theirs) != 0) ||
-                            json_object_set(made, "parameters", list) != 0 ||
-                            json_object_set(made, "rules", rules) != 0))
-        status = no_memory(what);
-    if (status == DT_OK) {
-        json_object_del(made, "cases");
-        json_object_del(made, "default");
-        *root = json_incref(made);
-    }
-    json_decref(list);
-    json_decref(others);
-    json_decref(rules);
-    json_decref(made);
-    return status;
+        DT_TRY(add_parameter(cases, name, json_object_get(fallback, name), others, what, list));
+    if (json_array_extend(list, others) != 0 ||
+        (theirs != NULL && json_array_extend(rules, theirs) != 0) ||
+        json_object_set(made, "parameters", list) != 0 ||
+        json_object_set(made, "rules", rules) != 0)
+        return no_memory(what);
+    json_object_del(made, "cases");
+    json_object_del(made, "default");
+    *root = json_incref(made);
+    return DT_OK;
 }
 
 /* Reads a user's file into the form that a worker announces. Here each unknown field is an error, as a rule under another
@@ -659,32 +642,26 @@ static dt_status check_fields(const json_t *root, const char *what)
 
 dt_status dt_space_file(const char *path, const char *what, json_t **root)
 {
-    json_t *file = NULL, *made = NULL;
+    json_auto_t *file = NULL;
     DT_TRY(dt_json_read(path, "the space", &file));
-    dt_status status = DT_OK;
     if (!json_is_object(file))
-        status = dt_fail(DT_EUSAGE, "%s is not a JSON object", what);
-    else if (dt_json_has(file, "ConfigurationSpace"))
-        status = dt_t1_read(file, what, &made);
-    else if ((status = check_fields(file, what)) == DT_OK && dt_json_has(file, "cases"))
-        status = cases_expand(file, what, &made);
-    else if (status == DT_OK)
-        made = json_incref(file);
-    json_decref(file);
-    if (status == DT_OK)
-        *root = made;
-    return status;
+        return dt_fail(DT_EUSAGE, "%s is not a JSON object", what);
+    if (dt_json_has(file, "ConfigurationSpace"))
+        return dt_t1_read(file, what, root);
+    DT_TRY(check_fields(file, what));
+    if (dt_json_has(file, "cases"))
+        return cases_expand(file, what, root);
+    *root = json_incref(file);
+    return DT_OK;
 }
 
 dt_status dt_space_read(const char *path, struct dt_space **space)
 {
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     char what[512];
     snprintf(what, sizeof what, "the space %.480s", path);
     DT_TRY(dt_space_file(path, what, &root));
-    dt_status status = dt_space_from_json(root, what, space);
-    json_decref(root);
-    return status;
+    return dt_space_from_json(root, what, space);
 }
 
 /* [{"name", "values", ..}, ..] or {name: values, ..}. */
@@ -698,20 +675,14 @@ static dt_status read_axes(struct dt_space *space, const json_t *root, const cha
                                     : "'parameters' is neither a list nor an object");
     if (json_array_size(list) + json_object_size(list) == 0)
         return dt_fail(DT_EUSAGE, "%s: 'parameters' is empty, there is nothing to tune", what);
-    struct dt_reading *reading = calloc(1, sizeof *reading);
+    dt_auto_free struct dt_reading *reading = calloc(1, sizeof *reading);
     if (reading == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while reading %s", what);
     reading->what = what;
-    dt_status status = DT_OK;
-    for (size_t i = 0; status == DT_OK && i < json_array_size(list); i++)
-        status = axis_read(space, reading, NULL, json_array_get(list, i));
-    json_object_foreach(list, name, item)
-    {
-        if (status == DT_OK)
-            status = axis_read(space, reading, name, item);
-    }
-    free(reading);
-    return status;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        DT_TRY(axis_read(space, reading, NULL, json_array_get(list, i)));
+    json_object_foreach(list, name, item) DT_TRY(axis_read(space, reading, name, item));
+    return DT_OK;
 }
 
 static dt_status read_constants(struct dt_space *space, const json_t *root, const char *what)
@@ -810,14 +781,13 @@ static dt_status read_space(const json_t *root, const char *what,
                                               const char *what),
                             struct dt_space **space)
 {
-    struct dt_space *made = NULL;
+    DT_CLEANUP(dt_space_free_at) struct dt_space *made = NULL;
     DT_TRY(dt_space_new(&made));
     dt_status status = read(made, root, what);
-    if (status != DT_OK) {
-        dt_space_free(made);
+    if (status != DT_OK)
         return add_source(status, what);
-    }
     *space = made;
+    made = NULL;
     return DT_OK;
 }
 

@@ -79,17 +79,15 @@ static bool wrapped(const char *from, const char *to, char open)
 static dt_status compute(const struct reading *reading, const char *from, const char *to,
                          const struct scope *scope, struct dt_number *number)
 {
-    struct dt_expr *expr = NULL;
+    DT_CLEANUP(dt_expr_free_at) struct dt_expr *expr = NULL;
     const struct dt_vocabulary words = {
         .names = &scope->name, .count = scope->name != NULL, .python = true};
-    char *text = strndup(from, (size_t)(to - from));
-    dt_status status = text != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
-    if (status == DT_OK)
-        status = dt_expr_new_of(text, &words, &expr);
+    dt_auto_free char *text = strndup(from, (size_t)(to - from));
+    if (text == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    dt_status status = dt_expr_new_of(text, &words, &expr);
     if (status == DT_OK)
         status = dt_expr_number(expr, &scope->value, number);
-    dt_expr_free(expr);
-    free(text);
     return status == DT_EUSAGE ? refuse(reading) : status;
 }
 
@@ -253,12 +251,10 @@ static json_t *distinct(const json_t *values)
 static dt_status t1_list(const char *text, const char *what, json_t **values)
 {
     struct reading reading = {.whole = text, .what = what};
-    json_t *list = json_array();
-    dt_status status = read_list(&reading, text, text + strlen(text), list);
-    if (status == DT_OK)
-        *values = distinct(list);
-    json_decref(list);
-    return status;
+    json_auto_t *list = json_array();
+    DT_TRY(read_list(&reading, text, text + strlen(text), list));
+    *values = distinct(list);
+    return DT_OK;
 }
 
 /* Other fields may be of other tools; one that is nearly ours is misspelt. */

@@ -176,21 +176,15 @@ static dt_status space_expr(const struct dt_space *space, const char *text, bool
  * The condition, and those of the axes that it names: what depends on an axis that does not exist does not, either. */
 static dt_status when_compile(const struct dt_space *space, const char *when, struct dt_expr **out)
 {
-    struct dt_expr *own = NULL;
-    struct dt_text text = {0};
-    dt_status status = space_expr(space, when, false, &own);
-    if (status != DT_OK)
-        return status;
+    DT_CLEANUP(dt_expr_free_at) struct dt_expr *own = NULL;
+    dt_auto_text text = {0};
+    DT_TRY(space_expr(space, when, false, &own));
     for (int i = 0; i < space->axis_count; i++) /* before it is computed with what does not exist */
         if (space->when[i] != NULL && names_axis(own, i))
             dt_text_add(&text, "%s && ", dt_expr_text(space->when[i]));
     dt_text_add(&text, "(%s)", when);
-    dt_expr_free(own);
-    status = dt_text_status(&text);
-    if (status == DT_OK)
-        status = space_expr(space, dt_text_at(&text), false, out);
-    dt_text_fini(&text);
-    return status;
+    DT_TRY(dt_text_status(&text));
+    return space_expr(space, dt_text_at(&text), false, out);
 }
 
 /* Lets a compiled rule hold where an axis that it names does not exist. */
@@ -221,7 +215,7 @@ static dt_status when_rules(struct dt_space *space)
 {
     for (int i = 0; i < space->axis_count; i++) {
         const struct dt_axis *axis = &space->axes[i];
-        struct dt_text text = {0}, sentence = {0};
+        dt_auto_text text = {0}, sentence = {0};
         if (space->when[i] == NULL || axis->count == 1)
             continue;
         dt_text_add(&text, "%s == ", axis->name);
@@ -234,19 +228,15 @@ static dt_status when_rules(struct dt_space *space)
         /* A condition that cannot be computed does not hold. */
         dt_text_add(&text, " || (%s)", dt_expr_text(space->when[i]));
         dt_text_add(&sentence, "%s exists only when %s", axis->name, axis->when);
-        dt_status status = dt_space_add_rule(space, dt_text_at(&text), dt_text_at(&sentence));
-        if (status == DT_OK)
-            space->rules[space->listed - 1].of_when = true;
-        dt_text_fini(&text);
-        dt_text_fini(&sentence);
-        DT_TRY(status);
+        DT_TRY(dt_space_add_rule(space, dt_text_at(&text), dt_text_at(&sentence)));
+        space->rules[space->listed - 1].of_when = true;
     }
     return DT_OK;
 }
 
 static dt_status when_guard(const struct dt_space *space, struct dt_rule *rule)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     for (int i = 0; !rule->of_when && i < space->axis_count; i++)
         if (space->when[i] != NULL && names_axis(rule->expr, i))
             dt_text_add(&text, "!(%s) || ", dt_expr_text(space->when[i]));
@@ -254,16 +244,13 @@ static dt_status when_guard(const struct dt_space *space, struct dt_rule *rule)
         return DT_OK;
     dt_text_add(&text, "(%s)", rule->text);
     struct dt_expr *guarded = NULL;
-    dt_status status = dt_text_status(&text);
+    DT_TRY(dt_text_status(&text));
     if (rule->python)
-        status = dt_fail(DT_EUSAGE,
-                         "the rule '%.80s' in Python names a parameter with a 'when': write it in "
-                         "the language of rules, with 'if'",
-                         rule->text);
-    if (status == DT_OK)
-        status = space_expr(space, dt_text_at(&text), false, &guarded);
-    dt_text_fini(&text);
-    DT_TRY(status);
+        return dt_fail(DT_EUSAGE,
+                       "the rule '%.80s' in Python names a parameter with a 'when': write it in "
+                       "the language of rules, with 'if'",
+                       rule->text);
+    DT_TRY(space_expr(space, dt_text_at(&text), false, &guarded));
     dt_expr_free(rule->expr);
     rule->expr = guarded;
     return DT_OK;
@@ -366,18 +353,16 @@ static dt_status check_labels(const struct dt_axis *axis)
     size_t n = (size_t)(axis->count + axis->words);
     for (size_t i = 0; i < n; i++)
         DT_TRY(check_label(axis, axis->labels[i]));
-    const char **sorted = calloc(n, sizeof *sorted);
+    dt_auto_free const char **sorted = calloc(n, sizeof *sorted);
     if (sorted == NULL)
         return dt_no_memory(building);
     memcpy((void *)sorted, (const void *)axis->labels, n * sizeof *sorted);
     qsort((void *)sorted, n, sizeof *sorted, by_text);
-    dt_status status = DT_OK;
-    for (size_t i = 1; status == DT_OK && i < n; i++)
+    for (size_t i = 1; i < n; i++)
         if (strcmp(sorted[i], sorted[i - 1]) == 0)
-            status = dt_fail(DT_EUSAGE, "parameter '%s': the value '%s' is given twice", axis->name,
-                             sorted[i]);
-    free((void *)sorted);
-    return status;
+            return dt_fail(DT_EUSAGE, "parameter '%s': the value '%s' is given twice", axis->name,
+                           sorted[i]);
+    return DT_OK;
 }
 
 static dt_status check_values(const struct dt_axis *axis)
@@ -526,8 +511,8 @@ dt_status dt_space_add_prune(struct dt_space *space, const char *expr)
 
 dt_status dt_space_add_cases(struct dt_space *space, const struct dt_cases *table)
 {
-    struct dt_cases *copy = dt_cases_copy(table);
-    struct dt_text text = {0}, sentence = {0};
+    DT_CLEANUP(dt_cases_free_at) struct dt_cases *copy = dt_cases_copy(table);
+    dt_auto_text text = {0}, sentence = {0};
     double all = 1;
     uint32_t axes = 0;
     if (copy == NULL)
@@ -540,18 +525,12 @@ dt_status dt_space_add_cases(struct dt_space *space, const struct dt_cases *tabl
     }
     dt_text_add(&sentence, "%s must be as in one of the cases", dt_text_at(&text));
     dt_text_add(&text, " in %d cases", copy->count);
-    bool rules_out = copy->count < all;
-    dt_status status = DT_OK;
-    if (rules_out)
-        status = add_listed(space, dt_text_at(&text), dt_text_at(&sentence), false);
-    dt_text_fini(&text);
-    dt_text_fini(&sentence);
-    if (status != DT_OK || !rules_out) {
-        dt_cases_free(copy);
-        return status;
-    }
+    if (copy->count >= all)
+        return DT_OK; /* they rule nothing out */
+    DT_TRY(add_listed(space, dt_text_at(&text), dt_text_at(&sentence), false));
     space->rules[space->listed - 1].cases = copy;
     space->rules[space->listed - 1].axes = axes;
+    copy = NULL;
     return DT_OK;
 }
 
@@ -638,7 +617,7 @@ static dt_status compile(struct dt_space *space)
 dt_status dt_space_test(const struct dt_space *space, const char *condition,
                         const struct dt_point *point, bool *holds, uint32_t *axes)
 {
-    struct dt_expr *expr = NULL;
+    DT_CLEANUP(dt_expr_free_at) struct dt_expr *expr = NULL;
     int64_t values[DT_AXES_MAX], scope[DT_SCOPE_MAX], result = 0;
     bool exist = true;
     DT_TRY(space_expr(space, condition, false, &expr));
@@ -652,7 +631,6 @@ dt_status dt_space_test(const struct dt_space *space, const char *condition,
         dt_space_scope(space, values, scope);
         *holds = exist && dt_expr_eval(expr, scope, &result) == DT_OK && result != 0;
     }
-    dt_expr_free(expr);
     return DT_OK;
 }
 
@@ -674,7 +652,7 @@ static bool is_light(const struct dt_rule *rule)
 /* Builds the diagram of the light rules and those with at most `most` combinations. */
 static dt_status build(struct dt_space *space, double most, const struct dt_bound *bound)
 {
-    uint32_t *axes = calloc((size_t)space->rule_count + 1, sizeof *axes);
+    dt_auto_free uint32_t *axes = calloc((size_t)space->rule_count + 1, sizeof *axes);
     int order[DT_AXES_MAX], n = 0;
     if (axes == NULL)
         return dt_no_memory(dt_diagram_enumerating);
@@ -685,7 +663,6 @@ static dt_status build(struct dt_space *space, double most, const struct dt_boun
             axes[n++] = space->rules[i].axes;
     }
     dt_diagram_order(space, axes, n, order);
-    free(axes);
     return dt_diagram_new(space, order, space->relaxation.kept, bound, &space->diagram);
 }
 
@@ -737,7 +714,7 @@ static dt_status seal(struct dt_space *space)
 /* *never: the condition of an axis holds for no values of those before it. One that cannot be enumerated may hold. */
 static dt_status holds_never(const struct dt_space *space, int axis, bool *never)
 {
-    struct dt_space *before = NULL;
+    DT_CLEANUP(dt_space_free_at) struct dt_space *before = NULL;
     DT_TRY(dt_space_new(&before));
     dt_status status = DT_OK;
     for (int i = 0; status == DT_OK && i < axis; i++)
@@ -752,7 +729,6 @@ static dt_status holds_never(const struct dt_space *space, int axis, bool *never
         status = seal(before);
     }
     *never = status == DT_OK && before->count == 0;
-    dt_space_free(before);
     return status == DT_EUNSUP ? DT_OK : status;
 }
 

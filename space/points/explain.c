@@ -94,13 +94,11 @@ static bool add_near(const struct broken *broken, uint32_t axes, json_t *object)
         int n = axes >> i & 1 ? dt_near_values(axis->values, axis->count, &wanted, near) : 0;
         if (n == 0)
             continue;
-        json_t *list = json_array();
+        json_auto_t *list = json_array();
         for (int k = 0; k < n; k++)
-            if (json_array_append_new(list, dt_value_json(axis, near[k])) != 0) {
-                json_decref(list);
+            if (json_array_append_new(list, dt_value_json(axis, near[k])) != 0)
                 return false;
-            }
-        if (json_object_set_new(object, axis->name, list) != 0)
+        if (json_object_set(object, axis->name, list) != 0)
             return false;
     }
     return true;
@@ -120,7 +118,7 @@ static bool add_nearest(const struct dt_space *space, const struct dt_rule *rule
 static json_t *row_json(const char *rule, const char *sentence, const char *numbers,
                         json_t *nearest_values)
 {
-    return json_pack("{s:s, s:s, s:s, s:o}", "rule", rule, "sentence", sentence, "numbers", numbers,
+    return json_pack("{s:s, s:s, s:s, s:O}", "rule", rule, "sentence", sentence, "numbers", numbers,
                      "nearest", nearest_values);
 }
 
@@ -128,21 +126,17 @@ static json_t *rule_row(const struct dt_space *space, const struct dt_rule *rule
                         const int64_t values[])
 {
     int64_t scope[DT_SCOPE_MAX];
-    struct dt_text numbers = {0};
-    json_t *near = json_object();
+    dt_auto_text numbers = {0};
+    json_auto_t *near = json_object();
     dt_space_scope(space, values, scope);
     if (rule->cases != NULL)
         dt_cases_text(space, rule->cases, scope, &numbers);
     else
         dt_expr_explain(rule->expr, scope, &numbers);
     bool ok = near != NULL && add_nearest(space, rule, rule->axes, scope, near);
-    json_t *row = NULL;
-    if (ok && dt_text_status(&numbers) == DT_OK)
-        row = row_json(rule->text, rule->sentence, dt_text_at(&numbers), near);
-    else
-        json_decref(near);
-    dt_text_fini(&numbers);
-    return row;
+    return ok && dt_text_status(&numbers) == DT_OK
+               ? row_json(rule->text, rule->sentence, dt_text_at(&numbers), near)
+               : NULL;
 }
 
 /* "ulysses in (1, 2, 3, 6)", a long list cut. */
@@ -163,22 +157,18 @@ static void add_values(const struct dt_axis *axis, struct dt_text *out)
 static json_t *axis_row(const struct dt_space *space, int axis, const int64_t values[])
 {
     int64_t scope[DT_SCOPE_MAX];
-    struct dt_text rule = {0}, sentence = {0};
+    dt_auto_text rule = {0}, sentence = {0};
     const struct dt_axis *row = &space->axes[axis];
-    json_t *near = json_object(), *made = NULL;
+    json_auto_t *near = json_object();
     dt_space_scope(space, values, scope);
     add_values(row, &rule);
     dt_text_add(&sentence, "%s=", row->name);
     dt_axis_text(row, values[axis], &sentence);
     dt_text_add(&sentence, " is not one of the values of %s", row->name);
     bool ok = near != NULL && add_nearest(space, NULL, UINT32_C(1) << axis, scope, near);
-    if (ok && !rule.failed && !sentence.failed)
-        made = row_json(dt_text_at(&rule), dt_text_at(&sentence), dt_text_at(&rule), near);
-    else
-        json_decref(near);
-    dt_text_fini(&rule);
-    dt_text_fini(&sentence);
-    return made;
+    return ok && !rule.failed && !sentence.failed
+               ? row_json(dt_text_at(&rule), dt_text_at(&sentence), dt_text_at(&rule), near)
+               : NULL;
 }
 
 static int add_axes(const struct dt_space *space, const int64_t values[], uint32_t outside,
@@ -195,7 +185,7 @@ dt_status dt_space_violations(const struct dt_space *space, const int64_t values
 {
     int64_t scope[DT_SCOPE_MAX];
     uint32_t outside = 0, spoken = 0;
-    json_t *made = json_array();
+    json_auto_t *made = json_array();
     int failed = made == NULL;
     dt_space_scope(space, values, scope);
     for (int i = 0; i < space->axis_count; i++)
@@ -214,11 +204,9 @@ dt_status dt_space_violations(const struct dt_space *space, const int64_t values
                 (pass == 0) == ((space->rules[i].axes & first) != 0))
                 failed |= json_array_append_new(made, rule_row(space, &space->rules[i], values));
     failed |= add_axes(space, values, rules_first ? outside : outside & spoken, made);
-    if (failed != 0) {
-        json_decref(made);
+    if (failed != 0)
         return dt_no_memory(explaining);
-    }
-    *rows = made;
+    *rows = json_incref(made);
     return DT_OK;
 }
 

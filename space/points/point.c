@@ -181,24 +181,20 @@ static dt_status unknown_parameter(const struct dt_space *space, const char *nam
     const char *near = dt_json_nearest(name, names);
     if (near != NULL)
         return dt_fail(DT_EUSAGE, "unknown parameter '%.80s', did you mean '%s'?", name, near);
-    struct dt_text list = {0};
+    dt_auto_text list = {0};
     for (int i = 0; i < space->axis_count; i++)
         dt_text_add(&list, "%s%s", i > 0 ? ", " : "", names[i]);
-    dt_status status = dt_fail(DT_EUSAGE, "unknown parameter '%.80s', expected one of %s", name,
-                               dt_text_at(&list));
-    dt_text_fini(&list);
-    return status;
+    return dt_fail(DT_EUSAGE, "unknown parameter '%.80s', expected one of %s", name,
+                   dt_text_at(&list));
 }
 
 static dt_status unknown_label(const struct dt_axis *axis, const char *text)
 {
-    struct dt_text list = {0};
+    dt_auto_text list = {0};
     for (int i = 0; i < axis->count && list.size < 400; i++)
         dt_text_add(&list, "%s%s", i > 0 ? ", " : "", axis->labels[i]);
-    dt_status status = dt_fail(DT_EUSAGE, "%s=%.80s is unknown, expected one of %s", axis->name,
-                               text, dt_text_at(&list));
-    dt_text_fini(&list);
-    return status;
+    return dt_fail(DT_EUSAGE, "%s=%.80s is unknown, expected one of %s", axis->name, text,
+                   dt_text_at(&list));
 }
 
 static dt_status read_number(const struct dt_axis *axis, const char *text, int64_t *value)
@@ -322,7 +318,7 @@ dt_status dt_value_read(const struct dt_axis *axis, const json_t *value, int64_t
                 : axis->truth        ? json_is_boolean(value)
                 : axis->digits > 0   ? json_is_number(value)
                                      : json_is_integer(value);
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     if (!fits)
         return dt_fail(DT_EUSAGE, "the plan's '%s' is not %s", axis->name,
                        axis->labels != NULL ? "a string"
@@ -330,11 +326,8 @@ dt_status dt_value_read(const struct dt_axis *axis, const json_t *value, int64_t
                        : axis->digits > 0   ? "a number"
                                             : "an integer");
     dt_json_plain(value, &text);
-    dt_status status = dt_text_status(&text);
-    if (status == DT_OK)
-        status = dt_axis_read_text(axis, dt_text_at(&text), out);
-    dt_text_fini(&text);
-    return status;
+    DT_TRY(dt_text_status(&text));
+    return dt_axis_read_text(axis, dt_text_at(&text), out);
 }
 
 dt_status dt_point_from_json(const struct dt_space *space, const json_t *plan,
@@ -360,12 +353,10 @@ dt_status dt_point_from_json(const struct dt_space *space, const json_t *plan,
 
 static dt_status no_value(const struct dt_axis *axis, int64_t value)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_axis_plain(axis, value, &text);
-    dt_status status =
-        dt_fail(DT_EUSAGE, "the plan's %s=%s is none of its values", axis->name, dt_text_at(&text));
-    dt_text_fini(&text);
-    return status;
+    return dt_fail(DT_EUSAGE, "the plan's %s=%s is none of its values", axis->name,
+                   dt_text_at(&text));
 }
 
 dt_status dt_point_read(const struct dt_space *space, const json_t *plan, struct dt_point *point)
@@ -416,12 +407,9 @@ dt_status dt_space_locate(const struct dt_space *space, const int64_t values[],
         *point = found;
         return DT_OK;
     }
-    json_t *rows = NULL;
-    struct dt_text text = {0};
+    json_auto_t *rows = NULL;
+    dt_auto_text text = {0};
     DT_TRY(dt_space_violations(space, values, &rows));
     dt_violation_text(json_array_get(rows, 0), &text);
-    dt_status status = dt_fail(DT_EINFEASIBLE, "%s", dt_text_at(&text));
-    json_decref(rows);
-    dt_text_fini(&text);
-    return status;
+    return dt_fail(DT_EINFEASIBLE, "%s", dt_text_at(&text));
 }

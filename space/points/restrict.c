@@ -27,32 +27,29 @@ bool dt_points_agree(const struct dt_space *space, uint32_t axes, const struct d
 static dt_status keep_rows(const struct dt_space *space, uint32_t axes,
                            const struct dt_point points[], int n, struct dt_space *part)
 {
-    struct dt_point *kept = NULL;
+    dt_auto_free struct dt_point *kept = NULL;
     int count = 0;
-    dt_status status = DT_OK;
-    for (int64_t k = 0; status == DT_OK && k < space->count; k++) {
+    for (int64_t k = 0; k < space->count; k++) {
         struct dt_point point;
         bool any = false;
         dt_row_point(space, space->rows[k], &point);
         for (int i = 0; !any && i < n; i++)
             any = dt_points_agree(space, axes, &point, &points[i]);
-        if (any)
-            status = DT_GROW(kept, count, 1);
-        if (any && status == DT_OK)
-            kept[count++] = point;
+        if (!any)
+            continue;
+        DT_TRY(DT_GROW(kept, count, 1));
+        kept[count++] = point;
     }
-    if (status == DT_OK)
-        status = dt_space_seal_points(part, kept, count);
-    free(kept);
-    return status;
+    return dt_space_seal_points(part, kept, count);
 }
 
 /* The points as a list of cases of those axes. */
 static dt_status add_points(const struct dt_space *space, uint32_t axes,
                             const struct dt_point points[], int n, struct dt_space *part)
 {
-    struct dt_cases table = {.count = n, .rows = calloc((size_t)n + 1, sizeof *table.rows)};
-    if (table.rows == NULL)
+    dt_auto_free struct dt_point *rows = calloc((size_t)n + 1, sizeof *rows);
+    struct dt_cases table = {.count = n, .rows = rows};
+    if (rows == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a part of a space");
     for (int a = 0; a < space->axis_count; a++) {
         for (int i = 0; has(axes, a) && i < n; i++)
@@ -60,9 +57,7 @@ static dt_status add_points(const struct dt_space *space, uint32_t axes,
         table.axes[table.width] = a;
         table.width += has(axes, a);
     }
-    dt_status status = dt_space_add_cases(part, &table);
-    free(table.rows);
-    return status;
+    return dt_space_add_cases(part, &table);
 }
 
 static dt_status copy_rules(const struct dt_space *space, struct dt_space *part)
@@ -109,14 +104,11 @@ static dt_status fill(const struct dt_space *space, uint32_t axes, const struct 
 dt_status dt_space_restrict(const struct dt_space *space, uint32_t axes,
                             const struct dt_point points[], int n, struct dt_space **part)
 {
-    struct dt_space *made = NULL;
+    DT_CLEANUP(dt_space_free_at) struct dt_space *made = NULL;
     DT_TRY(dt_space_new(&made));
-    dt_status status = fill(space, axes, points, n, made);
-    if (status != DT_OK) {
-        dt_space_free(made);
-        return status;
-    }
+    DT_TRY(fill(space, axes, points, n, made));
     *part = made;
+    made = NULL;
     return DT_OK;
 }
 
@@ -139,7 +131,7 @@ uint32_t dt_space_layout_axes(const struct dt_space *space)
 static dt_status first_of(const struct dt_space *space, uint32_t axes, struct dt_point *point,
                           bool *found)
 {
-    struct dt_space *part = NULL;
+    DT_CLEANUP(dt_space_free_at) struct dt_space *part = NULL;
     dt_status status = dt_space_restrict(space, axes, point, 1, &part);
     struct dt_rng rng = dt_rng_at(0, "first");
     *found = status == DT_OK && dt_space_estimate(part) > 0;
@@ -147,7 +139,6 @@ static dt_status first_of(const struct dt_space *space, uint32_t axes, struct dt
         dt_space_at(part, 0, point);
     else if (*found)
         dt_space_draw(part, &rng, point);
-    dt_space_free(part);
     return status == DT_ENOMEM ? status : DT_OK;
 }
 

@@ -50,15 +50,13 @@ dt_status dt_space_seal_points(struct dt_space *space, const struct dt_point poi
 {
     for (int64_t k = 0; k < n; k++)
         DT_TRY(check(space, &points[k]));
-    struct dt_point *sorted = calloc((size_t)n + 1, sizeof *sorted);
+    dt_auto_free struct dt_point *sorted = calloc((size_t)n + 1, sizeof *sorted);
     if (sorted == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a space of %lld plans", (long long)n);
     for (int64_t k = 0; k < n; k++)
         copy(space, &points[k], &sorted[k]);
     int64_t kept = dt_points_sort(sorted, n);
-    dt_status status = dt_diagram_of(space->axis_count, sorted, kept, &space->diagram);
-    free(sorted);
-    DT_TRY(status);
+    DT_TRY(dt_diagram_of(space->axis_count, sorted, kept, &space->diagram));
     space->count = space->diagram->count;
     return dt_space_list(space);
 }
@@ -126,19 +124,16 @@ dt_status dt_space_list(struct dt_space *space)
         return DT_OK;
     for (int i = 0; i < space->diagram->layer_count; i++)
         in_order = in_order && space->diagram->layers[i].axis == i;
-    uint64_t *rows = malloc(n * sizeof *rows), *spare = NULL;
+    dt_auto_free uint64_t *rows = malloc(n * sizeof *rows), *spare = NULL;
     if (!in_order)
         spare = malloc(n * sizeof *spare);
-    if (rows == NULL || (!in_order && spare == NULL)) {
-        free(rows);
-        free(spare);
+    if (rows == NULL || (!in_order && spare == NULL))
         return dt_fail(DT_ENOMEM, "out of memory while listing a space of plans");
-    }
     emit(space, 0, 0, 0, rows);
     if (!in_order)
         sort(rows, spare, n); /* an even number of passes: the result is in rows */
-    free(spare);
     space->rows = rows;
+    rows = NULL;
     return DT_OK;
 }
 
@@ -329,7 +324,7 @@ static int64_t left_by(const struct dt_space *space, const bool rules[])
 static int64_t removes(const struct dt_space *space, int rule)
 {
     int64_t all = 1, left = -1;
-    bool *only = calloc((size_t)space->rule_count, sizeof *only);
+    dt_auto_free bool *only = calloc((size_t)space->rule_count, sizeof *only);
     for (int i = 0; i < space->axis_count; i++)
         if (__builtin_mul_overflow(all, space->axes[i].count, &all))
             all = -1;
@@ -337,7 +332,6 @@ static int64_t removes(const struct dt_space *space, int rule)
         only[rule] = true;
         left = left_by(space, only);
     }
-    free(only);
     return left >= 0 ? all - left : -1;
 }
 
@@ -366,10 +360,10 @@ static int find_conflict(const struct dt_space *space, bool rules[])
 
 dt_status dt_space_none(const struct dt_space *space)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     int64_t values[DT_AXES_MAX];
     struct dt_point point;
-    bool *rules = calloc((size_t)space->rule_count + 1, sizeof *rules);
+    dt_auto_free bool *rules = calloc((size_t)space->rule_count + 1, sizeof *rules);
     int count = rules != NULL ? find_conflict(space, rules) : 0;
     bool numbers = count == 0; /* those of the default plan say more */
     const char *before = count == 1 ? ": the rule " : ": together these rules remove every plan: ";
@@ -388,11 +382,8 @@ dt_status dt_space_none(const struct dt_space *space)
     if (numbers && dt_space_parse(space, "", values) == DT_OK &&
         dt_space_locate(space, values, &point) < 0)
         dt_text_add(&text, "; the default plan: %s", dt_message());
-    dt_status status = dt_fail(DT_EINFEASIBLE, "no feasible plan among %.0f%s",
-                               dt_space_cartesian(space), dt_text_at(&text));
-    dt_text_fini(&text);
-    free(rules);
-    return status;
+    return dt_fail(DT_EINFEASIBLE, "no feasible plan among %.0f%s", dt_space_cartesian(space),
+                   dt_text_at(&text));
 }
 
 struct dt_rule_info dt_space_rule(const struct dt_space *space, int rule)
@@ -514,7 +505,7 @@ static void add_table(const struct dt_space *space, const struct dt_cases *table
                       struct dt_text *out)
 {
     int order[DT_AXES_MAX], made = 0;
-    char **lines = calloc((size_t)table->count + 1, sizeof *lines);
+    dt_auto_free char **lines = calloc((size_t)table->count + 1, sizeof *lines);
     dt_cases_order(space, table, order);
     dt_text_add(out, "cases %d", table->count);
     for (int i = 0; i < table->width; i++) {
@@ -532,7 +523,6 @@ static void add_table(const struct dt_space *space, const struct dt_cases *table
     out->failed = out->failed || made < table->count;
     if (lines != NULL)
         add_sorted(lines, made, out);
-    free((void *)lines);
 }
 
 static void add_expr(const struct dt_space *space, const struct dt_expr *expr, struct dt_text *out)
@@ -590,7 +580,7 @@ static void add_axis(const struct dt_space *space, int at, struct dt_text *out)
 static void add_lines(const struct dt_space *space, bool rules, struct dt_text *out)
 {
     int count = rules ? space->listed : space->axis_count, made = 0;
-    char **lines = calloc((size_t)count + 1, sizeof *lines);
+    dt_auto_free char **lines = calloc((size_t)count + 1, sizeof *lines);
     for (int i = 0; lines != NULL && i < count; i++) {
         struct dt_text line = {0};
         if (rules)
@@ -604,7 +594,6 @@ static void add_lines(const struct dt_space *space, bool rules, struct dt_text *
     out->failed = out->failed || lines == NULL;
     if (lines != NULL)
         add_sorted(lines, made, out);
-    free(lines);
 }
 
 void dt_space_identity(const struct dt_space *space, struct dt_text *out)

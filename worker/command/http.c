@@ -301,21 +301,16 @@ static dt_status take_head(struct connection *connection, struct dt_text *line, 
 static dt_status take_answer(struct connection *connection, bool bodiless,
                              struct dt_http_answer *answer)
 {
-    struct dt_text line = {0};
+    dt_auto_text line = {0};
     struct head head;
-    dt_status status;
     do /* 1xx precede the answer */
-        status = take_head(connection, &line, &head);
-    while (status == DT_OK && head.status < 200);
-    if (status == DT_OK) {
-        answer->status = head.status;
-        if (bodiless || head.status == 204 || head.status == 304)
-            head = (struct head){.size = 0};
-        status = head.chunked ? take_chunks(connection, &line, &answer->body)
-                              : take_bytes(connection, head.size, &answer->body);
-    }
-    dt_text_fini(&line);
-    return status;
+        DT_TRY(take_head(connection, &line, &head));
+    while (head.status < 200);
+    answer->status = head.status;
+    if (bodiless || head.status == 204 || head.status == 304)
+        return DT_OK;
+    return head.chunked ? take_chunks(connection, &line, &answer->body)
+                        : take_bytes(connection, head.size, &answer->body);
 }
 
 /* ---- request */
@@ -338,8 +333,8 @@ dt_status dt_http_ask(const struct dt_http_request *request, int port,
                       const struct dt_http_wait *wait, struct dt_http_answer *answer)
 {
     int64_t began = dt_clock_ns();
-    struct dt_text message = {0};
-    struct connection *connection = malloc(sizeof *connection);
+    dt_auto_text message = {0};
+    dt_auto_free struct connection *connection = malloc(sizeof *connection);
     *answer = (struct dt_http_answer){.status = 0};
     if (connection == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
@@ -362,8 +357,6 @@ dt_status dt_http_ask(const struct dt_http_request *request, int port,
         status = dt_text_status(&answer->body);
     if (connection->fd >= 0)
         close(connection->fd);
-    free(connection);
-    dt_text_fini(&message);
     return status;
 }
 
@@ -551,15 +544,12 @@ static dt_status parse_file(const char *path, const struct dt_text *text,
 dt_status dt_request_read(const char *path, const struct dt_url *ready,
                           struct dt_http_request *request)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     char name[256];
     *request = (struct dt_http_request){.method = ""};
     snprintf(name, sizeof name, "the request's file %.200s", path);
-    dt_status status = dt_read_text(path, name, FILE_MOST, &text);
-    if (status == DT_OK)
-        status = parse_file(path, &text, ready, request);
-    dt_text_fini(&text);
-    return status;
+    DT_TRY(dt_read_text(path, name, FILE_MOST, &text));
+    return parse_file(path, &text, ready, request);
 }
 
 void dt_request_fini(struct dt_http_request *request)
@@ -573,10 +563,10 @@ void dt_request_fini(struct dt_http_request *request)
 /* Lines of headers in one spelling, sorted; the value of Authorization changes with each user. */
 static void add_headers(const struct dt_http_request *request, struct dt_text *out)
 {
-    json_t *object = json_object();
+    json_auto_t *object = json_object();
     const char *line = dt_text_at(&request->headers);
     while (line[0] != 0) {
-        struct dt_text key = {0};
+        dt_auto_text key = {0};
         size_t size = strcspn(line, ":"), end = strcspn(line, "\r\n");
         size_t from = size + 1 + strspn(line + size + 1, " \t");
         for (size_t i = 0; i < size; i++)
@@ -587,36 +577,31 @@ static void add_headers(const struct dt_http_request *request, struct dt_text *o
             json_object_set_new_nocheck(
                 object, dt_text_at(&key),
                 json_stringn_nocheck(line + from, end > from ? end - from : 0));
-        dt_text_fini(&key);
         line = strchr(line, '\n') + 1;
     }
-    char *dump = json_dumps(object, JSON_SORT_KEYS | JSON_COMPACT);
+    dt_auto_free char *dump = json_dumps(object, JSON_SORT_KEYS | JSON_COMPACT);
     dt_text_add(out, "%s\n", dump != NULL ? dump : "");
-    free(dump);
-    json_decref(object);
 }
 
 static void add_body(const struct dt_text *body, struct dt_text *out)
 {
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     bool is_json = dt_json_parse(dt_text_at(body), body->size, "the body", &root) == DT_OK;
-    char *dump = is_json ? json_dumps(root, JSON_SORT_KEYS | JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    dt_auto_free char *dump =
+        is_json ? json_dumps(root, JSON_SORT_KEYS | JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     if (dump != NULL)
         dt_text_add(out, "%s", dump);
     else
         dt_text_add_bytes(out, dt_text_at(body), body->size);
-    free(dump);
-    json_decref(root);
 }
 
 void dt_request_hash(const struct dt_http_request *request, char hash[17])
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_text_add(&text, "%s %s:%d%s\n", request->method, request->url.host, request->url.port,
                 request->url.path);
     add_headers(request, &text);
     add_body(&request->body, &text);
     uint64_t made = dt_rng_bytes(DT_RNG_FNV, text.bytes, text.size); /* a body may have NUL */
     snprintf(hash, 17, "%016llx", (unsigned long long)made);
-    dt_text_fini(&text);
 }

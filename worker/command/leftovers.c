@@ -5,6 +5,7 @@
 #include "worker/command/leftovers.h"
 #include "base/clock.h"
 #include "base/proc.h"
+#include "base/read.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -27,7 +28,7 @@ void dt_sockets_of(pid_t pid, struct dt_sockets *out)
     char path[64], link[320], name[64];
     out->count = 0;
     snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-    DIR *open_ones = opendir(path);
+    DT_CLEANUP(dt_closedir_at) DIR *open_ones = opendir(path);
     for (struct dirent *entry; open_ones != NULL && out->count < DT_SOCKETS_MOST &&
                                (entry = readdir(open_ones)) != NULL;) {
         snprintf(link, sizeof link, "%s/%s", path, entry->d_name);
@@ -35,8 +36,6 @@ void dt_sockets_of(pid_t pid, struct dt_sockets *out)
         name[size > 0 ? size : 0] = '\0';
         out->count += sscanf(name, "socket:[%lu]", &out->inodes[out->count]) == 1;
     }
-    if (open_ones != NULL)
-        closedir(open_ones);
 }
 
 /* Calls `listens` for each listening socket of a table, until it returns false. */
@@ -45,7 +44,7 @@ static void walk(const char *path, bool (*listens)(int port, unsigned long inode
 {
     char line[512];
     bool more = true;
-    FILE *file = fopen(path, "re");
+    DT_CLEANUP(dt_fclose_at) FILE *file = fopen(path, "re");
     while (file != NULL && more && fgets(line, sizeof line, file) != NULL) {
         unsigned port, state;
         unsigned long inode;
@@ -54,8 +53,6 @@ static void walk(const char *path, bool (*listens)(int port, unsigned long inode
             state == LISTENING)
             more = listens((int)port, inode, context);
     }
-    if (file != NULL)
-        fclose(file);
 }
 
 struct search {

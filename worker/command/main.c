@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/host.h"
+#include "base/read.h"
 #include "base/rng.h"
 #include "space/json/json.h"
 #include "worker/command/quote.h"
@@ -42,24 +43,23 @@
 
 /* ---- words, also of a text for sh, which is cut at its operators */
 
-struct words {
-    char *text; /* owned; NULL: the words are those of the command */
-    char *at[DT_COMMAND_WORDS + 1];
-};
-
-static bool read_words(const struct dt_command_line *command, struct words *words)
+/* *text: what the words are in, which the caller frees; NULL: they are those of the command. */
+static dt_status read_words(const struct dt_command_line *command, char **text,
+                            char *words[DT_COMMAND_WORDS + 1])
 {
     int count = 0;
     char *rest = NULL;
-    *words = (struct words){.text = command->shell ? strdup(command->words[2]) : NULL};
-    if (!command->shell)
-        memcpy(words->at, command->words, sizeof words->at);
-    else if (words->text != NULL)
-        for (char *word = strtok_r(words->text, " \t\r\n;|&()<>'\"`", &rest);
-             word != NULL && count < DT_COMMAND_WORDS;
-             word = strtok_r(NULL, " \t\r\n;|&()<>'\"`", &rest))
-            words->at[count++] = word;
-    return !command->shell || words->text != NULL;
+    if (!command->shell) {
+        memcpy(words, command->words, sizeof command->words);
+        return DT_OK;
+    }
+    if ((*text = strdup(command->words[2])) == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    for (char *word = strtok_r(*text, " \t\r\n;|&()<>'\"`", &rest);
+         word != NULL && count < DT_COMMAND_WORDS;
+         word = strtok_r(NULL, " \t\r\n;|&()<>'\"`", &rest))
+        words[count++] = word;
+    return DT_OK;
 }
 
 /* The part of a word that may be a path: "conf.json" of "--config=conf.json". */
@@ -97,16 +97,15 @@ static bool names_folder(const char *word)
 /* A command that names files by absolute paths alone means the same in every folder. */
 static dt_status find_paths(const struct dt_command_line *command, bool *absolute, bool *relative)
 {
-    struct words words;
-    if (!read_words(command, &words))
-        return dt_fail(DT_ENOMEM, "out of memory");
-    for (int i = 0; words.at[i] != NULL; i++) {
-        const char *path = path_of(words.at[i]);
-        bool plain = i > 0 && names_folder(words.at[i - 1]) && strchr("/~-$", path[0]) == NULL;
+    dt_auto_free char *text = NULL;
+    char *words[DT_COMMAND_WORDS + 1] = {NULL};
+    DT_TRY(read_words(command, &text, words));
+    for (int i = 0; words[i] != NULL; i++) {
+        const char *path = path_of(words[i]);
+        bool plain = i > 0 && names_folder(words[i - 1]) && strchr("/~-$", path[0]) == NULL;
         *absolute = *absolute || path[0] == '/';
         *relative = *relative || is_relative(path) || plain;
     }
-    free(words.text);
     return DT_OK;
 }
 
@@ -158,33 +157,22 @@ static dt_status make_job(const struct dt_run_setup *runs, json_t **job)
     const struct dt_command_line *command = &runs->lines[DT_RUN_COMMAND],
                                  *prepare = &runs->lines[DT_RUN_PREPARE];
     bool has_unit = strchr("rj", runs->timing.kind) != NULL && runs->timing.metric == NULL;
-    struct dt_text limits = {0}, line = {0}, first = {0};
+    dt_auto_text limits = {0}, line = {0}, first = {0};
     char folder[PATH_ROOM] = "";
     dt_runs_limits_text(runs, &limits);
-    dt_status status = dt_text_status(&limits);
-    if (status == DT_OK)
-        status = check_text("--time", runs->time);
-    if (status == DT_OK)
-        status = check_text("the list of limits", dt_text_at(&limits));
-    if (status == DT_OK)
-        status = add_line("--command", command, runs->space, &line);
-    if (status == DT_OK)
-        status = add_line("--prepare", prepare, runs->space, &first);
-    if (status == DT_OK)
-        status = find_folder(runs, folder);
-    if (status == DT_OK)
-        *job = json_pack("{s:s,s:s,s:s*,s:s*,s:o*,s:s*,s:s*}", "command", dt_text_at(&line), "time",
-                         runs->time, "unit", has_unit ? runs->timing.unit_text : NULL, "limits",
-                         limits.size > 0 ? limits.bytes : NULL, "shell",
-                         command->shell ? json_integer(1) : NULL, "prepare",
-                         prepare->words[0] != NULL ? dt_text_at(&first) : NULL, "folder",
-                         folder[0] != 0 ? folder : NULL);
-    if (status == DT_OK && *job == NULL)
-        status = dt_fail(DT_ENOMEM, "out of memory");
-    dt_text_fini(&limits);
-    dt_text_fini(&line);
-    dt_text_fini(&first);
-    return status;
+    DT_TRY(dt_text_status(&limits));
+    DT_TRY(check_text("--time", runs->time));
+    DT_TRY(check_text("the list of limits", dt_text_at(&limits)));
+    DT_TRY(add_line("--command", command, runs->space, &line));
+    DT_TRY(add_line("--prepare", prepare, runs->space, &first));
+    DT_TRY(find_folder(runs, folder));
+    *job = json_pack("{s:s,s:s,s:s*,s:s*,s:o*,s:s*,s:s*}", "command", dt_text_at(&line), "time",
+                     runs->time, "unit", has_unit ? runs->timing.unit_text : NULL, "limits",
+                     limits.size > 0 ? limits.bytes : NULL, "shell",
+                     command->shell ? json_integer(1) : NULL, "prepare",
+                     prepare->words[0] != NULL ? dt_text_at(&first) : NULL, "folder",
+                     folder[0] != 0 ? folder : NULL);
+    return *job != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 
 /* ---- the files */
@@ -219,10 +207,8 @@ static bool is_code(const char *path)
             return is_file(path);
     if (!is_file(path))
         return false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    DT_CLEANUP(dt_close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
     bool script = fd >= 0 && read(fd, begin, 2) == 2 && memcmp(begin, "#!", 2) == 0;
-    if (fd >= 0)
-        close(fd);
     return script || access(path, X_OK) == 0;
 }
 
@@ -231,15 +217,13 @@ static bool hash_file(const char *path, uint64_t *hash)
 {
     static unsigned char bytes[1 << 16];
     struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    DT_CLEANUP(dt_close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t got = fd >= 0 && fstat(fd, &info) == 0 ? 1 : -1;
     uint64_t made = got < 0 ? 0 : DT_RNG_FNV ^ (uint64_t)info.st_size;
     for (int64_t left = HASHED_MOST; left > 0 && got > 0; left -= got) {
         got = read(fd, bytes, sizeof bytes);
         made = got > 0 ? dt_rng_bytes(made, bytes, (size_t)got) : made;
     }
-    if (fd >= 0)
-        close(fd);
     *hash = made;
     return got >= 0;
 }
@@ -261,13 +245,13 @@ static void add_file(const char *path, json_t *files)
 static json_t *list_files(const struct dt_command_line *command)
 {
     json_t *files = json_object();
-    struct words words;
-    char path[PATH_ROOM];
+    dt_auto_free char *text = NULL;
+    char path[PATH_ROOM], *words[DT_COMMAND_WORDS + 1] = {NULL};
     bool found = false, bare = false;
-    if (!read_words(command, &words))
+    if (read_words(command, &text, words) < 0)
         return files;
-    for (int i = 0; words.at[i] != NULL && !found; i++) {
-        const char *word = words.at[i];
+    for (int i = 0; words[i] != NULL && !found; i++) {
+        const char *word = words[i];
         if (i == 0) {
             bare = strchr(word, '/') == NULL;
             if (dt_host_program(word, path, sizeof path))
@@ -277,7 +261,6 @@ static json_t *list_files(const struct dt_command_line *command)
             found = true;
         }
     }
-    free(words.text);
     return files;
 }
 
@@ -331,31 +314,23 @@ static dt_status configure(struct worker *worker)
                : DT_OK;
 }
 
-/* *whole: the sentence without marks; *brief: what is before the first; empty: it has none. The caller frees both. */
-static void quote_split(const char *sentence, struct dt_text *whole, struct dt_text *brief)
-{
-    const char *first = strstr(sentence, DT_QUOTES), *rest = sentence;
-    for (const char *mark = first; mark != NULL; mark = strstr(rest, DT_QUOTES)) {
-        dt_text_add_bytes(whole, rest, (size_t)(mark - rest));
-        rest = mark + strlen(DT_QUOTES);
-    }
-    dt_text_add(whole, "%s", rest);
-    while (first > sentence && first[-1] == ' ')
-        first--;
-    if (first != NULL)
-        dt_text_add(brief, "%.*s ...", (int)(first - sentence), sentence);
-}
-
-/* As `name`, and "brief" where it quotes the program's output. */
+/* As `name`, without the marks of what it quotes of the program's output, and "brief": what is before the first of them. */
 static void add_sentence(const char *name, const char *sentence, json_t *message)
 {
-    struct dt_text whole = {0}, brief = {0};
-    quote_split(sentence, &whole, &brief);
+    dt_auto_text whole = {0}, brief = {0};
+    const char *first = strstr(sentence, DT_QUOTES), *rest = sentence;
+    for (const char *mark = first; mark != NULL; mark = strstr(rest, DT_QUOTES)) {
+        dt_text_add_bytes(&whole, rest, (size_t)(mark - rest));
+        rest = mark + strlen(DT_QUOTES);
+    }
+    dt_text_add(&whole, "%s", rest);
     json_object_set_new(message, name, json_string(dt_text_at(&whole)));
-    if (brief.size > 0)
-        json_object_set_new(message, "brief", json_string(dt_text_at(&brief)));
-    dt_text_fini(&whole);
-    dt_text_fini(&brief);
+    if (first == NULL)
+        return;
+    while (first > sentence && first[-1] == ' ')
+        first--;
+    dt_text_add(&brief, "%.*s ...", (int)(first - sentence), sentence);
+    json_object_set_new(message, "brief", json_string(dt_text_at(&brief)));
 }
 
 static dt_status refuse(struct worker *worker, dt_status why)
@@ -396,17 +371,15 @@ static dt_status hello(struct worker *worker)
     if (status < 0)
         return refuse(worker, status);
     gethostname(host, sizeof host - 1);
-    json_t *message = json_pack(
+    json_auto_t *message = json_pack(
         "{s:s,s:i,s:s*,s:s,s:s,s:s,s:s,s:s,s:O,s:o,s:O,s:O*,s:O*}", "op", "hello", "protocol", 2,
         "objective", worker->options.objective, "name", "command", "version", DT_VERSION, "engine",
         "command", "launch", "self", "unit", "run", "workload", json_object_get(job, "command"),
         "job", job, "parameters", json_object_get(file, "parameters"), "constants",
         json_object_get(file, "constants"), "rules", json_object_get(file, "rules"));
-    if (worker->options.served && (status = dt_serve_describe(&worker->serve, message, job)) < 0) {
-        json_decref(message);
-        return status;
-    }
-    DT_TRY(dt_wire_send(&worker->wire, message));
+    if (worker->options.served)
+        DT_TRY(dt_serve_describe(&worker->serve, message, job));
+    DT_TRY(dt_wire_write(&worker->wire, message));
     return dt_wire_send(&worker->wire,
                         json_pack("{s:s,s:s,s:[{s:i,s:i,s:s,s:o,s:i,s:o}]}", "op", "ready", "comm",
                                   "command", "ranks", "rank", 0, "pid", (int)getpid(), "host", host,
@@ -469,14 +442,13 @@ static dt_status find(const struct worker *worker, const json_t *request, int64_
 static dt_status add_run(struct worker *worker, struct plan *plan, json_t *rows, json_t *starts,
                          struct dt_tally *tally)
 {
-    struct dt_times times = plan->first;
+    DT_CLEANUP(dt_times_fini) struct dt_times times = plan->first;
     plan->first = (struct dt_times){.count = 0};
     if (times.count == 0)
         DT_TRY(dt_runs_make(&worker->runs, &plan->run, &worker->wire, tally, &times));
     for (int i = 0; i < times.count; i++)
         json_array_append_new(rows, dt_each_rank(times.ns[i], plan->run.ranks));
     json_array_append_new(starts, json_integer(times.count));
-    dt_times_fini(&times);
     return DT_OK;
 }
 
@@ -538,7 +510,7 @@ static dt_status answer_to(struct worker *worker, const json_t *request, json_t 
 /* DT_DONE: the controller sent quit. */
 static dt_status serve(struct worker *worker, const json_t *request)
 {
-    json_t *answer = NULL;
+    json_auto_t *answer = NULL;
     dt_status status;
     if (strcmp(dt_wire_op(request), "quit") == 0)
         return DT_DONE;
@@ -551,8 +523,7 @@ static dt_status serve(struct worker *worker, const json_t *request)
     status = worker->file != NULL ? answer_to(worker, request, &answer)
                                   : dt_fail(DT_EPROTO, "hello comes first");
     if (status == DT_OK)
-        return dt_wire_send(&worker->wire, answer);
-    json_decref(answer);
+        return dt_wire_write(&worker->wire, answer);
     return status == DT_EDEAD ? status : refuse(worker, status);
 }
 
@@ -560,7 +531,7 @@ static dt_status work(struct worker *worker)
 {
     dt_status status = DT_OK;
     while (status == DT_OK) {
-        json_t *request = NULL;
+        json_auto_t *request = NULL;
         bool up = dt_serve_up(&worker->serve);
         status = dt_wire_read(&worker->wire,
                               up ? dt_clock_ns() + DT_NS_PER_SECOND : DT_WIRE_FOREVER, &request);
@@ -571,7 +542,6 @@ static dt_status work(struct worker *worker)
             status = refuse(worker, status);
         else if (status == DT_EINTR || status == DT_ETIMEOUT)
             status = DT_OK;
-        json_decref(request);
     }
     return status == DT_EDEAD ? DT_DONE : status;
 }

@@ -46,17 +46,10 @@ static dt_status verify_init(struct dt_verify_rules *rules, const char *how, con
     return rules->kind == 'c' ? dt_line_read(how, shell, &rules->command) : DT_OK;
 }
 
-static dt_status open_both(const char *path, const char *reference, FILE *files[2])
+static dt_status open_file(const char *path, FILE **file)
 {
-    const char *const paths[2] = {path, reference};
-    for (int i = 0; i < 2; i++)
-        if ((files[i] = fopen(paths[i], "re")) == NULL) {
-            int error = errno;
-            if (i == 1)
-                fclose(files[0]);
-            return dt_fail(DT_EIO, "cannot read %s: %s", paths[i], strerror(error));
-        }
-    return DT_OK;
+    *file = fopen(path, "re");
+    return *file != NULL ? DT_OK : dt_fail(DT_EIO, "cannot read %s: %s", path, strerror(errno));
 }
 
 /* The next byte of a text; a carriage return before a line feed is left out. */
@@ -76,17 +69,16 @@ static int next_byte(FILE *file)
  * differs; DT_EIO when one cannot be read. */
 static dt_status verify_text(const char *path, const char *reference, int64_t *line)
 {
-    FILE *files[2];
+    DT_CLEANUP(dt_fclose_at) FILE *file = NULL, *other = NULL;
     int bytes[2] = {0, 0};
-    DT_TRY(open_both(path, reference, files));
+    DT_TRY(open_file(path, &file));
+    DT_TRY(open_file(reference, &other));
     *line = 1;
     while (bytes[0] == bytes[1] && bytes[0] != EOF) {
         *line += bytes[0] == '\n';
-        bytes[0] = next_byte(files[0]);
-        bytes[1] = next_byte(files[1]);
+        bytes[0] = next_byte(file);
+        bytes[1] = next_byte(other);
     }
-    fclose(files[0]);
-    fclose(files[1]);
     return bytes[0] == bytes[1] ? DT_OK : DT_DONE;
 }
 
@@ -178,24 +170,17 @@ static dt_status read_header(struct array *array)
         room = room << 8 | start[8 + i];
     if (!magic || room == 0 || room > HEADER_MOST)
         return dt_fail(DT_FAILED, "%s is no array of numpy (.npy)", array->path);
-    char *header = calloc(room + 1, 1);
+    dt_auto_free char *header = calloc(room + 1, 1);
     if (header == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    const char *shape = NULL, *type = NULL, *fortran = NULL;
-    if (fread(header, 1, room, array->file) == room) {
-        shape = find_field(header, "shape");
-        type = find_field(header, "descr");
-        fortran = find_field(header, "fortran_order");
-    }
-    dt_status status =
-        shape != NULL && type != NULL && fortran != NULL
-            ? read_shape(shape, array)
-            : dt_fail(DT_FAILED, "%s is no array of numpy: its header is not whole", array->path);
-    if (status == DT_OK)
-        status = read_type(type, array);
-    array->fortran = fortran != NULL && strncmp(fortran, "True", 4) == 0;
-    free(header);
-    return status;
+    bool full = fread(header, 1, room, array->file) == room;
+    const char *shape = find_field(header, "shape"), *type = find_field(header, "descr"),
+               *fortran = find_field(header, "fortran_order");
+    if (!full || shape == NULL || type == NULL || fortran == NULL)
+        return dt_fail(DT_FAILED, "%s is no array of numpy: its header is not whole", array->path);
+    array->fortran = strncmp(fortran, "True", 4) == 0;
+    DT_TRY(read_shape(shape, array));
+    return read_type(type, array);
 }
 
 /* IEEE 754 binary16. */
@@ -277,14 +262,11 @@ static dt_status compare_arrays(struct array arrays[2], double *error)
  * and 8 bytes and complex numbers, in either byte order. DT_DONE, with the sentence, for arrays of different shapes; DT_FAILED for files that are no arrays. */
 static dt_status verify_npy(const char *path, const char *reference, double *error)
 {
-    FILE *files[2];
-    DT_TRY(open_both(path, reference, files));
-    struct array arrays[2] = {{.file = files[0], .path = path},
-                              {.file = files[1], .path = reference}};
-    dt_status status = compare_arrays(arrays, error);
-    fclose(files[0]);
-    fclose(files[1]);
-    return status;
+    DT_CLEANUP(dt_fclose_at) FILE *file = NULL, *other = NULL;
+    DT_TRY(open_file(path, &file));
+    DT_TRY(open_file(reference, &other));
+    struct array arrays[2] = {{.file = file, .path = path}, {.file = other, .path = reference}};
+    return compare_arrays(arrays, error);
 }
 
 /* Copies a file, byte by byte. DT_EIO. */
@@ -292,14 +274,13 @@ static dt_status verify_copy(const char *from, const char *to)
 {
     char block[65536];
     size_t size;
-    FILE *in = fopen(from, "re"), *out = in != NULL ? fopen(to, "we") : NULL;
+    DT_CLEANUP(dt_fclose_at) FILE *in = fopen(from, "re");
+    FILE *out = in != NULL ? fopen(to, "we") : NULL;
     bool well = out != NULL;
     while (well && (size = fread(block, 1, sizeof block, in)) > 0)
         well = fwrite(block, 1, size, out) == size;
     well = well && ferror(in) == 0;
     int error = errno;
-    if (in != NULL)
-        fclose(in);
     if (out != NULL && fclose(out) != 0 && well) {
         error = errno;
         well = false;
@@ -588,7 +569,7 @@ static dt_status clear_away(const struct dt_run_setup *runs, struct dt_child_out
                             struct dt_tally *tally)
 {
     struct dt_leftovers left;
-    struct dt_text say = {0};
+    dt_auto_text say = {0};
     struct dt_error error = {DT_OK, ""};
     dt_status status = dt_child_clear(command, wire, held, &left, &say);
     dt_error_keep(&error, status);
@@ -601,16 +582,7 @@ static dt_status clear_away(const struct dt_run_setup *runs, struct dt_child_out
         dt_tally_add(tally, dt_text_at(&say));
         dt_error_keep(&error, dt_leftovers_refuse(&left, runs->leave_nothing));
     }
-    dt_text_fini(&say);
     return dt_error_raise(&error);
-}
-
-static dt_status run_line(const struct dt_run_setup *runs, const struct dt_run_plan *plan,
-                          enum dt_run_line line, struct dt_wire *wire,
-                          struct dt_child_output *output)
-{
-    const struct dt_child_rules rules = {runs->timeout_ns, runs->accepted, line_names[line]};
-    return dt_child_run(plan->argv[line], &rules, wire, output);
 }
 
 /* What tells whether a run wrote a file: its time of change is set back, so that a run that is over at once shows, too. */
@@ -683,36 +655,21 @@ static dt_status read_sources(const struct dt_run_setup *runs, struct dt_run_pla
                               struct dt_child_output *output, struct dt_wire *wire,
                               struct dt_times *times)
 {
-    dt_status status = DT_OK;
-    for (int i = 0; i <= runs->limit_count && status == DT_OK; i++) {
-        struct dt_text text = {0};
+    output->ranks = plan->ranks;
+    for (int i = 0; i <= runs->limit_count; i++) {
+        dt_auto_text text = {0};
         output->file = &text;
         if (sources[i].path != NULL)
-            status = load(&sources[i], &text);
-        if (i == 0 && status == DT_OK) {
-            status = dt_timing_take(sources[i].timing, output, dt_child_beat, wire, times);
-        } else if (status == DT_OK) {
-            status = DT_GROW(plan->values[i - 1], plan->value_count, 1);
-            if (status == DT_OK)
-                status = dt_timing_median(sources[i].timing, output, dt_child_beat, wire,
-                                          &plan->values[i - 1][plan->value_count]);
+            DT_TRY(load(&sources[i], &text));
+        if (i == 0) {
+            DT_TRY(dt_timing_take(sources[i].timing, output, dt_child_beat, wire, times));
+            continue;
         }
-        dt_text_fini(&text);
+        DT_TRY(DT_GROW(plan->values[i - 1], plan->value_count, 1));
+        DT_TRY(dt_timing_median(sources[i].timing, output, dt_child_beat, wire,
+                                &plan->values[i - 1][plan->value_count]));
     }
-    plan->value_count += status == DT_OK;
-    return status;
-}
-
-static dt_status take_numbers(const struct dt_run_setup *runs, struct dt_run_plan *plan,
-                              const struct source sources[SOURCES_MOST],
-                              struct dt_child_output *output, struct dt_wire *wire,
-                              struct dt_tally *tally, struct dt_times *times)
-{
-    output->ranks = plan->ranks;
-    DT_TRY(read_sources(runs, plan, sources, output, wire, times));
-    if (times->too_long)
-        dt_tally_add(tally, "reported more time than the run took: is --unit right, or are the "
-                            "times simulated?");
+    plan->value_count++;
     return DT_OK;
 }
 
@@ -748,10 +705,14 @@ static dt_status run_once(const struct dt_run_setup *runs, struct dt_run_plan *p
         bool wanted = i == DT_RUN_CLEANUP ? error.status != DT_EDEAD : error.status == DT_OK;
         if (plan->argv[i] == NULL || !wanted)
             continue;
-        dt_status status = run_line(runs, plan, (enum dt_run_line)i, wire, &outputs[i]);
-        if (status == DT_OK && i == DT_RUN_COMMAND)
-            status = take_numbers(runs, plan, sources, &outputs[i], wire, tally, times);
-        dt_error_keep(&error, status);
+        const struct dt_child_rules rules = {runs->timeout_ns, runs->accepted, line_names[i]};
+        dt_error_keep(&error, dt_child_run(plan->argv[i], &rules, wire, &outputs[i]));
+        if (error.status != DT_OK || i != DT_RUN_COMMAND)
+            continue;
+        dt_error_keep(&error, read_sources(runs, plan, sources, &outputs[i], wire, times));
+        if (error.status == DT_OK && times->too_long)
+            dt_tally_add(tally, "reported more time than the run took: is --unit right, or are the "
+                                "times simulated?");
     }
     dt_error_keep(&error, clear_away(runs, &outputs[DT_RUN_COMMAND], wire, &held, tally));
     *again = false;
@@ -814,7 +775,7 @@ static void set_environment(const struct dt_space *space, const struct dt_point 
 {
     for (int i = 0; i < dt_space_axes(space); i++) {
         const struct dt_axis *axis = dt_space_axis(space, i);
-        struct dt_text text = {0};
+        dt_auto_text text = {0};
         if (axis->role != DT_ROLE_ENVIRONMENT)
             continue;
         if (!dt_point_has(space, point, i)) {
@@ -823,7 +784,6 @@ static void set_environment(const struct dt_space *space, const struct dt_point 
         }
         dt_axis_plain(axis, dt_point_value(space, point, i), &text);
         setenv(axis->variable != NULL ? axis->variable : axis->name, dt_text_at(&text), 1);
-        dt_text_fini(&text);
     }
 }
 
@@ -832,16 +792,14 @@ static dt_status make_reference(struct dt_run_setup *runs, const struct dt_point
                                 struct dt_wire *wire, struct dt_tally *tally)
 {
     const struct dt_point fallback = default_point(runs->space);
-    struct dt_run_plan plan;
-    struct dt_times times = {.count = 0};
+    DT_CLEANUP(dt_run_plan_fini) struct dt_run_plan plan = {.made = 0};
+    DT_CLEANUP(dt_times_fini) struct dt_times times = {.count = 0};
     DT_TRY(dt_runs_fill(runs, runs->space, &fallback, &plan));
     set_environment(runs->space, &fallback);
     dt_status status = run_and_look(runs, &plan, wire, tally, &times);
     if (status == DT_OK)
         status = keep_reference(runs, plan.output[0]);
     set_environment(runs->space, now);
-    dt_times_fini(&times);
-    dt_run_plan_fini(&plan);
     return status;
 }
 
@@ -854,36 +812,28 @@ static dt_status compare_by_command(const struct dt_run_setup *runs, const struc
     struct dt_child_output output;
     struct dt_leftovers left;
     struct dt_held none = {.count = 0};
-    struct dt_text say = {0};
+    struct dt_error error = {DT_OK, ""};
+    dt_auto_text say = {0};
     const struct dt_point any = default_point(runs->space);
-    char **argv = NULL;
+    DT_CLEANUP(dt_line_free_at) char **argv = NULL;
     int count = 0;
     DT_TRY(dt_line_fill(&runs->verify.command, runs->space, &any, &argv));
     while (argv[count] != NULL)
         count++;
-    if (count + 2 > DT_COMMAND_WORDS) {
-        dt_line_free(argv);
+    if (count + 2 > DT_COMMAND_WORDS)
         return dt_fail(DT_EUSAGE, "the command of --compare has too many words");
-    }
     argv[count] = strdup(plan->output[0]);
     argv[count + 1] = argv[count] != NULL ? strdup(runs->reference) : NULL;
-    dt_status status = argv[count] != NULL && argv[count + 1] != NULL
-                           ? dt_child_run(argv, &rules, wire, &output)
-                           : dt_fail(DT_ENOMEM, "out of memory");
-    if (argv[count] != NULL && argv[count + 1] != NULL) {
-        bool disagrees = status == DT_FAILED && output.exited_badly;
-        struct dt_error error = {DT_OK, ""};
-        dt_error_keep(&error, status);
-        dt_error_keep(&error, dt_child_clear(&output, wire, &none, &left, &say));
-        dt_child_output_fini(&output);
-        status = dt_error_raise(&error);
-        if (disagrees)
-            status =
-                dt_fail(DT_DONE, "the output differs from the default plan's: %s", dt_message());
-    }
-    dt_text_fini(&say);
-    dt_line_free(argv);
-    return status;
+    if (argv[count] == NULL || argv[count + 1] == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    bool failed = dt_error_keep(&error, dt_child_run(argv, &rules, wire, &output)) == DT_FAILED;
+    bool disagrees = failed && output.exited_badly;
+    dt_error_keep(&error, dt_child_clear(&output, wire, &none, &left, &say));
+    dt_child_output_fini(&output);
+    dt_status status = dt_error_raise(&error);
+    return disagrees
+               ? dt_fail(DT_DONE, "the output differs from the default plan's: %s", dt_message())
+               : status;
 }
 
 static dt_status compare(const struct dt_run_setup *runs, const struct dt_run_plan *plan,

@@ -82,7 +82,7 @@ static bool holds_any(pid_t pid, const struct dt_sockets *listeners, bool held[D
 static bool are_ours(const struct dt_sockets *listeners, pid_t *other)
 {
     bool ours[DT_SOCKETS_MOST] = {false}, theirs[DT_SOCKETS_MOST] = {false};
-    DIR *processes = opendir("/proc");
+    DT_CLEANUP(dt_closedir_at) DIR *processes = opendir("/proc");
     *other = 0;
     for (struct dirent *entry; processes != NULL && (entry = readdir(processes)) != NULL;) {
         pid_t pid = (pid_t)atoi(entry->d_name);
@@ -90,8 +90,6 @@ static bool are_ours(const struct dt_sockets *listeners, pid_t *other)
         if (pid > 0 && holds_any(pid, listeners, below ? ours : theirs) && !below)
             *other = pid;
     }
-    if (processes != NULL)
-        closedir(processes);
     for (int i = 0; i < listeners->count; i++)
         if (!ours[i])
             return false;
@@ -113,13 +111,11 @@ static int offered_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
     socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), port = 0;
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
-        getsockname(fd, (struct sockaddr *)&address, &size) == 0)
-        port = ntohs(address.sin_port);
-    if (fd >= 0)
-        close(fd);
-    return port;
+    DT_CLEANUP(dt_close_at) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+                   getsockname(fd, (struct sockaddr *)&address, &size) == 0
+               ? ntohs(address.sin_port)
+               : 0;
 }
 
 /* Nothing listens there yet. */
@@ -210,13 +206,12 @@ static void read_log(const struct dt_server *server, off_t from, struct dt_text 
 static void server_tend(struct dt_server *server)
 {
     struct stat info;
-    struct dt_text end = {0};
+    dt_auto_text end = {0};
     if (server->run.pid == 0 || fstat(server->log, &info) != 0 || info.st_size < LOG_MOST)
         return;
     read_log(server, 0, &end);
     if (ftruncate(server->log, 0) == 0 && write(server->log, dt_text_at(&end), end.size) < 0)
         dt_text_clear(&end); /* its last lines are lost */
-    dt_text_fini(&end);
 }
 
 /* ---- life */
@@ -494,12 +489,11 @@ static dt_status start(struct dt_serve *serve, const struct dt_point *point)
     dt_status status = DT_OK;
     int starts = 0;
     do {
-        char **argv = NULL;
+        DT_CLEANUP(dt_line_free_at) char **argv = NULL;
         DT_TRY(server_port(&serve->job, &serve->server.port));
         serve->command->port = serve->server.port;
         DT_TRY(dt_line_fill(serve->command, serve->space, point, &argv));
         status = server_start(&serve->server, argv, &serve->job, serve->wire);
-        dt_line_free(argv);
     } while (status == DT_FAILED && ++starts < STARTS_MOST && is_taken(serve->server.port));
     return status;
 }
@@ -508,14 +502,13 @@ static dt_status start(struct dt_serve *serve, const struct dt_point *point)
 static dt_status ask(struct dt_serve *serve, bool cold, int64_t *ns)
 {
     struct dt_child_output output;
-    struct dt_times times = {.count = 0};
+    DT_CLEANUP(dt_times_fini) struct dt_times times = {.count = 0};
     dt_status status = server_ask(&serve->server, &serve->job, &output);
     if (status == DT_OK)
         status = dt_timing_take(serve->timing, &output, dt_child_beat, serve->wire, &times);
     *ns = times.count > 0 ? times.ns[times.count - 1] : 0;
     if (cold && serve->timing->metric != NULL)
         *ns = output.wall_ns;
-    dt_times_fini(&times);
     dt_text_fini(&output.out);
     dt_text_fini(&output.err);
     return status;

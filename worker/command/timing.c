@@ -639,11 +639,9 @@ static dt_status collect(const struct dt_timing *timing, json_t *value, const ch
 static dt_status read_json(const struct dt_timing *timing, const struct dt_text *text,
                            struct values *values)
 {
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     DT_TRY(find_json(text, &root));
-    dt_status status = collect(timing, root, timing->path, values);
-    json_decref(root);
-    return status;
+    return collect(timing, root, timing->path, values);
 }
 
 void dt_timing_tail(struct dt_child_output *output, char out[], size_t room)
@@ -685,7 +683,7 @@ static dt_status check_wall(const struct dt_timing *timing, const struct values 
                             const struct dt_child_output *output, struct dt_times *times)
 {
     double most = 0, sum = 0, wall = (double)output->wall_ns;
-    struct dt_text say = {0};
+    dt_auto_text say = {0};
     for (size_t i = 0; i < values->count; i++) {
         sum += values->at[i];
         most = fmax(most, values->at[i]);
@@ -701,20 +699,18 @@ static dt_status check_wall(const struct dt_timing *timing, const struct values 
     dt_figure_time((one ? most : sum) * 1e-9, &say);
     dt_text_add(&say, ", but the whole run took ");
     dt_figure_time(wall * 1e-9, &say);
-    dt_status status = dt_fail(
+    return dt_fail(
         DT_FAILED,
         "%s: is --unit right? Give --unit ms, us, ns or a rate such as it/s, or --unit %s where "
         "the time is simulated%s" DT_QUOTES "; read from '%s'",
         dt_text_at(&say), timing->unit_text, one ? "" : " or several processes print theirs",
         values->first);
-    dt_text_fini(&say);
-    return status;
 }
 
 static void say_read(const struct dt_timing *timing, const struct values *values,
                      struct dt_times *times)
 {
-    struct dt_text say = {0};
+    dt_auto_text say = {0};
     dt_text_add(&say, "%s read: ", timing->metric != NULL ? timing->metric : "time");
     if (timing->metric != NULL)
         dt_text_add(&say, "%.6g", values->at[0]);
@@ -725,7 +721,6 @@ static void say_read(const struct dt_timing *timing, const struct values *values
         dt_text_add(&say, ", the first of %zu", values->count);
     snprintf(times->read, sizeof times->read, "%s", dt_text_at(&say));
     dt_text_mend(times->read);
-    dt_text_fini(&say);
 }
 
 static dt_status refuse_nothing(const struct dt_timing *timing, const struct values *values,

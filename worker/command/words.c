@@ -116,32 +116,25 @@ static dt_status split(const char *text, struct dt_command_line *out)
 {
     int count = 0;
     for (;;) {
-        struct dt_text word = {0};
+        dt_auto_text word = {0};
         while (isspace((unsigned char)*text))
             text++;
         if (*text == 0)
             break;
-        dt_status status = take_word(&text, &word);
-        if (status == DT_OK)
-            status = add_word(out->words, &count, &word);
-        dt_text_fini(&word);
-        DT_TRY(status);
+        DT_TRY(take_word(&text, &word));
+        DT_TRY(add_word(out->words, &count, &word));
     }
     return count > 0 ? DT_OK : dt_fail(DT_EUSAGE, "the command is empty");
 }
 
 dt_status dt_line_read(const char *text, bool shell, struct dt_command_line *out)
 {
+    const char *const shell_words[] = {"sh", "-c", text};
     *out = (struct dt_command_line){.shell = shell};
-    dt_status status = DT_OK;
-    if (!shell) {
-        status = split(text, out);
-    } else {
-        const char *const shell_words[] = {"sh", "-c", text};
-        for (int i = 0; i < 3 && status == DT_OK; i++)
-            if ((out->words[i] = strdup(shell_words[i])) == NULL)
-                status = dt_fail(DT_ENOMEM, "out of memory");
-    }
+    dt_status status = shell ? DT_OK : split(text, out);
+    for (int i = 0; i < 3 && shell && status == DT_OK; i++)
+        if ((out->words[i] = strdup(shell_words[i])) == NULL)
+            status = dt_fail(DT_ENOMEM, "out of memory");
     if (status < 0)
         dt_line_fini(out);
     return status;
@@ -156,14 +149,12 @@ void dt_line_fini(struct dt_command_line *command)
 
 static dt_status refuse_name(const char *name, const struct dt_space *space)
 {
-    struct dt_text known = {0};
+    dt_auto_text known = {0};
     for (int i = 0; i < dt_space_axes(space); i++)
         dt_text_add(&known, "%s%s", i > 0 ? ", " : "", dt_space_axis(space, i)->name);
-    dt_status status = dt_fail(
-        DT_EUSAGE, "the command's placeholder '{%s}' is no parameter of the space; it has %s", name,
-        dt_text_at(&known));
-    dt_text_fini(&known);
-    return status;
+    return dt_fail(DT_EUSAGE,
+                   "the command's placeholder '{%s}' is no parameter of the space; it has %s", name,
+                   dt_text_at(&known));
 }
 
 /* The labels of a parameter whose values are texts; NULL: numbers. */
@@ -388,25 +379,23 @@ static dt_status fill_word(struct filling *filling, const char *word);
 /* A switch that is a whole word: its text has words of its own, or none. */
 static dt_status fill_switch(struct filling *filling, const struct piece *piece)
 {
-    struct dt_command_line line = {.shell = false};
+    DT_CLEANUP(dt_line_fini) struct dt_command_line line = {.shell = false};
     bool yes = false;
     DT_TRY(holds(filling, piece, &yes));
-    char *text = yes ? strndup(piece->text, piece->text_size) : NULL;
+    dt_auto_free char *text = yes ? strndup(piece->text, piece->text_size) : NULL;
     if (yes && text == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    dt_status status =
-        yes && strspn(text, " \t\r\n\v\f") < strlen(text) ? split(text, &line) : DT_OK;
-    for (int i = 0; status == DT_OK && line.words[i] != NULL; i++)
-        status = fill_word(filling, line.words[i]);
-    dt_line_fini(&line);
-    free(text);
-    return status;
+    if (yes && strspn(text, " \t\r\n\v\f") < strlen(text))
+        DT_TRY(split(text, &line));
+    for (int i = 0; line.words[i] != NULL; i++)
+        DT_TRY(fill_word(filling, line.words[i]));
+    return DT_OK;
 }
 
 /* A word that the plan makes empty is left out, and one with a parameter that does not exist in it. */
 static dt_status fill_word(struct filling *filling, const char *word)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     struct piece piece = {.size = 0};
     size_t size = strlen(word);
     if (size > 0)
@@ -415,31 +404,25 @@ static dt_status fill_word(struct filling *filling, const char *word)
         return fill_switch(filling, &piece);
     dt_text_add(&text, "%s", "");
     filling->absent = false;
-    dt_status status = add_text(filling, word, word + size, false, &text);
-    if (status == DT_OK && !filling->absent && (text.size > 0 || size == 0))
-        status = add_word(filling->words, &filling->count, &text);
-    dt_text_fini(&text);
-    return status;
+    DT_TRY(add_text(filling, word, word + size, false, &text));
+    bool left_out = filling->absent || (text.size == 0 && size > 0);
+    return left_out ? DT_OK : add_word(filling->words, &filling->count, &text);
 }
 
 /* sh -c "dittune_1=$1; shift 1; TEXT" sh VALUE, where TEXT has "$dittune_1" for the first placeholder of a text. */
 static dt_status fill_script(struct filling *filling)
 {
     const char *text = filling->command->words[2];
-    struct dt_text body = {0}, script = {0};
-    dt_status status = add_text(filling, text, text + strlen(text), false, &body);
+    dt_auto_text body = {0}, script = {0};
+    DT_TRY(add_text(filling, text, text + strlen(text), false, &body));
     for (int i = 1; i <= filling->values; i++)
         dt_text_add(&script, i < 10 ? "dittune_%d=$%d; " : "dittune_%d=${%d}; ", i, i);
     if (filling->values > 0)
         dt_text_add(&script, "shift %d; ", filling->values);
     dt_text_add_bytes(&script, dt_text_at(&body), body.size);
     dt_text_add(&script, "%s", "");
-    filling->words[2] = status == DT_OK ? dt_text_take(&script) : NULL;
-    if (status == DT_OK)
-        status = dt_text_status(&body);
-    dt_text_fini(&body);
-    dt_text_fini(&script);
-    return status;
+    filling->words[2] = dt_text_take(&script);
+    return dt_text_status(&body);
 }
 
 /* The words around the script; a word that is missing ends the list, so that memory was short. */
@@ -458,19 +441,20 @@ dt_status dt_line_fill(const struct dt_command_line *command, const struct dt_sp
                        const struct dt_point *plan, char ***argv)
 {
     struct filling filling = {.command = command, .space = space, .plan = plan};
+    *argv = NULL;
     filling.words = calloc(DT_COMMAND_WORDS + 1, sizeof *filling.words);
-    dt_status status = filling.words != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
-    if (command->shell && status == DT_OK)
-        status = fill_shell(&filling);
+    if (filling.words == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    dt_status status = command->shell ? fill_shell(&filling) : DT_OK;
     for (int i = 0; !command->shell && status == DT_OK && command->words[i] != NULL; i++)
         status = fill_word(&filling, command->words[i]);
-    if (status < 0 && filling.words != NULL) {
-        for (int i = 0; i <= DT_COMMAND_WORDS; i++) /* words before others may be missing */
-            free(filling.words[i]);
-        free((void *)filling.words);
-        filling.words = NULL;
+    if (status == DT_OK) {
+        *argv = filling.words;
+        return DT_OK;
     }
-    *argv = filling.words;
+    for (int i = 0; i <= DT_COMMAND_WORDS; i++) /* words before others may be missing */
+        free(filling.words[i]);
+    free((void *)filling.words);
     return status;
 }
 
@@ -571,7 +555,7 @@ void dt_line_text(const struct dt_command_line *command, const struct dt_space *
                   struct dt_text *out)
 {
     for (int i = command->shell ? 2 : 0; command->words[i] != NULL; i++) {
-        struct dt_text word = {0};
+        dt_auto_text word = {0};
         add_spelled(command->words[i], command->words[i] + strlen(command->words[i]), false, space,
                     &word);
         dt_text_add(out, "%s", i > 0 && !command->shell ? " " : "");
@@ -580,6 +564,5 @@ void dt_line_text(const struct dt_command_line *command, const struct dt_space *
         else
             add_quoted(dt_text_at(&word), out);
         out->failed = out->failed || word.failed;
-        dt_text_fini(&word);
     }
 }

@@ -44,6 +44,7 @@ dt_status dt_line_names(const struct dt_command_line *command,
 dt_status dt_line_fill(const struct dt_command_line *command, const struct dt_space *space,
                        const struct dt_point *plan, char ***argv) DT_MUST_CHECK;
 void dt_line_free(char **argv);
+DT_FREE_AT(dt_line_free, char *)
 
 /* How many ranks a plan has; 1 where no parameter says it. */
 int dt_plan_ranks(const struct dt_space *space, const struct dt_point *plan);

@@ -58,14 +58,12 @@ static json_t *infiniband(void)
 {
     json_t *names = json_array();
     bool active = false;
-    DIR *folder = opendir(INFINIBAND);
+    DT_CLEANUP(dt_closedir_at) DIR *folder = opendir(INFINIBAND);
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;)
         if (entry->d_name[0] != '.') {
             json_array_append_new(names, json_string(entry->d_name));
             active = active || is_active(entry->d_name);
         }
-    if (folder != NULL)
-        closedir(folder);
     return json_pack("{s:o, s:b}", "devices", names, "active", active);
 }
 
@@ -194,7 +192,7 @@ static json_t *machine_json(const struct dt_cuda_machine *machine)
 
 static json_t *describe(void)
 {
-    struct dt_cuda_machine *machine = malloc(sizeof *machine);
+    dt_auto_free struct dt_cuda_machine *machine = malloc(sizeof *machine);
     if (machine == NULL)
         return NULL;
 #ifdef DT_HAVE_CUDA
@@ -202,9 +200,7 @@ static json_t *describe(void)
 #else
     dt_cards_read(machine);
 #endif
-    json_t *object = machine_json(machine);
-    free(machine);
-    return object;
+    return machine_json(machine);
 }
 
 dt_status dt_devices_write(struct dt_text *out)
@@ -222,9 +218,8 @@ dt_status dt_devices_write(struct dt_text *out)
 
 int dt_devices_print(void)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_status status = dt_devices_write(&text);
     bool written = status == DT_OK && puts(dt_text_at(&text)) >= 0 && fflush(stdout) == 0;
-    dt_text_fini(&text);
     return status != DT_OK ? 1 : written ? 0 : 74;
 }

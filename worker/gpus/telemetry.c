@@ -126,10 +126,9 @@ struct observer {
 
 static void say(json_t *message)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     if (dt_json_text(message, &text) == DT_OK && puts(dt_text_at(&text)) >= 0)
         fflush(stdout);
-    dt_text_fini(&text);
     json_decref(message);
 }
 
@@ -248,12 +247,13 @@ static dt_status serve(struct observer *observer, const json_t *request, json_t 
 int dt_observe(void)
 {
     static struct observer observer;
-    char *line = NULL;
+    dt_auto_free char *line = NULL;
     size_t room = 0;
     ssize_t size;
     bool over = false;
     while (!over && (size = getline(&line, &room, stdin)) >= 0) {
-        json_t *request = NULL, *answer = NULL;
+        json_auto_t *request = NULL;
+        json_t *answer = NULL;
         dt_status status = dt_json_parse(line, (size_t)size, WHAT, &request);
         over = strcmp(dt_json_text_at(request, "op"), "quit") == 0;
         if (status == DT_OK && !over)
@@ -263,9 +263,7 @@ int dt_observe(void)
                 json_pack("{s:s, s:s, s:s}", "op", "failed", "kind", "error", "say", dt_message());
         if (!over)
             say(answer);
-        json_decref(request);
     }
-    free(line);
     for (int i = 0; i < observer.count; i++)
         dt_telemetry_stop(&observer.gpus[i].telemetry);
     dt_nvml_close(observer.nvml);
