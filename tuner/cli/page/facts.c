@@ -290,14 +290,12 @@ static void matters_of_session(const struct page_view *view, struct dt_text *out
                 dt_space_axis(view->session->target->space, first->axis)->name, 100 * first->share,
                 view->session->search.weighed ? "all plans, by the search's model"
                                               : "the measured plans");
-    dt_figure_value(view->session->target->objective->metric, first->median[low], NAN, NAN, out);
-    dt_text_add(out, " with ");
-    dt_page_axis_value(view, first->axis, first->used[low], out);
-    dt_text_add(out, " and ");
-    dt_figure_value(view->session->target->objective->metric, first->median[high], NAN, NAN, out);
-    dt_text_add(out, " with ");
-    dt_page_axis_value(view, first->axis, first->used[high], out);
-    dt_text_add(out, ".");
+    for (int i = 0, at = low; i < 2; i++, at = high) {
+        dt_figure_value(view->session->target->objective->metric, first->median[at], NAN, NAN, out);
+        dt_text_add(out, " with ");
+        dt_page_axis_value(view, first->axis, first->used[at], out);
+        dt_text_add(out, i == 0 ? " and " : ".");
+    }
 }
 
 /* Of the final comparison: times of the role's plan over those of the default; NAN: none. */
@@ -355,11 +353,11 @@ static void elsewhere_of_session(const struct page_view *view, struct dt_text *o
 static void output_of_session(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(view->session);
+    const struct dt_result *trial =
+        best != NULL ? dt_session_trial(view->session, &best->point) : NULL;
     double error = best != NULL ? best->facts.verified_error : NAN;
-    for (int i = 0; best != NULL && !isfinite(error) && i < view->count; i++)
-        if (dt_point_equal(view->session->target->space, &view->rows[i].result->point,
-                           &best->point))
-            error = view->rows[i].result->facts.verified_error;
+    if (!isfinite(error) && trial != NULL)
+        error = trial->facts.verified_error;
     const struct dt_target *target = view->session->target;
     const char *dtype = dt_target_reference(target);
     int ranks = dt_target_ranks(target, &target->baseline);

@@ -735,11 +735,31 @@ static void add_unit(const struct page_view *view, char *out, size_t size)
     snprintf(out, size, "%s, %s", alone ? "of a step" : "per image and step", view->time.name);
 }
 
-static void draw_bars(const struct page_view *view, const struct work works[2], struct dt_text *out)
+/* Of the plan to use and of the default, where that is another plan. */
+static void read_works(const struct page_view *view, struct work works[2])
+{
+    const struct dt_session *session = view->session;
+    const struct dt_result *best = dt_session_best(session),
+                           *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
+    bool alone = session->target->objective->one_batch;
+    bool other = best != NULL && known != NULL &&
+                 !dt_point_equal(session->target->space, &known->point, &best->point);
+    works[0] = works[1] = (struct work){.known = false};
+    if (best != NULL)
+        works[0] = work_of(view, best, alone ? 1 : best->batch);
+    if (other && works[0].known)
+        works[1] = work_of(view, known, alone ? 1 : known->batch);
+}
+
+void dt_page_draw_phases(const struct page_view *view, struct dt_text *out)
 {
     struct page_figure figure;
+    struct work works[2];
     char axis[64];
     bool ceiling = false;
+    read_works(view, works);
+    if (works[0].count == 0)
+        return;
     add_unit(view, axis, sizeof axis);
     figure_begin(&figure, view, "phases", "", axis);
     struct dt_text *script = &figure.script;
@@ -771,30 +791,6 @@ static void draw_bars(const struct page_view *view, const struct work works[2], 
                   "which is faster than the copy of the ceiling."
                 : "Where a step's time goes on its last rank.",
         out);
-}
-
-/* Of the plan to use and of the default, where that is another plan. */
-static void read_works(const struct page_view *view, struct work works[2])
-{
-    const struct dt_session *session = view->session;
-    const struct dt_result *best = dt_session_best(session),
-                           *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
-    bool alone = session->target->objective->one_batch;
-    bool other = best != NULL && known != NULL &&
-                 !dt_point_equal(session->target->space, &known->point, &best->point);
-    works[0] = works[1] = (struct work){.known = false};
-    if (best != NULL)
-        works[0] = work_of(view, best, alone ? 1 : best->batch);
-    if (other && works[0].known)
-        works[1] = work_of(view, known, alone ? 1 : known->batch);
-}
-
-void dt_page_draw_phases(const struct page_view *view, struct dt_text *out)
-{
-    struct work works[2];
-    read_works(view, works);
-    if (works[0].count > 0)
-        draw_bars(view, works, out);
 }
 
 /* ---- their tables */

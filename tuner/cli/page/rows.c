@@ -218,9 +218,7 @@ int dt_page_effects(const struct page_view *view, struct page_effect effects[DT_
 
 double dt_page_default(const struct page_view *view)
 {
-    for (int i = 0; i < view->count; i++)
-        if (dt_point_equal(view->session->target->space, &view->rows[i].result->point,
-                           &view->session->target->fallback))
-            return view->rows[i].value;
-    return NAN;
+    const struct dt_session *session = view->session;
+    const struct dt_result *trial = dt_session_trial(session, &session->target->fallback);
+    return trial != NULL && trial->samples.n > 0 ? dt_session_value(session, trial) : NAN;
 }
