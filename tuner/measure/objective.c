@@ -25,33 +25,19 @@ static double device_seconds(double step, int batch, int devices)
     return step * devices / batch;
 }
 
-static double show_latency(double step, int batch, int devices, int steps)
+double dt_objective_shown(const struct dt_objective *objective, double step, int batch, int devices,
+                          int steps)
 {
-    (void)steps;
-    return latency(step, batch, devices);
-}
-
-static double show_throughput(double step, int batch, int devices, int steps)
-{
-    return 1.0 / (per_image(step, batch, devices) * steps);
-}
-
-static double show_cost(double step, int batch, int devices, int steps)
-{
-    return device_seconds(step, batch, devices) * steps;
-}
-
-static double show_inverse(double step, int batch, int devices, int steps)
-{
-    (void)steps;
-    return 1 / latency(step, batch, devices);
+    double value = objective->value(step, batch, devices) * (objective->whole_image ? steps : 1);
+    return objective->inverse ? 1 / value : value;
 }
 
 static const struct dt_objective objectives[] = {
-    {"latency", "s/step", "time of a ", "time", latency, show_latency, 1, NULL},
-    {"throughput", "images/s", "images a second", "time", per_image, show_throughput, 0, NULL},
-    {"cost", "device-s/image", "device-seconds an image", "device time", device_seconds, show_cost,
-     0, NULL},
+    {"latency", "s/step", "time of a ", "time", latency, .one_batch = true},
+    {"throughput", "images/s", "images a second", "time", per_image, .inverse = true,
+     .whole_image = true},
+    {"cost", "device-s/image", "device-seconds an image", "device time", device_seconds,
+     .whole_image = true},
 };
 
 /* Of a metric that is maximised, made when it is first named. */
@@ -71,8 +57,9 @@ static dt_status find_metric(const char *name, const struct dt_objective **objec
             return dt_fail(DT_ENOMEM, "out of memory");
         strcpy(made->name, name);
         const char *metric = dt_figure_metric(made->name);
-        made->objective = (struct dt_objective){made->name, metric,       metric, metric,
-                                                latency,    show_inverse, 1,      metric};
+        made->objective = (struct dt_objective){
+            made->name,        metric,          metric, metric, latency, .inverse = true,
+            .one_batch = true, .metric = metric};
         made->next = first;
         first = made;
     }

@@ -8,16 +8,22 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
+
 struct dt_objective {
     const char *name, *unit, *doc; /* what a step is follows doc where one_batch is set */
     const char *spent;             /* by a step, on an image: that of a mix of works adds up */
     /* Smaller is better. step: seconds of one denoising step; devices: held by the plan. */
     double (*value)(double step, int batch, int devices);
-    /* The figure people read. steps: denoising steps of an image. */
-    double (*shown)(double step, int batch, int devices, int steps);
-    int one_batch;      /* 1: only plans of equal batch compare */
+    bool inverse;       /* people read 1 over the value */
+    bool whole_image;   /* of all denoising steps of an image */
+    bool one_batch;     /* only plans of equal batch compare */
     const char *metric; /* whose inverse is the time; NULL: times are times */
 };
+
+/* The figure people read. steps: denoising steps of an image. */
+double dt_objective_shown(const struct dt_objective *objective, double step, int batch, int devices,
+                          int steps);
 
 /* DT_EUSAGE for an unknown name: lists the known ones. One of "max:NAME" lives as long as the process. */
 dt_status dt_objective_find(const char *name, const struct dt_objective **objective) DT_MUST_CHECK;

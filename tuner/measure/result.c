@@ -7,6 +7,7 @@
 #include "tuner/runner/runner.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,25 +62,22 @@ static dt_status clock_references(const struct dt_clocks *known, const struct dt
 
 dt_status dt_clocks_learn(struct dt_clocks *clocks, const struct dt_result *trial)
 {
-    double *rate = NULL;
+    dt_auto_free double *rate = NULL;
     if (trial->report.clock == NULL || trial->report.steps <= trial->report.warm_up_steps)
         return DT_OK;
     DT_TRY(clock_references(clocks, trial, trial->report.warm_up_steps, &rate));
     int most = clocks->ranks > trial->ranks ? clocks->ranks : trial->ranks;
-    dt_status status = DT_RESIZE(clocks->rate, most);
-    if (status == DT_OK) {
-        memcpy(clocks->rate, rate, (size_t)trial->ranks * sizeof *rate);
-        clocks->ranks = most;
-    }
-    free(rate);
-    return status;
+    DT_TRY(DT_RESIZE(clocks->rate, most));
+    memcpy(clocks->rate, rate, (size_t)trial->ranks * sizeof *rate);
+    clocks->ranks = most;
+    return DT_OK;
 }
 
 dt_status dt_throttle_mark(struct dt_result *result, int least)
 {
     const struct dt_run *report = &result->report;
     struct dt_throttling *throttling = &result->throttling;
-    double *rate = NULL;
+    dt_auto_free double *rate = NULL;
     free(throttling->marks);
     throttling->marks = NULL;
     throttling->count = throttling->marked = 0;
@@ -96,7 +94,6 @@ dt_status dt_throttle_mark(struct dt_result *result, int least)
         throttling->count += throttling->marks[i];
     }
     throttling->all = throttling->count == report->steps - least;
-    free(rate);
     return throttling->marks != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 
@@ -173,11 +170,9 @@ struct dt_two_clocks dt_device_clocks(const struct dt_result *result)
 {
     struct dt_two_clocks clocks = {
         .device_seconds = NAN, .excess_seconds = NAN, .judged = result->report.host_ns != NULL};
-    double *device = calloc(2 * (size_t)result->report.steps + 1, sizeof *device);
-    if (device == NULL || (result->report.device_ns == NULL && !clocks.judged)) {
-        free(device);
+    dt_auto_free double *device = calloc(2 * (size_t)result->report.steps + 1, sizeof *device);
+    if (device == NULL || (result->report.device_ns == NULL && !clocks.judged))
         return clocks;
-    }
     double *apart = device + result->report.steps;
     for (int i = result->samples.start; i < result->report.steps; i++) {
         struct step_times times = times_of(result, i);
@@ -191,7 +186,6 @@ struct dt_two_clocks dt_device_clocks(const struct dt_result *result)
     clocks.excess_seconds = dt_stats_median(apart, clocks.steps);
     double off = fabs(clocks.excess_seconds);
     clocks.disagree = off > APART_SECONDS || off > APART_SHARE * clocks.device_seconds;
-    free(device);
     return clocks;
 }
 
@@ -222,41 +216,26 @@ static bool is_fault(const char *name)
     return strncmp(name, "hw_", 3) == 0 || strcmp(name, "sw_thermal") == 0;
 }
 
-static void names_remove(struct dt_reasons *names, int at)
-{
-    memmove(names->at[at], names->at[at + 1], (size_t)(--names->count - at) * sizeof names->at[0]);
-}
-
-/* Skips "gpu_idle": a low clock of an idle device is no fault. */
-static void add_causes(struct dt_reasons *names, const struct dt_reasons *more)
-{
-    dt_reasons_add(names, more);
-    for (int i = names->count; i-- > 0;)
-        if (strcmp(names->at[i], "gpu_idle") == 0)
-            names_remove(names, i);
-}
-
 struct dt_reasons dt_device_report_reasons(const struct dt_result *result)
 {
     const struct dt_run *report = &result->report;
     const struct dt_throttling *throttling = &result->throttling;
     struct dt_reasons names = {.count = 0};
     int step = report->warm_up_steps;
-    if (report->clock == NULL && throttling->count == 0) {
-        for (int k = 0; k < report->reason_count; k++)
-            dt_reasons_add(&names, &report->reasons[k]);
-        for (int i = names.count; i-- > 0;)
-            if (!is_fault(names.at[i]))
-                names_remove(&names, i);
-    }
+    bool all = report->clock == NULL && throttling->count == 0;
+    for (int k = 0; k < report->reason_count && all; k++)
+        dt_reasons_add(&names, &report->reasons[k]);
     for (int k = 0; k < report->request_count && throttling->count > 0; k++) {
         bool throttled = throttling->marks == NULL; /* several processes: warned already */
         for (int i = 0; i < report->requests[k] && !throttled && step + i < report->steps; i++)
             throttled = step + i < throttling->marked && throttling->marks[step + i];
         step += report->requests[k];
         if (throttled && k < report->reason_count)
-            add_causes(&names, &report->reasons[k]);
+            dt_reasons_add(&names, &report->reasons[k]);
     }
+    for (int i = names.count; i-- > 0;) /* a low clock of an idle device is no fault */
+        if (all ? !is_fault(names.at[i]) : strcmp(names.at[i], "gpu_idle") == 0)
+            memmove(names.at[i], names.at[i + 1], (size_t)(--names.count - i) * sizeof names.at[0]);
     return names;
 }
 
@@ -268,37 +247,30 @@ static double most_bytes(const struct dt_amounts *bytes)
     return most;
 }
 
-/* Of all ranks. */
-static void range_add(struct dt_range range, double *least, double *most)
-{
-    *least = range.known ? fmin(*least, (double)range.least) : *least;
-    *most = range.known ? fmax(*most, (double)range.most) : *most;
-}
-
-static void range_text(const double ends[2], double unit, const char *words, struct dt_text *out)
-{
-    if (isfinite(ends[0]))
-        dt_text_add(out, ", %.4g to %.4g %s", ends[0] / unit, ends[1] / unit, words);
-}
-
 static void telemetry_text(const struct dt_run *report, struct dt_text *out)
 {
-    double mhz[2] = {NAN, NAN}, memory[2] = {NAN, NAN}, power[2] = {NAN, NAN}, heat[2] = {NAN, NAN},
-           busy[2] = {NAN, NAN};
-    for (int r = 0; r < report->ranks; r++) {
-        const struct dt_rank_telemetry *rank = &report->telemetry[r];
-        range_add(rank->sm_mhz, &mhz[0], &mhz[1]);
-        range_add(rank->memory_mhz, &memory[0], &memory[1]);
-        range_add(rank->power_mw, &power[0], &power[1]);
-        range_add(rank->temperature_c, &heat[0], &heat[1]);
-        range_add(rank->utilization, &busy[0], &busy[1]);
-    }
+    static const struct {
+        size_t offset;
+        double unit;
+        const char *label;
+    } rows[] = {{offsetof(struct dt_rank_telemetry, sm_mhz), 1, "MHz"},
+                {offsetof(struct dt_rank_telemetry, memory_mhz), 1, "MHz of memory"},
+                {offsetof(struct dt_rank_telemetry, power_mw), 1e3, "W"},
+                {offsetof(struct dt_rank_telemetry, temperature_c), 1, "C"},
+                {offsetof(struct dt_rank_telemetry, utilization), 1, "% busy"}};
     dt_text_add(out, "devices     while it ran");
-    range_text(mhz, 1, "MHz", out);
-    range_text(memory, 1, "MHz of memory", out);
-    range_text(power, 1e3, "W", out);
-    range_text(heat, 1, "C", out);
-    range_text(busy, 1, "% busy", out);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        double least = NAN, most = NAN; /* of all ranks */
+        for (int r = 0; r < report->ranks; r++) {
+            const struct dt_range *range =
+                (const void *)((const char *)&report->telemetry[r] + rows[i].offset);
+            least = range->known ? fmin(least, (double)range->least) : least;
+            most = range->known ? fmax(most, (double)range->most) : most;
+        }
+        if (isfinite(least))
+            dt_text_add(out, ", %.4g to %.4g %s", least / rows[i].unit, most / rows[i].unit,
+                        rows[i].label);
+    }
     dt_text_add(out, "\n");
 }
 
@@ -414,16 +386,9 @@ dt_status dt_result_add(struct dt_result *result, struct dt_run *run, bool measu
 
 static dt_status samples_make_room(const struct dt_result *result, struct dt_samples *samples)
 {
-    size_t steps = (size_t)result->report.steps + 1, ranks = (size_t)result->ranks + 1;
-    free(samples->seconds);
-    free(samples->rank_seconds);
-    free(samples->last);
-    samples->seconds = calloc(steps, sizeof *samples->seconds);
-    samples->rank_seconds = calloc(ranks, sizeof *samples->rank_seconds);
-    samples->last = calloc(ranks, sizeof *samples->last);
-    if (samples->seconds == NULL || samples->rank_seconds == NULL || samples->last == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    return DT_OK;
+    DT_TRY(DT_RESIZE(samples->seconds, result->report.steps));
+    DT_TRY(DT_RESIZE(samples->rank_seconds, result->ranks));
+    return DT_RESIZE(samples->last, result->ranks);
 }
 
 dt_status dt_result_sum(struct dt_result *result, const long long *ns)
@@ -431,7 +396,7 @@ dt_status dt_result_sum(struct dt_result *result, const long long *ns)
     struct dt_samples *samples = &result->samples;
     size_t ranks = (size_t)result->ranks;
     DT_TRY(samples_make_room(result, samples));
-    double *column = calloc((size_t)samples->n + 1, sizeof *column);
+    dt_auto_free double *column = calloc((size_t)samples->n + 1, sizeof *column);
     if (column == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     samples->skew_seconds =
@@ -441,7 +406,6 @@ dt_status dt_result_sum(struct dt_result *result, const long long *ns)
             column[i] = (double)ns[(size_t)i * ranks + r] * 1e-9;
         samples->rank_seconds[r] = dt_stats_median(column, samples->n);
     }
-    free(column);
     return DT_OK;
 }
 
@@ -454,10 +418,7 @@ static dt_status finish_starts(struct dt_result *result, double level)
     samples->steady = true;
     samples->start = 0;
     samples->n = result->report.steps;
-    free(samples->process_seconds);
-    samples->process_seconds = calloc((size_t)result->report.start_count, sizeof(double));
-    if (samples->process_seconds == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
+    DT_TRY(DT_RESIZE(samples->process_seconds, result->report.start_count));
     DT_TRY(dt_result_sum(result, result->report.ns));
     for (int at = 0; count < result->report.start_count && at < samples->n; count++) {
         int steps = result->report.starts[count], left = samples->n - at;
@@ -480,7 +441,7 @@ dt_status dt_result_finish(struct dt_result *result, double level, bool detect, 
         return finish_starts(result, level);
     struct dt_samples *samples = &result->samples;
     int from = least < result->report.steps ? least : result->report.steps, start = 0;
-    struct dt_counted counted;
+    struct dt_counted DT_CLEANUP(dt_counted_fini) counted = {0};
     DT_TRY(samples_make_room(result, samples));
     DT_TRY(dt_throttle_mark(result, from));
     DT_TRY(dt_throttle_count(result, from, &counted));
@@ -489,11 +450,9 @@ dt_status dt_result_finish(struct dt_result *result, double level, bool detect, 
     start = samples->steady ? start : 0;
     samples->start = start < counted.n ? counted.index[start] : from;
     samples->n = counted.n - start;
-    dt_status status = dt_result_sum(result, counted.ns + (size_t)start * (size_t)result->ranks);
-    dt_counted_fini(&counted);
-    if (status == DT_OK)
-        result->summary = dt_stats_summary(samples->seconds, samples->n, level);
-    return status;
+    DT_TRY(dt_result_sum(result, counted.ns + (size_t)start * (size_t)result->ranks));
+    result->summary = dt_stats_summary(samples->seconds, samples->n, level);
+    return DT_OK;
 }
 
 bool dt_result_detects(const struct dt_result *result)

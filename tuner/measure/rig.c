@@ -58,28 +58,19 @@ static int class_ranks(const struct dt_target *target, const struct dt_point *po
     return ranks < target->worker.switched ? target->worker.switched : ranks;
 }
 
-bool dt_rig_same_group(const struct dt_target *target, const struct dt_point *a,
-                       const struct dt_point *b)
-{
-    struct dt_text one = {0}, other = {0};
-    class_environment(target->space, a, &one);
-    class_environment(target->space, b, &other);
-    bool same = class_ranks(target, a) == class_ranks(target, b) &&
-                strcmp(dt_text_at(&one), dt_text_at(&other)) == 0;
-    dt_text_fini(&one);
-    dt_text_fini(&other);
-    return same;
-}
-
 uint64_t dt_rig_class(const void *target, const struct dt_point *point)
 {
     const struct dt_target *mine = target;
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_text_add(&text, "ranks=%d\n", class_ranks(mine, point));
     class_environment(mine->space, point, &text);
-    uint64_t class = dt_rng_stream(dt_text_at(&text));
-    dt_text_fini(&text);
-    return class;
+    return dt_rng_stream(dt_text_at(&text));
+}
+
+bool dt_rig_same_group(const struct dt_target *target, const struct dt_point *a,
+                       const struct dt_point *b)
+{
+    return dt_rig_class(target, a) == dt_rig_class(target, b);
 }
 
 /* Memory of one device, or of all cores, that groups share; 0: unknown. */
@@ -238,23 +229,31 @@ static dt_status hosts_check(const struct dt_rig *rig, const struct dt_group *gr
     return DT_OK;
 }
 
+/* A few ranks on some hosts, which run no plan. */
+static struct dt_launch probe_of(const struct dt_rig *rig, int ranks, int per_host,
+                                 const struct dt_hosts *hosts)
+{
+    const struct dt_target_worker *worker = &rig->target->worker;
+    return (struct dt_launch){.program = worker->program,
+                              .arguments = worker->arguments,
+                              .by = worker->launcher,
+                              .rank_program = worker->rank_program,
+                              .ranks = ranks,
+                              .per_host = per_host,
+                              .oversubscribed = per_host > dt_hosts_least_slots(hosts),
+                              .hosts = hosts,
+                              .unrecorded = true};
+}
+
 /* The host starts a rank, and says so in time; otherwise *failure says what happened. */
 static dt_status host_answers(const struct dt_rig *rig, const struct dt_host *host, bool *answered,
                               struct dt_failure *failure)
 {
-    const struct dt_target *target = rig->target;
     struct dt_hosts alone = {.at = {*host}, .count = 1, .launcher = rig->hosts.left.launcher};
-    const struct dt_launch launch = {.program = target->worker.program,
-                                     .arguments = target->worker.arguments,
-                                     .by = target->worker.launcher,
-                                     .rank_program = target->worker.rank_program,
-                                     .ranks = 1,
-                                     .per_host = 1,
-                                     .hosts = &alone,
-                                     .unrecorded = true};
+    const struct dt_launch launch = probe_of(rig, 1, 1, &alone);
     struct dt_group *group = NULL;
     dt_status status =
-        dt_group_start(&launch, target->workload, dt_clock_ns() + PROBE_NS, &group, failure);
+        dt_group_start(&launch, rig->target->workload, dt_clock_ns() + PROBE_NS, &group, failure);
     *answered = status == DT_OK;
     dt_group_stop(group, DT_NS_PER_SECOND);
     return status == DT_FAILED ? DT_OK : status;
@@ -338,20 +337,11 @@ static dt_status link_measure_sizes(struct dt_group *group, int64_t deadline_ns,
 static dt_status link_measure(struct dt_rig *rig, int per_host, int64_t deadline_ns,
                               struct dt_host_link *link)
 {
-    const struct dt_target *target = rig->target;
-    const struct dt_launch launch = {.program = target->worker.program,
-                                     .arguments = target->worker.arguments,
-                                     .by = target->worker.launcher,
-                                     .rank_program = target->worker.rank_program,
-                                     .ranks = 2,
-                                     .per_host = per_host,
-                                     .oversubscribed =
-                                         per_host > dt_hosts_least_slots(&rig->hosts.left),
-                                     .hosts = &rig->hosts.left,
-                                     .unrecorded = true};
+    const struct dt_launch launch = probe_of(rig, 2, per_host, &rig->hosts.left);
     struct dt_group *group = NULL;
     struct dt_failure failure;
-    dt_status status = dt_group_start(&launch, target->workload, deadline_ns, &group, &failure);
+    dt_status status =
+        dt_group_start(&launch, rig->target->workload, deadline_ns, &group, &failure);
     if (status == DT_OK)
         status = link_measure_sizes(group, deadline_ns, link);
     dt_group_stop(group, DT_NS_PER_SECOND);
@@ -483,26 +473,23 @@ void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns)
         dt_prepared_fini(&rig->references[i].prepared);
 }
 
-/* The slot of a group that is alive; DT_RIG_GROUPS: there is none. */
-static int slot_find(const struct dt_rig *rig, int ranks, const char *environment)
+/* One that is alive; NULL: there is none. */
+static struct dt_group *group_find(const struct dt_rig *rig, int ranks, const char *environment)
 {
-    int i = 0;
-    for (; i < DT_RIG_GROUPS; i++) {
+    for (int i = 0; i < DT_RIG_GROUPS; i++) {
         const struct dt_rig_slot *slot = &rig->slots[i];
         if (dt_group_alive(slot->group) && slot->ranks == ranks && slot->apart == rig->apart &&
             strcmp(dt_text_at(&slot->environment), environment) == 0)
-            break;
+            return slot->group;
     }
-    return i;
+    return NULL;
 }
 
 bool dt_rig_is_loaded(const struct dt_rig *rig, const struct dt_point *point)
 {
-    struct dt_text environment = {0};
+    dt_auto_text environment = {0};
     class_environment(rig->target->space, point, &environment);
-    int at = slot_find(rig, class_ranks(rig->target, point), dt_text_at(&environment));
-    dt_text_fini(&environment);
-    return at < DT_RIG_GROUPS;
+    return group_find(rig, class_ranks(rig->target, point), dt_text_at(&environment)) != NULL;
 }
 
 /* The group whose last use is the longest ago; NULL: there is none. */
@@ -569,13 +556,9 @@ static struct dt_rig_slot *slot_take(struct dt_rig *rig, int ranks)
 static void split_lines(char *text, const char *lines[], int room)
 {
     int n = 0;
-    for (char *line = text; line != NULL && *line != '\0' && n < room - 1;) {
-        char *end = strchr(line, '\n');
-        if (end != NULL)
-            *end++ = '\0';
+    for (char *rest = NULL, *line = strtok_r(text, "\n", &rest); line != NULL && n < room - 1;
+         line = strtok_r(NULL, "\n", &rest))
         lines[n++] = line;
-        line = end;
-    }
     lines[n] = NULL;
 }
 
@@ -585,7 +568,7 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, bool 
 {
     const struct dt_target *target = rig->target;
     const char *lines[DT_AXES_MAX + 1];
-    char *copy = strdup(dt_text_at(&slot->environment));
+    dt_auto_free char *copy = strdup(dt_text_at(&slot->environment));
     if (copy == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     split_lines(copy, lines, DT_AXES_MAX + 1);
@@ -625,7 +608,6 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, bool 
     rig->costs.started++;
     rig->costs.start_ns += dt_clock_ns() - began;
     rig->costs.setup_ns += dt_clock_ns() - began;
-    free(copy);
     return status;
 }
 
@@ -633,24 +615,21 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, bool 
 static dt_status get_group(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                            struct dt_group **group, struct dt_failure *failure)
 {
-    struct dt_text environment = {0};
+    dt_auto_text environment = {0};
     class_environment(rig->target->space, point, &environment);
     int ranks = class_ranks(rig->target, point);
-    int at = slot_find(rig, ranks, dt_text_at(&environment));
-    if (at < DT_RIG_GROUPS) {
-        dt_text_fini(&environment);
-        *group = rig->slots[at].group;
+    *group = group_find(rig, ranks, dt_text_at(&environment));
+    if (*group != NULL)
         return DT_OK;
-    }
     struct dt_rig_slot *slot = slot_take(rig, ranks);
     if (slot == NULL) {
-        dt_text_fini(&environment);
         *failure = (struct dt_failure){DT_TRIAL_FAILED, false, "too many groups ended"};
         return dt_fail(DT_FAILED, "%s", failure->cause);
     }
     slot->ranks = ranks;
     slot->apart = rig->apart;
     slot->environment = environment;
+    environment = (struct dt_text){0};
     dt_status status = start_group(rig, slot, false, deadline_ns, failure);
     if (status != DT_OK) {
         slot->group = NULL;
@@ -670,28 +649,11 @@ static int64_t prepare_deadline(const struct dt_rig *rig, int64_t deadline_ns)
     return most < deadline_ns ? most : deadline_ns;
 }
 
-/* Subtracts a pause from the cold step. */
-static void take_pause_out(const struct dt_group *group, struct dt_prepared *prepared)
-{
-    int64_t paused_ns = dt_group_paused_ns(group);
-    if (prepared->cold_ns > paused_ns)
-        prepared->cold_ns -= paused_ns;
-}
-
-static void note_cost(struct dt_rig *rig, bool first, int64_t took_ns)
-{
-    struct dt_rig_costs *costs = &rig->costs;
-    *(first ? &costs->load_ns : &costs->prepare_ns) += took_ns;
-    *(first ? &costs->loads : &costs->prepared) += 1;
-}
-
 static uint64_t point_number(const struct dt_rig *rig, const struct dt_point *point)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_point_short(rig->target->space, point, &text);
-    uint64_t number = dt_rng_stream(dt_text_at(&text));
-    dt_text_fini(&text);
-    return number;
+    return dt_rng_stream(dt_text_at(&text));
 }
 
 bool dt_rig_has_prepared(const struct dt_rig *rig, const struct dt_point *point)
@@ -719,6 +681,29 @@ static dt_status note_load(struct dt_rig *rig, const struct dt_point *point, boo
     return DT_OK;
 }
 
+static dt_status prepare_once(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
+                              struct dt_group **group, struct dt_prepared *prepared,
+                              struct dt_failure *failure)
+{
+    struct dt_rig_costs *costs = &rig->costs;
+    int64_t began = dt_clock_ns(), read = dt_proc_storage_bytes();
+    int groups = costs->started;
+    DT_TRY(get_group(rig, point, deadline_ns, group, failure));
+    dt_group_extend(*group, rig->until_ns);
+    DT_TRY(dt_rig_group_prepare(rig, *group, point, prepare_deadline(rig, deadline_ns), prepared,
+                                failure));
+    int64_t took = dt_clock_ns() - began, paused_ns = dt_group_paused_ns(*group);
+    bool first = groups < costs->started;
+    *(first ? &costs->load_ns : &costs->prepare_ns) += took;
+    *(first ? &costs->loads : &costs->prepared) += 1;
+    prepared->cold_ns -= prepared->cold_ns > paused_ns ? paused_ns : 0;
+    DT_TRY(note_load(rig, point, first, took, read));
+    DT_TRY(observe_memory(rig, *group, prepared));
+    note_use(rig, *group, prepared->peak_bytes);
+    rig->longest_prepare_ns = took > rig->longest_prepare_ns ? took : rig->longest_prepare_ns;
+    return DT_OK;
+}
+
 /* Prepares without verification. A plan that does not fit beside the parked groups gets a second attempt alone. */
 static dt_status prepare_unverified(struct dt_rig *rig, const struct dt_point *point,
                                     int64_t deadline_ns, struct dt_group **group,
@@ -726,27 +711,7 @@ static dt_status prepare_unverified(struct dt_rig *rig, const struct dt_point *p
 {
     dt_status status = DT_OK;
     for (int attempt = 0; attempt < 2; attempt++) {
-        int64_t began = dt_clock_ns(), read = dt_proc_storage_bytes();
-        int groups = rig->costs.started;
-        status = get_group(rig, point, deadline_ns, group, failure);
-        if (status == DT_OK)
-            dt_group_extend(*group, rig->until_ns);
-        if (status == DT_OK)
-            status = dt_rig_group_prepare(rig, *group, point, prepare_deadline(rig, deadline_ns),
-                                          prepared, failure);
-        int64_t took = dt_clock_ns() - began;
-        if (status == DT_OK) {
-            note_cost(rig, groups < rig->costs.started, took);
-            take_pause_out(*group, prepared);
-            status = note_load(rig, point, groups < rig->costs.started, took, read);
-        }
-        if (status == DT_OK) {
-            status = observe_memory(rig, *group, prepared);
-        }
-        if (status == DT_OK)
-            note_use(rig, *group, prepared->peak_bytes);
-        if (status == DT_OK && took > rig->longest_prepare_ns)
-            rig->longest_prepare_ns = took;
+        status = prepare_once(rig, point, deadline_ns, group, prepared, failure);
         bool others = false;
         for (int i = 0; i < DT_RIG_GROUPS; i++)
             others = others || (rig->slots[i].group != NULL && rig->slots[i].group != *group);
@@ -764,13 +729,11 @@ static dt_status prepare_apart(struct dt_rig *rig, const struct dt_point *point,
                                struct dt_failure *failure)
 {
     struct dt_rig_slot slot = {.ranks = dt_target_ranks(rig->target, point)};
-    dt_status status = start_group(rig, &slot, true, deadline_ns, failure);
-    if (status == DT_OK) {
-        dt_group_extend(slot.group, rig->until_ns);
-        status = dt_rig_group_prepare(rig, slot.group, point, prepare_deadline(rig, deadline_ns),
-                                      prepared, failure);
-        slot_close(&slot, DT_NS_PER_SECOND);
-    }
+    DT_TRY(start_group(rig, &slot, true, deadline_ns, failure));
+    dt_group_extend(slot.group, rig->until_ns);
+    dt_status status = dt_rig_group_prepare(rig, slot.group, point,
+                                            prepare_deadline(rig, deadline_ns), prepared, failure);
+    slot_close(&slot, DT_NS_PER_SECOND);
     return status;
 }
 
@@ -805,13 +768,14 @@ static struct dt_point reference_point(const struct dt_rig *rig, const struct dt
 
 /* Other data types are compared with float32, computed in a separate group, which is stopped to free its weights. */
 static dt_status reference_make(struct dt_rig *rig, const struct dt_point *one, int64_t deadline_ns,
-                                struct dt_group **group, struct dt_reference *reference,
-                                struct dt_failure *failure)
+                                struct dt_group **group, struct dt_reference *reference)
 {
     *group = NULL;
+    reference->attempts++;
     if (rig->target->reference != NULL)
-        return prepare_apart(rig, one, deadline_ns, &reference->prepared, failure);
-    return prepare_unverified(rig, one, deadline_ns, group, &reference->prepared, failure);
+        return prepare_apart(rig, one, deadline_ns, &reference->prepared, &reference->failure);
+    return prepare_unverified(rig, one, deadline_ns, group, &reference->prepared,
+                              &reference->failure);
 }
 
 static struct dt_reference *reference_find(struct dt_rig *rig, int batch)
@@ -843,33 +807,23 @@ static dt_status reference_get(struct dt_rig *rig, const struct dt_point *point,
     if (reference == NULL)
         reference = reference_add(rig, batch);
     if (reference->attempts > 0 &&
-        (!reference->failed || !reference->may_pass || reference->attempts >= ATTEMPTS)) {
+        (!dt_outcome_may_pass(reference->failure.outcome) || reference->attempts >= ATTEMPTS)) {
         *out = reference;
         return DT_OK;
     }
     struct dt_point one = reference_point(rig, point);
     struct dt_group *group = NULL;
-    struct dt_failure failure = {.outcome = DT_TRIAL_OK};
-    dt_status status = reference_make(rig, &one, deadline_ns, &group, reference, &failure);
-    reference->attempts++;
-    if (status == DT_FAILED && dt_outcome_may_pass(failure.outcome) && reference->attempts == 1 &&
-        dt_clock_ns() < deadline_ns) { /* one more attempt, since every plan needs it */
-        status = reference_make(rig, &one, deadline_ns, &group, reference, &failure);
-        reference->attempts++;
-    }
-    if (status != DT_OK && status != DT_FAILED)
-        return status;
-    reference->failed = status == DT_FAILED;
-    if (status == DT_FAILED) {
-        reference->may_pass = dt_outcome_may_pass(failure.outcome);
-        snprintf(reference->cause, sizeof reference->cause, "%.190s", failure.cause);
-    } else if (dt_group_alive(group)) {
-        status = dt_group_release(group, reference->prepared.handle, deadline_ns, &failure);
-        if (status < 0 && status != DT_FAILED)
-            return status;
-    }
+    struct dt_failure ignored, *failure = &reference->failure;
+    dt_status status = reference_make(rig, &one, deadline_ns, &group, reference);
+    if (status == DT_FAILED && dt_outcome_may_pass(failure->outcome) && reference->attempts == 1 &&
+        dt_clock_ns() < deadline_ns) /* one more attempt, since every plan needs it */
+        status = reference_make(rig, &one, deadline_ns, &group, reference);
+    if (status == DT_OK)
+        *failure = (struct dt_failure){.outcome = DT_TRIAL_OK};
+    if (status == DT_OK && dt_group_alive(group))
+        status = dt_group_release(group, reference->prepared.handle, deadline_ns, &ignored);
     *out = reference;
-    return DT_OK;
+    return status == DT_FAILED ? DT_OK : status;
 }
 
 /* Estimate of ||a - b|| / ||b|| of row i of a and row k of b (docs/protocol.md); INFINITY when something is not
@@ -935,11 +889,12 @@ static void judge_output(struct dt_rig *rig, const struct dt_outputs *output, co
     if (output->ranks == 0)
         return;
     if (!all_finite(output)) {
-        resident->outcome = DT_TRIAL_WRONG;
-        snprintf(resident->cause, sizeof resident->cause, "the output%s is not finite", when);
+        resident->failure.outcome = DT_TRIAL_WRONG;
+        snprintf(resident->failure.cause, sizeof resident->failure.cause,
+                 "the output%s is not finite", when);
         return;
     }
-    if (right == NULL || reference->failed || right->rows != output->rows ||
+    if (right == NULL || reference->failure.outcome != DT_TRIAL_OK || right->rows != output->rows ||
         right->projections != output->projections)
         return;
     double error = largest_error(output, right, &rank);
@@ -949,8 +904,8 @@ static void judge_output(struct dt_rig *rig, const struct dt_outputs *output, co
         return;
     if (output->ranks > 1)
         snprintf(where, sizeof where, " of rank %d", rank);
-    resident->outcome = DT_TRIAL_WRONG;
-    snprintf(resident->cause, sizeof resident->cause,
+    resident->failure.outcome = DT_TRIAL_WRONG;
+    snprintf(resident->failure.cause, sizeof resident->failure.cause,
              "the output%s%s differs from the 1-rank plan's by %.2g, allowed %.2g", where, when,
              error, resident->tolerance);
 }
@@ -989,33 +944,32 @@ static double tolerance_of(const struct dt_rig *rig, const struct dt_point *poin
 static void judge_memory(const struct dt_rig *rig, struct dt_resident *resident)
 {
     int64_t most = rig->target->max_bytes;
-    if (most <= 0 || resident->facts.peak_bytes <= most || resident->outcome != DT_TRIAL_OK)
+    if (most <= 0 || resident->facts.peak_bytes <= most || resident->failure.outcome != DT_TRIAL_OK)
         return;
-    struct dt_text cause = {0};
+    dt_auto_text cause = {0};
     dt_text_add(&cause, "a rank takes ");
     dt_figure_bytes(resident->facts.peak_bytes, &cause);
     dt_text_add(&cause, " (%lld bytes), more than --max-bytes ",
                 (long long)resident->facts.peak_bytes);
     dt_figure_bytes(most, &cause);
     dt_text_add(&cause, " (%lld)", (long long)most);
-    resident->outcome = DT_TRIAL_MEMORY;
-    snprintf(resident->cause, sizeof resident->cause, "%s", dt_text_at(&cause));
-    dt_text_fini(&cause);
+    resident->failure.outcome = DT_TRIAL_MEMORY;
+    snprintf(resident->failure.cause, sizeof resident->failure.cause, "%s", dt_text_at(&cause));
 }
 
 dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                          struct dt_resident *resident)
 {
     const struct dt_reference *reference = NULL;
-    struct dt_failure failure = {.outcome = DT_TRIAL_OK};
-    struct dt_prepared prepared = {0};
+    struct dt_prepared *prepared = &resident->prepared;
     *resident = (struct dt_resident){.facts = dt_facts_unknown};
     int64_t began = dt_clock_ns(), setup_ns = rig->costs.setup_ns;
     int loads = rig->costs.loads;
     if (dt_target_breaks(rig->target, point) && rig->target->limited &&
         dt_target_ranks(rig->target, point) > rig->target->hardware.devices) {
-        resident->outcome = DT_TRIAL_INFEASIBLE;
-        snprintf(resident->cause, sizeof resident->cause, "%.190s", rig->target->broken);
+        resident->failure.outcome = DT_TRIAL_INFEASIBLE;
+        snprintf(resident->failure.cause, sizeof resident->failure.cause, "%.190s",
+                 rig->target->broken);
         return DT_OK;
     }
     if (!rig->target->image.starts &&
@@ -1024,31 +978,24 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     rig->costs.setup_ns = setup_ns + dt_clock_ns() - began;
     rig->costs.reference_loads += rig->costs.loads - loads;
     dt_status status =
-        prepare_unverified(rig, point, deadline_ns, &resident->group, &prepared, &failure);
+        prepare_unverified(rig, point, deadline_ns, &resident->group, prepared, &resident->failure);
     if (status == DT_FAILED) {
         resident->group = NULL;
-        resident->outcome = failure.outcome;
-        resident->early = failure.early;
-        memcpy(resident->cause, failure.cause, sizeof resident->cause);
         return DT_OK;
     }
     DT_TRY(status);
-    resident->handle = prepared.handle;
+    resident->failure = (struct dt_failure){.outcome = DT_TRIAL_OK};
     resident->batch = dt_target_batch(rig->target, point);
     resident->tolerance = tolerance_of(rig, point);
-    resident->verifies_runs = prepared.verifies_runs;
     resident->load = rig->load;
-    resident->memory = prepared.memory;
-    resident->remarks = prepared.remarks;
-    prepared.memory = (struct dt_device_bytes){.known = true};
-    prepared.remarks = NULL;
-    resident->facts.cold_seconds = dt_seconds_of(prepared.cold_ns);
-    resident->facts.peak_bytes = prepared.peak_bytes;
-    resident->facts.verified_error = prepared.error;
-    judge_output(rig, &prepared.output, "", resident);
-    judge_image(rig, &prepared.image, resident);
+    resident->facts.cold_seconds = dt_seconds_of(prepared->cold_ns);
+    resident->facts.peak_bytes = prepared->peak_bytes;
+    resident->facts.verified_error = prepared->error;
+    judge_output(rig, &prepared->output, "", resident);
+    judge_image(rig, &prepared->image, resident);
     judge_memory(rig, resident);
-    dt_prepared_fini(&prepared);
+    dt_outputs_fini(&prepared->output);
+    dt_outputs_fini(&prepared->image);
     return DT_OK;
 }
 
@@ -1064,76 +1011,70 @@ static dt_status run_steps(struct dt_group *group, const struct dt_steps *steps,
     }
 }
 
-static void take_failure(const struct dt_failure *failure, struct dt_resident *resident,
-                         struct dt_result *result)
+static void result_fail(struct dt_result *result, const struct dt_failure *failure)
 {
-    result->outcome = resident->outcome = failure->outcome;
+    result->outcome = failure->outcome;
     result->early = failure->early;
     memcpy(result->cause, failure->cause, sizeof result->cause);
-    memcpy(resident->cause, failure->cause, sizeof resident->cause);
+}
+
+/* The failure that a request left in the resident is also the result's. */
+static void take_failure(struct dt_resident *resident, struct dt_result *result)
+{
+    result_fail(result, &resident->failure);
     resident->group = dt_group_alive(resident->group) ? resident->group : NULL;
 }
 
 dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, enum dt_mode mode,
                      int64_t deadline_ns, struct dt_result *result)
 {
-    struct dt_failure failure;
-    struct dt_run run = {0};
+    struct dt_run DT_CLEANUP(dt_run_fini) run = {0};
     int64_t now = dt_clock_ns(), until = now + RUN_TIMES * (deadline_ns - now);
     dt_group_extend(resident->group, until < rig->until_ns ? until : rig->until_ns);
     bool measured = mode == DT_MODE_MEASURE;
     if (measured)
         DT_TRY(observe_begin(rig, resident->group, result->ranks));
-    const struct dt_steps steps = {resident->handle, n, mode, NULL, rig->target->image.starts};
-    dt_status status = run_steps(resident->group, &steps, deadline_ns, &run, &failure);
-    if (measured && (status == DT_OK || status == DT_FAILED)) {
-        dt_status ended = observe_end(rig, &run);
-        status = ended < 0 ? ended : status;
-        if (ended < 0)
-            dt_run_fini(&run);
-    }
+    const struct dt_steps steps = {resident->prepared.handle, n, mode, NULL,
+                                   rig->target->image.starts};
+    dt_status status = run_steps(resident->group, &steps, deadline_ns, &run, &resident->failure);
+    if (measured && (status == DT_OK || status == DT_FAILED))
+        DT_TRY(observe_end(rig, &run));
     if (status == DT_FAILED) {
-        take_failure(&failure, resident, result);
+        take_failure(resident, result);
         return DT_OK;
     }
     DT_TRY(status);
     if (result->report.steps > 0 && run.ranks != result->ranks) {
-        result->outcome = resident->outcome = DT_TRIAL_PROTOCOL;
-        snprintf(result->cause, sizeof result->cause,
+        resident->failure = (struct dt_failure){.outcome = DT_TRIAL_PROTOCOL};
+        snprintf(resident->failure.cause, sizeof resident->failure.cause,
                  "the worker answered with %d ranks, before with %d", run.ranks, result->ranks);
-        memcpy(resident->cause, result->cause, sizeof resident->cause);
-        dt_run_fini(&run);
+        result_fail(result, &resident->failure);
         return DT_OK;
     }
-    status = dt_result_add(result, &run, measured);
-    dt_run_fini(&run);
-    return status;
+    return dt_result_add(result, &run, measured);
 }
 
 dt_status dt_rig_verify_again(struct dt_rig *rig, struct dt_resident *resident, int64_t deadline_ns,
                               struct dt_result *result)
 {
-    struct dt_failure failure;
-    struct dt_run run = {0};
+    struct dt_run DT_CLEANUP(dt_run_fini) run = {0};
     char when[48];
-    if (!resident->verifies_runs || resident->group == NULL ||
+    if (!resident->prepared.verifies_runs || resident->group == NULL ||
         !isfinite(resident->facts.verified_error))
         return DT_OK;
-    const struct dt_steps step = {resident->handle, 1, DT_MODE_WARMUP, &rig->verify, false};
-    dt_status status = run_steps(resident->group, &step, deadline_ns, &run, &failure);
+    const struct dt_steps step = {resident->prepared.handle, 1, DT_MODE_WARMUP, &rig->verify,
+                                  false};
+    dt_status status = run_steps(resident->group, &step, deadline_ns, &run, &resident->failure);
     if (status == DT_FAILED) {
-        take_failure(&failure, resident, result);
+        take_failure(resident, result);
         return DT_OK;
     }
     DT_TRY(status);
     snprintf(when, sizeof when, " after %d steps", result->report.steps + 3);
     judge_output(rig, &run.output, when, resident);
-    dt_run_fini(&run);
     result->facts.verified_error = resident->facts.verified_error;
-    if (resident->outcome == DT_TRIAL_WRONG) {
-        result->outcome = DT_TRIAL_WRONG;
-        memcpy(result->cause, resident->cause, sizeof result->cause);
-    }
+    if (resident->failure.outcome == DT_TRIAL_WRONG)
+        result_fail(result, &resident->failure);
     return DT_OK;
 }
 
@@ -1142,12 +1083,10 @@ void dt_rig_describe(struct dt_resident *resident, struct dt_result *result)
     if (DT_RESIZE(result->loads, result->load_count + 1) == DT_OK && resident->load.ns > 0)
         result->loads[result->load_count++] = resident->load;
     dt_device_bytes_fini(&result->memory);
-    result->memory = resident->memory;
-    resident->memory = (struct dt_device_bytes){.known = true};
-    dt_remarks_add(&result->report.remarks, &resident->remarks);
-    result->outcome = resident->outcome;
-    result->early = resident->early;
-    memcpy(result->cause, resident->cause, sizeof result->cause);
+    result->memory = resident->prepared.memory;
+    resident->prepared.memory = (struct dt_device_bytes){.known = true};
+    dt_remarks_add(&result->report.remarks, &resident->prepared.remarks);
+    result_fail(result, &resident->failure);
     result->facts = resident->facts;
 }
 
@@ -1159,10 +1098,9 @@ void dt_rig_release(struct dt_rig *rig, struct dt_resident *resident)
     if (rig->end_ns > 0 && until > rig->end_ns)
         until = rig->end_ns > now + LEAST_GRACE_NS ? rig->end_ns : now + LEAST_GRACE_NS;
     if (resident->group != NULL && dt_group_alive(resident->group) &&
-        dt_group_release(resident->group, resident->handle, until, &failure) < 0)
-        resident->handle = -1; /* the group is dead or silent; it is replaced when next needed */
+        dt_group_release(resident->group, resident->prepared.handle, until, &failure) < 0)
+        resident->prepared.handle =
+            -1; /* the group is dead or silent; it is replaced when next needed */
     resident->group = NULL;
-    dt_device_bytes_fini(&resident->memory); /* in case dt_rig_describe was not called */
-    free(resident->remarks);
-    resident->remarks = NULL;
+    dt_prepared_fini(&resident->prepared); /* in case dt_rig_describe was not called */
 }

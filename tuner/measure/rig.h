@@ -6,11 +6,11 @@
  * the new one may need fit into the memory of a GPU, or of the cores. A plan is made resident, verified against the 1-rank
  * plan of the same batch, and then owned by the caller:
  *
- *     dt_rig_prepare(rig, &point, deadline, &resident);     -- see resident.outcome
+ *     dt_rig_prepare(rig, &point, deadline, &resident);     -- see resident.failure
  *     dt_rig_run(rig, &resident, 8, DT_MODE_MEASURE, deadline, &result);
  *     dt_rig_release(rig, &resident);
  *
- * A failure of the worker is data (resident->outcome and cause); an error return is the controller's own or DT_EINTR.
+ * A failure of the worker is data (resident->failure); an error return is the controller's own or DT_EINTR.
  */
 #ifndef DT_TUNER_MEASURE_RIG_H
 #define DT_TUNER_MEASURE_RIG_H
@@ -31,10 +31,8 @@ struct dt_rig_slot {
 
 struct dt_reference {
     int batch;
-    bool failed;
-    bool may_pass; /* the failure may be temporary */
     int attempts;
-    char cause[200];
+    struct dt_failure failure;   /* of the last attempt; outcome DT_TRIAL_OK: none */
     struct dt_prepared prepared; /* norms and projections */
 };
 
@@ -84,18 +82,13 @@ struct dt_rig {
 };
 
 struct dt_resident {
-    struct dt_group *group; /* NULL when it is not resident */
-    int handle;
-    int batch;                     /* images of a step */
-    struct dt_facts facts;         /* verified_error is the largest so far */
-    struct dt_device_bytes memory; /* as in dt_prepared, with remarks owned until dt_rig_describe */
-    struct dt_remarks *remarks;
-    bool verifies_runs; /* as in dt_prepared */
+    struct dt_group *group;      /* NULL when it is not resident */
+    int batch;                   /* images of a step */
+    struct dt_facts facts;       /* verified_error is the largest so far */
+    struct dt_prepared prepared; /* without outputs; owned, memory and remarks until described */
     struct dt_rig_load load;
     double tolerance;
-    enum dt_outcome outcome;
-    bool early; /* as in dt_failure */
-    char cause[256];
+    struct dt_failure failure; /* outcome DT_TRIAL_OK: none */
 };
 
 void dt_rig_init(struct dt_rig *rig, const struct dt_target *target, uint64_t seed);

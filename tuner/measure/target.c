@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/measure/target_int.h"
 
+#include "base/array.h"
 #include "base/host.h"
 #include "model/input.h"
 #include "space/dit/dit.h"
@@ -281,11 +282,6 @@ static void list_batches(const struct dt_job *job, struct dt_ints *batches)
         batches->values[batches->count++] = 1;
 }
 
-static int compare_ints(const void *a, const void *b)
-{
-    return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
-}
-
 /* The whole image of the built-in network is shown where its steps, or text encoder and VAE, are given: it has neither. */
 static void set_image(const struct dt_wanted *wanted, const struct dt_workload *workload,
                       struct dt_image_work *image)
@@ -309,7 +305,7 @@ static dt_status make_builtin(const struct dt_job *job, struct dt_target *target
     DT_TRY(choose_network(job, target, &choice));
     DT_TRY(make_workload(job, &choice, &workload));
     list_batches(job, &batches);
-    qsort(batches.values, (size_t)batches.count, sizeof batches.values[0], compare_ints);
+    qsort(batches.values, (size_t)batches.count, sizeof batches.values[0], dt_ascending_int);
     int wanted = ranks_in(job->plan);
     if (job->devices == 0 && wanted > target->hardware.devices)
         target->hardware.devices = wanted < 64 ? wanted : 64;
@@ -346,7 +342,7 @@ static dt_status make_builtin(const struct dt_job *job, struct dt_target *target
 
 dt_status dt_target_new(const struct dt_job *job, struct dt_target **out)
 {
-    struct dt_target *target = calloc(1, sizeof *target);
+    struct dt_target *target DT_CLEANUP(dt_target_free_at) = calloc(1, sizeof *target);
     if (target == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     target->max_bytes = job->max_bytes;
@@ -355,20 +351,15 @@ dt_status dt_target_new(const struct dt_job *job, struct dt_target **out)
     snprintf(target->identity.dtype, sizeof target->identity.dtype, "%s",
              dt_dtype_text(DT_FLOAT32));
     target->objective = job->objective;
-    dt_status status = place_ranks(job, target);
-    if (status == DT_OK)
-        status =
-            job->worker.path != NULL ? dt_target_foreign(job, target) : make_builtin(job, target);
-    if (status == DT_OK && target->foreign)
-        status = watch_gpus(target);
-    if (status < 0) {
-        dt_target_free(target);
-        return status;
-    }
+    DT_TRY(place_ranks(job, target));
+    DT_TRY(job->worker.path != NULL ? dt_target_foreign(job, target) : make_builtin(job, target));
+    if (target->foreign)
+        DT_TRY(watch_gpus(target));
     target->plans = dt_space_count(target->space);
     dt_target_write_hard(target);
     target->hardware.described = NULL;
     *out = target;
+    target = NULL;
     return DT_OK;
 }
 

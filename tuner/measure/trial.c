@@ -206,7 +206,7 @@ static dt_status measure_trace(struct dt_resident *resident, const struct dt_mea
     struct dt_failure failure;
     free(result->trace);
     result->trace = NULL;
-    dt_status status = dt_group_trace(resident->group, resident->handle, how->trace,
+    dt_status status = dt_group_trace(resident->group, resident->prepared.handle, how->trace,
                                       how->deadline_ns, &result->trace, &failure);
     result->traced = status == DT_OK;
     if (status == DT_FAILED)
@@ -218,8 +218,8 @@ static dt_status write_output(struct dt_resident *resident, const struct dt_meas
                               struct dt_result *result)
 {
     struct dt_failure failure;
-    dt_status status =
-        dt_group_write(resident->group, resident->handle, how->output, how->deadline_ns, &failure);
+    dt_status status = dt_group_write(resident->group, resident->prepared.handle, how->output,
+                                      how->deadline_ns, &failure);
     if (status == DT_FAILED) {
         result->outcome = failure.outcome;
         memcpy(result->cause, failure.cause, sizeof result->cause);
@@ -315,7 +315,7 @@ static dt_status measure_plan(struct dt_rig *rig, const struct dt_point *point,
     if (status == DT_OK) {
         dt_rig_describe(&resident, result);
         timed.deadline_ns = deadline_of_steps(result, how);
-        if (resident.outcome == DT_TRIAL_OK)
+        if (resident.failure.outcome == DT_TRIAL_OK)
             status = measure_resident(rig, &resident, &timed, result);
         if (status == DT_OK)
             status = dt_clocks_learn(&rig->clocks, result);
@@ -331,22 +331,17 @@ static dt_status measure_plan(struct dt_rig *rig, const struct dt_point *point,
 dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
                           const struct dt_measure *how, struct dt_result *result)
 {
-    struct dt_load_reading *readings = malloc(2 * sizeof *readings);
-    if (readings == NULL) {
-        dt_result_init(result, rig->target, point);
-        return dt_fail(DT_ENOMEM, "out of memory");
-    }
+    struct dt_load_reading before, after;
     rig->gpu_use = (struct dt_gpu_use){.count = NAN};
-    dt_load_read(&readings[0]);
+    dt_load_read(&before);
     dt_status status = measure_plan(rig, point, how, result);
-    dt_load_read(&readings[1]);
+    dt_load_read(&after);
     if (status == DT_OK)
         status = dt_rig_watch_gpus(rig, DT_GPUS_COMPUTE);
-    struct dt_load load = dt_load_between(&readings[0], &readings[1]);
+    struct dt_load load = dt_load_between(&before, &after);
     result->busy = load.ours;
     result->facts.others = load.others;
     result->facts.gpus = rig->gpu_use.count;
-    free(readings);
     return status == DT_OK && how->keep != NULL ? how->keep(how->context, result) : status;
 }
 
@@ -355,7 +350,7 @@ dt_status dt_measure_ceilings(struct dt_rig *rig, const struct dt_point *point, 
 {
     struct dt_resident resident;
     DT_TRY(dt_rig_prepare(rig, point, deadline_ns, &resident));
-    dt_status status = resident.outcome == DT_TRIAL_OK && resident.group != NULL
+    dt_status status = resident.failure.outcome == DT_TRIAL_OK && resident.group != NULL
                            ? measure_peak(&resident, deadline_ns, result)
                            : DT_OK;
     dt_rig_release(rig, &resident);
@@ -379,6 +374,13 @@ static bool same_shape(const struct dt_result parts[], int n, struct dt_result *
     return true;
 }
 
+/* The largest; one that is not known counts as larger. */
+static void error_join(double error, double *most)
+{
+    if (!(error <= *most))
+        *most = error;
+}
+
 /* Sets the facts of a plan other than its samples. */
 static void join_facts(const struct dt_result parts[], int n, struct dt_result *whole)
 {
@@ -393,12 +395,9 @@ static void join_facts(const struct dt_result parts[], int n, struct dt_result *
         cold[i] = part->facts.cold_seconds;
         if (part->facts.peak_bytes > facts->peak_bytes)
             facts->peak_bytes = part->facts.peak_bytes;
-        if (!(part->facts.verified_error <= facts->verified_error))
-            facts->verified_error = part->facts.verified_error;
-        if (!(part->facts.image_error <= facts->image_error))
-            facts->image_error = part->facts.image_error;
-        if (!(part->facts.repeat_error <= facts->repeat_error))
-            facts->repeat_error = part->facts.repeat_error;
+        error_join(part->facts.verified_error, &facts->verified_error);
+        error_join(part->facts.image_error, &facts->image_error);
+        error_join(part->facts.repeat_error, &facts->repeat_error);
         whole->ceilings.flop_rate = fmax(whole->ceilings.flop_rate, part->ceilings.flop_rate);
         whole->ceilings.copy_rate = fmax(whole->ceilings.copy_rate, part->ceilings.copy_rate);
         facts->cost_seconds += part->facts.cost_seconds;
@@ -424,46 +423,29 @@ static void join_last(struct dt_result *last, struct dt_result *whole)
     last->memory = (struct dt_device_bytes){.known = true};
 }
 
-/* Each process is a request of its own. */
-static dt_status join_steps(struct dt_result parts[], int n, struct dt_result *whole)
-{
-    for (int i = 0; i < n; i++)
-        DT_TRY(dt_result_add(whole, &parts[i].report, true));
-    return DT_OK;
-}
-
 /* The steady steps of all processes in a row, and the median of each. */
 static dt_status join_samples(const struct dt_result parts[], int n, struct dt_result *whole)
 {
     size_t ranks = (size_t)whole->ranks, at = 0;
-    dt_status status = DT_OK;
-    long long *ns = calloc((size_t)whole->samples.n * ranks + 1, sizeof *ns);
+    dt_auto_free long long *ns = calloc((size_t)whole->samples.n * ranks + 1, sizeof *ns);
     whole->samples.process_seconds = calloc((size_t)n, sizeof *whole->samples.process_seconds);
-    if (ns == NULL || whole->samples.process_seconds == NULL) {
-        free(ns);
+    if (ns == NULL || whole->samples.process_seconds == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    }
     for (int i = 0; i < n; i++) {
-        struct dt_counted counted = {0};
-        if (status == DT_OK)
-            status = dt_throttle_count(&parts[i], parts[i].samples.start, &counted);
-        if (status == DT_OK)
-            memcpy(ns + at, counted.ns, (size_t)counted.n * ranks * sizeof *ns);
+        struct dt_counted DT_CLEANUP(dt_counted_fini) counted = {0};
+        DT_TRY(dt_throttle_count(&parts[i], parts[i].samples.start, &counted));
+        memcpy(ns + at, counted.ns, (size_t)counted.n * ranks * sizeof *ns);
         at += (size_t)counted.n * ranks;
-        dt_counted_fini(&counted);
         whole->samples.process_seconds[i] = parts[i].summary.median;
     }
-    if (status == DT_OK)
-        status = dt_result_sum(whole, ns);
-    free(ns);
-    return status;
+    return dt_result_sum(whole, ns);
 }
 
 /* The series is that of the samples over their process's median: a process differs from the next as a whole, which is
  * neither a drift nor a step of the machine. */
 static dt_status join_statistics(const struct dt_result parts[], int n, struct dt_result *whole)
 {
-    double *flat = calloc((size_t)whole->samples.n + 1, sizeof *flat);
+    dt_auto_free double *flat = calloc((size_t)whole->samples.n + 1, sizeof *flat);
     if (flat == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     for (int i = 0, at = 0; i < n; i++)
@@ -477,7 +459,6 @@ static dt_status join_statistics(const struct dt_result parts[], int n, struct d
         false; /* that concerns neighbouring samples; processes are independent */
     whole->summary.median = whole->samples.processes.median;
     whole->summary.interval = whole->samples.processes.interval;
-    free(flat);
     return DT_OK;
 }
 
@@ -487,7 +468,8 @@ dt_status dt_processes_join(struct dt_result parts[], int n, struct dt_result *w
         return dt_fail(DT_EUSAGE, "%d processes, expected 1 to %d", n, DT_PROCESSES_MOST);
     if (!same_shape(parts, n, whole))
         return DT_OK;
-    DT_TRY(join_steps(parts, n, whole));
+    for (int i = 0; i < n; i++) /* each process is a request of its own */
+        DT_TRY(dt_result_add(whole, &parts[i].report, true));
     join_facts(parts, n, whole);
     join_last(&parts[n - 1], whole);
     DT_TRY(join_samples(parts, n, whole));
@@ -528,7 +510,7 @@ dt_status dt_measure_processes(struct dt_rig *rig, const struct dt_point *point,
 {
     int made = 0;
     dt_result_init(result, rig->target, point);
-    struct dt_result *parts = calloc((size_t)n, sizeof *parts);
+    dt_auto_free struct dt_result *parts = calloc((size_t)n, sizeof *parts);
     if (parts == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     dt_status status = measure_parts(rig, point, how, n, parts, &made), joined = DT_OK;
@@ -543,6 +525,5 @@ dt_status dt_measure_processes(struct dt_rig *rig, const struct dt_point *point,
     }
     for (int i = 0; i < made; i++)
         dt_result_fini(&parts[i]);
-    free(parts);
     return joined < 0 ? joined : status;
 }

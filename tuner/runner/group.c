@@ -34,9 +34,9 @@
 #define INTERRUPTED_NS DT_NS_PER_SECOND        /* longest grace after a signal */
 
 /* time between the end of a program's output and its own end */
-#define DEATH_NS                 (2 * DT_NS_PER_SECOND)
-#define OUTPUTS_MOST             65536 /* rows of all ranks */
-#define PROJECTIODT_STEP_NS_MOST 4096
+#define DEATH_NS         (2 * DT_NS_PER_SECOND)
+#define OUTPUTS_MOST     65536 /* rows of all ranks */
+#define PROJECTIONS_MOST 4096
 
 volatile int dt_group_interrupted;
 struct dt_group_watch dt_group_watch;
@@ -217,18 +217,22 @@ static bool await_end(struct dt_group *group, int64_t until, struct dt_ended *en
     return false;
 }
 
+static bool quit_send(struct dt_group *group)
+{
+    json_auto_t *quit = json_pack("{s:s}", "op", "quit");
+    return dt_wire_write(&group->wire, quit) == DT_OK;
+}
+
 bool dt_group_end(struct dt_group *group, bool say_quit, int64_t patience_ns, char how[],
                   size_t room)
 {
     struct dt_ended end = {0, 0};
-    json_t *quit = json_pack("{s:s}", "op", "quit");
-    dt_status said = say_quit ? dt_wire_write(&group->wire, quit) : DT_OK;
-    json_decref(quit);
-    if (!say_quit) {
+    if (say_quit) {
+        (void)quit_send(group); /* a dead worker has ended already */
+    } else {
         close(group->process.to);
         group->process.to = -1;
     }
-    (void)said; /* a dead worker has ended already */
     if (!await_end(group, dt_clock_machine_ns() + patience_ns, &end))
         return false;
     describe_end(group, &end, how, room);
@@ -245,12 +249,10 @@ void dt_group_stop(struct dt_group *group, int64_t grace_ns)
         grace_ns > INTERRUPTED_NS) /* within a request it reads no quit */
         grace_ns = INTERRUPTED_NS;
     if (group->alive) {
-        json_t *quit = json_pack("{s:s}", "op", "quit");
         int64_t until = dt_clock_machine_ns() + grace_ns - grace_ns / 4;
         struct dt_ended end;
-        bool ended = grace_ns > 0 && group->process.to >= 0 &&
-                     dt_wire_write(&group->wire, quit) == DT_OK && await_end(group, until, &end);
-        json_decref(quit);
+        bool ended = grace_ns > 0 && group->process.to >= 0 && quit_send(group) &&
+                     await_end(group, until, &end);
         dt_supervisor_stop(&group->process, ended ? 0 : grace_ns / 4);
     }
     if (group->transcript != NULL)
@@ -432,7 +434,7 @@ static dt_status next_message(struct dt_group *group, int64_t deadline_ns, json_
     group->beat[0] = '\0';
     group_show(group);
     for (;;) {
-        json_t *got = NULL;
+        json_auto_t *got = NULL;
         if (dt_group_interrupted != 0)
             return dt_fail(DT_EINTR, "interrupted");
         dt_pause_look(&pause);
@@ -444,13 +446,12 @@ static dt_status next_message(struct dt_group *group, int64_t deadline_ns, json_
         dt_status status = dt_wire_read(&group->wire, 0, &got);
         if (status == DT_OK && strcmp(dt_wire_op(got), "heartbeat") != 0) {
             transcript_note(group, '<', got);
-            *message = got;
+            *message = json_incref(got);
             return DT_OK;
         }
         int64_t until = status == DT_OK && group->wire.taken <= in_time
                             ? take_beat(group, got, deadline_ns, more_ns)
                             : 0;
-        json_decref(got);
         if (until > deadline_ns) {
             deadline_ns = until;
             in_time = SIZE_MAX;
@@ -476,12 +477,11 @@ static dt_status next_message(struct dt_group *group, int64_t deadline_ns, json_
     }
 }
 
-static dt_status unexpected(struct dt_group *group, const char *want, json_t *message,
+static dt_status unexpected(struct dt_group *group, const char *want, const json_t *message,
                             struct dt_failure *failure)
 {
     char why[160];
     snprintf(why, sizeof why, "said '%.40s', expected '%s'", dt_wire_op(message), want);
-    json_decref(message);
     return break_group(group, failure, DT_TRIAL_PROTOCOL, why);
 }
 
@@ -497,7 +497,8 @@ static const char *recorded_sentence(const struct dt_group *group, const json_t 
 }
 
 /* {"op":"failed"}: the worker lives on, unless it says that this is its last answer. */
-static dt_status answer_failed(struct dt_group *group, json_t *message, struct dt_failure *failure)
+static dt_status answer_failed(struct dt_group *group, const json_t *message,
+                               struct dt_failure *failure)
 {
     const char *kind = json_string_value(json_object_get(message, "kind"));
     const char *say = recorded_sentence(group, message);
@@ -518,14 +519,13 @@ static dt_status answer_failed(struct dt_group *group, json_t *message, struct d
         dt_supervisor_stop(&group->process, DT_NS_PER_SECOND);
         group->alive = false;
     }
-    json_decref(message);
     return dt_fail(DT_FAILED, "%s", failure->cause);
 }
 
 static dt_status expect_answer(struct dt_group *group, const char *want, int64_t deadline_ns,
                                json_t **answer, struct dt_failure *failure)
 {
-    json_t *message = NULL;
+    json_auto_t *message = NULL;
     DT_TRY(next_message(group, deadline_ns, &message, failure));
     if (strcmp(dt_wire_op(message), "failed") == 0)
         return answer_failed(group, message, failure);
@@ -533,7 +533,7 @@ static dt_status expect_answer(struct dt_group *group, const char *want, int64_t
         return unexpected(group, want, message, failure);
     if (group->is_private && json_object_get(message, "read") != NULL) /* what was matched, too */
         json_object_set(message, "read", json_object_get(message, "brief"));
-    *answer = message;
+    *answer = json_incref(message);
     return DT_OK;
 }
 
@@ -571,21 +571,14 @@ static dt_status greet(struct dt_group *group, const struct dt_launch *launch,
                        const json_t *workload, int64_t deadline_ns, struct dt_failure *failure)
 {
     const struct dt_assignment *assigned = &launch->assigned;
-    json_t *hello = json_pack(
-        "{s:s, s:i, s:i, s:O?, s:o}", "op", "hello", "protocol", DT_PROTOCOL_VERSION, "ranks",
-        launch->own_ranks > 0 ? launch->own_ranks : launch->ranks, "workload", workload, "job",
-        assigned->job != NULL ? json_incref((json_t *)assigned->job) : json_object());
-    if (workload == NULL)
-        json_object_set_new(hello, "workload", json_null());
-    if (assigned->devices > 0)
-        json_object_set_new(hello, "devices", json_integer(assigned->devices));
-    if (assigned->hosts > 1)
-        json_object_set_new(hello, "hosts", json_integer(assigned->hosts));
-    dt_status status = send_request(group, hello, failure);
-    json_decref(hello);
-    if (status == DT_OK)
-        status = expect_answer(group, "hello", deadline_ns, &group->hello, failure);
-    DT_TRY(status);
+    json_auto_t *hello = json_pack(
+        "{s:s, s:i, s:i, s:O?, s:o, s:o*, s:o*}", "op", "hello", "protocol", DT_PROTOCOL_VERSION,
+        "ranks", launch->own_ranks > 0 ? launch->own_ranks : launch->ranks, "workload", workload,
+        "job", assigned->job != NULL ? json_incref((json_t *)assigned->job) : json_object(),
+        "devices", assigned->devices > 0 ? json_integer(assigned->devices) : NULL, "hosts",
+        assigned->hosts > 1 ? json_integer(assigned->hosts) : NULL);
+    DT_TRY(send_request(group, hello, failure));
+    DT_TRY(expect_answer(group, "hello", deadline_ns, &group->hello, failure));
     int64_t version = json_integer_value(json_object_get(group->hello, "protocol"));
     if (version < 1 || version > DT_PROTOCOL_VERSION)
         return break_group(group, failure, DT_TRIAL_PROTOCOL,
@@ -634,14 +627,21 @@ dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
     return DT_OK;
 }
 
+/* Takes the request. *answer: as from dt_group_call; NULL after a failure. */
+static dt_status group_ask(struct dt_group *group, json_t *request, const char *answer_op,
+                           int64_t deadline_ns, json_t **answer, struct dt_failure *failure)
+{
+    json_auto_t *asked = request;
+    *answer = NULL;
+    return dt_group_call(group, asked, answer_op, deadline_ns, answer, failure);
+}
+
 dt_status dt_group_release(struct dt_group *group, int handle, int64_t deadline_ns,
                            struct dt_failure *failure)
 {
-    json_t *answer = NULL, *request = json_pack("{s:s, s:i}", "op", "release", "handle", handle);
-    dt_status status = dt_group_call(group, request, "released", deadline_ns, &answer, failure);
-    json_decref(request);
-    json_decref(answer);
-    return status;
+    json_auto_t *answer = NULL;
+    return group_ask(group, json_pack("{s:s, s:i}", "op", "release", "handle", handle), "released",
+                     deadline_ns, &answer, failure);
 }
 
 /* ---- answers: every shape is checked, and a wrong one is a breach of the protocol */
@@ -722,7 +722,7 @@ static dt_status read_output(const json_t *verify, size_t ranks, struct dt_outpu
     if (many && json_array_size(verify) != ranks)
         return breach(failure, "verify has not one object a rank");
     ranks = many ? ranks : 1;
-    if (rows < 1 || rows > OUTPUTS_MOST / ranks || count < 1 || count > PROJECTIODT_STEP_NS_MOST)
+    if (rows < 1 || rows > OUTPUTS_MOST / ranks || count < 1 || count > PROJECTIONS_MOST)
         return breach(failure, "verify has not one norm and one row of projections an image");
     output->norm = calloc(ranks * rows, sizeof *output->norm);
     output->projection = calloc(ranks * rows * count, sizeof *output->projection);
@@ -786,14 +786,11 @@ dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
                            struct dt_prepared *out, struct dt_failure *failure)
 {
     struct dt_prepared prepared = {.handle = -1};
-    json_t *answer = NULL;
+    json_auto_t *answer = NULL;
     json_t *request = json_pack("{s:s, s:O, s:I, s:o}", "op", "prepare", "plan", plan, "seed",
                                 (json_int_t)verify->seed, "verify", describe_verify(verify));
-    dt_status status = dt_group_call(group, request, "prepared", deadline_ns, &answer, failure);
-    json_decref(request);
-    DT_TRY(status);
-    status = read_prepared(answer, dt_group_ranks(group), &prepared, failure);
-    json_decref(answer);
+    DT_TRY(group_ask(group, request, "prepared", deadline_ns, &answer, failure));
+    dt_status status = read_prepared(answer, dt_group_ranks(group), &prepared, failure);
     if (status < 0) {
         dt_prepared_fini(&prepared);
         return status == DT_FAILED ? break_for_answer(group, failure) : status;
@@ -850,15 +847,12 @@ dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int
                        struct dt_run *out, struct dt_failure *failure)
 {
     struct dt_run run = {.steps = 0};
-    json_t *answer = NULL;
+    json_auto_t *answer = NULL;
     json_t *request = json_pack("{s:s, s:i, s:i, s:s, s:o*}", "op", "run", "handle", steps->handle,
                                 "n", steps->count, "mode", dt_mode_text(steps->mode), "verify",
                                 describe_verify(steps->verify));
-    dt_status status = dt_group_call(group, request, "samples", deadline_ns, &answer, failure);
-    json_decref(request);
-    DT_TRY(status);
-    status = read_samples(answer, steps, &run, failure);
-    json_decref(answer);
+    DT_TRY(group_ask(group, request, "samples", deadline_ns, &answer, failure));
+    dt_status status = read_samples(answer, steps, &run, failure);
     if (status < 0) {
         dt_run_fini(&run);
         return status == DT_FAILED ? break_for_answer(group, failure) : status;
@@ -869,72 +863,58 @@ dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int
 
 /* ---- further requests */
 
-/* Takes the request. *answer: as from dt_group_call; NULL after a failure. */
-static dt_status further_call(struct dt_group *group, json_t *request, const char *answer_op,
-                              int64_t deadline_ns, json_t **answer, struct dt_failure *failure)
-{
-    *answer = NULL;
-    dt_status status = dt_group_call(group, request, answer_op, deadline_ns, answer, failure);
-    json_decref(request);
-    return status;
-}
-
 dt_status dt_group_exchange(struct dt_group *group, const struct dt_exchange_request *exchange,
                             int64_t deadline_ns, long long ns[], struct dt_failure *failure)
 {
     const size_t sizes = (size_t)exchange->sizes, times = (size_t)exchange->times;
-    long long *read = NULL;
+    dt_auto_free long long *read = NULL;
     struct dt_run_fault fault;
-    json_t *answer, *bytes = json_array();
+    json_auto_t *answer = NULL;
+    json_t *bytes = json_array();
     for (size_t i = 0; i < sizes; i++)
         json_array_append_new(bytes, json_integer(exchange->bytes[i]));
     json_t *request = json_pack("{s:s, s:s, s:i, s:i, s:o, s:i}", "op", "exchange", "kind",
                                 exchange->kind, "group", exchange->ranks, "stride",
                                 exchange->stride, "bytes", bytes, "n", exchange->times);
-    DT_TRY(further_call(group, request, "exchanged", deadline_ns, &answer, failure));
+    DT_TRY(group_ask(group, request, "exchanged", deadline_ns, &answer, failure));
     const json_t *rows = json_object_get(answer, "ns");
     bool right = dt_times_read(rows, sizes, times, 1, &read, &fault);
     if (read != NULL)
         memcpy(ns, read, sizes * times * sizeof *ns);
-    free(read);
-    json_decref(answer);
-    if (!right)
-        snprintf(failure->cause, sizeof failure->cause,
-                 "the answer's ns has not %d times for each size", exchange->times);
-    return right ? DT_OK : dt_fail(DT_FAILED, "%s", failure->cause);
+    if (right)
+        return DT_OK;
+    snprintf(failure->cause, sizeof failure->cause,
+             "the answer's ns has not %d times for each size", exchange->times);
+    return dt_fail(DT_FAILED, "%s", failure->cause);
 }
 
 dt_status dt_group_peak(struct dt_group *group, int64_t deadline_ns, double *flop_rate,
                         double *copy_rate, struct dt_failure *failure)
 {
-    json_t *answer, *request = json_pack("{s:s}", "op", "peak");
-    dt_status status = further_call(group, request, "peak", deadline_ns, &answer, failure);
+    json_auto_t *answer = NULL;
+    dt_status status =
+        group_ask(group, json_pack("{s:s}", "op", "peak"), "peak", deadline_ns, &answer, failure);
     *flop_rate = dt_json_number_at(answer, "flop_rate");
     *copy_rate = dt_json_number_at(answer, "copy_bytes_per_second");
-    json_decref(answer);
     return status;
 }
 
 dt_status dt_group_trace(struct dt_group *group, int handle, int steps, int64_t deadline_ns,
                          char **text, struct dt_failure *failure)
 {
-    struct dt_text out = {0};
-    json_t *answer,
-        *request = json_pack("{s:s, s:i, s:i}", "op", "trace", "handle", handle, "n", steps);
-    DT_TRY(further_call(group, request, "traced", deadline_ns, &answer, failure));
+    dt_auto_text out = {0};
+    json_auto_t *answer = NULL;
+    json_t *request = json_pack("{s:s, s:i, s:i}", "op", "trace", "handle", handle, "n", steps);
+    DT_TRY(group_ask(group, request, "traced", deadline_ns, &answer, failure));
     dt_status status = dt_json_text(answer, &out);
-    json_decref(answer);
     *text = status == DT_OK ? dt_text_take(&out) : NULL;
-    dt_text_fini(&out);
     return status;
 }
 
 dt_status dt_group_write(struct dt_group *group, int handle, const char *path, int64_t deadline_ns,
                          struct dt_failure *failure)
 {
-    json_t *answer,
-        *request = json_pack("{s:s, s:i, s:s}", "op", "write", "handle", handle, "path", path);
-    dt_status status = further_call(group, request, "written", deadline_ns, &answer, failure);
-    json_decref(answer);
-    return status;
+    json_auto_t *answer = NULL;
+    json_t *request = json_pack("{s:s, s:i, s:s}", "op", "write", "handle", handle, "path", path);
+    return group_ask(group, request, "written", deadline_ns, &answer, failure);
 }

@@ -47,26 +47,20 @@ static dt_status read_names(struct dt_hosts *hosts)
 {
     char *const words[] = {(char[]){"scontrol"}, (char[]){"show"}, (char[]){"hostnames"}, NULL};
     char path[4096];
-    struct dt_output output = {.how = ""};
+    struct dt_output DT_CLEANUP(dt_output_fini) output = {.how = ""};
     if (!dt_host_program("scontrol", path, sizeof path))
         return dt_fail(DT_EUSAGE, "--hosts slurm: scontrol, Slurm's program, was not found");
     DT_TRY(dt_output_read(path, words, dt_clock_machine_ns() + PATIENCE_NS, &output));
-    dt_status status =
-        output.how[0] == '\0'
-            ? DT_OK
-            : dt_fail(DT_EUSAGE, "--hosts slurm: scontrol show hostnames %s", output.how);
-    struct dt_text list = {0};
+    if (output.how[0] != '\0')
+        return dt_fail(DT_EUSAGE, "--hosts slurm: scontrol show hostnames %s", output.how);
+    dt_auto_text list = {0};
     const char *at = dt_text_at(&output.out);
-    while (status == DT_OK && *at != '\0') {
+    while (*at != '\0') {
         size_t size = strcspn(at, "\n");
         dt_text_add(&list, "%s%.*s", list.size > 0 && size > 0 ? "," : "", (int)size, at);
         at += size + (at[size] == '\n');
     }
-    if (status == DT_OK)
-        status = dt_hosts_parse(dt_text_at(&list), hosts);
-    dt_text_fini(&list);
-    dt_output_fini(&output);
-    return status;
+    return dt_hosts_parse(dt_text_at(&list), hosts);
 }
 
 dt_status dt_hosts_slurm(struct dt_hosts *hosts)

@@ -80,10 +80,9 @@ static int hosts_used(const struct dt_launch *launch)
 
 static void add_hosts(const struct dt_launch *launch, struct word_list *words)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_hosts_text(launch->hosts, hosts_used(launch), launch->per_host, &text);
     add_word(words, dt_text_at(&text));
-    dt_text_fini(&text);
 }
 
 /* Open MPI 4.1. Its session folders: here below the group's, elsewhere where that host has its temporary files; memory shared by the
@@ -109,7 +108,7 @@ static void add_mpirun_hosts(const struct dt_launch *launch, struct word_list *w
 /* Slurm: a step of the allocation. */
 static void add_srun(const struct dt_launch *launch, struct word_list *words)
 {
-    struct dt_text list = {0};
+    dt_auto_text list = {0};
     dt_text_add(&list, "--nodelist=");
     for (int i = 0; i < hosts_used(launch); i++)
         dt_text_add(&list, "%s%s", i > 0 ? "," : "", launch->hosts->at[i].name);
@@ -119,7 +118,6 @@ static void add_srun(const struct dt_launch *launch, struct word_list *words)
     /* --input=0: the controller speaks to rank 0 */
     add_words(words, "--distribution=block --kill-on-bad-exit=1 --mpi=pmix --cpu-bind=none "
                      "--overlap --export=ALL --input=0");
-    dt_text_fini(&list);
 }
 
 static const struct {
@@ -152,10 +150,10 @@ static dt_status fill_in(const struct dt_launch *launch, const char *name, size_
     return DT_OK;
 }
 
-static void add_placed_program(const struct dt_launch *launch, const char *program,
-                               struct word_list *words)
+static void add_program(const struct dt_launch *launch, const char *program,
+                        struct word_list *words)
 {
-    if (launch->by == DT_LAUNCH_TORCHRUN) {
+    if (launch->by == DT_LAUNCH_TORCHRUN && launch->hosts != NULL) {
         add_word(words, launch->rank_program);
         add_word(words, "--as-torchrun");
     }
@@ -167,7 +165,7 @@ static void add_placed_program(const struct dt_launch *launch, const char *progr
 static dt_status add_filled(const struct dt_launch *launch, const char *word, size_t size,
                             struct word_list *words)
 {
-    struct dt_text text = {0};
+    dt_auto_text text = {0};
     dt_status status = DT_OK;
     for (size_t i = 0; i < size && status == DT_OK;) {
         const char *end = word[i] == '{' ? memchr(word + i, '}', size - i) : NULL;
@@ -179,7 +177,6 @@ static dt_status add_filled(const struct dt_launch *launch, const char *word, si
         i = (size_t)(end - word) + 1;
     }
     add_word(words, dt_text_at(&text));
-    dt_text_fini(&text);
     return status;
 }
 
@@ -194,7 +191,7 @@ static dt_status add_template(const struct dt_launch *launch, const char *progra
         bool is_program = size == 9 && strncmp(at, "{program}", 9) == 0;
         any = any || is_program;
         if (is_program)
-            add_placed_program(launch, program, words);
+            add_program(launch, program, words);
         else if (size > 0)
             DT_TRY(add_filled(launch, at, size, words));
         at += size;
@@ -213,7 +210,7 @@ static dt_status add_launcher(const struct dt_launch *launch, const char *progra
     for (int i = 0; i < LAUNCHERS; i++)
         if (strcmp(launchers[i].name, launch->hosts->launcher) == 0) {
             launchers[i].add(launch, words);
-            add_placed_program(launch, program, words);
+            add_program(launch, program, words);
             return DT_OK;
         }
     return add_template(launch, program, words);
@@ -435,16 +432,6 @@ static void list_free(char **list)
     free(list);
 }
 
-static void add_program(const struct dt_launch *launch, const char *program,
-                        const struct dt_start *start, struct word_list *words)
-{
-    if (under_mpirun(launch))
-        add_mpirun(words, launch, start);
-    add_word(words, program);
-    for (int i = 0; launch->arguments != NULL && launch->arguments[i] != NULL; i++)
-        add_word(words, launch->arguments[i]);
-}
-
 static dt_status start_fill(const struct dt_launch *launch, const char *program,
                             struct dt_start *start)
 {
@@ -457,10 +444,13 @@ static dt_status start_fill(const struct dt_launch *launch, const char *program,
         start->envp = make_environment(launch, ours);
     list_free(ours);
     DT_TRY(status);
-    if (launch->hosts != NULL)
+    if (launch->hosts != NULL) {
         status = add_launcher(launch, program, &words);
-    else
-        add_program(launch, program, start, &words);
+    } else {
+        if (under_mpirun(launch))
+            add_mpirun(&words, launch, start);
+        add_program(launch, program, &words);
+    }
     start->argv = words_take(&words);
     DT_TRY(status);
     if (start->argv == NULL || start->envp == NULL)

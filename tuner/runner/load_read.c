@@ -94,30 +94,15 @@ struct dt_load_waits dt_load_waits(const char *root)
     return waits;
 }
 
-struct process {
-    pid_t pid, parent;
-    bool kernel;
-    double seconds, ended; /* its own; of children that have ended */
-    char name[17];
-};
-
 struct table {
-    struct process *at;
+    struct dt_proc *at;
     int count;
 };
 
-static bool read_process(pid_t pid, struct process *process)
+/* Its own, and of children that have ended. */
+static double seconds_of(const struct dt_proc *process)
 {
-    struct dt_proc proc;
-    if (!dt_proc_read(pid, &proc))
-        return false;
-    *process = (struct process){.pid = pid,
-                                .parent = proc.parent,
-                                .kernel = proc.kernel,
-                                .seconds = (double)proc.ticks * ticks(),
-                                .ended = (double)proc.children_ticks * ticks()};
-    memcpy(process->name, proc.name, sizeof process->name);
-    return true;
+    return (double)process->ticks * ticks() + (double)process->children_ticks * ticks();
 }
 
 static bool read_table(struct table *table)
@@ -130,7 +115,7 @@ static bool read_table(struct table *table)
             continue;
         if (DT_GROW(table->at, table->count, 1) != DT_OK)
             break;
-        table->count += read_process(pid, &table->at[table->count]);
+        table->count += dt_proc_read(pid, &table->at[table->count]);
     }
     if (folder != NULL)
         closedir(folder);
@@ -139,31 +124,31 @@ static bool read_table(struct table *table)
 
 static int by_pid(const void *a, const void *b)
 {
-    const struct process *one = a, *other = b;
+    const struct dt_proc *one = a, *other = b;
     return (one->pid > other->pid) - (one->pid < other->pid);
 }
 
-static const struct process *table_find(const struct table *table, pid_t pid)
+static const struct dt_proc *table_find(const struct table *table, pid_t pid)
 {
-    const struct process wanted = {.pid = pid};
+    const struct dt_proc wanted = {.pid = pid};
     return bsearch(&wanted, table->at, (size_t)table->count, sizeof wanted, by_pid);
 }
 
 /* Descends from this process. */
-static bool is_ours(const struct table *table, const struct process *process)
+static bool is_ours(const struct table *table, const struct dt_proc *process)
 {
     pid_t pid = process->pid;
     for (int depth = 0; depth < DEEPEST && pid > 1; depth++) {
         if (pid == getpid())
             return true;
-        const struct process *parent = table_find(table, pid);
+        const struct dt_proc *parent = table_find(table, pid);
         pid = parent != NULL ? parent->parent : 0;
     }
     return false;
 }
 
 /* The busiest so far; the least busy makes room. */
-static void remember(struct dt_load_reading *reading, const struct process *process)
+static void remember(struct dt_load_reading *reading, const struct dt_proc *process)
 {
     int at = reading->count;
     if (at == DT_LOAD_PROGRAMS)
@@ -171,10 +156,9 @@ static void remember(struct dt_load_reading *reading, const struct process *proc
             at = reading->programs[i].seconds < reading->programs[at].seconds ? i : at;
     else
         reading->count++;
-    if (at == reading->count - 1 ||
-        reading->programs[at].seconds < process->seconds + process->ended) {
+    if (at == reading->count - 1 || reading->programs[at].seconds < seconds_of(process)) {
         reading->programs[at].pid = process->pid;
-        reading->programs[at].seconds = process->seconds + process->ended;
+        reading->programs[at].seconds = seconds_of(process);
         memcpy(reading->programs[at].name, process->name, sizeof process->name);
     }
 }
@@ -192,9 +176,9 @@ void dt_load_read(struct dt_load_reading *reading)
     reading->waits = dt_load_waits("");
     reading->known = read_cores(reading) && listed;
     for (int i = 0; i < table.count; i++) {
-        const struct process *process = &table.at[i];
+        const struct dt_proc *process = &table.at[i];
         if (is_ours(&table, process))
-            reading->ours += process->seconds + process->ended;
+            reading->ours += seconds_of(process);
         else if (!process->kernel) /* it works for others, whoever they are */
             remember(reading, process);
     }

@@ -191,12 +191,6 @@ static int64_t sum_of(int64_t a, int64_t b)
     return !__builtin_add_overflow(a, b, &sum) ? sum : b > 0 ? INT64_MAX : INT64_MIN;
 }
 
-static void amounts_add(struct dt_amounts *sum, const struct dt_amounts *more)
-{
-    for (int i = 0; i < sum->count && i < more->count; i++)
-        sum->at[i] = sum_of(sum->at[i], more->at[i]);
-}
-
 /* Each field by its kind. Rows of a list have the same names, since both records come from one worker. */
 static void record_add(const struct dt_record *record, void *sum, const void *more)
 {
@@ -210,7 +204,10 @@ static void record_add(const struct dt_record *record, void *sum, const void *mo
             if (amount->known && added->known)
                 amount->value = sum_of(amount->value, added->value);
         } else if (kind == &dt_kind_amounts) {
-            amounts_add(mine, other);
+            struct dt_amounts *amounts = mine;
+            const struct dt_amounts *added = other;
+            for (int k = 0; k < amounts->count && k < added->count; k++)
+                amounts->at[k] = sum_of(amounts->at[k], added->at[k]);
         } else if (kind == &dt_kind_rows) {
             struct dt_phase_rows *rows = mine;
             const struct dt_phase_rows *added = other;
@@ -396,10 +393,9 @@ json_t *dt_remarks_sentences(const struct dt_remarks *remarks)
 {
     json_t *list = dt_remarks_count(remarks) > 0 ? json_array() : NULL;
     for (int i = 0; i < dt_remarks_count(remarks); i++) {
-        struct dt_text text = {0};
+        dt_auto_text text = {0};
         dt_remarks_text(remarks, i, &text);
         json_array_append_new(list, json_string(dt_text_at(&text)));
-        dt_text_fini(&text);
     }
     return list;
 }
@@ -551,16 +547,14 @@ bool dt_counts_read(const json_t *list, int total, int **counts, int *n)
 {
     size_t size = json_array_size(list);
     int *steps = calloc(size + 1, sizeof *steps), left = total;
-    for (size_t i = 0; steps != NULL && i < size; i++) {
+    bool right = true;
+    for (size_t i = 0; steps != NULL && right && i < size; i++) {
         json_int_t count = json_integer_value(json_array_get(list, i));
-        if (count < 1 || count > left) {
-            free(steps);
-            return false;
-        }
+        right = count >= 1 && count <= left;
         steps[i] = (int)count;
-        left -= (int)count;
+        left -= right ? (int)count : 0;
     }
-    if (steps != NULL && left > 0) {
+    if (steps != NULL && (!right || left > 0)) {
         free(steps);
         return false;
     }
@@ -643,10 +637,11 @@ json_t *dt_phases_json(const struct dt_phase_sums *phases)
 
 /* ---- runs */
 
-/* The value that is there and not null. */
-static const json_t *part_of(const json_t *object, const char *name)
+/* The value that is there and not null; the field that is at fault next. */
+static const json_t *part_of(const json_t *object, const char *name, struct dt_run_fault *fault)
 {
     const json_t *value = json_object_get(object, name);
+    fault->field = name;
     return json_is_null(value) ? NULL : value;
 }
 
@@ -673,27 +668,23 @@ static dt_status samples_read(const json_t *rows, struct dt_run *run, struct dt_
 static bool parts_read(const json_t *object, const struct dt_run_form *form, struct dt_run *run,
                        struct dt_run_fault *fault)
 {
-    const json_t *clock = part_of(object, "clock"), *device = part_of(object, "device_ns"),
-                 *host = part_of(object, "host_ns"), *telemetry = part_of(object, "telemetry"),
-                 *phases = json_object_get(object, "phases"),
-                 *starts = form->starts ? part_of(object, "starts") : NULL;
+    const json_t *timed = run->steps > 0 ? object : NULL, *part,
+                 *phases = json_object_get(object, "phases");
     size_t steps = (size_t)run->steps, ranks = (size_t)run->ranks;
-    fault->field = "clock";
-    if (steps == 0)
-        clock = device = host = telemetry = NULL;
-    if (clock != NULL && !clock_read(clock, form->gaps, run, fault))
+    part = part_of(timed, "clock", fault);
+    if (part != NULL && !clock_read(part, form->gaps, run, fault))
         return false;
-    fault->field = "device_ns";
-    if (device != NULL && !dt_times_read(device, steps, ranks, 0, &run->device_ns, fault))
+    part = part_of(timed, "device_ns", fault);
+    if (part != NULL && !dt_times_read(part, steps, ranks, 0, &run->device_ns, fault))
         return false;
-    fault->field = "host_ns";
-    if (host != NULL && !dt_times_read(host, steps, ranks, 0, &run->host_ns, fault))
+    part = part_of(timed, "host_ns", fault);
+    if (part != NULL && !dt_times_read(part, steps, ranks, 0, &run->host_ns, fault))
         return false;
-    fault->field = "telemetry";
-    if (telemetry != NULL && !dt_telemetry_read(telemetry, run->ranks, &run->telemetry))
+    part = part_of(timed, "telemetry", fault);
+    if (part != NULL && !dt_telemetry_read(part, run->ranks, &run->telemetry))
         return false;
-    fault->field = "starts";
-    if (starts != NULL && !dt_counts_read(starts, run->steps, &run->starts, &run->start_count))
+    part = part_of(form->starts ? object : NULL, "starts", fault);
+    if (part != NULL && !dt_counts_read(part, run->steps, &run->starts, &run->start_count))
         return false;
     if (json_is_object(phases) && DT_RESIZE(run->phases, 1) == DT_OK)
         dt_record_read(&dt_record_phase_sums, phases, run->phases);

@@ -3,6 +3,7 @@
  * supervisor, so a loop until no child is left misses none. */
 #include "tuner/runner/supervisor.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/proc.h"
 #include "tuner/runner/pause.h"
@@ -209,16 +210,11 @@ static void close_from_to(unsigned first, unsigned last)
         closedir(open_ones);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
-
 /* Keeps the three standard descriptors and these, and closes all others, so that no pipe of another group stays open here. */
 static void close_others(int keep[], size_t n)
 {
     unsigned first = 3;
-    qsort(keep, n, sizeof keep[0], ascending);
+    qsort(keep, n, sizeof keep[0], dt_ascending_int);
     for (size_t i = 0; i < n; i++) {
         if (keep[i] < (int)first)
             continue;

@@ -104,10 +104,11 @@ dt_status dt_tuning_references(struct dt_tuning *tuning)
         const struct dt_reference *reference = &tuning->rig.references[i];
         struct dt_log_record record = {.kind = DT_LOG_UNVERIFIED,
                                        .unverified = {.batch = reference->batch}};
-        bool known = !reference->failed;
+        bool known = reference->failure.outcome == DT_TRIAL_OK;
         for (int k = 0; k < session->unverified_count; k++)
             known = known || session->unverified[k].batch == reference->batch;
-        snprintf(record.unverified.cause, sizeof record.unverified.cause, "%s", reference->cause);
+        snprintf(record.unverified.cause, sizeof record.unverified.cause, "%.190s",
+                 reference->failure.cause);
         if (!known)
             DT_TRY(dt_log_add(tuning->log, &record));
     }

@@ -51,7 +51,7 @@ static void test_the_worst_image_counts(void **state)
         PREPARE("2", "2", "{\"norm\":[2,2,2],\"projections\":[[1,-1],[3,0],[0.02,4]]}")};
     for (int i = 0; i < 3; i++) {
         struct dt_resident resident = verify(wrong[i]);
-        assert_int_equal(resident.outcome, DT_TRIAL_WRONG);
+        assert_int_equal(resident.failure.outcome, DT_TRIAL_WRONG);
         assert_true(fabs(resident.facts.verified_error - 0.02 / sqrt(8)) < 1e-9);
     }
 }
@@ -61,7 +61,7 @@ static void test_rounding_is_accepted(void **state)
     (void)state;
     struct dt_resident resident = verify(
         PREPARE("2", "2", "{\"norm\":[2,2,2],\"projections\":[[1.00002,-1],[3,0],[0,4.00002]]}"));
-    assert_int_equal(resident.outcome, DT_TRIAL_OK);
+    assert_int_equal(resident.failure.outcome, DT_TRIAL_OK);
     assert_true(fabs(resident.facts.verified_error - 0.00002 / sqrt(8)) < 1e-9);
 }
 
@@ -70,11 +70,11 @@ static void test_what_is_not_finite_is_wrong(void **state)
     (void)state;
     assert_int_equal(
         verify(PREPARE("2", "2", "{\"norm\":[2,2,2],\"projections\":[[1,-1],[3,0],[0,null]]}"))
-            .outcome,
+            .failure.outcome,
         DT_TRIAL_WRONG);
     assert_int_equal(
         verify(PREPARE("2", "2", "{\"norm\":[2,null,2],\"projections\":[[1,-1],[3,0],[0,4]]}"))
-            .outcome,
+            .failure.outcome,
         DT_TRIAL_WRONG);
 }
 
@@ -83,7 +83,7 @@ static void test_another_shape_is_not_compared(void **state)
     (void)state;
     struct dt_resident resident =
         verify(PREPARE("2", "2", "{\"norm\":[2],\"projections\":[[5,5]]}"));
-    assert_int_equal(resident.outcome, DT_TRIAL_OK);
+    assert_int_equal(resident.failure.outcome, DT_TRIAL_OK);
     assert_true(isnan(resident.facts.verified_error));
 }
 
@@ -101,12 +101,12 @@ static void test_every_rank_counts(void **state)
                  "\"cold_ns\":[9,9,9],\"verify\":[%s,%s,%s]}\n",
                  rank == 0 ? wrong : right, rank == 1 ? wrong : right, rank == 2 ? wrong : right);
         struct dt_resident resident = verify(answer);
-        assert_int_equal(resident.outcome, rank < 0 ? DT_TRIAL_OK : DT_TRIAL_WRONG);
+        assert_int_equal(resident.failure.outcome, rank < 0 ? DT_TRIAL_OK : DT_TRIAL_WRONG);
         if (rank < 0)
             continue;
         char named[16];
         snprintf(named, sizeof named, "of rank %d ", rank);
-        assert_non_null(strstr(resident.cause, named));
+        assert_non_null(strstr(resident.failure.cause, named));
         assert_true(fabs(resident.facts.verified_error - 0.02 / sqrt(8)) < 1e-9);
     }
 }
@@ -117,9 +117,9 @@ static void test_an_output_of_each_rank_or_of_one(void **state)
     struct dt_resident resident = verify(PREPARE("2", "2",
                                                  "[{\"norm\":[2],\"projections\":[[1,-1]]},"
                                                  "{\"norm\":[2],\"projections\":[[1,-1]]}]"));
-    assert_int_equal(resident.outcome, DT_TRIAL_PROTOCOL);
+    assert_int_equal(resident.failure.outcome, DT_TRIAL_PROTOCOL);
     resident = verify(PREPARE("2", "2", "[{\"norm\":[2,2,2],\"projections\":[[1,-1],[3,0]]}]"));
-    assert_int_equal(resident.outcome, DT_TRIAL_PROTOCOL);
+    assert_int_equal(resident.failure.outcome, DT_TRIAL_PROTOCOL);
 }
 
 /* The whole image after all steps is compared and never refused; beside it stands what a second image of the reference is off by. */
@@ -146,7 +146,7 @@ static void test_a_whole_image_is_only_told(void **state)
         assert_int_equal(dt_target_plan(target, "tile=2", &point), DT_OK);
         dt_rig_init(&rig, target, 1);
         assert_int_equal(dt_rig_prepare(&rig, &point, replay_deadline(), &resident), DT_OK);
-        assert_int_equal(resident.outcome, DT_TRIAL_OK);
+        assert_int_equal(resident.failure.outcome, DT_TRIAL_OK);
         assert_true(resident.facts.verified_error == 0);
         if (i == 0) {
             assert_true(fabs(resident.facts.image_error - 0.6 / sqrt(8)) < 1e-9);
@@ -186,7 +186,7 @@ static void test_a_later_step_is_verified(void **state)
         dt_rig_init(&rig, target, 1);
         dt_result_init(&result, target, &point);
         assert_int_equal(dt_rig_prepare(&rig, &point, replay_deadline(), &resident), DT_OK);
-        assert_int_equal(resident.outcome, DT_TRIAL_OK);
+        assert_int_equal(resident.failure.outcome, DT_TRIAL_OK);
         assert_int_equal(dt_rig_verify_again(&rig, &resident, replay_deadline(), &result), DT_OK);
         assert_int_equal(result.outcome, i == 0 ? DT_TRIAL_OK : DT_TRIAL_WRONG);
         if (i > 0)
@@ -216,11 +216,11 @@ static void test_nothing_is_kept_of_what_is_released(void **state)
     assert_int_equal(dt_target_plan(target, "tile=2", &point), DT_OK);
     dt_rig_init(&rig, target, 1);
     assert_int_equal(dt_rig_prepare(&rig, &point, replay_deadline(), &resident), DT_OK);
-    assert_non_null(resident.memory.taken.at);
-    assert_int_equal(resident.memory.taken.at[0], 5);
+    assert_non_null(resident.prepared.memory.taken.at);
+    assert_int_equal(resident.prepared.memory.taken.at[0], 5);
     dt_rig_release(
         &rig, &resident); /* not lost: the leak check of the build with sanitizers would see it */
-    assert_null(resident.memory.taken.at);
+    assert_null(resident.prepared.memory.taken.at);
     dt_rig_fini(&rig, DT_NS_PER_SECOND / 10);
     dt_target_free(target);
 }

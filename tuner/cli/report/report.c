@@ -101,8 +101,8 @@ static void add_figures(const struct table *table, const struct dt_table_row *ro
     struct dt_figure cold = dt_figure_number(result->facts.cold_seconds / unit);
     dt_text_add(table->out, "%-*s", INDENT, row->role);
     if (shows_objective(table)) {
-        double value = objective->shown(step, result->batch, result->devices,
-                                        table->target->image.sampler_steps);
+        double value = dt_objective_shown(objective, step, result->batch, result->devices,
+                                          table->target->image.sampler_steps);
         dt_text_add(table->out, "%15s  %-22s%9s%9s", dt_figure_number(value).text,
                     speed_of(row->entrant).text, dt_figure_number(step / unit).text, cold.text);
     } else {

@@ -20,20 +20,28 @@
 
 /* ---- visits: a plan made resident, and run for some steps in its turn. One that fails is no error: its result has the outcome */
 
+/* Runs steps whose times are no samples of the entrant's, into a result of their own; their failure is the entrant's. */
+static dt_status run_aside(struct dt_rig *rig, struct dt_entrant *entrant, int n, enum dt_mode mode,
+                           int64_t deadline_ns, struct dt_result *aside)
+{
+    dt_result_init(aside, rig->target, &entrant->point);
+    aside->facts.cold_seconds = entrant->result.facts.cold_seconds;
+    DT_TRY(dt_rig_run(rig, &entrant->resident, n, mode, dt_measure_deadline(aside, n, deadline_ns),
+                      aside));
+    if (aside->outcome != DT_TRIAL_OK) {
+        entrant->result.outcome = aside->outcome;
+        memcpy(entrant->result.cause, aside->cause, sizeof aside->cause);
+    }
+    return DT_OK;
+}
+
 static dt_status visit_warm_up(struct dt_rig *rig, struct dt_entrant *entrant, int64_t deadline_ns)
 {
-    struct dt_result warm;
-    dt_result_init(&warm, rig->target, &entrant->point);
-    warm.facts.cold_seconds = entrant->result.facts.cold_seconds;
-    dt_status status = dt_rig_run(rig, &entrant->resident, 2, DT_MODE_WARMUP,
-                                  dt_measure_deadline(&warm, 2, deadline_ns), &warm);
-    if (warm.outcome != DT_TRIAL_OK) {
-        entrant->result.outcome = warm.outcome;
-        memcpy(entrant->result.cause, warm.cause, sizeof warm.cause);
+    struct dt_result DT_CLEANUP(dt_result_fini) warm = {0};
+    DT_TRY(run_aside(rig, entrant, 2, DT_MODE_WARMUP, deadline_ns, &warm));
+    if (warm.outcome != DT_TRIAL_OK)
         dt_rig_release(rig, &entrant->resident);
-    }
-    dt_result_fini(&warm);
-    return status;
+    return DT_OK;
 }
 
 /* Heartbeats extend a request at most to a quarter of the time that is left: a plan that hangs and goes on sending them leaves the
@@ -51,12 +59,11 @@ static dt_status visit_prepare(struct dt_rig *rig, struct dt_entrant *entrant, i
     extend_deadline(rig, deadline_ns);
     dt_status status = dt_rig_prepare(rig, &entrant->point, deadline_ns, &entrant->resident);
     rig->apart = false;
-    if (status < 0)
-        return status;
+    DT_TRY(status);
     dt_rig_describe(&entrant->resident, &entrant->result);
-    if (entrant->resident.outcome == DT_TRIAL_OK && rig->target->image.starts)
+    if (entrant->resident.failure.outcome == DT_TRIAL_OK && rig->target->image.starts)
         return DT_OK;
-    if (entrant->resident.outcome == DT_TRIAL_OK)
+    if (entrant->resident.failure.outcome == DT_TRIAL_OK)
         return visit_warm_up(rig, entrant, deadline_ns);
     dt_rig_release(rig, &entrant->resident);
     return DT_OK;
@@ -76,43 +83,33 @@ static dt_status add_start(struct dt_result *start, struct dt_result *result)
 {
     size_t ranks = (size_t)start->ranks;
     int steps = start->report.steps, one = 1;
-    long long *ns = calloc(ranks, sizeof *ns);
-    double *column = calloc((size_t)steps + 1, sizeof *column);
-    dt_status status = ns != NULL && column != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
-    for (size_t r = 0; r < ranks && status == DT_OK; r++) {
+    dt_auto_free long long *ns = calloc(ranks, sizeof *ns);
+    dt_auto_free double *column = calloc((size_t)steps + 1, sizeof *column);
+    if (ns == NULL || column == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    for (size_t r = 0; r < ranks; r++) {
         for (int i = 0; i < steps; i++)
             column[i] = (double)start->report.ns[(size_t)i * ranks + r];
         ns[r] = llround(dt_stats_median(column, steps));
     }
     struct dt_run run = {
         .steps = 1, .ranks = start->ranks, .ns = ns, .starts = &one, .start_count = 1};
-    if (status == DT_OK)
-        status = dt_result_add(result, &run, true);
     dt_remarks_add(&result->report.remarks, &start->report.remarks);
-    free(ns);
-    free(column);
-    return status;
+    return dt_result_add(result, &run, true);
 }
 
 /* Where each step is a start, it is its own visit, and nothing warms it up. */
 static dt_status visit_start(struct dt_rig *rig, struct dt_entrant *entrant, int round,
                              int64_t deadline_ns)
 {
-    struct dt_result start, *result = &entrant->result;
-    dt_result_init(&start, rig->target, &entrant->point);
-    start.facts.cold_seconds = result->facts.cold_seconds;
-    dt_status status = dt_rig_run(rig, &entrant->resident, 1, DT_MODE_MEASURE,
-                                  dt_measure_deadline(&start, 1, deadline_ns), &start);
-    if (status == DT_OK && start.outcome == DT_TRIAL_OK)
-        status = add_start(&start, result);
-    if (status == DT_OK && start.outcome == DT_TRIAL_OK) {
-        entrant->visits[round] = dt_visit_seconds(result, result->report.steps - 1, 1);
-    } else if (status == DT_OK) {
-        result->outcome = start.outcome;
-        memcpy(result->cause, start.cause, sizeof start.cause);
-    }
-    dt_result_fini(&start);
-    return status;
+    struct dt_result DT_CLEANUP(dt_result_fini) start = {0};
+    struct dt_result *result = &entrant->result;
+    DT_TRY(run_aside(rig, entrant, 1, DT_MODE_MEASURE, deadline_ns, &start));
+    if (start.outcome != DT_TRIAL_OK)
+        return DT_OK;
+    DT_TRY(add_start(&start, result));
+    entrant->visits[round] = dt_visit_seconds(result, result->report.steps - 1, 1);
+    return DT_OK;
 }
 
 /* One untimed step, then timed ones for about 20 ms: sets the visit of that round. If the plan's group died meanwhile,
@@ -129,22 +126,14 @@ static dt_status visit_make(struct dt_rig *rig, struct dt_entrant *entrant, int 
     extend_deadline(rig, deadline_ns);
     if (rig->target->image.starts)
         return visit_start(rig, entrant, round, deadline_ns);
-    struct dt_result lead;
-    dt_result_init(&lead, rig->target, &entrant->point);
-    lead.facts.cold_seconds = result->facts.cold_seconds;
-    dt_status status = dt_rig_run(rig, &entrant->resident, 1, DT_MODE_WARMUP,
-                                  dt_measure_deadline(&lead, 1, deadline_ns), &lead);
-    if (status == DT_OK && lead.outcome == DT_TRIAL_OK) {
-        status = dt_rig_run(rig, &entrant->resident, steps, DT_MODE_MEASURE,
-                            dt_measure_deadline(result, steps, deadline_ns), result);
-    } else if (status == DT_OK) {
-        result->outcome = lead.outcome;
-        memcpy(result->cause, lead.cause, sizeof lead.cause);
-    }
-    if (status == DT_OK && result->outcome == DT_TRIAL_OK)
+    struct dt_result DT_CLEANUP(dt_result_fini) lead = {0};
+    DT_TRY(run_aside(rig, entrant, 1, DT_MODE_WARMUP, deadline_ns, &lead));
+    if (lead.outcome == DT_TRIAL_OK)
+        DT_TRY(dt_rig_run(rig, &entrant->resident, steps, DT_MODE_MEASURE,
+                          dt_measure_deadline(result, steps, deadline_ns), result));
+    if (result->outcome == DT_TRIAL_OK)
         entrant->visits[round] = dt_visit_seconds(result, result->report.steps - steps, steps);
-    dt_result_fini(&lead);
-    return status;
+    return DT_OK;
 }
 
 /* ---- the comparison */
@@ -346,9 +335,7 @@ static dt_status make_all_resident(struct course *course)
         DT_TRY(load_entrant(course, entrant, deadline_of(course, entrant, began)));
         if (entrant->result.outcome == DT_TRIAL_OK)
             continue;
-        if (is_late(course, entrant))
-            return DT_OK;
-        if (crowded_out(course, entrant))
+        if (is_late(course, entrant) || crowded_out(course, entrant))
             return DT_OK;
         entrant_fail(course,
                      entrant); /* the others are tried nevertheless, to learn which can run */
@@ -526,21 +513,18 @@ static dt_status look_at_gpus(struct dt_rig *rig, enum dt_gpu_company company)
 /* A set, and what others did on the cores and GPUs meanwhile. */
 static dt_status one_set(struct course *course)
 {
-    struct dt_load_reading *readings = malloc(2 * sizeof *readings);
+    struct dt_load_reading before, after;
     int set = course->sets->count;
-    if (readings == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
     course->rig->gpu_use = (struct dt_gpu_use){.count = NAN};
     dt_status status = look_at_gpus(course->rig, DT_GPUS_FREE);
-    dt_load_read(&readings[0]);
+    dt_load_read(&before);
     if (status == DT_OK)
         status = run_set(course);
-    dt_load_read(&readings[1]);
+    dt_load_read(&after);
     if (status == DT_OK)
         status = look_at_gpus(course->rig, DT_GPUS_WAIT);
     const struct dt_gpu_use *use = &course->rig->gpu_use;
-    struct dt_load load = dt_load_between(&readings[0], &readings[1]);
-    free(readings);
+    struct dt_load load = dt_load_between(&before, &after);
     course->disturbed = load.others > DT_OTHERS_MOST || use->count > 0;
     if (course->sets->count > set) {
         course->sets->gpus[set] = use->count;
@@ -557,15 +541,11 @@ static dt_status one_set(struct course *course)
 /* Others keep the cores busy in the next instants, or use a GPU. */
 static bool is_disturbed_now(struct dt_rig *rig)
 {
-    struct dt_load_reading *readings = malloc(2 * sizeof *readings);
-    struct dt_load load = {.others = NAN};
-    if (readings != NULL) {
-        dt_load_read(&readings[0]);
-        dt_clock_wait_ns(LOOK_NS);
-        dt_load_read(&readings[1]);
-        load = dt_load_between(&readings[0], &readings[1]);
-    }
-    free(readings);
+    struct dt_load_reading before, after;
+    dt_load_read(&before);
+    dt_clock_wait_ns(LOOK_NS);
+    dt_load_read(&after);
+    struct dt_load load = dt_load_between(&before, &after);
     rig->gpu_use = (struct dt_gpu_use){.count = NAN};
     bool looked = dt_rig_watch_gpus(rig, DT_GPUS_WAIT) == DT_OK;
     return load.others > DT_OTHERS_MOST || (looked && rig->gpu_use.count > 0);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/measure/compare/entrant.h"
 
+#include "base/array.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,10 +141,7 @@ dt_status dt_entrant_finish(struct dt_entrant *entrant, const struct dt_sets *se
     DT_TRY(take_visits(entrant, dt_sets_rounds(sets), level));
     if (n == 0)
         return DT_OK;
-    free(result->samples.process_seconds);
-    result->samples.process_seconds = malloc((size_t)n * sizeof *result->samples.process_seconds);
-    if (result->samples.process_seconds == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
+    DT_TRY(DT_RESIZE(result->samples.process_seconds, n));
     memcpy(result->samples.process_seconds, seconds, (size_t)n * sizeof *seconds);
     result->samples.processes = dt_stats_processes(seconds, n, level);
     result->summary.median = result->samples.processes.median;

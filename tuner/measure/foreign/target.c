@@ -29,7 +29,7 @@
 static dt_status check_obeyed(const json_t *wanted, bool stored, const json_t *obeys,
                               const char *worker)
 {
-    struct dt_text known = {0};
+    dt_auto_text known = {0};
     const struct dt_task_row *refused = NULL;
     for (int i = 0; i < DT_TASK_FIELDS; i++) {
         const struct dt_task_row *row = &dt_task_rows[i];
@@ -39,14 +39,13 @@ static dt_status check_obeyed(const json_t *wanted, bool stored, const json_t *o
         if (refused == NULL && !obeyed && !stored && json_object_get(wanted, row->name) != NULL)
             refused = row;
     }
-    dt_status status = dt_text_status(&known);
-    if (status == DT_OK && refused != NULL)
-        status =
-            dt_fail(DT_EUSAGE, "--%s has no effect: the worker %s decides by itself on %s; %s%s",
-                    refused->option, worker, refused->name,
-                    known.size > 0 ? "it obeys" : "it obeys no such option", dt_text_at(&known));
-    dt_text_fini(&known);
-    return status;
+    DT_TRY(dt_text_status(&known));
+    return refused == NULL
+               ? DT_OK
+               : dt_fail(
+                     DT_EUSAGE, "--%s has no effect: the worker %s decides by itself on %s; %s%s",
+                     refused->option, worker, refused->name,
+                     known.size > 0 ? "it obeys" : "it obeys no such option", dt_text_at(&known));
 }
 
 /* Data type of the worker's computation, the error that is still right, and what plans are compared with. float16 rounds less
@@ -219,7 +218,7 @@ static dt_status make_key(const struct dt_job *job, const char *name, const char
 {
     char space[DT_KEY_ID_SIZE];
     const json_t *told = NULL;
-    json_t *lossy = NULL;
+    json_auto_t *lossy = NULL;
     DT_TRY(read_job(target->worker.hello, &told));
     DT_TRY(dt_key_space(target->worker.announced, space));
     if (job->wanted.lossy && has_lossy(target->worker.announced)) {
@@ -234,30 +233,23 @@ static dt_status make_key(const struct dt_job *job, const char *name, const char
                                .devices = target->hardware.devices,
                                .max_bytes = job->max_bytes,
                                .max_latency_ns = job->max_latency_ns};
-    dt_status status = dt_key_json(&key, &target->identity.key);
-    json_decref(lossy);
-    return status;
+    return dt_key_json(&key, &target->identity.key);
 }
 
 /* Adds our rule to the hello: no plan has more ranks than there are devices. Removes the worker's own count of
  * plans. */
 static json_t *limited(const json_t *hello, const char *ranks, int devices)
 {
-    json_t *copy = dt_json_copy(hello), *rules = json_array();
-    json_t *rule = json_pack(
+    json_auto_t *copy = dt_json_copy(hello), *rules = json_array();
+    json_auto_t *rule = json_pack(
         "{s:o, s:o}", "if", json_sprintf("%s <= %d", ranks, devices), "say",
         json_sprintf("%s must be at most the number of devices, %d (--devices)", ranks, devices));
     bool made = copy != NULL && rules != NULL && rule != NULL &&
                 (json_object_get(hello, "rules") == NULL ||
                  json_array_extend(rules, json_object_get(hello, "rules")) == 0) &&
                 json_array_append(rules, rule) == 0 && json_object_set(copy, "rules", rules) == 0;
-    json_decref(rule);
-    json_decref(rules);
-    if (made)
-        json_object_del(copy, "valid");
-    else
-        json_decref(copy);
-    return made ? copy : NULL;
+    json_object_del(copy, "valid");
+    return made ? json_incref(copy) : NULL;
 }
 
 /* Allows the ranks named in a plan's text when the number of devices was not given. */
@@ -271,25 +263,20 @@ static void allow_named(const struct dt_job *job, const char *ranks, struct dt_t
 static dt_status read_space(const struct dt_job *job, const json_t *hello, struct dt_target *target)
 {
     static const char what[] = "the worker's hello";
-    struct dt_space *axes = NULL;
-    json_t *own = NULL;
+    struct dt_space *axes DT_CLEANUP(dt_space_free_at) = NULL;
+    json_auto_t *own = NULL;
     DT_TRY(dt_space_axes_from_json(hello, what, &axes));
     int role = dt_space_role(axes, DT_ROLE_RANKS);
     const json_t *rules = json_object_get(hello, "rules");
-    dt_status status = DT_OK;
     if (role >= 0 && (rules == NULL || json_is_array(rules))) {
         const struct dt_axis *ranks = dt_space_axis(axes, role);
         allow_named(job, ranks->name, target);
         target->limited = ranks->values[ranks->count - 1] > target->hardware.devices;
         own = target->limited ? limited(hello, ranks->name, target->hardware.devices) : NULL;
         if (target->limited && own == NULL)
-            status = dt_fail(DT_ENOMEM, "out of memory");
+            return dt_fail(DT_ENOMEM, "out of memory");
     }
-    dt_space_free(axes);
-    if (status == DT_OK)
-        status = dt_space_from_json(own != NULL ? own : hello, what, &target->space);
-    json_decref(own);
-    return status;
+    return dt_space_from_json(own != NULL ? own : hello, what, &target->space);
 }
 
 static const char space_file[] = "the space file";
@@ -298,49 +285,41 @@ static const char space_file[] = "the space file";
 static dt_status value_refuse(const char *name, const json_t *value, const char *why,
                               const json_t *has)
 {
-    struct dt_text given = {0}, known = {0};
-    dt_status status = dt_json_text(value, &given);
-    if (status == DT_OK)
-        status = dt_json_text(has, &known);
-    if (status == DT_OK)
-        status = dt_fail(DT_EUSAGE, "%s: '%s' %s %s; the worker has %s", space_file, name, why,
-                         dt_text_at(&given), dt_text_at(&known));
-    dt_text_fini(&given);
-    dt_text_fini(&known);
-    return status;
+    dt_auto_text given = {0}, known = {0};
+    DT_TRY(dt_json_text(value, &given));
+    DT_TRY(dt_json_text(has, &known));
+    return dt_fail(DT_EUSAGE, "%s: '%s' %s %s; the worker has %s", space_file, name, why,
+                   dt_text_at(&given), dt_text_at(&known));
 }
 
 /* Keeps the worker's order of the values, and its default: plans are compared with that. Its rules may name the other texts. */
 static dt_status axis_narrow(json_t *parameter, const char *name, const json_t *wanted)
 {
-    json_t *all = NULL, *kept = json_array(), *fallback = json_object_get(parameter, "default");
+    json_auto_t *kept = json_array();
+    json_t *all = NULL, *fallback = json_object_get(parameter, "default");
     const json_t *value;
     size_t i;
-    dt_status status = dt_json_array(parameter, "the worker's hello", "values", &all);
+    DT_TRY(dt_json_array(parameter, "the worker's hello", "values", &all));
     json_array_foreach(wanted, i, value)
     {
-        if (status == DT_OK && !dt_json_contains(all, value))
-            status = value_refuse(name, value, "has no value", all);
+        if (!dt_json_contains(all, value))
+            return value_refuse(name, value, "has no value", all);
     }
     json_array_foreach(all, i, value)
     {
-        if (status == DT_OK && dt_json_contains(wanted, value) &&
-            json_array_append(kept, (json_t *)value) != 0)
-            status = dt_fail(DT_ENOMEM, "out of memory");
+        if (dt_json_contains(wanted, value) && json_array_append(kept, (json_t *)value) != 0)
+            return dt_fail(DT_ENOMEM, "out of memory");
     }
     if (fallback == NULL)
         fallback = json_array_get(all, 0);
-    if (status == DT_OK && !dt_json_contains(kept, fallback))
-        status = value_refuse(name, fallback,
-                              "must keep the worker's default, which plans are compared "
-                              "with:",
-                              all);
+    if (!dt_json_contains(kept, fallback))
+        return value_refuse(name, fallback,
+                            "must keep the worker's default, which plans are compared with:", all);
     bool words = json_is_string(json_array_get(all, 0)) && !dt_json_has(parameter, "words");
-    if (status == DT_OK && ((words && json_object_set(parameter, "words", all) != 0) ||
-                            json_object_set(parameter, "values", kept) != 0))
-        status = dt_fail(DT_ENOMEM, "out of memory");
-    json_decref(kept);
-    return status;
+    if ((words && json_object_set(parameter, "words", all) != 0) ||
+        json_object_set(parameter, "values", kept) != 0)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    return DT_OK;
 }
 
 static dt_status space_narrow(const json_t *file, json_t *announced)
@@ -368,35 +347,30 @@ static dt_status space_narrow(const json_t *file, json_t *announced)
 /* A copy with parameters of its own; NULL when memory runs out. */
 static json_t *announced_copy(const json_t *announced)
 {
-    json_t *copy = dt_json_copy(announced), *own = json_array(), *parameter;
+    json_auto_t *copy = dt_json_copy(announced);
+    json_t *own = json_array(), *parameter;
     size_t i;
     bool failed = copy == NULL || own == NULL;
     json_array_foreach(json_object_get(announced, "parameters"), i, parameter) failed |=
         json_array_append_new(own, dt_json_copy(parameter)) != 0;
     failed |= json_object_set_new(copy, "parameters", own) != 0;
-    if (failed)
-        json_decref(copy);
-    return failed ? NULL : copy;
+    return failed ? NULL : json_incref(copy);
 }
 
 /* {"parameters": [{"name", "values"}, ..]} of a whole space, new; NULL: it cannot be read. */
 static json_t *stored_values(const json_t *stored)
 {
-    struct dt_space *space = NULL;
-    json_t *names = json_array(), *axes, *axis;
-    size_t i;
-    if (dt_space_axes_from_json(stored, "the entry's space", &space) != DT_OK) {
-        json_decref(names);
+    struct dt_space *space DT_CLEANUP(dt_space_free_at) = NULL;
+    if (dt_space_axes_from_json(stored, "the entry's space", &space) != DT_OK)
         return NULL;
-    }
-    axes = dt_space_axes_json(space);
+    json_auto_t *axes = dt_space_axes_json(space);
+    json_t *names = json_array(), *axis;
+    size_t i;
     json_array_foreach(axes, i, axis)
     {
         json_array_append_new(names, json_pack("{s:O, s:O}", "name", json_object_get(axis, "name"),
                                                "values", json_object_get(axis, "values")));
     }
-    json_decref(axes);
-    dt_space_free(space);
     return json_pack("{s:o}", "parameters", names);
 }
 
@@ -404,32 +378,23 @@ static json_t *stored_values(const json_t *stored)
  * or when the default is left out. */
 static dt_status narrow_by(const char *path, const json_t *announced, json_t **narrowed)
 {
-    json_t *file = NULL, *copy = announced_copy(announced);
-    dt_status status =
-        copy == NULL ? dt_fail(DT_ENOMEM, "out of memory") : dt_json_read(path, space_file, &file);
-    if (status == DT_OK) {
-        status = space_narrow(file, copy);
-        if (status == DT_EUSAGE)
-            status = dt_fail(DT_EUSAGE, "%s: %s", path, dt_message());
-    }
-    json_decref(file);
-    if (status == DT_OK)
-        *narrowed = copy;
-    else
-        json_decref(copy);
-    return status;
+    json_auto_t *file = NULL, *copy = announced_copy(announced);
+    if (copy == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    DT_TRY(dt_json_read(path, space_file, &file));
+    dt_status status = space_narrow(file, copy);
+    *narrowed = status == DT_OK ? json_incref(copy) : NULL;
+    return status == DT_EUSAGE ? dt_fail(DT_EUSAGE, "%s: %s", path, dt_message()) : status;
 }
 
 /* The same with the values of a space that an earlier session of this worker stored. *narrowed is NULL where they are no part of
  * the announced ones, or all of them: then that session narrowed nothing. */
 static dt_status narrow_as(const json_t *stored, const json_t *announced, json_t **narrowed)
 {
-    json_t *file = stored_values(stored), *copy = file != NULL ? announced_copy(announced) : NULL;
+    json_auto_t *file = stored_values(stored);
+    json_auto_t *copy = file != NULL ? announced_copy(announced) : NULL;
     dt_status status = copy != NULL ? space_narrow(file, copy) : DT_EUSAGE;
-    json_decref(file);
-    *narrowed = status == DT_OK ? copy : NULL;
-    if (status != DT_OK)
-        json_decref(copy);
+    *narrowed = status == DT_OK ? json_incref(copy) : NULL;
     return status == DT_ENOMEM ? status : DT_OK;
 }
 
@@ -543,24 +508,20 @@ static bool hide_others(const unsigned char *secret, json_t *job)
 /* Replaces the text of a command by its hash with the user's secret, before anything is made of it. */
 static dt_status hide_command(const unsigned char *secret, struct dt_target *target)
 {
-    json_t *hello = dt_json_copy(target->worker.hello);
-    json_t *job = dt_json_copy(json_object_get(hello, "job"));
-    json_t *hash = hash_of(secret, dt_json_text_at(job, "command"));
+    json_auto_t *hello = dt_json_copy(target->worker.hello);
+    json_auto_t *job = dt_json_copy(json_object_get(hello, "job"));
+    json_auto_t *hash = hash_of(secret, dt_json_text_at(job, "command"));
     bool hidden =
         json_object_del(job, "command") == 0 && json_object_set(job, "private", hash) == 0 &&
         hide_others(secret, job) &&
         json_object_set_new(hello, "workload",
                             json_sprintf("private command %s", json_string_value(hash))) == 0 &&
         json_object_set(hello, "job", job) == 0;
-    json_decref(hash);
-    json_decref(job);
-    if (!hidden) {
-        json_decref(hello);
+    if (!hidden)
         return dt_fail(DT_FAILED, "the worker %s does not tell the command that --private is about",
                        target->worker.program);
-    }
     json_decref(target->worker.hello);
-    target->worker.hello = hello;
+    target->worker.hello = json_incref(hello);
     target->worker.is_private = true;
     return DT_OK;
 }
@@ -607,16 +568,14 @@ static dt_status settle_defaults(json_t *hello)
     }
     json_object_foreach(json_object_get(hello, "defaults"), name, value)
     {
-        struct dt_expr *expr = NULL;
+        struct dt_expr *expr DT_CLEANUP(dt_expr_free_at) = NULL;
         int64_t number = 0;
         json_t *own = dt_json_named(parameters, name), *values = json_object_get(own, "values");
         if (own == NULL || !json_is_string(value))
             return dt_fail(DT_EUSAGE, "%s: '%.80s' is no parameter, or has no expression", what,
                            name);
         DT_TRY(dt_expr_new(json_string_value(value), names, n, &expr));
-        dt_status status = dt_expr_eval(expr, at, &number);
-        dt_expr_free(expr);
-        DT_TRY(status);
+        DT_TRY(dt_expr_eval(expr, at, &number));
         for (int k = 0; k < n; k++)
             at[k] = strcmp(names[k], name) == 0 ? number : at[k];
         bool text = json_is_string(json_array_get(values, 0));
@@ -732,18 +691,16 @@ static dt_status read_hello(const struct dt_job *job, const json_t *hello, struc
 static dt_status not_started(const struct dt_job *job, const struct dt_target *target,
                              const char *cause)
 {
-    struct dt_text given = {0};
+    dt_auto_text given = {0};
     if (job->wanted.secret == NULL)
         dt_quote_arguments(target->worker.arguments, &given);
-    dt_status status =
-        given.size == 0
-            ? dt_fail(DT_FAILED, "the worker %s did not start: %s", target->worker.program, cause)
-            : dt_fail(DT_FAILED,
-                      "the worker %s did not start: %s; its arguments were%s, and options of "
-                      "dittune stand before the --",
-                      target->worker.program, cause, dt_text_at(&given));
-    dt_text_fini(&given);
-    return status;
+    return given.size == 0
+               ? dt_fail(DT_FAILED, "the worker %s did not start: %s", target->worker.program,
+                         cause)
+               : dt_fail(DT_FAILED,
+                         "the worker %s did not start: %s; its arguments were%s, and options of "
+                         "dittune stand before the --",
+                         target->worker.program, cause, dt_text_at(&given));
 }
 
 dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)

@@ -88,7 +88,7 @@ static dt_status read_exchange(const json_t *record, const char *what,
 {
     const json_t *bytes = json_object_get(record, "bytes");
     struct dt_run_fault fault;
-    long long *ns = NULL;
+    dt_auto_free long long *ns = NULL;
     const char *kind;
     DT_TRY(dt_json_string(record, what, "kind", &kind));
     *exchange = (struct dt_timed_exchange){
@@ -103,7 +103,6 @@ static dt_status read_exchange(const json_t *record, const char *what,
         exchange->bytes[k] = json_integer_value(json_array_get(bytes, k));
     if (exchange->timed)
         memcpy(exchange->ns, ns, sizeof exchange->ns);
-    free(ns);
     return DT_OK;
 }
 
@@ -212,9 +211,8 @@ static json_t *entrant_json(const struct dt_entrant *entrant, int rounds,
                   "decisive", entrant->decisive, "out", entrant->out, "failures", entrant->failures,
                   "out_set", entrant->out_set >= 0 ? json_integer(entrant->out_set) : json_null(),
                   "missed", missed_json(entrant, rounds));
-    json_t *result = dt_raw_result(&entrant->result, target);
+    json_auto_t *result = dt_raw_result(&entrant->result, target);
     json_object_update(object, result);
-    json_decref(result);
     return object;
 }
 
@@ -234,16 +232,6 @@ static void read_of_sets(const json_t *record, const char *name, int sets, doubl
         const json_t *value = json_array_get(list, (size_t)s);
         values[s] = json_is_number(value) ? json_number_value(value) : NAN;
     }
-}
-
-static void read_others(const json_t *record, struct dt_sets *sets)
-{
-    read_of_sets(record, "others", sets->count, sets->others);
-    read_of_sets(record, "stolen", sets->count, sets->stolen);
-    read_of_sets(record, "stalled", sets->count, sets->stalled);
-    read_of_sets(record, "gpus", sets->count, sets->gpus);
-    snprintf(sets->disturber, sizeof sets->disturber, "%s", dt_json_text_at(record, "disturber"));
-    dt_text_clean(sets->disturber);
 }
 
 json_t *dt_raw_comparison(const struct dt_compared *compared, const struct dt_target *target)
@@ -290,24 +278,19 @@ static dt_status read_entrant(const json_t *record, const char *what,
     return dt_raw_read_visits(record, what, entrant->visits);
 }
 
-static int64_t longest_of(const json_t *record, size_t i)
-{
-    return json_integer_value(json_array_get(json_object_get(record, "longest_ns"), i));
-}
-
 /* Records of other programs may have none of these. */
 static dt_status read_company(const json_t *record, const char *what, struct dt_sets *sets)
 {
     const char *text;
-    int64_t loads;
+    int64_t loads, *longest[] = {&sets->setup_ns, &sets->round_ns, &sets->set_ns};
+    const json_t *list = json_object_get(record, "longest_ns");
     if (!dt_json_has(record, "resident"))
         return DT_OK;
     DT_TRY(dt_json_string(record, what, "resident", &text));
     DT_TRY(dt_json_int(record, what, "loads", 0, INT_MAX, &loads));
     sets->loads = (int)loads;
-    sets->setup_ns = longest_of(record, 0);
-    sets->round_ns = longest_of(record, 1);
-    sets->set_ns = longest_of(record, 2);
+    for (size_t i = 0; i < 3; i++)
+        *longest[i] = json_integer_value(json_array_get(list, i));
     for (sets->company = DT_ALL_TOGETHER; strcmp(dt_company_text(sets->company), text) != 0;
          sets->company++)
         if (sets->company == DT_ONE_ALONE)
@@ -333,7 +316,12 @@ dt_status dt_raw_read_sets(const json_t *record, const char *what, struct dt_set
                            what, s, rounds, DT_SET_ROUNDS);
         sets->rounds[sets->count++] = (int)rounds;
     }
-    read_others(record, sets);
+    read_of_sets(record, "others", sets->count, sets->others);
+    read_of_sets(record, "stolen", sets->count, sets->stolen);
+    read_of_sets(record, "stalled", sets->count, sets->stalled);
+    read_of_sets(record, "gpus", sets->count, sets->gpus);
+    snprintf(sets->disturber, sizeof sets->disturber, "%s", dt_json_text_at(record, "disturber"));
+    dt_text_clean(sets->disturber);
     return read_company(record, what, sets);
 }
 
@@ -466,7 +454,7 @@ static dt_status finish_processes(struct dt_result *result, const int steps[], i
                                   double level)
 {
     struct dt_result whole = {.outcome = DT_TRIAL_OK};
-    struct dt_result *parts = calloc((size_t)n, sizeof *parts);
+    dt_auto_free struct dt_result *parts = calloc((size_t)n, sizeof *parts);
     if (parts == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     dt_status status = DT_OK;
@@ -491,7 +479,6 @@ static dt_status finish_processes(struct dt_result *result, const int steps[], i
         status = dt_processes_join(parts, n, &whole);
     for (int i = 0; i < n; i++)
         dt_result_fini(&parts[i]);
-    free(parts);
     dt_result_fini(result);
     *result = whole;
     return status;
@@ -501,7 +488,8 @@ dt_status dt_raw_finish_trial(const json_t *record, const char *what, struct dt_
 {
     bool looks = false;
     double level = 0.95;
-    int n = 1, *steps = NULL;
+    int n = 1;
+    dt_auto_free int *steps = NULL;
     if (dt_json_has(record, "looks"))
         DT_TRY(dt_json_bool(record, what, "looks", &looks));
     if (dt_json_has(record, "level"))
@@ -510,10 +498,8 @@ dt_status dt_raw_finish_trial(const json_t *record, const char *what, struct dt_
         return dt_fail(DT_EUSAGE, "%s: 'level' is %g, expected one between 0 and 1", what, level);
     if (dt_json_has(record, "process_steps"))
         DT_TRY(read_processes(record, what, result->report.steps, &steps, &n));
-    dt_status status = n > 1 ? finish_processes(result, steps, n, looks, level)
-                             : finish_samples(result, looks, level);
-    free(steps);
-    return status;
+    return n > 1 ? finish_processes(result, steps, n, looks, level)
+                 : finish_samples(result, looks, level);
 }
 
 static dt_status read_visits_ns(const json_t *entrant, const char *what, double visits[])
@@ -569,10 +555,7 @@ dt_status dt_raw_read_visits(const json_t *entrant, const char *what, double vis
         visits[i] = NAN;
     if (!dt_json_has(entrant, "ns"))
         return read_visits_ns(entrant, what, visits);
-    struct dt_result result = {0};
-    dt_status status = dt_raw_read_samples(entrant, what, &result);
-    if (status == DT_OK)
-        status = visits_of(entrant, &result, what, visits);
-    dt_result_fini(&result);
-    return status;
+    struct dt_result DT_CLEANUP(dt_result_fini) result = {0};
+    DT_TRY(dt_raw_read_samples(entrant, what, &result));
+    return visits_of(entrant, &result, what, visits);
 }

@@ -111,10 +111,8 @@ dt_status dt_rig_group_prepare(const struct dt_rig *rig, struct dt_group *group,
                                const struct dt_point *point, int64_t deadline_ns,
                                struct dt_prepared *prepared, struct dt_failure *failure)
 {
-    json_t *plan = dt_point_json(rig->target->space, point);
-    dt_status status = dt_group_prepare(group, plan, &rig->verify, deadline_ns, prepared, failure);
-    json_decref(plan);
-    return status;
+    json_auto_t *plan = dt_point_json(rig->target->space, point);
+    return dt_group_prepare(group, plan, &rig->verify, deadline_ns, prepared, failure);
 }
 
 /* ---- as journals have it */
@@ -239,15 +237,12 @@ static dt_status read_target_fields(const json_t *record, const char *what,
 
 dt_status dt_raw_read_target(const json_t *record, const char *what, struct dt_target **out)
 {
-    struct dt_target *target = calloc(1, sizeof *target);
+    struct dt_target *target DT_CLEANUP(dt_target_free_at) = calloc(1, sizeof *target);
     if (target == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    dt_status status = read_target_fields(record, what, target);
-    if (status < 0) {
-        dt_target_free(target);
-        return status;
-    }
+    DT_TRY(read_target_fields(record, what, target));
     *out = target;
+    target = NULL;
     return DT_OK;
 }
 

@@ -326,18 +326,20 @@ static bool check_agree(struct test *test)
         struct dt_result result;
         dt_result_init(&result, target, &point);
         dt_status status = dt_rig_prepare(&rig, &point, deadline(test), &resident);
-        bool again = status == DT_OK && resident.outcome == DT_TRIAL_OK && resident.verifies_runs;
+        bool again = status == DT_OK && resident.failure.outcome == DT_TRIAL_OK &&
+                     resident.prepared.verifies_runs;
         if (again)
             status =
                 dt_rig_run(&rig, &resident, LATER_STEPS, DT_MODE_WARMUP, deadline(test), &result);
-        if (again && status == DT_OK && resident.outcome == DT_TRIAL_OK)
+        if (again && status == DT_OK && resident.failure.outcome == DT_TRIAL_OK)
             status = dt_rig_verify_again(&rig, &resident, deadline(test), &result);
         dt_result_fini(&result);
-        fine = status == DT_OK && resident.outcome == DT_TRIAL_OK;
+        fine = status == DT_OK && resident.failure.outcome == DT_TRIAL_OK;
         if (!fine) {
             dt_auto_text text = {0};
             dt_point_short(target->space, &point, &text);
-            no(test, "%s: %s", dt_text_at(&text), status == DT_OK ? resident.cause : dt_message());
+            no(test, "%s: %s", dt_text_at(&text),
+               status == DT_OK ? resident.failure.cause : dt_message());
         }
         dt_rig_release(&rig, &resident);
     }
