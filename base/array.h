@@ -15,8 +15,6 @@
 #include "base/status.h"
 
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Makes room for `more` items behind the first `count`. items: a pointer, NULL while count is 0; it moves. DT_ENOMEM: nothing
  * has changed. */
@@ -29,15 +27,6 @@
 /* items: the address of the pointer. */
 dt_status dt_array_grow(void *items, size_t count, size_t more, size_t item_bytes) DT_MUST_CHECK;
 dt_status dt_array_resize(void *items, size_t count, size_t item_bytes) DT_MUST_CHECK;
-
-/* A local from malloc that is freed where its scope ends: dt_auto_free double *x = calloc(n, sizeof *x); */
-#define dt_auto_free DT_CLEANUP(dt_free_at)
-static inline void dt_free_at(void *at)
-{
-    void *memory;
-    memcpy(&memory, at, sizeof memory);
-    free(memory);
-}
 
 /* For qsort, the least first. */
 int dt_ascending_int(const void *a, const void *b);
