@@ -216,13 +216,6 @@ static dt_status add_launcher(const struct dt_launch *launch, const char *progra
     return add_template(launch, program, words);
 }
 
-/* Its program: "mpirun", "srun", or the first word of a command; room is of name. */
-static void find_launcher(const struct dt_hosts *hosts, char name[], size_t room)
-{
-    const char *first = hosts->launcher + strspn(hosts->launcher, " ");
-    snprintf(name, room, "%.*s", (int)strcspn(first, " "), first);
-}
-
 /* ---- the start */
 
 static bool under_mpirun(const struct dt_launch *launch)
@@ -289,17 +282,11 @@ static char **words_take(struct word_list *words)
     return list;
 }
 
-/* "NAME=value" names the same variable. */
-static bool same_name(const char *a, const char *b)
-{
-    size_t size = strcspn(a, "=");
-    return strncmp(a, b, size + 1) == 0;
-}
-
+/* One "NAME=value" of the list names the same variable. */
 static bool any_names(char *const list[], const char *entry)
 {
     for (int i = 0; list != NULL && list[i] != NULL; i++)
-        if (same_name(list[i], entry))
+        if (strncmp(list[i], entry, strcspn(list[i], "=") + 1) == 0)
             return true;
     return false;
 }
@@ -486,10 +473,12 @@ dt_status dt_start_make(const struct dt_launch *launch, struct dt_start *start)
         return dt_fail(DT_EUSAGE, "a plan has %d ranks; at most %d processes are started",
                        launch->ranks, DT_SUPERVISOR_RANKS);
     snprintf(start->path, sizeof start->path, "%s", program);
-    if (launch->hosts != NULL)
-        find_launcher(launch->hosts, launcher, sizeof launcher);
-    if (launch->hosts != NULL && !dt_host_program(launcher, start->path, sizeof start->path))
-        return dt_fail(DT_EUSAGE, "the launcher %s was not found", launcher);
+    if (launch->hosts != NULL) { /* "mpirun", "srun", or the first word of a command */
+        const char *first = launch->hosts->launcher + strspn(launch->hosts->launcher, " ");
+        snprintf(launcher, sizeof launcher, "%.*s", (int)strcspn(first, " "), first);
+        if (!dt_host_program(launcher, start->path, sizeof start->path))
+            return dt_fail(DT_EUSAGE, "the launcher %s was not found", launcher);
+    }
     if (launch->hosts == NULL && under_mpirun(launch) &&
         !dt_host_program("mpirun", start->path, sizeof start->path))
         return dt_fail(DT_EUSAGE,

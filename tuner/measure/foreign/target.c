@@ -469,22 +469,29 @@ static dt_status read_launch(const json_t *hello, struct dt_target *target)
                    "the worker's hello: 'launch' is neither \"self\", \"mpirun\" nor \"torchrun\"");
 }
 
+/* 0 where it is not there. */
+static dt_status read_count(const json_t *hello, const char *name, const char *of, int most,
+                            int *count)
+{
+    const json_t *value = json_object_get(hello, name);
+    int64_t number = json_integer_value(value);
+    if (dt_json_has(hello, name) && (!json_is_integer(value) || number < 1 || number > most))
+        return dt_fail(DT_EUSAGE, "the worker's hello: '%s' is not a number%s from 1 to %d", name,
+                       of, most);
+    *count = (int)number;
+    return DT_OK;
+}
+
 /* A worker that starts its own ranks may switch plans of several ranks in one group. */
 static dt_status read_switch(const json_t *hello, struct dt_target *target)
 {
-    const json_t *most = json_object_get(hello, "switch");
     bool second = json_integer_value(json_object_get(hello, "protocol")) >= 2;
     if (!second || !dt_json_has(hello, "switch"))
         return DT_OK;
-    if (!json_is_integer(most) || json_integer_value(most) < 1 ||
-        json_integer_value(most) > SWITCHED_MOST)
-        return dt_fail(DT_EUSAGE,
-                       "the worker's hello: 'switch' is not a number of ranks from 1 to %d",
-                       SWITCHED_MOST);
+    DT_TRY(read_count(hello, "switch", " of ranks", SWITCHED_MOST, &target->worker.switched));
     if (target->worker.launcher != DT_LAUNCH_SELF)
         return dt_fail(DT_EUSAGE, "the worker's hello: 'switch' needs \"launch\":\"self\", as "
                                   "mpirun and torchrun start a group for each rank count");
-    target->worker.switched = (int)json_integer_value(most);
     return DT_OK;
 }
 
@@ -529,17 +536,11 @@ static dt_status hide_command(const unsigned char *secret, struct dt_target *tar
 /* How many plans may be resident, and how many steps of one are timed: a server takes all memory, and a request is a long step. */
 static dt_status read_limits(const json_t *hello, struct dt_target *target)
 {
-    const json_t *alone = json_object_get(hello, "alone"),
-                 *most = json_object_get(hello, "samples");
+    const json_t *alone = json_object_get(hello, "alone");
     if (dt_json_has(hello, "alone") && !json_is_boolean(alone))
         return dt_fail(DT_EUSAGE, "the worker's hello: 'alone' is neither true nor false");
-    if (dt_json_has(hello, "samples") && (!json_is_integer(most) || json_integer_value(most) < 1 ||
-                                          json_integer_value(most) > SAMPLES_MOST))
-        return dt_fail(DT_EUSAGE, "the worker's hello: 'samples' is not a number from 1 to %d",
-                       SAMPLES_MOST);
     target->worker.alone = json_is_true(alone);
-    target->worker.samples = (int)json_integer_value(most);
-    return DT_OK;
+    return read_count(hello, "samples", "", SAMPLES_MOST, &target->worker.samples);
 }
 
 /* Gives each parameter that "defaults" of hello names its default: the value of an expression of constants, parameters and the
