@@ -211,10 +211,10 @@ best_before = min(plans(journal, "trial"), key=lambda plan: NS[plan])
 t.check("the best plan so far is measured again", is_whole(done) and "as slow" not in done.err and plans(path, "visit")[0] == best_before
         and kinds_now.index("taken") < kinds_now.index("visit") < kinds_now.index("search"), done)
 done, path = begin_again(ns=[1.5 * ns for ns in NS])
-found = re.search(r"this machine is (\S+) times as slow as at the visit before", done.err)
+found = re.search(r"this machine is (\S+) times as slow as in the session that goes on", done.err)
 t.check("a machine that became slower: said", is_whole(done) and found and abs(float(found.group(1)) - 1.5) < 0.1, done)
 done, _ = begin_again(ns=[ns / 1.5 for ns in NS])
-found = re.search(r"this machine is (\S+) times as fast as at the visit before", done.err)
+found = re.search(r"this machine is (\S+) times as fast as in the session that goes on", done.err)
 t.check("or faster", is_whole(done) and found and abs(float(found.group(1)) - 1.5) < 0.1, done)
 
 NEWER = RUNS / "99990101T000000Z-1-00000000.jsonl"

@@ -140,7 +140,7 @@ static dt_status apply_begun(struct dt_session *session, struct dt_log_record *r
     session->max_latency_ns = begun->max_latency_ns;
     session->has_against = begun->has_against;
     session->against = begun->against;
-    session->finals.best = session->next.best = -1;
+    session->finals.best = session->next.best = session->before.best = -1;
     session->closing = (struct dt_closing){
         .known = true, .elapsed_ns = DT_NO_NS, .need_ns = 0, .compared_ns = DT_NO_NS};
     dt_fingerprint_fini(&session->fingerprint);
@@ -253,31 +253,58 @@ static bool earlier_stays(const struct dt_session_finals *earlier,
                 earlier->entrants[earlier->best].ratio.ratio);
 }
 
+/* The shoot-out that is not followed by a comparison yet belongs to this one: it has its winner, or there was none. */
+static bool shootout_fits(const struct dt_session *session, const struct dt_compared *compared)
+{
+    const struct dt_session_finals *next = &session->next;
+    for (int i = 0; next->chosen > 0 && i < compared->count; i++)
+        if (dt_point_equal(session->target->space, &compared->entrants[i].point, &next->winner))
+            return true;
+    return next->chosen == 0 && next->shot_count > 0;
+}
+
+/* The later one of two comparisons counts, or the earlier one stays. */
+static void finals_settle(struct dt_session *session)
+{
+    if (earlier_stays(&session->before, &session->finals)) {
+        struct dt_session_finals later = session->finals;
+        session->finals = session->before;
+        session->before = later;
+    }
+    finals_drop(&session->before);
+    session->verdict = session->finals.verdict;
+}
+
 /* A comparison that goes on with one of a resumed session has its sets, too. One after a first entrant that cannot run is the same
- * comparison without it. Both replace what was there; any other one is another comparison. */
+ * comparison without it. Both replace what was there; any other one is another comparison. The one whose first entrant fell decides
+ * nothing. */
 static void final_set(struct dt_session *session, struct dt_compared *compared)
 {
-    struct dt_session_finals earlier = session->finals;
+    struct dt_session_finals *finals = &session->finals, replaced = *finals;
     bool replaces = compared->goes_on || dt_verdict_first_fell(session);
-    session->finals = session->next.shot_count > 0 || session->next.chosen > 0 || !replaces
-                          ? session->next
-                          : session->finals;
-    session->next = (struct dt_session_finals){.best = -1};
-    memcpy(session->finals.entrants, compared->entrants,
-           (size_t)compared->count * sizeof session->finals.entrants[0]);
-    session->finals.entrant_count = compared->count;
-    session->finals.sets = compared->sets;
-    for (int i = 0; i < compared->count; i++)
-        session->finals.entrants[i].result.throttling.clocks = &session->clocks;
-    compared->count = 0;
-    dt_verdict_decide(session, &session->finals);
-    if (!replaces && earlier_stays(&earlier, &session->finals)) {
-        struct dt_session_finals later = session->finals;
-        session->finals = earlier;
-        earlier = later;
+    bool shot = shootout_fits(session, compared);
+    if (!replaces) {
+        finals_drop(&session->before);
+        session->before = replaced;
+        replaced = (struct dt_session_finals){.best = -1};
     }
-    finals_drop(&earlier);
-    session->verdict = session->finals.verdict;
+    *finals = shot ? session->next : replaced;
+    session->next = (struct dt_session_finals){.best = -1};
+    finals_drop(&replaced);
+    memcpy(finals->entrants, compared->entrants,
+           (size_t)compared->count * sizeof finals->entrants[0]);
+    finals->entrant_count = compared->count;
+    finals->sets = compared->sets;
+    for (int i = 0; i < compared->count; i++)
+        finals->entrants[i].result.throttling.clocks = &session->clocks;
+    compared->count = 0;
+    dt_verdict_decide(session, finals);
+    if (dt_verdict_first_fell(session)) {
+        finals->best = -1;
+        session->verdict = finals->verdict = DT_VERDICT_PROVISIONAL;
+    } else {
+        finals_settle(session);
+    }
 }
 
 static dt_status apply_comparison(struct dt_session *session, struct dt_log_record *record)
@@ -297,6 +324,9 @@ static dt_status apply_comparison(struct dt_session *session, struct dt_log_reco
 /* No entrant wins where the session's figures decide nothing. */
 static void end_judge(struct dt_session *session)
 {
+    if (session->before.entrant_count >
+        0) /* the comparison without the entrant that fell did not come */
+        finals_settle(session);
     enum dt_verdict verdict = dt_session_verdict(session);
     dt_auto_text doubt = {0};
     dt_session_doubt(session, &doubt);
@@ -320,15 +350,14 @@ static dt_status apply_end(struct dt_session *session, struct dt_log_record *rec
     return DT_OK;
 }
 
-dt_status dt_session_apply(struct dt_session *session, struct dt_log_record *record)
-{
-    static dt_status (*const kinds[])(struct dt_session * session,
-                                      struct dt_log_record * record) = {
+static dt_status (*const appliers[])(struct dt_session *session, struct dt_log_record *record) = {
 #define DT_LOG_KIND(NAME, text, codec, apply, doc) apply_##apply,
 #include "tuner/session/log.def"
-#undef DT_LOG_KIND
-    };
-    return record->kind < DT_LOG_KINDS ? kinds[record->kind](session, record) : DT_OK;
+};
+
+dt_status dt_session_apply(struct dt_session *session, struct dt_log_record *record)
+{
+    return record->kind < DT_LOG_KINDS ? appliers[record->kind](session, record) : DT_OK;
 }
 
 void dt_session_fini(struct dt_session *session)
@@ -338,6 +367,7 @@ void dt_session_fini(struct dt_session *session)
     free(trials_of(session));
     free(session->tried.slots);
     finals_drop(&session->finals);
+    finals_drop(&session->before);
     dt_fingerprint_fini(&session->fingerprint);
     dt_clocks_fini(&session->clocks);
     *session = (struct dt_session){.target = NULL};
@@ -386,14 +416,20 @@ dt_status dt_log_add(struct dt_log *log, struct dt_log_record *record)
 {
     const struct dt_target *target =
         record->kind == DT_LOG_SESSION ? record->begun.target : log->session.target;
-    DT_TRY(dt_log_record_write(log->journal, record, target));
-    return dt_session_apply(&log->session, record);
+    struct dt_error failed = {DT_OK, ""};
+    dt_error_keep(&failed, dt_log_record_write(log->journal, record, target));
+    dt_error_keep(&failed,
+                  dt_session_apply(&log->session, record)); /* what was measured is known */
+    return dt_error_raise(&failed);
 }
 
 dt_status dt_log_read(struct dt_log *log, const struct dt_journal_reader *reader, const char *what)
 {
     struct dt_session *session = &log->session;
     DT_CLEANUP(dt_log_record_fini) struct dt_log_record record = {.kind = DT_LOG_KINDS};
+    enum dt_log_kind kind = dt_log_kind_of(reader->kind);
+    if (kind < DT_LOG_KINDS && appliers[kind] == apply_nothing)
+        return DT_OK; /* it may have all samples so far */
     DT_TRY(dt_log_decode(reader, what, session->target, &session->clocks, &record));
     DT_TRY(dt_session_apply(session, &record));
     if (record.kind == DT_LOG_SESSION) {

@@ -99,7 +99,8 @@ static const struct dt_result *others_failed(const struct dt_session *session, i
 static bool compares(const struct dt_session *session, int batch)
 {
     for (int i = 0; i < session->finals.entrant_count; i++)
-        if (session->finals.entrants[i].result.batch == batch &&
+        if (session->finals.entrants[i].result.samples.n > 0 &&
+            session->finals.entrants[i].result.batch == batch &&
             !isfinite(session->finals.entrants[i].result.facts.verified_error))
             return true;
     return false;

@@ -272,7 +272,10 @@ static dt_status open_search(struct dt_tuning *tuning)
                                               .why = search->why,
                                               .prior = search->belief.name,
                                               .known_count = search->known_count,
-                                              .opts = &opts}};
+                                              .evaluations = opts.evaluations,
+                                              .left_ns = llround(opts.seconds * 1e9),
+                                              .capacity_bytes = opts.capacity_bytes,
+                                              .in_a_row = opts.groups->in_a_row}};
     memcpy(record.search.known, search->known, sizeof record.search.known);
     DT_TRY(dt_log_add(tuning->log, &record));
     return status;

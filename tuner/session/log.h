@@ -14,7 +14,6 @@
 #define DT_TUNER_SESSION_LOG_H
 
 #include "db/journal.h"
-#include "search/search.h"
 #include "tuner/session/session.h"
 
 enum dt_log_kind {
@@ -51,7 +50,9 @@ struct dt_searching {
     const char *name, *why, *prior; /* as in struct dt_session_search */
     struct dt_point known[DT_KNOWN];
     int known_count;
-    const struct dt_search_opts *opts; /* its limits; written, not read back */
+    /* its limits: evaluations and time that remain, a rank's memory (0: not known), plans of a group in a row */
+    int64_t evaluations, left_ns, capacity_bytes;
+    int in_a_row;
 };
 
 struct dt_searched {
@@ -101,6 +102,7 @@ struct dt_log_record {
 
 /* As in journals. */
 const char *dt_log_kind_text(enum dt_log_kind kind);
+enum dt_log_kind dt_log_kind_of(const char *text); /* DT_LOG_KINDS: of none of these */
 
 /* Frees what the record owns. */
 void dt_log_record_fini(struct dt_log_record *record);
@@ -129,7 +131,7 @@ const struct dt_session *dt_log_session(const struct dt_log *log); /* borrowed *
 
 /* From now on records are written to the journal, which the log owns. */
 void dt_log_attach(struct dt_log *log, struct dt_journal *journal);
-/* Writes the record, then applies it, which takes what the record owns. */
+/* Writes the record, then applies it, also where it could not be written, which takes what the record owns. */
 dt_status dt_log_add(struct dt_log *log, struct dt_log_record *record) DT_MUST_CHECK;
 /* Reads the reader's current record and applies it. DT_ECORRUPT: one of a session, before the session's own. */
 dt_status dt_log_read(struct dt_log *log, const struct dt_journal_reader *reader,

@@ -238,8 +238,12 @@ static dt_status take_over(struct take *take, struct dt_log_record *record, int 
     struct dt_tuning *tuning = take->tuning;
     bool ended =
         take->search >= 0 && take->searched >= 0 && (!tuning->resume.more_time || take->stopped);
-    if (record->kind == DT_LOG_UNDONE)
+    if (record->kind == DT_LOG_UNDONE || record->kind == DT_LOG_UNVERIFIED)
         return dt_log_add(tuning->log, record);
+    for (int i = 0; record->kind == DT_LOG_END && i < record->ended.unverified_count; i++)
+        DT_TRY(dt_log_add(tuning->log,
+                          &(struct dt_log_record){.kind = DT_LOG_UNVERIFIED,
+                                                  .unverified = record->ended.unverified[i]}));
     if (record->kind == DT_LOG_TRIAL)
         return record->result.outcome == DT_TRIAL_INTERRUPTED ? DT_OK
                                                               : dt_log_add(tuning->log, record);

@@ -90,7 +90,9 @@ struct dt_session {
     int unverified_count;
     struct dt_session_finals finals;
     struct dt_session_finals next; /* a shoot-out whose final comparison did not end yet */
-    struct dt_closing closing;     /* at its end */
+    struct dt_session_finals
+        before;                /* the comparison before, while the first entrant of this one fell */
+    struct dt_closing closing; /* at its end */
     enum dt_verdict verdict;
     bool ended; /* its end was recorded: the session was complete */
 };

@@ -379,6 +379,8 @@ dt_status dt_trials_last(struct dt_tuning *tuning)
 #define SLOW_SHARE       0.25 /* while the machine is slower */
 #define LEVEL_MARGIN     0.1  /* of noise: a smaller change is none */
 #define VISIT_HALF_WIDTH 0.05
+#define RESUME_SHARE                                                                               \
+    0.03 /* of the whole time, and two of the slowest trials: the first visit of a session that goes on */
 
 double dt_visits_times(const struct dt_tuning *tuning, const struct dt_result *incumbent)
 {
@@ -469,18 +471,21 @@ static dt_status take_visit(struct dt_tuning *tuning, const struct dt_result *an
         pace->level = level;
         pace->from = slower ? pace->since : tuning->session->count;
         dt_tuning_note(tuning,
-                       "this machine is %.2f times as %s as at the visit before, by its best plan "
-                       "so far: %d plan%s tried since %s tried again",
-                       fmax(level / old, old / level), slower ? "slow" : "fast", undone,
-                       undone == 1 ? "" : "s", undone == 1 ? "is" : "are");
+                       "this machine is %.2f times as %s as %s, by its best plan so far: %d plan%s "
+                       "tried since %s tried again",
+                       fmax(level / old, old / level), slower ? "slow" : "fast",
+                       tuning->search.running == NULL ? "in the session that goes on"
+                                                      : "at the visit before",
+                       undone, undone == 1 ? "" : "s", undone == 1 ? "is" : "are");
     }
     pace->since = tuning->session->count;
     return DT_OK;
 }
 
-static dt_status visit_incumbent(struct dt_tuning *tuning, const struct dt_result *anchor)
+static dt_status visit_incumbent(struct dt_tuning *tuning, const struct dt_result *anchor,
+                                 int64_t end)
 {
-    int64_t now = dt_clock_ns(), end = tuning->clock.search_deadline_ns;
+    int64_t now = dt_clock_ns();
     struct dt_measure how = {.deadline_ns = end,
                              .until_ns = now + (end - now) / 2,
                              .rest_ns = now,
@@ -497,10 +502,12 @@ static dt_status visit_incumbent(struct dt_tuning *tuning, const struct dt_resul
 dt_status dt_visits_resume(struct dt_tuning *tuning)
 {
     const struct dt_result *anchor = anchor_of(tuning);
-    if (anchor == NULL || dt_clock_ns() >= tuning->clock.search_deadline_ns)
+    int64_t all = tuning->clock.deadline_ns - tuning->clock.began_ns, now = dt_clock_ns();
+    int64_t most = 2 * tuning->session->slowest_ns + (int64_t)(RESUME_SHARE * (double)all);
+    if (anchor == NULL || tuning->clock.search_deadline_ns - now < 2 * most)
         return DT_OK;
     tuning->pace.from = 0;
-    DT_TRY(visit_incumbent(tuning, anchor));
+    DT_TRY(visit_incumbent(tuning, anchor, now + most));
     tuning->pace.from = tuning->session->count;
     return DT_OK;
 }
@@ -511,7 +518,7 @@ dt_status dt_visits_make(struct dt_tuning *tuning)
     do {
         const struct dt_result *anchor = anchor_of(tuning);
         if (visit_is_due(tuning, anchor))
-            DT_TRY(visit_incumbent(tuning, anchor));
+            DT_TRY(visit_incumbent(tuning, anchor, tuning->clock.search_deadline_ns));
         tried = tuning->session->count;
         DT_TRY(dt_trials_undone(tuning));
     } while (tuning->session->count > tried);

@@ -306,10 +306,14 @@ dt_status dt_tuning_run(struct dt_tuning *tuning)
     enum dt_verdict verdict = dt_session_verdict(session);
     if (dt_verdict_provisional(verdict) || verdict == DT_VERDICT_NONE)
         dt_tuning_estimate(tuning);
-    DT_TRY(end_record(tuning));
+    struct dt_error files = {DT_OK, ""};
+    dt_error_keep(&files, end_record(tuning));
     if (tuning->opts.directory != NULL)
-        DT_TRY(dt_entry_store(session, session->verdict, tuning->opts.directory,
-                              dt_log_journal(tuning->log), &tuning->store));
+        dt_error_keep(&files,
+                      dt_entry_store(session, session->verdict, tuning->opts.directory,
+                                     files.status == DT_OK ? dt_log_journal(tuning->log) : NULL,
+                                     &tuning->store));
+    DT_TRY(dt_error_raise(&files));
     if (ended.status >= 0)
         dt_error_keep(&ended, verdict_status(session));
     return dt_error_raise(&ended);

@@ -351,8 +351,8 @@ static double memory_of(const struct page_view *view, int i)
 void dt_page_draw_course(const struct page_view *view, struct dt_text *out)
 {
     static const char *const series[] = {
-        "@ using 1:2 with points pt 7 ps 0.5 lc rgb c_main title 'measured', @ "
-        "using 1:3:(0):($4-$3) with vectors nohead lc rgb c_main notitle",
+        ("@ using 1:2 with points pt 7 ps 0.5 lc rgb c_main title 'measured', @ "
+         "using 1:3:(0):($4-$3) with vectors nohead lc rgb c_main notitle"),
         "@ using 1:2 with points pt 9 ps 0.5 lc rgb c_dim title 'dropped early'",
         "@ using 1:2 with points pt 2 ps 0.7 lc rgb c_bad title 'failed (no time)'",
         "@ using 1:2 with steps lw 2 lc rgb c_second title 'best so far'"};

@@ -183,17 +183,12 @@ static dt_status unverified_decode(const json_t *json, const struct context *con
 static json_t *search_encode(const struct dt_log_record *record, const struct dt_target *target)
 {
     const struct dt_searching *search = &record->search;
-    const struct dt_search_opts *opts = search->opts;
-    json_t *json = json_pack("{s:s, s:s, s:s, s:o}", "search", search->name, "search_reason",
-                             search->why, "prior", search->prior, "known",
-                             dt_raw_points(target->space, search->known, search->known_count));
-    if (opts != NULL) {
-        json_object_set_new(json, "evaluations", json_integer(opts->evaluations));
-        json_object_set_new(json, "left_ns", json_integer(llround(opts->seconds * 1e9)));
-        json_object_set_new(json, "capacity_bytes", json_integer(opts->capacity_bytes));
-        json_object_set_new(json, "in_a_row", json_integer(opts->groups->in_a_row));
-    }
-    return json;
+    return json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:i}", "search", search->name,
+                     "search_reason", search->why, "prior", search->prior, "known",
+                     dt_raw_points(target->space, search->known, search->known_count),
+                     "evaluations", (json_int_t)search->evaluations, "left_ns",
+                     (json_int_t)search->left_ns, "capacity_bytes",
+                     (json_int_t)search->capacity_bytes, "in_a_row", search->in_a_row);
 }
 
 static dt_status search_decode(const json_t *json, const struct context *context,
@@ -205,6 +200,10 @@ static dt_status search_decode(const json_t *json, const struct context *context
     DT_TRY(dt_json_string(json, context->what, "search_reason", &search->why));
     DT_TRY(dt_json_string(json, context->what, "prior", &search->prior));
     DT_TRY(dt_json_array(json, context->what, "known", &known));
+    search->evaluations = dt_json_integer_at(json, "evaluations");
+    search->left_ns = dt_json_integer_at(json, "left_ns");
+    search->capacity_bytes = dt_json_integer_at(json, "capacity_bytes");
+    search->in_a_row = (int)dt_json_integer_at(json, "in_a_row");
     search->known_count =
         dt_raw_read_points(known, context->target->space, search->known, DT_KNOWN);
     return DT_OK;
@@ -366,6 +365,14 @@ static const struct {
 #undef DT_LOG_KIND
 };
 
+enum dt_log_kind dt_log_kind_of(const char *text)
+{
+    enum dt_log_kind kind = 0;
+    while (kind < DT_LOG_KINDS && strcmp(kinds[kind].text, text) != 0)
+        kind++;
+    return kind;
+}
+
 const char *dt_log_kind_text(enum dt_log_kind kind)
 {
     return kinds[kind].text;
@@ -387,11 +394,11 @@ static dt_status record_decode(const json_t *json, const char *what, const struc
 {
     const struct context context = {what, target, clocks};
     const char *text;
-    *record = (struct dt_log_record){.kind = DT_LOG_KINDS, .role = DT_ENTRANT_ROLES};
+    memset(record, 0, sizeof *record);
+    record->kind = DT_LOG_KINDS;
+    record->role = DT_ENTRANT_ROLES;
     DT_TRY(dt_json_string(json, what, "kind", &text));
-    enum dt_log_kind kind = 0;
-    while (kind < DT_LOG_KINDS && strcmp(kinds[kind].text, text) != 0)
-        kind++;
+    enum dt_log_kind kind = dt_log_kind_of(text);
     if (kind < DT_LOG_KINDS && target == NULL && !brings_target(kind))
         return dt_fail(DT_ECORRUPT, "%s: a '%s' record before the record of its session", what,
                        text);

@@ -392,11 +392,12 @@ json_t *dt_session_json(const struct dt_session *session)
         result_or_null(session->has_against ? dt_session_role(session, DT_ENTRANT_AGAINST) : NULL,
                        target),
         "gain", dt_record_json(&dt_record_gain, &gain), "ties",
-        dt_raw_points(target->space, session->finals.ties, session->finals.tie_count), "rounds",
-        dt_sets_rounds(&session->finals.sets), "sets", session->finals.sets.count, "resident",
-        dt_company_text(session->finals.sets.company), "loads", session->finals.sets.loads,
-        "search", session->search.name, "search_reason", session->search.why, "trials", trials,
-        "elapsed_seconds", (double)session->closing.elapsed_ns * 1e-9, "verdict",
+        dt_raw_points(target->space, shootout_of(session)->ties, shootout_of(session)->tie_count),
+        "rounds", dt_sets_rounds(&session->finals.sets), "sets", session->finals.sets.count,
+        "resident", dt_company_text(session->finals.sets.company), "loads",
+        session->finals.sets.loads, "search", session->search.name, "search_reason",
+        session->search.why, "trials", trials, "elapsed_seconds",
+        fmax(0, (double)session->closing.elapsed_ns * 1e-9), "verdict",
         dt_verdict_text(session->verdict), "journal", session->id);
     struct dt_image_time image = image_of(target);
     json_object_set_new(object, "image", dt_record_json(&dt_record_image_time, &image));
