@@ -317,6 +317,22 @@ def refused():
     t.check("another option: the usage", done.code == 2 and "usage: dittune-worker-command" in done.err, done)
 
 
+def long():
+    """A command may have more bytes than a string of a key: then a hash of the whole stands for its end."""
+    def kept(command):
+        worker = Worker(command, *USUAL)
+        worker.end()
+        return worker.hello.get("job", {}).get("command", worker.hello.get("say"))
+    begin = "sh {ranks} {mode} "
+    most = begin + "m" * (3900 - len(begin))
+    t.check("3900 bytes are kept", kept(most) == most, kept(most))
+    found = [kept(most + end) for end in ("a", "b", "m" * 5000)]
+    t.check("of more the beginning is, and a hash", all(re.fullmatch(re.escape(most[:-1]) + " #[0-9a-f]{16}", text) for text in found), found)
+    t.check("of every byte", len(set(found)) == 3, found)
+    found = kept(begin + "\u00e9" * 3000)
+    t.check("no character is cut", re.fullmatch(begin.replace("{", "[{]") + "\u00e9{1940} #[0-9a-f]{16}", found), found)
+
+
 def fails():
     """A run that goes wrong is answered by its kind and the last words; the worker goes on."""
     tail = " # {ranks} {mode}'"
@@ -495,7 +511,7 @@ def conditional():
     t.check("where it always exists, it is another question", done.code == 10 and "tile existed when mode == 'fused', and exists always" in done.out + done.err, done)
 
 
-for part in (words, switches, kinds, times, too_long, bars, files, metrics, refused, fails, ends, session, largest, alike, conditional, hostile):
+for part in (words, switches, kinds, times, too_long, bars, files, metrics, refused, long, fails, ends, session, largest, alike, conditional, hostile):
     part()
 t.none_left()
 t.finish()

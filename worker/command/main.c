@@ -127,14 +127,14 @@ static dt_status add_line(const char *option, const struct dt_command_line *line
 {
     dt_line_text(line, space, text);
     DT_TRY(dt_text_status(text));
-    if (text->size > TEXT_MOST) {
-        uint64_t hash = dt_rng_stream(text->bytes);
-        text->bytes[TEXT_MOST - 1] = 0;
-        dt_text_mend(text->bytes);
-        text->size = strlen(text->bytes);
-        dt_text_add(text, " #%016llx", (unsigned long long)hash);
-    }
-    return check_text(option, dt_text_at(text));
+    if (text->size <= TEXT_MOST)
+        return check_text(option, dt_text_at(text));
+    uint64_t hash = dt_rng_stream(text->bytes);
+    text->bytes[TEXT_MOST - 1] = 0;
+    dt_text_mend(text->bytes);
+    text->size = strlen(text->bytes);
+    dt_text_add(text, " #%016llx", (unsigned long long)hash);
+    return dt_text_status(text);
 }
 
 /* Where relative paths begin; "" where the command names files by absolute paths alone and --prepare none by a relative one. */
