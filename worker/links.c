@@ -74,15 +74,13 @@ static dt_status listen_tcp(struct address *address, int *fd)
     return DT_OK;
 }
 
-static int connect_unix(const struct address *address)
+static int connect_to(const struct sockaddr *name, socklen_t size)
 {
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 &&
-        connect(fd, (const struct sockaddr *)&address->unix_name, address->unix_size) != 0) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
+    int fd = socket(name->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, name, size) == 0)
+        return fd;
+    close(fd);
+    return -1;
 }
 
 static int connect_tcp(const struct address *address)
@@ -92,13 +90,8 @@ static int connect_tcp(const struct address *address)
     int fd = -1;
     if (getaddrinfo(address->host, address->port, &hints, &found) != 0)
         return -1;
-    for (const struct addrinfo *at = found; at != NULL && fd < 0; at = at->ai_next) {
-        fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd >= 0 && connect(fd, at->ai_addr, at->ai_addrlen) != 0) {
-            close(fd);
-            fd = -1;
-        }
-    }
+    for (const struct addrinfo *at = found; at != NULL && fd < 0; at = at->ai_next)
+        fd = connect_to(at->ai_addr, at->ai_addrlen);
     freeaddrinfo(found);
     return fd;
 }
@@ -209,7 +202,9 @@ static dt_status join(struct dt_links *links, struct dt_comm *world)
         return dt_fail(DT_EIO, "rank 0 could not listen for the ranks");
     struct hello hello = {.rank = links->rank};
     memcpy(hello.token, address.token, sizeof hello.token);
-    int fd = address.unix_size > 0 ? connect_unix(&address) : connect_tcp(&address);
+    int fd = address.unix_size > 0
+                 ? connect_to((const struct sockaddr *)&address.unix_name, address.unix_size)
+                 : connect_tcp(&address);
     if (fd < 0)
         return broken("connect");
     dt_wire_init(&links->wires[0], fd, fd);

@@ -53,12 +53,6 @@ static void look(int number)
     errno = before;
 }
 
-/* The other side has closed its end, and no message is unread. */
-static bool watch_gone(const struct dt_wire *wire)
-{
-    return wire->pending.size == 0 && hung_up(wire->in);
-}
-
 /* Between start and stop the process exits with 1 when the other side of wire has ended. One wire at a time. */
 static void watch_start(const struct dt_wire *wire)
 {
@@ -467,7 +461,7 @@ dt_status dt_rank_beat(struct dt_rank *self)
 {
     if (self->seat.rank != 0 || dt_clock_ns() - self->wire.last_write_ns < DT_NS_PER_SECOND)
         return DT_OK;
-    if (watch_gone(&self->wire))
+    if (self->wire.pending.size == 0 && hung_up(self->wire.in))
         return dt_fail(DT_EDEAD, "the controller has ended");
     return dt_wire_send(&self->wire, json_pack("{s:s}", "op", "heartbeat"));
 }

@@ -194,12 +194,6 @@ static int terms_leaf(struct dt_terms *terms, enum dt_expr_code code, int64_t nu
     return intern(terms, code, -1, -1, number);
 }
 
-/* The state behind a step (terms->steps[step]). */
-static int terms_step(struct dt_terms *terms, int state, int axis, int step)
-{
-    return intern(terms, DT_OP_STEP, state, axis, step);
-}
-
 /* The comparison has the same result for all values in the ranges. */
 static bool decided(enum dt_expr_code code, const struct dt_term *a, const struct dt_term *b,
                     int64_t *value)
@@ -700,7 +694,8 @@ static dt_status add_table(struct dt_terms *terms, const struct dt_cases *table)
         DT_TRY(DT_GROW(terms->steps, terms->step_count, 1));
         terms->steps[terms->step_count] = (struct dt_case_step){
             layer, &axes[table->axes[i]], i + 1 < table->width ? layer->edges : 1};
-        state = terms_step(terms, state, terms->axis_terms[table->axes[i]], terms->step_count++);
+        state = intern(terms, DT_OP_STEP, state, terms->axis_terms[table->axes[i]],
+                       terms->step_count++);
         DT_TRY(terms_root(terms, state));
     }
     return DT_OK;
@@ -723,16 +718,13 @@ int64_t dt_case_step_next(const struct dt_case_step *step, int64_t state, int64_
                                                           : 0;
 }
 
-static dt_status add_cases(struct dt_terms *terms, const struct dt_rule *rule)
-{
-    DT_CLEANUP(dt_cases_free_at) struct dt_cases *table = normal_ordered(terms, rule->cases);
-    return table != NULL ? add_table(terms, table) : DT_ENOMEM;
-}
-
 dt_status dt_terms_add(struct dt_terms *terms, const struct dt_rule *rule)
 {
-    if (rule->cases != NULL)
-        return add_cases(terms, rule) == DT_OK && !terms->failed ? DT_OK : dt_no_memory(compiling);
+    if (rule->cases != NULL) {
+        DT_CLEANUP(dt_cases_free_at) struct dt_cases *table = normal_ordered(terms, rule->cases);
+        dt_status added = table != NULL ? add_table(terms, table) : DT_ENOMEM;
+        return added == DT_OK && !terms->failed ? DT_OK : dt_no_memory(compiling);
+    }
     dt_auto_free struct reading *reading = calloc(1, sizeof *reading);
     if (reading == NULL)
         return dt_no_memory(compiling);

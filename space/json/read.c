@@ -768,14 +768,6 @@ static dt_status fill_rules(struct dt_space *space, const json_t *root, const ch
     return dt_space_compile(space);
 }
 
-/* Sentences of add_axis and the rules' compiler name the error but not the file; `what` is put before them. */
-static dt_status add_source(dt_status status, const char *what)
-{
-    if (strncmp(dt_message(), what, strlen(what)) == 0)
-        return status;
-    return dt_fail(status, "%s: %s", what, dt_message());
-}
-
 static dt_status read_space(const json_t *root, const char *what,
                             dt_status (*read)(struct dt_space *space, const json_t *root,
                                               const char *what),
@@ -784,8 +776,10 @@ static dt_status read_space(const json_t *root, const char *what,
     DT_CLEANUP(dt_space_free_at) struct dt_space *made = NULL;
     DT_TRY(dt_space_new(&made));
     dt_status status = read(made, root, what);
-    if (status != DT_OK)
-        return add_source(status, what);
+    if (status != DT_OK) /* add_axis and the rules' compiler name the error but not the file */
+        return strncmp(dt_message(), what, strlen(what)) == 0
+                   ? status
+                   : dt_fail(status, "%s: %s", what, dt_message());
     *space = made;
     made = NULL;
     return DT_OK;

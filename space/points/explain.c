@@ -290,21 +290,21 @@ static int scan(const struct dt_space *space, const int64_t values[], double *co
 static dt_status find_nearest(const struct dt_space *space, const int64_t values[],
                               struct candidate best[NEAREST], int *n)
 {
-    double *costs[DT_AXES_MAX] = {NULL};
-    dt_status status = DT_OK;
+    double *costs[DT_AXES_MAX];
+    size_t count = 0;
+    for (int i = 0; i < space->axis_count; i++)
+        count += (size_t)space->axes[i].count;
+    dt_auto_free double *all = calloc(count + 1, sizeof *all);
+    if (all == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory while explaining a plan");
     for (int i = 0; i < space->axis_count; i++) {
         const struct dt_axis *axis = &space->axes[i];
-        costs[i] = calloc((size_t)axis->count, sizeof *costs[i]);
-        if (costs[i] == NULL)
-            status = dt_fail(DT_ENOMEM, "out of memory while explaining a plan");
-        for (int k = 0; costs[i] != NULL && k < axis->count; k++)
+        costs[i] = i > 0 ? costs[i - 1] + space->axes[i - 1].count : all;
+        for (int k = 0; k < axis->count; k++)
             costs[i][k] = distance(axis, values[i], axis->values[k]);
     }
-    if (status == DT_OK)
-        *n = scan(space, values, costs, best);
-    for (int i = 0; i < space->axis_count; i++)
-        free(costs[i]);
-    return status;
+    *n = scan(space, values, costs, best);
+    return DT_OK;
 }
 
 static void write_text(const struct dt_space *space, const int64_t values[], const json_t *rows,
@@ -338,41 +338,32 @@ static void write_nearest(const struct dt_space *space, const struct candidate b
 static json_t *nearest_json(const struct dt_space *space, const struct candidate best[NEAREST],
                             int n)
 {
-    json_t *list = json_array();
-    for (int i = 0; i < n; i++) {
-        if (json_array_append_new(list, dt_point_json(space, &best[i].point)) != 0) {
-            json_decref(list);
+    json_auto_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        if (json_array_append_new(list, dt_point_json(space, &best[i].point)) != 0)
             return NULL;
-        }
-    }
-    return list;
+    return json_incref(list);
 }
 
 dt_status dt_space_explain(const struct dt_space *space, const int64_t values[],
                            struct dt_explanation *out)
 {
     struct candidate best[NEAREST];
-    struct dt_explanation made = {0};
-    json_t *rows = NULL;
+    DT_CLEANUP(dt_explanation_fini) struct dt_explanation made = {0};
+    json_auto_t *rows = NULL;
     int n = 0;
     DT_TRY(dt_space_violations(space, values, &rows));
-    dt_status status = DT_OK;
     if (json_array_size(rows) > 0)
-        status = find_nearest(space, values, best, &n);
-    if (status != DT_OK) {
-        json_decref(rows);
-        return status;
-    }
+        DT_TRY(find_nearest(space, values, best, &n));
     write_text(space, values, rows, &made.text);
     write_nearest(space, best, n, &made.text);
-    made.json = json_pack("{s:o, s:b, s:o, s:o}", "plan", dt_values_json(space, values), "feasible",
+    made.json = json_pack("{s:o, s:b, s:O, s:o}", "plan", dt_values_json(space, values), "feasible",
                           (int)(json_array_size(rows) == 0), "violations", rows, "nearest",
                           nearest_json(space, best, n));
-    if (made.json == NULL || made.text.failed) {
-        dt_explanation_fini(&made);
+    if (made.json == NULL || made.text.failed)
         return dt_fail(DT_ENOMEM, "out of memory while explaining a plan");
-    }
     *out = made;
+    made = (struct dt_explanation){0};
     return DT_OK;
 }
 

@@ -88,12 +88,6 @@ static bool is_relative(const char *path)
     return path[0] == '.' || strchr(path, '/') != NULL || has_suffix(path);
 }
 
-/* "cd WORD" and "-C WORD", as make and git have it. */
-static bool names_folder(const char *word)
-{
-    return strcmp(word, "cd") == 0 || strcmp(word, "-C") == 0;
-}
-
 /* A command that names files by absolute paths alone means the same in every folder. */
 static dt_status find_paths(const struct dt_command_line *command, bool *absolute, bool *relative)
 {
@@ -102,7 +96,8 @@ static dt_status find_paths(const struct dt_command_line *command, bool *absolut
     DT_TRY(read_words(command, &text, words));
     for (int i = 0; words[i] != NULL; i++) {
         const char *path = path_of(words[i]);
-        bool plain = i > 0 && names_folder(words[i - 1]) && strchr("/~-$", path[0]) == NULL;
+        bool folder = i > 0 && (strcmp(words[i - 1], "cd") == 0 || strcmp(words[i - 1], "-C") == 0);
+        bool plain = folder && strchr("/~-$", path[0]) == NULL; /* as make and git have -C */
         *absolute = *absolute || path[0] == '/';
         *relative = *relative || is_relative(path) || plain;
     }

@@ -41,16 +41,6 @@
 #define LOG_KEPT    65536
 #define PORTS_TRIED 100
 
-/* ---- job */
-
-/* Reads the URL of --ready and the file of --request. DT_EUSAGE, DT_EIO. The caller frees *job in any case. */
-static dt_status server_job_read(const char *ready, const char *request, struct dt_server_job *job)
-{
-    snprintf(job->ready.method, sizeof job->ready.method, "GET");
-    DT_TRY(dt_url_read(ready, "--ready", &job->ready.url));
-    return dt_request_read(request, &job->ready.url, &job->request);
-}
-
 /* ---- ports */
 
 /* A process below this one, or this one. */
@@ -391,14 +381,6 @@ static void add_peak(pid_t pid, void *context)
     *most = kibibytes * 1024 > *most ? kibibytes * 1024 : *most;
 }
 
-/* Of the largest of its processes so far. */
-static int64_t server_peak_bytes(const struct dt_server *server)
-{
-    int64_t most = server->run.peak_bytes;
-    dt_proc_below(getpid(), add_peak, &most);
-    return most;
-}
-
 #define DT_SERVE_READY "http://127.0.0.1:{port}/health"
 
 #define STARTS_MOST 3 /* of a server whose port others take */
@@ -446,8 +428,10 @@ dt_status dt_serve_init(struct dt_serve *serve, const struct dt_serve_options *o
                        "a server's time is read from its answer: --time wall, regex:EXPRESSION or "
                        "json:PATH");
     DT_TRY(read_samples(options->requests, &serve->samples));
-    DT_TRY(server_job_read(options->ready != NULL ? options->ready : DT_SERVE_READY,
-                           options->request, job));
+    snprintf(job->ready.method, sizeof job->ready.method, "GET");
+    DT_TRY(dt_url_read(options->ready != NULL ? options->ready : DT_SERVE_READY, "--ready",
+                       &job->ready.url));
+    DT_TRY(dt_request_read(options->request, &job->ready.url, &job->request));
     DT_TRY(dt_run_time("--start-timeout",
                        options->start_timeout != NULL ? options->start_timeout : "600",
                        &job->start_ns));
@@ -533,7 +517,9 @@ static dt_status prepare(struct dt_serve *serve, const json_t *request, json_t *
     }
     serve->handle++;
     serve->ranks = dt_plan_ranks(serve->space, &point);
-    *answer = dt_prepared(serve->handle, serve->ranks, server_peak_bytes(&serve->server), cold_ns);
+    int64_t peak_bytes = serve->server.run.peak_bytes;
+    dt_proc_below(getpid(), add_peak, &peak_bytes);
+    *answer = dt_prepared(serve->handle, serve->ranks, peak_bytes, cold_ns);
     return DT_OK;
 }
 
