@@ -118,12 +118,13 @@ static void parts_of_runs_are_kept_apart(void **state)
     (void)state;
     static const char *const answers[] = {
         "{\"ns\":[[5,6]],\"runs\":2,\"warnings\":[{\"say\":\"a\",\"runs\":1}]}",
-        "{\"ns\":[[7,8]],\"device_ns\":[[3,4]],\"clock\":[[1.5,2.5]],\"telemetry\":[{\"looks\":1,"
-        "\"reasons\":[\"hot\"]},{\"looks\":3,\"sm_mhz\":{\"least\":1,\"mean\":2,\"most\":9}}],"
-        "\"runs\":3,"
-        "\"read\":\"there\",\"warnings\":[{\"say\":\"b\",\"runs\":1},{\"say\":\"a\",\"runs\":2}]}",
-        "{\"ns\":[[9,1]],\"telemetry\":[{\"looks\":1,\"reasons\":[]},{\"looks\":1,"
-        "\"sm_mhz\":{\"least\":0,\"mean\":6,\"most\":7},\"reasons\":[\"cap\",\"hot\"]}]}"};
+        ("{\"ns\":[[7,8]],\"device_ns\":[[3,4]],\"clock\":[[1.5,2.5]],\"telemetry\":[{\"looks\":1,"
+         "\"reasons\":[\"hot\"]},{\"looks\":3,\"sm_mhz\":{\"least\":1,\"mean\":2,\"most\":9}}],"
+         "\"runs\":3,"
+         "\"read\":\"there\",\"warnings\":[{\"say\":\"b\",\"runs\":1},{\"say\":\"a\",\"runs\":2}]"
+         "}"),
+        ("{\"ns\":[[9,1]],\"telemetry\":[{\"looks\":1,\"reasons\":[]},{\"looks\":1,"
+         "\"sm_mhz\":{\"least\":0,\"mean\":6,\"most\":7},\"reasons\":[\"cap\",\"hot\"]}]}")};
     struct dt_run sum = {0};
     for (int i = 0; i < 3; i++) {
         struct dt_run run = {0};
