@@ -54,9 +54,10 @@ static const char *find(const char *from, const char *to, const char *word)
     int depth = 0;
     char quote = 0;
     for (const char *at = from; at < to; at++) {
-        bool apart = !is_word(word[0]) || ((at == from || !is_word(at[-1])) && !is_word(at[n]));
-        if (quote == 0 && depth == 0 && (size_t)(to - at) >= n && strncmp(at, word, n) == 0 &&
-            apart)
+        bool fits = (size_t)(to - at) >= n && strncmp(at, word, n) == 0;
+        bool inside =
+            is_word(word[0]) && ((at > from && is_word(at[-1])) || (fits && is_word(at[n])));
+        if (quote == 0 && depth == 0 && fits && !inside)
             return at;
         if (quote != 0 || *at == '\'' || *at == '"')
             quote = quote == 0 ? *at : *at == quote ? 0 : quote;

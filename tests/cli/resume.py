@@ -95,6 +95,8 @@ journal.write_bytes(bytes_of[:ends[at]])
 ran = records(journal)[-1]["plan"]["plan"]
 cut = t.tool("analyze", journal, "--json")
 t.check("a journal without an end has no time of its session", cut.code == 0 and cut.json["elapsed_seconds"] == 0, cut)
+cut = t.tool("analyze", journal)
+t.check("and its report says so", cut.code == 0 and "failed, cut short before its end\n" in cut.out, cut)
 first, path = resumed()
 t.check("the plan that ran is tried once more", is_whole(first) and ran in plans(path, "begin") and plans(path, "lost") == [ran], plans(path, "begin"))
 cut = path.read_bytes()

@@ -324,8 +324,8 @@ static dt_status apply_comparison(struct dt_session *session, struct dt_log_reco
 /* No entrant wins where the session's figures decide nothing. */
 static void end_judge(struct dt_session *session)
 {
-    if (session->before.entrant_count >
-        0) /* the comparison without the entrant that fell did not come */
+    bool fell = session->before.entrant_count > 0; /* and nothing was compared without that plan */
+    if (fell)
         finals_settle(session);
     enum dt_verdict verdict = dt_session_verdict(session);
     dt_auto_text doubt = {0};
@@ -418,8 +418,7 @@ dt_status dt_log_add(struct dt_log *log, struct dt_log_record *record)
         record->kind == DT_LOG_SESSION ? record->begun.target : log->session.target;
     struct dt_error failed = {DT_OK, ""};
     dt_error_keep(&failed, dt_log_record_write(log->journal, record, target));
-    dt_error_keep(&failed,
-                  dt_session_apply(&log->session, record)); /* what was measured is known */
+    dt_error_keep(&failed, dt_session_apply(&log->session, record));
     return dt_error_raise(&failed);
 }
 

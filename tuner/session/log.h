@@ -83,8 +83,8 @@ struct dt_run_step {
 /* Texts are borrowed: of a record that was read they belong to its JSON. */
 struct dt_log_record {
     enum dt_log_kind kind;
-    enum dt_entrant_role
-        role; /* of a run's trial: DT_ENTRANT_PLAN or DT_ENTRANT_BASELINE; else DT_ENTRANT_ROLES */
+    /* of a run's trial: DT_ENTRANT_PLAN or DT_ENTRANT_BASELINE; else DT_ENTRANT_ROLES */
+    enum dt_entrant_role role;
     union {
         struct dt_begun begun;
         struct dt_taken taken;
@@ -104,7 +104,7 @@ struct dt_log_record {
 const char *dt_log_kind_text(enum dt_log_kind kind);
 enum dt_log_kind dt_log_kind_of(const char *text); /* DT_LOG_KINDS: of none of these */
 
-/* Frees what the record owns. */
+/* Frees what the record owns; twice is fine. */
 void dt_log_record_fini(struct dt_log_record *record);
 
 /* Reads the reader's current record and judges its samples; dt_log_record_fini frees it, also after an error. target: of its session or run,
@@ -131,7 +131,8 @@ const struct dt_session *dt_log_session(const struct dt_log *log); /* borrowed *
 
 /* From now on records are written to the journal, which the log owns. */
 void dt_log_attach(struct dt_log *log, struct dt_journal *journal);
-/* Writes the record, then applies it, also where it could not be written, which takes what the record owns. */
+/* Writes the record, and applies it, which takes what the record owns. It is applied also where it could not be written: what was
+ * measured is known. DT_EIO, DT_ENOMEM: the first error of the two. */
 dt_status dt_log_add(struct dt_log *log, struct dt_log_record *record) DT_MUST_CHECK;
 /* Reads the reader's current record and applies it. DT_ECORRUPT: one of a session, before the session's own. */
 dt_status dt_log_read(struct dt_log *log, const struct dt_journal_reader *reader,

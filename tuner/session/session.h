@@ -2,7 +2,8 @@
 /* session - what a session's records say: its trials, its comparisons, what they decide
  *
  * A session changes by dt_session_apply alone (log.h), one record after the other, so that one that runs, one that is
- * resumed and one that is read back are the same (but for what a result has for the program that measures it: result.h). Its owner is a struct dt_log; everybody else has a const pointer.
+ * resumed and one that is read back are the same, but for what a result has for the program that measures it (result.h).
+ * Its owner is a struct dt_log; everybody else has a const pointer.
  * Nothing here runs a plan or reads a clock; what runs is a struct dt_tuning (tuning.h).
  */
 #ifndef DT_TUNER_SESSION_SESSION_H
@@ -25,10 +26,10 @@ struct dt_shot {
 
 /* The search of a session. */
 struct dt_session_search {
-    char name[160], why[240],
-        prior[160]; /* the strategy, the reason of the choice, the prior; "": none */
-    char note[240]; /* the strategy's final note; "": none */
-    bool stopped;   /* it ended before the time for trials */
+    /* the strategy, the reason of the choice, the prior; "": none */
+    char name[160], why[240], prior[160];
+    char note[240];                  /* the strategy's final note; "": none */
+    bool stopped;                    /* it ended before the time for trials */
     struct dt_point known[DT_KNOWN]; /* best plans of other sessions */
     int known_count;
     /* at the end: what each axis alone explains, by the search's model (search/bayes/importance.h) */
@@ -90,8 +91,8 @@ struct dt_session {
     int unverified_count;
     struct dt_session_finals finals;
     struct dt_session_finals next; /* a shoot-out whose final comparison did not end yet */
-    struct dt_session_finals
-        before;                /* the comparison before, while the first entrant of this one fell */
+    /* the comparison before this one, while this one lost its first entrant and is not repeated yet */
+    struct dt_session_finals before;
     struct dt_closing closing; /* at its end */
     enum dt_verdict verdict;
     bool ended; /* its end was recorded: the session was complete */

@@ -56,6 +56,8 @@ static void record_added(const char *text, size_t size)
     json_t *record = NULL;
     assert_int_equal(dt_json_parse(text, size, "a record", &record), DT_OK);
     compare(dt_json_text_at(record, "kind"));
+    if (strcmp(dt_json_text_at(record, "kind"), "search") == 0) /* also in a journal that goes on */
+        assert_true(dt_json_integer_at(record, "evaluations") > 0);
     const struct dt_journal_reader reader = {.record = record,
                                              .kind = dt_json_text_at(record, "kind")};
     assert_int_equal(dt_log_read(shadow, &reader, "a record"), DT_OK);

@@ -295,8 +295,9 @@ static void add_counts(const struct dt_session *session, struct dt_text *out)
                                : "denoising step",
                 hardware != NULL ? "; on " : "", hardware != NULL ? hardware : "", tried);
     dt_target_plans(session->target, out);
+    const struct dt_figure elapsed = dt_figure_of(dt_seconds_of(session->closing.elapsed_ns));
     dt_text_add(out, " tried, %d failed, %s\n", failed,
-                dt_figure_of(dt_seconds_of(session->closing.elapsed_ns)).text);
+                session->ended ? elapsed.text : "cut short before its end");
     dt_auto_text skipped = {0};
     dt_session_skipped(session, &skipped);
     if (skipped.size > 0)
