@@ -55,7 +55,7 @@ def no_fourth():
 
 
 def deterministic():
-    for fault, outcome in (("infeasible", "infeasible"), ("wrong", "wrong answer")):
+    for fault, outcome in (("infeasible", "infeasible"), ("wrong", "wrong answer"), ("unapplied", "not applied")):
         when = {"when": {"plan": 0}, "do": fault, **({"skip": 1} if fault == "wrong" else {})}  # the reference is plan 0, too
         done = session([when], ns=SLOWER)
         t.check(f"{outcome}: one attempt", outcomes(done, plan=0) == [outcome], done)

@@ -29,6 +29,7 @@ OUTCOMES = {
     "memory": "out of memory",
     "infeasible": "infeasible",
     "error": "failed",
+    "unapplied": "not applied",
 }
 
 

@@ -123,6 +123,12 @@ static void error(const struct strike *strike)
     reply_fail(strike->reply, "error", text_of(strike->fault, "say", "planted"));
 }
 
+static void unapplied(const struct strike *strike)
+{
+    reply_fail(strike->reply, "unapplied",
+               text_of(strike->fault, "say", "fake runs with mode=off, the plan has mode=on"));
+}
+
 /* Adds size to one projection of the last image; size 0 makes it null. */
 static void spoil_projection(const struct reply *reply, double size)
 {
@@ -202,6 +208,7 @@ static const struct {
     {"infeasible", "prepare", infeasible},
     {"memory", "prepare", memory},
     {"error", "run", error},
+    {"unapplied", "prepare", unapplied},
     {"wrong", "prepare", wrong},
     {"nan", "prepare", not_a_number},
     {"answer", "run", answer},

@@ -505,9 +505,10 @@ static dt_status answer_failed(struct dt_group *group, const json_t *message,
     static const struct {
         const char *kind;
         enum dt_outcome outcome;
-    } kinds[] = {{"memory", DT_TRIAL_MEMORY}, {"infeasible", DT_TRIAL_INFEASIBLE},
-                 {"wrong", DT_TRIAL_WRONG},   {"limit", DT_TRIAL_LIMIT},
-                 {"hung", DT_TRIAL_HUNG},     {"crashed", DT_TRIAL_CRASHED}};
+    } kinds[] = {{"memory", DT_TRIAL_MEMORY},      {"infeasible", DT_TRIAL_INFEASIBLE},
+                 {"wrong", DT_TRIAL_WRONG},        {"limit", DT_TRIAL_LIMIT},
+                 {"hung", DT_TRIAL_HUNG},          {"crashed", DT_TRIAL_CRASHED},
+                 {"unapplied", DT_TRIAL_UNAPPLIED}};
     *failure = (struct dt_failure){.outcome = DT_TRIAL_FAILED};
     for (size_t i = 0; kind != NULL && i < sizeof kinds / sizeof kinds[0]; i++)
         if (strcmp(kind, kinds[i].kind) == 0)

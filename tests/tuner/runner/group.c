@@ -106,6 +106,7 @@ static void test_failed_leaves_the_group_alive(void **state)
         enum dt_outcome outcome;
     } rows[] = {{"memory", DT_TRIAL_MEMORY},
                 {"infeasible", DT_TRIAL_INFEASIBLE},
+                {"unapplied", DT_TRIAL_UNAPPLIED},
                 {"error", DT_TRIAL_FAILED},
                 {"sulking", DT_TRIAL_FAILED}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
