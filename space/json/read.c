@@ -621,9 +621,9 @@ static dt_status check_rule(const json_t *rule, size_t i, const char *what)
 
 static dt_status check_fields(const json_t *root, const char *what)
 {
-    static const char *const known[] = {"parameters", "cases",   "rules", "constants",
-                                        "name",       "source",  "doc",   "cartesian",
-                                        "valid",      "default", NULL};
+    static const char *const known[] = {"parameters", "cases",   "rules",      "constants",
+                                        "name",       "source",  "doc",        "cartesian",
+                                        "valid",      "default", "documented", NULL};
     const json_t *parameters = json_object_get(root, "parameters");
     const char *name;
     json_t *item;

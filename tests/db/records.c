@@ -15,9 +15,9 @@ static void schema_and_docs_are_of_the_rows(void **state)
 {
     (void)state;
     static const struct dt_record *const records[] = {
-        &dt_record_measured,    &dt_record_gain,        &dt_record_noise_floor,
-        &dt_record_stored_load, &dt_record_image_time,  &dt_record_stored_info,
-        &dt_record_fingerprint, &dt_record_stored_entry};
+        &dt_record_measured,    &dt_record_gain,          &dt_record_noise_floor,
+        &dt_record_stored_load, &dt_record_image_time,    &dt_record_stored_info,
+        &dt_record_fingerprint, &dt_record_documentation, &dt_record_stored_entry};
     bool same = true;
     for (size_t i = 0; i < sizeof records / sizeof records[0]; i++) {
         same = schema_has("dittune-best-2.schema.json", records[i]) && same;

@@ -92,6 +92,7 @@ static const struct {
     {"least_fault", -1},
     {"reference", -1},
     {"switch", -1},
+    {"documented", -1},
     {"text_and_vae_ns", -1},
     {"unit", -1},
     {"versions", JSON_OBJECT},

@@ -35,6 +35,8 @@ dt_status dt_check_today(struct dt_check_entry *entry, int64_t deadline_ns) DT_M
  * DT_CHECK_REPLACED says of the entry; its plans are consumed. */
 dt_status dt_check_put(struct dt_check_entry *entry, enum dt_check_change change,
                        const struct dt_stored_entry *now) DT_MUST_CHECK;
+/* The role of the plan that the stored gain is told over: default or documented. */
+enum dt_entrant_role dt_check_opponent(const struct dt_check_entry *entry);
 void dt_check_json_fini(struct dt_check_entry *entry);
 
 /* ---- records */

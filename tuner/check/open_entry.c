@@ -352,6 +352,8 @@ static dt_status enter_plans(struct dt_check_entry *entry)
     DT_TRY(status);
     entry_enter(entry, DT_ENTRANT_TUNED, &point);
     entry_enter(entry, DT_ENTRANT_DEFAULT, &target->fallback);
+    if (target->documented.known)
+        entry_enter(entry, DT_ENTRANT_DOCUMENTED, &target->documented.point);
     entry_enter(entry, DT_ENTRANT_BASELINE, &target->baseline);
     if (entry->opts->against != NULL) {
         status = dt_target_plan(target, entry->opts->against, &point);

@@ -451,20 +451,41 @@ static struct dt_check_row against_row(const struct dt_check_entry *entry)
                                  .cv = NAN};
 }
 
+/* Index of the role's plan as a rival; -1: it is none. */
+static int rival_of(const struct dt_check_entry *entry, enum dt_entrant_role role)
+{
+    int i = entry->judge.count - 1;
+    while (i >= 0 && entry->entrants[i + 1].role != role)
+        i--;
+    return i;
+}
+
+enum dt_entrant_role dt_check_opponent(const struct dt_check_entry *entry)
+{
+    return entry->item->entry.gain.over != NULL ? DT_ENTRANT_DOCUMENTED : DT_ENTRANT_DEFAULT;
+}
+
+/* The gain is over the plan that the stored one is told over. */
+static struct dt_gain gain_now(const struct dt_check_entry *entry)
+{
+    int i = rival_of(entry, dt_check_opponent(entry));
+    struct dt_gain gain = dt_gain_of(i >= 0 ? &entry->judge.rivals[i].ratio : NULL);
+    gain.over = entry->item->entry.gain.over;
+    return gain;
+}
+
 static struct dt_check_now now_of(const struct dt_check_entry *entry)
 {
     const struct dt_check_judge *judge = &entry->judge;
     const struct dt_entrant *tuned = &entry->entrants[0],
                             *twin = &entry->entrants[entry->count - 1];
-    int i = judge->count - 1; /* the default's; -1: the tuned plan may be it */
-    while (i >= 0 && entry->entrants[i + 1].role != DT_ENTRANT_DEFAULT)
-        i--;
+    int i = rival_of(entry, DT_ENTRANT_DEFAULT); /* -1: the tuned plan may be it */
     bool any =
         i >= 0 || dt_point_equal(entry->target->space, &tuned->point, &entry->target->fallback);
     return (struct dt_check_now){.known = true,
                                  .tuned_ns = median_of(tuned),
                                  .default_ns = any ? median_of(&entry->entrants[i + 1]) : DT_NO_NS,
-                                 .gain = dt_gain_of(i >= 0 ? &judge->rivals[i].ratio : NULL),
+                                 .gain = gain_now(entry),
                                  .cv = judge->cv,
                                  .margin = judge->margin,
                                  .limit = judge->limit,

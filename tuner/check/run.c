@@ -77,11 +77,13 @@ static int rivals_of(const struct dt_check_entry *entry)
     return entry->count - 1 - entry->twin;
 }
 
-/* The rival to beat: the default, or the baseline where the default is the tuned plan, failed or is excluded. */
+/* The rival to beat: the one that the stored gain is told over, else the default, or, where that is the tuned plan, failed or is excluded,
+ * the documented plan or the baseline. */
 static int first_of(const struct dt_check_entry *entry)
 {
-    static const enum dt_entrant_role roles[] = {DT_ENTRANT_DEFAULT, DT_ENTRANT_BASELINE};
-    for (int k = 0; k < 2; k++)
+    const enum dt_entrant_role roles[] = {dt_check_opponent(entry), DT_ENTRANT_DEFAULT,
+                                          DT_ENTRANT_DOCUMENTED, DT_ENTRANT_BASELINE};
+    for (int k = 0; k < 4; k++)
         for (int i = 0; i < rivals_of(entry); i++)
             if (entry->entrants[i + 1].role == roles[k] && !entry->judge.rivals[i].out)
                 return i;
@@ -450,11 +452,25 @@ static void fill_front(const struct dt_check_entry *entry, struct dt_stored_entr
             dt_front_figures(&entry->entrants[points[k].index].result, entry->target);
 }
 
+/* The better of default and documented plan beside the winner; -1: neither ran. */
+static int opponent_at(const struct dt_check_entry *by, int winner)
+{
+    const struct dt_documented *documented = &by->target->documented;
+    int fallback = entrant_at(by, &by->target->fallback);
+    int other = documented->known ? entrant_at(by, &documented->point) : -1;
+    if (other < 0 || other == winner || !fits(by, other))
+        return fallback;
+    return fallback < 0 || ratio_of(by, other, fallback).ratio < 1 ? other : fallback;
+}
+
 static enum dt_verdict verdict_of(const struct dt_check_entry *entry, int winner, int fallback,
                                   const struct dt_ratio *ratio)
 {
-    if (winner == fallback)
+    const struct dt_target *target = entry->target;
+    if (winner == entrant_at(entry, &target->fallback))
         return DT_VERDICT_DEFAULT;
+    if (target->documented.known && winner == entrant_at(entry, &target->documented.point))
+        return DT_VERDICT_DOCUMENTED;
     if (fallback < 0)
         return DT_VERDICT_UNOPPOSED;
     return dt_judge_beats(ratio, entry->judge.margin) ? DT_VERDICT_FASTER : DT_VERDICT_TIE;
@@ -465,20 +481,26 @@ static dt_status entry_replace(struct dt_check_entry *entry, const struct dt_che
                                int winner, const char *journal)
 {
     const struct dt_target *target = entry->target;
-    int fallback = entrant_at(by, &target->fallback);
+    int fallback = opponent_at(by, winner);
     struct dt_ratio none = {.ratio = NAN, .interval = {NAN, NAN}};
     struct dt_ratio ratio = fallback >= 0 ? ratio_of(by, winner, fallback) : none;
+    struct dt_gain gain = dt_gain_of(ratio.sets >= DT_SETS_LEAST ? &ratio : NULL);
+    if (fallback >= 0 && fallback != entrant_at(by, &target->fallback))
+        gain.over = dt_entrant_role_text(DT_ENTRANT_DOCUMENTED);
     struct dt_stored_entry now = {.known = true,
                                   .plan = dt_point_json(target->space, &by->entrants[winner].point),
                                   .verdict =
                                       dt_verdict_text(verdict_of(by, winner, fallback, &ratio)),
                                   .figures = figures_of(by, winner),
                                   .fallback = role_figures(by, &target->fallback),
+                                  .documentation = dt_documentation_of(target),
                                   .baseline = role_figures(by, &target->baseline),
-                                  .gain = dt_gain_of(ratio.sets >= DT_SETS_LEAST ? &ratio : NULL),
+                                  .gain = gain,
                                   .resolution = by->judge.margin,
                                   .load = dt_load_of_sets(&by->sets),
                                   .journal = journal};
+    if (target->documented.known)
+        now.documented = role_figures(by, &target->documented.point);
     fill_top(by, winner, &now);
     fill_front(by, &now);
     return dt_check_put(entry, DT_CHECK_REPLACED, &now);
@@ -569,8 +591,8 @@ static dt_status entry_mark(struct dt_check_entry *entry)
 
 /* ---- the run */
 
-/* Rivals planned for each entry: default, baseline, two runners-up, and --against. */
-#define PLANNED_RIVALS 4
+/* Rivals planned for each entry: default, documented plan, baseline, two runners-up, and --against. */
+#define PLANNED_RIVALS 5
 
 /* Stored step times of the entrants; an unknown one counts like the tuned plan's. */
 static int stored_steps(const struct dt_check_entry *entry, double seconds[DT_ENTRANTS])

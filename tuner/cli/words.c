@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/figures.h"
+#include "tuner/check/timeline.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,12 +23,18 @@ static void add_wide(double low, double high, struct dt_text *out)
                          "machine, and more sets (a larger --budget; 16 sets at most), narrow it.");
 }
 
+/* The plan that a gain is told over: "default", "documented". */
+static const char *over(const struct dt_gain *gain)
+{
+    return gain->over != NULL ? gain->over : dt_entrant_role_text(DT_ENTRANT_DEFAULT);
+}
+
 static void add_speed(const struct dt_words_verdict *what, struct dt_text *out)
 {
     const struct dt_gain *gain = &what->gain;
     if (!gain->known)
         return;
-    dt_text_add(out, ": %.3f times as fast as the default plan (", gain->ratio);
+    dt_text_add(out, ": %.3f times as fast as the %s plan (", gain->ratio, over(gain));
     if (!isnan(what->level))
         dt_text_add(out, "%.0f %% ", 100 * what->level);
     dt_text_add(out, "interval %.3f to %.3f)", gain->interval.low, gain->interval.high);
@@ -57,6 +64,23 @@ void dt_words_default(const struct dt_measured *fallback, struct dt_text *out)
         dt_text_add(out, "differs from the reference by %.2g.", fallback->error);
 }
 
+/* People are spared a session: what the documentation says is enough. */
+static void verdict_documented(const struct dt_words_verdict *what, struct dt_text *out)
+{
+    dt_text_add(out, "Use %s: the documented plan is enough here. It is", what->plan);
+    if (what->gain.known) {
+        dt_text_add(out, " %.3f times as fast as the default plan (", what->gain.ratio);
+        if (!isnan(what->level))
+            dt_text_add(out, "%.0f %% ", 100 * what->level);
+        dt_text_add(out, "interval %.3f to %.3f)", what->gain.interval.low,
+                    what->gain.interval.high);
+    } else
+        dt_text_add(out, " used since the default plan cannot be%s%s",
+                    what->unusable != NULL ? ", as " : "",
+                    what->unusable != NULL ? what->unusable : "");
+    dt_text_add(out, ", and no other plan was shown to be faster.");
+}
+
 void dt_words_verdict(const struct dt_words_verdict *what, struct dt_text *out)
 {
     switch (what->verdict) {
@@ -67,11 +91,16 @@ void dt_words_verdict(const struct dt_words_verdict *what, struct dt_text *out)
         if (what->gain.known)
             add_wide(what->gain.interval.low, what->gain.interval.high, out);
         break;
+    case DT_VERDICT_DOCUMENTED:
+        verdict_documented(what, out);
+        break;
     case DT_VERDICT_TIE:
     case DT_VERDICT_DEFAULT:
         if (what->is_default)
-            dt_text_add(out, "Keep the default plan, %s: no other plan was shown to be faster.",
-                        what->plan);
+            dt_text_add(out, "Keep the default plan, %s%s: no other plan was shown to be faster.",
+                        what->plan,
+                        what->is_documented ? ", which is the documented plan: it is enough here"
+                                            : "");
         else
             dt_text_add(out, "Keep %s: it was not shown to differ from the default plan.",
                         what->plan);
@@ -112,8 +141,9 @@ static void add_pairs(int pairs, int sets, struct dt_text *out)
 static void sure_faster(const struct dt_gain *gain, struct dt_text *out)
 {
     add_pairs(gain->pairs, gain->sets, out);
-    dt_text_add(out, " say the best plan is %.3f to %.3f times as fast as the default%s.",
-                gain->interval.low, gain->interval.high,
+    dt_text_add(out, " say the best plan is %.3f to %.3f times as fast as the %s%s%s.",
+                gain->interval.low, gain->interval.high, over(gain),
+                gain->over != NULL ? " plan" : "",
                 gain->sets > 0 ? ", also in the next start" : "");
     add_wide(gain->interval.low, gain->interval.high, out);
 }
@@ -122,7 +152,8 @@ static void sure_tie(const struct dt_session *session, const struct dt_entrant *
                      struct dt_text *out)
 {
     const struct dt_gain gain = dt_gain_of(&candidate->ratio);
-    dt_text_add(out, "a tie. The best candidate ran %.3f to %.3f times as fast as the default in ",
+    dt_text_add(out, "a tie. The %s ran %.3f to %.3f times as fast as the default in ",
+                candidate->role == DT_ENTRANT_DOCUMENTED ? "documented plan" : "best candidate",
                 gain.interval.low, gain.interval.high);
     add_pairs(gain.pairs, gain.sets, out);
     if (dt_entrant_faster(candidate))
@@ -131,6 +162,37 @@ static void sure_tie(const struct dt_session *session, const struct dt_entrant *
     else
         dt_text_add(out, ", which includes 1: the default stays.");
     add_wide(gain.interval.low, gain.interval.high, out);
+}
+
+/* The documented plan is enough. */
+static void sure_documented(const struct dt_session *session, const struct dt_entrant *candidate,
+                            struct dt_text *out)
+{
+    const struct dt_session_finals *finals = &session->finals;
+    const struct dt_gain gain = dt_session_gain(session);
+    if (gain.known) {
+        add_pairs(gain.pairs, gain.sets, out);
+        dt_text_add(out, " say the documented plan is %.3f to %.3f times as fast as the default",
+                    gain.interval.low, gain.interval.high);
+    } else
+        dt_text_add(out, "the documented plan can be used, and the default cannot");
+    if (candidate == NULL) {
+        dt_text_add(out, ". No other plan came into question.");
+        return;
+    }
+    const struct dt_ratio ratio = dt_session_ratio(session, (int)(candidate - finals->entrants));
+    const struct dt_gain other = dt_gain_of(&ratio);
+    if (candidate->out || !other.known) {
+        dt_text_add(out, ". The best other plan failed in the final comparison (%s).",
+                    dt_outcome_text(candidate->result.outcome));
+        return;
+    }
+    dt_text_add(out,
+                ". The best other plan ran %.3f to %.3f times as fast as the documented one%s: "
+                "the documented plan is enough here.",
+                other.interval.low, other.interval.high,
+                other.interval.low > 1 ? ", within the noise floor" : "");
+    add_wide(other.interval.low, other.interval.high, out);
 }
 
 /* Nothing is decided; how many sets would decide, if the ratio seen is the true one. */
@@ -233,11 +295,16 @@ static void sure_default(const struct dt_session *session, const struct dt_entra
 
 void dt_words_sure(const struct dt_session *session, struct dt_text *out)
 {
-    const struct dt_entrant *candidate = dt_session_candidate(session);
-    const struct dt_session_finals *finals = &session->finals;
-    if (session->verdict == DT_VERDICT_FASTER && finals->best >= 0) {
-        const struct dt_gain gain = dt_gain_of(&finals->entrants[finals->best].ratio);
+    const struct dt_entrant *candidate = dt_session_candidate(session),
+                            *documented = dt_session_entrant(session, DT_ENTRANT_DOCUMENTED);
+    if (candidate == NULL && documented != NULL && documented->role == DT_ENTRANT_DOCUMENTED &&
+        session->verdict != DT_VERDICT_DOCUMENTED)
+        candidate = documented;
+    if (session->verdict == DT_VERDICT_FASTER && session->finals.best >= 0) {
+        const struct dt_gain gain = dt_session_gain(session);
         sure_faster(&gain, out);
+    } else if (session->verdict == DT_VERDICT_DOCUMENTED) {
+        sure_documented(session, candidate, out);
     } else if (session->verdict == DT_VERDICT_TIE && candidate != NULL) {
         sure_tie(session, candidate, out);
     } else if (session->verdict == DT_VERDICT_DEFAULT) {
@@ -254,11 +321,73 @@ void dt_words_sure_stored(const struct dt_stored_entry *entry, struct dt_text *o
     const struct dt_gain *gain = &entry->gain;
     if (!gain->known)
         dt_text_add(out, "The entry has no comparison of the plan with the default.");
-    else if (dt_verdict_of(entry->verdict) == DT_VERDICT_FASTER)
+    else if (dt_verdict_of(entry->verdict) == DT_VERDICT_FASTER ||
+             dt_verdict_of(entry->verdict) == DT_VERDICT_DOCUMENTED)
         sure_faster(gain, out);
     else
         dt_text_add(out, "The plan was compared with the default in %d pairs, verdict: %s.",
                     gain->pairs, entry->verdict);
+}
+
+/* ---- the documented plan */
+
+/* "The documented plan is ulysses=8 (SGLang's cookbook, 2026-08-27: give all devices to ulysses)" */
+static void add_documentation(const struct dt_documentation *documentation, const char *plan,
+                              struct dt_text *out)
+{
+    dt_text_add(out, "The documented plan is %s (%s%s%s%s%s)", plan,
+                documentation->source != NULL ? documentation->source : "",
+                documentation->date != NULL ? ", " : "",
+                documentation->date != NULL ? documentation->date : "",
+                documentation->says != NULL ? ": " : "",
+                documentation->says != NULL ? documentation->says : "");
+}
+
+void dt_words_documented(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_documented *documented = &session->target->documented;
+    const struct dt_entrant *entrant = dt_session_entrant(session, DT_ENTRANT_DOCUMENTED);
+    const struct dt_result *result = dt_session_role(session, DT_ENTRANT_DOCUMENTED);
+    dt_auto_text plan = {0};
+    if (!documented->known)
+        return;
+    const struct dt_documentation documentation = {
+        .says = documented->says[0] != '\0' ? documented->says : NULL,
+        .source = documented->source[0] != '\0' ? documented->source : NULL,
+        .date = documented->date[0] != '\0' ? documented->date : NULL};
+    dt_point_short(session->target->space, &documented->point, &plan);
+    add_documentation(&documentation, dt_text_at(&plan), out);
+    const struct dt_gain gain = dt_gain_of(entrant != NULL ? &entrant->ratio : NULL);
+    if (dt_point_equal(session->target->space, &documented->point, &session->target->fallback))
+        dt_text_add(out, ", which is the default.");
+    else if (result == NULL)
+        dt_text_add(out, "; it was not measured.");
+    else if (result->outcome != DT_TRIAL_OK)
+        dt_text_add(out, "; it failed (%s%s%s).", dt_outcome_text(result->outcome),
+                    result->cause[0] != '\0' ? ": " : "", result->cause);
+    else if (gain.known && dt_session_against_default(session))
+        dt_text_add(out, "; it ran %.3f [%.3f, %.3f] times as fast as the default.", gain.ratio,
+                    gain.interval.low, gain.interval.high);
+    else
+        dt_text_add(out, "; it was measured.");
+}
+
+void dt_words_documented_stored(const struct dt_stored_entry *entry, struct dt_text *out)
+{
+    dt_auto_text plan = {0};
+    if (!entry->documentation.known)
+        return;
+    if (entry->documented.known)
+        dt_plan_words(entry->documented.plan, &plan);
+    add_documentation(&entry->documentation,
+                      entry->documented.known ? dt_text_at(&plan) : "not known", out);
+    if (!entry->documented.known)
+        dt_text_add(out, "; it failed, or was not measured.");
+    else if (entry->fallback.known && json_equal(entry->documented.plan, entry->fallback.plan))
+        dt_text_add(out, ", which is the default.");
+    else
+        dt_text_add(out, "; it took %s.",
+                    dt_figure_of(dt_seconds_of(entry->documented.median_ns)).text);
 }
 
 /* ---- figures in words */

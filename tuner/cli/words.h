@@ -9,13 +9,14 @@
 #include "db/stored.h"
 #include "tuner/session/session.h"
 
-/* What a reader should do: "Use PLAN: 1.25 times as fast as the default plan (interval 1.2 to
+/* What a reader should do: "Use PLAN: 1.25 times as fast as the documented plan (interval 1.2 to
  * 1.3)." */
 struct dt_words_verdict {
     enum dt_verdict verdict;
     const char *plan;                   /* in words */
     bool is_default;                    /* it is the default plan */
-    struct dt_gain gain;                /* over the default; may be unknown */
+    bool is_documented;                 /* it is the documented plan */
+    struct dt_gain gain;                /* over gain.over; may be unknown */
     double level;                       /* of its interval; NAN: not known */
     const char *unusable;               /* of the default, why; NULL: not known */
     const struct dt_measured *fallback; /* the default's figures; NULL: not measured */
@@ -38,6 +39,10 @@ struct dt_measured dt_words_fallback(const struct dt_session *session);
 /* A sentence on a default plan that breaks a rule of its space, and was measured all the same;
  * nothing on another. */
 void dt_words_default(const struct dt_measured *fallback, struct dt_text *out);
+
+/* Sentences on the documented plan: what it is, where that is written, and what came of it. Nothing where there is none. */
+void dt_words_documented(const struct dt_session *session, struct dt_text *out);
+void dt_words_documented_stored(const struct dt_stored_entry *entry, struct dt_text *out);
 
 /* Without a stop at the end: what a noise floor means; what a plan of so many ranks needs, by
  * its largest. */

@@ -205,7 +205,9 @@ struct dt_mix_work dt_mix_none(double share)
 
 struct dt_mix_work dt_mix_work(const struct dt_session *session, double share)
 {
-    const struct dt_result *fallback = dt_session_role(session, DT_ENTRANT_DEFAULT);
+    bool documented = dt_session_over_documented(session);
+    const struct dt_result *fallback =
+        dt_session_role(session, documented ? DT_ENTRANT_DOCUMENTED : DT_ENTRANT_DEFAULT);
     const struct dt_objective *objective = session->target->objective;
     struct dt_gain gain = dt_session_gain(session);
     struct dt_mix_work work = dt_mix_none(share);

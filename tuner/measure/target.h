@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* target - a job ready to run: the built-in DiT at one size, or a foreign worker, behind one interface
  *
- * A target has a space, the default and baseline plans, the program that runs plans, and the identity under which
+ * A target has a space, the default, documented and baseline plans, the program that runs plans, and the identity under which
  * results are stored.
  */
 #ifndef DT_TUNER_MEASURE_TARGET_H
@@ -73,6 +73,14 @@ struct dt_image_work {
     bool given;              /* text_and_vae_ns, by the user; otherwise the worker measured it */
 };
 
+/* The plan that the engine's documentation tells a careful user to set, for this job on these devices. */
+struct dt_documented {
+    bool known;
+    struct dt_point point;
+    /* where that is written, its date "2026-08-27", and what it says, a sentence */
+    char source[240], date[16], says[240];
+};
+
 struct dt_target {
     struct dt_space *space;
     json_t *workload;  /* for the worker's hello; NULL for foreign workers */
@@ -82,6 +90,7 @@ struct dt_target {
     /* The rule of the space that the default plan breaks, as the sentence of that rule; "": none. It is the engine's own choice all
      * the same: it is measured as it is, whatever its output, and is no plan of the search. */
     char broken[240];
+    struct dt_documented documented;
     bool foreign;
     bool limited;      /* a foreign worker's plans with more ranks than devices are excluded */
     int64_t max_bytes; /* limit of a rank's memory; 0: none */

@@ -11,7 +11,7 @@
 /* Starts the worker once and reads its hello. */
 dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target) DT_MUST_CHECK;
 
-/* The default plan of a worker's own space, and its baseline. */
+/* The default plan of a worker's own space, its baseline, and the plan of "documented" in its hello. */
 dt_status dt_target_own_plans(struct dt_target *target) DT_MUST_CHECK;
 
 /* The number behind "name=" in a plan's text; 0 when it is not named, or plan is NULL. */

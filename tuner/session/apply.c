@@ -141,6 +141,7 @@ static dt_status apply_begun(struct dt_session *session, struct dt_log_record *r
     session->has_against = begun->has_against;
     session->against = begun->against;
     session->finals.best = session->next.best = session->before.best = -1;
+    session->finals.opponent = -1;
     session->closing = (struct dt_closing){
         .known = true, .elapsed_ns = DT_NO_NS, .need_ns = 0, .compared_ns = DT_NO_NS};
     dt_fingerprint_fini(&session->fingerprint);
@@ -216,7 +217,7 @@ static dt_status apply_searched(struct dt_session *session, struct dt_log_record
 static void shootout_set(struct dt_session *session, const struct dt_compared *compared)
 {
     struct dt_session_finals *next = &session->next;
-    *next = (struct dt_session_finals){.best = -1};
+    *next = (struct dt_session_finals){.best = -1, .opponent = -1};
     if (!compared->complete)
         return;
     if (compared->count > 1)
@@ -234,7 +235,7 @@ static void finals_drop(struct dt_session_finals *finals)
 {
     for (int i = 0; i < finals->entrant_count; i++)
         dt_entrant_fini(&finals->entrants[i]);
-    *finals = (struct dt_session_finals){.best = -1};
+    *finals = (struct dt_session_finals){.best = -1, .opponent = -1};
 }
 
 /* Of two final comparisons the later one counts, unless the earlier one found a faster plan and the later one none, or one that is
@@ -247,6 +248,8 @@ static bool earlier_stays(const struct dt_session_finals *earlier,
         return false;
     if (provisional && !dt_verdict_provisional(earlier->verdict))
         return true;
+    if (earlier->verdict == DT_VERDICT_DOCUMENTED)
+        return later->verdict != DT_VERDICT_FASTER && later->verdict != DT_VERDICT_DOCUMENTED;
     return earlier->verdict == DT_VERDICT_FASTER &&
            (later->verdict != DT_VERDICT_FASTER ||
             later->entrants[later->best].ratio.ratio >
@@ -286,10 +289,10 @@ static void final_set(struct dt_session *session, struct dt_compared *compared)
     if (!replaces) {
         finals_drop(&session->before);
         session->before = replaced;
-        replaced = (struct dt_session_finals){.best = -1};
+        replaced = (struct dt_session_finals){.best = -1, .opponent = -1};
     }
     *finals = shot ? session->next : replaced;
-    session->next = (struct dt_session_finals){.best = -1};
+    session->next = (struct dt_session_finals){.best = -1, .opponent = -1};
     finals_drop(&replaced);
     memcpy(finals->entrants, compared->entrants,
            (size_t)compared->count * sizeof finals->entrants[0]);

@@ -293,38 +293,46 @@ static void enter(struct dt_tuning *tuning, enum dt_entrant_role role, const str
         (struct dt_entrant){.role = role, .point = *point, .decisive = decisive};
 }
 
-/* The twin does not share the default's processes where the challenger does not. */
+/* The twin does not share the first plan's processes where the challenger does not. */
 static bool twin_is_apart(const struct dt_tuning *tuning)
 {
-    const struct dt_entrant *candidate =
-        candidate_of(tuning->finals.entrants, tuning->finals.count);
+    const struct dt_entrant *entrants = tuning->finals.entrants;
+    const struct dt_entrant *candidate = candidate_of(entrants, tuning->finals.count);
     return candidate != NULL &&
-           !dt_rig_same_group(tuning->target, &tuning->target->fallback, &candidate->point);
+           !dt_rig_same_group(tuning->target, &entrants[0].point, &candidate->point);
 }
 
-/* Adds the twin, a second copy of the default whose ratios are noise. It shares the default's processes if the
- * challenger does, and has its own otherwise, so that all differences but the plan itself are the same as the
+/* Adds the twin, a second copy of the first plan, which is the default or the documented one, whose ratios are noise. It shares that plan's
+ * processes if the challenger does, and has its own otherwise, so that all differences but the plan itself are the same as the
  * challenger's. */
 static void enter_twin(struct dt_tuning *tuning, bool challenged)
 {
     struct dt_tuning_finals *finals = &tuning->finals;
-    if (finals->count == 0 || !dt_verdict_default(tuning->session, &finals->entrants[0]))
+    if (finals->count == 0 || (!dt_verdict_default(tuning->session, &finals->entrants[0]) &&
+                               !dt_verdict_documented(tuning->session, &finals->entrants[0])))
         return;
     double need = dt_finals_seconds(tuning, challenged ? 2 : 1) * TWIN_MARGIN / MARGIN;
     if (seconds_until(tuning->clock.deadline_ns) - STOP_SECONDS < need)
         return;
-    finals->entrants[finals->count++] = (struct dt_entrant){
-        .role = DT_ENTRANT_TWIN, .point = tuning->target->fallback, .apart = twin_is_apart(tuning)};
+    finals->entrants[finals->count++] = (struct dt_entrant){.role = DT_ENTRANT_TWIN,
+                                                            .point = finals->entrants[0].point,
+                                                            .apart = twin_is_apart(tuning)};
 }
 
-/* The reference plan of the last comparison was excluded: the next one takes its place, without a twin. */
+/* The reference plan of the last comparison was excluded: the documented plan takes its place, with a twin, else the next one, without. */
 static void enter_others(struct dt_tuning *tuning)
 {
     const struct dt_session_finals *fell = &tuning->session->finals;
+    const struct dt_documented *documented = &tuning->target->documented;
+    for (int i = 1; i < fell->entrant_count; i++)
+        if (documented->known && !fell->entrants[i].out &&
+            dt_verdict_documented(tuning->session, &fell->entrants[i]))
+            enter(tuning, DT_ENTRANT_DOCUMENTED, &documented->point, false);
     for (int i = 1; i < fell->entrant_count; i++)
         if (!dt_entrant_twin(&fell->entrants[i]))
             enter(tuning, fell->entrants[i].role, &fell->entrants[i].point,
                   fell->entrants[i].decisive);
+    enter_twin(tuning, tuning->finals.count > 1);
 }
 
 /* The entrants of the comparison that the resumed session began; false: it began none. */
@@ -346,10 +354,16 @@ static void enter_all(struct dt_tuning *tuning, const struct dt_point *challenge
 {
     const struct dt_session *session = tuning->session;
     const struct dt_target *target = tuning->target;
-    if (may_run(session, &target->fallback))
+    bool fallback = may_run(session, &target->fallback);
+    bool documented = target->documented.known && may_run(session, &target->documented.point);
+    if (fallback)
         enter(tuning, DT_ENTRANT_DEFAULT, &target->fallback, false);
+    else if (documented) /* ratios are of the first entrant */
+        enter(tuning, DT_ENTRANT_DOCUMENTED, &target->documented.point, false);
     if (challenger != NULL)
         enter(tuning, DT_ENTRANT_CANDIDATE, challenger, true);
+    if (documented)
+        enter(tuning, DT_ENTRANT_DOCUMENTED, &target->documented.point, true);
     if (may_run(session, &target->baseline))
         enter(tuning, DT_ENTRANT_BASELINE, &target->baseline, false);
     if (session->has_against && may_run(session, &session->against))
@@ -372,11 +386,13 @@ const struct dt_result *dt_finals_promising(const struct dt_tuning *tuning, doub
     const struct dt_entrant *entrants = entrants_now(tuning, &n);
     const struct dt_entrant *candidate = candidate_of(entrants, n);
     const struct dt_result *best = NULL;
-    bool gained = candidate != NULL && candidate->ratio.ratio < 1;
+    double least = 1; /* over the default, of the best plan that was compared */
     if (fallback == NULL || !dt_session_eligible(tuning->session, fallback))
         return NULL;
-    double value =
-        dt_session_value(tuning->session, fallback) * times * (gained ? candidate->ratio.ratio : 1);
+    for (int i = 1; i < n; i++)
+        if (entrants[i].role == DT_ENTRANT_CANDIDATE || entrants[i].role == DT_ENTRANT_DOCUMENTED)
+            least = fmin(least, entrants[i].ratio.ratio);
+    double value = dt_session_value(tuning->session, fallback) * times * least;
     for (int i = tuning->finals.tried; i < tuning->session->count; i++) {
         const struct dt_result *trial = &tuning->session->trials[i];
         if (dt_session_counts(tuning->session, i) && dt_session_eligible(tuning->session, trial) &&

@@ -9,6 +9,8 @@ static const struct dt_point *point_of(const struct dt_session *session, enum dt
         return &session->target->fallback;
     if (role == DT_ENTRANT_BASELINE)
         return &session->target->baseline;
+    if (role == DT_ENTRANT_DOCUMENTED)
+        return session->target->documented.known ? &session->target->documented.point : NULL;
     return session->has_against ? &session->against : NULL;
 }
 
@@ -20,8 +22,23 @@ bool dt_session_compared(const struct dt_session *session)
 bool dt_session_against_default(const struct dt_session *session)
 {
     return session->finals.entrant_count > 0 &&
-           dt_point_equal(session->target->space, &session->finals.entrants[0].point,
-                          &session->target->fallback);
+           dt_verdict_default(session, &session->finals.entrants[0]);
+}
+
+bool dt_session_over_documented(const struct dt_session *session)
+{
+    const struct dt_session_finals *finals = &session->finals;
+    return finals->opponent >= 0 && finals->opponent < finals->entrant_count &&
+           dt_verdict_documented(session, &finals->entrants[finals->opponent]) &&
+           !dt_verdict_default(session, &finals->entrants[finals->opponent]);
+}
+
+struct dt_ratio dt_session_ratio(const struct dt_session *session, int entrant)
+{
+    const struct dt_session_finals *finals = &session->finals;
+    int opponent = finals->opponent == entrant || finals->opponent < 0 ? 0 : finals->opponent;
+    return dt_entrants_ratio(session->target, finals->entrants, (int[2]){opponent, entrant},
+                             finals->entrant_count, &finals->sets);
 }
 
 const struct dt_entrant *dt_session_entrant(const struct dt_session *session,
@@ -87,10 +104,11 @@ int dt_trials_first(const struct dt_session *session, const struct dt_point *kno
     bool one_first = target->hardware.backend.cuda;
     const struct dt_point *all[DT_FIRST_MOST] = {one_first ? &target->baseline : &target->fallback,
                                                  one_first ? &target->fallback : &target->baseline,
-                                                 session->has_against ? &session->against : NULL};
+                                                 point_of(session, DT_ENTRANT_DOCUMENTED),
+                                                 point_of(session, DT_ENTRANT_AGAINST)};
     int n = 0;
-    for (int i = 0; i < DT_FIRST_MOST && all[i] != NULL; i++) {
-        bool twice = false;
+    for (int i = 0; i < DT_FIRST_MOST; i++) {
+        bool twice = all[i] == NULL;
         for (int k = 0; k < n; k++)
             twice = twice || dt_point_equal(target->space, known[k], all[i]);
         if (!twice)

@@ -41,8 +41,10 @@ struct dt_session_search {
 struct dt_session_finals {
     struct dt_entrant entrants[DT_ENTRANTS]; /* of the final comparison, owned */
     int entrant_count;
-    struct dt_sets sets;     /* sets of fresh processes of the final comparison */
-    int best;                /* index of an entrant; -1: none */
+    struct dt_sets sets; /* sets of fresh processes of the final comparison */
+    int best;            /* index of an entrant; -1: none */
+    /* index of the entrant that a gain is told over: the better of default and documented plan; -1: neither can be used */
+    int opponent;
     enum dt_verdict verdict; /* of the comparison alone */
     bool limit_broken;       /* no entrant keeps --max-latency */
     /* of the shoot-out */
@@ -114,6 +116,10 @@ bool dt_session_compared(const struct dt_session *session);
 bool dt_session_against_default(const struct dt_session *session);
 const struct dt_entrant *dt_session_entrant(const struct dt_session *session,
                                             enum dt_entrant_role role);
+/* What gains are told over is the documented plan, which is not the default. */
+bool dt_session_over_documented(const struct dt_session *session);
+/* An entrant of the final comparison over that opponent: below 1 is faster; of the opponent itself, over the first entrant. */
+struct dt_ratio dt_session_ratio(const struct dt_session *session, int entrant);
 /* The plan that challenged the default and was compared with it, when it did not become the best; NULL: none. */
 const struct dt_entrant *dt_session_candidate(const struct dt_session *session);
 /* The fastest trial, where the default stays and no round compared the two; NULL: none. */
@@ -190,9 +196,12 @@ enum dt_verdict dt_session_verdict(const struct dt_session *session);
  * result is NULL); those of a front are fewer. A gain is the default's value over an entrant's, unknown when ratio is NULL or has
  * no interval. */
 struct dt_measured dt_measured_of(const struct dt_result *result, const struct dt_target *target);
+/* Where the documented plan is written, borrowed from the target. */
+struct dt_documentation dt_documentation_of(const struct dt_target *target);
 struct dt_measured dt_front_figures(const struct dt_result *result, const struct dt_target *target);
 struct dt_gain dt_gain_of(const struct dt_ratio *ratio);
-/* Of the session's best plan over its default; not known without a comparison with it. */
+/* Of the session's best plan over the better of default and documented plan; of the documented one over the default; not known without a
+ * comparison with it. */
 struct dt_gain dt_session_gain(const struct dt_session *session);
 struct dt_noise_floor dt_noise_floor_of(const struct dt_noise *noise);
 /* Not known where no load was watched. The program is borrowed from sets. */

@@ -7,12 +7,12 @@
 
 /* ---- plans that every session tries (session.c) */
 
-#define DT_FIRST_MOST 3 /* default, baseline, --against */
+#define DT_FIRST_MOST 4 /* default, baseline, documented, --against */
 
 /* These plans in the order in which they are tried; returns their number. */
 int dt_trials_first(const struct dt_session *session, const struct dt_point *first[DT_FIRST_MOST]);
 
-/* The default, the baseline or --against. */
+/* The default, the baseline, the documented plan or --against. */
 bool dt_trials_is_known(const struct dt_session *session, const struct dt_point *point);
 
 /* ---- trials: runs plans one at a time and records the results: first the known plans, then those of the search */
@@ -20,7 +20,7 @@ bool dt_trials_is_known(const struct dt_session *session, const struct dt_point 
 /* On several hosts: measures the links, and says what they are. */
 dt_status dt_trials_links(struct dt_tuning *tuning) DT_MUST_CHECK;
 
-/* Default, baseline, --against. Plans with temporary failures (dt_outcome_may_pass) are tried again after them. */
+/* Default, baseline, documented, --against. Plans with temporary failures (dt_outcome_may_pass) are tried again after them. */
 dt_status dt_trials_known(struct dt_tuning *tuning) DT_MUST_CHECK;
 
 /* When the search ended early: retries its plans with such failures once, if there are at most three. */
@@ -110,7 +110,7 @@ double dt_finals_shootout_seconds(const struct dt_tuning *tuning);
 
 #define DT_CANDIDATES 3 /* of a shoot-out */
 
-/* Lists the best eligible trials other than the default, best first; returns their number. */
+/* Lists the best eligible trials other than default and documented plan, best first; returns their number. */
 int dt_verdict_candidates(const struct dt_session *session,
                           const struct dt_result *top[DT_CANDIDATES]);
 
@@ -127,8 +127,9 @@ bool dt_verdict_first_fell(const struct dt_session *session);
 /* Appends why the comparison with the challenger says nothing, though it has enough sets; nothing: it does. */
 void dt_verdict_unresolved(const struct dt_session *session, struct dt_text *out);
 
-/* The entrant runs the default plan. */
+/* The entrant runs the default plan, or the documented one, which may be the same. */
 bool dt_verdict_default(const struct dt_session *session, const struct dt_entrant *entrant);
+bool dt_verdict_documented(const struct dt_session *session, const struct dt_entrant *entrant);
 
 /* The failure shows that the plan cannot run here: a wrong answer; or no trial of it ran, and the failure is permanent
  * (out of memory: twice), or is what the rule said that a default plan breaks. */

@@ -23,6 +23,18 @@ bool dt_verdict_default(const struct dt_session *session, const struct dt_entran
     return dt_point_equal(session->target->space, &entrant->point, &session->target->fallback);
 }
 
+static bool is_documented(const struct dt_session *session, const struct dt_point *point)
+{
+    const struct dt_target *target = session->target;
+    return target->documented.known &&
+           dt_point_equal(target->space, point, &target->documented.point);
+}
+
+bool dt_verdict_documented(const struct dt_session *session, const struct dt_entrant *entrant)
+{
+    return is_documented(session, &entrant->point);
+}
+
 int dt_verdict_candidates(const struct dt_session *session,
                           const struct dt_result *top[DT_CANDIDATES])
 {
@@ -30,7 +42,8 @@ int dt_verdict_candidates(const struct dt_session *session,
     for (int i = 0; i < session->count; i++) {
         const struct dt_result *trial = &session->trials[i];
         if (!dt_session_eligible(session, trial) ||
-            dt_point_equal(session->target->space, &trial->point, &session->target->fallback))
+            dt_point_equal(session->target->space, &trial->point, &session->target->fallback) ||
+            is_documented(session, &trial->point))
             continue;
         int at = n;
         for (; at > 0 && dt_session_value(session, trial) < dt_session_value(session, top[at - 1]);
@@ -178,10 +191,104 @@ bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_res
     return !dt_session_lacks_memory(session, result) || attempts(session, &result->point) > 1;
 }
 
-/* The default cannot run here or breaks a limit: the fastest of the others, if there is one. A temporary failure of the
- * default decides nothing, nor does a lack of time for it. */
-static void decide_without_default(const struct dt_session *session,
-                                   struct dt_session_finals *finals)
+/* ---- the final comparison */
+
+/* The entrant was compared in enough sets, or is excluded after its failures. */
+static bool compared_enough(const struct dt_entrant *entrant)
+{
+    if (entrant->out)
+        return !dt_compare_may_pass(entrant->result.outcome) || entrant->failures >= DT_ATTEMPTS;
+    return entrant->ratio.sets >= DT_SETS_LEAST;
+}
+
+static bool usable(const struct dt_session *session, const struct dt_entrant *entrant)
+{
+    return !entrant->out && dt_session_eligible(session, &entrant->result);
+}
+
+/* Index of the documented plan among the entrants, where it is not the default; -1: it is not one of them. */
+static int documented_entrant(const struct dt_session *session)
+{
+    const struct dt_session_finals *finals = &session->finals;
+    for (int i = 0; i < finals->entrant_count; i++)
+        if (!dt_entrant_twin(&finals->entrants[i]) &&
+            dt_verdict_documented(session, &finals->entrants[i]) &&
+            !dt_verdict_default(session, &finals->entrants[i]))
+            return i;
+    return -1;
+}
+
+/* Index of the plan of the search that challenges default and documented plan; -1: none. */
+static int challenger_of(const struct dt_session *session)
+{
+    const struct dt_session_finals *finals = &session->finals;
+    for (int i = 1; i < finals->entrant_count; i++)
+        if (finals->entrants[i].role == DT_ENTRANT_CANDIDATE)
+            return i;
+    return -1;
+}
+
+static bool default_usable(const struct dt_session *session)
+{
+    return dt_session_against_default(session) && usable(session, &session->finals.entrants[0]);
+}
+
+/* The better of default and documented plan; -1: neither can be used, or the first entrant failed, so that there are no ratios. */
+static int opponent_of(const struct dt_session *session)
+{
+    const struct dt_session_finals *finals = &session->finals;
+    int documented = documented_entrant(session);
+    bool first = default_usable(session);
+    if (finals->entrant_count == 0 || finals->entrants[0].out)
+        return -1;
+    if (documented < 0 || !usable(session, &finals->entrants[documented]))
+        return first ? 0 : -1;
+    return first && !(finals->entrants[documented].ratio.ratio < 1) ? 0 : documented;
+}
+
+/* The plan that was compared to replace default and documented plan, in enough sets to be judged: the challenger, without one the
+ * documented plan. -1: not so, or there is none. */
+static int judged_challenger(const struct dt_session *session)
+{
+    const struct dt_session_finals *finals = &session->finals;
+    int challenger = challenger_of(session);
+    if (challenger < 0)
+        challenger = documented_entrant(session);
+    bool stands = challenger > 0 && finals->opponent >= 0 && dt_session_enough(session) &&
+                  compared_enough(&finals->entrants[challenger]) &&
+                  usable(session, &finals->entrants[challenger]);
+    return stands ? challenger : -1;
+}
+
+double dt_session_resolution(const struct dt_session *session)
+{
+    int challenger = judged_challenger(session);
+    double margin = dt_session_noise(session).margin;
+    if (challenger < 0 || isnan(margin))
+        return margin;
+    struct dt_ratio ratio = dt_session_ratio(session, challenger);
+    return dt_judge_beats(&ratio, margin) ? margin : fmax(margin, 1 / ratio.interval.low - 1);
+}
+
+void dt_verdict_unresolved(const struct dt_session *session, struct dt_text *out)
+{
+    int challenger = judged_challenger(session);
+    double resolution = dt_session_resolution(session);
+    if (challenger < 0)
+        return;
+    struct dt_ratio ratio = dt_session_ratio(session, challenger);
+    if (isnan(resolution)) {
+        dt_text_add(out, "the noise floor is not known: ");
+        dt_session_noise_note(session, out);
+    } else if (!dt_judge_beats(&ratio, dt_session_noise(session).margin) &&
+               resolution > DT_HIDDEN_GAIN_MOST && !(ratio.ratio > 1 + resolution)) {
+        dt_text_add(out, "a gain of up to %.0f %% may hide in the noise", 100 * resolution);
+    }
+}
+
+/* The fastest of all, where neither default nor documented plan can run here, or both break a limit. A temporary failure of the default
+ * decides nothing, nor does a lack of time for it. */
+static void decide_unopposed(const struct dt_session *session, struct dt_session_finals *finals)
 {
     const struct dt_result *fallback = dt_session_role(session, DT_ENTRANT_DEFAULT);
     if (fallback == NULL ||
@@ -192,83 +299,67 @@ static void decide_without_default(const struct dt_session *session,
     finals->limit_broken = finals->best < 0 && session->max_latency_ns > 0;
 }
 
-/* The challenger was compared in enough sets, or is excluded after its failures. */
-static bool compared_enough(const struct dt_entrant *challenger)
+/* The entrant is shown faster than the default by more than the noise, or the default cannot be used. */
+static bool beats_default(const struct dt_session *session, int entrant)
 {
-    if (challenger->out)
-        return !dt_compare_may_pass(challenger->result.outcome) ||
-               challenger->failures >= DT_ATTEMPTS;
-    return challenger->ratio.sets >= DT_SETS_LEAST;
+    return !default_usable(session) || dt_judge_beats(&session->finals.entrants[entrant].ratio,
+                                                      dt_session_noise(session).margin);
 }
 
-/* The challenger ran beside the default in enough sets to be judged; NULL: not so, or there is none. */
-static const struct dt_entrant *judged_challenger(const struct dt_session *session)
+/* The same of the better of default and documented plan. */
+static bool beats_opponent(const struct dt_session *session, int entrant)
 {
-    const struct dt_entrant *challenger = &session->finals.entrants[1];
-    bool stands = session->finals.entrant_count > 1 && dt_session_against_default(session) &&
-                  challenger->role == DT_ENTRANT_CANDIDATE && dt_session_enough(session) &&
-                  !challenger->out && compared_enough(challenger) &&
-                  dt_session_eligible(session, &challenger->result);
-    return stands ? challenger : NULL;
+    struct dt_ratio ratio = dt_session_ratio(session, entrant);
+    return dt_judge_beats(&ratio, dt_session_noise(session).margin);
 }
 
-double dt_session_resolution(const struct dt_session *session)
+/* Nothing was shown faster than the default, or than the documented plan where that is the better one: it beats the default, or a plan
+ * does that is not shown faster than it. */
+static void decide_known(const struct dt_session *session, int challenger,
+                         struct dt_session_finals *finals)
 {
-    const struct dt_entrant *challenger = judged_challenger(session);
-    double margin = dt_session_noise(session).margin;
-    if (challenger == NULL || isnan(margin) || dt_judge_beats(&challenger->ratio, margin))
-        return margin;
-    return fmax(margin, 1 / challenger->ratio.interval.low - 1);
-}
-
-void dt_verdict_unresolved(const struct dt_session *session, struct dt_text *out)
-{
-    const struct dt_entrant *challenger = judged_challenger(session);
-    double resolution = dt_session_resolution(session);
-    if (challenger == NULL)
-        return;
-    if (isnan(resolution)) {
-        dt_text_add(out, "the noise floor is not known: ");
-        dt_session_noise_note(session, out);
-    } else if (!dt_judge_beats(&challenger->ratio, dt_session_noise(session).margin) &&
-               resolution > DT_HIDDEN_GAIN_MOST && !(challenger->ratio.ratio > 1 + resolution)) {
-        dt_text_add(out, "a gain of up to %.0f %% may hide in the noise", 100 * resolution);
-    }
-}
-
-static void decide_against_default(const struct dt_session *session, bool challenged,
-                                   struct dt_session_finals *finals)
-{
-    const struct dt_entrant *challenger = &finals->entrants[1];
-    double margin = dt_session_noise(session).margin;
+    int documented = documented_entrant(session), other = challenger;
+    const struct dt_entrant *entrants = finals->entrants;
+    bool better =
+        documented >= 0 && usable(session, &entrants[documented]) &&
+        (beats_default(session, documented) ||
+         (finals->opponent == documented && challenger > 0 && beats_default(session, challenger)));
+    if (other < 0)
+        other = documented;
     bool stands =
-        challenged && !challenger->out && dt_session_eligible(session, &challenger->result);
-    finals->best = 0;
-    if (!dt_session_enough(session) || (challenged && !compared_enough(challenger)))
-        finals->verdict = DT_VERDICT_INCONCLUSIVE;
-    else if (stands && dt_judge_beats(&challenger->ratio, margin)) {
-        finals->best = 1;
-        finals->verdict = DT_VERDICT_FASTER;
-    } else
-        finals->verdict =
-            stands && !dt_entrant_slower(challenger) ? DT_VERDICT_TIE : DT_VERDICT_DEFAULT;
+        other > 0 && usable(session, &entrants[other]) && !dt_entrant_slower(&entrants[other]);
+    finals->best = better ? documented : 0;
+    finals->verdict = better ? DT_VERDICT_DOCUMENTED : stands ? DT_VERDICT_TIE : DT_VERDICT_DEFAULT;
 }
 
 void dt_verdict_decide(const struct dt_session *session, struct dt_session_finals *finals)
 {
-    const struct dt_entrant *first = &finals->entrants[0];
     const struct dt_result *top[DT_CANDIDATES];
+    int challenger = challenger_of(session), documented = documented_entrant(session);
     bool challenged = dt_verdict_candidates(session, top) > 0;
     finals->verdict = DT_VERDICT_PROVISIONAL;
     finals->best = -1;
+    finals->opponent = opponent_of(session);
     finals->limit_broken = false;
     if (!dt_session_compared(session))
         return;
-    if (dt_verdict_default(session, first) && !first->out &&
-        dt_session_eligible(session, &first->result))
-        decide_against_default(session, challenged, finals);
-    else
-        decide_without_default(session, finals);
+    if (finals->opponent < 0) {
+        decide_unopposed(session, finals);
+        return;
+    }
+    bool enough =
+        dt_session_enough(session) &&
+        (!challenged || challenger < 0 || compared_enough(&finals->entrants[challenger])) &&
+        (documented <= 0 || compared_enough(&finals->entrants[documented]));
+    finals->best = default_usable(session) ? 0 : finals->opponent;
+    if (!enough)
+        finals->verdict = DT_VERDICT_INCONCLUSIVE;
+    else if (challenger > 0 && usable(session, &finals->entrants[challenger]) &&
+             beats_default(session, challenger) && beats_opponent(session, challenger)) {
+        finals->best = challenger;
+        finals->verdict = DT_VERDICT_FASTER;
+    } else
+        decide_known(session, challenger, finals);
 }
 
 bool dt_verdict_first_fell(const struct dt_session *session)

@@ -367,11 +367,12 @@ static dt_status hello(struct worker *worker)
         return refuse(worker, status);
     gethostname(host, sizeof host - 1);
     json_auto_t *message = json_pack(
-        "{s:s,s:i,s:s*,s:s,s:s,s:s,s:s,s:s,s:O,s:o,s:O,s:O*,s:O*}", "op", "hello", "protocol", 2,
-        "objective", worker->options.objective, "name", "command", "version", DT_VERSION, "engine",
-        "command", "launch", "self", "unit", "run", "workload", json_object_get(job, "command"),
-        "job", job, "parameters", json_object_get(file, "parameters"), "constants",
-        json_object_get(file, "constants"), "rules", json_object_get(file, "rules"));
+        "{s:s,s:i,s:s*,s:s,s:s,s:s,s:s,s:s,s:O,s:o,s:O,s:O*,s:O*,s:O*}", "op", "hello", "protocol",
+        2, "objective", worker->options.objective, "name", "command", "version", DT_VERSION,
+        "engine", "command", "launch", "self", "unit", "run", "workload",
+        json_object_get(job, "command"), "job", job, "parameters",
+        json_object_get(file, "parameters"), "constants", json_object_get(file, "constants"),
+        "rules", json_object_get(file, "rules"), "documented", json_object_get(file, "documented"));
     if (worker->options.served)
         DT_TRY(dt_serve_describe(&worker->serve, message, job));
     DT_TRY(dt_wire_write(&worker->wire, message));

@@ -99,9 +99,9 @@ static void add_gain(const struct dt_answer *answer, struct dt_text *out)
                     where(answer));
         return;
     }
-    dt_text_add(out, "  %-9s %.3g times the default plan's speed (%.3g to %.3g, %d pair%s)%s\n",
-                "gain", gain->ratio, gain->interval.low, gain->interval.high, gain->pairs,
-                gain->pairs == 1 ? "" : "s", where(answer));
+    dt_text_add(out, "  %-9s %.3g times the %s plan's speed (%.3g to %.3g, %d pair%s)%s\n", "gain",
+                gain->ratio, gain->over != NULL ? gain->over : "default", gain->interval.low,
+                gain->interval.high, gain->pairs, gain->pairs == 1 ? "" : "s", where(answer));
 }
 
 static void add_done(const struct dt_answer *answer, struct dt_text *out)
@@ -122,6 +122,10 @@ static void add_done(const struct dt_answer *answer, struct dt_text *out)
     dt_words_default(&entry->fallback, &text);
     if (text.size > 0)
         add_row("default", dt_text_at(&text), out);
+    dt_text_clear(&text);
+    dt_words_documented_stored(entry, &text);
+    if (text.size > 0)
+        add_row("documented", dt_text_at(&text), out);
     dt_text_clear(&text);
     for (size_t i = 0; i < json_array_size(entry->figures.warnings); i++) {
         const json_t *sentence = json_array_get(entry->figures.warnings, i);

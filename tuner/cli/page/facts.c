@@ -25,7 +25,6 @@ void dt_page_verdict(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
     const struct dt_result *best = dt_session_best(session);
-    const struct dt_entrant *winner = dt_page_winner(session);
     const struct dt_measured fallback = dt_words_fallback(session);
     dt_auto_text plan = {0}, unusable = {0};
     if (best == NULL) {
@@ -38,7 +37,10 @@ void dt_page_verdict(const struct page_view *view, struct dt_text *out)
         .verdict = session->verdict,
         .plan = dt_text_at(&plan),
         .is_default = true,
-        .gain = dt_gain_of(winner != NULL ? &winner->ratio : NULL),
+        .is_documented = session->target->documented.known &&
+                         dt_point_equal(session->target->space, &best->point,
+                                        &session->target->documented.point),
+        .gain = dt_session_gain(session),
         .level = dt_page_level(session),
         .unusable = unusable.size > 0 ? dt_text_at(&unusable) : NULL,
         .fallback = &fallback};
@@ -240,15 +242,17 @@ static void noise_of_session(const struct page_view *view, struct dt_text *out)
         return;
     }
     dt_words_noise(noise.margin, out);
-    dt_text_add(out, ", as a second copy of the default plan, measured like any other, seemed to "
-                     "differ from the first by up to that much");
+    dt_text_add(out,
+                ", as a second copy of the %s plan, measured like any other, seemed to differ from "
+                "the first by up to that much",
+                dt_session_against_default(view->session) ? "default" : "documented");
     if (view->session->verdict == DT_VERDICT_FASTER && winner != NULL) {
-        double low = 1 / winner->ratio.interval.high - 1;
+        const struct dt_gain gain = dt_session_gain(view->session);
+        double low = gain.interval.low - 1;
         dt_text_add(out,
                     ". The gain of the plan to use, %.1f %%, is larger; the lower end of its "
                     "interval, %.1f %%, is %s",
-                    100 * (1 / winner->ratio.ratio - 1), 100 * low,
-                    low > noise.margin ? "larger, too" : "not");
+                    100 * (gain.ratio - 1), 100 * low, low > noise.margin ? "larger, too" : "not");
     }
     dt_text_add(out, noise.noisy ? ". A noise floor of this size means that the machine was not "
                                    "quiet; a quiet one can tell smaller gains."
@@ -389,6 +393,7 @@ static void verdict_of_entry(const struct dt_stored_entry *entry, struct dt_text
         .verdict = dt_verdict_of(entry->verdict),
         .plan = dt_text_at(&plan),
         .is_default = !entry->fallback.known || json_equal(entry->fallback.plan, entry->plan),
+        .is_documented = entry->documented.known && json_equal(entry->documented.plan, entry->plan),
         .gain = entry->gain,
         .level = NAN,
         .fallback = &entry->fallback};
@@ -571,6 +576,16 @@ static void when_of_session(const struct page_view *view, struct dt_text *out)
     dt_text_add(out, ", by session %s.", view->page->journal);
 }
 
+static void documented_of_session(const struct page_view *view, struct dt_text *out)
+{
+    dt_words_documented(view->session, out);
+}
+
+static void documented_of_entry(const struct dt_page *page, struct dt_text *out)
+{
+    dt_words_documented_stored(&page->entry.fields, out);
+}
+
 /* Answers in their order; NULL: a session, or an entry alone, has none. of_closing: of what both have of the session's end. */
 static const struct {
     const char *name;
@@ -579,6 +594,7 @@ static const struct {
     void (*of_closing)(const struct dt_closing *closing, struct dt_text *out);
 } facts[] = {{"How sure", sure_of_session, sure_of_entry, NULL},
              {"Time", NULL, time_of_entry, NULL},
+             {"Documented", documented_of_session, documented_of_entry, NULL},
              {"What would change it", change_of_session, NULL, NULL},
              {"Memory", memory_of_session, memory_of_entry, NULL},
              {"A whole image", image_of_session, NULL, NULL},

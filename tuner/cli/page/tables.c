@@ -128,8 +128,9 @@ void dt_page_plans(const struct page_view *view, struct page_pen *pen)
                  view->axis, view->time.name, step, view->memory.name,
                  alone ? "a step" : "per image and step");
     add_entrants(&plans);
-    const enum dt_entrant_role roles[] = {DT_ENTRANT_DEFAULT, DT_ENTRANT_BASELINE};
-    for (int i = 0; i < 2; i++) {
+    const enum dt_entrant_role roles[] = {DT_ENTRANT_DEFAULT, DT_ENTRANT_BASELINE,
+                                          DT_ENTRANT_DOCUMENTED};
+    for (int i = 0; i < 3; i++) {
         const struct dt_result *result = dt_session_role(session, roles[i]);
         if (result != NULL && result->samples.n > 0 && !is_listed(&plans, &result->point))
             add_plan(&plans, dt_entrant_role_text(roles[i]), result, NULL);

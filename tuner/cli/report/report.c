@@ -154,6 +154,15 @@ static struct dt_table_row known_row(const struct dt_session *session, enum dt_e
                                  judged(session, dt_session_entrant(session, role))};
 }
 
+/* A known plan that is the default has no row of its own. */
+static bool same_plan(const struct dt_session *session, enum dt_entrant_role role)
+{
+    const struct dt_target *target = session->target;
+    const struct dt_point *point =
+        role == DT_ENTRANT_BASELINE ? &target->baseline : &target->documented.point;
+    return dt_point_equal(target->space, point, &target->fallback);
+}
+
 /* What the worker remarked on the runs of a row's plan, unless a row before has the same result. */
 static void add_remarks(const struct dt_table_row rows[], size_t at, struct dt_text *out)
 {
@@ -175,14 +184,16 @@ static void add_table(const struct dt_session *session, struct dt_text *out)
                                         ? &session->finals.entrants[session->finals.best]
                                         : NULL;
     const struct dt_result *shown = dt_session_best(session);
-    const struct dt_target *target = session->target;
     bool stored = shown == NULL || shown->outcome != DT_TRIAL_LIMIT;
     const struct dt_table_row rows[] = {
         {stored ? dt_words_role(session->verdict) : "tried", shown, judged(session, best)},
         known_row(session, DT_ENTRANT_DEFAULT),
-        dt_point_equal(target->space, &target->baseline, &target->fallback)
+        same_plan(session, DT_ENTRANT_BASELINE)
             ? (struct dt_table_row){dt_entrant_role_text(DT_ENTRANT_BASELINE), NULL, NULL}
             : known_row(session, DT_ENTRANT_BASELINE),
+        same_plan(session, DT_ENTRANT_DOCUMENTED)
+            ? (struct dt_table_row){dt_entrant_role_text(DT_ENTRANT_DOCUMENTED), NULL, NULL}
+            : known_row(session, DT_ENTRANT_DOCUMENTED),
         known_row(session, DT_ENTRANT_AGAINST),
         {dt_entrant_role_text(DT_ENTRANT_CANDIDATE), candidate != NULL ? &candidate->result : NULL,
          judged(session, candidate)},
@@ -316,10 +327,11 @@ bool dt_report_whole_image(const struct dt_session *session, struct dt_text *out
     /* a gain of steps is less of a whole image: text encoder and VAE are the same with each plan */
     double part = image->sampler_steps * step / whole;
     if (session->verdict == DT_VERDICT_FASTER && session->finals.best >= 0) {
-        const struct dt_ratio *ratio = &session->finals.entrants[session->finals.best].ratio;
-        dt_text_add(&gain, ", %.3f [%.3f, %.3f] times as fast as with the default",
-                    1 + part * (1 / ratio->ratio - 1), 1 + part * (1 / ratio->interval.high - 1),
-                    1 + part * (1 / ratio->interval.low - 1));
+        const struct dt_gain steps = dt_session_gain(session);
+        dt_text_add(&gain, ", %.3f [%.3f, %.3f] times as fast as with the %s",
+                    1 + part * (steps.ratio - 1), 1 + part * (steps.interval.low - 1),
+                    1 + part * (steps.interval.high - 1),
+                    steps.over != NULL ? "documented plan" : "default");
     }
     dt_report_image(session->target, best, dt_text_at(&gain), out);
     return true;
@@ -359,6 +371,9 @@ static void add_report(const struct dt_session *session, struct dt_text *out)
     dt_text_add(out, "\n");
     before = out->size;
     dt_words_default(&fallback, out);
+    dt_text_add(out, out->size > before ? "\n" : "");
+    before = out->size;
+    dt_words_documented(session, out);
     dt_text_add(out, out->size > before ? "\n" : "");
     add_company(session, out);
     if (session->finals.sets.count > 0 &&

@@ -61,6 +61,15 @@ double dt_visit_seconds(const struct dt_result *result, int from, int steps)
     return dt_stats_median(seconds, steps);
 }
 
+/* Index of the documented plan where it is compared beside the default; 0: it is not. */
+static int documented_of(const struct dt_entrant entrants[], int n)
+{
+    for (int i = 1; i < n; i++)
+        if (entrants[i].role == DT_ENTRANT_DOCUMENTED)
+            return i;
+    return 0;
+}
+
 /* The entrants as numbers; values: room for each, NAN where there was no visit. */
 static void take_numbers(const struct dt_target *target, const struct dt_entrant entrants[], int n,
                          double values[][DT_ROUNDS_MOST], struct dt_judged judged[])
@@ -70,12 +79,27 @@ static void take_numbers(const struct dt_target *target, const struct dt_entrant
         for (int k = 0; k < DT_ROUNDS_MOST; k++)
             values[i][k] = target->objective->value(entrant->visits[k], entrant->result.batch,
                                                     entrant->result.devices);
-        judged[i] = (struct dt_judged){.values = values[i],
-                                       .out = entrant->out,
-                                       .decisive = entrant->decisive,
-                                       .twin = dt_entrant_twin(entrant),
-                                       .ratio = entrant->ratio};
+        judged[i] = (struct dt_judged){
+            .values = values[i],
+            .out = entrant->out,
+            .decisive = entrant->decisive,
+            .rival = entrant->role == DT_ENTRANT_CANDIDATE ? documented_of(entrants, n) : 0,
+            .twin = dt_entrant_twin(entrant),
+            .ratio = entrant->ratio};
     }
+}
+
+struct dt_ratio dt_entrants_ratio(const struct dt_target *target,
+                                  const struct dt_entrant entrants[], const int pair[2], int n,
+                                  const struct dt_sets *sets)
+{
+    double values[DT_ENTRANTS][DT_ROUNDS_MOST];
+    struct dt_judged judged[DT_ENTRANTS];
+    if (pair[0] == 0)
+        return entrants[pair[1]].ratio;
+    take_numbers(target, entrants, n, values, judged);
+    return dt_judge_ratio_through(values[0], values[pair[0]], values[pair[1]], sets,
+                                  dt_stats_set_level(dt_sets_quiet(sets)));
 }
 
 /* Judges after a set, the final one when `last`; true: decided. */

@@ -59,6 +59,11 @@ double dt_visit_seconds(const struct dt_result *result, int from, int steps);
 bool dt_entrants_judge(const struct dt_target *target, struct dt_entrant entrants[], int n,
                        const struct dt_sets *sets, bool last);
 
+/* Entrant pair[1] over entrant pair[0], in the objective: below 1 is faster. From the sets of a comparison that was judged. */
+struct dt_ratio dt_entrants_ratio(const struct dt_target *target,
+                                  const struct dt_entrant entrants[], const int pair[2], int n,
+                                  const struct dt_sets *sets);
+
 /* The statistics of its result: samples are the visits, the interval is over the sets. */
 dt_status dt_entrant_finish(struct dt_entrant *entrant, const struct dt_sets *sets) DT_MUST_CHECK;
 

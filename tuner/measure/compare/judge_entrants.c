@@ -191,19 +191,33 @@ static bool lacks_margin(const struct dt_judged judged[], int n)
 }
 
 /* Better by less than the margin is undecided: with more rounds the margin shrinks. */
-static bool decided(const struct dt_judged judged[], int n)
+static bool ratio_decided(const struct dt_ratio *ratio, double margin)
+{
+    return dt_judge_faster(ratio) ? dt_judge_beats(ratio, margin)
+                                  : dt_judge_slower(ratio) || is_narrow(ratio);
+}
+
+/* Against its rival an entrant is not worse until that is shown: it needs a decision only where it beats the first one. */
+static bool rival_decided(const struct dt_judged judged[], int i, double margin,
+                          const struct dt_sets *sets)
+{
+    const struct dt_judged *own = &judged[i], *rival = &judged[own->rival];
+    if (own->rival == 0 || rival->out || !dt_judge_beats(&own->ratio, margin))
+        return true;
+    struct dt_ratio ratio = dt_judge_ratio_through(judged[0].values, rival->values, own->values,
+                                                   sets, dt_stats_set_level(dt_sets_quiet(sets)));
+    return ratio_decided(&ratio, margin);
+}
+
+static bool decided(const struct dt_judged judged[], int n, const struct dt_sets *sets)
 {
     double margin = margin_of(judged, n);
     if (lacks_margin(judged, n))
         return false;
-    for (int i = 1; i < n; i++) {
-        const struct dt_ratio *ratio = &judged[i].ratio;
-        if (!judged[i].decisive || judged[i].out)
-            continue;
-        if (dt_judge_faster(ratio) ? !dt_judge_beats(ratio, margin)
-                                   : !dt_judge_slower(ratio) && !is_narrow(ratio))
+    for (int i = 1; i < n; i++)
+        if (judged[i].decisive && !judged[i].out &&
+            (!ratio_decided(&judged[i].ratio, margin) || !rival_decided(judged, i, margin, sets)))
             return false;
-    }
     return true;
 }
 
@@ -235,7 +249,7 @@ bool dt_judge_set_look(struct dt_judged judged[], int n, const struct dt_sets *s
     if (!set_look(sets))
         return false;
     judge_sets(judged, n, sets);
-    return decided(judged, n) && !wide(judged, n) && !load_changes(judged[0].values, sets);
+    return decided(judged, n, sets) && !wide(judged, n) && !load_changes(judged[0].values, sets);
 }
 
 void dt_judge_set_end(struct dt_judged judged[], int n, const struct dt_sets *sets)

@@ -56,9 +56,11 @@ double dt_sets_levels(const double values[], const struct dt_sets *sets, int n);
 bool dt_sets_agree(const double a[], const double b[], double times, const struct dt_sets *sets);
 
 struct dt_judged {
-    const double *values;  /* of each round, smaller is better; NAN where the visit failed */
-    bool out;              /* excluded: no decision waits for it */
-    bool decisive;         /* the comparison goes on until this one is decided */
+    const double *values; /* of each round, smaller is better; NAN where the visit failed */
+    bool out;             /* excluded: no decision waits for it */
+    bool decisive;        /* the comparison goes on until this one is decided */
+    /* index of another entrant against which it must be decided, too, where that one is not out; 0: none */
+    int rival;
     bool twin;             /* second copy of entrant 0: its margin is the noise */
     struct dt_ratio ratio; /* against entrant 0, below 1 is better; pairs 0: none yet */
 };

@@ -1,8 +1,223 @@
 /* SPDX-License-Identifier: MIT */
-/* The two plans of a worker's own space that every other is compared with: its default, and the one of the fewest ranks. */
+/* The plans of a worker's own space that every other is compared with: its default, the one that its engine's documentation
+ * names, and the one of the fewest ranks. */
+#include "tuner/measure/record/result_json.h"
 #include "tuner/measure/target_int.h"
 
+#include "base/json.h"
+#include "space/expr/expr.h"
+
 #include <stdio.h>
+#include <string.h>
+
+/* ---- values that hello writes as expressions, as in {"cfg": "1 + (guidance && devices % 2 == 0)"} */
+
+#define NAMES_MOST 96
+
+/* Constants and parameters of a hello, borrowed, with their values: of a parameter of texts the index of its value. */
+struct names {
+    const char *name[NAMES_MOST];
+    int64_t at[NAMES_MOST];
+    int count;
+};
+
+static void name_add(struct names *names, const char *name, int64_t value)
+{
+    names->name[names->count] = name;
+    names->at[names->count] = value;
+    names->count += names->count < NAMES_MOST - 1;
+}
+
+static void name_set(struct names *names, const char *name, int64_t value)
+{
+    for (int i = 0; i < names->count; i++)
+        names->at[i] = strcmp(names->name[i], name) == 0 ? value : names->at[i];
+}
+
+static bool name_known(const struct names *names, const char *name)
+{
+    for (int i = 0; i < names->count; i++)
+        if (strcmp(names->name[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Index of a text among a parameter's values; -1: it has no such text. */
+static int64_t text_index(const json_t *parameter, const json_t *text)
+{
+    json_t *value;
+    size_t i;
+    json_array_foreach(json_object_get(parameter, "values"), i, value)
+    {
+        if (json_is_string(text) && json_equal(value, text))
+            return (int64_t)i;
+    }
+    return -1;
+}
+
+static int64_t default_value(const json_t *parameter)
+{
+    const json_t *value = json_object_get(parameter, "default");
+    if (value == NULL)
+        value = json_array_get(json_object_get(parameter, "values"), 0);
+    return json_is_string(value) ? text_index(parameter, value) : json_integer_value(value);
+}
+
+static void names_read(const json_t *hello, struct names *names)
+{
+    json_t *row, *value;
+    const char *name;
+    size_t i;
+    names->count = 0;
+    json_object_foreach(json_object_get(hello, "constants"), name, value)
+        name_add(names, name, json_integer_value(value));
+    json_array_foreach(json_object_get(hello, "parameters"), i, row)
+        name_add(names, dt_json_text_at(row, "name"), default_value(row));
+}
+
+static dt_status expression_value(const char *expression, const struct names *names, int64_t *value)
+{
+    struct dt_expr *expr DT_CLEANUP(dt_expr_free_at) = NULL;
+    DT_TRY(dt_expr_new(expression, names->name, names->count, &expr));
+    return dt_expr_eval(expr, names->at, value);
+}
+
+/* The value that hello gives a parameter: one of its own texts, or an expression, which for texts is an index. *chosen: borrowed from the
+ * parameter, or new; always a reference. */
+static dt_status value_choose(const json_t *parameter, const json_t *value, const char *what,
+                              struct names *names, json_t **chosen)
+{
+    const char *name = dt_json_text_at(parameter, "name");
+    json_t *values = json_object_get(parameter, "values");
+    bool texts = json_is_string(json_array_get(values, 0));
+    int64_t number = texts ? text_index(parameter, value) : -1;
+    if (json_is_integer(value))
+        number = json_integer_value(value);
+    else if (number < 0 && json_is_string(value))
+        DT_TRY(expression_value(json_string_value(value), names, &number));
+    else if (number < 0)
+        return dt_fail(DT_EUSAGE, "%s: '%.80s' has no expression", what, name);
+    name_set(names, name, number);
+    *chosen = texts ? json_incref(json_array_get(values, (size_t)number)) : json_integer(number);
+    return *chosen != NULL ? DT_OK
+                           : dt_fail(DT_EUSAGE, "%s: value %lld of '%.80s' is not there", what,
+                                     (long long)number, name);
+}
+
+dt_status dt_target_settle_defaults(json_t *hello)
+{
+    static const char what[] = "the worker's hello: 'defaults'";
+    json_t *parameters = json_object_get(hello, "parameters"), *value;
+    struct names names;
+    const char *name;
+    names_read(hello, &names);
+    json_object_foreach(json_object_get(hello, "defaults"), name, value)
+    {
+        json_auto_t *chosen = NULL;
+        json_t *own = dt_json_named(parameters, name);
+        if (own == NULL)
+            return dt_fail(DT_EUSAGE, "%s: '%.80s' is no parameter", what, name);
+        DT_TRY(value_choose(own, value, what, &names, &chosen));
+        if (json_object_set(own, "default", chosen) != 0)
+            return dt_fail(DT_ENOMEM, "out of memory");
+    }
+    return DT_OK;
+}
+
+/* ---- what the engine's documentation tells a careful user to set */
+
+static const char documented_what[] = "the worker's hello: 'documented'";
+
+void dt_documented_words(const json_t *object, struct dt_documented *documented)
+{
+    snprintf(documented->source, sizeof documented->source, "%s",
+             dt_json_text_at(object, "source"));
+    snprintf(documented->date, sizeof documented->date, "%s", dt_json_text_at(object, "date"));
+    snprintf(documented->says, sizeof documented->says, "%s", dt_json_text_at(object, "says"));
+    dt_text_clean(documented->source);
+    dt_text_clean(documented->date);
+    dt_text_clean(documented->says);
+}
+
+/* The plan of these values, and, where they do not say it, of the fewest ranks with which it is feasible. */
+static bool plan_locate(const struct dt_space *space, bool named, int64_t values[],
+                        struct dt_point *point)
+{
+    int ranks = dt_space_role(space, DT_ROLE_RANKS);
+    if (named || ranks < 0)
+        return dt_space_locate(space, values, point) == DT_OK;
+    for (int i = 0; i < dt_space_axis(space, ranks)->count; i++) {
+        values[ranks] = dt_space_axis(space, ranks)->values[i];
+        if (dt_space_locate(space, values, point) == DT_OK)
+            return true;
+    }
+    return false;
+}
+
+/* Sets the parameter's value in a plan. A parameter that the space does not have is known to the expressions after it, where it has a
+ * number. */
+static dt_status value_set(const struct dt_target *target, const char *name, const json_t *value,
+                           struct names *names, int64_t values[])
+{
+    int axis = dt_space_find(target->space, name);
+    json_auto_t *chosen = NULL, *added = json_pack("{s:s}", "name", name);
+    const json_t *own = dt_json_named(json_object_get(target->worker.hello, "parameters"), name);
+    int64_t number;
+    if (axis < 0) {
+        if (json_is_string(value) &&
+            expression_value(json_string_value(value), names, &number) == DT_OK)
+            name_add(names, name, number);
+        return DT_OK;
+    }
+    DT_TRY(value_choose(own != NULL ? own : added, value, documented_what, names, &chosen));
+    if (json_is_string(chosen))
+        return dt_axis_read_text(dt_space_axis(target->space, axis), json_string_value(chosen),
+                                 &values[axis]);
+    values[axis] = json_integer_value(chosen);
+    return DT_OK;
+}
+
+/* A row's plan; *feasible: its condition holds, and it is a plan of the space. */
+static dt_status row_read(const struct dt_target *target, const json_t *row, struct dt_point *point,
+                          bool *feasible)
+{
+    int ranks = dt_space_role(target->space, DT_ROLE_RANKS);
+    bool throughput = target->objective != NULL && !target->objective->one_batch;
+    int64_t values[DT_AXES_MAX], holds = 1;
+    struct names names;
+    const char *name;
+    json_t *plan, *value;
+    names_read(target->worker.hello, &names);
+    if (!name_known(&names, "throughput"))
+        name_add(&names, "throughput", throughput);
+    DT_TRY(dt_json_object(row, documented_what, "plan", &plan));
+    DT_TRY(dt_space_parse(target->space, "", values));
+    json_object_foreach(plan, name, value) DT_TRY(value_set(target, name, value, &names, values));
+    if (dt_json_has(row, "when"))
+        DT_TRY(expression_value(dt_json_text_at(row, "when"), &names, &holds));
+    bool named = ranks >= 0 && dt_json_has(plan, dt_space_axis(target->space, ranks)->name);
+    *feasible = holds != 0 && plan_locate(target->space, named, values, point);
+    return DT_OK;
+}
+
+/* The first row whose condition holds and whose plan is feasible. */
+static dt_status documented_find(struct dt_target *target)
+{
+    const json_t *row;
+    size_t i;
+    json_array_foreach(json_object_get(target->worker.hello, "documented"), i, row)
+    {
+        struct dt_documented *documented = &target->documented;
+        DT_TRY(row_read(target, row, &documented->point, &documented->known));
+        if (documented->known) {
+            dt_documented_words(row, documented);
+            return DT_OK;
+        }
+    }
+    return DT_OK;
+}
+
+/* ---- the default, and one rank */
 
 /* More ranks than there are devices: the same with the most ranks that are feasible, as the user gives no more devices. */
 static bool locate_fewer(const struct dt_target *target, int ranks, int64_t values[],
@@ -88,5 +303,5 @@ dt_status dt_target_own_plans(struct dt_target *target)
     DT_TRY(dt_space_parse(target->space, "", values));
     find_default(target, ranks, values);
     target->baseline = find_baseline(target, ranks);
-    return DT_OK;
+    return documented_find(target);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Builds space and identity of a target from a foreign worker's hello: what it promises, its space, which a file of the user may
  * narrow, and what a step of it is. */
+#include "tuner/measure/record/result_json.h"
 #include "tuner/measure/target_int.h"
 
 #include "base/clock.h"
@@ -543,52 +544,6 @@ static dt_status read_limits(const json_t *hello, struct dt_target *target)
     return read_count(hello, "samples", "", SAMPLES_MOST, &target->worker.samples);
 }
 
-/* Gives each parameter that "defaults" of hello names its default: the value of an expression of constants, parameters and the
- * defaults before it, as in {"cfg": "1 + (guidance && devices % 2 == 0)"}; of a parameter of texts the index of its value. */
-static dt_status settle_defaults(json_t *hello)
-{
-    enum { NAMES = 64 };
-    static const char what[] = "the worker's hello: 'defaults'";
-    json_t *constants = json_object_get(hello, "constants"), *row, *value;
-    json_t *parameters = json_object_get(hello, "parameters");
-    const char *names[NAMES], *name;
-    int64_t at[NAMES];
-    int n = 0;
-    size_t i;
-    json_object_foreach(constants, name, value)
-    {
-        names[n] = name;
-        at[n] = json_integer_value(value);
-        n += n < NAMES - 1;
-    }
-    json_array_foreach(parameters, i, row)
-    {
-        names[n] = dt_json_text_at(row, "name");
-        at[n] = json_integer_value(json_object_get(row, "default"));
-        n += n < NAMES - 1;
-    }
-    json_object_foreach(json_object_get(hello, "defaults"), name, value)
-    {
-        struct dt_expr *expr DT_CLEANUP(dt_expr_free_at) = NULL;
-        int64_t number = 0;
-        json_t *own = dt_json_named(parameters, name), *values = json_object_get(own, "values");
-        if (own == NULL || !json_is_string(value))
-            return dt_fail(DT_EUSAGE, "%s: '%.80s' is no parameter, or has no expression", what,
-                           name);
-        DT_TRY(dt_expr_new(json_string_value(value), names, n, &expr));
-        DT_TRY(dt_expr_eval(expr, at, &number));
-        for (int k = 0; k < n; k++)
-            at[k] = strcmp(names[k], name) == 0 ? number : at[k];
-        bool text = json_is_string(json_array_get(values, 0));
-        json_t *chosen =
-            text ? json_incref(json_array_get(values, (size_t)number)) : json_integer(number);
-        if (json_object_set_new(own, "default", chosen) != 0)
-            return dt_fail(DT_EUSAGE, "%s: value %lld of '%.80s' is not there", what,
-                           (long long)number, name);
-    }
-    return DT_OK;
-}
-
 /* What `unit` of hello says that a step of this worker is. */
 static const struct {
     const char *name, *doc;
@@ -743,7 +698,7 @@ dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
     if (job->wanted.secret != NULL)
         status = hide_command(job->wanted.secret, target);
     if (status == DT_OK)
-        status = settle_defaults(target->worker.hello);
+        status = dt_target_settle_defaults(target->worker.hello);
     if (status == DT_OK)
         status = read_hello(job, target->worker.hello, target);
     dt_group_stop(group, DT_NS_PER_SECOND);

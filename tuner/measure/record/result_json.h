@@ -106,4 +106,10 @@ dt_status dt_raw_finish_trial(const json_t *record, const char *what,
 dt_status dt_raw_read_visits(const json_t *entrant, const char *what,
                              double visits[DT_ROUNDS_MOST]) DT_MUST_CHECK;
 
+/* Gives each parameter that "defaults" of hello names its default. */
+dt_status dt_target_settle_defaults(json_t *hello) DT_MUST_CHECK;
+
+/* Copies source, date and sentence, cleaned for terminals. */
+void dt_documented_words(const json_t *object, struct dt_documented *documented);
+
 #endif

@@ -129,12 +129,23 @@ static json_t *image_json(const struct dt_image_work *image)
                         : NULL;
 }
 
+/* NULL where there is no such plan. */
+static json_t *documented_json(const struct dt_target *target)
+{
+    const struct dt_documented *documented = &target->documented;
+    return documented->known
+               ? json_pack("{s:o, s:s, s:s, s:s}", "plan",
+                           dt_point_json(target->space, &documented->point), "source",
+                           documented->source, "date", documented->date, "says", documented->says)
+               : NULL;
+}
+
 json_t *dt_raw_target(const struct dt_target *target)
 {
     bool breaks = target->broken[0] != '\0', planted = target->least_fault > 0;
     return json_pack(
         "{s:s, s:s, s:s, s:b, s:i, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:o*, s:s*, s:s, s:s*, "
-        "s:o*, s:o*}",
+        "s:o*, s:o*, s:o*}",
         "title", target->identity.title, "unit", target->hardware.unit, "objective",
         target->objective->name, "foreign", target->foreign, "cores", target->hardware.cores,
         "sampler_steps", target->image.sampler_steps, "image_flops", target->image.flops,
@@ -146,7 +157,7 @@ json_t *dt_raw_target(const struct dt_target *target)
         "step", target->image.step, "reference", dt_target_reference(target), "broken",
         breaks ? target->broken : NULL, "tolerance",
         breaks || planted ? json_real(target->tolerance) : NULL, "least_fault",
-        planted ? json_real(target->least_fault) : NULL);
+        planted ? json_real(target->least_fault) : NULL, "documented", documented_json(target));
 }
 
 static dt_status read_number(const json_t *record, const char *what, const char *key, int most,
@@ -205,6 +216,20 @@ static void read_broken(const json_t *record, struct dt_target *target)
     target->least_fault = json_number_value(json_object_get(record, "least_fault"));
 }
 
+static dt_status read_documented(const json_t *record, const char *what, struct dt_target *target)
+{
+    struct dt_documented *documented = &target->documented;
+    json_t *object, *plan;
+    if (!dt_json_has(record, "documented"))
+        return DT_OK;
+    DT_TRY(dt_json_object(record, what, "documented", &object));
+    DT_TRY(dt_json_object(object, what, "plan", &plan));
+    DT_TRY(dt_point_read(target->space, plan, &documented->point));
+    dt_documented_words(object, documented);
+    documented->known = true;
+    return DT_OK;
+}
+
 static dt_status read_target_fields(const json_t *record, const char *what,
                                     struct dt_target *target)
 {
@@ -226,6 +251,7 @@ static dt_status read_target_fields(const json_t *record, const char *what,
     DT_TRY(dt_space_axes_from_json(record, what, &target->space));
     DT_TRY(dt_point_read(target->space, fallback, &target->fallback));
     DT_TRY(dt_point_read(target->space, baseline, &target->baseline));
+    DT_TRY(read_documented(record, what, target));
     snprintf(target->identity.title, sizeof target->identity.title, "%s", title);
     read_key(record, target);
     read_broken(record, target);

@@ -35,8 +35,15 @@ static struct dt_fingerprint fingerprint_of(const struct dt_session *session, in
 
 struct dt_gain dt_session_gain(const struct dt_session *session)
 {
-    bool compared = session->finals.best >= 0 && dt_session_against_default(session);
-    return dt_gain_of(compared ? &session->finals.entrants[session->finals.best].ratio : NULL);
+    const struct dt_session_finals *finals = &session->finals;
+    if (finals->best < 0 || (finals->opponent < 0 && !dt_session_against_default(session)) ||
+        (finals->best == 0 && !dt_session_against_default(session)))
+        return dt_gain_of(NULL);
+    struct dt_ratio ratio = dt_session_ratio(session, finals->best);
+    struct dt_gain gain = dt_gain_of(&ratio);
+    if (finals->best != finals->opponent && dt_session_over_documented(session))
+        gain.over = dt_entrant_role_text(DT_ENTRANT_DOCUMENTED);
+    return gain;
 }
 
 static struct dt_image_time image_of(const struct dt_target *target)
@@ -49,6 +56,15 @@ static struct dt_image_time image_of(const struct dt_target *target)
                                   .source = once_ns <= 0          ? NULL
                                             : target->image.given ? "given"
                                                                   : "measured"};
+}
+
+struct dt_documentation dt_documentation_of(const struct dt_target *target)
+{
+    const struct dt_documented *documented = &target->documented;
+    return (struct dt_documentation){.known = documented->known,
+                                     .says = documented->says,
+                                     .source = documented->source,
+                                     .date = documented->date};
 }
 
 struct dt_shot dt_session_shot(const struct dt_session *session, const struct dt_result *result,
@@ -195,6 +211,8 @@ json_t *dt_entry(const struct dt_session *session, enum dt_verdict verdict, int6
         .provisional = dt_verdict_provisional(verdict),
         .figures = dt_measured_of(best, target),
         .fallback = dt_measured_of(dt_session_role(session, DT_ENTRANT_DEFAULT), target),
+        .documented = dt_measured_of(dt_session_role(session, DT_ENTRANT_DOCUMENTED), target),
+        .documentation = dt_documentation_of(target),
         .baseline = dt_measured_of(dt_session_role(session, DT_ENTRANT_BASELINE), target),
         .gain = dt_session_gain(session),
         .noise = dt_noise_floor_of(&noise),
@@ -382,12 +400,15 @@ json_t *dt_session_json(const struct dt_session *session)
     for (int i = 0; i < session->count; i++)
         json_array_append_new(trials, dt_trial_json(&session->trials[i], target));
     struct dt_gain gain = dt_session_gain(session);
+    struct dt_documentation documentation = dt_documentation_of(target);
     json_t *object = json_pack(
-        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s, s:i, s:s, s:s, s:o, s:f, s:s, "
-        "s:s}",
+        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s, s:i, s:s, s:s, s:o, "
+        "s:f, s:s, s:s}",
         "title", target->identity.title, "objective", target->objective->name, "best",
         result_or_null(dt_session_best(session), target), "default",
-        result_or_null(dt_session_role(session, DT_ENTRANT_DEFAULT), target), "baseline",
+        result_or_null(dt_session_role(session, DT_ENTRANT_DEFAULT), target), "documented",
+        result_or_null(dt_session_role(session, DT_ENTRANT_DOCUMENTED), target), "documentation",
+        dt_record_json(&dt_record_documentation, &documentation), "baseline",
         result_or_null(dt_session_role(session, DT_ENTRANT_BASELINE), target), "against",
         result_or_null(session->has_against ? dt_session_role(session, DT_ENTRANT_AGAINST) : NULL,
                        target),
