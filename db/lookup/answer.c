@@ -368,8 +368,9 @@ static json_t *gain_json(const struct dt_answer *answer)
     const struct dt_gain *gain = answer->measured != NULL ? &answer->measured->gain : NULL;
     if (gain == NULL || !(gain->ratio > 0))
         return json_null();
-    return json_pack("{s:f, s:o, s:i}", "ratio", gain->ratio, "interval",
-                     dt_kind_interval.write(&gain->interval), "pairs", gain->pairs);
+    return json_pack("{s:f, s:o, s:i, s:s*}", "ratio", gain->ratio, "interval",
+                     dt_kind_interval.write(&gain->interval), "pairs", gain->pairs, "over",
+                     gain->over);
 }
 
 static json_t *image_json(const struct dt_answer *answer)

@@ -436,10 +436,8 @@ dt_status dt_tuning_preview(struct dt_tuning *tuning, double trial_seconds,
     int n = dt_trials_first(tuning->session, first);
     for (int i = 0; i < n; i++)
         preview_plan(tuning->session,
-                     dt_point_equal(target->space, first[i], &target->fallback)   ? "default"
-                     : dt_point_equal(target->space, first[i], &target->baseline) ? "baseline"
-                                                                                  : "against",
-                     first[i], preview);
+                     dt_entrant_role_text(dt_trials_role(tuning->session, first[i])), first[i],
+                     preview);
     for (int i = 0; i < tuning->search.known_count; i++)
         preview_plan(tuning->session, "stored", &tuning->search.known[i], preview);
     struct room room = {.trial = trial_seconds,

@@ -117,6 +117,18 @@ int dt_trials_first(const struct dt_session *session, const struct dt_point *kno
     return n;
 }
 
+enum dt_entrant_role dt_trials_role(const struct dt_session *session, const struct dt_point *point)
+{
+    static const enum dt_entrant_role roles[] = {DT_ENTRANT_DEFAULT, DT_ENTRANT_BASELINE,
+                                                 DT_ENTRANT_DOCUMENTED};
+    for (int i = 0; i < 3; i++) {
+        const struct dt_point *own = point_of(session, roles[i]);
+        if (own != NULL && dt_point_equal(session->target->space, point, own))
+            return roles[i];
+    }
+    return DT_ENTRANT_AGAINST;
+}
+
 bool dt_trials_is_known(const struct dt_session *session, const struct dt_point *point)
 {
     const struct dt_point *known[DT_FIRST_MOST];

@@ -12,6 +12,9 @@
 /* These plans in the order in which they are tried; returns their number. */
 int dt_trials_first(const struct dt_session *session, const struct dt_point *first[DT_FIRST_MOST]);
 
+/* What one of them is tried as. */
+enum dt_entrant_role dt_trials_role(const struct dt_session *session, const struct dt_point *point);
+
 /* The default, the baseline, the documented plan or --against. */
 bool dt_trials_is_known(const struct dt_session *session, const struct dt_point *point);
 

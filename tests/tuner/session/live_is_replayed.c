@@ -112,6 +112,9 @@ static void plant(struct dt_rng *rng, bool slow)
                 1.5 + draw(rng), seconds_now() + 10 + 10 * draw(rng));
     if (draw(rng) < 0.3)
         fprintf(file, ", \"batches\": {\"1\": 0.4, \"2\": 0.6, \"4\": 1}");
+    if (draw(rng) < 0.5)
+        fprintf(file, ", \"documented\": [{\"plan\": {\"plan\": \"%d\"}, \"source\": \"here\"}]",
+                (int)dt_rng_below(rng, PLANS));
     int faults = draw(rng) < 0.6 ? 1 + (int)dt_rng_below(rng, 3) : 0;
     for (int i = 0; i < faults; i++)
         fprintf(file, "%s%s", i == 0 ? ", \"faults\": [" : ", ", fault_of(rng));

@@ -163,6 +163,7 @@ static inline const char *differs_finals(const struct dt_session_finals *a,
 {
     SAME_INT(entrant_count);
     SAME_INT(best);
+    SAME_INT(opponent);
     SAME_INT(verdict);
     SAME_INT(limit_broken);
     SAME_INT(sets.count);
