@@ -454,6 +454,12 @@ bool dt_target_breaks(const struct dt_target *target, const struct dt_point *poi
     return target->broken[0] != '\0' && dt_point_equal(target->space, point, &target->fallback);
 }
 
+bool dt_target_documented(const struct dt_target *target, const struct dt_point *point)
+{
+    return target->documented.known &&
+           dt_point_equal(target->space, point, &target->documented.point);
+}
+
 bool dt_target_wrong(const struct dt_target *target, const struct dt_point *point, double error)
 {
     return dt_target_breaks(target, point) && error > target->tolerance;

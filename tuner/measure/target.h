@@ -121,6 +121,9 @@ int dt_target_batch(const struct dt_target *target, const struct dt_point *point
 bool dt_target_breaks(const struct dt_target *target, const struct dt_point *point);
 bool dt_target_wrong(const struct dt_target *target, const struct dt_point *point, double error);
 
+/* The point is the documented plan. */
+bool dt_target_documented(const struct dt_target *target, const struct dt_point *point);
+
 /* Devices a plan holds while it runs: ranks, times threads of a CPU rank. */
 int dt_target_devices(const struct dt_target *target, const struct dt_point *point);
 bool dt_target_oversubscribed(const struct dt_target *target, const struct dt_point *point);

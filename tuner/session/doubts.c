@@ -75,7 +75,7 @@ static bool failed_alike(const struct dt_result *a, const struct dt_result *b)
             (size == clause_of(&other) && strncmp(one, other, size) == 0));
 }
 
-/* Two other plans than the default at least were tried, and all failed in the same way: the first of them. NULL: not so. A plan that does not fit
+/* Two other plans than default and documented plan at least were tried, and all failed in the same way: the first of them. NULL: not so. A plan that does not fit
  * into memory, or breaks a limit, is no mistake. */
 static const struct dt_result *others_failed(const struct dt_session *session, int *count)
 {
@@ -84,7 +84,8 @@ static const struct dt_result *others_failed(const struct dt_session *session, i
     for (int i = 0; i < session->count; i++) {
         const struct dt_result *trial = &session->trials[i];
         if (!dt_session_counts(session, i) || trial->outcome == DT_TRIAL_INTERRUPTED ||
-            dt_point_equal(session->target->space, &trial->point, &session->target->fallback))
+            dt_point_equal(session->target->space, &trial->point, &session->target->fallback) ||
+            dt_target_documented(session->target, &trial->point))
             continue;
         first = first != NULL ? first : trial;
         if (trial->outcome == DT_TRIAL_OK || trial->outcome == DT_TRIAL_SLOW ||
@@ -194,9 +195,9 @@ void dt_session_doubt(const struct dt_session *session, struct dt_text *out)
         add_errors(session, &errors, out);
     else if (failure != NULL)
         dt_text_add(out,
-                    "all %d plans that were tried beside the default failed in the same way (%s: "
-                    "%s)",
-                    failed, dt_outcome_text(failure->outcome), failure->cause);
+                    "all %d plans that were tried beside the %s failed in the same way (%s: %s)",
+                    failed, session->target->documented.known ? "known ones" : "default",
+                    dt_outcome_text(failure->outcome), failure->cause);
     else if (reference != NULL)
         dt_text_add(out, "the plans were not verified, as their reference failed: %s",
                     reference->cause);

@@ -309,7 +309,7 @@ static void enter_twin(struct dt_tuning *tuning, bool challenged)
 {
     struct dt_tuning_finals *finals = &tuning->finals;
     if (finals->count == 0 || (!dt_verdict_default(tuning->session, &finals->entrants[0]) &&
-                               !dt_verdict_documented(tuning->session, &finals->entrants[0])))
+                               !dt_target_documented(tuning->target, &finals->entrants[0].point)))
         return;
     double need = dt_finals_seconds(tuning, challenged ? 2 : 1) * TWIN_MARGIN / MARGIN;
     if (seconds_until(tuning->clock.deadline_ns) - STOP_SECONDS < need)
@@ -325,8 +325,8 @@ static void enter_others(struct dt_tuning *tuning)
     const struct dt_session_finals *fell = &tuning->session->finals;
     const struct dt_documented *documented = &tuning->target->documented;
     for (int i = 1; i < fell->entrant_count; i++)
-        if (documented->known && !fell->entrants[i].out &&
-            dt_verdict_documented(tuning->session, &fell->entrants[i]))
+        if (!fell->entrants[i].out &&
+            dt_target_documented(tuning->target, &fell->entrants[i].point))
             enter(tuning, DT_ENTRANT_DOCUMENTED, &documented->point, false);
     for (int i = 1; i < fell->entrant_count; i++)
         if (!dt_entrant_twin(&fell->entrants[i]))

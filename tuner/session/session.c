@@ -29,7 +29,7 @@ bool dt_session_over_documented(const struct dt_session *session)
 {
     const struct dt_session_finals *finals = &session->finals;
     return finals->opponent >= 0 && finals->opponent < finals->entrant_count &&
-           dt_verdict_documented(session, &finals->entrants[finals->opponent]) &&
+           dt_target_documented(session->target, &finals->entrants[finals->opponent].point) &&
            !dt_verdict_default(session, &finals->entrants[finals->opponent]);
 }
 

@@ -130,9 +130,8 @@ bool dt_verdict_first_fell(const struct dt_session *session);
 /* Appends why the comparison with the challenger says nothing, though it has enough sets; nothing: it does. */
 void dt_verdict_unresolved(const struct dt_session *session, struct dt_text *out);
 
-/* The entrant runs the default plan, or the documented one, which may be the same. */
+/* The entrant runs the default plan. */
 bool dt_verdict_default(const struct dt_session *session, const struct dt_entrant *entrant);
-bool dt_verdict_documented(const struct dt_session *session, const struct dt_entrant *entrant);
 
 /* The failure shows that the plan cannot run here: a wrong answer; or no trial of it ran, and the failure is permanent
  * (out of memory: twice), or is what the rule said that a default plan breaks. */

@@ -23,18 +23,6 @@ bool dt_verdict_default(const struct dt_session *session, const struct dt_entran
     return dt_point_equal(session->target->space, &entrant->point, &session->target->fallback);
 }
 
-static bool is_documented(const struct dt_session *session, const struct dt_point *point)
-{
-    const struct dt_target *target = session->target;
-    return target->documented.known &&
-           dt_point_equal(target->space, point, &target->documented.point);
-}
-
-bool dt_verdict_documented(const struct dt_session *session, const struct dt_entrant *entrant)
-{
-    return is_documented(session, &entrant->point);
-}
-
 int dt_verdict_candidates(const struct dt_session *session,
                           const struct dt_result *top[DT_CANDIDATES])
 {
@@ -43,7 +31,7 @@ int dt_verdict_candidates(const struct dt_session *session,
         const struct dt_result *trial = &session->trials[i];
         if (!dt_session_eligible(session, trial) ||
             dt_point_equal(session->target->space, &trial->point, &session->target->fallback) ||
-            is_documented(session, &trial->point))
+            dt_target_documented(session->target, &trial->point))
             continue;
         int at = n;
         for (; at > 0 && dt_session_value(session, trial) < dt_session_value(session, top[at - 1]);
@@ -212,7 +200,7 @@ static int documented_entrant(const struct dt_session *session)
     const struct dt_session_finals *finals = &session->finals;
     for (int i = 0; i < finals->entrant_count; i++)
         if (!dt_entrant_twin(&finals->entrants[i]) &&
-            dt_verdict_documented(session, &finals->entrants[i]) &&
+            dt_target_documented(session->target, &finals->entrants[i].point) &&
             !dt_verdict_default(session, &finals->entrants[i]))
             return i;
     return -1;

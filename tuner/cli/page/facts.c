@@ -37,9 +37,7 @@ void dt_page_verdict(const struct page_view *view, struct dt_text *out)
         .verdict = session->verdict,
         .plan = dt_text_at(&plan),
         .is_default = true,
-        .is_documented = session->target->documented.known &&
-                         dt_point_equal(session->target->space, &best->point,
-                                        &session->target->documented.point),
+        .is_documented = dt_target_documented(session->target, &best->point),
         .gain = dt_session_gain(session),
         .level = dt_page_level(session),
         .unusable = unusable.size > 0 ? dt_text_at(&unusable) : NULL,
