@@ -205,13 +205,16 @@ struct dt_mix_work dt_mix_none(double share)
 
 struct dt_mix_work dt_mix_work(const struct dt_session *session, double share)
 {
-    bool documented = dt_session_over_documented(session);
+    bool replaced =
+        session->verdict == DT_VERDICT_FASTER || session->verdict == DT_VERDICT_DOCUMENTED;
+    bool documented = replaced && dt_session_over_documented(session);
     const struct dt_result *fallback =
         dt_session_role(session, documented ? DT_ENTRANT_DOCUMENTED : DT_ENTRANT_DEFAULT);
     const struct dt_objective *objective = session->target->objective;
     struct dt_gain gain = dt_session_gain(session);
     struct dt_mix_work work = dt_mix_none(share);
     work.verdict = session->verdict;
+    work.documented = documented;
     work.spent = objective->spent;
     snprintf(work.title, sizeof work.title, "%s", session->target->identity.title);
     if (fallback != NULL && fallback->samples.n > 0)
@@ -222,6 +225,14 @@ struct dt_mix_work dt_mix_work(const struct dt_session *session, double share)
         work.part.interval = (struct dt_interval){gain.interval.low, gain.interval.high};
     }
     return work;
+}
+
+static bool any_documented(const struct dt_mix_work works[], int n)
+{
+    for (int i = 0; i < n; i++)
+        if (works[i].documented)
+            return true;
+    return false;
 }
 
 /* Why the works have no common figure; NULL: they have. */
@@ -283,10 +294,12 @@ void dt_mix_text(const struct dt_mix_work works[], int n, struct dt_text *out)
     } else {
         struct dt_mix mix = total(works, n);
         dt_text_add(&sentence,
-                    "By these shares a step of an image takes %s of %s with the defaults and %s "
+                    "By these shares a step of an image takes %s of %s with the defaults%s and %s "
                     "tuned: %.3f [%.3f, %.3f] times as fast.\n",
-                    dt_figure_of(mix.seconds).text, works[0].spent, dt_figure_of(mix.tuned).text,
-                    mix.gain, mix.interval.low, mix.interval.high);
+                    dt_figure_of(mix.seconds).text, works[0].spent,
+                    any_documented(works, n) ? " (or documented plans, where those are better)"
+                                             : "",
+                    dt_figure_of(mix.tuned).text, mix.gain, mix.interval.low, mix.interval.high);
     }
     dt_columns_wrap(dt_text_at(&sentence), DT_COLUMNS_USUAL, 0, out);
 }

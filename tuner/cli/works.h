@@ -51,7 +51,9 @@ struct dt_mix_work {
     char title[256];
     enum dt_verdict verdict;
     const char *spent; /* what an image costs by the objective: "time"; NULL: it was not tuned */
-    struct dt_mix_part part; /* seconds: of an image, by the default plan; NAN: that has none */
+    /* seconds: of an image, by the plan that the gain is told over; NAN: that has none */
+    struct dt_mix_part part;
+    bool documented; /* that is the documented plan, else the default */
 };
 
 struct dt_mix_work dt_mix_none(double share); /* not tuned */
