@@ -335,11 +335,24 @@ static void enter_others(struct dt_tuning *tuning)
     enter_twin(tuning, tuning->finals.count > 1);
 }
 
-/* The entrants of the comparison that the resumed session began; false: it began none. */
+static bool has_twin(const struct dt_compared *compared)
+{
+    for (int i = 1; i < compared->count; i++)
+        if (dt_entrant_twin(&compared->entrants[i]))
+            return true;
+    return false;
+}
+
+/* The entrants of the comparison that the resumed session began; false: it began none, or had no time for a twin, without which its sets
+ * decide nothing. */
 static bool enter_resumed(struct dt_tuning *tuning)
 {
     struct dt_tuning_finals *finals = &tuning->finals;
     const struct dt_compared *resumed = &tuning->resume.final;
+    if (resumed->entrants != NULL && !has_twin(resumed) &&
+        dt_point_equal(tuning->target->space, &resumed->entrants[0].point,
+                       &tuning->target->fallback))
+        return false;
     for (int i = 0; resumed->entrants != NULL && i < resumed->count; i++)
         finals->entrants[finals->count++] =
             (struct dt_entrant){.role = resumed->entrants[i].role,
