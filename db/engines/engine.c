@@ -162,6 +162,14 @@ static dt_status choices_read(struct dt_engine *engine, const char *what)
     return DT_OK;
 }
 
+const struct dt_engine_choice *dt_choice_named(const struct dt_engine *engine, const char *name)
+{
+    for (int i = 0; i < engine->choice_count; i++)
+        if (strcmp(engine->names[engine->choices[i].name], name) == 0)
+            return &engine->choices[i];
+    return NULL;
+}
+
 int dt_choice_find(const struct dt_engine_choice *choice, const char *word)
 {
     for (int i = 0; i < choice->count; i++)
@@ -181,11 +189,15 @@ dt_status dt_engine_compile(const struct dt_engine *engine, const char *text, st
 
 /* Facts of the workload, which values.c takes from an entry's key and the model's card; the parameters follow. height
  * and width are pixels of the image; tokens are those of the image or video; joint_text_tokens are those of the text where
- * both are one sequence, else 0; guidance is the passes of a guided step, 2 to 4, or 0; bfloat16 is 1 or 0. To add one, add
- * it here and the line in values.c that sets it. */
+ * both are one sequence, else 0; guidance is the passes of a guided step, 2 to 4, or 0; bfloat16 and half (16 bits) are 1 or 0.
+ * weights_mib is the transformer's memory in the job's data type, 0 where the card does not tell, device_mib that of a device;
+ * throughput is 1 where images a second of the whole machine count; replica is the number of the line that is made, from 0 on.
+ * To add one, add it here and the line in values.c that sets it. */
 static const char *const workload_names[] = {
-    "heads",  "depth", "hidden",   "tokens",   "joint_text_tokens", "latent_height", "latent_width",
-    "height", "width", "guidance", "bfloat16", "devices",           "hosts"};
+    "heads",         "kv_heads",     "depth",      "hidden",      "tokens", "joint_text_tokens",
+    "latent_height", "latent_width", "height",     "width",       "half",   "guidance",
+    "bfloat16",      "throughput",   "device_mib", "weights_mib", "gpus",   "devices",
+    "hosts",         "replica"};
 enum { FACTS = sizeof workload_names / sizeof workload_names[0] };
 
 static dt_status read_names(struct dt_engine *engine, const char *what)
@@ -210,7 +222,7 @@ static dt_status read_names(struct dt_engine *engine, const char *what)
     if (!dt_json_has(parameters, "ranks"))
         return dt_fail(DT_EUSAGE, "%s: 'parameters' lacks 'ranks'", what);
     engine->names[engine->count++] = "processes";
-    engine->names[engine->count++] = "replicas";
+    engine->names[engine->count++] = "starts";
     return DT_OK;
 }
 
@@ -253,6 +265,50 @@ static dt_status defaults_check(const struct dt_engine *engine, const char *what
             if (i == 0)
                 DT_TRY(dt_engine_compile(engine, json_string_value(value), &expr));
         }
+    }
+    return DT_OK;
+}
+
+/* Values of a plan: a word of the choice, else an expression, which for a choice gives the index of the word. */
+static dt_status plan_check(const struct dt_engine *engine, const char *what, const json_t *plan)
+{
+    const json_t *parameters = json_object_get(engine->root, "parameters");
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)plan, name, value)
+    {
+        DT_CLEANUP(dt_expr_free_at) struct dt_expr *expr = NULL;
+        const struct dt_engine_choice *choice = dt_choice_named(engine, name);
+        if ((choice == NULL && json_object_get(parameters, name) == NULL) || !json_is_string(value))
+            return dt_fail(DT_EUSAGE, "%s: '%s' of 'documented' is not a text for a parameter",
+                           what, name);
+        if (choice == NULL || dt_choice_find(choice, json_string_value(value)) < 0)
+            DT_TRY(dt_engine_compile(engine, json_string_value(value), &expr));
+    }
+    return DT_OK;
+}
+
+/* Optional: what the documentation tells a user to set, each row with its source, the day it was read, and a sentence. */
+static dt_status documented_check(const struct dt_engine *engine, const char *what)
+{
+    static const char *const known[] = {"plan", "when", "classes", "source", "date", "says", NULL};
+    const json_t *row;
+    size_t i;
+    json_array_foreach(json_object_get(engine->root, "documented"), i, row)
+    {
+        DT_CLEANUP(dt_expr_free_at) struct dt_expr *expr = NULL;
+        json_t *plan = NULL;
+        const char *text, *source;
+        DT_TRY(dt_json_only(row, what, known));
+        DT_TRY(dt_json_object(row, what, "plan", &plan));
+        DT_TRY(dt_json_string(row, what, "source", &source));
+        DT_TRY(dt_json_string(row, what, "date", &text));
+        DT_TRY(dt_json_string(row, what, "says", &text));
+        DT_TRY(plan_check(engine, what, plan));
+        if (dt_json_has(row, "when"))
+            DT_TRY(dt_engine_compile(engine, dt_json_text_at(row, "when"), &expr));
+        if (json_object_get(json_object_get(engine->root, "sources"), source) == NULL)
+            return dt_fail(DT_EUSAGE, "%s: '%s' of 'documented' is no source", what, source);
     }
     return DT_OK;
 }
@@ -321,9 +377,10 @@ static dt_status read_rules(struct dt_engine *engine, const char *what)
 static dt_status read_root(struct dt_engine *engine, const char *what)
 {
     static const char *const known[] = {
-        "engine",     "version",     "doc",       "family",   "sources", "parameters", "default",
-        "lossy",      "cannot",      "processes", "replicas", "rules",   "words",      "program",
-        "checkpoint", "environment", "kwargs",    "notes",    "choices", "worker",     NULL,
+        "engine",  "version",    "doc",     "family",     "sources",     "parameters",
+        "default", "documented", "lossy",   "cannot",     "processes",   "starts",
+        "rules",   "words",      "program", "checkpoint", "environment", "kwargs",
+        "notes",   "choices",    "worker",  NULL,
     };
     json_t *unused = NULL;
     const char *text;
@@ -332,7 +389,7 @@ static dt_status read_root(struct dt_engine *engine, const char *what)
     DT_TRY(dt_json_string(engine->root, what, "version", &engine->version));
     DT_TRY(dt_json_string(engine->root, what, "doc", &text));
     DT_TRY(dt_json_string(engine->root, what, "processes", &text));
-    DT_TRY(dt_json_string(engine->root, what, "replicas", &text));
+    DT_TRY(dt_json_string(engine->root, what, "starts", &text));
     DT_TRY(dt_json_object(engine->root, what, "sources", &unused));
     DT_TRY(dt_json_object(engine->root, what, "cannot", &unused));
     DT_TRY(dt_json_array(engine->root, what, "words", &unused));
@@ -341,6 +398,7 @@ static dt_status read_root(struct dt_engine *engine, const char *what)
     DT_TRY(read_names(engine, what));
     DT_TRY(find_degrees(engine, what));
     DT_TRY(defaults_check(engine, what));
+    DT_TRY(documented_check(engine, what));
     DT_TRY(complete_cannot(engine));
     return read_rules(engine, what);
 }

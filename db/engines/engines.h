@@ -23,9 +23,9 @@
 #include <stdint.h>
 
 enum dt_form {
-    DT_FORM_ARGV, /* one command, quoted for sh */
-    DT_FORM_ENV,  /* NAME=VALUE, one a line, quoted for sh */
-    DT_FORM_JSON, /* {"engine", "argv", "environment", "kwargs", "unexpressed", "notes", ...} */
+    DT_FORM_ARGV, /* a command, quoted for sh; one a line for each replica that is a start of its own */
+    DT_FORM_ENV, /* NAME=VALUE, one a line, quoted for sh */
+    DT_FORM_JSON, /* {"engine", "argv", "lines", "environment", "kwargs", "unexpressed", "notes", ...} */
     DT_FORM_TABLE /* for people: without control bytes */
 };
 dt_status dt_form_parse(const char *text, enum dt_form *form) DT_MUST_CHECK;
@@ -53,7 +53,7 @@ struct dt_export {
     json_t *unexpressed; /* [{"name", "value", "why"}]: parameters the engine cannot express */
     json_t *notes;   /* [sentence]: "not measured on xdit 0.4.5", the remarks, what else to do */
     json_t *remarks; /* [sentence]: rules that were not checked, words that were added; owned */
-    int64_t processes, replicas; /* processes of one start, and number of starts */
+    int64_t processes, replicas; /* processes of one start, and number of starts: a line each */
     bool measured;               /* the plan was measured on this engine */
 };
 
@@ -73,10 +73,12 @@ dt_status dt_engine_named(const char *engine, json_t **name) DT_MUST_CHECK;
 /* The engine has a file, so that plans can be exported to it. */
 bool dt_engine_known(const char *engine);
 
-/* Every plan that the engine takes for the key's workload, [{"ulysses": 2, ...}], in the order of its file's degrees;
- * DT_EUSAGE for an unknown engine. New reference. */
+/* Every plan of one replica that the engine takes for the key's workload, [{"ulysses": 2, ...}], in the order of its file's
+ * degrees; DT_EUSAGE for an unknown engine. New reference. */
 struct dt_plans_wanted {
     int64_t devices;            /* at most */
+    int64_t device_bytes;       /* memory of a device; 0: all fits */
+    bool throughput;            /* images a second of all devices count, not the time of one */
     bool lossy;                 /* with degrees that change the output beyond rounding */
     const struct dt_card *card; /* as in a request */
 };
@@ -95,6 +97,11 @@ dt_status dt_engine_choices(const char *engine, json_t **choices) DT_MUST_CHECK;
  * none, every degree is 1 unless the user says otherwise. New reference. */
 dt_status dt_engine_default(const char *engine, const json_t *key, const struct dt_card *card,
                             json_t **plan) DT_MUST_CHECK;
+
+/* The plan that the engine's documentation tells a user to set there, {"plan", "source", "date", "says"}: the first row of its file
+ * whose condition holds and which its rules take. NULL: the documentation says nothing. New reference. */
+dt_status dt_engine_documented(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
+                               json_t **documented) DT_MUST_CHECK;
 
 /* The known engines, [{"engine", "version", "doc", "sources", "cannot"}], sorted. New reference. */
 dt_status dt_engines(json_t **list) DT_MUST_CHECK;

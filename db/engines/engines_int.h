@@ -26,7 +26,7 @@ struct dt_engine_choice {
     json_t *does; /* likewise: words whose plan is marked with what it does */
 };
 
-/* Names in this order: the workload's, the engine's parameters, its choices, processes, replicas. */
+/* Names in this order: the workload's, the engine's parameters, its choices, processes, starts. */
 struct dt_engine {
     json_t *root; /* owned */
     const char *name, *version;
@@ -71,6 +71,8 @@ DT_FREE_AT(dt_engine_free, struct dt_engine)
 /* Compiles an expression, in which words in quotes are those of choices. */
 dt_status dt_engine_compile(const struct dt_engine *engine, const char *text,
                             struct dt_expr **expr) DT_MUST_CHECK;
+const struct dt_engine_choice *dt_choice_named(const struct dt_engine *engine,
+                                               const char *name);            /* NULL: none */
 int dt_choice_find(const struct dt_engine_choice *choice, const char *word); /* -1: none */
 /* Appends a value, which it owns. */
 dt_status dt_engine_note(json_t *notes, json_t *value) DT_MUST_CHECK;
@@ -80,12 +82,16 @@ dt_status dt_engine_string(const char *text, const char *what, json_t **string) 
 /* values.c: from the request; then the rules. */
 dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_request *request,
                          struct dt_values *values) DT_MUST_CHECK;
+/* The line that is made next, from 0 on. */
+void dt_values_replica(const struct dt_engine *engine, struct dt_values *values, int replica);
 /* No rule forbids the plan. A choice that it leaves open gets the first word that changes no output and breaks no rule. Sets no
  * sentence. */
 bool dt_values_legal(const struct dt_engine *engine, struct dt_values *values);
 /* The same, with the sentence of what forbids it, and notes of rules that do not decide. */
 dt_status dt_values_check(const struct dt_engine *engine, struct dt_values *values,
                           json_t *notes) DT_MUST_CHECK;
+/* The row is for the model's class: it has no "classes", or they have it. */
+bool dt_row_counts(const json_t *classes, const struct dt_values *values);
 /* The value of an expression; DT_EUSAGE when it needs an unknown name. */
 dt_status dt_values_eval(const struct dt_engine *engine, const char *text,
                          const struct dt_values *values, int64_t *result) DT_MUST_CHECK;
@@ -110,7 +116,7 @@ dt_status dt_words_environment(const struct dt_engine *engine, struct dt_values 
                                json_t *environment) DT_MUST_CHECK;
 dt_status dt_words_kwargs(const struct dt_engine *engine, struct dt_values *values,
                           json_t *kwargs) DT_MUST_CHECK;
-/* Notes the words that were added, and those that change the output. */
+/* Notes the words that were added, and what changes the output. */
 dt_status dt_choices_note(const struct dt_engine *engine, const struct dt_values *values,
                           json_t *notes) DT_MUST_CHECK;
 

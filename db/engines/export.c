@@ -220,6 +220,28 @@ static void variable_add(const char *name, const char *value, struct dt_text *ou
     dt_text_add(out, "\n");
 }
 
+/* With the variables that are its own. */
+static void line_add(const json_t *line, struct dt_text *out)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(json_object_get(line, "environment"), name, value)
+        dt_text_add(out, "%s=%s ", name, json_string_value(value));
+    command_add(json_object_get(line, "argv"), out);
+}
+
+/* Of each start. */
+static void lines_add(const json_t *whole, struct dt_text *out)
+{
+    json_t *line;
+    size_t i;
+    json_array_foreach(json_object_get(whole, "lines"), i, line)
+    {
+        dt_text_add(out, "%s", i > 0 ? "\n" : "");
+        line_add(line, out);
+    }
+}
+
 static dt_status env_write(const json_t *whole, struct dt_text *out)
 {
     dt_auto_text text = {0};
@@ -236,7 +258,7 @@ static dt_status env_write(const json_t *whole, struct dt_text *out)
         variable_add(fields[i][0], dt_text_at(&text), out);
     }
     dt_text_clear(&text);
-    command_add(json_object_get(whole, "argv"), &text);
+    lines_add(whole, &text);
     variable_add("DITTUNE_COMMAND", dt_text_at(&text), out);
     json_object_foreach(json_object_get(whole, "environment"), name, value)
     {
@@ -279,10 +301,13 @@ static dt_status table_write(const json_t *whole, struct dt_text *out)
     dt_text_add(&text, "%s %s", json_string_value(json_object_get(whole, "engine")),
                 json_string_value(json_object_get(whole, "version")));
     row_add("engine", dt_text_at(&text), out);
-    dt_text_clear(&text);
-    command_add(json_object_get(whole, "argv"), &text);
-    if (text.size > 0)
-        row_add("command", dt_text_at(&text), out);
+    json_array_foreach(json_object_get(whole, "lines"), i, value)
+    {
+        dt_text_clear(&text);
+        line_add(value, &text);
+        if (text.size > 0)
+            row_add(i == 0 ? "command" : "", dt_text_at(&text), out);
+    }
     json_object_foreach(json_object_get(whole, "environment"), name, value)
     {
         dt_text_clear(&text);
@@ -310,7 +335,7 @@ static dt_status form_write(enum dt_form form, const json_t *whole, struct dt_te
     else if (form == DT_FORM_JSON)
         DT_TRY(dt_json_text(whole, out));
     else
-        command_add(json_object_get(whole, "argv"), out);
+        lines_add(whole, out);
     if (form == DT_FORM_ARGV || form == DT_FORM_JSON)
         dt_text_add(out, "\n");
     return dt_text_status(out);
@@ -364,10 +389,19 @@ static dt_status list_unexpressed(const struct dt_engine *engine, const json_t *
     return DT_OK;
 }
 
-/* Notes the words that were added, and those that change the output. */
+/* Notes the words that were added, and what changes the output. */
 dt_status dt_choices_note(const struct dt_engine *engine, const struct dt_values *values,
                           json_t *notes)
 {
+    const json_t *lossy = json_object_get(engine->root, "lossy");
+    for (int i = 0; i < engine->degree_count; i++) {
+        const char *degree = engine->names[engine->degrees[i]];
+        int64_t value = values->at[engine->degrees[i]];
+        if (value > 1 && json_object_get(lossy, degree) != NULL)
+            DT_TRY(dt_engine_note(notes,
+                                  json_sprintf("%s=%lld changes the output: %s", degree,
+                                               (long long)value, dt_json_text_at(lossy, degree))));
+    }
     for (int i = 0; i < engine->choice_count; i++) {
         const struct dt_engine_choice *choice = &engine->choices[i];
         const char *name = engine->names[choice->name],
@@ -451,22 +485,80 @@ static dt_status note_hosts(const struct dt_engine *engine, const struct dt_valu
                                        (long long)hosts));
 }
 
+/* Lines of one host: those whose processes it has slots for. */
+static dt_status lines_fit(const struct dt_engine *engine, const struct dt_values *values,
+                           int64_t *mine, int64_t *fit)
+{
+    int64_t hosts;
+    DT_TRY(dt_values_eval(engine, "hosts", values, &hosts));
+    *mine = values->at[engine->count - 2] / hosts;
+    *fit = values->slots >= *mine ? values->slots / *mine : values->at[engine->count - 1];
+    return DT_OK;
+}
+
+static dt_status note_replicas(const struct dt_engine *engine, const struct dt_values *values,
+                               json_t *notes)
+{
+    int64_t starts = values->at[engine->count - 1], mine, fit;
+    DT_TRY(lines_fit(engine, values, &mine, &fit));
+    DT_TRY(dt_engine_note(notes, json_sprintf("run the %lld lines at the same time: each is a "
+                                              "replica, on devices of its own",
+                                              (long long)starts)));
+    return fit >= starts
+               ? DT_OK
+               : dt_engine_note(notes, json_sprintf("the devices are those of a host: %lld "
+                                                    "line%s on each host",
+                                                    (long long)fit, fit == 1 ? "" : "s"));
+}
+
 static dt_status notes_rest(const struct dt_engine *engine, struct dt_values *values, json_t *notes)
 {
     const json_t *rows = json_object_get(engine->root, "notes"), *row = NULL;
-    int64_t replicas = values->at[engine->count - 1];
     size_t i;
-    if (replicas > 1)
-        DT_TRY(dt_engine_note(notes,
-                              json_sprintf("start it %lld times, each on devices of its own and "
-                                           "with its share of the batch",
-                                           (long long)replicas)));
+    if (values->at[engine->count - 1] > 1)
+        DT_TRY(note_replicas(engine, values, notes));
     json_array_foreach(rows, i, row) DT_TRY(note_row(engine, row, values, notes));
     DT_TRY(note_hosts(engine, values, notes));
     if (values->placeholder)
         DT_TRY(dt_engine_note(notes, json_string("words in capitals stand for your own program and "
                                                  "model")));
     return DT_OK;
+}
+
+/* Devices of line i of those that are on one host, "2,3"; a replica on several hosts has as many on each. */
+static dt_status devices_put(const struct dt_engine *engine, const struct dt_values *values, int i,
+                             json_t *environment)
+{
+    dt_auto_text list = {0};
+    int64_t mine, fit;
+    DT_TRY(lines_fit(engine, values, &mine, &fit));
+    for (int64_t k = 0; k < mine; k++)
+        dt_text_add(&list, "%s%lld", k > 0 ? "," : "", (long long)(i % fit * mine + k));
+    DT_TRY(dt_text_status(&list));
+    return json_object_set_new(environment, "CUDA_VISIBLE_DEVICES",
+                               json_string(dt_text_at(&list))) == 0
+               ? DT_OK
+               : dt_no_memory("for an engine");
+}
+
+/* A line for each start, the first of them also by itself. */
+static dt_status lines_fill(const struct dt_engine *engine, struct dt_values *values, json_t *json)
+{
+    const int64_t starts = values->at[engine->count - 1];
+    json_t *lines = json_object_get(json, "lines");
+    for (int i = 0; i < starts; i++) {
+        json_t *argv = json_array(), *environment = json_object();
+        json_t *line = json_pack("{s:o, s:o}", "argv", argv, "environment", environment);
+        DT_TRY(dt_engine_note(lines, line));
+        dt_values_replica(engine, values, i);
+        DT_TRY(dt_words_argv(engine, values, argv));
+        if (starts > 1)
+            DT_TRY(devices_put(engine, values, i, environment));
+    }
+    dt_values_replica(engine, values, 0);
+    return json_object_set(json, "argv", json_object_get(json_array_get(lines, 0), "argv")) == 0
+               ? DT_OK
+               : dt_no_memory("for an engine");
 }
 
 static dt_status export_fill(const struct dt_engine *engine,
@@ -476,7 +568,7 @@ static dt_status export_fill(const struct dt_engine *engine,
     DT_TRY(dt_values_read(engine, request, &values));
     DT_TRY(note_evidence(engine, request->hard, out->measured, out->notes));
     DT_TRY(dt_values_check(engine, &values, out->remarks));
-    DT_TRY(dt_words_argv(engine, &values, json_object_get(out->json, "argv")));
+    DT_TRY(lines_fill(engine, &values, out->json));
     DT_TRY(dt_words_environment(engine, &values, json_object_get(out->json, "environment")));
     DT_TRY(dt_words_kwargs(engine, &values, json_object_get(out->json, "kwargs")));
     DT_TRY(list_unexpressed(engine, request->plan, out->unexpressed));
@@ -497,10 +589,11 @@ dt_status dt_export(const struct dt_export_request *request, struct dt_export *o
     DT_TRY(dt_engine_open(request->engine, &engine));
     struct dt_export made = {.measured = is_measured(engine, request->hard),
                              .remarks = json_array()};
-    made.json = json_pack("{s:s, s:s, s:b, s:n, s:n, s:[], s:{}, s:{}, s:[], s:[], s:O}", "engine",
-                          engine->name, "version", engine->version, "measured", (int)made.measured,
-                          "processes", "replicas", "argv", "environment", "kwargs", "unexpressed",
-                          "notes", "sources", json_object_get(engine->root, "sources"));
+    made.json =
+        json_pack("{s:s, s:s, s:b, s:n, s:n, s:[], s:[], s:{}, s:{}, s:[], s:[], s:O}", "engine",
+                  engine->name, "version", engine->version, "measured", (int)made.measured,
+                  "processes", "replicas", "argv", "lines", "environment", "kwargs", "unexpressed",
+                  "notes", "sources", json_object_get(engine->root, "sources"));
     made.unexpressed = json_object_get(made.json, "unexpressed");
     made.notes = json_object_get(made.json, "notes");
     dt_status status =

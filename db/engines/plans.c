@@ -115,27 +115,46 @@ dt_status dt_engine_nearest(const char *engine, const json_t *key, struct dt_pla
     return *nearest != NULL ? DT_OK : dt_no_memory("for an engine");
 }
 
-/* The rows in their order: each may use the ones before. */
-static dt_status default_choose(const struct dt_engine *engine, const json_t *key,
-                                const struct dt_card *card, json_t *plan)
+/* A word of the choice, else the value of the expression, of a choice the word of that index. */
+static dt_status value_choose(const struct dt_engine *engine, const char *name, const char *text,
+                              const struct dt_values *values, json_t **chosen)
 {
-    const struct dt_export_request request = {.plan = plan, .key = key, .card = card};
-    struct dt_values values;
+    const struct dt_engine_choice *choice = dt_choice_named(engine, name);
+    int64_t value = choice != NULL ? dt_choice_find(choice, text) : -1;
+    if (value < 0)
+        DT_TRY(dt_values_eval(engine, text, values, &value));
+    if (choice != NULL && (value < 0 || value >= choice->count))
+        return dt_fail(DT_EUSAGE, "%s %s: value %lld of '%s' is not there", engine->name,
+                       engine->version, (long long)value, name);
+    *chosen = choice != NULL ? json_string(choice->labels[value]) : json_integer(value);
+    return DT_OK;
+}
+
+/* The rows in their order: each may use the ones before. request->plan is the plan that they are added to: then it has all degrees,
+ * and no word that is the engine's own. */
+static dt_status plan_choose(const struct dt_engine *engine,
+                             const struct dt_export_request *request, const json_t *rows,
+                             json_t *plan, struct dt_values *values)
+{
     const char *name;
-    json_t *expression;
-    DT_TRY(dt_values_read(engine, &request, &values));
-    json_object_foreach(json_object_get(engine->root, "default"), name, expression)
+    json_t *text, *chosen = NULL;
+    DT_TRY(dt_values_read(engine, request, values));
+    json_object_foreach((json_t *)rows, name, text)
     {
-        int64_t value;
-        DT_TRY(dt_values_eval(engine, json_string_value(expression), &values, &value));
-        for (int i = 0; i < engine->count; i++)
-            if (strcmp(engine->names[i], name) == 0)
-                values.at[i] = value;
+        DT_TRY(value_choose(engine, name, json_string_value(text), values, &chosen));
+        if (json_object_set_new(plan, name, chosen) != 0)
+            return dt_no_memory("for an engine");
+        DT_TRY(dt_values_read(engine, request, values));
     }
     for (int i = 0; i < engine->degree_count; i++)
         if (json_object_set_new(plan, engine->names[engine->degrees[i]],
-                                json_integer(values.at[engine->degrees[i]])) != 0)
-            return dt_fail(DT_ENOMEM, "out of memory");
+                                json_integer(values->at[engine->degrees[i]])) != 0)
+            return dt_no_memory("for an engine");
+    for (int i = 0; i < engine->choice_count; i++) {
+        values->open[i] = false;
+        if (values->at[engine->choices[i].name] == 0)
+            json_object_del(plan, engine->names[engine->choices[i].name]);
+    }
     return DT_OK;
 }
 
@@ -147,9 +166,61 @@ dt_status dt_engine_default(const char *engine, const json_t *key, const struct 
     DT_TRY(dt_engine_open(engine, &read));
     bool chooses = dt_json_has(read->root, "default");
     json_auto_t *chosen = chooses ? json_object() : NULL;
+    const struct dt_export_request request = {.plan = chosen, .key = key, .card = card};
+    struct dt_values values;
     if (chooses)
-        DT_TRY(default_choose(read, key, card, chosen));
+        DT_TRY(
+            plan_choose(read, &request, json_object_get(read->root, "default"), chosen, &values));
     *plan = json_incref(chosen);
+    return DT_OK;
+}
+
+/* What a row of "documented" sets. *plan: NULL where the row is for other models, its condition does not hold, or a rule forbids the plan. */
+static dt_status row_plan(const struct dt_engine *engine, struct dt_export_request request,
+                          const json_t *row, json_t **plan)
+{
+    json_auto_t *chosen = json_object();
+    struct dt_values values;
+    bool holds;
+    *plan = NULL;
+    request.plan = chosen;
+    DT_TRY(plan_choose(engine, &request, json_object_get(row, "plan"), chosen, &values));
+    DT_TRY(dt_values_when(engine, row, &values, &holds));
+    if (!holds || !dt_row_counts(json_object_get(row, "classes"), &values) ||
+        !dt_values_legal(engine, &values))
+        return DT_OK;
+    *plan = json_incref(chosen);
+    return DT_OK;
+}
+
+dt_status dt_engine_documented(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
+                               json_t **documented)
+{
+    DT_CLEANUP(dt_engine_free_at) struct dt_engine *read = NULL;
+    const int64_t bytes = wanted.device_bytes;
+    json_auto_t *constants = json_object();
+    json_t *row;
+    size_t i;
+    *documented = NULL;
+    DT_TRY(dt_engine_open(engine, &read));
+    json_object_set_new(constants, "throughput", json_integer(wanted.throughput));
+    json_object_set_new(constants, "devices", json_integer(wanted.devices));
+    if (bytes > 0)
+        json_object_set_new(constants, "device_mib", json_integer(bytes >> 20));
+    const struct dt_export_request request = {
+        .key = key, .card = wanted.card, .constants = constants};
+    json_array_foreach(json_object_get(read->root, "documented"), i, row)
+    {
+        json_t *plan = NULL;
+        DT_TRY(row_plan(read, request, row, &plan));
+        if (plan == NULL)
+            continue;
+        *documented = json_pack(
+            "{s:o, s:O, s:O, s:O}", "plan", plan, "source",
+            json_object_get(json_object_get(read->root, "sources"), dt_json_text_at(row, "source")),
+            "date", json_object_get(row, "date"), "says", json_object_get(row, "says"));
+        return *documented != NULL ? DT_OK : dt_no_memory("for an engine");
+    }
     return DT_OK;
 }
 

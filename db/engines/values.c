@@ -63,6 +63,14 @@ static void put_texts(const struct dt_engine *engine, struct dt_values *values, 
     value_put(engine, values, "joint_text_tokens", values->texts.at[values->texts.count - 1]);
 }
 
+/* Of the transformer, in 2 or 4 bytes a parameter. */
+static int64_t weights_mib(const struct dt_card *card, bool half)
+{
+    return card->parameters.transformer > 0
+               ? card->parameters.transformer / (1 << 20) * (half ? 2 : 4)
+               : 0;
+}
+
 /* A published model: its shape by its card, the size by the job, else the model's usual one. */
 static void put_card(const struct dt_engine *engine, struct dt_values *values, const json_t *key,
                      const struct dt_card *card)
@@ -74,8 +82,11 @@ static void put_card(const struct dt_engine *engine, struct dt_values *values, c
                              .height = task_count(&task, DT_TASK_height, card->usual.height),
                              .frames = task_count(&task, DT_TASK_frames, card->usual.frames)};
     value_put(engine, values, "heads", card->heads);
+    value_put(engine, values, "kv_heads", card->kv_heads);
     value_put(engine, values, "depth", card->depth);
     value_put(engine, values, "hidden", (int64_t)card->heads * card->head_size);
+    value_put(engine, values, "weights_mib",
+              weights_mib(card, values->at[name_index(engine, "half")]));
     put_texts(engine, values, job, &task, card);
     value_put(engine, values, "guidance", card->guidance == DT_GUIDANCE_CFG ? card->passes : 0);
     if (dt_card_check_size(card, size) == DT_OK) {
@@ -108,6 +119,7 @@ static void put_key(const struct dt_engine *engine, struct dt_values *values, co
         value_put(engine, values, "guidance", json_is_true(guidance) ? 2 : 0);
     if (dtype != NULL)
         value_put(engine, values, "bfloat16", strcmp(dtype, "bfloat16") == 0);
+    value_put(engine, values, "half", dtype == NULL || strcmp(dtype, "float32") != 0);
     if (json_is_integer(json_object_get(key, "devices")))
         value_put(engine, values, "devices", dt_json_integer_at(key, "devices"));
     if (model != NULL)
@@ -194,11 +206,9 @@ static bool word_is_own(const char *name, const char *word)
 
 bool dt_choices_take(const struct dt_engine *engine, const char *name, const json_t *value)
 {
-    for (int i = 0; i < engine->choice_count; i++)
-        if (strcmp(engine->names[engine->choices[i].name], name) == 0)
-            return json_is_string(value) &&
-                   dt_choice_find(&engine->choices[i], json_string_value(value)) >= 0;
-    return false;
+    const struct dt_engine_choice *choice = dt_choice_named(engine, name);
+    return choice != NULL && json_is_string(value) &&
+           dt_choice_find(choice, json_string_value(value)) >= 0;
 }
 
 static dt_status choices_put(const struct dt_engine *engine, const json_t *plan,
@@ -243,7 +253,7 @@ static dt_status put_parameter(const struct dt_engine *engine, const json_t *pla
 
 static dt_status put_counts(const struct dt_engine *engine, struct dt_values *values)
 {
-    static const char *const counts[] = {"processes", "replicas"};
+    static const char *const counts[] = {"processes", "starts"};
     for (int i = 0; i < 2; i++) {
         int64_t count;
         const char *text = json_string_value(json_object_get(engine->root, counts[i]));
@@ -261,12 +271,17 @@ static dt_status put_counts(const struct dt_engine *engine, struct dt_values *va
 dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_request *request,
                          struct dt_values *values)
 {
+    enum { MEMORY_UNKNOWN = 1 << 30 }; /* MiB: all fits */
     const char *name;
     json_t *value;
     *values = (struct dt_values){.program = request->program,
                                  .checkpoint = request->checkpoint,
                                  .hosts = request->hosts,
                                  .slots = request->slots};
+    value_put(engine, values, "gpus", 1);
+    value_put(engine, values, "replica", 0);
+    value_put(engine, values, "throughput", 0);
+    value_put(engine, values, "device_mib", MEMORY_UNKNOWN);
     put_key(engine, values, request->key, request->card);
     json_object_foreach((json_t *)request->constants, name, value)
     {
@@ -280,17 +295,21 @@ dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_
     return put_counts(engine, values);
 }
 
-/* The rule counts for the model's class. */
-static bool rule_counts(const struct dt_engine_rule *rule, const struct dt_values *values)
+bool dt_row_counts(const json_t *classes, const struct dt_values *values)
 {
     const json_t *class;
     size_t i;
-    json_array_foreach(rule->classes, i, class)
+    json_array_foreach(classes, i, class)
     {
         if (strcmp(json_string_value(class), values->card.transformer) == 0)
             return true;
     }
-    return rule->classes == NULL;
+    return classes == NULL;
+}
+
+void dt_values_replica(const struct dt_engine *engine, struct dt_values *values, int replica)
+{
+    value_put(engine, values, "replica", replica);
 }
 
 /* The rule does not hold with one of the texts; at: the numbers with which it does not. */
@@ -314,7 +333,7 @@ static bool rule_breaks(const struct dt_engine *engine, const struct dt_engine_r
                         const struct dt_values *values, int64_t at[DT_ENGINE_NAMES])
 {
     int unknown;
-    return rule_counts(rule, values) && expr_decidable(rule->expr, values, &unknown) &&
+    return dt_row_counts(rule->classes, values) && expr_decidable(rule->expr, values, &unknown) &&
            rule_fails(engine, rule, values, at);
 }
 
@@ -334,20 +353,28 @@ static int foreign_degree(const struct dt_engine *engine, const struct dt_values
     const struct dt_card_engine *row = dt_card_engine(&values->card, engine->name, engine->version);
     for (int i = 0; row != NULL && i < engine->degree_count; i++) {
         const char *degree = engine->names[engine->degrees[i]];
-        if (values->at[engine->degrees[i]] > 1 && strcmp(degree, "dp") != 0 &&
-            !dt_card_takes(row, degree))
+        if (values->at[engine->degrees[i]] > 1 && !dt_card_takes(row, degree))
             return engine->degrees[i];
     }
     return -1;
 }
 
-/* The processes are as many as the ranks. */
+static int64_t replicas_count(const struct dt_engine *engine, const struct dt_values *values)
+{
+    int at = name_index(engine, "replicas");
+    return at >= 0 ? values->at[at] : 1;
+}
+
+/* The processes are as many as the ranks of all replicas. */
 static bool ranks_add_up(const struct dt_engine *engine, const struct dt_values *values)
 {
-    enum { MOST = 1 << 20 };
-    int64_t processes = values->at[engine->count - 2], replicas = values->at[engine->count - 1];
-    return processes >= 1 && processes <= MOST && replicas >= 1 && replicas <= MOST &&
-           processes * replicas == values->at[name_index(engine, "ranks")];
+    enum { MOST = 1 << 20, STARTS_MOST = 1024 };
+    int64_t processes = values->at[engine->count - 2], starts = values->at[engine->count - 1];
+    int64_t ranks = values->at[name_index(engine, "ranks")];
+    int64_t replicas = replicas_count(engine, values);
+    return processes >= 1 && processes <= MOST && starts >= 1 && starts <= STARTS_MOST &&
+           ranks >= 1 && ranks <= MOST && replicas >= 1 && replicas <= MOST &&
+           processes * starts == ranks * replicas;
 }
 
 /* No rule forbids it, its degrees are the model's, and its processes as many as its ranks. Sets no sentence. */
@@ -501,11 +528,11 @@ static dt_status note_unchecked(const struct dt_engine *engine, const struct dt_
     int64_t at[DT_ENGINE_NAMES];
     int unknown;
     if (!expr_decidable(rule->expr, values, &unknown))
-        return rule_counts(rule, values)
+        return dt_row_counts(rule->classes, values)
                    ? dt_engine_note(notes, json_sprintf("not checked, as '%s' is not known: %s",
                                                         engine->names[unknown], rule->sentence))
                    : DT_OK;
-    if (rule_counts(rule, values) || !rule_fails(engine, rule, values, at))
+    if (dt_row_counts(rule->classes, values) || !rule_fails(engine, rule, values, at))
         return DT_OK;
     return dt_engine_note(
         notes,
@@ -536,10 +563,11 @@ static dt_status plan_check(const struct dt_engine *engine, const struct dt_valu
         return dt_fail(
             DT_EINFEASIBLE,
             "%s %s does not take this plan: its degrees make %lld x %lld processes, and it has "
-            "%lld ranks",
+            "%lld x %lld ranks",
             engine->name, engine->version, (long long)values->at[engine->count - 2],
             (long long)values->at[engine->count - 1],
-            (long long)values->at[name_index(engine, "ranks")]);
+            (long long)values->at[name_index(engine, "ranks")],
+            (long long)replicas_count(engine, values));
     return dt_fail(DT_EINFEASIBLE,
                    "%lld processes cannot be as many on each of at most %d hosts with %d slots",
                    (long long)values->at[engine->count - 2], values->hosts, values->slots);

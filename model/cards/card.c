@@ -158,6 +158,9 @@ static dt_status read_shape(const json_t *root, const char *what, struct dt_card
     card->joint = joint == 1;
     card->prompt = prompt == 1;
     card->guidance = (enum dt_guidance)guidance;
+    card->kv_heads = card->heads;
+    if (dt_json_has(root, "kv_heads"))
+        DT_TRY(read_count(root, what, "kv_heads", 1, &card->kv_heads));
     if (dt_json_has(root, "passes"))
         DT_TRY(dt_json_int(root, what, "passes", 2, 4, &passes));
     card->passes = (int)passes;
@@ -179,7 +182,7 @@ static dt_status read_card(const json_t *root, const char *what, struct dt_card 
     static const char *const known[] = {
         "name",      "aliases",   "doc",  "heads",  "head_size", "depth",      "text_tokens",
         "attention", "guidance",  "vae",  "patch",  "usual",     "parameters", "engines",
-        "sources",   "diffusers", "text", "passes", NULL};
+        "sources",   "diffusers", "text", "passes", "kv_heads",  NULL};
     struct dt_card read = {.engine_count = 0};
     json_t *sources = NULL;
     int aliases;

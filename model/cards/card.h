@@ -59,6 +59,7 @@ struct dt_card {
     char doc[DT_CARD_NAME];
     char transformer[DT_CARD_NAME]; /* its class in diffusers; "": not known */
     int heads, head_size, depth;    /* depth: blocks of every kind */
+    int kv_heads;                   /* heads of keys and values */
     int text_tokens;                /* of a prompt, or the most that one may have */
     bool
         prompt; /* each text has the prompt's own length; else the pipeline pads it to text_tokens */

@@ -47,12 +47,32 @@ def one_command():
 
 
 def replicas():
-    done = dit("ranks=4 ulysses=2 dp=2 batch=2", "vllm-omni", "--format", "json")
-    t.check("dp becomes replicas", done.code == 0 and done.json["processes"] == 2 and done.json["replicas"] == 2
-            and done.json["kwargs"]["ulysses_degree"] == 2 and not done.json["measured"]
-            and any(field["name"] == "dp" for field in done.json["unexpressed"]), done)
-    same = dit("ranks=4 ulysses=2 dp=2 batch=2", "vllm-omni", "--json")
-    t.check("--json is --format json", same.code == 0 and same.out == done.out, same)
+    """An engine's own flag, or a line each, with devices and a port of its own, which sh runs as they are."""
+    plan = "ranks=2 ulysses=2 replicas=3 batch=2"
+    for engine, flag, processes in (("sglang", "--num-gpus 6 --dp-size 3 ", 6), ("xdit", "--data_parallel_degree 3 ", 6), ("xdit-runner", "--data_parallel_degree 3 ", 6)):
+        done = dit(plan, engine, "--format", "json")
+        t.check(f"{engine} has a flag for replicas", done.code == 0 and (done.json["processes"], done.json["replicas"], len(done.json["lines"])) == (processes, 1, 1)
+                and flag in " ".join(done.json["argv"]) + " " and done.json["lines"][0] == {"argv": done.json["argv"], "environment": {}}, done)
+    for engine, port in (("vllm-omni", "--port {}"), ("diffusers", "--master_port={}"), ("cache-dit", "--master_port={}"), ("wan2.1", "--master_port={}"),
+                         ("wan2.2", "--master_port={}"), ("hunyuanvideo", "--master_port={}"), ("trtllm-visualgen", "--port {}")):
+        first = {"vllm-omni": 8091, "trtllm-visualgen": 8000}.get(engine, 29500)
+        want = [f"CUDA_VISIBLE_DEVICES={2 * i},{2 * i + 1} " for i in range(3)]
+        argv, env, table, made = (dit(plan, engine, "--format", form) for form in ("argv", "env", "table", "json"))
+        lines = argv.out.splitlines()
+        t.check(f"a line for each replica of {engine}", [line.startswith(devices) and f" {port.format(first + i)} " in line + " "
+                                                        for i, (line, devices) in enumerate(zip(lines, want, strict=True))] == [True] * 3, argv)
+        t.check(f"the same in env and table of {engine}", words_of_sh(env.out + "printf '%s\\0' \"$DITTUNE_COMMAND\"") == ["\n".join(lines)]
+                and [line in table.out for line in lines] == [True] * 3 and "run the 3 lines at the same time" in table.out, env)
+        t.check(f"a list in json of {engine}", made.json["replicas"] == 3 and made.json["processes"] == 2 and made.json["lines"][0]["argv"] == made.json["argv"]
+                and [line["environment"]["CUDA_VISIBLE_DEVICES"] for line in made.json["lines"]] == ["0,1", "2,3", "4,5"], made)
+    one = dit("ranks=2 ulysses=2", "vllm-omni", "--format", "argv").out
+    t.check("one replica has neither", "CUDA_VISIBLE_DEVICES" not in one and "--port" not in one and one.count("\n") == 1, one)
+    done = dit("ranks=4 ulysses=4 replicas=4", "diffusers", "--hosts", "a:8,b:8", "--format", "json")
+    t.check("devices are those of a host", [line["environment"]["CUDA_VISIBLE_DEVICES"] for line in done.json["lines"]] == ["0,1,2,3", "4,5,6,7"] * 2
+            and any("2 lines on each host" in note for note in done.json["notes"]), done)
+    t.exits("replicas that are none", dit("ranks=2 ulysses=2 replicas=0", "vllm-omni"), 3, err="processes")
+    same = dit(plan, "vllm-omni", "--json")
+    t.check("--json is --format json", same.code == 0 and same.out == dit(plan, "vllm-omni", "--format", "json").out, same)
 
 
 def commands_without_the_plan():

@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import SOURCE, Dittune
 
 FLUX, WAN, SD3 = "black-forest-labs/FLUX.1-dev", "Wan-AI/Wan2.1-T2V-1.3B-Diffusers", "stabilityai/stable-diffusion-3.5-large"
-DEGREES = ("dp", "cfg", "ulysses", "ring", "tensor", "pipe", "kv_gather")
+DEGREES = ("cfg", "ulysses", "ring", "tensor", "pipe", "kv_gather")
 
 t = Dittune()
 
@@ -29,7 +29,7 @@ def legal(devices, holds):
     return [plan for plan in assignments(devices, DEGREES) if holds(**plan)]
 
 
-def xdit_flux(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
+def xdit_flux(cfg, ulysses, ring, tensor, pipe, kv_gather):
     """FLUX.1-dev, 4096 + 512 tokens in one sequence, 128 rows of the latent, 24 heads; no halves, no tensor parallelism."""
     sp = ulysses * ring
     return kv_gather == 1 and cfg == 1 and tensor == 1 and 24 % ulysses == 0 and 128 % sp == 0 and 512 % sp == 0
@@ -47,7 +47,7 @@ def uneven(heads, lengths, ulysses, ring):
     return heads % ulysses != 0 or any(length % sp for length in lengths)
 
 
-def diffusers(heads, lengths, dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
+def diffusers(heads, lengths, cfg, ulysses, ring, tensor, pipe, kv_gather):
     return (kv_gather == 1 and cfg == 1 and pipe == 1 and (tensor == 1 or ulysses * ring == 1) and heads % tensor == 0
             and (not uneven(heads, lengths, ulysses, ring) or (ulysses == 1) != (ring == 1) and padded(heads, ulysses)))
 
@@ -61,17 +61,17 @@ def diffusers_wan(**plan):
     return plan["tensor"] == 1 and diffusers(12, (32760,), **plan)
 
 
-def xdit_sd3(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
+def xdit_sd3(cfg, ulysses, ring, tensor, pipe, kv_gather):
     """SD3.5 large, 38 heads, guided by two halves. Rules that were seen with other networks do not count."""
     return kv_gather == 1 and cfg <= 2 and tensor == 1 and 38 % ulysses == 0 and 128 % (ulysses * ring) == 0
 
 
-def sglang_flux(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
+def sglang_flux(cfg, ulysses, ring, tensor, pipe, kv_gather):
     """Tokens that do not divide are padded. Guidance is embedded, keys and values are gathered or sequences split, and heads of a tensor rank are split by ulysses."""
     return cfg == 1 and pipe == 1 and (kv_gather == 1 or ulysses * ring == 1) and 24 % (tensor * ulysses) == 0
 
 
-def vllm_wan(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
+def vllm_wan(cfg, ulysses, ring, tensor, pipe, kv_gather):
     """Tokens that are not divided are padded, heads by advanced_uaa, both without a ring."""
     return (pipe == 1 and cfg <= 2 and (kv_gather == 1 or ulysses * ring == 1) and 12 % tensor == 0
             and (ring == 1 or 12 % (tensor * ulysses) == 0 and 32760 % (ulysses * ring) == 0))
@@ -85,7 +85,7 @@ def padding(engine, model, plan):
     return "padding" if tokens % (plan["ulysses"] * plan["ring"] * plan["kv_gather"]) else None
 
 
-def vllm_sd3(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
+def vllm_sd3(cfg, ulysses, ring, tensor, pipe, kv_gather):
     return cfg <= 2 and pipe == ulysses == ring == kv_gather == 1 and 38 % tensor == 0
 
 
@@ -210,7 +210,7 @@ def explained():
         return t.tool("explain", "--engine", engine, "--model", FLUX, *words, plan, **how)
     for cfg, ulysses, ring in itertools.product((1, 2), (1, 3, 5), (1, 2)):
         done = explain(f"cfg={cfg} ulysses={ulysses} ring={ring}")
-        want = xdit_flux(dp=1, cfg=cfg, ulysses=ulysses, ring=ring, tensor=1, pipe=1, kv_gather=1)
+        want = xdit_flux(cfg=cfg, ulysses=ulysses, ring=ring, tensor=1, pipe=1, kv_gather=1)
         t.check(f"cfg={cfg} ulysses={ulysses} ring={ring}: feasible {want}", done.code == (0 if want else 3)
                 and "no worker was asked" in done.out and ("is not feasible: " in done.out) != want, done)
     row = explain("ring=5", "--json", "--devices", 4).json

@@ -14,7 +14,7 @@
 
 #define HEAD                                                                                       \
     "{\"engine\": \"mine\", \"version\": \"1\", \"doc\": \"a test\", \"sources\": {}, "            \
-    "\"processes\": \"ulysses * cfg\", \"replicas\": \"1\", "
+    "\"processes\": \"ulysses * cfg\", \"starts\": \"1\", "
 
 static const char whole[] = HEAD
     "\"parameters\": {\"cfg\": \"1\", \"ulysses\": \"2 * cfg\", \"ranks\": \"ulysses * cfg\"},"
@@ -55,11 +55,11 @@ static void shared_rows_complete_a_file(void **state)
     const char *text =
         "{\"engine\": \"mine\", \"version\": \"1\", \"doc\": \"d\", \"sources\": {}, "
         "\"processes\": \"ranks\","
-        "\"replicas\": \"1\", \"words\": [], \"environment\": [], \"kwargs\": [], \"rules\": [],"
+        "\"starts\": \"1\", \"words\": [], \"environment\": [], \"kwargs\": [], \"rules\": [],"
         "\"parameters\": {\"ranks\": \"1\", \"chunks\": \"1\"},"
-        "\"cannot\": {\"dp\": {\"why\": \"no\"}, \"overlap\": {\"neutral\": 1, \"why\": "
+        "\"cannot\": {\"pp\": {\"why\": \"no\"}, \"overlap\": {\"neutral\": 1, \"why\": "
         "\"mine\"}}}";
-    const char *name, *const wanted[] = {"threads", "tile_q", "tile_kv", "overlap", "dp"};
+    const char *name, *const wanted[] = {"threads", "tile_q", "tile_kv", "overlap", "pp"};
     json_t *row;
     int n = 0;
     assert_int_equal(dt_engine_read(text, "mine", &engine), DT_OK);
@@ -155,7 +155,8 @@ static void refuses_values_the_engine_forbids(void **state)
         dt_status status;
     } cases[] = {
         {"{\"cfg\": 3}", "two (cfg=3 <= 2); cfg=2 ranks=12 would do", DT_EINFEASIBLE},
-        {"{\"cfg\": 2, \"ranks\": 3}", "make 8 x 1 processes, and it has 3 ranks", DT_EINFEASIBLE},
+        {"{\"cfg\": 2, \"ranks\": 3}", "make 8 x 1 processes, and it has 3 x 1 ranks",
+         DT_EINFEASIBLE},
         {"{\"cfg\": 0, \"ulysses\": 0}", "make 0 x 1 processes", DT_EINFEASIBLE},
         {"{\"ulysses\": 5000000000000000000, \"cfg\": 2}", "does not fit 64 bits", DT_EUSAGE},
         {"{\"ulysses\": 9000000, \"ranks\": 9000000}", "9000000 x 1 processes", DT_EINFEASIBLE},

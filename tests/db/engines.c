@@ -155,7 +155,7 @@ static void every_parameter_is_used_or_listed_as_unexpressed(void **state)
         for (int i = 0; lists[i] != NULL; i++)
             compile_rows(engine, lists[i], &used);
         compile(engine, json_string_value(json_object_get(engine->root, "processes")), &used);
-        compile(engine, json_string_value(json_object_get(engine->root, "replicas")), &used);
+        compile(engine, json_string_value(json_object_get(engine->root, "starts")), &used);
         for (int i = engine->first; i < engine->first + engine->parameters; i++)
             if ((used.bits[i / 64] >> (i % 64) & 1) == 0 &&
                 !json_object_get(cannot, engine->names[i]))
@@ -169,14 +169,14 @@ static void every_parameter_is_used_or_listed_as_unexpressed(void **state)
     }
 }
 
-static const char *const degree_names[] = {"dp", "cfg", "ulysses", "ring", "tensor", "pipe"};
+static const char *const degree_names[] = {"replicas", "cfg", "ulysses", "ring", "tensor", "pipe"};
 
 static json_t *make_plan(const int degrees[6])
 {
     json_t *plan = json_object();
     int ranks = 1;
     for (int i = 0; i < 6; i++) {
-        ranks *= degrees[i];
+        ranks *= i > 0 ? degrees[i] : 1;
         if (i < 4 || degrees[i] > 1)
             json_object_set_new(plan, degree_names[i], json_integer(degrees[i]));
     }
@@ -220,6 +220,7 @@ static int count_processes(const char *engine, const int degrees[6])
     if (status == DT_OK) {
         char starts[64];
         assert_int_equal(out.processes * out.replicas, product);
+        assert_int_equal(json_array_size(json_object_get(out.json, "lines")), out.replicas);
         snprintf(starts, sizeof starts, "nproc_per_node=%d\"", (int)out.processes);
         if (strstr(dt_text_at(&out.text), "nproc_per_node=") != NULL)
             assert_non_null(strstr(dt_text_at(&out.text), starts));

@@ -39,12 +39,12 @@ def explained(space, plan, devices):
     return t.tool("explain", plan, "--worker", WORKER, "--devices", devices, "--json")
 
 
-def made(engine, model, gpu, dtype, devices, job=None, options=(), own=None):
+def made(engine, model, gpu, dtype, devices, job=None, options=(), own=None, memory=facts.MEMORY_UNKNOWN):
     file = facts.files(engine)[-1]
     job, card, texts = worker.understand(file, dict(job or {}, model=model, dtype=dtype))
     here = worker.surroundings(card, job, gpu, argparse.Namespace(**dict.fromkeys(options, True)))
-    known = facts.values(card, job, texts, here, devices, 4)
-    space = facts.space(file, card, here, known, own or {})
+    known = facts.values(card, job, texts, here, devices, 4, memory)
+    space = facts.space(file, card, here, known, own or {}, {})
     worker.explain_texts(space["rules"], texts, True)
     return space, facts.tolerance(file, card, here)
 

@@ -21,7 +21,7 @@ import drive
 
 NETWORK = {"name": "export-24", "family": "dit", "hidden": 1536, "heads": 24, "depth": 24, "patch": 2, "in_channels": 4,
            "latent_size": 128, "classes": 1000, "mlp_ratio": 4.0, "learn_sigma": True}
-NAMES = ("dp", "cfg", "ulysses", "ring", "kv_gather", "tensor", "pipe")
+NAMES = ("replicas", "cfg", "ulysses", "ring", "kv_gather", "tensor", "pipe")
 DEVICES = 8
 WHY_NOT = {
     "trtllm-visualgen": "the registry has a placeholder that fetches the package from elsewhere; fields read in the file",
@@ -39,10 +39,11 @@ def plans():
             ranks *= degree
         if ranks > 32:
             continue
+        ranks //= plan["replicas"]
         for name in "tensor", "pipe":  # not the built-in network's: named where they matter
             if plan[name] == 1:
                 del plan[name]
-        yield dict(plan, ranks=ranks, threads=1, batch=2 * plan["dp"], tile_q=64, tile_kv=128, overlap=0, chunks=1)
+        yield dict(plan, ranks=ranks, threads=1, batch=2, tile_q=64, tile_kv=128, overlap=0, chunks=1)
 
 
 def export(dittune, model, engine, plan):

@@ -22,8 +22,9 @@ import stubs
 
 def torchrun(argv, words):
     """Processes of a torchrun line, and the words behind its program."""
-    assert argv[0] == "torchrun" and argv[1].startswith("--nproc_per_node="), argv
-    return int(argv[1].split("=")[1]), argv[words:]
+    at = 2 if argv[1].startswith("--master_port=") else 1  # of a replica
+    assert argv[0] == "torchrun" and argv[at].startswith("--nproc_per_node="), argv
+    return int(argv[at].split("=")[1]), argv[words + at - 1:]
 
 
 def members(path, name):
@@ -58,7 +59,7 @@ def xfuser(root):
         assert word is None or word.upper() in backends, "no such attention back end"
         torch.distributed.get_world_size = lambda *group: world
         made = parsed.create_config()[0].parallel_config
-        return {"processes": world, "dp": made.dp_degree, "cfg": made.cfg_degree, "ulysses": made.ulysses_degree,
+        return {"processes": world, "replicas": made.dp_degree, "cfg": made.cfg_degree, "ulysses": made.ulysses_degree,
                 "ring": made.ring_degree, "tensor": made.tp_degree, "pipe": made.pp_degree}
     return args, degrees
 
@@ -113,7 +114,7 @@ def sglang(root, _folder):
         args._adjust_parallelism()
         args._validate_parallelism()
         gathers = args.kv_gather_degree > 1  # its groups are those of ulysses
-        return {"processes": args.num_gpus, "dp": args.dp_size, "cfg": args.cfg_parallel_degree, "kv_gather": args.kv_gather_degree,
+        return {"processes": args.num_gpus, "replicas": args.dp_size, "cfg": args.cfg_parallel_degree, "kv_gather": args.kv_gather_degree,
                 "ulysses": 1 if gathers else args.ulysses_degree, "ring": args.ring_degree, "tensor": args.tp_size}
     return drive
 

@@ -327,6 +327,8 @@ const struct dt_option_row dt_option_rows[] = {
      "max:METRIC, the largest value of a --metric of --command; other commands than tune and "
      "lookup "
      "have only that"},
+    {"objective", "latency|throughput|cost", "models", "latency", parse_text, AT(job.objective),
+     "what the documented plan is for: the time of one image, or images a second of all devices"},
     {"max-bytes", "SIZE", "tune run noise space explain lookup", NULL, parse_bytes,
      AT(job.max_bytes), "limit of a rank's memory: 2GiB"},
     {"max-bytes", "SIZE", "models", NULL, parse_bytes, AT(job.max_bytes),
@@ -821,11 +823,13 @@ static dt_status effects_check(const struct dt_command *command, const struct dt
         return dt_fail(DT_EUSAGE, "'dittune %s' takes one --size, not %d", command->name,
                        options->job.sizes.count);
     bool max = dt_figure_metric(options->job.objective) != NULL;
-    if (dt_option_given(options, "objective") && !max && !has_word("tune lookup", command->name))
+    if (dt_option_given(options, "objective") && !max &&
+        !has_word("tune lookup models", command->name))
         return dt_fail(DT_EUSAGE, "--objective %s has no effect on '%s': only max:METRIC has",
                        options->job.objective, command->name);
-    if (max && has_word("tune run lookup", command->name) && !dt_option_given(options, "command") &&
-        !dt_option_given(options, "server") && !dt_option_given(options, "worker"))
+    if (max && has_word("tune run lookup models", command->name) &&
+        !dt_option_given(options, "command") && !dt_option_given(options, "server") &&
+        !dt_option_given(options, "worker"))
         return dt_fail(DT_EUSAGE, "--objective %s has no effect: a metric belongs to --command",
                        options->job.objective);
     if (max && options->job.max_latency_ns > 0)

@@ -20,7 +20,7 @@ def wrong(card):
     right = {"name": isinstance(card["name"], str), "vae": counts(card["vae"], "time", "space"),
              "usual": counts(card["usual"], "width", "height", "frames"), "attention": card["attention"] in ("joint", "cross"),
              "guidance": card["guidance"] in ("cfg", "embedded", "none"), "engines": isinstance(card.get("engines", []), list),
-             "passes": card.get("passes", 2) in (2, 3, 4), "text": card.get("text", "padded") in ("padded", "prompt"),
+             "passes": card.get("passes", 2) in (2, 3, 4), "kv_heads": counts(dict(card, kv_heads=card.get("kv_heads", 1)), "kv_heads"), "text": card.get("text", "padded") in ("padded", "prompt"),
              "diffusers": isinstance(network, dict) and isinstance(network.get("class"), str) and isinstance(network.get("config"), dict),
              **{name: counts(card, name) for name in ("heads", "head_size", "text_tokens", "patch")}}
     return [name for name, fine in right.items() if not fine]

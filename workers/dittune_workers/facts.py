@@ -12,6 +12,7 @@ from dittune_workers import cards
 from dittune_workers.link import Refused
 
 FOLDER = pathlib.Path(__file__).parent / "engines"
+MEMORY_UNKNOWN = 1 << 30  # MiB of a device: all fits
 WORD = re.compile(r"'[^']*'|([a-z_]\w*)")  # of a rule: what stands in quotes is no name
 
 
@@ -69,11 +70,14 @@ def holds(row, network, here):
     return network in row.get("classes", [network]) and here.issuperset(row.get("for", ()))
 
 
-def values(card, job, texts, here, devices, cores):
+def values(card, job, texts, here, devices, cores, device_mib=MEMORY_UNKNOWN):
     """The names of a workload that rules may use (db/engines/engine.c). Several lengths of text are
     divided by what divides their greatest common divisor."""
     width, height, heads, pixels = job["width"], job["height"], card["heads"], card["vae"]["space"]
-    return dict(heads=heads, depth=card.get("depth"), hidden=heads * card["head_size"],
+    parameters = card.get("parameters", {}).get("transformer") or 0
+    return dict(heads=heads, kv_heads=card.get("kv_heads", heads), depth=card.get("depth"),
+                hidden=heads * card["head_size"], half=int("half" in here), gpus=int("gpus" in here),
+                weights_mib=parameters // 2**20 * (2 if "half" in here else 4), device_mib=device_mib,
                 tokens=cards.tokens(card, width, height, job["frames"]),
                 joint_text_tokens=math.gcd(*texts) if card["attention"] == "joint" else 0,
                 latent_height=height // pixels, latent_width=width // pixels, height=height,
@@ -135,23 +139,48 @@ def rules(file, card, here, announced):
     return found
 
 
-def space(file, card, here, known, derived):
-    """What hello announces: parameters, rules, the defaults that are expressions, the constants
-    that these name, and the sources of what is derived; a degree that has no axis is 1."""
+def documented(file, network, axes, own):
+    """The rows of `documented` for this class, with the texts of their sources: own, where the installed
+    engine gives one, stands for the row of its source. A degree without an axis must be 1, and a word
+    that an axis has not, or that has no axis here, is the engine's own."""
+    words, rows = file.get("choices", {}), []
+    for row in file.get("documented", ()):
+        if network not in row.get("classes", [network]):
+            continue
+        row, plan, holds_too = {**row, **own.get(row["source"], {})}, {}, []
+        for name, text in row["plan"].items():
+            axis = axes.get(name)
+            known = name not in words or text not in words[name]["values"] or axis and text in axis["values"]
+            if name == "replicas" or axis and known:
+                plan[name] = text
+            elif name not in words:
+                holds_too.append(f"({text}) == 1")
+        conditions = [f"({text})" for text in [row.get("when"), *holds_too] if text]
+        told = dict(plan=plan, when=" && ".join(conditions), date=row["date"], says=row["says"],
+                    source=file["sources"].get(row["source"], row["source"]))
+        rows.append({name: value for name, value in told.items() if value != ""})
+    return rows
+
+
+def space(file, card, here, known, derived, own):
+    """What hello announces: parameters, rules, the defaults that are expressions, what is documented,
+    the constants that these name, and the sources of what is derived; a degree that has no axis is 1."""
     parameters = axes(file, card, here, known, derived)
     announced = {axis["name"] for axis in parameters}
     limits = rules(file, card, here, announced)
-    own = dict(file.get("default", {}))
-    if own:
-        own["ranks"] = file["parameters"]["ranks"]
-    defaults = {name: text for name, text in own.items() if name in announced}
-    used = set().union(*map(names, [*defaults.values(), *(rule["if"] for rule in limits)]))
+    usual = dict(file.get("default", {}))
+    if usual:
+        usual["ranks"] = file["parameters"]["ranks"]
+    defaults = {name: text for name, text in usual.items() if name in announced}
+    told = documented(file, card["diffusers"]["class"], {axis["name"]: axis for axis in parameters}, own)
+    texts = [text for row in told for text in [row.get("when", ""), *row["plan"].values()]]
+    used = set().union(*map(names, [*texts, *defaults.values(), *(rule["if"] for rule in limits)]))
     ones = dict.fromkeys(file["parameters"], 1)
     constants = {name: value for name, value in {**ones, **known}.items()
                  if name in used and name not in announced}
     sources = {name: source for name, (_, source) in derived.items() if name in announced}
     made = dict(parameters=parameters, constants=constants, rules=limits, defaults=defaults,
-                derived=sources)
+                documented=told, derived=sources)
     return {name: value for name, value in made.items() if value or name == "rules"}
 
 

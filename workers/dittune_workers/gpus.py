@@ -20,6 +20,12 @@ def driver():
     return text.value.decode("ascii", "replace") if told and text.value else None
 
 
+def least_mib():
+    """Memory of the smallest GPU."""
+    import torch
+    return min(torch.cuda.get_device_properties(i).total_memory for i in range(torch.cuda.device_count())) >> 20
+
+
 def describe(most):
     """The first `most` devices of this process; without what this torch or the driver does not say."""
     import torch

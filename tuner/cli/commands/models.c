@@ -46,6 +46,8 @@ static dt_status read_question(const struct dt_options *options, const char *nam
 {
     DT_TRY(dt_card_load(name, &question->card));
     question->wanted = dt_export_wanted(options, &question->card);
+    question->wanted.device_bytes = options->job.max_bytes;
+    question->wanted.throughput = strcmp(options->job.objective, "latency") != 0;
     question->max_bytes = options->job.max_bytes;
     if (question->max_bytes > 0 && dt_card_weight_bytes(&question->card, 1) < 0)
         return dt_fail(DT_EUSAGE,
@@ -179,26 +181,92 @@ static dt_status each_engine(const struct question *question, json_t *answer, st
     return DT_OK;
 }
 
-/* The plan, the command that runs it, and the keywords where they are the plan. */
-static dt_status add_plan(const struct question *question, const char *engine, const json_t *plan,
-                          struct dt_text *out)
+static dt_status plan_export(const struct question *question, const char *engine,
+                             const json_t *plan, struct dt_export *export)
 {
-    DT_CLEANUP(dt_export_fini) struct dt_export export = {.json = NULL};
     const struct dt_export_request request = {.engine = engine,
                                               .form = DT_FORM_ARGV,
                                               .plan = plan,
                                               .key = question->key,
                                               .card = &question->card,
                                               .checkpoint = question->card.name};
-    DT_TRY(dt_export(&request, &export));
-    add_degrees(plan, out);
-    dt_text_add(out, "\n  %s", dt_text_at(&export.text));
-    const json_t *keywords = dt_export_keywords(&export);
+    return dt_export(&request, export);
+}
+
+/* The lines that run a plan, and the keywords where they are the plan. */
+static dt_status add_lines(const struct dt_export *export, struct dt_text *out)
+{
+    const char *at = dt_text_at(&export->text);
+    for (size_t size; *at != '\0'; at += size) {
+        size = strcspn(at, "\n") + 1;
+        dt_text_add(out, "  ");
+        dt_text_add_bytes(out, at, size);
+    }
+    const json_t *keywords = dt_export_keywords(export);
     if (keywords != NULL) {
         dt_text_add(out, "  keywords ");
         DT_TRY(dt_json_text(keywords, out));
         dt_text_add(out, "\n");
     }
+    return DT_OK;
+}
+
+static dt_status add_plan(const struct question *question, const char *engine, const json_t *plan,
+                          struct dt_text *out)
+{
+    DT_CLEANUP(dt_export_fini) struct dt_export export = {.json = NULL};
+    DT_TRY(plan_export(question, engine, plan, &export));
+    add_degrees(plan, out);
+    dt_text_add(out, "\n");
+    return add_lines(&export, out);
+}
+
+/* A known plan, with its lines, or why a rule refuses it, and what it changes. */
+static dt_status add_known(const struct question *question, const char *engine, json_t *known,
+                           struct dt_text *out)
+{
+    DT_CLEANUP(dt_export_fini) struct dt_export export = {.json = NULL};
+    const json_t *plan = json_object_get(known, "plan"), *remark;
+    struct dt_error refused = {DT_OK, ""};
+    size_t i;
+    add_degrees(plan, out);
+    dt_text_add(out, "\n");
+    dt_status status = dt_error_keep(&refused, plan_export(question, engine, plan, &export));
+    if (status == DT_EINFEASIBLE) {
+        dt_text_add(out, "  %s\n", refused.sentence);
+        json_object_set_new(known, "refused", json_string(refused.sentence));
+        return DT_OK;
+    }
+    DT_TRY(status);
+    DT_TRY(add_lines(&export, out));
+    json_array_foreach(export.remarks, i, remark)
+        dt_text_add(out, "  %s\n", json_string_value(remark));
+    json_object_set(known, "lines", json_object_get(export.json, "lines"));
+    json_object_set(known, "kwargs", json_object_get(export.json, "kwargs"));
+    json_object_set(known, "remarks", export.remarks);
+    return DT_OK;
+}
+
+/* What the engine does by itself, and what its documentation tells a user to set. */
+static dt_status known_plans(const struct question *question, const char *engine,
+                             const json_t *chosen, json_t *answer, struct dt_text *out)
+{
+    json_auto_t *documented = NULL;
+    json_t *own =
+        json_pack("{s:o}", "plan", chosen != NULL ? json_incref((json_t *)chosen) : json_object());
+    json_object_set_new(answer, "default", own);
+    dt_text_add(out, "\ndefault: ");
+    DT_TRY(add_known(question, engine, own, out));
+    DT_TRY(dt_engine_documented(engine, question->key, question->wanted, &documented));
+    json_object_set(answer, "documented", documented != NULL ? documented : json_null());
+    dt_text_add(out, "documented: ");
+    if (documented == NULL) {
+        dt_text_add(out, "nothing\n");
+        return DT_OK;
+    }
+    DT_TRY(add_known(question, engine, documented, out));
+    dt_text_add(out, "  %s\n  source: %s (read %s)\n", dt_json_text_at(documented, "says"),
+                dt_json_text_at(documented, "source"), dt_json_text_at(documented, "date"));
     return DT_OK;
 }
 
@@ -283,6 +351,8 @@ static dt_status one_engine(const struct question *question, const char *engine,
                 json_array_size(plans) == 1 ? "" : "s", (long long)question->wanted.devices,
                 question->wanted.devices == 1 ? "" : "s", engine);
     add_choice(chosen, plans, out);
+    DT_TRY(known_plans(question, engine, chosen, answer, out));
+    dt_text_add(out, "\n");
     DT_TRY(add_settings(engine, answer, out));
     json_array_foreach(plans, i, plan) DT_TRY(add_plan(question, engine, plan, out));
     return DT_OK;
@@ -305,8 +375,9 @@ static dt_status show_model(const struct dt_options *options, const char *name)
 
 static dt_status list_models(const struct dt_options *options)
 {
-    static const char *const of_one[] = {"engine",      "size",  "devices",   "frames",
-                                         "text-tokens", "lossy", "max-bytes", NULL};
+    static const char *const of_one[] = {"engine",    "size",        "devices",
+                                         "frames",    "text-tokens", "lossy",
+                                         "max-bytes", "objective",   NULL};
     for (int i = 0; of_one[i] != NULL; i++)
         if (dt_option_given(options, of_one[i]))
             return dt_fail(DT_EUSAGE, "--%s has no effect without the NAME of a model", of_one[i]);

@@ -6,6 +6,8 @@
     on_cores        (optional) what the user should know of it on cores, at the end of `workload`
     parts()         its Network and its Plan (rank.py)
     derived(here)   (optional) what is read from the installed engine: {axis: (choice, source)}
+    documented(known)  (optional) what the installed engine itself says of the plan that its documentation
+                    names: {source of a row: fields that replace the row's}
 """
 import argparse
 import importlib.metadata
@@ -140,8 +142,12 @@ class Worker:
                                         "--text-and-vae")
         return folder.parent if whole else None
 
+    def documented(self, known):
+        del known
+        return {}
+
     def space(self, file, card, here, known):
-        return facts.space(file, card, here, known, self.derived(here))
+        return facts.space(file, card, here, known, self.derived(here), self.documented(known))
 
     def hello(self, asked, devices):
         file, version = self.discover()
@@ -151,7 +157,8 @@ class Worker:
         self.folder, self.fork = self.weights(), not (self.own_ranks or self.gpu)
         here = surroundings(card, self.job, self.gpu, self.options)
         most = max(degree for degree in file["worker"]["degrees"] if degree <= max(devices, 1))
-        known = facts.values(card, self.job, texts, here, most, machine.cores())
+        memory = gpus.least_mib() if self.gpu else facts.MEMORY_UNKNOWN
+        known = facts.values(card, self.job, texts, here, most, machine.cores(), memory)
         space = self.space(file, card, here, known)
         explain_texts(space["rules"], texts, bool(asked.get("text_tokens")))
         self.parameters, self.package = space["parameters"], next(iter(file["worker"]["packages"]))

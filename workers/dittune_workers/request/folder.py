@@ -10,14 +10,17 @@ import tempfile
 WORDS = ["<pad>", "</s>", "<unk>"] + [f"word{i}" for i in range(53)]
 
 
+def cache():
+    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "dittune"
+
+
 def make(card):
     """The folder, in the user's cache; made once."""
     shape = json.dumps([card["diffusers"], card["vae"], WORDS], sort_keys=True)
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "dittune"
-    into = cache / f"{card['name']}-{hashlib.sha256(shape.encode()).hexdigest()[:12]}"
+    into = cache() / f"{card['name']}-{hashlib.sha256(shape.encode()).hexdigest()[:12]}"
     if not into.is_dir():
-        cache.mkdir(parents=True, exist_ok=True)
-        made = pathlib.Path(tempfile.mkdtemp(dir=cache))
+        cache().mkdir(parents=True, exist_ok=True)
+        made = pathlib.Path(tempfile.mkdtemp(dir=cache()))
         MAKERS[card["diffusers"]["class"]](card, made)
         try:
             made.rename(into)

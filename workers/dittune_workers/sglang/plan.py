@@ -42,11 +42,7 @@ class Plan(plan.Plan):
         if not worker.gpu:
             os.environ["OMP_NUM_THREADS"] = str(max(1, machine.cores() // self.values["ranks"]))
         from sglang.multimodal_gen import DiffGenerator
-        file, _ = worker.discover()
-        known = file["worker"]["networks"][worker.card["diffusers"]["class"]]["model"]
-        if any(row["engine"] == worker.engine for row in worker.card.get("engines", [])):
-            known = worker.card["name"].rpartition("/")[2]
-        words = start_words(worker.job, self.values, known)
+        words = start_words(worker.job, self.values, worker.known_as())
         self.generator, self.bytes = DiffGenerator.from_pretrained(**words), 0
         asked = {name: words[name] for name in KEPT if words.get(name) is not None}
         check_kept("SGLang", asked, vars(self.generator.server_args))
