@@ -81,7 +81,7 @@ t.check("the disk that a session takes", stored["journal_bytes"] == max(len(text
 t.check("the store is as it was", before and files(t.path / "db") == before)
 text = t.tune("--dry-run", "--budget", "60s")
 t.check("as text", text.code == 0 and "\ndry run: nothing is measured or stored\ntime    at most 60 s: trials until 36 s at the latest (all 24 plans: 1 s), then" in text.out
-        and "\nfirst   default   plan=0\n" in text.out and text.out.endswith("\n        and so on\n"), text)
+        and "\nfirst   default     plan=0\n" in text.out and text.out.endswith("\n        and so on\n"), text)
 
 # ---- check
 entry = json.loads(before[t.path / "db" / "best.json"])["entries"][0]
@@ -123,7 +123,7 @@ t.check("and the sum against the budget", (listed["least_seconds"], listed["most
         == (row["least_seconds"], row["most_seconds"], 600), listed)
 for budget, verdict in (("10m", "is enough for all"), ("30s", "is enough where few sets decide"), ("5s", "is too short for all")):
     text = t.tool("check", "--worker", t.worker, "--dry-run", "--budget", budget, "--against", "plan=99")
-    t.check(f"as text: {budget} {verdict}", text.code == 0 and f"\n  tuned     plan={tuned}\n  default   plan=0\n  runner-up plan=" in text.out
+    t.check(f"as text: {budget} {verdict}", text.code == 0 and f"\n  tuned      plan={tuned}\n  default    plan=0\n  runner-up  plan=" in text.out
             and "\n  against   no plan here: plan=99 is not one" in text.out and "\n  twin      the tuned plan a second time\n" in text.out
             and re.search(r"\n  time      about \d+ s to \d+ s\ntogether  about \d+ s to \d+ s: 4 to 16 sets ", text.out)
             and verdict in " ".join(text.out.split()), text)

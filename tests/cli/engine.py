@@ -154,7 +154,7 @@ def of_no_file():
     install("mine")
     t.check("tuned", tune("--quiet", engine="mine", model="m").code == 0)
     done = look("--model", "m", engine="mine")
-    t.check("the plan as it is", done.code == 0 and done.out.startswith("plan=1\n  tier      exact\n"), done)
+    t.check("the plan as it is", done.code == 0 and done.out.startswith("plan=1\n  tier       exact\n"), done)
     t.exits("as a command", look("--model", "m", "--format", "argv", engine="mine"), 0, out="'plan=1'\n")
     t.exits("another size", look("--size", "32", engine="mine"), 10, "none was tuned with size 32x32, only with none")
 

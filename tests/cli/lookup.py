@@ -54,8 +54,8 @@ def exact():
     t.check("the answer has the plan", answer["plan"]["tile_kv"] == 64 and answer["entry"]["plan"] == answer["plan"], done)
     t.check("the gain with its interval", answer["gain"] == {"ratio": 1.5, "interval": [1.4, 1.6], "pairs": 20}, done)
     done = ask()
-    t.exits("the table has the answer", done, 0, out=["exact", "1 day", "  verdict   faster\n", "  time      4 ms a step\n",
-                                      "  gain      1.5 times the default plan's speed (1.4 to 1.6, 20 pairs)\n"])
+    t.exits("the table has the answer", done, 0, out=["exact", "1 day", "  verdict    faster\n", "  time       4 ms a step\n",
+                                      "  gain       1.5 times the default plan's speed (1.4 to 1.6, 20 pairs)\n"])
     t.check("the first line is the plan", done.out.splitlines()[0] == PLAN and done.err == "", done)
     t.exits("--format env prints variables", ask("--format", "env"), 0, out="DITTUNE_PLAN_TILE_KV=64\n")
     done = ask("--format", "argv")
@@ -72,9 +72,9 @@ def what_was_found():
           figures={"median_ns": 620900000, "interval_ns": [610000000, 630000000]})
     answers("what the session found", ask("--json"), 0, "exact", verdict="tie", noise=noise, median_ns=620900000,
             interval_ns=[610000000, 630000000])
-    t.exits("the table has the answer", ask(), 0, out=["  verdict   tie\n", "  time      620.9 ms a step\n",
-                                       "  gain      none: it is the default plan, nothing beat it\n",
-                                       "  noise     1.2 %: differences below that count as ties\n"])
+    t.exits("the table has the answer", ask(), 0, out=["  verdict    tie\n", "  time       620.9 ms a step\n",
+                                       "  gain       none: it is the default plan, nothing beat it\n",
+                                       "  noise      1.2 %: differences below that count as ties\n"])
     t.exits("at another size the answer says where it was measured", ask("--size", 144), 0,
             out=["620.9 ms a step, where it was measured", "nothing beat it, where it was measured"])
     done = ask("--engine", "xdit", "--format", "json", "--require", "heuristic")

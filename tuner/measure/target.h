@@ -78,7 +78,7 @@ struct dt_documented {
     bool known;
     struct dt_point point;
     /* where that is written, its date "2026-08-27", and what it says, a sentence */
-    char source[240], date[16], says[240];
+    char source[480], date[16], says[240];
 };
 
 struct dt_target {

@@ -15,7 +15,7 @@
 /* Text of a store is untrusted, so it is escaped for the terminal. */
 static void add_row(const char *name, const char *text, struct dt_text *out)
 {
-    dt_text_add(out, "  %-9s ", name);
+    dt_text_add(out, "  %-10s ", name);
     dt_text_show(text, out);
     dt_text_add(out, "\n");
 }
@@ -31,7 +31,7 @@ static void add_age(int64_t ns, struct dt_text *out)
     while (unit < 3 && seconds < units[unit].seconds)
         unit++;
     int64_t count = seconds / units[unit].seconds;
-    dt_text_add(out, "  %-9s %lld %s%s\n", "age", (long long)count, units[unit].name,
+    dt_text_add(out, "  %-10s %lld %s%s\n", "age", (long long)count, units[unit].name,
                 count == 1 ? "" : "s");
 }
 
@@ -60,7 +60,7 @@ static void add_time(const struct dt_answer *answer, struct dt_text *out)
         add_row("value", dt_text_at(&value), out);
         return;
     }
-    dt_text_add(out, "  %-9s %s", "time", dt_figure_of((double)median_ns * 1e-9).text);
+    dt_text_add(out, "  %-10s %s", "time", dt_figure_of((double)median_ns * 1e-9).text);
     if (is_whole(answer))
         dt_text_add(out, " an image of %d steps, with text encoder and VAE%s\n",
                     answer->measured->image.steps, where(answer));
@@ -76,7 +76,7 @@ static void add_image(const struct dt_answer *answer, struct dt_text *out)
     int64_t step_ns = figures->median_ns;
     if (!image->known || step_ns <= 0 || is_whole(answer))
         return;
-    dt_text_add(out, "  %-9s %s: %d steps", "image",
+    dt_text_add(out, "  %-10s %s: %d steps", "image",
                 dt_figure_of((double)dt_image_ns(image, step_ns, batch) * 1e-9).text, image->steps);
     if (image->text_and_vae_ns > 0) {
         dt_text_add(out, " and %s of text encoder and VAE",
@@ -93,13 +93,13 @@ static void add_gain(const struct dt_answer *answer, struct dt_text *out)
 {
     const struct dt_gain *gain = &answer->measured->gain;
     if (answer->is_default) {
-        dt_text_add(out, "  %-9s none: it is the default plan, %s%s\n", "gain",
+        dt_text_add(out, "  %-10s none: it is the default plan, %s%s\n", "gain",
                     answer->why_provisional != NULL ? "kept as nothing was decided"
                                                     : "nothing beat it",
                     where(answer));
         return;
     }
-    dt_text_add(out, "  %-9s %.3g times the %s plan's speed (%.3g to %.3g, %d pair%s)%s\n", "gain",
+    dt_text_add(out, "  %-10s %.3g times the %s plan's speed (%.3g to %.3g, %d pair%s)%s\n", "gain",
                 gain->ratio, gain->over != NULL ? gain->over : "default", gain->interval.low,
                 gain->interval.high, gain->pairs, gain->pairs == 1 ? "" : "s", where(answer));
 }
@@ -145,7 +145,7 @@ void dt_show_answer(const struct dt_answer *answer, struct dt_text *out)
     dt_text_add(out, "\n");
     add_row("tier", dt_tier_text(answer->tier), out);
     if (answer->distance > 0)
-        dt_text_add(out, "  %-9s %.3g\n", "distance", answer->distance);
+        dt_text_add(out, "  %-10s %.3g\n", "distance", answer->distance);
     add_row("reason", answer->reason, out);
     if (answer->evidence != NULL)
         add_row("evidence", answer->evidence, out);

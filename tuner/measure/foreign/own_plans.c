@@ -139,16 +139,40 @@ void dt_documented_words(const json_t *object, struct dt_documented *documented)
     dt_text_clean(documented->says);
 }
 
-/* The plan of these values, and, where they do not say it, of the fewest ranks with which it is feasible. */
-static bool plan_locate(const struct dt_space *space, bool named, int64_t values[],
+/* The same with fewer threads of a rank, where the default has too many for its ranks. */
+static bool threads_locate(const struct dt_space *space, bool named, int64_t values[],
+                           struct dt_point *point)
+{
+    int threads = dt_space_role(space, DT_ROLE_THREADS);
+    if (named || threads < 0)
+        return dt_space_locate(space, values, point) == DT_OK;
+    const struct dt_axis *axis = dt_space_axis(space, threads);
+    for (int i = axis->fallback; i >= 0; i--) {
+        values[threads] = axis->values[i];
+        if (dt_space_locate(space, values, point) == DT_OK)
+            return true;
+    }
+    return false;
+}
+
+static bool role_named(const struct dt_space *space, const json_t *plan, enum dt_role role)
+{
+    int axis = dt_space_role(space, role);
+    return axis >= 0 && dt_json_has(plan, dt_space_axis(space, axis)->name);
+}
+
+/* The plan of these values, and, where `plan` does not name them, of the fewest ranks with which it is feasible, and as many of the
+ * default's threads. */
+static bool plan_locate(const struct dt_space *space, const json_t *plan, int64_t values[],
                         struct dt_point *point)
 {
     int ranks = dt_space_role(space, DT_ROLE_RANKS);
-    if (named || ranks < 0)
-        return dt_space_locate(space, values, point) == DT_OK;
+    bool threads = role_named(space, plan, DT_ROLE_THREADS);
+    if (ranks < 0 || role_named(space, plan, DT_ROLE_RANKS))
+        return threads_locate(space, threads, values, point);
     for (int i = 0; i < dt_space_axis(space, ranks)->count; i++) {
         values[ranks] = dt_space_axis(space, ranks)->values[i];
-        if (dt_space_locate(space, values, point) == DT_OK)
+        if (threads_locate(space, threads, values, point))
             return true;
     }
     return false;
@@ -181,7 +205,6 @@ static dt_status value_set(const struct dt_target *target, const char *name, con
 static dt_status row_read(const struct dt_target *target, const json_t *row, struct dt_point *point,
                           bool *feasible)
 {
-    int ranks = dt_space_role(target->space, DT_ROLE_RANKS);
     bool throughput = target->objective != NULL && !target->objective->one_batch;
     int64_t values[DT_AXES_MAX], holds = 1;
     struct names names;
@@ -195,8 +218,7 @@ static dt_status row_read(const struct dt_target *target, const json_t *row, str
     json_object_foreach(plan, name, value) DT_TRY(value_set(target, name, value, &names, values));
     if (dt_json_has(row, "when"))
         DT_TRY(expression_value(dt_json_text_at(row, "when"), &names, &holds));
-    bool named = ranks >= 0 && dt_json_has(plan, dt_space_axis(target->space, ranks)->name);
-    *feasible = holds != 0 && plan_locate(target->space, named, values, point);
+    *feasible = holds != 0 && plan_locate(target->space, plan, values, point);
     return DT_OK;
 }
 

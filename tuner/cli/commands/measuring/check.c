@@ -70,7 +70,7 @@ static void entry_text(const struct dt_check_entry *entry, const struct dt_check
         return;
     }
     for (int i = 0; i < entry->count; i++) {
-        dt_text_add(out, "  %-9s ", dt_entrant_role_text(entry->entrants[i].role));
+        dt_text_add(out, "  %-10s ", dt_entrant_role_text(entry->entrants[i].role));
         if (entry->entrants[i].role == DT_ENTRANT_TWIN)
             dt_text_add(out, "the tuned plan a second time");
         else

@@ -240,7 +240,7 @@ static void preview_text(const struct dt_tuning *tuning, const struct dt_preview
                     target->broken);
     add_disk(tuning->opts.directory, out);
     for (int i = 0; i < preview->count; i++) {
-        dt_text_add(out, "%s%-8s  ", i == 0 ? "first   " : "        ", preview->plans[i].role);
+        dt_text_add(out, "%s%-10s  ", i == 0 ? "first   " : "        ", preview->plans[i].role);
         dt_point_short(target->space, &preview->plans[i].point, out);
         dt_text_add(out, "\n");
     }
