@@ -124,8 +124,8 @@ t.check("and the sum against the budget", (listed["least_seconds"], listed["most
 for budget, verdict in (("10m", "is enough for all"), ("30s", "is enough where few sets decide"), ("5s", "is too short for all")):
     text = t.tool("check", "--worker", t.worker, "--dry-run", "--budget", budget, "--against", "plan=99")
     t.check(f"as text: {budget} {verdict}", text.code == 0 and f"\n  tuned      plan={tuned}\n  default    plan=0\n  runner-up  plan=" in text.out
-            and "\n  against   no plan here: plan=99 is not one" in text.out and "\n  twin      the tuned plan a second time\n" in text.out
-            and re.search(r"\n  time      about \d+ s to \d+ s\ntogether  about \d+ s to \d+ s: 4 to 16 sets ", text.out)
+            and "\n  against    no plan here: plan=99 is not one" in text.out and "\n  twin       the tuned plan a second time\n" in text.out
+            and re.search(r"\n  time       about \d+ s to \d+ s\ntogether  about \d+ s to \d+ s: 4 to 16 sets ", text.out)
             and verdict in " ".join(text.out.split()), text)
 t.check("check: nothing is written", files(t.path / "db") == before)
 shutil.copytree(t.path / "db", t.path / "copy")

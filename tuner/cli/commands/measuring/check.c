@@ -78,8 +78,8 @@ static void entry_text(const struct dt_check_entry *entry, const struct dt_check
         dt_text_add(out, "\n");
     }
     if (entry->against[0] != '\0')
-        dt_text_add(out, "  against   no plan here: %s\n", entry->against);
-    dt_text_add(out, "  time      about ");
+        dt_text_add(out, "  against    no plan here: %s\n", entry->against);
+    dt_text_add(out, "  time       about ");
     add_span(span, out);
     dt_text_add(out, "\n");
 }
