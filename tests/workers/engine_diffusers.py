@@ -74,14 +74,22 @@ def faults_of_run_and_test():
         t.check(f"worker-test: {fault} in {model}", done.code == 1 and "FAILED   agree" in done.out, done)
 
 
-def by_name():
-    """A split that diffusers drops, and blocks that torch would no longer compile, are failures that say so."""
-    for planted, plan, options, why in (
-            ("dropped", dict(ranks=2, ring=2), (), "diffusers dropped ring=2 without a word: it runs with 1"),
-            ("variants", dict(compile="blocks"), ("--compile",), "torch has 1 compiled variants of a function, its limit in this process")):
-        worker = Worker(t, [PLANTED, *options], "tiny-flux", job=dict(width=64, height=64), PLANTED=planted)
+def not_applied():
+    """A setting that diffusers drops without a word, and blocks that torch would no longer compile, are failures that say so."""
+    for planted, plan, how, why in (
+            ("split", dict(ranks=2, ring=2), {}, "runs with ring=1, the plan has ring=2"),
+            ("split", dict(ranks=2, ulysses=2), {}, "runs with ulysses=1, the plan has ulysses=2"),
+            ("split", dict(ranks=2, tensor=2), {}, "runs with tensor=1, the plan has tensor=2"),
+            ("degrees", dict(ranks=2, ulysses=2), {}, "runs with ring=2, the plan has ring=1"),
+            ("attention", dict(attention="_native_math"), {}, "runs with attention=native, the plan has attention=_native_math"),
+            ("blocks", dict(compile="blocks"), {}, "runs with compile=off, the plan has compile=blocks"),
+            ("none", dict(compile="blocks"), dict(TORCH_COMPILE_DISABLE="1"), "runs with compile=off, the plan has compile=blocks"),
+            ("threads", dict(threads=2), {}, "runs with threads=1, the plan has threads=2"),
+            ("variants", dict(compile="blocks"), {}, "torch has 1 compiled variants of a function, its limit in this process")):
+        worker = Worker(t, [PLANTED, "--compile"], "tiny-flux", job=dict(width=64, height=64), PLANTED=planted, **how)
         right, answer = worker.prepare(ranks=1), worker.prepare(**plan)
-        t.check(f"{planted}: {answer.get('say')}", right["op"] == "prepared" and answer["op"] == "failed" and why in answer["say"], answer)
+        t.check(f"{planted}, {plan}: {answer.get('say')}", right["op"] == "prepared" and answer["op"] == "failed" and answer["kind"] == "unapplied"
+                and why in answer["say"], answer)
         worker.end()
 
 
@@ -105,7 +113,7 @@ for name in ("tiny-flux", "tiny-wan", "tiny-qwen-image"):
     worker.end()
     done = t.tool("worker-test", WORKER, "--model", name, *(() if name == "tiny-wan" else SIZE))
     t.check(f"{name}: worker-test", done.code == 0, done)
-by_name()
+not_applied()
 stuck()
 faults_in_sessions()
 late_faults_in_sessions()

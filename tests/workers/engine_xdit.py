@@ -45,6 +45,18 @@ def planted_faults():
         t.check(f"worker-test finds the fault '{fault}'", done.code == 1 and "FAILED   agree" in done.out, done)
 
 
+def not_applied():
+    """A setting that xDiT takes and does not use is a failure that says so."""
+    for planted, plan, why in (("degrees", dict(ranks=2, ring=2), "runs with ulysses=2, the plan has ulysses=1"),
+                               ("attention", dict(attention="sdpa_math"), "runs with attention=sdpa, the plan has attention=sdpa_math"),
+                               ("compiled", dict(compile="on"), "runs with compile=off, the plan has compile=on")):
+        worker = Worker(t, [PLANTED, "--compile"], "tiny-flux", job=dict(width=64, height=64), PLANTED=planted)
+        right, answer = worker.prepare(ranks=1), worker.prepare(**plan)
+        t.check(f"{planted}, {plan}: {answer.get('say')}", right["op"] == "prepared" and answer["op"] == "failed" and answer["kind"] == "unapplied"
+                and why in answer["say"], answer)
+        worker.end()
+
+
 def tuned():
     path = {"PATH": f"{WORKER.parent}:{os.environ['PATH']}"}
     job = ("--engine", "xdit", "--model", "tiny-flux", "--size", "256x256", "--steps", 4)
@@ -61,5 +73,6 @@ def tuned():
 for network in ("tiny-flux", "tiny-wan", "tiny-qwen-image"):
     equal_engines(network)
 planted_faults()
+not_applied()
 tuned()
 t.finish()

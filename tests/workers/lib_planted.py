@@ -3,8 +3,9 @@
 one session or one worker has them all; or, for all plans, $PLANTED. Into diffusers: `ring` never turns, `text` is counted once more by
 every rank, `stale`: the other ranks' keys are those of the step before (`stale1`: on rank 1 only), `heads`: two heads change places;
 or, a row of OUTPUTS, into a rank's output of a pass. In $PLANTED only: `stuck`: rank 1 never comes to the exchange of ring, for
-which rank 0 waits; `dropped`: diffusers splits nothing, without a
-word; `variants`: torch compiles one variant of a function in a process, no more."""
+which rank 0 waits; `variants`: torch compiles one variant of a function in a process, no more; or, a row of DROPS, a setting that has
+no effect, without a word."""
+import dataclasses
 import itertools
 import math
 import os
@@ -94,6 +95,8 @@ def step(self, own=network_rank.Plan.step):
 
 def space(self, file, card, here, known, own=worker.Diffusers.space):
     made, job = own(self, file, card, here, known), self.job
+    if ALL == "attention":  # which GPUs alone announce
+        made["parameters"].append(dict(name="attention", values=["native", "_native_math"], default="native"))
     flux, halves = card["diffusers"]["class"] == "FluxTransformer2DModel", "guided" in here
     shown = [fault for fault in ("ring", "stale", "stale1", *FLUX, *OUTPUTS) if (flux or fault not in FLUX)
              and (halves or fault not in HALVES) and (job["batch"] > 1 or fault not in BATCH)]
@@ -109,10 +112,25 @@ attention_dispatch.funcol = types.SimpleNamespace(**{**vars(attention_dispatch.f
 transformer_flux.dispatch_attention_fn = attend
 engine.Plan.forward, network_rank.Plan.step = forward, step
 worker.Diffusers.space = space
-if ALL == "dropped":
-    FluxTransformer2DModel.enable_parallelism = lambda self, config: None
+
+
+def swap(self, config, own=FluxTransformer2DModel.enable_parallelism):
+    """Splits by ring what should be split by ulysses."""
+    own(self, config=dataclasses.replace(config, ring_degree=config.ulysses_degree, ulysses_degree=1, mesh=None))
+
+
+def only_native(self, backend, own=FluxTransformer2DModel.set_attention_backend):
+    own(self, "native")
+
+
+DROPS = {"split": dict(enable_parallelism=lambda self, config: None), "degrees": dict(enable_parallelism=swap),
+         "attention": dict(set_attention_backend=only_native), "blocks": dict(compile_repeated_blocks=lambda self: None)}
+for method, change in DROPS.get(ALL, {}).items():
+    setattr(FluxTransformer2DModel, method, change)
 if ALL == "variants":  # dynamo alone, without the minutes of a compiler
-    engine.VARIANTS, compile_blocks = 1, FluxTransformer2DModel.compile_repeated_blocks
+    network_rank.VARIANTS, compile_blocks = 1, FluxTransformer2DModel.compile_repeated_blocks
     FluxTransformer2DModel.compile_repeated_blocks = lambda self: compile_blocks(self, backend="eager")
+if ALL == "threads":
+    torch.set_num_threads = lambda threads, own=torch.set_num_threads: own(1)
 if __name__ == "__main__":
     worker.main()

@@ -21,11 +21,14 @@ def state(process):
     return pathlib.Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
 
 
+LINES = "loading", "serving missed its graph"
+
+
 class Plan(plan.Plan):
     """Two processes that sleep, and requests that fail when they are told to."""
 
     def start(self):
-        self.ranks, self.fails, self.states, self.requested = [subprocess.Popen(["sleep", "4712"]) for _ in range(2)], False, [], []
+        self.ranks, self.fails, self.states, self.requested = [subprocess.Popen(["sh", "-c", f"echo {line}; exec sleep 4712"]) for line in LINES], False, [], []
 
     def pids(self):
         return [process.pid for process in self.ranks]
@@ -36,6 +39,9 @@ class Plan(plan.Plan):
         if self.fails:
             raise RuntimeError("the request was refused")
         return seed if keep else None
+
+    def runs_with(self):
+        return dict(ranks=2, graphs="on")
 
     def end(self):
         for process in self.ranks:
@@ -52,8 +58,10 @@ def failure(request):
 
 
 JOB = dict(steps=50, guidance=5.0, width=64)
-engine = types.SimpleNamespace(engine="fake", plans=[], job=JOB, card=dict(guidance="cfg"), gpu=False)
+engine = types.SimpleNamespace(engine="fake", plans=[], job=JOB, card=dict(guidance="cfg"), gpu=False,
+                               log=[dict(line="missed its graph", name="graphs", value="off")])
 resident = Plan(engine, dict(ranks=2), 7)
+t.check("what its processes print tells of a setting without effect", t.until(lambda: resident.applied() == dict(ranks=2, graphs="off"), 20))
 stopped = lambda: t.until(lambda: [state(process) for process in resident.ranks] == ["T", "T"], 20)
 t.check("ranks that wait are stopped", stopped())
 resident.step()

@@ -83,6 +83,11 @@ def find_of_folder(folder):
                                 f"{shape[1]} heads of {shape[2]}; there are cards for {', '.join(names())}")
 
 
+def weights(card, dtype):
+    """Bytes of the transformer's weights; 0: not known."""
+    return (card.get("parameters", {}).get("transformer") or 0) * (4 if dtype == "float32" else 2)
+
+
 def side(card):
     """Pixels of a token's side."""
     return card["vae"]["space"] * card["patch"]

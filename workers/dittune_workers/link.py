@@ -6,7 +6,7 @@ MOST = 64 << 20  # bytes of a message
 
 
 class Refused(Exception):
-    """A request that cannot be served: (kind, sentence). kind: infeasible, memory or error."""
+    """A request that cannot be served: (kind, sentence). kind: infeasible, memory, unapplied or error."""
 
 
 def fault(error):
@@ -22,12 +22,17 @@ def fault(error):
     return dict(op="failed", kind=kind, say=say)
 
 
-def check_kept(engine, asked, kept):
-    """Refused when an engine has dropped a setting without a word. asked, kept: {name: value}, what was set and what it runs with,
-    as far as it tells."""
-    for name, value in asked.items():
-        if kept.get(name, value) != value:
-            raise Refused("error", f"{engine} dropped {name}={value} without a word: it runs with {kept[name]}")
+def check_applied(plan, applied):
+    """Refused when the engine runs with another value of a parameter than the plan's: a flag without effect would compare a
+    plan with itself. applied: {parameter: what it runs with}, as far as it tells."""
+    for name, value in applied.items():
+        if plan.get(name, value) != value:
+            raise Refused("unapplied", f"the engine runs with {name}={value}, the plan has {name}={plan[name]}")
+
+
+def first_other(values, asked):
+    """Of the values that the parts of a model have, one that is not as asked, else that."""
+    return next((value for value in values if value != asked), asked)
 
 
 class Link:

@@ -20,7 +20,9 @@ engine is an object with
                           last step, as this rank has it, and is asked for after an even number of
                           steps. image(projections, seed), optional, sums up the whole image of the
                           first step in the same way, each time that it was made, in a list: its
-                          error is only told
+                          error is only told. applied(), optional, is asked for after two steps:
+                          {parameter: value} that the engine says it runs with; another value than
+                          the plan's is a failure
     verifies_runs         (optional) False: output() is only asked for after the first two steps, as
                           a step is long
     own_ranks             (optional) True: the engine starts its ranks itself, on this host; each
@@ -49,7 +51,7 @@ import threading
 import time
 
 from dittune_workers import hosts
-from dittune_workers.link import Link, Refused, fault
+from dittune_workers.link import Link, Refused, check_applied, fault
 
 # Ticks of 10 ms in a second: a compilation or a load uses more, ranks that only wait use none.
 LEAST_USED = 2
@@ -99,6 +101,7 @@ class Rank:
         cold, _ = plan.measure()
         self.beat()
         plan.step()
+        check_applied(request["plan"], plan.applied() if hasattr(plan, "applied") else {})
         self.plans[request["handle"]], self.steps[request["handle"]] = plan, 2
         how = (verify["projections"], verify["seed"]) if verify else None
         summary = plan.output(*how) if how else None

@@ -3,6 +3,7 @@
 
 Times are of a rank's own monotonic clock behind a barrier, on a GPU also by events. An engine derives from both classes:
 Network knows how ranks join, Plan how the engine is told of a plan."""
+import copy
 import datetime
 import hashlib
 import math
@@ -14,9 +15,14 @@ import torch
 import torch.distributed as dist
 
 from dittune_workers import cards, protocol
+from dittune_workers.link import Refused
 from dittune_workers.network import inputs, weights
 
 HANG = datetime.timedelta(minutes=30)  # of a collective; dittune's own deadlines end a hang much earlier
+# Compiled variants of a function in a process: every resident plan is one, and torch's own limit is 8.
+VARIANTS = 1000
+# How weights are streamed from the host's memory, as xDiT does: a block at a time, the next one while one computes.
+STREAMED = dict(offload_type="block_level", num_blocks_per_group=1, use_stream=True, record_stream=True, non_blocking=True)
 
 
 def high_water():
@@ -43,7 +49,10 @@ class Network:
             torch.set_num_threads(1)  # a pool of threads would not survive the fork
 
     def load(self):
-        self.model = weights.load(self.job, self.card, self.device, self.pick)
+        """Onto the device, or, where the weights do not fit there, into the host's memory."""
+        room = torch.cuda.mem_get_info()[1] if self.gpu else math.inf
+        self.tight = cards.weights(self.card, self.job["dtype"]) > room
+        self.model = weights.load(self.job, self.card, "cpu" if self.tight else self.device, self.pick)
 
     def join(self, rank, ranks):
         self.rank, self.ranks = rank, ranks
@@ -104,8 +113,43 @@ class Plan:
         return {name: value.to(network.device, dtype) if torch.is_tensor(value) else value
                 for name, value in drawn_inputs.items()}
 
+    def copy_modules(self):
+        """The transformer's modules once more, on the same weights: hooks and settings of this plan are no other's."""
+        weights = [*self.network.model.parameters(), *self.network.model.buffers()]
+        self.model = copy.deepcopy(self.network.model, {id(tensor): tensor for tensor in weights})
+
+    @staticmethod
+    def prepare_compiler():
+        """torch runs a function eager, with no more than a line in its log, once it has more variants than its limit: here an error."""
+        from torch import _dynamo
+        _dynamo.config.recompile_limit = _dynamo.config.accumulated_recompile_limit = VARIANTS
+        _dynamo.config.fail_on_recompile_limit_hit = True
+
+    def applied(self):
+        """{parameter: value} that this rank runs with, as far as the engine tells."""
+        from diffusers.hooks.group_offloading import _is_group_offload_enabled
+        streamed = any(map(_is_group_offload_enabled, (self.network.model, self.model)))
+        return dict(ranks=dist.get_world_size(), threads=torch.get_num_threads(), offload="blocks" if streamed else "off",
+                    compile=self.compiled())
+
+    def compiled(self):
+        """The plan's value of `compile` where all of parts() have it, and torch compiles at all; else what one of them has."""
+        asked, disabled = self.values.get("compile", "off"), False
+        if asked != "off":
+            from torch import _dynamo
+            disabled = _dynamo.config.disable
+        states = [part._compiled_call_impl is not None and not disabled for part in self.parts()]
+        return asked if set(states) == {asked != "off"} else "off" if asked != "off" else "on"
+
     def forward(self, half):
-        return self.model(**self.inputs[half], return_dict=False)[0]
+        if self.values.get("compile", "off") == "off":
+            return self.model(**self.inputs[half], return_dict=False)[0]
+        from torch._dynamo.exc import FailOnRecompileLimitHit
+        try:
+            return self.model(**self.inputs[half], return_dict=False)[0]
+        except FailOnRecompileLimitHit:
+            raise Refused("unapplied", f"torch has {VARIANTS} compiled variants of a function, its limit in this process, and would "
+                                       "run this plan without compiling it") from None
 
     def step(self):
         """One denoising step: one pass, or the two halves of guidance one after the other or on two halves of ranks."""

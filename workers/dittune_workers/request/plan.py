@@ -6,11 +6,14 @@ whole image or video. An engine's own Plan derives from this one, with
     serve(job, prompt, seed, keep)   the final latents, or None unless `keep`; sets bytes, the peak of a
                 rank on a GPU
     pids()      of its ranks
+    runs_with() {parameter: value} that the engine says it runs with
     end()       ends them"""
 import itertools
 import os
 import pathlib
 import signal
+import sys
+import threading
 import time
 
 from dittune_workers.network import rank
@@ -32,6 +35,33 @@ def status(pid, field):
     return next((1024 * int(line.split()[1]) for line in lines if line.startswith(field + ":")), 0)
 
 
+class Log:
+    """What the processes print that an engine starts meanwhile: passed on, and searched for lines that tell of a setting
+    without effect. rows: those of `log` in the engine's file; found: {parameter: value}."""
+
+    def __init__(self, rows):
+        self.rows, self.found = rows, {}
+
+    def __enter__(self):
+        self.own = os.dup(2)
+        source, end = os.pipe()
+        threading.Thread(target=self.pass_on, args=(os.fdopen(source, errors="replace"), os.dup(2)), daemon=True).start()
+        for descriptor in 1, 2:  # both are standard error here (protocol.py)
+            os.dup2(end, descriptor)
+        os.close(end)
+
+    def __exit__(self, *_):
+        sys.stdout.flush()
+        for descriptor in 1, 2:
+            os.dup2(self.own, descriptor)
+        os.close(self.own)
+
+    def pass_on(self, source, onto):
+        for line in source:
+            os.write(onto, line.encode())
+            self.found.update((row["name"], row["value"]) for row in self.rows if row["line"] in line)
+
+
 class Plan:
     """Ranks that wait are stopped, as engines look for requests without a pause and would take the
     cores of other plans. images: the first one; of one rank made twice, since two images of one
@@ -41,7 +71,9 @@ class Plan:
         self.engine, self.out, self.images, self.values = engine, None, [], values
         self.requests = [(prompt, (seed + number) % 2**31) for number, prompt in enumerate(PROMPTS)]
         self.asked = itertools.cycle(self.requests)
-        self.start()
+        self.log = Log(engine.log)
+        with self.log:
+            self.start()
         engine.plans.append(self)
         self.send(signal.SIGSTOP)
 
@@ -75,6 +107,13 @@ class Plan:
         self.out = self.ask(self.requests[1], True, steps=min(STEPS, job["steps"]), **scale)[1]
         if self.values["ranks"] == 1 and len(self.images) == 1:
             self.images.append(self.ask(self.requests[0], True)[1])
+
+    def applied(self):
+        self.send(signal.SIGCONT)
+        try:
+            return {**self.runs_with(), **self.log.found}
+        finally:
+            self.send(signal.SIGSTOP)
 
     def output(self, projections, seed):
         return rank.project(self.out, projections, seed)

@@ -16,7 +16,7 @@ class Worker(worker.Worker):
 
     def begin(self):
         super().begin()
-        self.plans = []
+        self.plans, self.log = [], self.discover()[0]["worker"].get("log", [])
 
     def weights(self):
         found, name = super().weights(), self.card["name"]

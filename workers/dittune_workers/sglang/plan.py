@@ -6,12 +6,9 @@ import pathlib
 
 from dittune_workers import machine
 from dittune_workers.hosts import free_port
-from dittune_workers.link import check_kept
 from dittune_workers.request import plan
 
 PRECISION = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
-KEPT = ("num_gpus", "tp_size", "ulysses_degree", "ring_degree", "cfg_parallel_degree", "kv_gather_degree",
-        "attention_backend")
 
 
 def start_words(job, values, model):
@@ -31,6 +28,12 @@ def start_words(job, values, model):
         words.update(kv_gather_degree=degree["kv_gather"], ulysses_degree=None, ring_degree=None)
     if values.get("attention", "auto") != "auto":
         words["attention_backend"] = values["attention"]
+    if "compile" in values:  # speed mode compiles some models unless it is told not to
+        words.update(enable_torch_compile=values["compile"] != "off", regional_compile=values["compile"] == "regions")
+    if values.get("graphs", "off") != "off":
+        words.update(enable_breakable_cuda_graph=True, warmup_resolutions=[f"{job['width']}x{job['height']}"])
+    if "mode" in values:
+        words["performance_mode"] = values["mode"]
     return words
 
 
@@ -44,8 +47,17 @@ class Plan(plan.Plan):
         from sglang.multimodal_gen import DiffGenerator
         words = start_words(worker.job, self.values, worker.known_as())
         self.generator, self.bytes = DiffGenerator.from_pretrained(**words), 0
-        asked = {name: words[name] for name in KEPT if words.get(name) is not None}
-        check_kept("SGLang", asked, vars(self.generator.server_args))
+
+    def runs_with(self):
+        args = self.generator.server_args
+        gathers = args.kv_gather_degree > 1  # it then gives the same number to its other degrees
+        found = dict(ranks=len(self.pids()), tensor=args.tp_size, cfg=args.cfg_parallel_degree, kv_gather=args.kv_gather_degree,
+                     ulysses=1 if gathers else args.ulysses_degree, ring=1 if gathers else args.ring_degree,
+                     compile="off" if not args.enable_torch_compile else "regions" if args.regional_compile else "whole",
+                     graphs="segments" if args.enable_breakable_cuda_graph else "off", mode=args.performance_mode)
+        if self.values.get("attention", "auto") != "auto":
+            found["attention"] = args.attention_backend
+        return found
 
     def serve(self, job, prompt, seed, keep):
         made = self.generator.generate(dict(

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """vLLM-Omni's own Python entry, Omni: it starts its ranks, a request makes one image or video."""
 import os
+import sys
 
 from dittune_workers import machine, protocol
 from dittune_workers.network.worker import guided
 from dittune_workers.request import plan
-from dittune_workers.vllm_omni import words
+from dittune_workers.vllm_omni import applied, words
 
 
 class Plan(plan.Plan):
@@ -31,6 +32,17 @@ class Plan(plan.Plan):
             return None
         pixels = numpy.stack([numpy.asarray(image, dtype=numpy.float32) for image in made.images])
         return torch.from_numpy(pixels)[None]
+
+    def runs_with(self):
+        replies = self.omni.engine.collective_rpc("dittune_applied", args=(self.values.get("attention", "auto"),))
+        found = applied.told(replies)
+        if not found:
+            print(f"vLLM-Omni does not tell what it runs with: {replies}", file=sys.stderr, flush=True)
+        elif found.pop("ulysses_mode") == "advanced_uaa":
+            found["uneven"] = "advanced_uaa"
+        elif self.values.get("uneven") == "advanced_uaa":
+            found["uneven"] = "off"
+        return found
 
     @staticmethod
     def pids():

@@ -33,6 +33,7 @@ def prepare():
     from xfuser.model_executor.layers import usp
     envs._is_cuda = lambda: False  # a build of torch for CUDA counts as a GPU
     envs.get_torch_distributed_backend = lambda: "gloo"
+    envs.PACKAGES_CHECKER._on_rdna4 = lambda: False
     for module in config, group_coordinator, parallel_state:
         module.HAS_LONG_CTX_ATTN = True  # yunchang is looked for on a GPU only
     usp.PROCESS_GROUP = yunchang.globals.PROCESS_GROUP

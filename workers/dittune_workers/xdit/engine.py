@@ -5,16 +5,17 @@ import importlib
 import os
 import types
 
+import torch
+
 from dittune_workers import cards
-from dittune_workers.link import check_kept
 from dittune_workers.network import rank
 from dittune_workers.xdit import cores
 
-# Of each class of diffusers: the module and the class of xDiT's runner.
+# Of each class of diffusers: the modules of xDiT's class and of its runner, and the classes.
 WRAPPERS = {
-    "FluxTransformer2DModel": ("transformer_flux", "xFuserFlux1Transformer2DWrapper"),
-    "WanTransformer3DModel": ("transformer_wan", "xFuserWanTransformer3DWrapper"),
-    "QwenImageTransformer2DModel": ("transformer_qwen", "xFuserQwenImageTransformerWrapper"),
+    "FluxTransformer2DModel": ("flux", "xFuserFlux1Transformer2DWrapper", "xFuserFluxModel"),
+    "WanTransformer3DModel": ("wan", "xFuserWanTransformer3DWrapper", "xFuserWan21T2VModel"),
+    "QwenImageTransformer2DModel": ("qwen", "xFuserQwenImageTransformerWrapper", "xFuserQwenImageModel"),
 }
 GROUPS = ("_MODEL_REPLICA", "_DP", "_CFG", "_PP", "_SP", "_TP", "_FS", "_VAE", "_DIT")
 
@@ -31,8 +32,13 @@ class Network(rank.Network):
 
     @staticmethod
     def pick(name):
-        module, kind = WRAPPERS[name]
-        return getattr(importlib.import_module(f"xfuser.model_executor.models.transformers.{module}"), kind)
+        module, kind, _ = WRAPPERS[name]
+        return getattr(importlib.import_module(f"xfuser.model_executor.models.transformers.transformer_{module}"), kind)
+
+    def load(self):
+        super().load()
+        if self.tight:
+            self.model.enable_group_offload(self.device, **rank.STREAMED)
 
     def join(self, number, ranks):
         super().join(number, ranks)
@@ -72,10 +78,38 @@ class Plan(rank.Plan):
         # The factor is read for FLUX only, whose pipeline counts tokens as its latent pixels.
         pipeline = types.SimpleNamespace(transformer=network.model, vae_scale_factor=cards.side(network.card))
         self.state = runtime_state.DiTRuntimeState(pipeline, config)
-        check_kept("xDiT", dict(attention=attention), dict(attention=self.state.attention_backend.name.lower()))
         if isinstance(network.model, FluxTransformer2DModel):  # as the runner's FLUX does, the others not
             self.state.set_input_parameters(batch_size=network.job["batch"], num_inference_steps=network.job["steps"],
                                             max_condition_sequence_length=cards.lengths(network.card, network.job.get("text_tokens"))[-1])
+
+        if values.get("compile", "off") != "off":
+            self.compile_model()
+
+    def compile_model(self):
+        """As the runner of this network does, which has a mode of its own for each."""
+        module, _, kind = WRAPPERS[self.network.card["diffusers"]["class"]]
+        runner = getattr(importlib.import_module(f"xfuser.model_executor.models.runner_models.{module}"), kind)
+        like = types.SimpleNamespace(config=types.SimpleNamespace(cache_method=None))
+        runner._enable_compute_comm_overlap(like)
+        self.prepare_compiler()
+        self.copy_modules()
+        self.model.compile(mode=runner._get_compile_mode(like), dynamic=runner._get_compile_dynamic(like))
+
+    def parts(self):
+        return [self.model]
+
+    def applied(self):
+        from xfuser.core.distributed import parallel_state
+        self.network.use(self.split)
+        return dict(super().applied(), ulysses=parallel_state.get_ulysses_parallel_world_size(),
+                    ring=parallel_state.get_ring_parallel_world_size(), attention=self.state.attention_backend.name.lower())
+
+    def forward(self, half):
+        """With `compile` FLUX replays graphs: the next replay writes into this one's output."""
+        if self.values.get("compile", "off") == "off":
+            return super().forward(half)
+        torch.compiler.cudagraph_mark_step_begin()
+        return super().forward(half).clone()
 
     def step(self):
         from xfuser.core.distributed import runtime_state

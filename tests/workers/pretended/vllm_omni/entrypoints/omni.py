@@ -7,6 +7,7 @@ import os
 import types
 
 import numpy
+from vllm_omni.engine import Engine
 
 TOKENS, WIDTH = 1024, 64
 
@@ -29,7 +30,9 @@ def serve(pipe, rank, ranks):
 
 
 class Omni:
-    def __init__(self, model, parallel_config, dtype="auto", stage_init_timeout=300, init_timeout=600, diffusion_attention_backend=None):
+    def __init__(self, model, parallel_config, dtype="auto", stage_init_timeout=300, init_timeout=600, diffusion_attention_backend=None,
+                 worker_extension_cls=None):
+        self.engine = Engine(parallel_config, diffusion_attention_backend, worker_extension_cls=worker_extension_cls)
         assert os.path.isfile(os.path.join(model, "model_index.json")) and min(stage_init_timeout, init_timeout) > 0
         degrees = dict(ulysses_degree=1, ring_degree=1, allgather_degree=1, cfg_parallel_size=1, tensor_parallel_size=1)
         mode = parallel_config.get("ulysses_mode", "strict")
