@@ -39,11 +39,15 @@ def explained(space, plan, devices):
     return t.tool("explain", plan, "--worker", WORKER, "--devices", devices, "--json")
 
 
-def made(engine, model, gpu, dtype, devices, job=None, options=(), own=None, memory=facts.MEMORY_UNKNOWN):
+GIB = 1024  # MiB
+
+
+def made(engine, model, gpu, dtype, devices, job=None, options=(), own=None, memory=80 * GIB):
     file = facts.files(engine)[-1]
     job, card, texts = worker.understand(file, dict(job or {}, model=model, dtype=dtype))
     here = worker.surroundings(card, job, gpu, argparse.Namespace(**dict.fromkeys(options, True)))
-    known = facts.values(card, job, texts, here, devices, 4, memory)
+    known = facts.values(card, job, texts, here, devices, 4, memory if gpu else facts.MEMORY_UNKNOWN)
+    here.add(worker.fits(known))
     space = facts.space(file, card, here, known, own or {}, {})
     worker.explain_texts(space["rules"], texts, True)
     return space, facts.tolerance(file, card, here)
@@ -88,7 +92,7 @@ def passes():
 def named():
     space, _ = made("diffusers", "tiny-qwen-image", True, "bfloat16", 4)
     names = [axis["name"] for axis in space["parameters"]]
-    t.check("axes in the file's order", names == ["ranks", "ulysses", "ring", "attention", "uneven"], names)
+    t.check("axes in the file's order", names == ["ranks", "ulysses", "ring", "tensor", "attention", "uneven", "compile"], names)
     done = explained(space, "ranks=2 ring=2 uneven=anything", 4)
     t.check("a rule with words that are no values of the axis refuses", done.code == 3 and "log-sum-exp" in done.json["violations"][0]["sentence"], done)
     done = explained(space, "ranks=2 ulysses=2", 4)
@@ -100,6 +104,35 @@ def named():
     attention = next(axis for axis in space["parameters"] if axis["name"] == "attention")
     t.check("the engine's own choice comes first, with its source", attention["default"] == "flash" == attention["values"][0]
             and space["derived"] == {"attention": "xfuser, X"}, space)
+
+
+def settings():
+    """What is not a layout: on GPUs, and, where weights do not fit, how they are streamed or split, with the rule that asks for it."""
+    for engine, model, fit, tight in (
+            ("diffusers", "FLUX.1-dev", {"attention", "compile"}, {"offload"}), ("xdit", "FLUX.1-dev", {"attention", "compile"}, {"offload"}),
+            ("sglang", "FLUX.1-dev", {"attention", "compile", "graphs", "mode"}, set()),
+            ("vllm-omni", "FLUX.1-dev", {"attention", "compile"}, {"offload", "text_shards"})):
+        for memory in 80 * GIB, 16 * GIB:
+            space, _ = made(engine, model, True, "bfloat16", 4, memory=memory)
+            found = {axis["name"]: axis for axis in space["parameters"] if axis.get("role", "plain") == "plain" and axis["name"] != "uneven"}
+            t.check(f"{engine}: settings with {memory // GIB} GiB", set(found) == (fit | tight if memory < 80 * GIB else fit), found)
+            done = explained(space, "ranks=4" if engine == "sglang" else "ranks=1", 4)
+            t.check(f"{engine}: its default with {memory // GIB} GiB is legal by default", done.code == 0, done)
+        space, _ = made(engine, model, False, "float32", 4)
+        found = {axis["name"] for axis in space["parameters"] if axis.get("role", "plain") == "plain" and axis["name"] != "uneven"}
+        t.check(f"{engine}: none on cores", not found, found)
+    space, _ = made("diffusers", "FLUX.1-dev", True, "bfloat16", 4, memory=16 * GIB)
+    for plan, words in (("ranks=1 offload=off", "do not fit into a device"), ("ranks=2 tensor=2 offload=blocks", "not both"),
+                        ("ranks=2 tensor=2 offload=off", None)):
+        done = explained(space, plan, 4)
+        sentences = [row["sentence"] for row in (done.json or {}).get("violations", [])]
+        t.check(f"16 GiB: {plan}: {sentences}", any(words in each for each in sentences) if words else done.code == 0, done)
+    space, _ = made("sglang", "FLUX.1-dev", True, "bfloat16", 1)
+    done = explained(space, "ranks=1 graphs=segments compile=whole", 1)
+    t.check("graphs take the place of compiled code", done.code == 3 and "compile must be off" in done.json["violations"][0]["sentence"], done)
+    space, _ = made("vllm-omni", "Qwen-Image", True, "bfloat16", 2)
+    done = explained(space, "ranks=2 ulysses=2 compile=full", 2)
+    t.check("the whole transformer is not compiled beside sequence parallelism", done.code == 3, done)
 
 
 def defaults():
@@ -152,6 +185,7 @@ def one_place():
 taken()
 passes()
 named()
+settings()
 defaults()
 versions()
 one_place()

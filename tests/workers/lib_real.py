@@ -67,14 +67,14 @@ def equal_plans(t, worker, model, least):
     """Every legal plan of 2 and 4 ranks, one thread each, gives the output of one rank; there are at least so many."""
     axes, tried = {axis["name"]: axis["values"] for axis in worker.hello["parameters"]}, 0
     one = worker.prepare(ranks=1)
-    for ulysses, ring, cfg in itertools.product(axes["ulysses"], axes["ring"], axes.get("cfg", [1])):
-        ranks = ulysses * ring * cfg
-        if ranks in (2, 4):
-            halves = dict(cfg=cfg) if "cfg" in axes else {}
-            answer = worker.prepare(ranks=ranks, ulysses=ulysses, ring=ring, **halves)
+    for ulysses, ring, cfg, tensor in itertools.product(axes["ulysses"], axes["ring"], axes.get("cfg", [1]), axes.get("tensor", [1])):
+        ranks = ulysses * ring * cfg * tensor
+        if ranks in (2, 4) and (tensor == 1 or ulysses * ring == 1):
+            more = {name: degree for name, degree in (("cfg", cfg), ("tensor", tensor)) if name in axes}
+            answer = worker.prepare(ranks=ranks, ulysses=ulysses, ring=ring, **more)
             said = answer.get("say") or error(answer, one)
             tried += 1
-            t.check(f"{model}: ulysses={ulysses} ring={ring} cfg={cfg} equals 1 rank: {said}",
+            t.check(f"{model}: ulysses={ulysses} ring={ring} cfg={cfg} tensor={tensor} equals 1 rank: {said}",
                     answer["op"] == "prepared" and said < worker.hello["tolerance"], answer)
     t.check(f"{model}: plans were tried: {tried}", tried >= least)
     refused = worker.prepare(ranks=5, ulysses=5)

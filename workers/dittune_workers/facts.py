@@ -74,10 +74,9 @@ def values(card, job, texts, here, devices, cores, device_mib=MEMORY_UNKNOWN):
     """The names of a workload that rules may use (db/engines/engine.c). Several lengths of text are
     divided by what divides their greatest common divisor."""
     width, height, heads, pixels = job["width"], job["height"], card["heads"], card["vae"]["space"]
-    parameters = card.get("parameters", {}).get("transformer") or 0
     return dict(heads=heads, kv_heads=card.get("kv_heads", heads), depth=card.get("depth"),
                 hidden=heads * card["head_size"], half=int("half" in here), gpus=int("gpus" in here),
-                weights_mib=parameters // 2**20 * (2 if "half" in here else 4), device_mib=device_mib,
+                weights_mib=cards.weights(card, job["dtype"]) >> 20, device_mib=device_mib,
                 tokens=cards.tokens(card, width, height, job["frames"]),
                 joint_text_tokens=math.gcd(*texts) if card["attention"] == "joint" else 0,
                 latent_height=height // pixels, latent_width=width // pixels, height=height,

@@ -18,7 +18,6 @@ import subprocess
 from dittune_workers import cards, facts, gpus, machine, protocol
 from dittune_workers.protocol import Refused
 
-BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 IMAGE = {"--image": "measure text encoder and VAE once, for the time of a whole image: the model "
                     "must be a folder or in the hub's cache"}
 
@@ -26,7 +25,7 @@ IMAGE = {"--image": "measure text encoder and VAE once, for the time of a whole 
 def check_memory(card, dtype, free):
     """Refused when the weights do not fit into the memory of cores: the system would end other
     programs to make room."""
-    needed = (card.get("parameters", {}).get("transformer") or 0) * BYTES[dtype]
+    needed = cards.weights(card, dtype)
     if needed > free:
         raise Refused("infeasible", f"the transformer of {card['name']} takes "
                                     f"{needed / 2**30:.1f} GiB in {dtype} on cores, and "
@@ -82,6 +81,11 @@ def surroundings(card, job, gpu, options):
     here |= {"gpus" if gpu else "cores", job["dtype"]}
     here |= {"half"} if job["dtype"] != "float32" else set()
     return here | ({"guided"} if guided(card, job) else set())
+
+
+def fits(known):
+    """The word of `for` that tells whether the weights fit into a device."""
+    return "tight" if known["weights_mib"] > known["device_mib"] else "fits"
 
 
 def explain_texts(rules, texts, named):
@@ -159,6 +163,7 @@ class Worker:
         most = max(degree for degree in file["worker"]["degrees"] if degree <= max(devices, 1))
         memory = gpus.least_mib() if self.gpu else facts.MEMORY_UNKNOWN
         known = facts.values(card, self.job, texts, here, most, machine.cores(), memory)
+        here.add(fits(known))
         space = self.space(file, card, here, known)
         explain_texts(space["rules"], texts, bool(asked.get("text_tokens")))
         self.parameters, self.package = space["parameters"], next(iter(file["worker"]["packages"]))
