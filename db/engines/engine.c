@@ -380,7 +380,7 @@ static dt_status read_root(struct dt_engine *engine, const char *what)
         "engine",  "version",    "doc",     "family",     "sources",     "parameters",
         "default", "documented", "lossy",   "cannot",     "processes",   "starts",
         "rules",   "words",      "program", "checkpoint", "environment", "kwargs",
-        "notes",   "choices",    "worker",  NULL,
+        "notes",   "choices",    "worker",  "python",     NULL,
     };
     json_t *unused = NULL;
     const char *text;

@@ -82,6 +82,8 @@ dt_status dt_engine_string(const char *text, const char *what, json_t **string) 
 /* values.c: from the request; then the rules. */
 dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_request *request,
                          struct dt_values *values) DT_MUST_CHECK;
+/* Ranks of all replicas. */
+int64_t dt_values_ranks(const struct dt_engine *engine, const struct dt_values *values);
 /* The line that is made next, from 0 on. */
 void dt_values_replica(const struct dt_engine *engine, struct dt_values *values, int replica);
 /* No rule forbids the plan. A choice that it leaves open gets the first word that changes no output and breaks no rule. Sets no

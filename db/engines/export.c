@@ -190,6 +190,32 @@ dt_status dt_words_kwargs(const struct dt_engine *engine, struct dt_values *valu
     return fill_rows(engine, "kwargs", values, kwargs);
 }
 
+/* Lines of Python for the user's program. */
+static dt_status python_fill(const struct dt_engine *engine, struct dt_values *values, json_t *json)
+{
+    const json_t *rows = json_object_get(engine->root, "python"), *row = NULL;
+    dt_auto_text text = {0};
+    json_t *lines, *line;
+    size_t i, k;
+    json_array_foreach(rows, i, row)
+    {
+        bool holds;
+        DT_TRY(dt_values_when(engine, row, values, &holds));
+        if (!holds)
+            continue;
+        DT_TRY(dt_json_array(row, "python", "lines", &lines));
+        json_array_foreach(lines, k, line)
+        {
+            DT_TRY(dt_words_fill(engine, json_string_value(line), values, &text));
+            dt_text_add(&text, "\n");
+        }
+    }
+    DT_TRY(dt_text_status(&text));
+    return text.size == 0 || json_object_set_new(json, "python", json_string(text.bytes)) == 0
+               ? DT_OK
+               : dt_no_memory("for an engine");
+}
+
 static const char *const form_names[] = {"argv", "env", "json", "table", NULL};
 
 dt_status dt_form_parse(const char *text, enum dt_form *form)
@@ -260,6 +286,8 @@ static dt_status env_write(const json_t *whole, struct dt_text *out)
     dt_text_clear(&text);
     lines_add(whole, &text);
     variable_add("DITTUNE_COMMAND", dt_text_at(&text), out);
+    if (json_object_get(whole, "python") != NULL)
+        variable_add("DITTUNE_PYTHON", dt_json_text_at(whole, "python"), out);
     json_object_foreach(json_object_get(whole, "environment"), name, value)
     {
         dt_text_clear(&text);
@@ -274,6 +302,13 @@ static void row_add(const char *label, const char *text, struct dt_text *out)
     dt_text_add(out, "%-13s", label);
     dt_text_show(text, out);
     dt_text_add(out, "\n");
+}
+
+/* Indented as they are. */
+static void python_add(const char *lines, struct dt_text *out)
+{
+    for (const char *at = lines; *at != '\0'; at = strchr(at, '\n') + 1)
+        dt_text_add(out, "%-13s%.*s\n", at == lines ? "python" : "", (int)strcspn(at, "\n"), at);
 }
 
 static void unexpressed_add(const json_t *list, struct dt_text *out)
@@ -315,6 +350,7 @@ static dt_status table_write(const json_t *whole, struct dt_text *out)
         dt_json_plain(value, &text);
         row_add("environment", dt_text_at(&text), out);
     }
+    python_add(dt_json_text_at(whole, "python"), out);
     dt_text_clear(&text);
     if (json_object_size(json_object_get(whole, "kwargs")) > 0) {
         dt_json_plain(json_object_get(whole, "kwargs"), &text);
@@ -569,6 +605,7 @@ static dt_status export_fill(const struct dt_engine *engine,
     DT_TRY(note_evidence(engine, request->hard, out->measured, out->notes));
     DT_TRY(dt_values_check(engine, &values, out->remarks));
     DT_TRY(lines_fill(engine, &values, out->json));
+    DT_TRY(python_fill(engine, &values, out->json));
     DT_TRY(dt_words_environment(engine, &values, json_object_get(out->json, "environment")));
     DT_TRY(dt_words_kwargs(engine, &values, json_object_get(out->json, "kwargs")));
     DT_TRY(list_unexpressed(engine, request->plan, out->unexpressed));

@@ -175,9 +175,10 @@ dt_status dt_engine_default(const char *engine, const json_t *key, const struct 
     return DT_OK;
 }
 
-/* What a row of "documented" sets. *plan: NULL where the row is for other models, its condition does not hold, or a rule forbids the plan. */
+/* What a row of "documented" sets. *plan: NULL where the row is for other models, its condition does not hold, a rule forbids the plan, or it takes more
+ * devices. */
 static dt_status row_plan(const struct dt_engine *engine, struct dt_export_request request,
-                          const json_t *row, json_t **plan)
+                          int64_t devices, const json_t *row, json_t **plan)
 {
     json_auto_t *chosen = json_object();
     struct dt_values values;
@@ -187,7 +188,7 @@ static dt_status row_plan(const struct dt_engine *engine, struct dt_export_reque
     DT_TRY(plan_choose(engine, &request, json_object_get(row, "plan"), chosen, &values));
     DT_TRY(dt_values_when(engine, row, &values, &holds));
     if (!holds || !dt_row_counts(json_object_get(row, "classes"), &values) ||
-        !dt_values_legal(engine, &values))
+        !dt_values_legal(engine, &values) || dt_values_ranks(engine, &values) > devices)
         return DT_OK;
     *plan = json_incref(chosen);
     return DT_OK;
@@ -212,7 +213,7 @@ dt_status dt_engine_documented(const char *engine, const json_t *key, struct dt_
     json_array_foreach(json_object_get(read->root, "documented"), i, row)
     {
         json_t *plan = NULL;
-        DT_TRY(row_plan(read, request, row, &plan));
+        DT_TRY(row_plan(read, request, wanted.devices, row, &plan));
         if (plan == NULL)
             continue;
         *documented = json_pack(

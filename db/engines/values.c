@@ -365,16 +365,21 @@ static int64_t replicas_count(const struct dt_engine *engine, const struct dt_va
     return at >= 0 ? values->at[at] : 1;
 }
 
+int64_t dt_values_ranks(const struct dt_engine *engine, const struct dt_values *values)
+{
+    enum { MOST = 1 << 20 };
+    int64_t ranks = values->at[name_index(engine, "ranks")];
+    int64_t replicas = replicas_count(engine, values);
+    return ranks >= 1 && ranks <= MOST && replicas >= 1 && replicas <= MOST ? ranks * replicas : 0;
+}
+
 /* The processes are as many as the ranks of all replicas. */
 static bool ranks_add_up(const struct dt_engine *engine, const struct dt_values *values)
 {
     enum { MOST = 1 << 20, STARTS_MOST = 1024 };
     int64_t processes = values->at[engine->count - 2], starts = values->at[engine->count - 1];
-    int64_t ranks = values->at[name_index(engine, "ranks")];
-    int64_t replicas = replicas_count(engine, values);
     return processes >= 1 && processes <= MOST && starts >= 1 && starts <= STARTS_MOST &&
-           ranks >= 1 && ranks <= MOST && replicas >= 1 && replicas <= MOST &&
-           processes * starts == ranks * replicas;
+           processes * starts == dt_values_ranks(engine, values);
 }
 
 /* No rule forbids it, its degrees are the model's, and its processes as many as its ranks. Sets no sentence. */

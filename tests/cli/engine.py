@@ -82,13 +82,13 @@ def looked_up():
         found = t.tool(*shlex.split(line[1]), "--json", "--format", "json") if line else done
         t.check("and, pasted, it finds the entry", found.code == 0 and found.json["answer"]["tier"] == "exact"
                 and found.json["answer"]["entry"]["key"]["job"]["steps"] == steps, found)
-    t.scenario(axes={"cfg": [1, 2]}, base=2 * MS, cv=0.01, protocol=2, engine="diffusers", obeys=ALL, job={"model": "org/halves"},
-               plans=[{"when": {"cfg": 2}, "ns": MS}])
+    t.scenario(axes={"cfg": [1, 3]}, base=2 * MS, cv=0.01, protocol=2, engine="diffusers", obeys=ALL, job={"model": "org/halves"},
+               plans=[{"when": {"cfg": 3}, "ns": MS}])
     done = t.tool("--engine", "diffusers", "--budget", "20s", "--model", "org/halves", "--db", t.path / "halves", "--", "--cfg")
     line = re.search("Look it up: dittune (.*)", done.out)
     found = t.tool("lookup", "--json", *shlex.split(line[1])[1:]) if line else done
     t.check("a plan that the engine has no call for is looked up by the worker", line and f"--worker {BIN}/dittune-worker-diffusers" in line[1]
-            and line[1].endswith(" -- --cfg") and found.code == 0 and (found.json or {}).get("plan") == {"cfg": 2}, f"{done}\n{found}")
+            and line[1].endswith(" -- --cfg") and found.code == 0 and (found.json or {}).get("plan") == {"cfg": 3}, f"{done}\n{found}")
     t.environment["DITTUNE_TRANSCRIPT"] = str(t.path / "transcript")
     shutil.rmtree(BIN)  # a machine that only looks up
     t.exits("a part of the job that tells entries apart", look("--model", "org/net"), 2,

@@ -48,17 +48,17 @@ def uneven(heads, lengths, ulysses, ring):
 
 
 def diffusers(heads, lengths, cfg, ulysses, ring, tensor, pipe, kv_gather):
-    return (kv_gather == 1 and cfg == 1 and pipe == 1 and (tensor == 1 or ulysses * ring == 1) and heads % tensor == 0
+    return (kv_gather == 1 and pipe == 1 and (tensor == 1 or ulysses * ring == 1) and heads % tensor == 0
             and (not uneven(heads, lengths, ulysses, ring) or (ulysses == 1) != (ring == 1) and padded(heads, ulysses)))
 
 
 def diffusers_flux(**plan):
-    return diffusers(24, (4096, 512), **plan)
+    return plan["cfg"] == 1 and diffusers(24, (4096, 512), **plan)
 
 
 def diffusers_wan(**plan):
-    """Wan2.1 1.3B, 832x480 and 81 frames: 32760 tokens, 12 heads, text by cross attention; the card has no tensor degree."""
-    return plan["tensor"] == 1 and diffusers(12, (32760,), **plan)
+    """Wan2.1 1.3B, 832x480 and 81 frames: 32760 tokens, 12 heads, text by cross attention, guided by two halves; the card has no tensor degree."""
+    return plan["cfg"] <= 2 and plan["tensor"] == 1 and diffusers(12, (32760,), **plan)
 
 
 def xdit_sd3(cfg, ulysses, ring, tensor, pipe, kv_gather):

@@ -3,6 +3,7 @@
 """workers/dittune_workers/facts.py: of each engine's file the space of every class of network, on cores and GPUs, in every data type, is
 one that dittune takes; the nearest version is that which is not newer; and no fact of an engine stands in Python."""
 import argparse
+import itertools
 import json
 import pathlib
 import re
@@ -151,6 +152,30 @@ def defaults():
         t.check(f"a default of {wrong} is refused", done.code == 2 and words in done.err, done)
 
 
+def told():
+    """The documented plan by the rows of hello is that of `dittune models` by the file, for what the worker announces."""
+    for engine, model, devices in itertools.product(facts.engines(), ("tiny-flux", "tiny-wan", "tiny-qwen-image", "FLUX.1-dev", "qwen-image", "wan2.1-t2v-14b"), (1, 2, 4, 8)):
+        file, card = facts.files(engine)[-1], cards.find(model)
+        path = next(path for path in cards.paths() if json.loads(path.read_text(encoding="utf-8")) == card)
+        for mib in (facts.MEMORY_UNKNOWN, 45056, 24576):
+            words = ("--max-bytes", f"{mib}MiB") if mib < facts.MEMORY_UNKNOWN and card.get("parameters", {}).get("text_encoder") else ()
+            if mib < facts.MEMORY_UNKNOWN and not words:
+                continue
+            want = t.tool("models", path, "--engine", engine, "--devices", devices, "--json", *words).json["documented"]
+            space, _ = made(engine, model, True, "bfloat16", devices, options=("compile",), memory=mib)
+            SPACE.write_text(json.dumps(space), encoding="utf-8")
+            done = t.tool("--worker", WORKER, "--devices", devices, "--budget", "1m", "--dry-run", "--json")
+            first = {row["role"]: row["plan"] for row in (done.json or dict(first=[]))["first"]}
+            found, names = first.get("documented", first.get("default")), {axis["name"] for axis in space["parameters"]}
+            missing = want is None or any(value != 1 and name not in names for name, value in want["plan"].items() if not isinstance(value, str))
+            t.check(f"{engine}, {model} on {devices} of {mib} MiB: there is one, or it does not fit", want is not None or mib < facts.MEMORY_UNKNOWN and devices == 1, space)
+            for axis in space["parameters"]:
+                name = axis["name"]
+                if name != "ranks" and not missing:
+                    one = want["plan"].get(name, axis["default"] if name in file["choices"] else 1)
+                    t.check(f"{engine}, {model} on {devices} of {mib} MiB: {name}={one}", found is not None and found.get(name) == one, (want, first, space["documented"]))
+
+
 def versions():
     known = [dict(version=version) for version in ("0.5.9", "0.5.23", "0.7")]
     found = [facts.nearest(known, version)["version"] for version in ("0.5.8", "0.5.9", "0.5.22", "0.5.23", "0.5.24.post1", "0.6", "0.7", "1")]
@@ -187,6 +212,7 @@ passes()
 named()
 settings()
 defaults()
+told()
 versions()
 one_place()
 t.finish()

@@ -15,6 +15,7 @@ import dataclasses
 import inspect
 import json
 import os
+import re
 import sys
 
 import stubs
@@ -192,7 +193,11 @@ def diffusers(root, _folder):
         if "tensor_parallel_config" in export["kwargs"]:
             tensor = TensorParallelConfig(**export["kwargs"]["tensor_parallel_config"])
         ParallelConfig(context_parallel_config=context, tensor_parallel_config=tensor)
-        return {"processes": world, "ulysses": context.ulysses_degree if context else 1,
+        if "python" in export:  # the halves of guidance, with the split beside them
+            compile(export["python"], "lines", "exec")
+            degree = {name: int(value) for name, value in re.findall(r"(ulysses_degree|ring_degree)=(\d+)", export["python"])}
+            context = ContextParallelConfig(**degree) if degree else None
+        return {"processes": world, "cfg": 2 if "python" in export else 1, "ulysses": context.ulysses_degree if context else 1,
                 "ring": context.ring_degree if context else 1, "tensor": tensor.tp_degree if tensor else 1}
     return drive
 
