@@ -103,8 +103,9 @@ static void tell_keywords(const struct dt_export *export)
     const json_t *keywords = dt_export_keywords(export);
     dt_auto_text text = {0};
     if (json_object_get(export->json, "python") != NULL)
-        dt_print_note("warning: not in the command: the lines of Python that your program must have "
-                      "(--format table, json and env have them)");
+        dt_print_note(
+            "warning: not in the command: the lines of Python that your program must have "
+            "(--format table, json and env have them)");
     dt_text_add(&text, "warning: not in the command: the keywords ");
     if (keywords != NULL && dt_json_text(keywords, &text) == DT_OK) {
         dt_text_add(&text, ", which your program must set (--format json has them, too)");
