@@ -15,6 +15,7 @@ static const char *const role_texts[] = {
     [DT_ROLE_ENVIRONMENT] = "environment",
     [DT_ROLE_THREADS] = "threads",
     [DT_ROLE_LOSSY] = "lossy",
+    [DT_ROLE_REPLICAS] = "replicas",
     NULL,
 };
 
@@ -29,7 +30,7 @@ dt_status dt_role_parse(const char *text, enum dt_role *role)
     if (i < 0)
         return dt_fail(DT_EUSAGE,
                        "unknown role '%.100s', expected plain, ranks, batch, layout, environment, "
-                       "threads or lossy",
+                       "threads, lossy or replicas",
                        text);
     *role = (enum dt_role)i;
     return DT_OK;

@@ -21,14 +21,17 @@ enum dt_role {
     DT_ROLE_LAYOUT,      /* splits the work among ranks */
     DT_ROLE_ENVIRONMENT, /* set as an environment variable when the group starts */
     DT_ROLE_THREADS,     /* of each rank on cores: it holds that many of them */
-    DT_ROLE_LOSSY        /* changes the results beyond rounding */
+    DT_ROLE_LOSSY,       /* changes the results beyond rounding */
+    DT_ROLE_REPLICAS     /* groups of the plan that run at the same time: the controller's own */
 };
-/* "plain", "ranks", "batch", "layout", "environment", "threads", "lossy" */
+/* "plain", "ranks", "batch", "layout", "environment", "threads", "lossy", "replicas" */
 const char *dt_role_text(enum dt_role role);
 dt_status dt_role_parse(const char *text, enum dt_role *role) DT_MUST_CHECK;
 
-/* Plans that have a parameter: those of a device, or all of several hosts. */
-enum dt_on { DT_ON_CPU = 1, DT_ON_GPU = 2, DT_ON_BOTH = 3, DT_ON_HOSTS = 4 };
+/* Plans that have a parameter: those of a device, all of several hosts, or all of several devices of one host whose rate counts. */
+enum dt_on { DT_ON_CPU = 1, DT_ON_GPU = 2, DT_ON_BOTH = 3, DT_ON_HOSTS = 4, DT_ON_REPLICAS = 8 };
+
+#define DT_REPLICAS_MOST 64
 
 /* Values of parameters that have labels, in the labels' order. */
 enum dt_attention_kind {

@@ -134,7 +134,7 @@ dt_status dt_plan_from_json(const json_t *root, struct dt_plan *plan)
 {
     const char *known[DT_PARAMS + 1] = {NULL};
     struct dt_plan read = dt_plan_fallback;
-    enum dt_on device = DT_ON_CPU, hosts = 0;
+    enum dt_on device = DT_ON_CPU, hosts = 0; /* replicas: where they are named */
     for (int i = 0; i < DT_PARAMS; i++)
         known[i] = dt_params[i].name;
     DT_TRY(dt_json_only(root, "the plan", known));

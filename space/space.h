@@ -186,8 +186,8 @@ int dt_space_cases(const struct dt_space *space, int rule);
 void dt_space_case(const struct dt_space *space, int rule, int i, struct dt_text *out);
 
 /* What the space means, as text, of a compiled space: two spaces have one text if they have the same parameters (names, roles,
- * variables, values in order, defaults) and rules (names, operations, values of constants). Spelling, documentation, sentences
- * and the order of parameters and rules do not count. */
+ * variables, values in order, defaults) and rules (names, operations, values of constants). Spelling, documentation, sentences,
+ * the order of parameters and rules, and the controller's replicas do not count. */
 void dt_space_identity(const struct dt_space *space, struct dt_text *out);
 /* The part of rule `rule` in that text: equal where rules mean the same. */
 void dt_space_rule_code(const struct dt_space *space, int rule, struct dt_text *out);

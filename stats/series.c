@@ -9,19 +9,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-double dt_stats_over_ranks(const long long ns[], int steps, int ranks, double out[], int last[])
+int dt_stats_slowest(const long long row[], int ranks)
+{
+    int slowest = 0;
+    for (int rank = 1; rank < ranks; rank++)
+        slowest = row[rank] > row[slowest] ? rank : slowest;
+    return slowest;
+}
+
+/* Harmonic mean over the replicas of their slowest ranks' times, in seconds. */
+static double step_seconds(const long long row[], int ranks, int replicas)
+{
+    int each = ranks / replicas;
+    double rate = 0;
+    for (int first = 0; first + each <= ranks; first += each)
+        rate += 1 / ((double)row[first + dt_stats_slowest(row + first, each)] * 1e-9);
+    return replicas / rate;
+}
+
+double dt_stats_over_ranks(const long long ns[], int steps, int ranks, int replicas, double out[],
+                           int last[])
 {
     dt_auto_free double *skew = steps > 0 ? malloc((size_t)steps * sizeof *skew) : NULL;
     if (last != NULL && ranks > 0)
         memset(last, 0, (size_t)ranks * sizeof *last);
     for (int step = 0; step < steps && ranks > 0; step++) {
         const long long *row = ns + (size_t)step * (size_t)ranks;
-        int first = 0, slowest = 0;
-        for (int rank = 1; rank < ranks; rank++) {
+        int first = 0, slowest = dt_stats_slowest(row, ranks);
+        for (int rank = 1; rank < ranks; rank++)
             first = row[rank] < row[first] ? rank : first;
-            slowest = row[rank] > row[slowest] ? rank : slowest;
-        }
-        out[step] = (double)row[slowest] * 1e-9;
+        out[step] = replicas > 1 ? step_seconds(row, ranks, replicas) : (double)row[slowest] * 1e-9;
         if (last != NULL)
             last[slowest]++;
         if (skew != NULL)

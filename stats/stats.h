@@ -125,8 +125,13 @@ struct dt_mix {
 };
 struct dt_mix dt_stats_mix(const struct dt_mix_part parts[], int n);
 
-/* Slowest rank of each step: ns[step * ranks + rank] -> out[step] seconds; last[rank] counts the steps in which that
- * rank was last (the lowest rank among equals; last may be NULL). Returns the median skew (max - min) in seconds. */
-double dt_stats_over_ranks(const long long ns[], int steps, int ranks, double out[], int last[]);
+/* The rank of the longest time, the lowest among equals. */
+int dt_stats_slowest(const long long row[], int ranks);
+
+/* Slowest rank of each step: ns[step * ranks + rank] -> out[step] seconds, of several replicas, which are equal parts of the ranks,
+ * the harmonic mean over them; last[rank] counts the steps in which that rank was last (the lowest rank among equals; last may
+ * be NULL). Returns the median skew (max - min) in seconds. */
+double dt_stats_over_ranks(const long long ns[], int steps, int ranks, int replicas, double out[],
+                           int last[]);
 
 #endif

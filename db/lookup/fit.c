@@ -49,12 +49,27 @@ static dt_status plan_read(const struct dt_space *rules, const json_t *plan, int
     return DT_OK;
 }
 
+static int64_t role_value(const struct dt_space *rules, enum dt_role role, const int64_t values[])
+{
+    int axis = dt_space_role(rules, role);
+    return axis < 0 || dt_space_axis(rules, axis)->labels != NULL ? 1 : values[axis];
+}
+
+/* Devices of all ranks of all replicas; more than there can be where these do not multiply. */
+static int64_t devices_of(const struct dt_space *rules, const int64_t values[])
+{
+    int64_t all;
+    return __builtin_mul_overflow(role_value(rules, DT_ROLE_RANKS, values),
+                                  role_value(rules, DT_ROLE_REPLICAS, values), &all)
+               ? INT64_MAX
+               : all;
+}
+
 /* A foreign worker's rules need not limit the number of devices. */
 static bool fits_devices(const struct dt_space *rules, const struct dt_asked *asked,
                          const int64_t values[])
 {
-    int axis = dt_space_role(rules, DT_ROLE_RANKS);
-    return axis < 0 || dt_space_axis(rules, axis)->labels != NULL || values[axis] <= asked->devices;
+    return devices_of(rules, values) <= asked->devices;
 }
 
 /* The question's rules hold for these values. */
@@ -159,9 +174,32 @@ static bool rescale_to(const struct scale *scale, int64_t values[], struct dt_fi
     return false;
 }
 
+/* Several replicas become as many as fit the devices: each stays as it was measured. */
+static bool replicas_rescale(const struct dt_space *rules, const struct dt_asked *asked,
+                             int64_t values[], struct dt_fitted *fitted)
+{
+    int axis = dt_space_role(rules, DT_ROLE_REPLICAS);
+    int64_t ranks = role_value(rules, DT_ROLE_RANKS, values), was;
+    if (axis < 0 || values[axis] < 2 || ranks < 1 || asked->devices / ranks < 1)
+        return false;
+    was = values[axis];
+    values[axis] = asked->devices / ranks;
+    if (values[axis] == was || !plan_keeps(rules, asked, values)) {
+        values[axis] = was;
+        return false;
+    }
+    snprintf(fitted->changed, sizeof fitted->changed,
+             "fitted to %d devices: replicas from %lld to %lld", asked->devices, (long long)was,
+             (long long)values[axis]);
+    fitted->refit = true;
+    return true;
+}
+
 static void plan_rescale(const struct dt_space *rules, const struct dt_match *match,
                          const struct dt_asked *asked, int64_t values[], struct dt_fitted *fitted)
 {
+    if (replicas_rescale(rules, asked, values, fitted))
+        return;
     struct scale scale = {
         .rules = rules, .asked = asked, .ranks_axis = dt_space_role(rules, DT_ROLE_RANKS)};
     int64_t from[DT_AXES_MAX];
@@ -181,12 +219,6 @@ static void plan_rescale(const struct dt_space *rules, const struct dt_match *ma
     else if (fits)
         snprintf(fitted->changed, sizeof fitted->changed, "used as it is, on %lld of %d devices",
                  (long long)scale.from_ranks, asked->devices);
-}
-
-static int64_t role_value(const struct dt_space *rules, enum dt_role role, const int64_t values[])
-{
-    int axis = dt_space_role(rules, role);
-    return axis < 0 || dt_space_axis(rules, axis)->labels != NULL ? 1 : values[axis];
 }
 
 /* Factor from the measured step to the requested one, by operations and ranks. */
@@ -282,8 +314,8 @@ static dt_status plan_adapt(const struct dt_asked *asked, const struct dt_space 
         return dt_fail(DT_EINFEASIBLE,
                        "the stored plan needs %lld devices, you asked for %d (--devices %lld "
                        "uses it)",
-                       (long long)role_value(rules, DT_ROLE_RANKS, values), asked->devices,
-                       (long long)role_value(rules, DT_ROLE_RANKS, values));
+                       (long long)devices_of(rules, values), asked->devices,
+                       (long long)devices_of(rules, values));
     DT_TRY(limits_check(asked, rules, entry, values));
     bool as_it_is = is_measured_default(match, entry);
     struct dt_point point;

@@ -185,14 +185,18 @@ static void complete_ranks(const struct dt_dit *dit, const bool named[], int64_t
     for (int i = 0; i < DT_DEGREES; i++)
         any = any || named[dt_degrees[i].param];
     int64_t degrees = named_degrees(named, values);
-    int64_t most = dit->devices < dit->cores ? dit->devices : dit->cores;
+    int64_t replicas =
+        dit->axis[DT_AT_replicas] >= 0 && values[DT_AT_replicas] > 1 ? values[DT_AT_replicas] : 1;
+    int64_t cores = dit->cores / replicas, most = dit->devices / replicas;
+    cores = cores > 1 ? cores : 1;
+    most = most > cores ? cores : most > 1 ? most : 1;
     if (!named[DT_AT_ranks])
         values[DT_AT_ranks] = any && degrees > 0 ? degrees : most;
     int64_t ranks = values[DT_AT_ranks];
     int64_t remaining = degrees > 0 && ranks >= 1 && ranks % degrees == 0 ? ranks / degrees : 1;
     complete_degrees(dit, named, remaining, values);
     if (!named[DT_AT_threads])
-        values[DT_AT_threads] = ranks >= 1 && ranks <= dit->cores ? dit->cores / ranks : 1;
+        values[DT_AT_threads] = ranks >= 1 && ranks <= cores ? cores / ranks : 1;
     if (!named[DT_AT_threads] && (dit->on & DT_ON_HOSTS) != 0)
         values[DT_AT_threads] =
             threads_on_hosts(dit, ranks, named[DT_AT_hosts] ? values[DT_AT_hosts] : 0);
@@ -411,6 +415,22 @@ static int64_t on_a_host(const void *context, const int64_t values[])
     return (plan.ranks + hosts - 1) / hosts * plan.threads;
 }
 
+/* Cores or GPUs that all replicas take. */
+static int64_t held(const void *context, const int64_t values[])
+{
+    struct dt_plan plan = plan_of(context, values);
+    return (int64_t)plan.replicas * plan.ranks * plan.threads;
+}
+
+/* Their memory, of cores: each GPU has a rank of one replica alone. */
+static int64_t held_bytes(const void *context, const int64_t values[])
+{
+    const struct dt_dit *dit = context;
+    struct dt_plan plan = plan_of(dit, values);
+    return (dit->on & DT_ON_GPU) != 0 ? 0
+                                      : plan.replicas * plan.ranks * rank_bytes(context, values);
+}
+
 static void free_dit(void *context)
 {
     struct dt_dit *dit = context;
@@ -493,19 +513,21 @@ static dt_status new_dit(const struct dt_workload *workload, const struct dt_lim
         batches[i] = workload->input_batch > 0 ? workload->input_batch : limits->batches[i];
     qsort(batches, (size_t)n, sizeof *batches, dt_ascending_int64);
     int tokens = dt_workload_tokens(workload);
-    *dit = (struct dt_dit){.workload = *workload,
-                           .on = (limits->gpus != NULL ? DT_ON_GPU : DT_ON_CPU) |
-                                 (limits->hosts > 1 ? DT_ON_HOSTS : 0),
-                           .hosts = limits->hosts,
-                           .slots = limits->slots,
-                           .cores = limits->gpus != NULL ? limits->gpus->count : limits->cores,
-                           .devices = limits->devices,
-                           .tune_nccl = limits->tune_nccl,
-                           .batches = batches,
-                           .batch_count = n,
-                           .tile_q_limit = tile_limit(dt_tiles_q, DT_TILES_Q, tokens),
-                           .tile_kv_limit = tile_limit(dt_tiles_kv, DT_TILES_KV, tokens),
-                           .tile = default_tile()};
+    *dit = (struct dt_dit){
+        .workload = *workload,
+        .on = (limits->gpus != NULL ? DT_ON_GPU : DT_ON_CPU) |
+              (limits->hosts > 1 ? DT_ON_HOSTS : 0) | (limits->replicas ? DT_ON_REPLICAS : 0),
+        .hosts = limits->hosts,
+        .slots = limits->slots,
+        .replicas = limits->devices < DT_REPLICAS_MOST ? limits->devices : DT_REPLICAS_MOST,
+        .cores = limits->gpus != NULL ? limits->gpus->count : limits->cores,
+        .devices = limits->devices,
+        .tune_nccl = limits->tune_nccl,
+        .batches = batches,
+        .batch_count = n,
+        .tile_q_limit = tile_limit(dt_tiles_q, DT_TILES_Q, tokens),
+        .tile_kv_limit = tile_limit(dt_tiles_kv, DT_TILES_KV, tokens),
+        .tile = default_tile()};
     if (limits->gpus != NULL) {
         dit->gpus = *limits->gpus;
         dit->attention = default_attention(workload, limits->gpus);
@@ -654,6 +676,21 @@ static dt_status add_host_names(struct dt_space *space, const struct dt_dit *dit
                                 on_a_host, dit);
 }
 
+static dt_status add_replica_names(struct dt_space *space, const struct dt_dit *dit)
+{
+    static const char *const all[] = {
+#define DT_DEGREE(name, inner, grows, exchange, doc) #name,
+#include "model/degrees.def"
+        "ranks", "replicas", "threads", "batch", "tile_q", "tile_kv", "chunks", NULL};
+    static const char *const cores[] = {"ranks", "replicas", "threads", NULL};
+    static const char *const gpus[] = {"ranks", "replicas", NULL};
+    bool gpu = (dit->on & DT_ON_GPU) != 0;
+    DT_TRY(dt_space_add_constant(space, "devices", dit->devices));
+    DT_TRY(dt_space_add_constant(space, "places", dit->cores));
+    DT_TRY(dt_space_add_derived(space, "held", gpu ? gpus : cores, held, dit));
+    return dt_space_add_derived(space, "held_bytes", gpu ? gpus : all, held_bytes, dit);
+}
+
 static dt_status add_names(struct dt_space *space, const struct dt_dit *dit,
                            const struct dt_limits *limits)
 {
@@ -662,6 +699,8 @@ static dt_status add_names(struct dt_space *space, const struct dt_dit *dit,
     DT_TRY(add_constants(space, facts, FACTS));
     if ((dit->on & DT_ON_HOSTS) != 0)
         DT_TRY(add_host_names(space, dit));
+    if ((dit->on & DT_ON_REPLICAS) != 0)
+        DT_TRY(add_replica_names(space, dit));
     return (dit->on & DT_ON_GPU) != 0 ? add_gpu_names(space, dit, limits)
                                       : add_cpu_names(space, dit, limits);
 }
@@ -741,7 +780,8 @@ struct dt_plan dt_dit_plan(const struct dt_space *space, const struct dt_point *
     struct dt_plan plan = dt_plan_fallback;
     int axis = 0;
     enum dt_on on = (dt_space_find(space, "threads") >= 0 ? DT_ON_CPU : DT_ON_GPU) |
-                    (dt_space_find(space, "hosts") >= 0 ? DT_ON_HOSTS : 0);
+                    (dt_space_find(space, "hosts") >= 0 ? DT_ON_HOSTS : 0) |
+                    (dt_space_find(space, "replicas") >= 0 ? DT_ON_REPLICAS : 0);
     for (int i = 0; i < dt_param_count; i++)
         if ((dt_params[i].on & on) != 0)
             dt_plan_set(&plan, i, (int)dt_point_value(space, point, axis++));

@@ -50,6 +50,7 @@ struct dt_limits {
     int devices;          /* most ranks; may exceed cores (oversubscribed) */
     int hosts;            /* that the cores or GPUs are on; 0 or 1: this machine */
     int slots;            /* of them on each host; used with several hosts */
+    bool replicas;        /* several groups may run at the same time, on one host */
     bool oversubscribe;   /* false: ranks <= cores, or GPUs, is a rule */
     bool tune_nccl;       /* GPUs: values of NCCL's variables are worth trying */
     bool lossy;           /* GPUs: so are settings that change the output beyond rounding */

@@ -14,8 +14,8 @@ struct dt_dit {
     enum dt_on on;
     int axis[DT_PARAMS]; /* of each parameter; -1: the device has none */
     bool tune_nccl;
-    int cores, devices; /* on GPUs cores is how many there are */
-    int hosts, slots;
+    int cores, devices;         /* on GPUs cores is how many there are */
+    int hosts, slots, replicas; /* replicas: the most */
     struct dt_gpus gpus;
     int64_t *batches; /* ascending, without repeats */
     int batch_count;

@@ -55,6 +55,11 @@ static void values_ranks(const struct dt_dit *dit, struct dt_dit_set *set)
     add_upto(set, dit->devices);
 }
 
+static void values_replicas(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    add_upto(set, dit->replicas);
+}
+
 static void values_hosts(const struct dt_dit *dit, struct dt_dit_set *set)
 {
     add_upto(set, dit->hosts);

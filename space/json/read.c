@@ -302,8 +302,8 @@ static dt_status read_role(struct dt_reading *reading, const json_t *object)
 static dt_status check_counts(const struct dt_reading *reading)
 {
     const struct dt_axis *axis = &reading->axis;
-    bool counted =
-        axis->role == DT_ROLE_RANKS || axis->role == DT_ROLE_BATCH || axis->role == DT_ROLE_THREADS;
+    bool counted = axis->role == DT_ROLE_RANKS || axis->role == DT_ROLE_BATCH ||
+                   axis->role == DT_ROLE_THREADS || axis->role == DT_ROLE_REPLICAS;
     if (counted && (axis->labels != NULL || axis->truth || axis->digits > 0 || axis->values[0] < 1))
         return dt_fail(DT_EUSAGE,
                        "%s: parameter '%s' of role %s needs integers of at least 1 for values",

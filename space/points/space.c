@@ -585,8 +585,10 @@ static void add_lines(const struct dt_space *space, bool rules, struct dt_text *
         struct dt_text line = {0};
         if (rules)
             dt_space_rule_code(space, i, &line);
-        else
+        else if (space->axes[i].role != DT_ROLE_REPLICAS)
             add_axis(space, i, &line);
+        else
+            continue;
         lines[made] = dt_text_take(&line);
         out->failed = out->failed || lines[made] == NULL;
         made += lines[made] != NULL;

@@ -63,11 +63,11 @@ void dt_start_drop(struct dt_start *start)
     (void)start;
 }
 
-dt_status dt_supervisor_start(const char *path, char *const argv[], char *const envp[], int ranks,
+dt_status dt_supervisor_start(const struct dt_supervisor_program *program,
                               const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM],
                               struct dt_supervised *out)
 {
-    (void)path, (void)argv, (void)envp, (void)ranks, (void)folders;
+    (void)program, (void)folders;
     *out = played;
     return DT_OK;
 }

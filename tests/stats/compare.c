@@ -16,15 +16,15 @@ static void a_matrix_by_hand(void **state)
     const long long ns[] = {10, 30, 20, /**/ 50, 40, 60, /**/ 70, 70, 70};
     double out[3];
     int last[3] = {9, 9, 9};
-    assert_near(dt_stats_over_ranks(ns, 3, 3, out, last), 20e-9, 1e-15);
+    assert_near(dt_stats_over_ranks(ns, 3, 3, 1, out, last), 20e-9, 1e-15);
     assert_near(out[0], 30e-9, 1e-15);
     assert_near(out[1], 60e-9, 1e-15);
     assert_near(out[2], 70e-9, 1e-15);
     assert_int_equal(last[0], 1); /* the first of equals */
     assert_int_equal(last[1], 1);
     assert_int_equal(last[2], 1);
-    assert_near(dt_stats_over_ranks(ns, 9, 1, (double[9]){0}, NULL), 0, 1e-15);
-    assert_true(isnan(dt_stats_over_ranks(ns, 0, 3, out, NULL)));
+    assert_near(dt_stats_over_ranks(ns, 9, 1, 1, (double[9]){0}, NULL), 0, 1e-15);
+    assert_true(isnan(dt_stats_over_ranks(ns, 0, 3, 1, out, NULL)));
 }
 
 static void maxima_by_the_definition(void **state)
@@ -38,7 +38,7 @@ static void maxima_by_the_definition(void **state)
             int last[9], counted[9] = {0};
             for (int i = 0; i < ranks * steps; i++)
                 ns[i] = 1000000 + (long long)dt_rng_below(&rng, 1000000000);
-            skew = dt_stats_over_ranks(ns, steps, ranks, out, last);
+            skew = dt_stats_over_ranks(ns, steps, ranks, 1, out, last);
             for (int i = 0; i < steps; i++) {
                 long long most = 0, least = INT64_MAX;
                 int who = -1;

@@ -125,8 +125,8 @@ static void values_fill(struct dt_check_entry *entry, const struct dt_sets *sets
         const struct dt_result *result = &entrant->result;
         for (int k = 0; k < DT_ROUNDS_MOST; k++)
             entry->values[i][k] =
-                k < rounds ? entry->target->objective->value(entrant->visits[k], result->batch,
-                                                             result->devices)
+                k < rounds ? entry->target->objective->value(
+                                 entrant->visits[k], dt_result_images(result), result->devices)
                            : NAN;
     }
 }
@@ -396,7 +396,7 @@ static bool fits(const struct dt_check_entry *entry, int i)
     const struct dt_entrant *entrant = &entry->entrants[i];
     double limit = (double)entry->job.max_latency_ns * 1e-9;
     return !entrant->out && entrant->result.samples.n > 0 && !is_wrong(entry, entrant) &&
-           !(limit > 0 && entrant->result.summary.median > limit);
+           !(limit > 0 && dt_result_slowest(&entrant->result) > limit);
 }
 
 /* The entrant that replaces the tuned plan; 0: none. Not a default that breaks the entry's latency limit. */
@@ -441,10 +441,10 @@ static void fill_front(const struct dt_check_entry *entry, struct dt_stored_entr
     for (int i = 0; i < entry->count - entry->twin; i++) {
         const struct dt_result *result = &entry->entrants[i].result;
         if (fits(entry, i))
-            points[n++] =
-                (struct dt_front_point){entry->target->objective->value(
-                                            result->summary.median, result->batch, result->devices),
-                                        result->facts.peak_bytes, i};
+            points[n++] = (struct dt_front_point){
+                entry->target->objective->value(result->summary.median, dt_result_images(result),
+                                                result->devices),
+                result->facts.peak_bytes, i};
     }
     n = dt_front(points, n);
     for (int k = 0; k < n; k++)

@@ -324,9 +324,9 @@ const struct dt_option_row dt_option_rows[] = {
      "or tf32 (GPUs); engines and workers also float16"},
     {"objective", "latency|throughput|cost", COMMANDED, "latency", parse_text, AT(job.objective),
      "latency (seconds a step), throughput (images/s), cost (device-seconds an image), or "
-     "max:METRIC, the largest value of a --metric of --command; other commands than tune and "
-     "lookup "
-     "have only that"},
+     "max:METRIC, the largest value of a --metric of --command; with throughput and cost plans may "
+     "have replicas; other commands than tune, run, space, explain and lookup have only "
+     "max:METRIC"},
     {"objective", "latency|throughput|cost", "models", "latency", parse_text, AT(job.objective),
      "what the documented plan is for: the time of one image, or images a second of all devices"},
     {"max-bytes", "SIZE", "tune run noise space explain lookup", NULL, parse_bytes,
@@ -824,7 +824,7 @@ static dt_status effects_check(const struct dt_command *command, const struct dt
                        options->job.sizes.count);
     bool max = dt_figure_metric(options->job.objective) != NULL;
     if (dt_option_given(options, "objective") && !max &&
-        !has_word("tune lookup models", command->name))
+        !has_word("tune run space explain lookup models", command->name))
         return dt_fail(DT_EUSAGE, "--objective %s has no effect on '%s': only max:METRIC has",
                        options->job.objective, command->name);
     if (max && has_word("tune run lookup models", command->name) &&

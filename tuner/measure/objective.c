@@ -7,28 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double latency(double step, int batch, int devices)
+static double latency(double step, int images, int devices)
 {
-    (void)batch;
+    (void)images;
     (void)devices;
     return step;
 }
 
-static double per_image(double step, int batch, int devices)
+static double per_image(double step, int images, int devices)
 {
     (void)devices;
-    return step / batch;
+    return step / images;
 }
 
-static double device_seconds(double step, int batch, int devices)
+static double device_seconds(double step, int images, int devices)
 {
-    return step * devices / batch;
+    return step * devices / images;
 }
 
-double dt_objective_shown(const struct dt_objective *objective, double step, int batch, int devices,
-                          int steps)
+double dt_objective_shown(const struct dt_objective *objective, double step, int images,
+                          int devices, int steps)
 {
-    double value = objective->value(step, batch, devices) * (objective->whole_image ? steps : 1);
+    double value = objective->value(step, images, devices) * (objective->whole_image ? steps : 1);
     return objective->inverse ? 1 / value : value;
 }
 

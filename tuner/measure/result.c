@@ -150,14 +150,6 @@ static struct step_times times_of(const struct dt_result *result, int step)
                                    : (struct step_times){judged, report->device_ns + at};
 }
 
-static int last_of(const long long row[], int ranks)
-{
-    int last = 0;
-    for (int r = 1; r < ranks; r++)
-        last = row[r] > row[last] ? r : last;
-    return last;
-}
-
 static bool step_counts(const struct dt_result *result, struct step_times times, int step)
 {
     for (int r = 0; r < result->ranks; r++)
@@ -178,8 +170,9 @@ struct dt_two_clocks dt_device_clocks(const struct dt_result *result)
         struct step_times times = times_of(result, i);
         if (!step_counts(result, times, i))
             continue;
-        int last = last_of(times.host, result->ranks);
-        device[clocks.steps] = (double)times.device[last_of(times.device, result->ranks)] * 1e-9;
+        int last = dt_stats_slowest(times.host, result->ranks);
+        device[clocks.steps] =
+            (double)times.device[dt_stats_slowest(times.device, result->ranks)] * 1e-9;
         apart[clocks.steps++] = (double)(times.host[last] - times.device[last]) * 1e-9;
     }
     clocks.device_seconds = dt_stats_median(device, clocks.steps);
@@ -343,7 +336,9 @@ void dt_result_init(struct dt_result *result, const struct dt_target *target,
 {
     *result = (struct dt_result){.point = *point,
                                  .outcome = DT_TRIAL_OK,
-                                 .ranks = dt_target_ranks(target, point),
+                                 .ranks = dt_target_ranks(target, point) *
+                                          dt_target_replicas(target, point),
+                                 .replicas = dt_target_replicas(target, point),
                                  .batch = dt_target_batch(target, point),
                                  .devices = dt_target_devices(target, point),
                                  .facts = dt_facts_unknown,
@@ -373,6 +368,7 @@ void dt_result_fini(struct dt_result *result)
     result->throttling.marked = 0;
     free(samples->seconds);
     free(samples->rank_seconds);
+    free(samples->replica_seconds);
     free(samples->last);
     free(samples->process_seconds);
     *samples = (struct dt_samples){0};
@@ -388,6 +384,7 @@ static dt_status samples_make_room(const struct dt_result *result, struct dt_sam
 {
     DT_TRY(DT_RESIZE(samples->seconds, result->report.steps));
     DT_TRY(DT_RESIZE(samples->rank_seconds, result->ranks));
+    DT_TRY(DT_RESIZE(samples->replica_seconds, dt_result_parts(result)));
     return DT_RESIZE(samples->last, result->ranks);
 }
 
@@ -399,12 +396,19 @@ dt_status dt_result_sum(struct dt_result *result, const long long *ns)
     dt_auto_free double *column = calloc((size_t)samples->n + 1, sizeof *column);
     if (column == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    samples->skew_seconds =
-        dt_stats_over_ranks(ns, samples->n, result->ranks, samples->seconds, samples->last);
+    samples->skew_seconds = dt_stats_over_ranks(
+        ns, samples->n, result->ranks, dt_result_parts(result), samples->seconds, samples->last);
     for (size_t r = 0; r < ranks; r++) {
         for (int i = 0; i < samples->n; i++)
             column[i] = (double)ns[(size_t)i * ranks + r] * 1e-9;
         samples->rank_seconds[r] = dt_stats_median(column, samples->n);
+    }
+    for (size_t k = 0, each = ranks / (size_t)dt_result_parts(result); k * each < ranks; k++) {
+        for (int i = 0; i < samples->n; i++) {
+            const long long *row = ns + (size_t)i * ranks + k * each;
+            column[i] = (double)row[dt_stats_slowest(row, (int)each)] * 1e-9;
+        }
+        samples->replica_seconds[k] = dt_stats_median(column, samples->n);
     }
     return DT_OK;
 }
@@ -445,7 +449,8 @@ dt_status dt_result_finish(struct dt_result *result, double level, bool detect, 
     DT_TRY(samples_make_room(result, samples));
     DT_TRY(dt_throttle_mark(result, from));
     DT_TRY(dt_throttle_count(result, from, &counted));
-    dt_stats_over_ranks(counted.ns, counted.n, result->ranks, samples->seconds, NULL);
+    dt_stats_over_ranks(counted.ns, counted.n, result->ranks, dt_result_parts(result),
+                        samples->seconds, NULL);
     samples->steady = !detect || dt_stats_steady(samples->seconds, counted.n, &start);
     start = samples->steady ? start : 0;
     samples->start = start < counted.n ? counted.index[start] : from;
@@ -546,6 +551,39 @@ double dt_result_slowdown(const struct dt_result *result)
     return result->facts.slowdown > 0 ? result->facts.slowdown : 1;
 }
 
+int dt_result_parts(const struct dt_result *result)
+{
+    return result->replicas > 1 && result->ranks % result->replicas == 0 ? result->replicas : 1;
+}
+
+int dt_result_images(const struct dt_result *result)
+{
+    return result->replicas > 1 ? result->batch * result->replicas : result->batch;
+}
+
+double dt_result_slowest(const struct dt_result *result)
+{
+    const double *replica = result->samples.replica_seconds;
+    double most = result->summary.median;
+    if (result->replicas < 2 || replica == NULL || result->samples.n == 0)
+        return most;
+    for (int k = 0; k < dt_result_parts(result); k++)
+        most = fmax(k == 0 ? replica[0] : most, replica[k]);
+    return most;
+}
+
+void dt_result_replicas_text(const struct dt_result *result, struct dt_text *out)
+{
+    int parts = dt_result_parts(result);
+    double sum = 0;
+    if (parts < 2 || result->samples.replica_seconds == NULL || result->samples.n == 0)
+        return;
+    for (int k = 0; k < parts; k++)
+        sum += result->samples.replica_seconds[k];
+    dt_text_add(out, "%d replicas: slowest %s, mean %s a step", parts,
+                dt_figure_of(dt_result_slowest(result)).text, dt_figure_of(sum / parts).text);
+}
+
 struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_target *target)
 {
     struct dt_trial trial = {.point = result->point,
@@ -561,10 +599,10 @@ struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_
         const struct dt_objective *objective = target->objective;
         const struct dt_summary *summary = &result->summary;
         double times = dt_result_slowdown(result);
-        trial.value = objective->value(summary->median / times, result->batch, result->devices);
-        trial.low = objective->value(summary->interval.low / times, result->batch, result->devices);
-        trial.high =
-            objective->value(summary->interval.high / times, result->batch, result->devices);
+        int images = dt_result_images(result);
+        trial.value = objective->value(summary->median / times, images, result->devices);
+        trial.low = objective->value(summary->interval.low / times, images, result->devices);
+        trial.high = objective->value(summary->interval.high / times, images, result->devices);
         double variance = dt_stats_log_variance(&result->summary);
         trial.variance = isfinite(variance) ? variance : 0;
     }

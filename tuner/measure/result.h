@@ -55,11 +55,14 @@ struct dt_throttling {
 struct dt_samples {
     int start; /* first steady step */
     bool steady;
-    int n;                /* steady steps */
-    double *seconds;      /* [n] slowest rank of each, owned */
-    double skew_seconds;  /* median of slowest - fastest rank */
-    double *rank_seconds; /* [ranks] medians, owned */
-    int *last;            /* [ranks] steps in which the rank was last, owned */
+    int n; /* steady steps */
+    /* [n] slowest rank of each, owned; of several replicas the harmonic mean over them, at whose rate each step would make as many
+     * images a second as they do together */
+    double *seconds;
+    double skew_seconds;     /* median of slowest - fastest rank */
+    double *rank_seconds;    /* [ranks] medians, owned */
+    double *replica_seconds; /* [replicas] medians of their slowest ranks, owned */
+    int *last;               /* [ranks] steps in which the rank was last, owned */
     /* [processes.n] median of each fresh process or start, owned; NULL: of one */
     double *process_seconds;
     struct dt_processes processes;
@@ -69,7 +72,8 @@ struct dt_result {
     struct dt_point point;
     enum dt_outcome outcome;
     char cause[256];
-    int ranks, batch, devices;
+    int ranks;                    /* of all replicas, one behind the other */
+    int replicas, batch, devices; /* batch: images of a step of one replica */
     struct dt_facts facts;
     struct dt_ceilings ceilings;
     double busy; /* mean cores that our own processes kept busy during the trial; NAN: not known */
@@ -137,6 +141,15 @@ dt_status dt_result_status(const struct dt_result *result) DT_MUST_CHECK;
 dt_status dt_result_sum(struct dt_result *result, const long long *ns) DT_MUST_CHECK;
 
 double dt_result_slowdown(const struct dt_result *result); /* 1 where it is not known */
+
+/* Replicas that the columns of its samples are of: equal parts of them. */
+int dt_result_parts(const struct dt_result *result);
+/* Images of a step of all replicas. */
+int dt_result_images(const struct dt_result *result);
+/* Median step of the slowest replica; of one the median of the samples. */
+double dt_result_slowest(const struct dt_result *result);
+/* "2 replicas: slowest 12.1 ms, mean 11.8 ms a step"; nothing for one. */
+void dt_result_replicas_text(const struct dt_result *result, struct dt_text *out);
 
 /* The objective's value, smaller is better, and its interval, as they are without the slowdown; NAN when there is none. */
 struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_target *target);

@@ -31,7 +31,7 @@ static void list_variables(const struct dt_axis *axis, int64_t value, struct dt_
     }
 }
 
-/* The environment-only parameters, one "NAME=value" a line. With the ranks they are the class of
+/* The environment-only parameters, one "NAME=value" a line. With the ranks and replicas they are the class of
  * a point's group. */
 static void class_environment(const struct dt_space *space, const struct dt_point *point,
                               struct dt_text *out)
@@ -51,11 +51,20 @@ static void class_environment(const struct dt_space *space, const struct dt_poin
     }
 }
 
-/* Plans that the worker switches in place share a group of the most ranks. */
+/* Of the devices that a replica has. */
+static int devices_share(const struct dt_target *target, int replicas)
+{
+    int share = target->hardware.devices / replicas;
+    return share > 1 ? share : 1;
+}
+
+/* Plans that the worker switches in place share a group of the most ranks, of which a replica has its share. */
 static int class_ranks(const struct dt_target *target, const struct dt_point *point)
 {
-    int ranks = dt_target_ranks(target, point);
-    return ranks < target->worker.switched ? target->worker.switched : ranks;
+    int ranks = dt_target_ranks(target, point), replicas = dt_target_replicas(target, point);
+    int most = target->worker.switched, share = devices_share(target, replicas);
+    most = replicas > 1 && most > share ? share : most;
+    return ranks < most ? most : ranks;
 }
 
 uint64_t dt_rig_class(const void *target, const struct dt_point *point)
@@ -63,6 +72,8 @@ uint64_t dt_rig_class(const void *target, const struct dt_point *point)
     const struct dt_target *mine = target;
     dt_auto_text text = {0};
     dt_text_add(&text, "ranks=%d\n", class_ranks(mine, point));
+    if (dt_target_replicas(mine, point) > 1)
+        dt_text_add(&text, "replicas=%d\n", dt_target_replicas(mine, point));
     class_environment(mine->space, point, &text);
     return dt_rng_stream(dt_text_at(&text));
 }
@@ -82,33 +93,47 @@ static int64_t memory_limit(const struct dt_target *target)
     return dt_target_names_devices(target) ? 0 : dt_host_memory_limit();
 }
 
-/* Of that memory: each GPU has one rank of a group, the cores' memory has all of them. */
+/* Of that memory: each GPU has one rank of a group, the cores' memory has all of them, of all replicas. */
 static double memory_of_group(const struct dt_target *target, int ranks, int64_t peak_bytes)
 {
     return (double)peak_bytes * (dt_target_gpus(target) != NULL ? 1 : ranks);
 }
 
-/* Memory of one group for each rank count of the space; *count: how many there are. */
+/* The axis of a role, its number of values, and 1 where there is none. */
+static int role_values(const struct dt_target *target, enum dt_role role, int *axis)
+{
+    *axis = dt_space_role(target->space, role);
+    return *axis >= 0 ? dt_space_axis(target->space, *axis)->count : 1;
+}
+
+/* Memory of one group for each rank count of the space, with each count of replicas that fits; *count: how many there are. */
 static double memory_of_ranks(const struct dt_rig *rig, int *count)
 {
     const struct dt_target *target = rig->target;
-    int role = dt_space_role(target->space, DT_ROLE_RANKS);
-    int values = role >= 0 ? dt_space_axis(target->space, role)->count : 1;
+    int ranks_axis, replicas_axis;
+    int values = role_values(target, DT_ROLE_RANKS, &ranks_axis);
+    int most = role_values(target, DT_ROLE_REPLICAS, &replicas_axis);
     struct dt_point point = target->fallback;
     double memory = 0;
-    bool switched = false;
     *count = 0;
-    for (int i = 0; i < values; i++) {
-        if (role >= 0)
-            point.index[role] = (int32_t)i;
-        int ranks = class_ranks(target, &point);
-        bool again = ranks == target->worker.switched && switched;
-        if (again ||
-            (target->limited && dt_target_ranks(target, &point) > target->hardware.devices))
-            continue;
-        switched = switched || ranks == target->worker.switched;
-        memory += memory_of_group(target, ranks, rig->peak_bytes);
-        (*count)++;
+    for (int k = 0; k < most; k++) {
+        bool switched = false;
+        if (replicas_axis >= 0)
+            point.index[replicas_axis] = (int32_t)k;
+        for (int i = 0; i < values; i++) {
+            if (ranks_axis >= 0)
+                point.index[ranks_axis] = (int32_t)i;
+            int ranks = class_ranks(target, &point), replicas = dt_target_replicas(target, &point);
+            int all = dt_target_ranks(target, &point) * replicas;
+            bool in_place = dt_target_ranks(target, &point) < ranks ||
+                            (target->worker.switched > 0 && ranks <= target->worker.switched);
+            bool again = in_place && switched;
+            if (again || ((target->limited || replicas > 1) && all > target->hardware.devices))
+                continue;
+            switched = switched || in_place;
+            memory += memory_of_group(target, ranks * replicas, rig->peak_bytes);
+            (*count)++;
+        }
     }
     return memory;
 }
@@ -474,12 +499,14 @@ void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns)
 }
 
 /* One that is alive; NULL: there is none. */
-static struct dt_group *group_find(const struct dt_rig *rig, int ranks, const char *environment)
+static struct dt_group *group_find(const struct dt_rig *rig, const struct dt_point *point,
+                                   const char *environment)
 {
+    int ranks = class_ranks(rig->target, point), replicas = dt_target_replicas(rig->target, point);
     for (int i = 0; i < DT_RIG_GROUPS; i++) {
         const struct dt_rig_slot *slot = &rig->slots[i];
-        if (dt_group_alive(slot->group) && slot->ranks == ranks && slot->apart == rig->apart &&
-            strcmp(dt_text_at(&slot->environment), environment) == 0)
+        if (dt_group_alive(slot->group) && slot->ranks == ranks && slot->replicas == replicas &&
+            slot->apart == rig->apart && strcmp(dt_text_at(&slot->environment), environment) == 0)
             return slot->group;
     }
     return NULL;
@@ -489,7 +516,7 @@ bool dt_rig_is_loaded(const struct dt_rig *rig, const struct dt_point *point)
 {
     dt_auto_text environment = {0};
     class_environment(rig->target->space, point, &environment);
-    return group_find(rig, class_ranks(rig->target, point), dt_text_at(&environment)) != NULL;
+    return group_find(rig, point, dt_text_at(&environment)) != NULL;
 }
 
 /* The group whose last use is the longest ago; NULL: there is none. */
@@ -512,7 +539,8 @@ static void make_room(struct dt_rig *rig, int ranks)
         double need = memory_of_group(rig->target, ranks, rig->peak_bytes);
         for (int i = 0; i < DT_RIG_GROUPS; i++)
             if (rig->slots[i].group != NULL)
-                need += memory_of_group(rig->target, rig->slots[i].ranks, rig->slots[i].peak_bytes);
+                need += memory_of_group(rig->target, rig->slots[i].ranks * rig->slots[i].replicas,
+                                        rig->slots[i].peak_bytes);
         struct dt_rig_slot *victim = need > limit ? slot_oldest(rig) : NULL;
         if (victim == NULL)
             return;
@@ -573,19 +601,27 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, bool 
         return dt_fail(DT_ENOMEM, "out of memory");
     split_lines(copy, lines, DT_AXES_MAX + 1);
     int64_t began = dt_clock_ns(), most = began + target->worker.start_ns;
+    const struct dt_backend *gpus = dt_target_gpus(target);
     struct dt_launch launch = {.program = target->worker.program,
                                .arguments = target->worker.arguments,
                                .assigned = target->worker.assigned,
                                .by = target->worker.launcher,
                                .ranks = target->worker.launcher != DT_LAUNCH_SELF ? slot->ranks : 1,
                                .own_ranks = target->foreign ? 0 : slot->ranks,
-                               .oversubscribed = slot->ranks > target->hardware.cores,
+                               .replicas = slot->replicas,
+                               .oversubscribed =
+                                   slot->ranks * slot->replicas > target->hardware.cores,
                                .per_host = slot->ranks,
                                .until_ns = rig->until_ns < most ? rig->until_ns : most,
                                .environment = lines,
                                .is_private = target->worker.is_private};
     if (apart && target->foreign)
         launch.assigned.job = target->reference;
+    if (slot->replicas > 1 && launch.assigned.devices > 0)
+        launch.assigned.devices = devices_share(target, slot->replicas);
+    if (gpus != NULL)
+        launch.gpus = gpus->gpus.count < target->hardware.devices ? gpus->gpus.count
+                                                                  : target->hardware.devices;
     dt_status status = hosts_place(rig, &launch, failure);
     if (status == DT_OK)
         status = dt_group_start(&launch,
@@ -617,16 +653,17 @@ static dt_status get_group(struct dt_rig *rig, const struct dt_point *point, int
 {
     dt_auto_text environment = {0};
     class_environment(rig->target->space, point, &environment);
-    int ranks = class_ranks(rig->target, point);
-    *group = group_find(rig, ranks, dt_text_at(&environment));
+    int ranks = class_ranks(rig->target, point), replicas = dt_target_replicas(rig->target, point);
+    *group = group_find(rig, point, dt_text_at(&environment));
     if (*group != NULL)
         return DT_OK;
-    struct dt_rig_slot *slot = slot_take(rig, ranks);
+    struct dt_rig_slot *slot = slot_take(rig, ranks * replicas);
     if (slot == NULL) {
         *failure = (struct dt_failure){DT_TRIAL_FAILED, false, "too many groups ended"};
         return dt_fail(DT_FAILED, "%s", failure->cause);
     }
     slot->ranks = ranks;
+    slot->replicas = replicas;
     slot->apart = rig->apart;
     slot->environment = environment;
     environment = (struct dt_text){0};
@@ -728,7 +765,7 @@ static dt_status prepare_apart(struct dt_rig *rig, const struct dt_point *point,
                                int64_t deadline_ns, struct dt_prepared *prepared,
                                struct dt_failure *failure)
 {
-    struct dt_rig_slot slot = {.ranks = dt_target_ranks(rig->target, point)};
+    struct dt_rig_slot slot = {.ranks = dt_target_ranks(rig->target, point), .replicas = 1};
     DT_TRY(start_group(rig, &slot, true, deadline_ns, failure));
     dt_group_extend(slot.group, rig->until_ns);
     dt_status status = dt_rig_group_prepare(rig, slot.group, point,

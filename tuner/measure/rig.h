@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rig - the worker groups of a session and the reference every output is compared with
  *
- * A group serves all plans of its class (rank count and environment-only parameters) and is kept asleep between them.
+ * A group serves all plans of its class (rank count, replicas and environment-only parameters) and is kept asleep between them.
  * Before a new one is started, groups are ended, least recently used first, until what they were seen to use and what
  * the new one may need fit into the memory of a GPU, or of the cores. A plan is made resident, verified against the 1-rank
  * plan of the same batch, and then owned by the caller:
@@ -22,7 +22,7 @@
 
 struct dt_rig_slot {
     struct dt_group *group; /* NULL: free */
-    int ranks;
+    int ranks, replicas;    /* ranks: of each replica */
     bool apart;
     int64_t peak_bytes;         /* largest of a rank in this group so far; 0: unknown */
     int used;                   /* the group's last use, counted in prepares of the session */

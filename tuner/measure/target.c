@@ -131,6 +131,12 @@ static dt_status choose_network(const struct dt_job *job, const struct dt_target
 }
 
 /* Fills the device's limits of plans; the caller sets the rest. */
+bool dt_target_has_replicas(const struct dt_target *target)
+{
+    return target->objective != NULL && target->objective->whole_image &&
+           target->hardware.devices > 1 && target->hardware.hosts.count == 0;
+}
+
 static void set_limits(const struct dt_target *target, enum dt_dtype dtype,
                        struct dt_limits *limits)
 {
@@ -141,6 +147,7 @@ static void set_limits(const struct dt_target *target, enum dt_dtype dtype,
     limits->memory_bytes = target->hardware.described != NULL
                                ? target->hardware.described->memory_bytes
                                : dt_host_memory_available();
+    limits->replicas = dt_target_has_replicas(target);
     limits->hosts = target->hardware.hosts.count;
     limits->slots = dt_hosts_least_slots(&target->hardware.hosts);
     if (limits->hosts > 1) /* the others have as much, as far as is known */
@@ -201,7 +208,7 @@ int dt_target_named(const char *plan, const char *name)
     return 0;
 }
 
-/* Ranks that a plan's text requests: its ranks, or the product of its degrees. */
+/* Ranks that a plan's text requests: its ranks, or the product of its degrees, of each replica. */
 static int ranks_in(const char *plan)
 {
     int named = dt_target_named(plan, "ranks");
@@ -212,7 +219,9 @@ static int ranks_in(const char *plan)
         if (product > 1024)
             product = 1024;
     }
-    return named > product ? named : (int)product;
+    int replicas = dt_target_named(plan, "replicas");
+    return (named > product ? named : (int)product) *
+           (replicas > 1 && replicas < 1024 ? replicas : 1);
 }
 
 static dt_status set_size(const struct dt_job *job, int size, struct dt_workload *workload)
@@ -389,6 +398,11 @@ int dt_target_ranks(const struct dt_target *target, const struct dt_point *point
     return role_value(target, point, DT_ROLE_RANKS);
 }
 
+int dt_target_replicas(const struct dt_target *target, const struct dt_point *point)
+{
+    return role_value(target, point, DT_ROLE_REPLICAS);
+}
+
 int dt_target_batch(const struct dt_target *target, const struct dt_point *point)
 {
     return role_value(target, point, DT_ROLE_BATCH);
@@ -406,7 +420,8 @@ static int64_t threads_of(const struct dt_target *target, const struct dt_point 
 
 int dt_target_devices(const struct dt_target *target, const struct dt_point *point)
 {
-    int ranks = dt_target_ranks(target, point), cores = target->hardware.cores;
+    int ranks = dt_target_ranks(target, point) * dt_target_replicas(target, point);
+    int cores = target->hardware.cores;
     int64_t held = ranks * threads_of(target, point);
     int most = target->foreign && ranks > cores ? ranks : cores;
     return held < most ? (int)held : most;
@@ -414,7 +429,8 @@ int dt_target_devices(const struct dt_target *target, const struct dt_point *poi
 
 bool dt_target_oversubscribed(const struct dt_target *target, const struct dt_point *point)
 {
-    return dt_target_ranks(target, point) > target->hardware.cores;
+    return dt_target_ranks(target, point) * dt_target_replicas(target, point) >
+           target->hardware.cores;
 }
 
 void dt_target_plans(const struct dt_target *target, struct dt_text *out)

@@ -114,8 +114,9 @@ dt_status dt_target_new(const struct dt_job *job, struct dt_target **target) DT_
 void dt_target_free(struct dt_target *target);
 DT_FREE_AT(dt_target_free, struct dt_target)
 
-/* Values of a point's ranks or batch; 1 without such a parameter. */
+/* Values of a point's ranks, batch or replicas; 1 without such a parameter. Ranks and batch are of one replica. */
 int dt_target_ranks(const struct dt_target *target, const struct dt_point *point);
+int dt_target_replicas(const struct dt_target *target, const struct dt_point *point);
 int dt_target_batch(const struct dt_target *target, const struct dt_point *point);
 /* The point is a default plan that breaks a rule; and its output, compared with the reference, is wrong. */
 bool dt_target_breaks(const struct dt_target *target, const struct dt_point *point);
@@ -124,7 +125,7 @@ bool dt_target_wrong(const struct dt_target *target, const struct dt_point *poin
 /* The point is the documented plan. */
 bool dt_target_documented(const struct dt_target *target, const struct dt_point *point);
 
-/* Devices a plan holds while it runs: ranks, times threads of a CPU rank. */
+/* Devices a plan holds while it runs: ranks of all replicas, times threads of a CPU rank. */
 int dt_target_devices(const struct dt_target *target, const struct dt_point *point);
 bool dt_target_oversubscribed(const struct dt_target *target, const struct dt_point *point);
 

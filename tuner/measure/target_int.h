@@ -14,6 +14,9 @@ dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target) 
 /* The default plan of a worker's own space, its baseline, and the plan of "documented" in its hello. */
 dt_status dt_target_own_plans(struct dt_target *target) DT_MUST_CHECK;
 
+/* Plans of one host with several devices may have replicas: the rate of all of them counts. */
+bool dt_target_has_replicas(const struct dt_target *target);
+
 /* The number behind "name=" in a plan's text; 0 when it is not named, or plan is NULL. */
 int dt_target_named(const char *plan, const char *name);
 

@@ -95,7 +95,7 @@ static int values_of(const struct dt_target *target, const struct dt_result *res
     int n = starts ? result->samples.processes.n : result->samples.n;
     n = n < MOST_STEPS ? n : MOST_STEPS;
     for (int i = 0; i < n; i++)
-        out[i] = target->objective->value(seconds[i], result->batch, result->devices);
+        out[i] = target->objective->value(seconds[i], dt_result_images(result), result->devices);
     return n;
 }
 

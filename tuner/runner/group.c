@@ -241,6 +241,36 @@ bool dt_group_end(struct dt_group *group, bool say_quit, int64_t patience_ns, ch
     return true;
 }
 
+/* Ends the processes of all members, which have the grace at the same time. */
+static void members_end(struct dt_group *group, int64_t grace_ns)
+{
+    const int64_t end_ns = dt_clock_machine_ns() + grace_ns;
+    bool asked[DT_REPLICAS_MOST] = {false};
+    for (int i = 0; i < group->member_count; i++) {
+        struct dt_group *member = group->members[i];
+        asked[i] = member->alive && grace_ns > 0 && member->process.to >= 0 && quit_send(member);
+    }
+    for (int i = 0; i < group->member_count; i++) {
+        struct dt_group *member = group->members[i];
+        struct dt_ended end;
+        bool ended = asked[i] && await_end(member, end_ns - grace_ns / 4, &end);
+        int64_t left_ns = end_ns - dt_clock_machine_ns();
+        if (member->alive)
+            dt_supervisor_stop(&member->process, ended || left_ns < 0 ? 0 : left_ns);
+        member->alive = false;
+    }
+}
+
+static void group_free(struct dt_group *group)
+{
+    if (group->transcript != NULL)
+        fclose(group->transcript);
+    dt_wire_fini(&group->wire);
+    json_decref(group->hello);
+    json_decref(group->ready);
+    free(group);
+}
+
 void dt_group_stop(struct dt_group *group, int64_t grace_ns)
 {
     if (group == NULL)
@@ -248,19 +278,11 @@ void dt_group_stop(struct dt_group *group, int64_t grace_ns)
     if (dt_group_interrupted != 0 &&
         grace_ns > INTERRUPTED_NS) /* within a request it reads no quit */
         grace_ns = INTERRUPTED_NS;
-    if (group->alive) {
-        int64_t until = dt_clock_machine_ns() + grace_ns - grace_ns / 4;
-        struct dt_ended end;
-        bool ended = grace_ns > 0 && group->process.to >= 0 && quit_send(group) &&
-                     await_end(group, until, &end);
-        dt_supervisor_stop(&group->process, ended ? 0 : grace_ns / 4);
-    }
-    if (group->transcript != NULL)
-        fclose(group->transcript);
-    dt_wire_fini(&group->wire);
-    json_decref(group->hello);
-    json_decref(group->ready);
-    free(group);
+    members_end(group, grace_ns);
+    for (int i = group->member_count; i-- > 0;)
+        if (group->members[i] != group)
+            group_free(group->members[i]);
+    group_free(group);
 }
 
 /* ---- the dialogue */
@@ -305,17 +327,25 @@ int dt_group_rank_of(const struct dt_group *group, int64_t pid)
 
 bool dt_group_alive(const struct dt_group *group)
 {
-    return group != NULL && group->alive;
+    bool alive = group != NULL;
+    for (int i = 0; alive && i < group->member_count; i++)
+        alive = group->members[i]->alive;
+    return alive;
 }
 
 void dt_group_extend(struct dt_group *group, int64_t until_ns)
 {
-    group->until_ns = until_ns;
+    for (int i = 0; i < group->member_count; i++)
+        group->members[i]->until_ns = until_ns;
 }
 
 int64_t dt_group_paused_ns(const struct dt_group *group)
 {
-    return group->paused_ns;
+    int64_t paused_ns = 0;
+    for (int i = 0; i < group->member_count; i++)
+        if (group->members[i]->paused_ns > paused_ns)
+            paused_ns = group->members[i]->paused_ns;
+    return paused_ns;
 }
 
 static void group_show(const struct dt_group *group)
@@ -324,20 +354,26 @@ static void group_show(const struct dt_group *group)
         dt_group_watch.tick(dt_group_watch.context, group->shown, group->beat);
 }
 
-/* Sleeps until the worker writes, the next tick is due, or the deadline passes; drains standard error. */
+/* Sleeps until the worker writes, the next tick is due, or the deadline passes; drains standard error of all replicas. */
 static void group_rest(struct dt_group *group, int64_t deadline_ns)
 {
     group_show(group);
+    const struct dt_group *whole = group->whole;
     int64_t now = dt_clock_ns(), until = deadline_ns < now + TICK_NS ? deadline_ns : now + TICK_NS;
-    struct pollfd pollers[2] = {{.fd = group->process.from, .events = POLLIN},
-                                {.fd = group->process.messages, .events = POLLIN}};
-    int timeout = until > now ? (int)((until - now) / 1000000) + 1 : 0;
-    if (poll(pollers, 2, timeout) <= 0)
+    struct pollfd pollers[1 + DT_REPLICAS_MOST] = {{.fd = group->process.from, .events = POLLIN}};
+    int timeout = until > now ? (int)((until - now) / 1000000) + 1 : 0, n = whole->member_count;
+    for (int i = 0; i < n; i++)
+        pollers[1 + i] = (struct pollfd){
+            .fd = whole->members[i]->alive ? whole->members[i]->process.messages : -1,
+            .events = POLLIN};
+    if (poll(pollers, 1 + (nfds_t)n, timeout) <= 0)
         return;
-    if (pollers[1].revents != 0 && !drain_messages(group)) {
+    for (int i = 0; i < n; i++) {
+        if (pollers[1 + i].revents == 0 || drain_messages(whole->members[i]))
+            continue;
         /* end of file, which poll would report for ever */
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        dup3(null, group->process.messages, O_CLOEXEC);
+        dup3(null, whole->members[i]->process.messages, O_CLOEXEC);
         close(null);
         if (pollers[0].revents == 0)
             dt_clock_sleep_ns(1000000);
@@ -548,8 +584,9 @@ static dt_status send_request(struct dt_group *group, const json_t *request,
     return status == DT_EDEAD ? find_dead(group, failure) : status;
 }
 
-dt_status dt_group_call(struct dt_group *group, const json_t *request, const char *answer_op,
-                        int64_t deadline_ns, json_t **answer, struct dt_failure *failure)
+/* Sends a request of which dt_group_call's answer is awaited next. */
+static dt_status begin_request(struct dt_group *group, const json_t *request, int64_t deadline_ns,
+                               struct dt_failure *failure)
 {
     const char *op = dt_wire_op(request);
     group->phase = strcmp(op, "prepare") == 0 ? "preparing"
@@ -563,13 +600,97 @@ dt_status dt_group_call(struct dt_group *group, const json_t *request, const cha
     group->paused_ns = 0;
     if (group->alive && dt_clock_ns() >= deadline_ns)
         return find_hung(group, false, failure);
-    DT_TRY(send_request(group, request, failure));
+    return send_request(group, request, failure);
+}
+
+dt_status dt_group_call(struct dt_group *group, const json_t *request, const char *answer_op,
+                        int64_t deadline_ns, json_t **answer, struct dt_failure *failure)
+{
+    DT_TRY(begin_request(group, request, deadline_ns, failure));
     return expect_answer(group, answer_op, deadline_ns, answer, failure);
 }
 
-/* hello, hello, ready. */
-static dt_status greet(struct dt_group *group, const struct dt_launch *launch,
-                       const json_t *workload, int64_t deadline_ns, struct dt_failure *failure)
+/* ---- replicas: a request goes to all members, then all their answers are awaited */
+
+/* The answers of all members, in their order. */
+struct answers {
+    json_t *at[DT_REPLICAS_MOST]; /* owned */
+    int count;
+};
+
+static void answers_fini(struct answers *answers)
+{
+    for (int i = 0; i < answers->count; i++)
+        json_decref(answers->at[i]);
+    answers->count = 0;
+}
+
+/* Puts the number of the replica before the cause of its failure. */
+static void number_cause(int replica, struct dt_failure *failure)
+{
+    char cause[sizeof failure->cause];
+    memcpy(cause, failure->cause, sizeof cause);
+    snprintf(failure->cause, sizeof failure->cause, "replica %d: %.230s", replica, cause);
+}
+
+/* A failure of one member: the others cannot go on without it, except when all have failed alike and live on. DT_FAILED. */
+static dt_status members_fail(struct dt_group *group, int failed, struct dt_failure *failure)
+{
+    if (group->member_count > 1 && (failed < group->member_count || !dt_group_alive(group)))
+        members_end(group, 0);
+    return dt_fail(DT_FAILED, "%s", failure->cause);
+}
+
+/* Awaits the answer of each member. The first failure counts; a member that has ended ends the others at once. */
+static dt_status members_await(struct dt_group *group, const char *answer_op, int64_t deadline_ns,
+                               struct answers *answers, struct dt_failure *failure)
+{
+    int failed = 0;
+    *answers = (struct answers){.count = group->member_count};
+    for (int i = 0; i < group->member_count; i++) {
+        struct dt_failure own;
+        dt_status status =
+            expect_answer(group->members[i], answer_op, deadline_ns, &answers->at[i], &own);
+        if (status < 0 && status != DT_FAILED) {
+            answers_fini(answers);
+            return status;
+        }
+        if (status == DT_FAILED && failed++ == 0) {
+            *failure = own;
+            if (group->member_count > 1)
+                number_cause(i, failure);
+        }
+        if (status == DT_FAILED && !group->members[i]->alive)
+            break;
+    }
+    if (failed == 0)
+        return DT_OK;
+    answers_fini(answers);
+    return members_fail(group, failed, failure);
+}
+
+/* Takes the request. *answers: one of each member; empty after a failure. */
+static dt_status members_ask(struct dt_group *group, json_t *request, const char *answer_op,
+                             int64_t deadline_ns, struct answers *answers,
+                             struct dt_failure *failure)
+{
+    json_auto_t *asked = request;
+    *answers = (struct answers){.count = 0};
+    for (int i = 0; i < group->member_count; i++) {
+        dt_status status = begin_request(group->members[i], asked, deadline_ns, failure);
+        if (status == DT_FAILED && group->member_count > 1) {
+            number_cause(i, failure);
+            return members_fail(group, 1, failure);
+        }
+        DT_TRY(status);
+    }
+    return members_await(group, answer_op, deadline_ns, answers, failure);
+}
+
+/* ---- the start */
+
+static dt_status send_hello(struct dt_group *group, const struct dt_launch *launch,
+                            const json_t *workload, struct dt_failure *failure)
 {
     const struct dt_assignment *assigned = &launch->assigned;
     json_auto_t *hello = json_pack(
@@ -578,7 +699,13 @@ static dt_status greet(struct dt_group *group, const struct dt_launch *launch,
         "job", assigned->job != NULL ? json_incref((json_t *)assigned->job) : json_object(),
         "devices", assigned->devices > 0 ? json_integer(assigned->devices) : NULL, "hosts",
         assigned->hosts > 1 ? json_integer(assigned->hosts) : NULL);
-    DT_TRY(send_request(group, hello, failure));
+    return send_request(group, hello, failure);
+}
+
+/* hello and ready, the answers to hello. */
+static dt_status await_hello(struct dt_group *group, int64_t deadline_ns,
+                             struct dt_failure *failure)
+{
     DT_TRY(expect_answer(group, "hello", deadline_ns, &group->hello, failure));
     int64_t version = json_integer_value(json_object_get(group->hello, "protocol"));
     if (version < 1 || version > DT_PROTOCOL_VERSION)
@@ -590,23 +717,27 @@ static dt_status greet(struct dt_group *group, const struct dt_launch *launch,
     return DT_OK;
 }
 
-dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
-                         int64_t deadline_ns, struct dt_group **out, struct dt_failure *failure)
+/* Starts the program; nothing is sent yet. */
+static dt_status group_begin(const struct dt_launch *launch, struct dt_group **out)
 {
     struct dt_start start;
     DT_TRY(dt_start_make(launch, &start));
     struct dt_group *group = calloc(1, sizeof *group);
+    const struct dt_supervisor_program program = {
+        start.path,      start.argv,      start.envp,
+        start.processes, launch->replica, launch->gpus > 0 ? 1 : launch->replicas};
     dt_status status =
-        group == NULL
-            ? dt_fail(DT_ENOMEM, "out of memory")
-            : dt_supervisor_start(start.path, start.argv, start.envp, start.processes,
-                                  (const char(*)[DT_FOLDER_ROOM])start.folders, &group->process);
+        group == NULL ? dt_fail(DT_ENOMEM, "out of memory")
+                      : dt_supervisor_start(&program, (const char(*)[DT_FOLDER_ROOM])start.folders,
+                                            &group->process);
     dt_start_fini(&start);
     if (status < 0) {
         dt_start_drop(&start);
         free(group);
         return status;
     }
+    group->members[0] = group->whole = group;
+    group->member_count = 1;
     group->alive = true;
     group->processes = start.processes;
     group->phase = "starting";
@@ -616,33 +747,91 @@ dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
     const char *transcript = launch->unrecorded ? NULL : getenv("DITTUNE_TRANSCRIPT");
     group->transcript = transcript != NULL ? fopen(transcript, "ae") : NULL;
     dt_wire_init(&group->wire, group->process.from, group->process.to);
-    status = greet(group, launch, workload, deadline_ns, failure);
+    *out = group;
+    return DT_OK;
+}
+
+/* All replicas, which load at the same time; *out has those that were started, also after an error. */
+static dt_status members_begin(const struct dt_launch *launch, struct dt_group **out)
+{
+    struct dt_launch one = *launch;
+    if (launch->replicas <= 1)
+        return group_begin(launch, out);
+    if (launch->replicas > DT_REPLICAS_MOST)
+        return dt_fail(DT_EUSAGE, "%d replicas, at most %d are started", launch->replicas,
+                       DT_REPLICAS_MOST);
+    struct dt_group *whole = calloc(1, sizeof *whole);
+    if (whole == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    dt_wire_init(&whole->wire, -1, -1);
+    *out = whole;
+    for (one.replica = 0; one.replica < launch->replicas; one.replica++) {
+        struct dt_group *member;
+        DT_TRY(group_begin(&one, &member));
+        member->whole = whole;
+        whole->members[whole->member_count++] = member;
+    }
+    return DT_OK;
+}
+
+/* hello of the first member, and ready with the ranks of all of them. */
+static dt_status members_join(struct dt_group *whole)
+{
+    if (whole->members[0] == whole)
+        return DT_OK;
+    json_t *ranks = json_array();
+    bool failed = ranks == NULL;
+    for (int i = 0; i < whole->member_count; i++)
+        failed |= json_array_extend(ranks, json_object_get(whole->members[i]->ready, "ranks")) != 0;
+    whole->hello = json_incref(whole->members[0]->hello);
+    whole->ready = dt_json_copy(whole->members[0]->ready);
+    failed |= json_object_set_new(whole->ready, "ranks", ranks) != 0;
+    return failed ? dt_fail(DT_ENOMEM, "out of memory") : DT_OK;
+}
+
+static dt_status members_greet(struct dt_group *group, const struct dt_launch *launch,
+                               const json_t *workload, int64_t deadline_ns,
+                               struct dt_failure *failure)
+{
+    dt_status status = DT_OK;
+    int i;
+    for (i = 0; i < group->member_count && status == DT_OK; i++)
+        status = send_hello(group->members[i], launch, workload, failure);
+    if (status == DT_OK)
+        for (i = 0; i < group->member_count && status == DT_OK; i++)
+            status = await_hello(group->members[i], deadline_ns, failure);
+    if (status == DT_FAILED && group->member_count > 1) {
+        number_cause(i - 1, failure);
+        return dt_fail(DT_FAILED, "%s", failure->cause);
+    }
+    return status == DT_OK ? members_join(group) : status;
+}
+
+dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
+                         int64_t deadline_ns, struct dt_group **out, struct dt_failure *failure)
+{
+    struct dt_group *group = NULL;
+    dt_status status = members_begin(launch, &group);
+    if (status == DT_OK)
+        status = members_greet(group, launch, workload, deadline_ns, failure);
     if (status < 0) {
         struct dt_error error = {DT_OK, ""};
         dt_error_keep(&error, status);
         dt_group_stop(group, DT_NS_PER_SECOND / 5);
         return dt_error_raise(&error);
     }
-    dt_supervisor_note(&group->process);
+    for (int i = 0; i < group->member_count; i++)
+        dt_supervisor_note(&group->members[i]->process);
     *out = group;
     return DT_OK;
-}
-
-/* Takes the request. *answer: as from dt_group_call; NULL after a failure. */
-static dt_status group_ask(struct dt_group *group, json_t *request, const char *answer_op,
-                           int64_t deadline_ns, json_t **answer, struct dt_failure *failure)
-{
-    json_auto_t *asked = request;
-    *answer = NULL;
-    return dt_group_call(group, asked, answer_op, deadline_ns, answer, failure);
 }
 
 dt_status dt_group_release(struct dt_group *group, int handle, int64_t deadline_ns,
                            struct dt_failure *failure)
 {
-    json_auto_t *answer = NULL;
-    return group_ask(group, json_pack("{s:s, s:i}", "op", "release", "handle", handle), "released",
-                     deadline_ns, &answer, failure);
+    struct answers DT_CLEANUP(answers_fini) answers;
+    return members_ask(group, json_pack("{s:s, s:i}", "op", "release", "handle", handle),
+                       "released", deadline_ns, &answers, failure);
 }
 
 /* ---- answers: every shape is checked, and a wrong one is a breach of the protocol */
@@ -782,21 +971,79 @@ static json_t *describe_verify(const struct dt_verify *verify)
                                       (json_int_t)verify->seed);
 }
 
+/* The plan of all replicas; takes what the parts own. DT_FAILED, with the sentence, where they do not fit together. */
+static dt_status prepared_join(struct dt_prepared parts[], int n, struct dt_prepared *whole,
+                               struct dt_failure *failure)
+{
+    *whole = parts[0];
+    parts[0] = (struct dt_prepared){.handle = whole->handle};
+    for (int i = 1; i < n; i++) {
+        struct dt_prepared *more = &parts[i];
+        if (more->handle != whole->handle)
+            return breach(failure, "handle is not that of the other replicas");
+        whole->ranks += more->ranks;
+        whole->verifies_runs = whole->verifies_runs && more->verifies_runs;
+        whole->cold_ns = more->cold_ns > whole->cold_ns ? more->cold_ns : whole->cold_ns;
+        if (more->peak_bytes > whole->peak_bytes)
+            whole->peak_bytes = more->peak_bytes;
+        if (more->resident_bytes > whole->resident_bytes)
+            whole->resident_bytes = more->resident_bytes;
+        if (!(more->error <= whole->error))
+            whole->error = more->error;
+        dt_remarks_add(&whole->remarks, &more->remarks);
+        DT_TRY(dt_device_bytes_join(&whole->memory, &more->memory));
+        dt_status status = dt_outputs_join(&whole->output, &more->output);
+        if (status != DT_OK)
+            return status == DT_FAILED ? breach(failure, "verify differs in shape among replicas")
+                                       : status;
+    }
+    return DT_OK;
+}
+
+static void prepared_free(struct dt_prepared parts[], int n)
+{
+    for (int i = 0; parts != NULL && i < n; i++)
+        dt_prepared_fini(&parts[i]);
+}
+
+/* A failure in an answer of one member, which broke the protocol: it ends all. */
+static dt_status members_break(struct dt_group *group, int member, dt_status status,
+                               struct dt_failure *failure)
+{
+    if (status != DT_FAILED)
+        return status;
+    status = break_for_answer(group->members[member], failure);
+    if (group->member_count == 1)
+        return status;
+    number_cause(member, failure);
+    return members_fail(group, 1, failure);
+}
+
 dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
                            const struct dt_verify *verify, int64_t deadline_ns,
                            struct dt_prepared *out, struct dt_failure *failure)
 {
-    struct dt_prepared prepared = {.handle = -1};
-    json_auto_t *answer = NULL;
+    struct dt_prepared whole = {.handle = -1};
+    struct answers DT_CLEANUP(answers_fini) answers;
+    int n = group->member_count, at = 0;
+    dt_auto_free struct dt_prepared *parts = calloc((size_t)n, sizeof *parts);
     json_t *request = json_pack("{s:s, s:O, s:I, s:o}", "op", "prepare", "plan", plan, "seed",
                                 (json_int_t)verify->seed, "verify", describe_verify(verify));
-    DT_TRY(group_ask(group, request, "prepared", deadline_ns, &answer, failure));
-    dt_status status = read_prepared(answer, dt_group_ranks(group), &prepared, failure);
-    if (status < 0) {
-        dt_prepared_fini(&prepared);
-        return status == DT_FAILED ? break_for_answer(group, failure) : status;
+    DT_TRY(members_ask(group, request, "prepared", deadline_ns, &answers, failure));
+    dt_status status = parts != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    for (int i = 0; i < n && status == DT_OK; i++) {
+        at = i;
+        status =
+            read_prepared(answers.at[i], dt_group_ranks(group->members[i]), &parts[i], failure);
     }
-    *out = prepared;
+    if (status == DT_OK)
+        status = prepared_join(parts, n, &whole, failure);
+    prepared_free(parts, n);
+    if (status < 0) {
+        dt_prepared_fini(&whole);
+        return members_break(group, at, status, failure);
+    }
+    *out = whole;
     return DT_OK;
 }
 
@@ -847,19 +1094,23 @@ const char *dt_mode_text(enum dt_mode mode)
 dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int64_t deadline_ns,
                        struct dt_run *out, struct dt_failure *failure)
 {
-    struct dt_run run = {.steps = 0};
-    json_auto_t *answer = NULL;
+    struct answers DT_CLEANUP(answers_fini) answers;
+    int n = group->member_count, at = 0;
+    dt_auto_free struct dt_run *parts = calloc((size_t)n, sizeof *parts);
     json_t *request = json_pack("{s:s, s:i, s:i, s:s, s:o*}", "op", "run", "handle", steps->handle,
                                 "n", steps->count, "mode", dt_mode_text(steps->mode), "verify",
                                 describe_verify(steps->verify));
-    DT_TRY(group_ask(group, request, "samples", deadline_ns, &answer, failure));
-    dt_status status = read_samples(answer, steps, &run, failure);
-    if (status < 0) {
-        dt_run_fini(&run);
-        return status == DT_FAILED ? break_for_answer(group, failure) : status;
+    DT_TRY(members_ask(group, request, "samples", deadline_ns, &answers, failure));
+    dt_status status = parts != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    for (int i = 0; i < n && status == DT_OK; i++) {
+        at = i;
+        status = read_samples(answers.at[i], steps, &parts[i], failure);
     }
-    *out = run;
-    return DT_OK;
+    if (status == DT_OK)
+        status = dt_run_join(parts, n, out);
+    for (int i = 0; parts != NULL && i < n; i++)
+        dt_run_fini(&parts[i]);
+    return status == DT_OK ? status : members_break(group, at, status, failure);
 }
 
 /* ---- further requests */
@@ -868,35 +1119,41 @@ dt_status dt_group_exchange(struct dt_group *group, const struct dt_exchange_req
                             int64_t deadline_ns, long long ns[], struct dt_failure *failure)
 {
     const size_t sizes = (size_t)exchange->sizes, times = (size_t)exchange->times;
-    dt_auto_free long long *read = NULL;
-    struct dt_run_fault fault;
-    json_auto_t *answer = NULL;
+    struct answers DT_CLEANUP(answers_fini) answers;
     json_t *bytes = json_array();
     for (size_t i = 0; i < sizes; i++)
         json_array_append_new(bytes, json_integer(exchange->bytes[i]));
     json_t *request = json_pack("{s:s, s:s, s:i, s:i, s:o, s:i}", "op", "exchange", "kind",
                                 exchange->kind, "group", exchange->ranks, "stride",
                                 exchange->stride, "bytes", bytes, "n", exchange->times);
-    DT_TRY(group_ask(group, request, "exchanged", deadline_ns, &answer, failure));
-    const json_t *rows = json_object_get(answer, "ns");
-    bool right = dt_times_read(rows, sizes, times, 1, &read, &fault);
-    if (read != NULL)
-        memcpy(ns, read, sizes * times * sizeof *ns);
-    if (right)
-        return DT_OK;
-    snprintf(failure->cause, sizeof failure->cause,
-             "the answer's ns has not %d times for each size", exchange->times);
-    return dt_fail(DT_FAILED, "%s", failure->cause);
+    DT_TRY(members_ask(group, request, "exchanged", deadline_ns, &answers, failure));
+    memset(ns, 0, sizes * times * sizeof *ns);
+    for (int i = 0; i < answers.count; i++) { /* that of the slowest replica */
+        dt_auto_free long long *read = NULL;
+        struct dt_run_fault fault;
+        const json_t *rows = json_object_get(answers.at[i], "ns");
+        if (!dt_times_read(rows, sizes, times, 1, &read, &fault)) {
+            snprintf(failure->cause, sizeof failure->cause,
+                     "the answer's ns has not %d times for each size", exchange->times);
+            return dt_fail(DT_FAILED, "%s", failure->cause);
+        }
+        for (size_t k = 0; read != NULL && k < sizes * times; k++)
+            ns[k] = read[k] > ns[k] ? read[k] : ns[k];
+    }
+    return DT_OK;
 }
 
 dt_status dt_group_peak(struct dt_group *group, int64_t deadline_ns, double *flop_rate,
                         double *copy_rate, struct dt_failure *failure)
 {
-    json_auto_t *answer = NULL;
-    dt_status status =
-        group_ask(group, json_pack("{s:s}", "op", "peak"), "peak", deadline_ns, &answer, failure);
-    *flop_rate = dt_json_number_at(answer, "flop_rate");
-    *copy_rate = dt_json_number_at(answer, "copy_bytes_per_second");
+    struct answers DT_CLEANUP(answers_fini) answers;
+    dt_status status = members_ask(group, json_pack("{s:s}", "op", "peak"), "peak", deadline_ns,
+                                   &answers, failure);
+    *flop_rate = *copy_rate = answers.count > 0 ? 0 : NAN;
+    for (int i = 0; i < answers.count; i++) {
+        *flop_rate += dt_json_number_at(answers.at[i], "flop_rate");
+        *copy_rate += dt_json_number_at(answers.at[i], "copy_bytes_per_second");
+    }
     return status;
 }
 
@@ -904,10 +1161,13 @@ dt_status dt_group_trace(struct dt_group *group, int handle, int steps, int64_t 
                          char **text, struct dt_failure *failure)
 {
     dt_auto_text out = {0};
-    json_auto_t *answer = NULL;
+    struct answers DT_CLEANUP(answers_fini) answers;
     json_t *request = json_pack("{s:s, s:i, s:i}", "op", "trace", "handle", handle, "n", steps);
-    DT_TRY(group_ask(group, request, "traced", deadline_ns, &answer, failure));
-    dt_status status = dt_json_text(answer, &out);
+    DT_TRY(members_ask(group, request, "traced", deadline_ns, &answers, failure));
+    for (int i = 1; i < answers.count; i++) /* the first one lists the ranks of all */
+        json_array_extend(json_object_get(answers.at[0], "ranks"),
+                          json_object_get(answers.at[i], "ranks"));
+    dt_status status = dt_json_text(answers.at[0], &out);
     *text = status == DT_OK ? dt_text_take(&out) : NULL;
     return status;
 }
@@ -916,6 +1176,7 @@ dt_status dt_group_write(struct dt_group *group, int handle, const char *path, i
                          struct dt_failure *failure)
 {
     json_auto_t *answer = NULL;
-    json_t *request = json_pack("{s:s, s:i, s:s}", "op", "write", "handle", handle, "path", path);
-    return group_ask(group, request, "written", deadline_ns, &answer, failure);
+    json_auto_t *request =
+        json_pack("{s:s, s:i, s:s}", "op", "write", "handle", handle, "path", path);
+    return dt_group_call(group->members[0], request, "written", deadline_ns, &answer, failure);
 }

@@ -385,6 +385,35 @@ static char **make_environment(const struct dt_launch *launch, char *const ours[
     return NULL;
 }
 
+/* Item i of the GPUs that are visible to this process. */
+static void add_gpu(const char *visible, int i, struct dt_text *out)
+{
+    for (int skipped = 0; visible != NULL && skipped < i; skipped++) {
+        visible = strchr(visible, ',');
+        visible = visible != NULL ? visible + 1 : "";
+    }
+    if (visible == NULL)
+        dt_text_add(out, "%d", i);
+    else
+        dt_text_add(out, "%.*s", (int)strcspn(visible, ","), visible);
+}
+
+/* Which replica this is, and its part of the GPUs. */
+static void add_replica(const struct dt_launch *launch, struct word_list *variables)
+{
+    const int share = launch->gpus / launch->replicas;
+    dt_auto_text visible = {0};
+    add_words(variables, "DITTUNE_REPLICA=%d DITTUNE_REPLICAS=%d", launch->replica,
+              launch->replicas);
+    dt_text_add(&visible, "CUDA_VISIBLE_DEVICES=");
+    for (int i = 0; i < share; i++) {
+        dt_text_add(&visible, "%s", i > 0 ? "," : "");
+        add_gpu(getenv("CUDA_VISIBLE_DEVICES"), launch->replica * share + i, &visible);
+    }
+    if (share > 0)
+        add_word(variables, dt_text_at(&visible));
+}
+
 static dt_status add_variables(const struct dt_launch *launch, const struct dt_start *start,
                                struct word_list *variables)
 {
@@ -399,9 +428,12 @@ static dt_status add_variables(const struct dt_launch *launch, const struct dt_s
                   "DITTUNE_PLACED_HOST=%d",
                   launch->hosts->at[0].name, port, launch->ranks, launch->per_host);
     } else { /* another host has limits of its own */
-        add_words(variables, "DITTUNE_CORES=%d DITTUNE_MEMORY_BYTES=%lld", dt_host_cores(),
-                  (long long)dt_host_memory_available());
+        int parts = launch->replicas > 1 ? launch->replicas : 1, cores = dt_host_cores() / parts;
+        add_words(variables, "DITTUNE_CORES=%d DITTUNE_MEMORY_BYTES=%lld", cores > 0 ? cores : 1,
+                  (long long)dt_host_memory_available() / parts);
     }
+    if (launch->replicas > 1)
+        add_replica(launch, variables);
     /* libgomp has read it when the worker is told its ranks (worker/main.c) */
     if (launch->own_ranks > 1 && launch->oversubscribed && getenv("OMP_WAIT_POLICY") == NULL)
         add_word(variables, "OMP_WAIT_POLICY=passive");

@@ -74,7 +74,8 @@ dt_status dt_output_read(const char *path, char *const argv[], int64_t deadline_
     static const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM];
     struct dt_supervised child;
     struct dt_ended end = {0, 0};
-    DT_TRY(dt_supervisor_start(path, argv, environ, 1, folders, &child));
+    const struct dt_supervisor_program program = {path, argv, environ, 1, 0, 1};
+    DT_TRY(dt_supervisor_start(&program, folders, &child));
     *output = (struct dt_output){.how = ""};
     bool ended = read_pipes(&child, deadline_ns, output) && await_end(&child, deadline_ns, &end);
     dt_supervisor_stop(&child, ended ? 0 : GRACE_NS);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* runner - starts programs, and leaves nothing of them running
  *
- * A group is one running worker (all its ranks), spoken to over the protocol, killed whole when it must be:
+ * A group is one running worker (all its ranks), spoken to over the protocol, killed whole when it must be; or several replicas
+ * of it, each with processes of its own: a request goes to all of them at the same time, and their ranks follow each other in
+ * one answer. What fails in one has failed in all.
  *
  *     dt_group_start(&launch, workload, deadline, &group, &failure);
  *     dt_group_prepare(group, plan, &verify, deadline, &prepared, &failure);
@@ -59,7 +61,10 @@ struct dt_launch {
     int per_host; /* ranks on each of the first hosts, the last one may have fewer */
     /* with hosts and `by` torchrun: dittune-worker, which becomes a rank of the program */
     const char *rank_program;
-    int own_ranks;       /* number of ranks for a worker that starts them itself; 0: ranks */
+    int own_ranks; /* number of ranks for a worker that starts them itself; 0: ranks */
+    /* Above 1: so many groups at the same time, on this machine: replica i has part i of the cores, or of the GPUs. */
+    int replicas, replica;
+    int gpus;            /* that the replicas share, as the first ones visible; 0: cores */
     bool oversubscribed; /* more ranks than cores: waits yield */
     int64_t until_ns;    /* as dt_group_extend, also while it starts */
     const char *const *environment; /* NULL-ended "NAME=value"; may be NULL */
@@ -71,8 +76,9 @@ struct dt_failure {
     enum dt_outcome outcome;
     /* hung, or so it seems: it hardly had a core, or another limit came before its own */
     bool early;
-    char cause
-        [256]; /* one sentence, with the phase: "killed by signal 11 (SIGSEGV) while preparing" */
+    /* one sentence, with the phase: "killed by signal 11 (SIGSEGV) while preparing", of several replicas behind its number,
+     * "replica 1: " */
+    char cause[256];
 };
 
 /* Starts the program, sends hello, waits for hello and ready. deadline_ns is dt_clock_ns time; callers
@@ -162,11 +168,11 @@ dt_status dt_group_peak(struct dt_group *group, int64_t deadline_ns, double *flo
 /* *answer: the answer `traced` as JSON text, owned by the caller. */
 dt_status dt_group_trace(struct dt_group *group, int handle, int steps, int64_t deadline_ns,
                          char **answer, struct dt_failure *failure) DT_MUST_CHECK;
-/* Writes the output of the plan's last step to a file. */
+/* Writes the output of the plan's last step to a file; of several replicas that of the first. */
 dt_status dt_group_write(struct dt_group *group, int handle, const char *path, int64_t deadline_ns,
                          struct dt_failure *failure) DT_MUST_CHECK;
 
-/* Any other request; answer_op is the "op" expected ("failed" becomes a failure). *answer is a new reference. */
+/* Any other request to a group of one replica; answer_op is the "op" expected ("failed" becomes a failure). *answer is a new reference. */
 dt_status dt_group_call(struct dt_group *group, const json_t *request, const char *answer_op,
                         int64_t deadline_ns, json_t **answer,
                         struct dt_failure *failure) DT_MUST_CHECK;

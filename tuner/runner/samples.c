@@ -331,6 +331,26 @@ void dt_device_bytes_fill(struct dt_device_bytes *bytes, struct dt_device_bytes 
     dt_device_bytes_fini(more);
 }
 
+dt_status dt_device_bytes_join(struct dt_device_bytes *bytes, const struct dt_device_bytes *more)
+{
+    struct dt_device_bytes added = *more;
+    for (int i = 0; i < 4; i++) {
+        struct dt_amounts *list = lists_of(bytes, i);
+        const struct dt_amounts *tail = lists_of(&added, i);
+        if (list->at == NULL || tail->at == NULL) {
+            free(list->at);
+            *list = (struct dt_amounts){.at = NULL};
+            continue;
+        }
+        DT_TRY(DT_RESIZE(list->at, list->count + tail->count));
+        memcpy(list->at + list->count, tail->at, (size_t)tail->count * sizeof *list->at);
+        list->count += tail->count;
+    }
+    if (more->resident.value > bytes->resident.value)
+        bytes->resident = more->resident;
+    return DT_OK;
+}
+
 void dt_device_bytes_fini(struct dt_device_bytes *bytes)
 {
     record_fini(&dt_record_device_bytes, bytes);
@@ -409,6 +429,24 @@ void dt_outputs_fini(struct dt_outputs *outputs)
     *outputs = (struct dt_outputs){.ranks = 0};
 }
 
+dt_status dt_outputs_join(struct dt_outputs *outputs, const struct dt_outputs *more)
+{
+    const size_t old = (size_t)(outputs->ranks * outputs->rows),
+                 added = (size_t)(more->ranks * more->rows), each = (size_t)outputs->projections;
+    if (outputs->rows != more->rows || outputs->projections != more->projections ||
+        (outputs->ranks == 0) != (more->ranks == 0))
+        return dt_fail(DT_FAILED, "the outputs of replicas differ in shape");
+    if (added == 0)
+        return DT_OK;
+    DT_TRY(DT_RESIZE(outputs->norm, old + added));
+    DT_TRY(DT_RESIZE(outputs->projection, (old + added) * each));
+    memcpy(outputs->norm + old, more->norm, added * sizeof *outputs->norm);
+    memcpy(outputs->projection + old * each, more->projection,
+           added * each * sizeof *outputs->projection);
+    outputs->ranks += more->ranks;
+    return DT_OK;
+}
+
 void dt_run_fini(struct dt_run *run)
 {
     free(run->ns);
@@ -476,6 +514,129 @@ dt_status dt_run_add(struct dt_run *sum, struct dt_run *more, bool measured)
     }
     sum->steps += more->steps;
     sum->ranks = more->ranks;
+    return DT_OK;
+}
+
+/* ---- the runs of several replicas */
+
+/* Starts, and of each the steps, that all parts have; a run without starts is one start. *counts: owned. */
+static dt_status common_starts(const struct dt_run parts[], int n, int **counts, int *starts)
+{
+    int *common = NULL;
+    *starts = parts[0].starts != NULL ? parts[0].start_count : 1;
+    for (int i = 1; i < n && parts[0].starts != NULL; i++)
+        *starts = parts[i].start_count < *starts ? parts[i].start_count : *starts;
+    DT_TRY(DT_RESIZE(common, *starts));
+    for (int k = 0; k < *starts; k++) {
+        common[k] = parts[0].starts != NULL ? parts[0].starts[k] : parts[0].steps;
+        for (int i = 1; i < n; i++) {
+            int steps = parts[i].starts != NULL ? parts[i].starts[k] : parts[i].steps;
+            common[k] = steps < common[k] ? steps : common[k];
+        }
+    }
+    *counts = common;
+    return DT_OK;
+}
+
+/* The columns of one part, whose rows are those of the common steps of each start. */
+struct columns {
+    const int *counts, *own; /* own: NULL: one start */
+    int starts, first, ranks;
+    size_t row; /* ranks of the whole */
+};
+
+/* from: rows of columns->ranks values of `size` bytes; to: rows of columns->row. */
+static void columns_copy(const struct columns *columns, const void *from, void *to, size_t size)
+{
+    const size_t width = (size_t)columns->ranks * size;
+    const char *source = from;
+    char *target = (char *)to + (size_t)columns->first * size;
+    for (int k = 0; k < columns->starts; k++) {
+        for (int i = 0; i < columns->counts[k]; i++, target += columns->row * size)
+            memcpy(target, source + (size_t)i * width, width);
+        source += (size_t)(columns->own != NULL ? columns->own[k] : columns->counts[k]) * width;
+    }
+}
+
+/* Room for what all parts have. */
+static dt_status whole_make_room(const struct dt_run parts[], int n, struct dt_run *whole)
+{
+    const size_t all = (size_t)whole->steps * (size_t)whole->ranks;
+    bool device = true, host = true, clock = true, telemetry = true;
+    for (int i = 0; i < n; i++) {
+        device = device && parts[i].device_ns != NULL;
+        host = host && parts[i].host_ns != NULL;
+        clock = clock && parts[i].clock != NULL;
+        telemetry = telemetry && parts[i].telemetry != NULL;
+    }
+    DT_TRY(DT_RESIZE(whole->ns, all));
+    if (device)
+        DT_TRY(DT_RESIZE(whole->device_ns, all));
+    if (host)
+        DT_TRY(DT_RESIZE(whole->host_ns, all));
+    if (clock)
+        DT_TRY(DT_RESIZE(whole->clock, all));
+    return telemetry ? DT_RESIZE(whole->telemetry, whole->ranks) : DT_OK;
+}
+
+static int64_t total_ns(const struct dt_run *run)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < run->steps * run->ranks; i++)
+        sum += run->ns[i] / run->ranks;
+    return sum;
+}
+
+static void part_join(const struct columns *columns, struct dt_run *part, struct dt_run *whole)
+{
+    columns_copy(columns, part->ns, whole->ns, sizeof *whole->ns);
+    if (whole->device_ns != NULL)
+        columns_copy(columns, part->device_ns, whole->device_ns, sizeof *whole->device_ns);
+    if (whole->host_ns != NULL)
+        columns_copy(columns, part->host_ns, whole->host_ns, sizeof *whole->host_ns);
+    if (whole->clock != NULL)
+        columns_copy(columns, part->clock, whole->clock, sizeof *whole->clock);
+    if (whole->telemetry != NULL)
+        memcpy(whole->telemetry + columns->first, part->telemetry,
+               (size_t)part->ranks * sizeof *whole->telemetry);
+    dt_remarks_add(&whole->remarks, &part->remarks);
+}
+
+dt_status dt_run_join(struct dt_run parts[], int n, struct dt_run *out)
+{
+    struct dt_run DT_CLEANUP(dt_run_fini) whole = {0};
+    dt_auto_free int *counts = NULL;
+    int starts, slowest = 0;
+    if (n == 1) {
+        *out = parts[0];
+        parts[0] = (struct dt_run){.steps = 0};
+        return DT_OK;
+    }
+    DT_TRY(common_starts(parts, n, &counts, &starts));
+    for (int k = 0; k < starts; k++)
+        whole.steps += counts[k];
+    for (int i = 0; i < n; i++) {
+        whole.ranks += parts[i].ranks;
+        slowest = total_ns(&parts[i]) > total_ns(&parts[slowest]) ? i : slowest;
+    }
+    DT_TRY(whole_make_room(parts, n, &whole));
+    for (int i = 0, first = 0; i < n; first += parts[i++].ranks) {
+        part_join(&(struct columns){counts, parts[i].starts, starts, first, parts[i].ranks,
+                                    (size_t)whole.ranks},
+                  &parts[i], &whole);
+        DT_TRY(i == 0 ? DT_OK : dt_outputs_join(&parts[0].output, &parts[i].output));
+    }
+    whole.output = parts[0].output;
+    parts[0].output = (struct dt_outputs){.ranks = 0};
+    whole.phases = parts[slowest].phases;
+    parts[slowest].phases = NULL;
+    if (parts[0].starts != NULL) {
+        whole.starts = counts;
+        whole.start_count = starts;
+        counts = NULL;
+    }
+    *out = whole;
+    whole = (struct dt_run){0};
     return DT_OK;
 }
 

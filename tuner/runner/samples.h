@@ -26,6 +26,8 @@ struct dt_outputs {
     double *projection;           /* [ranks * rows * projections], owned; NAN as above */
 };
 void dt_outputs_fini(struct dt_outputs *outputs);
+/* Appends the ranks of another replica. DT_FAILED: its shape is another. */
+dt_status dt_outputs_join(struct dt_outputs *outputs, const struct dt_outputs *more) DT_MUST_CHECK;
 
 /* A number that the worker may leave out. */
 struct dt_amount {
@@ -76,6 +78,9 @@ void dt_reasons_add(struct dt_reasons *reasons, const struct dt_reasons *more);
 bool dt_device_bytes_known(const struct dt_device_bytes *bytes);
 /* Moves the lists that `bytes` lacks from `more`, and frees the others. */
 void dt_device_bytes_fill(struct dt_device_bytes *bytes, struct dt_device_bytes *more);
+/* Appends the lists of another replica; those that it lacks are dropped. */
+dt_status dt_device_bytes_join(struct dt_device_bytes *bytes,
+                               const struct dt_device_bytes *more) DT_MUST_CHECK;
 void dt_device_bytes_fini(struct dt_device_bytes *bytes);
 
 /* remarks may be NULL: none. Warning i is "2 of 13 runs failed and were repeated"; the note says where a number was read. */
@@ -114,6 +119,9 @@ struct dt_run {
  * saturate, since a worker may report any number; means of telemetry are weighted by their readings; figures of phases stay
  * those of the longest run. */
 dt_status dt_run_add(struct dt_run *sum, struct dt_run *more, bool measured) DT_MUST_CHECK;
+/* The run of n replicas, whose ranks follow each other: of starts as many, and of each as many steps, as every replica has; phases
+ * are those of the slowest. The parts may lose what they own. */
+dt_status dt_run_join(struct dt_run parts[], int n, struct dt_run *whole) DT_MUST_CHECK;
 void dt_run_fini(struct dt_run *run);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/host.h"
 #include "base/proc.h"
 #include "tuner/runner/pause.h"
 
@@ -228,15 +229,9 @@ struct pipes {
     int in[2], out[2], err[2], control[2], status[2];
 };
 
-/* What to start. */
-struct program {
-    const char *path;
-    char *const *argv, *const *envp;
-    int ranks;
-};
-
 /* Only rank 0 has the pipes of the protocol. */
-static void become_rank(const struct program *program, int rank, const struct pipes *pipes)
+static void become_rank(const struct dt_supervisor_program *program, int rank,
+                        const struct pipes *pipes)
 {
     char number[16];
     environ = (char **)program->envp;
@@ -250,7 +245,8 @@ static void become_rank(const struct program *program, int rank, const struct pi
     run_program(program->path, program->argv, environ);
 }
 
-static void start_ranks(struct ward *ward, const struct program *program, const struct pipes *pipes)
+static void start_ranks(struct ward *ward, const struct dt_supervisor_program *program,
+                        const struct pipes *pipes)
 {
     pid_t own = getpid();
     ward->count = ward->running = program->ranks;
@@ -268,7 +264,7 @@ static void start_ranks(struct ward *ward, const struct program *program, const 
     }
 }
 
-static void supervise(const struct program *program,
+static void supervise(const struct dt_supervisor_program *program,
                       const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM],
                       const struct pipes *pipes)
 {
@@ -286,6 +282,9 @@ static void supervise(const struct program *program,
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, NULL);
     ward.children = signalfd(-1, &child, SFD_CLOEXEC);
+    int bound[1], n;
+    if (program->parts > 1 && dt_host_bind(program->part, program->parts, 1, bound, &n) != DT_OK)
+        _exit(127);
     start_ranks(&ward, program, pipes);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(null, STDIN_FILENO);
@@ -309,7 +308,7 @@ static bool open_pipes(struct pipes *pipes)
     return true;
 }
 
-dt_status dt_supervisor_start(const char *path, char *const argv[], char *const envp[], int ranks,
+dt_status dt_supervisor_start(const struct dt_supervisor_program *program,
                               const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM],
                               struct dt_supervised *out)
 {
@@ -319,7 +318,7 @@ dt_status dt_supervisor_start(const char *path, char *const argv[], char *const 
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
-        supervise(&(struct program){path, argv, envp, ranks}, folders, &pipes);
+        supervise(program, folders, &pipes);
     close(pipes.in[0]);
     close(pipes.out[1]);
     close(pipes.err[1]);

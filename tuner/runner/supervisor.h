@@ -33,9 +33,15 @@ struct dt_supervised {
     char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM];
 };
 
-/* Starts `path` with argv and envp, `ranks` times: from the second on, RANK and LOCAL_RANK are set, standard input is empty and
- * standard output goes to standard error. folders: directories to remove at the end, "" for none. DT_ELIB. */
-dt_status dt_supervisor_start(const char *path, char *const argv[], char *const envp[], int ranks,
+/* What to start, `ranks` times: from the second on, RANK and LOCAL_RANK are set, standard input is empty and standard output goes
+ * to standard error. With parts above 1 all of it is bound to one of so many equal parts of the cores. */
+struct dt_supervisor_program {
+    const char *path;
+    char *const *argv, *const *envp;
+    int ranks, part, parts;
+};
+/* folders: directories to remove at the end, "" for none. DT_ELIB. */
+dt_status dt_supervisor_start(const struct dt_supervisor_program *program,
                               const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM],
                               struct dt_supervised *out) DT_MUST_CHECK;
 

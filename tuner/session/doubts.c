@@ -177,8 +177,9 @@ static double levels(const struct dt_session *session)
     if (finals->best > 0) {
         const struct dt_entrant *best = &finals->entrants[finals->best];
         const struct dt_objective *objective = session->target->objective;
-        double times = objective->value(1, first->result.batch, first->result.devices) /
-                       objective->value(1, best->result.batch, best->result.devices);
+        double times =
+            objective->value(1, dt_result_images(&first->result), first->result.devices) /
+            objective->value(1, dt_result_images(&best->result), best->result.devices);
         if (dt_sets_agree(first->visits, best->visits, times, &finals->sets))
             return 1;
     }

@@ -115,8 +115,8 @@ static double cost_value(const void *context, const struct dt_point *point)
     struct dt_plan plan = dt_dit_plan(target->space, point);
     double step = dt_cost_step(&belief->workload, &plan, target->hardware.cores,
                                target->hardware.backend.cuda ? GPU_FLOPS_PER_BYTE : FLOPS_PER_BYTE);
-    return target->objective->value(step, dt_target_batch(target, point),
-                                    dt_target_devices(target, point));
+    int images = dt_target_batch(target, point) * dt_target_replicas(target, point);
+    return target->objective->value(step, images, dt_target_devices(target, point));
 }
 
 static dt_status believe_cost(struct dt_belief *belief)

@@ -10,7 +10,7 @@ bool dt_session_eligible(const struct dt_session *session, const struct dt_resul
     double most = (double)session->max_latency_ns * 1e-9;
     return result->outcome == DT_TRIAL_OK && result->samples.n > 0 && !result->undone &&
            !dt_target_wrong(session->target, &result->point, result->facts.verified_error) &&
-           (most <= 0 || result->summary.median <= most);
+           (most <= 0 || dt_result_slowest(result) <= most);
 }
 
 double dt_session_value(const struct dt_session *session, const struct dt_result *result)

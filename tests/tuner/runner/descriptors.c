@@ -39,7 +39,8 @@ static void no_descriptor_is_inherited(void **state)
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     limit.rlim_cur = LIMIT;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    assert_int_equal(dt_supervisor_start("/bin/sleep", argv, envp, 1, folders, &supervised), DT_OK);
+    const struct dt_supervisor_program program = {"/bin/sleep", argv, envp, 1, 0, 1};
+    assert_int_equal(dt_supervisor_start(&program, folders, &supervised), DT_OK);
     close(pipes[1]);
     close(HIGH);
     struct pollfd poller = {.fd = pipes[0], .events = POLLIN};

@@ -69,7 +69,8 @@ static void start_ranks(const char *script, int ranks,
     snprintf(text, sizeof text, "%s", script);
     char *const argv[] = {"sh", "-c", text, NULL};
     char *const envp[] = {"PATH=/usr/bin:/bin", mark, NULL};
-    assert_int_equal(dt_supervisor_start("/bin/sh", argv, envp, ranks, folders, out), DT_OK);
+    const struct dt_supervisor_program program = {"/bin/sh", argv, envp, ranks, 0, 1};
+    assert_int_equal(dt_supervisor_start(&program, folders, out), DT_OK);
 }
 
 static void start(const char *script, const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM],

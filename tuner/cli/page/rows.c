@@ -110,7 +110,7 @@ void dt_page_plan(const struct page_view *view, const struct dt_point *point, st
 double dt_page_visit(const struct page_view *view, int entrant, int round)
 {
     const struct dt_entrant *of = &view->session->finals.entrants[entrant];
-    return view->session->target->objective->value(of->visits[round], of->result.batch,
+    return view->session->target->objective->value(of->visits[round], dt_result_images(&of->result),
                                                    of->result.devices);
 }
 

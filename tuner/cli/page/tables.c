@@ -46,11 +46,12 @@ static double device_seconds(const struct page_view *view, const struct dt_resul
                              double shown)
 {
     const struct dt_objective *objective = view->session->target->objective;
-    double images = objective->one_batch ? 1 : result->batch;
+    double images = objective->one_batch ? 1 : dt_result_images(result);
     if (objective->metric != NULL)
         return NAN;
     return shown * result->devices / images /
-           objective->value(1, objective->one_batch ? 1 : result->batch, result->devices);
+           objective->value(1, objective->one_batch ? 1 : dt_result_images(result),
+                            result->devices);
 }
 
 static void add_speed(struct page_pen *pen, const struct dt_ratio *ratio)

@@ -97,14 +97,15 @@ static void add_figures(const struct table *table, const struct dt_table_row *ro
     const struct dt_result *result = row->result;
     const struct dt_objective *objective = table->target->objective;
     double step = result->summary.median, unit = table->time.size;
+    double slowest = dt_result_slowest(result);
     double memory = rint((double)result->facts.peak_bytes / table->memory.size * 10) / 10;
     struct dt_figure cold = dt_figure_number(result->facts.cold_seconds / unit);
     dt_text_add(table->out, "%-*s", INDENT, row->role);
     if (shows_objective(table)) {
-        double value = dt_objective_shown(objective, step, result->batch, result->devices,
-                                          table->target->image.sampler_steps);
+        double value = dt_objective_shown(objective, step, dt_result_images(result),
+                                          result->devices, table->target->image.sampler_steps);
         dt_text_add(table->out, "%15s  %-22s%9s%9s", dt_figure_number(value).text,
-                    speed_of(row->entrant).text, dt_figure_number(step / unit).text, cold.text);
+                    speed_of(row->entrant).text, dt_figure_number(slowest / unit).text, cold.text);
     } else {
         struct dt_interval interval = result->summary.interval;
         bool inverse = objective->metric != NULL;
@@ -131,6 +132,10 @@ static void add_row(const struct table *table, const struct dt_table_row *row)
             dt_point_text(table->target->space, &row->result->point, &line);
         else
             dt_point_short(table->target->space, &row->result->point, &line);
+        if (dt_result_parts(row->result) > 1) {
+            dt_text_add(&line, "; ");
+            dt_result_replicas_text(row->result, &line);
+        }
     } else {
         dt_text_add(&line, "%-*s%s: %s", INDENT, row->role, dt_outcome_text(row->result->outcome),
                     row->result->cause);

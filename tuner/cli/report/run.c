@@ -218,16 +218,21 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
         dt_text_add(out, "%s (last %d)", dt_figure_of(result->samples.rank_seconds[r]).text,
                     result->samples.last[r]);
     }
-    dt_text_add(out, "; skew %s\nmemory      %s on the largest rank\nspeed       %s image-steps/s",
-                dt_figure_of(result->samples.skew_seconds).text,
+    dt_text_add(out, "; skew %s\n", dt_figure_of(result->samples.skew_seconds).text);
+    if (dt_result_parts(result) > 1) {
+        dt_text_add(out, "together    ");
+        dt_result_replicas_text(result, out);
+        dt_text_add(out, "\n");
+    }
+    dt_text_add(out, "memory      %s on the largest rank\nspeed       %s image-steps/s",
                 dt_figure_bytes_of(result->facts.peak_bytes).text,
-                dt_figure_number(result->batch / summary->median).text);
+                dt_figure_number(dt_result_images(result) / summary->median).text);
     if (target->image.flops > 0)
         dt_text_add(out, ", %.4g GFLOP/s",
-                    target->image.flops * result->batch / summary->median * 1e-9);
+                    target->image.flops * dt_result_images(result) / summary->median * 1e-9);
     if (target->image.flops > 0 && result->ceilings.flop_rate > 0)
         dt_text_add(out, ", %.0f %% of the GEMM peak",
-                    100 * target->image.flops * result->batch / summary->median /
+                    100 * target->image.flops * dt_result_images(result) / summary->median /
                         result->ceilings.flop_rate);
     if (target->image.known) {
         dt_text_add(out, "\n%s", target->image.is_image ? "" : "image       ");

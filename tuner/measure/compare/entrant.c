@@ -57,7 +57,7 @@ double dt_visit_seconds(const struct dt_result *result, int from, int steps)
 {
     double seconds[DT_VISIT_STEPS];
     dt_stats_over_ranks(result->report.ns + (size_t)from * (size_t)result->ranks, steps,
-                        result->ranks, seconds, NULL);
+                        result->ranks, dt_result_parts(result), seconds, NULL);
     return dt_stats_median(seconds, steps);
 }
 
@@ -77,8 +77,8 @@ static void take_numbers(const struct dt_target *target, const struct dt_entrant
     for (int i = 0; i < n; i++) {
         const struct dt_entrant *entrant = &entrants[i];
         for (int k = 0; k < DT_ROUNDS_MOST; k++)
-            values[i][k] = target->objective->value(entrant->visits[k], entrant->result.batch,
-                                                    entrant->result.devices);
+            values[i][k] = target->objective->value(
+                entrant->visits[k], dt_result_images(&entrant->result), entrant->result.devices);
         judged[i] = (struct dt_judged){
             .values = values[i],
             .out = entrant->out,

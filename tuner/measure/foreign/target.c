@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define REPLICAS        "replicas"
 #define JOB_FIELDS_MOST 16
 #define JOB_TEXT_MOST   4000
 #define SWITCHED_MOST   65536
@@ -237,20 +238,99 @@ static dt_status make_key(const struct dt_job *job, const char *name, const char
     return dt_key_json(&key, &target->identity.key);
 }
 
-/* Adds our rule to the hello: no plan has more ranks than there are devices. Removes the worker's own count of
- * plans. */
-static json_t *limited(const json_t *hello, const char *ranks, int devices)
+/* The rule that a count, which is an expression, is at most this many. */
+static json_t *rule_most(const char *count, int most, const char *of)
 {
-    json_auto_t *copy = dt_json_copy(hello), *rules = json_array();
-    json_auto_t *rule = json_pack(
-        "{s:o, s:o}", "if", json_sprintf("%s <= %d", ranks, devices), "say",
-        json_sprintf("%s must be at most the number of devices, %d (--devices)", ranks, devices));
+    return json_pack("{s:o, s:o}", "if", json_sprintf("%s <= %d", count, most), "say",
+                     json_sprintf("%s must be at most the number of %s, %d%s", count, of, most,
+                                  strcmp(of, "devices") == 0 ? " (--devices)" : ""));
+}
+
+/* Adds our rule to the hello. Removes the worker's own count of plans. */
+static json_t *limited(const json_t *hello, json_t *our_rule)
+{
+    json_auto_t *copy = dt_json_copy(hello), *rules = json_array(), *rule = our_rule;
     bool made = copy != NULL && rules != NULL && rule != NULL &&
                 (json_object_get(hello, "rules") == NULL ||
                  json_array_extend(rules, json_object_get(hello, "rules")) == 0) &&
                 json_array_append(rules, rule) == 0 && json_object_set(copy, "rules", rules) == 0;
     json_object_del(copy, "valid");
     return made ? json_incref(copy) : NULL;
+}
+
+/* Name of the axis of this role; NULL: there is none. */
+static const char *name_of_role(const struct dt_space *axes, enum dt_role role)
+{
+    int axis = dt_space_role(axes, role);
+    return axis >= 0 ? dt_space_axis(axes, axis)->name : NULL;
+}
+
+/* The replicas, with their ranks and on cores with their threads, fit the devices. *out: new reference, hello itself without
+ * replicas. */
+static dt_status limit_replicas(const struct dt_space *axes, json_t *hello,
+                                const struct dt_target *target, json_t **out)
+{
+    const char *ranks = name_of_role(axes, DT_ROLE_RANKS),
+               *threads = name_of_role(axes, DT_ROLE_THREADS);
+    int devices = target->hardware.devices, cores = target->hardware.cores;
+    *out = json_incref(hello);
+    if (name_of_role(axes, DT_ROLE_REPLICAS) == NULL)
+        return DT_OK;
+    dt_auto_text count = {0};
+    dt_text_add(&count, "%s", REPLICAS);
+    if (ranks != NULL)
+        dt_text_add(&count, " * %s", ranks);
+    json_t *limit = limited(hello, rule_most(dt_text_at(&count), devices, "devices"));
+    json_decref(*out);
+    *out = limit;
+    if (limit != NULL && threads != NULL && target->hardware.watched.gpus.count == 0) {
+        dt_text_add(&count, " * %s", threads);
+        *out = limited(limit,
+                       rule_most(dt_text_at(&count), cores > devices ? cores : devices, "cores"));
+        json_decref(limit);
+    }
+    return *out != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+/* Adds the parameter of replicas to a hello; a worker's own one of that name, or role, has no meaning beside it. */
+static dt_status add_replicas(const struct dt_job *job, struct dt_target *target)
+{
+    json_t *parameters = json_object_get(target->worker.hello, "parameters"), *row;
+    int named = dt_target_named(job->plan, REPLICAS), ranks = 1;
+    bool wanted = target->objective != NULL && target->objective->whole_image;
+    size_t i;
+    json_array_foreach(parameters, i, row)
+    {
+        const char *name = dt_json_text_at(row, "name"), *role = dt_json_text_at(row, "role");
+        if (strcmp(role, REPLICAS) == 0 || (wanted && strcmp(name, REPLICAS) == 0))
+            return dt_fail(DT_EUSAGE,
+                           "the worker's hello: parameter '%.80s': replicas are the controller's, "
+                           "which starts them by itself; give it another name and role",
+                           name);
+        if (strcmp(role, dt_role_text(DT_ROLE_RANKS)) == 0 && dt_target_named(job->plan, name) > 0)
+            ranks = dt_target_named(job->plan, name);
+    }
+    if (job->devices == 0 && wanted && named * ranks > target->hardware.devices &&
+        named <= DT_REPLICAS_MOST)
+        target->hardware.devices = named * ranks;
+    if (!json_is_array(parameters) || !dt_target_has_replicas(target))
+        return DT_OK;
+    json_auto_t *own = json_array(), *values = json_array(), *hello = NULL;
+    bool failed = json_array_extend(own, parameters) != 0;
+    for (int k = 1; k <= target->hardware.devices && k <= DT_REPLICAS_MOST; k++)
+        failed |= json_array_append_new(values, json_integer(k)) != 0;
+    failed |=
+        json_array_append_new(own, json_pack("{s:s, s:s, s:i, s:O, s:s}", "name", REPLICAS, "role",
+                                             REPLICAS, "default", 1, "values", values, "doc",
+                                             "groups of the plan that run at the same time")) != 0;
+    hello = dt_json_copy(target->worker.hello);
+    failed |= hello == NULL || json_object_set(hello, "parameters", own) != 0;
+    json_object_del(hello, "valid");
+    if (failed)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    json_decref(target->worker.hello);
+    target->worker.hello = json_incref(hello);
+    return DT_OK;
 }
 
 /* Allows the ranks named in a plan's text when the number of devices was not given. */
@@ -261,11 +341,11 @@ static void allow_named(const struct dt_job *job, const char *ranks, struct dt_t
         target->hardware.devices = named;
 }
 
-static dt_status read_space(const struct dt_job *job, const json_t *hello, struct dt_target *target)
+static dt_status read_space(const struct dt_job *job, json_t *hello, struct dt_target *target)
 {
     static const char what[] = "the worker's hello";
     struct dt_space *axes DT_CLEANUP(dt_space_free_at) = NULL;
-    json_auto_t *own = NULL;
+    json_auto_t *own = NULL, *replicated = NULL;
     DT_TRY(dt_space_axes_from_json(hello, what, &axes));
     int role = dt_space_role(axes, DT_ROLE_RANKS);
     const json_t *rules = json_object_get(hello, "rules");
@@ -273,11 +353,14 @@ static dt_status read_space(const struct dt_job *job, const json_t *hello, struc
         const struct dt_axis *ranks = dt_space_axis(axes, role);
         allow_named(job, ranks->name, target);
         target->limited = ranks->values[ranks->count - 1] > target->hardware.devices;
-        own = target->limited ? limited(hello, ranks->name, target->hardware.devices) : NULL;
+        own = target->limited
+                  ? limited(hello, rule_most(ranks->name, target->hardware.devices, "devices"))
+                  : NULL;
         if (target->limited && own == NULL)
             return dt_fail(DT_ENOMEM, "out of memory");
     }
-    return dt_space_from_json(own != NULL ? own : hello, what, &target->space);
+    DT_TRY(limit_replicas(axes, own != NULL ? own : hello, target, &replicated));
+    return dt_space_from_json(replicated, what, &target->space);
 }
 
 static const char space_file[] = "the space file";
@@ -400,8 +483,7 @@ static dt_status narrow_as(const json_t *stored, const json_t *announced, json_t
 }
 
 /* A file, or the entry that is checked, may narrow the space: then the narrowed one is tuned, and part of the key. */
-static dt_status read_searched(const struct dt_job *job, const json_t *hello,
-                               struct dt_target *target)
+static dt_status read_searched(const struct dt_job *job, json_t *hello, struct dt_target *target)
 {
     json_t *narrowed = NULL;
     if (job->wanted.space != NULL)
@@ -611,7 +693,7 @@ double dt_target_image_seconds(const struct dt_target *target, double step, int 
            (double)(batch * target->image.text_and_vae_ns) * 1e-9;
 }
 
-static dt_status read_hello(const struct dt_job *job, const json_t *hello, struct dt_target *target)
+static dt_status read_hello(const struct dt_job *job, json_t *hello, struct dt_target *target)
 {
     char name[64], workload[128];
     copy_field(hello, "engine", "foreign", target->identity.engine, sizeof target->identity.engine);
@@ -699,6 +781,8 @@ dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
         status = hide_command(job->wanted.secret, target);
     if (status == DT_OK)
         status = dt_target_settle_defaults(target->worker.hello);
+    if (status == DT_OK)
+        status = add_replicas(job, target);
     if (status == DT_OK)
         status = read_hello(job, target->worker.hello, target);
     dt_group_stop(group, DT_NS_PER_SECOND);

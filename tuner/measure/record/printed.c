@@ -24,7 +24,7 @@ struct work {
 static struct work work_of(const char *kind, const struct dt_result *result,
                            const struct dt_target *target)
 {
-    double share = (double)result->batch / (result->ranks > 0 ? result->ranks : 1);
+    double share = (double)dt_result_images(result) / (result->ranks > 0 ? result->ranks : 1);
     double flop_rate =
         result->ceilings.flop_rate > 0 ? result->ceilings.flop_rate / result->ranks : NAN;
     double byte_rate =
@@ -292,7 +292,7 @@ static bool has_device(const struct dt_result *result)
 
 static json_t *plan_json(const struct dt_result *result, const struct dt_target *target, bool whole)
 {
-    double step = result->summary.median, flops = target->image.flops * result->batch;
+    double step = result->summary.median, flops = target->image.flops * dt_result_images(result);
     struct print print = {.result = result,
                           .target = target,
                           .samples = &result->samples,

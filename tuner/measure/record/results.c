@@ -453,7 +453,7 @@ static dt_status read_processes(const json_t *record, const char *what, int all,
 static dt_status finish_processes(struct dt_result *result, const int steps[], int n, bool looks,
                                   double level)
 {
-    struct dt_result whole = {.outcome = DT_TRIAL_OK};
+    struct dt_result whole = {.outcome = DT_TRIAL_OK, .replicas = result->replicas};
     dt_auto_free struct dt_result *parts = calloc((size_t)n, sizeof *parts);
     if (parts == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
@@ -466,6 +466,7 @@ static dt_status finish_processes(struct dt_result *result, const int steps[], i
                              .clock =
                                  result->report.clock != NULL ? result->report.clock + at : NULL};
         at += (size_t)steps[i] * (size_t)result->ranks;
+        parts[i].replicas = result->replicas;
         parts[i].throttling.clocks = result->throttling.clocks;
         status = dt_result_add(&parts[i], &run, false);
         parts[i].report.warm_up_steps =

@@ -112,6 +112,9 @@ dt_status dt_rig_group_prepare(const struct dt_rig *rig, struct dt_group *group,
                                struct dt_prepared *prepared, struct dt_failure *failure)
 {
     json_auto_t *plan = dt_point_json(rig->target->space, point);
+    int replicas = dt_space_role(rig->target->space, DT_ROLE_REPLICAS);
+    if (replicas >= 0) /* each replica has the plan without them */
+        json_object_del(plan, dt_space_axis(rig->target->space, replicas)->name);
     return dt_group_prepare(group, plan, &rig->verify, deadline_ns, prepared, failure);
 }
 
