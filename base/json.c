@@ -745,7 +745,8 @@ static int distance(const char *a, const char *b)
 const char *dt_json_nearest(const char *name, const char *const names[])
 {
     const char *best = NULL;
-    int size = (int)strlen(name), least = size > 2 ? size / 3 + 2 : 1; /* tp is no slip of dp */
+    int size = (int)strlen(name),
+        least = size > 2 ? size / 3 + 2 : 1; /* a name of two letters is near to none */
     for (int i = 0; names[i] != NULL; i++) {
         int d = distance(name, names[i]);
         if (d < least) {

@@ -59,8 +59,7 @@ static void fill_image(const struct dt_pass *pass, int i, const char *x, float *
     latent += (int64_t)i * pass->layout.tokens * rows * patch;
     for (int token = 0; token < pass->layout.tokens; token++) {
         for (int row = 0; row < rows; row++, latent += patch) {
-            int64_t at = (pass->layout.first_image + i) * image +
-                         pixel_at(pass, token, row / patch, row % patch);
+            int64_t at = i * image + pixel_at(pass, token, row / patch, row % patch);
             if (x != NULL)
                 memcpy(latent, x + at * (int64_t)sizeof(float), (size_t)patch * sizeof(float));
             else
@@ -81,10 +80,9 @@ static dt_status fill_from_file(struct dt_pass *pass, float *latent, int32_t lab
                        workload->input, input.batch, input.height, input.width,
                        workload->input_batch, workload->height, workload->width);
     for (int i = 0; i < pass->layout.images; i++) {
-        int image = pass->layout.first_image + i;
         fill_image(pass, i, input.x, latent);
-        pass->memory.times[i] = (float)dt_input_time(&input, image);
-        labels[i] = input.label != NULL ? (int32_t)dt_input_label(&input, image) : 0;
+        pass->memory.times[i] = (float)dt_input_time(&input, i);
+        labels[i] = input.label != NULL ? (int32_t)dt_input_label(&input, i) : 0;
     }
     return DT_OK;
 }
@@ -94,7 +92,7 @@ static void fill_labels(struct dt_pass *pass, const struct dt_label *label, int3
     const struct dt_workload *workload = &pass->workload;
     int none = workload->network.own[label->count];
     for (int n = 0; n < pass->layout.sequences; n++) {
-        int image = pass->layout.first_image + n % pass->layout.images;
+        int image = n % pass->layout.images;
         bool conditional = pass->layout.place.cfg == 0 && n < pass->layout.images;
         uint64_t bits = dt_rng_hash(workload->seed, dt_rng_stream("label"), (uint64_t)image);
         labels[n] = conditional ? (int32_t)(bits % (uint64_t)none) : none;

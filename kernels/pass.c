@@ -140,7 +140,7 @@ static void place_rank(const struct dt_pass *pass, int rank, const float *from, 
         for (int t = 0; t < layout.tokens; t++)
             place_token(workload, layout.first_token + t,
                         from + ((int64_t)i * layout.slots + t) * token, layout.place.cfg != 0,
-                        out + (layout.first_image + i) * image);
+                        out + i * image);
 }
 
 dt_status dt_pass_output(struct dt_pass *pass, float *out)

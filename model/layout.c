@@ -55,9 +55,7 @@ static void place(struct dt_layout *layout, const struct dt_workload *workload,
     int ranks = plan->ring * plan->ulysses;
     layout->place = dt_plan_place(plan, rank);
     int index = layout->place.ring * plan->ulysses + layout->place.ulysses;
-    layout->images = dt_workload_share(plan->batch, plan->dp, layout->place.dp);
-    layout->first_image = dt_workload_offset(plan->batch, plan->dp, layout->place.dp);
-    layout->image_slots = dt_workload_share(plan->batch, plan->dp, 0);
+    layout->images = plan->batch;
     layout->sequences = layout->images * dt_workload_passes(workload) / plan->cfg;
     layout->tokens = dt_workload_share(tokens, ranks, index);
     layout->first_token = dt_workload_offset(tokens, ranks, index);
@@ -120,7 +118,7 @@ static void size_result(struct dt_layout *layout, const struct dt_workload *work
     int64_t eps = (int64_t)layout->images * layout->tokens * pixels * network->in_channels;
     count[DT_BUFFER_EPS_SEND] = plan->cfg > 1 ? eps : 0;
     count[DT_BUFFER_EPS_RECV] = plan->cfg > 1 ? eps : 0;
-    count[DT_BUFFER_RESULT] = layout->image_slots * layout->slots * pixels * out;
+    count[DT_BUFFER_RESULT] = (int64_t)layout->images * layout->slots * pixels * out;
     count[DT_BUFFER_SUMS] = 2 * sizeof(uint64_t) / sizeof(float);
     count[DT_BUFFER_COPY] = count[DT_BUFFER_RESULT];
     count[DT_BUFFER_GATHER] = rank == 0 ? plan->ranks * count[DT_BUFFER_RESULT] : 0;

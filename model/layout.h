@@ -58,11 +58,10 @@ enum dt_buffer {
 
 struct dt_layout {
     struct dt_place place;
-    int images, first_image; /* b, and the first of them in the batch */
+    int images;              /* b, those of the batch */
     int sequences;           /* N; conditional ones first when both kinds run here */
     int tokens, first_token; /* t, and where they start */
     int slots;               /* S */
-    int image_slots;         /* most images of any rank */
     int block, block_slots;  /* K of the own ring block, and the most of any */
     int heads, chunk_heads;  /* heads owned after the all-to-all; of the largest chunk */
     int64_t scratch;         /* floats of one thread's attention scratch */

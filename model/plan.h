@@ -2,7 +2,7 @@
 /* plan - one value a parameter: how the built-in DiT runs a workload
  *
  * The fields are the rows of plan.def; code that is independent of a parameter's meaning walks them by name. Those of
- * degrees.def split the work: ranks are numbered with ulysses innermost, rank = ((d * cfg + g) * ring + r) * ulysses + u, or with
+ * degrees.def split the work: ranks are numbered with ulysses innermost, rank = (g * ring + r) * ulysses + u, or with
  * neighbours=ring the two innermost change places.
  */
 #ifndef DT_MODEL_PLAN_H

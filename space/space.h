@@ -213,7 +213,7 @@ bool dt_point_equal(const struct dt_space *space, const struct dt_point *a,
 bool dt_points_agree(const struct dt_space *space, uint32_t axes, const struct dt_point *a,
                      const struct dt_point *b);
 void dt_point_text(const struct dt_space *space, const struct dt_point *point,
-                   struct dt_text *out); /* "ranks=2 dp=1 ..." */
+                   struct dt_text *out); /* "ranks=2 cfg=1 ..." */
 /* For people: the same where the space has few parameters; else the shortest text that dt_space_parse reads as this point: ranks,
  * threads, batch, and values it would complete differently. */
 void dt_point_short(const struct dt_space *space, const struct dt_point *point,

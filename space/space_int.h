@@ -126,7 +126,7 @@ void dt_cases_text(const struct dt_space *space, const struct dt_cases *table,
 /* Axis values of a point. */
 void dt_point_values(const struct dt_space *space, const struct dt_point *point, int64_t values[]);
 
-/* Writes "ranks=2 dp=1 ..." for values that need not be feasible. */
+/* Writes "ranks=2 cfg=1 ..." for values that need not be feasible. */
 void dt_values_text(const struct dt_space *space, const int64_t values[], struct dt_text *out);
 
 #endif

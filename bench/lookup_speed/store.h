@@ -61,9 +61,9 @@ static inline json_t *made_plan(const json_t *key, size_t i)
 {
     static const int tiles[] = {32, 64, 128};
     json_int_t batch = json_integer_value(json_array_get(json_object_get(key, "batch"), 0));
-    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:i, s:i, s:i}", "ranks", 1, "dp", 1,
-                     "cfg", 1, "ulysses", 1, "ring", 1, "threads", 1, "batch", batch, "tile_q",
-                     tiles[i % 3], "tile_kv", 64, "overlap", 0, "chunks", 1);
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:i, s:i, s:i}", "ranks", 1, "cfg", 1,
+                     "ulysses", 1, "ring", 1, "threads", 1, "batch", batch, "tile_q", tiles[i % 3],
+                     "tile_kv", 64, "overlap", 0, "chunks", 1);
 }
 
 static inline json_t *made_figures(const json_t *key, size_t i, int64_t ns)

@@ -148,8 +148,7 @@ static void load(struct session *session, uint64_t group)
 
 static void note_layout(struct session *session, const struct dt_plan *plan)
 {
-    uint64_t layout =
-        (uint64_t)(((plan->dp * 16 + plan->cfg) * 16 + plan->ulysses) * 16 + plan->ring);
+    uint64_t layout = (uint64_t)((plan->cfg * 16 + plan->ulysses) * 16 + plan->ring);
     for (int i = 0; i < session->layouts; i++)
         if (session->seen[i] == layout)
             return;

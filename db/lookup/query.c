@@ -318,8 +318,8 @@ static dt_status builtin_seal(const struct dt_query *query, const struct dt_task
         .hosts = query->hosts,
         .slots = query->hosts > 0 ? query->cores / query->hosts : 0,
         .devices = asked->devices,
-        .replicas = strcmp(asked->objective, "latency") != 0 && asked->devices > 1 &&
-                    query->hosts == 0,
+        .replicas =
+            strcmp(asked->objective, "latency") != 0 && asked->devices > 1 && query->hosts == 0,
         .oversubscribe = number_of(query, DT_ASK_oversubscribe, 0) != 0,
         .tune_nccl = true,
         .lossy = asked->lossy,

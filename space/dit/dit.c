@@ -201,7 +201,7 @@ static void complete_ranks(const struct dt_dit *dit, const bool named[], int64_t
         values[DT_AT_threads] =
             threads_on_hosts(dit, ranks, named[DT_AT_hosts] ? values[DT_AT_hosts] : 0);
     if (!named[DT_AT_batch])
-        values[DT_AT_batch] = dt_dit_smallest_batch(dit, values);
+        values[DT_AT_batch] = dit->batches[0];
 }
 
 /* Among the rows with the named values, the one with most of the default values. */

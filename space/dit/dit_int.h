@@ -40,7 +40,4 @@ void dt_dit_values(const struct dt_dit *dit, int param, struct dt_dit_set *set);
 int64_t dt_dit_grow(const struct dt_dit *dit, int degree, int64_t remaining,
                     const int64_t values[]);
 
-/* The smallest batch that the degrees can share out, or the smallest there is. */
-int64_t dt_dit_smallest_batch(const struct dt_dit *dit, const int64_t values[]);
-
 #endif

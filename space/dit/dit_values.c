@@ -72,11 +72,6 @@ static void values_neighbours(const struct dt_dit *dit, struct dt_dit_set *set)
     add(set, DT_PLAN_BY_RING);
 }
 
-static void values_dp(const struct dt_dit *dit, struct dt_dit_set *set)
-{
-    add_upto(set, dit->devices);
-}
-
 static void values_cfg(const struct dt_dit *dit, struct dt_dit_set *set)
 {
     add_upto(set, dt_workload_passes(&dit->workload));
@@ -210,13 +205,6 @@ static int64_t divisor(int64_t n, int64_t of, int64_t most)
 }
 
 /* How far a default plan grows along a degree: a divisor of the devices that remain. */
-static int64_t grow_dp(const struct dt_dit *dit, int64_t remaining, const int64_t values[])
-{
-    (void)dit;
-    (void)values;
-    return remaining;
-}
-
 static int64_t grow_cfg(const struct dt_dit *dit, int64_t remaining, const int64_t values[])
 {
     (void)values;
@@ -243,13 +231,4 @@ int64_t dt_dit_grow(const struct dt_dit *dit, int degree, int64_t remaining, con
 #include "model/degrees.def"
     };
     return grow[degree](dit, remaining, values);
-}
-
-int64_t dt_dit_smallest_batch(const struct dt_dit *dit, const int64_t values[])
-{
-    int64_t dp = values[DT_AT_dp];
-    for (int i = 0; i < dit->batch_count; i++)
-        if (dp >= 1 && dit->batches[i] % dp == 0)
-            return dit->batches[i];
-    return dit->batches[0];
 }

@@ -80,7 +80,7 @@ def failed_and_tied():
 def cost(plan, flops, cores):
     """Operations a thread, and 10 for each byte of the half's answer (64 tokens of 4 channels in patches of 2 x 2, 4 bytes each) that the
     two halves of guidance exchange; of plans that split nothing else."""
-    assert plan["ulysses"] == plan["ring"] == plan["dp"] == 1
+    assert plan["ulysses"] == plan["ring"] == 1
     sent = 64 * 4 * 2 * 2 * 4 if plan["cfg"] == 2 else 0
     return (flops / plan["cfg"] / plan["threads"] + 10 * sent) * max(1, plan["ranks"] * plan["threads"] / cores)
 

@@ -59,7 +59,7 @@ def exact():
     t.check("the first line is the plan", done.out.splitlines()[0] == PLAN and done.err == "", done)
     t.exits("--format env prints variables", ask("--format", "env"), 0, out="DITTUNE_PLAN_TILE_KV=64\n")
     done = ask("--format", "argv")
-    t.check("--format argv prints a command", done.code == 0 and done.out.startswith("'ranks=1' 'dp=1' ") and done.out.count("\n") == 1, done)
+    t.check("--format argv prints a command", done.code == 0 and done.out.startswith("'ranks=1' 'cfg=") and done.out.count("\n") == 1, done)
     t.exits("--require exact accepts an exact answer", ask("--require", "exact"), 0)
     t.exits("--require decided accepts a verdict", ask("--require", "decided"), 0)
 
@@ -124,7 +124,7 @@ def nothing_measured():
     answers("the default rule", done, 0, "heuristic", evidence="predicted", gain=None, entry=None, distance=None,
             age_seconds=None)
     plan = " ".join(f"{name}={value}" for name, value in done.json["plan"].items())
-    explained = t.tool("explain", "--model", SMALL, plan, "--json")
+    explained = t.tool("explain", "--model", SMALL, "--objective", "cost", plan, "--json")
     t.check("the scaled plan is feasible", (explained.json or {}).get("feasible"), explained)
     impossible = ["--objective", "cost", "--max-bytes", "1B"]
     answers("no plan at all", ask(*impossible, "--require", "none", "--json"), 0, "none", plan=None, evidence=None)
@@ -147,7 +147,7 @@ def not_as_it_was():
     t.exits("with that it is provisional", done, 0, err=["provisional", "OMP_NUM_THREADS"])
     store(plan__ulysses=4)
     t.exits("a stored plan that breaks a rule is refused", ask(), 10,
-            err="can be used here: the exact match: dp x cfg x ulysses x ring must be the number of ranks")
+            err="can be used here: the exact match: cfg x ulysses x ring must be the number of ranks")
 
 
 def another_machine():

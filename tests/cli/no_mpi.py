@@ -18,7 +18,7 @@ def tool(*words):
     return t.run(FOLDER / "dittune-virtual", *words)
 
 
-for plan in ("ranks=2 cfg=2", "ranks=2 ring=2", "ranks=3 dp=3 batch=3", "ranks=4 cfg=2 ring=2"):
+for plan in ("ranks=2 cfg=2", "ranks=2 ring=2", "ranks=3 ring=3 batch=3", "ranks=4 cfg=2 ring=2"):
     done = tool("run", *SMALL, "--quick", "--plan", plan, "--json")
     off = (done.json or {}).get("verified_error")
     t.check(f"{plan} gives what one rank gives", done.code == 0 and done.json["ranks"] == int(plan[6]) and off is not None and off < 1e-5, done)

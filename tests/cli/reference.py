@@ -12,9 +12,9 @@ import dit_reference
 have("mpirun", "openmpi-bin")
 MOST_RANKS = 6
 NETWORKS = (dict(heads=6, hidden=48, depth=1, latent=8, batch=1), dict(heads=3, hidden=24, depth=2, latent=6, batch=2))
-ONE_WAY = {"dp": 1, "ulysses": 1, "ring": 1, "threads": 1, "overlap": 0, "chunks": 1}
-# Not in the list: cfg needs guidance, the batch is the file's, replicas need images of their own.
-REFUSED = ("ranks=2 cfg=2", "batch=3", "ranks=2 dp=3", "ranks=2 dp=2")
+ONE_WAY = {"batch": 1, "ulysses": 1, "ring": 1, "threads": 1, "overlap": 0, "chunks": 1}
+# Not in the list: cfg needs guidance, the batch is the file's.
+REFUSED = ("ranks=2 cfg=2", "batch=3")
 
 t = Dittune()
 

@@ -17,7 +17,7 @@
 static dt_status run_pass(struct dt_device *gpu, struct dt_comm *comm)
 {
     struct dt_workload workload = network_workload(DT_FLOAT32);
-    struct dt_plan plan = network_plan(1, 1, 1, 1);
+    struct dt_plan plan = network_plan(1, 1, 1);
     struct dt_weights *weights = NULL;
     struct dt_pass *pass = NULL;
     double norm[1], projections[2];
@@ -201,7 +201,7 @@ static void a_plan_too_large_leaves_room(void **state)
 {
     (void)state;
     struct dt_workload workload = network_workload(DT_FLOAT32);
-    struct dt_plan plan = network_plan(1, 1, 1, 1);
+    struct dt_plan plan = network_plan(1, 1, 1);
     struct dt_device *gpu = NULL;
     struct dt_weights *weights = NULL;
     struct dt_pass *pass = NULL;

@@ -26,7 +26,7 @@ static int64_t launches(const struct dt_workload *workload, const struct dt_plan
 /* Of all ranks, which share GPU 0, in a step past the first two, in which exchanges are summed up. */
 static int64_t of_a_step(const struct dt_workload *workload, int ulysses)
 {
-    struct dt_plan plan = network_plan(1, 1, ulysses, 1);
+    struct dt_plan plan = network_plan(1, ulysses, 1);
     return launches(workload, &plan, 4) - launches(workload, &plan, 3);
 }
 

@@ -41,11 +41,10 @@ static inline struct dt_workload network_workload(enum dt_dtype dtype)
     return workload;
 }
 
-static inline struct dt_plan network_plan(int dp, int cfg, int ulysses, int ring)
+static inline struct dt_plan network_plan(int cfg, int ulysses, int ring)
 {
     struct dt_plan plan = dt_plan_fallback;
-    plan.ranks = dp * cfg * ulysses * ring;
-    plan.dp = dp;
+    plan.ranks = cfg * ulysses * ring;
     plan.cfg = cfg;
     plan.ulysses = ulysses;
     plan.ring = ring;
@@ -160,7 +159,7 @@ static inline dt_status network_run(struct network_run *run)
 static inline float *network_baseline(const struct dt_workload *workload, int batch, int steps)
 {
     struct dt_workload wide = *workload;
-    struct dt_plan plan = network_plan(1, 1, 1, 1);
+    struct dt_plan plan = network_plan(1, 1, 1);
     float *out = calloc((size_t)(batch * network_image(workload)), sizeof *out);
     struct network_run run = {
         .workload = &wide, .plan = &plan, .compute = &dt_compute_cpu, .steps = steps, .out = out};

@@ -82,7 +82,7 @@ static void one_rank_matches_the_cpu(void **state)
     for (int dtype = 0; dtype < DT_DTYPES; dtype++) {
         struct dt_workload workload = network_workload((enum dt_dtype)dtype);
         struct dt_plan plans[8];
-        int count = add(plans, 0, network_plan(1, 1, 1, 1));
+        int count = add(plans, 0, network_plan(1, 1, 1));
         plans[count] = plans[0];
         plans[count++].chunks = 2;
         try_plans(workload, plans, count, false);
@@ -92,16 +92,15 @@ static void one_rank_matches_the_cpu(void **state)
 static void several_ranks_match_one(void **state)
 {
     (void)state;
-    static const int degrees[][4] = {{1, 1, 1, 2}, {1, 1, 2, 1}, {2, 1, 1, 1}, {1, 2, 1, 1},
-                                     {1, 1, 1, 3}, {1, 1, 4, 1}, {1, 2, 2, 1}, {1, 1, 2, 2}};
+    static const int degrees[][3] = {{1, 1, 2}, {1, 2, 1}, {2, 1, 1}, {1, 1, 3},
+                                     {1, 4, 1}, {2, 2, 1}, {1, 2, 2}};
     for (int dtype = 0; dtype < DT_DTYPES; dtype++) {
         size_t most = tried((enum dt_dtype)dtype, sizeof degrees / sizeof degrees[0]);
         struct dt_workload workload = network_workload((enum dt_dtype)dtype);
         struct dt_plan plans[64];
         int count = 0;
         for (size_t i = 0; i < most; i++) {
-            struct dt_plan plan =
-                network_plan(degrees[i][0], degrees[i][1], degrees[i][2], degrees[i][3]);
+            struct dt_plan plan = network_plan(degrees[i][0], degrees[i][1], degrees[i][2]);
             plan.batch = 2;
             for (plan.overlap = dose_full() ? 0 : (int)i % 2; plan.overlap <= 1; plan.overlap++) {
                 plan.chunks = 1 + (plan.ulysses == 2 && plan.overlap);
@@ -117,14 +116,13 @@ static void several_ranks_match_one(void **state)
 static void a_residual_in_bfloat16_adds_its_roundings(void **state)
 {
     (void)state;
-    static const int degrees[][4] = {{1, 1, 1, 1}, {1, 2, 1, 1}, {1, 1, 2, 2}, {2, 1, 1, 1}};
+    static const int degrees[][3] = {{1, 1, 1}, {2, 1, 1}, {1, 2, 2}, {2, 2, 1}};
     struct dt_workload workload = network_workload(DT_BFLOAT16);
     double most = 2 * workload.network.depth * ldexp(1.0, -9);
     float *baseline = network_baseline(&workload, 2, 1), *wide = images(&workload, 2),
           *narrow = images(&workload, 2);
     for (size_t i = 0; i < tried(DT_BFLOAT16, 4); i++) {
-        struct dt_plan plan =
-            network_plan(degrees[i][0], degrees[i][1], degrees[i][2], degrees[i][3]);
+        struct dt_plan plan = network_plan(degrees[i][0], degrees[i][1], degrees[i][2]);
         int64_t size = network_image(&workload);
         plan.batch = 2;
         struct network_run runs[] = {
@@ -154,7 +152,7 @@ static void ways_to_exchange_agree(void **state)
         struct dt_plan plans[64];
         int count = 0;
         for (int i = 0; i < (dose_full() ? 4 : dose_thin() ? 1 : 2); i++) {
-            struct dt_plan plan = network_plan(1, 1, degrees[i][0], degrees[i][1]);
+            struct dt_plan plan = network_plan(1, degrees[i][0], degrees[i][1]);
             for (plan.overlap = 0; plan.overlap <= 1; plan.overlap++) {
                 plan.chunks = 1 + (plan.ulysses == 2);
                 plan.exchange = DT_PLAN_PACKED;
@@ -175,15 +173,14 @@ static void ways_to_exchange_agree(void **state)
 static void a_replayed_step_equals_the_step(void **state)
 {
     (void)state;
-    static const int degrees[][4] = {{1, 1, 1, 1}, {1, 1, 2, 1}, {1, 1, 1, 2}, {1, 2, 2, 1}};
+    static const int degrees[][3] = {{1, 1, 1}, {1, 2, 1}, {1, 1, 2}, {2, 2, 1}};
     for (int dtype = 0; dtype < DT_TF32; dtype++) {
         size_t most = tried((enum dt_dtype)dtype, sizeof degrees / sizeof degrees[0]);
         struct dt_workload workload = network_workload((enum dt_dtype)dtype);
         int64_t size = network_image(&workload);
         float *eager = images(&workload, 1), *replayed = images(&workload, 1);
         for (size_t i = 0; i < most; i++) {
-            struct dt_plan plan =
-                network_plan(degrees[i][0], degrees[i][1], degrees[i][2], degrees[i][3]);
+            struct dt_plan plan = network_plan(degrees[i][0], degrees[i][1], degrees[i][2]);
             struct network_run runs[2];
             for (plan.graph = 0; plan.graph <= 1 && network_nccl(plan.ranks); plan.graph++) {
                 runs[plan.graph] = (struct network_run){.workload = &workload,
@@ -235,7 +232,7 @@ static void profiler_ranges_are_nested_and_closed(void **state)
         2 * STEPS * 2 * 4,
     };
     struct dt_workload workload = network_workload(DT_FLOAT32);
-    struct dt_plan plan = network_plan(1, 1, 2, 1);
+    struct dt_plan plan = network_plan(1, 2, 1);
     float *out = images(&workload, 1);
     plan.chunks = 2;
     struct network_run run = {
@@ -262,7 +259,7 @@ static void every_tile_gives_the_same_output(void **state)
     struct dt_plan plans[64];
     int count = 0;
     for (size_t i = 0; i < (dose_thin() ? 1 : sizeof rows / sizeof rows[0]); i++) {
-        struct dt_plan plan = network_plan(1, 1, 1, 1);
+        struct dt_plan plan = network_plan(1, 1, 1);
         plan.tile_q = rows[i][0];
         plan.tile_kv = rows[i][1];
         plan.stages = rows[i][2];

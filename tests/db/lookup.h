@@ -97,7 +97,7 @@ static json_t *entry_of(const char *edits)
         "','cores':4,'memory_gib':16,'topology':'aaaa','dtype':'float32','engine':'dittune','mode':"
         "'"
         "eager'},'soft':{'dittune':'0.1.0','mpi':'4.1.4','openblas':'0.3.21','environment':{"
-        "'OMP_PROC_BIND':'true'}},'info':{'host':'there'}},'plan':{'ranks':4,'dp':1,'cfg':2,"
+        "'OMP_PROC_BIND':'true'}},'info':{'host':'there'}},'plan':{'ranks':4,'cfg':2,"
         "'ulysses':2,'ring':1,'threads':1,'batch':1,'tile_q':64,'tile_kv':128,'overlap':0,"
         "'chunks':1},'verdict':'faster','provisional':false,'figures':{'median_ns':40000000,"
         "'peak_bytes':300000000},'gain':{'ratio':1.5,'interval':[1.4,1.6],'pairs':20}}");

@@ -31,14 +31,12 @@ static void put(json_t *root, const char *path, int value)
 static void draw_plan(json_t *entry)
 {
     int cfg = PICK(1, 2), ulysses = OFTEN(1, 2, 3, 4, 6), ring = OFTEN(1, 2, 3);
-    int dp = OFTEN(1, 2);
     put(entry, "plan.cfg", cfg);
     put(entry, "plan.ulysses", ulysses);
     put(entry, "plan.ring", ring);
-    put(entry, "plan.dp", dp);
-    put(entry, "plan.ranks", OFTEN(cfg * ulysses * ring * dp, 1, 2, 3, 5));
+    put(entry, "plan.ranks", OFTEN(cfg * ulysses * ring, 1, 2, 3, 5));
     put(entry, "plan.threads", OFTEN(1, 1, 2, 4, 7));
-    put(entry, "plan.batch", OFTEN(dp, 1, 2, 4));
+    put(entry, "plan.batch", OFTEN(1, 2, 4));
     put(entry, "plan.tile_q", OFTEN(32, 64, 100));
     put(entry, "plan.tile_kv", OFTEN(64, 128, 256, 16));
     put(entry, "plan.overlap", OFTEN(0, 1));
@@ -88,17 +86,17 @@ static int64_t of(const json_t *plan, const char *name)
 /* model/plan.def and space/dit/dit_rules.def in other words, for dit-s/2 (6 heads, patch 2) on 4 cores. */
 static bool is_legal(const json_t *plan, const struct asked *asked)
 {
-    int64_t ranks = of(plan, "ranks"), dp = of(plan, "dp"), cfg = of(plan, "cfg");
+    int64_t ranks = of(plan, "ranks"), cfg = of(plan, "cfg");
     int64_t u = of(plan, "ulysses"), r = of(plan, "ring"), batch = of(plan, "batch");
     int64_t chunks = of(plan, "chunks"), overlap = of(plan, "overlap"), tokens;
-    if (json_object_size(plan) != 11)
+    if (json_object_size(plan) != 10)
         return false;
     tokens = asked->height / 16 * (asked->width / 16);
-    if (dp < 1 || cfg < 1 || u < 1 || r < 1 || chunks < 1 || ranks != dp * cfg * u * r)
+    if (cfg < 1 || u < 1 || r < 1 || chunks < 1 || ranks != cfg * u * r)
         return false;
     if (ranks > asked->devices || ranks > 4 || (cfg != 1 && !(cfg == 2 && asked->guidance)))
         return false;
-    if (6 % u != 0 || 6 / u % chunks != 0 || u * r > tokens || batch % dp != 0)
+    if (6 % u != 0 || 6 / u % chunks != 0 || u * r > tokens)
         return false;
     if (batch != asked->batches[0] && (asked->batch_count < 2 || batch != asked->batches[1]))
         return false;

@@ -151,11 +151,11 @@ def check_order():
 
 
 def check_times():
-    """Ranks of this plan exchange nothing but what aligns them. An exchange that is late by seconds is in no sample of either clock:
-    it has ended before the step that it aligns begins."""
+    """Each step of this plan has two exchanges that align its ranks, and a third of the halves of guidance; the fifth aligns. Being
+    late by seconds it is in no sample of either clock: it has ended before the step that it aligns begins."""
     late = 4000
     group = Group(machine(f":fault=exchange,at=5,do=delay,ms={late},rank=1"), 2)
-    answer = group.prepare(dict(GPU, ranks=2, dp=2, batch=2))
+    answer = group.prepare(dict(GPU, ranks=2, cfg=2))
     ran = group.ask(op="run", handle=answer["handle"], n=4, mode="measure")
     t.check("the devices' times are judged, the hosts' beside them", [len(step) for step in ran["host_ns"]] == [2] * 4
             and "device_ns" not in ran and all(0 < own <= host for steps in zip(ran["ns"], ran["host_ns"])

@@ -37,7 +37,7 @@ HARD = {"device": "Processor A", "cores": 8, "memory_gib": 64, "topology": "0011
         "engine": "dittune", "mode": "eager"}
 KEY = {"model": "dit-s/2", "network": "d7e197cc89e722ef", "height": 32, "width": 32, "guidance": True, "dtype": "float32",
        "devices": 4, "batch": [1], "objective": "latency"}
-PLAN = {"ranks": 4, "dp": 1, "cfg": 2, "ulysses": 2, "ring": 1, "threads": 2, "batch": 1, "tile_q": 64, "tile_kv": 64,
+PLAN = {"ranks": 4, "cfg": 2, "ulysses": 2, "ring": 1, "threads": 2, "batch": 1, "tile_q": 64, "tile_kv": 64,
         "overlap": 0, "chunks": 1}
 WORKER = {"parameters": [{"name": "ranks", "role": "ranks", "values": [1, 2], "default": 1, "doc": "processes"},
                          {"name": "tile", "values": [8, 16, 32, 40, 64], "default": 16},
@@ -158,7 +158,7 @@ SPACES = {
                  "constants": {"n": -2**63}},
     "none": {"parameters": {"a": [1, 2]}, "rules": ["a > 2"]},
 }
-PLANS = {"full": "ranks=4 dp=1 cfg=2 ulysses=2 ring=1 threads=2 batch=1 tile_q=64 tile_kv=64 overlap=0 chunks=1", "short": "ulysses=2",
+PLANS = {"full": "ranks=4 cfg=2 ulysses=2 ring=1 threads=2 batch=1 tile_q=64 tile_kv=64 overlap=0 chunks=1", "short": "ulysses=2",
          "commas": "ranks=2,cfg=2", "wrong": "ranks=3 ulysses=5", "twice": "ranks=2 ranks=4", "empty": "", "ring": "ring=4 overlap=1 chunks=2"}
 WORKLOAD = {"network": {"name": "x", "family": "dit", "hidden": 96, "heads": 3, "depth": 3, "patch": 2, "in_channels": 4, "latent_size": 16,
                         "classes": 10, "mlp_ratio": 4.0, "learn_sigma": True},

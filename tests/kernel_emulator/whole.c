@@ -38,7 +38,7 @@ static void try_plan(struct dt_workload workload, struct dt_plan plan)
 static void one_rank_in_bfloat16(void **state)
 {
     (void)state;
-    try_plan(network_workload(DT_BFLOAT16), network_plan(1, 1, 1, 1));
+    try_plan(network_workload(DT_BFLOAT16), network_plan(1, 1, 1));
 }
 
 static void heads_of_72_channels(void **state)
@@ -46,7 +46,7 @@ static void heads_of_72_channels(void **state)
     (void)state;
     struct dt_workload workload = network_workload(DT_BFLOAT16);
     workload.network.hidden = 288;
-    struct dt_plan plan = network_plan(1, 1, 2, 1);
+    struct dt_plan plan = network_plan(1, 2, 1);
     plan.tile_q = 128;
     plan.stages = 2;
     plan.warps = 8;
@@ -58,16 +58,16 @@ static void a_ring_in_float32(void **state)
 {
     (void)state;
     for (emu_exponentials = 2; dose_full() && emu_exponentials > 0; emu_exponentials--)
-        try_plan(network_workload(DT_FLOAT32), network_plan(1, 1, 1, 1));
+        try_plan(network_workload(DT_FLOAT32), network_plan(1, 1, 1));
     emu_exponentials = 0;
     if (dose_full())
-        try_plan(network_workload(DT_FLOAT32), network_plan(1, 1, 1, 2));
+        try_plan(network_workload(DT_FLOAT32), network_plan(1, 1, 2));
 }
 
 static void a_ring_in_bfloat16(void **state)
 {
     (void)state;
-    struct dt_plan plan = network_plan(1, 1, 1, dose_full() ? 3 : 2);
+    struct dt_plan plan = network_plan(1, 1, dose_full() ? 3 : 2);
     plan.overlap = 1;
     try_plan(network_workload(DT_BFLOAT16), plan);
 }

@@ -47,11 +47,10 @@ static inline struct dt_workload case_workload(int heads, int head, int height, 
     return workload;
 }
 
-static inline struct dt_plan case_plan(int dp, int cfg, int ulysses, int ring)
+static inline struct dt_plan case_plan(int cfg, int ulysses, int ring)
 {
     struct dt_plan plan = dt_plan_fallback;
-    plan.ranks = dp * cfg * ulysses * ring;
-    plan.dp = dp;
+    plan.ranks = cfg * ulysses * ring;
     plan.cfg = cfg;
     plan.ulysses = ulysses;
     plan.ring = ring;

@@ -231,7 +231,7 @@ static void plans_match_float64(void **state)
         image[i] = noise[i];
     network(&ref, image, 980, want);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct dt_plan plan = case_plan(1, rows[i].cfg, rows[i].ulysses, rows[i].ring);
+        struct dt_plan plan = case_plan(rows[i].cfg, rows[i].ulysses, rows[i].ring);
         char text[512];
         plan.chunks = rows[i].chunks;
         plan.overlap = rows[i].overlap;
@@ -254,7 +254,7 @@ static void counts_follow_the_operations(void **state)
 {
     (void)state;
     struct dt_workload workload = second_workload();
-    struct dt_plan plan = case_plan(1, 1, 2, 1);
+    struct dt_plan plan = case_plan(1, 2, 1);
     const int64_t c = 48, w = 40, t = 24,
                   whole = 12 * c + c + 256 * c + c + 2 * c * c + 2 * c + 24 * c + 24 + t * c;
     const int64_t block = 6 * c * c + 6 * c + 2 * w * c + w + c + 3 * c * c + 3 * c + c * c + c;

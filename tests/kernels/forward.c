@@ -108,7 +108,7 @@ static void guided_steps_match_float64(void **state)
 {
     (void)state;
     struct dt_workload workload = case_workload(3, 12, 8, 12);
-    struct dt_plan plan = case_plan(1, 1, 1, 1);
+    struct dt_plan plan = case_plan(1, 1, 1);
     struct dt_weights *weights = NULL;
     assert_int_equal(dt_weights_new(&workload, case_device(), &weights), DT_OK);
     struct reference ref = reference_of(&workload);
@@ -166,7 +166,7 @@ static void input_file_matches_float64(void **state)
     assert_true(fd >= 0);
     close(fd);
     struct dt_workload workload = case_workload(2, 16, 12, 8);
-    struct dt_plan plan = case_plan(1, 1, 1, 1);
+    struct dt_plan plan = case_plan(1, 1, 1);
     float x[2 * 3 * 12 * 8], got[2 * 6 * 12 * 8];
     const int64_t t[2] = {999, 13}, y[2] = {7, 2};
     dt_rng_fill(x, 2 * 3 * 12 * 8, 5, 1, 0, 1.0f);

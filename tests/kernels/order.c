@@ -186,15 +186,14 @@ static void try_all(struct dt_workload workload, int batch)
     sweep.out = calloc((size_t)(batch * case_image(&workload)), sizeof(float));
     for (int i = 0; i < (DIRECT ? TRIED_RANKS : 1); i++)
         assert_int_equal(dt_weights_new(&workload, device_of(i), &sweep.weights[i]), DT_OK);
-    for (int dp = 1; dp <= batch; dp++)
-        for (int cfg = 1; cfg <= halves; cfg++)
-            for (int ulysses = 1; ulysses <= heads; ulysses++)
-                for (int ring = 1; dp * cfg * ulysses * ring <= TRIED_RANKS; ring++) {
-                    struct dt_plan plan = on_device(case_plan(dp, cfg, ulysses, ring));
-                    plan.batch = batch;
-                    if (heads % ulysses == 0 && plan.ranks > 1)
-                        try_degrees(&sweep, plan);
-                }
+    for (int cfg = 1; cfg <= halves; cfg++)
+        for (int ulysses = 1; ulysses <= heads; ulysses++)
+            for (int ring = 1; cfg * ulysses * ring <= TRIED_RANKS; ring++) {
+                struct dt_plan plan = on_device(case_plan(cfg, ulysses, ring));
+                plan.batch = batch;
+                if (heads % ulysses == 0 && plan.ranks > 1)
+                    try_degrees(&sweep, plan);
+            }
     print_message("%d plans, %d exchanges of rank 0, %d pairs of ranks on a comm\n", sweep.plans,
                   sweep.exchanges, sweep.shared);
     assert_true(sweep.plans > 0 && sweep.exchanges > sweep.plans && sweep.shared > sweep.plans);
@@ -203,7 +202,7 @@ static void try_all(struct dt_workload workload, int batch)
     free(sweep.out);
 }
 
-/* Tokens, heads and images that the ranks have unequal shares of. */
+/* Tokens and heads that the ranks have unequal shares of. */
 static void every_plan_has_one_order(void **state)
 {
     (void)state;

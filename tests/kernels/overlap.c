@@ -48,7 +48,7 @@ static void expect_log(struct dt_plan plan, const char *expected)
 static void ring_posts_before_it_computes(void **state)
 {
     (void)state;
-    struct dt_plan plan = case_plan(1, 1, 1, 3);
+    struct dt_plan plan = case_plan(1, 1, 3);
     plan.overlap = 1;
     expect_log(plan, "post 0;attention 0;wait 0;post 1;attention 0;wait 1;attention 0;");
     plan.overlap = 0;
@@ -58,7 +58,7 @@ static void ring_posts_before_it_computes(void **state)
 static void ulysses_posts_the_next_chunk_before_it_computes(void **state)
 {
     (void)state;
-    struct dt_plan plan = case_plan(1, 1, 2, 1);
+    struct dt_plan plan = case_plan(1, 2, 1);
     plan.chunks = 2;
     plan.overlap = 1;
     expect_log(plan, "post 0;post 1;wait 0;attention 0;post 2;wait 1;attention 0;post 3;"
@@ -71,7 +71,7 @@ static void ulysses_posts_the_next_chunk_before_it_computes(void **state)
 static void both_together_overlap(void **state)
 {
     (void)state;
-    struct dt_plan plan = case_plan(1, 1, 2, 2);
+    struct dt_plan plan = case_plan(1, 2, 2);
     plan.chunks = 2;
     plan.overlap = 1;
     expect_log(plan, "post 0;post 1;wait 0;post 2;attention 0;wait 2;attention 0;post 3;"
@@ -82,7 +82,7 @@ static void both_together_overlap(void **state)
 static int64_t ring_exposed(int overlap, int64_t compute_ns)
 {
     struct dt_workload workload = one_block();
-    struct dt_plan plan = case_plan(1, 1, 1, 3);
+    struct dt_plan plan = case_plan(1, 1, 3);
     struct dt_fake_options options = {.delay_ns = DELAY_NS, .compute_ns = compute_ns};
     struct dt_fake *fake = NULL;
     plan.overlap = overlap;
@@ -104,7 +104,7 @@ static void a_long_computation_hides_the_delay(void **state)
 static int64_t ulysses_exposed(int overlap, int chunks)
 {
     struct dt_workload workload = one_block();
-    struct dt_plan plan = case_plan(1, 1, 2, 1);
+    struct dt_plan plan = case_plan(1, 2, 1);
     struct dt_fake_options options = {.delay_ns = DELAY_NS, .compute_ns = 20000000};
     struct dt_fake *fake = NULL;
     plan.overlap = overlap;
@@ -159,14 +159,14 @@ static void expect_hidden(struct dt_plan plan, int ends, double least)
 static void four_fifths_of_the_delay_are_hidden(void **state)
 {
     (void)state;
-    struct dt_plan plan = case_plan(1, 1, 2, 1);
+    struct dt_plan plan = case_plan(1, 2, 1);
     for (int ring = 2; ring <= 4; ring++)
-        expect_hidden(case_plan(1, 1, 1, ring), 0, 0.8);
+        expect_hidden(case_plan(1, 1, ring), 0, 0.8);
     plan.chunks = 3;
     expect_hidden(plan, 2, 0.66);
     plan.chunks = 6;
     expect_hidden(plan, 2, 0.8);
-    plan = case_plan(1, 1, 2, 3);
+    plan = case_plan(1, 2, 3);
     plan.chunks = 6;
     expect_hidden(plan, 2, 0.8);
 }
@@ -217,7 +217,7 @@ static void one_wrong_element_is_caught(struct dt_plan plan)
 {
     struct dt_workload workload = case_workload(4, 8, 16, 16);
     struct dt_weights *weights = NULL;
-    struct dt_plan single = case_plan(1, 1, 1, 1);
+    struct dt_plan single = case_plan(1, 1, 1);
     int64_t size = case_image(&workload);
     float *out = calloc((size_t)size, sizeof *out);
     int exchanges = 0, second = 0;
@@ -251,11 +251,11 @@ static void one_wrong_element_is_caught(struct dt_plan plan)
 static void a_flipped_element_is_caught(void **state)
 {
     (void)state;
-    struct dt_plan plan = case_plan(1, 2, 2, 1);
+    struct dt_plan plan = case_plan(2, 2, 1);
     plan.chunks = 2;
     one_wrong_element_is_caught(plan);
-    one_wrong_element_is_caught(case_plan(1, 2, 1, 2));
-    plan = case_plan(1, 1, 2, 2);
+    one_wrong_element_is_caught(case_plan(2, 1, 2));
+    plan = case_plan(1, 2, 2);
     plan.overlap = 1;
     one_wrong_element_is_caught(plan);
 }
@@ -286,7 +286,7 @@ static void expect_failure(enum dt_fake_fault fault)
     float *out = calloc((size_t)case_image(&workload), sizeof *out);
     assert_int_equal(dt_weights_new(&workload, case_device(), &weights), DT_OK);
     for (int overlap = 0; overlap < 2; overlap++) {
-        struct dt_plan plan = case_plan(1, 2, 2, 2);
+        struct dt_plan plan = case_plan(2, 2, 2);
         plan.overlap = overlap;
         struct case_run run = {
             .workload = &workload, .plan = &plan, .weights = weights, .steps = 2, .out = out};

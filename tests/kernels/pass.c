@@ -105,7 +105,7 @@ static void expect_allocations(struct dt_plan plan)
 static void a_step_allocates_nothing(void **state)
 {
     (void)state;
-    struct dt_plan plan = case_plan(1, 1, 1, 1);
+    struct dt_plan plan = case_plan(1, 1, 1);
     expect_allocations(plan);
     plan.batch = 3;
     plan.chunks = 2;
@@ -117,7 +117,7 @@ static void phases_add_up(void **state)
 {
     (void)state;
     struct dt_workload workload = case_workload(4, 16, 16, 16);
-    struct dt_plan plan = case_plan(1, 2, 2, 2);
+    struct dt_plan plan = case_plan(2, 2, 2);
     struct dt_weights *weights = NULL;
     struct dt_phases *phases = calloc(1, sizeof *phases);
     float *out = calloc((size_t)case_image(&workload), sizeof *out);
@@ -159,7 +159,7 @@ static void projections_estimate_distances(void **state)
     (void)state;
     enum { K = 256, BATCH = 2 };
     struct dt_workload workload = case_workload(2, 8, 8, 8);
-    struct dt_plan plan = case_plan(1, 1, 1, 1);
+    struct dt_plan plan = case_plan(1, 1, 1);
     struct dt_weights *weights = NULL;
     struct dt_comm *comm = NULL;
     struct dt_pass *pass = NULL;
@@ -208,7 +208,7 @@ static void trajectories_restart(void **state)
 {
     (void)state;
     struct dt_workload workload = case_workload(2, 8, 8, 8);
-    struct dt_plan plan = case_plan(1, 1, 1, 1);
+    struct dt_plan plan = case_plan(1, 1, 1);
     struct dt_weights *weights = NULL;
     size_t size = (size_t)case_image(&workload);
     float *first = calloc(size, sizeof *first), *again = calloc(size, sizeof *again);
@@ -232,7 +232,7 @@ static void output_is_written(void **state)
     char path[] = "/tmp/dt-out-XXXXXX";
     int fd = mkstemp(path);
     struct dt_workload workload = case_workload(2, 8, 8, 8);
-    struct dt_plan plan = case_plan(1, 1, 1, 1);
+    struct dt_plan plan = case_plan(1, 1, 1);
     struct dt_weights *weights = NULL;
     struct dt_comm *comm = NULL;
     struct dt_pass *pass = NULL;
@@ -280,9 +280,9 @@ static void expect_refused(struct dt_plan plan, dt_status code, const char *say)
 static void illegal_plans_are_refused(void **state)
 {
     (void)state;
-    struct dt_plan plan = case_plan(1, 1, 3, 1);
+    struct dt_plan plan = case_plan(1, 3, 1);
     expect_refused(plan, DT_EUSAGE, "ranks=3, but the group has 1");
-    plan = case_plan(1, 1, 1, 1);
+    plan = case_plan(1, 1, 1);
     plan.tile_q = 33;
     expect_refused(plan, DT_EUNSUP, "tile_q=33");
 }

@@ -36,7 +36,7 @@ static void start(struct sweep *sweep, struct dt_workload workload)
     assert_int_equal(dt_weights_new(&wide, case_device(), &weights), DT_OK);
     sweep->out = calloc((size_t)(MOST_BATCH * size), sizeof(float));
     for (int batch = 1; batch <= MOST_BATCH; batch++) {
-        struct dt_plan plan = case_plan(1, 1, 1, 1);
+        struct dt_plan plan = case_plan(1, 1, 1);
         plan.batch = batch;
         sweep->baseline[batch] = calloc((size_t)(batch * size), sizeof(float));
         struct case_run run = {.workload = &wide,
@@ -103,15 +103,14 @@ static void try_degrees(struct sweep *sweep, struct dt_plan plan)
 static void try_all(struct sweep *sweep, int most_ranks, int batch)
 {
     int heads = sweep->workload.network.heads, halves = sweep->workload.guidance ? 2 : 1;
-    for (int dp = 1; dp <= batch; dp++)
-        for (int cfg = 1; cfg <= halves; cfg++)
-            for (int ulysses = 1; ulysses <= heads; ulysses++)
-                for (int ring = 1; dp * cfg * ulysses * ring <= most_ranks; ring++) {
-                    struct dt_plan plan = case_plan(dp, cfg, ulysses, ring);
-                    plan.batch = batch;
-                    if (heads % ulysses == 0)
-                        try_degrees(sweep, plan);
-                }
+    for (int cfg = 1; cfg <= halves; cfg++)
+        for (int ulysses = 1; ulysses <= heads; ulysses++)
+            for (int ring = 1; cfg * ulysses * ring <= most_ranks; ring++) {
+                struct dt_plan plan = case_plan(cfg, ulysses, ring);
+                plan.batch = batch;
+                if (heads % ulysses == 0)
+                    try_degrees(sweep, plan);
+            }
 }
 
 static void sweep_heads(struct dt_workload workload)
@@ -200,7 +199,7 @@ static void every_tile_agrees_on_long_sequences(void **state)
     for (int tile = 0; tile < TILES; tile++) {
         const int degrees[][2] = {{1, 1}, {2, 1}, {1, 3}, {2, 2}};
         for (int i = 0; i < 4; i++) {
-            struct dt_plan plan = case_plan(1, 1, degrees[i][0], degrees[i][1]);
+            struct dt_plan plan = case_plan(1, degrees[i][0], degrees[i][1]);
             plan.overlap = i % 2;
             plan.tile_q = dt_tiles_q[tile / DT_TILES_KV];
             plan.tile_kv = dt_tiles_kv[tile % DT_TILES_KV];
@@ -231,7 +230,7 @@ static void first_rank_is_the_largest(void **state)
     struct dt_workload workload = case_workload(6, 8, 10, 14);
     for (int ulysses = 1; ulysses <= 6; ulysses++) {
         for (int ring = 1; ring <= 4; ring++) {
-            struct dt_plan plan = case_plan(2, 2, ulysses, ring);
+            struct dt_plan plan = case_plan(2, ulysses, ring);
             plan.batch = 3;
             for (int rank = 1; rank < plan.ranks && 6 % ulysses == 0; rank++) {
                 struct dt_layout layout;

@@ -139,16 +139,13 @@ static void plans_without_a_layout_are_refused(void **state)
     refused(plan, "ulysses must divide the number of heads (heads=12 % (ulysses=5)");
     plan = one;
     plan.ulysses = 2;
-    refused(plan, "dp x cfg x ulysses x ring must be the number of ranks");
+    refused(plan, "cfg x ulysses x ring must be the number of ranks");
     plan = one;
     plan.chunks = 0;
     refused(plan, "chunks must divide the heads of a ulysses rank");
     plan = one;
     plan.cfg = plan.ranks = 3;
     refused(plan, "cfg=2 needs guidance");
-    plan = one;
-    plan.dp = plan.ranks = 2;
-    refused(plan, "dp must divide the batch");
     plan = one;
     plan.ring = plan.ranks = 31;
     refused(plan, "each rank of a sequence needs a token of its own");

@@ -100,7 +100,7 @@ static bool degrees_legal(const struct machine *machine, const struct dt_plan *p
 {
     int tokens = machine->workload.height / 2 * (machine->workload.width / 2);
     int heads = machine->workload.network.heads;
-    if (plan->ranks != plan->dp * plan->cfg * plan->ulysses * plan->ring)
+    if (plan->ranks != plan->cfg * plan->ulysses * plan->ring)
         return false;
     if (!machine->limits.oversubscribe && plan->ranks > machine->limits.cores)
         return false;
@@ -128,8 +128,6 @@ static bool rest_legal(const struct machine *machine, const struct dt_plan *plan
     int share = machine->limits.cores / plan->ranks;
     if (plan->threads > (share > 1 ? share : 1) ||
         !worth_threads(plan->threads, machine->limits.cores))
-        return false;
-    if (plan->batch % plan->dp != 0)
         return false;
     if (!worth_tile(plan->tile_q, 32, tokens) || !worth_tile(plan->tile_kv, 64, tokens))
         return false;
@@ -193,12 +191,11 @@ static void loop_degrees(struct tally *tally)
     int most = tally->machine->limits.devices;
     struct dt_plan plan = dt_plan_fallback;
     for (plan.ranks = 1; plan.ranks <= most; plan.ranks++)
-        for (plan.dp = 1; plan.dp <= most; plan.dp++)
-            for (plan.cfg = 1; plan.cfg <= 2; plan.cfg++)
-                for (plan.ulysses = 1; plan.ulysses <= most; plan.ulysses++)
-                    for (plan.ring = 1; plan.ring <= most; plan.ring++)
-                        if (degrees_legal(tally->machine, &plan))
-                            loop_hosts(tally, plan);
+        for (plan.cfg = 1; plan.cfg <= 2; plan.cfg++)
+            for (plan.ulysses = 1; plan.ulysses <= most; plan.ulysses++)
+                for (plan.ring = 1; plan.ring <= most; plan.ring++)
+                    if (degrees_legal(tally->machine, &plan))
+                        loop_hosts(tally, plan);
 }
 
 static int64_t check(const struct given *given)
@@ -390,30 +387,28 @@ static void a_space_without_room_is_empty(void **state)
     dt_space_free(space);
 }
 
-/* By hand: cfg first, then ulysses up to the head limit, then ring, then dp; all cores shared out. */
+/* By hand: cfg first, then ulysses up to the head limit, then ring; all cores shared out. */
 static void default_plans_match_a_table_by_hand(void **state)
 {
-    static const int params[] = {DT_AT_ranks, DT_AT_dp,      DT_AT_cfg,  DT_AT_ulysses,
+    static const int params[] = {DT_AT_ranks, DT_AT_cfg,     DT_AT_ulysses,
                                  DT_AT_ring,  DT_AT_threads, DT_AT_batch};
     static const struct {
         struct given given;
-        int values[7];
+        int values[6];
     } cases[] = {
         {{.heads = 6, .devices = 4, .cores = 8, .guidance = true, .batches = {4, 1}},
-         {4, 1, 2, 2, 1, 2, 1}},
+         {4, 2, 2, 1, 2, 1}},
         {{.heads = 6, .devices = 6, .cores = 6, .guidance = true, .batches = {1}},
-         {6, 1, 2, 3, 1, 1, 1}},
-        {{.heads = 3, .devices = 4, .cores = 4, .batches = {1}}, {4, 1, 1, 1, 4, 1, 1}},
+         {6, 2, 3, 1, 1, 1}},
+        {{.heads = 3, .devices = 4, .cores = 4, .batches = {1}}, {4, 1, 1, 4, 1, 1}},
         {{.heads = 5, .devices = 3, .cores = 7, .guidance = true, .batches = {2}},
-         {3, 1, 1, 1, 3, 2, 2}},
-        /* 3 tokens: the ring stops at 2 of 4, data parallelism takes the rest, if the batch lets it */
-        {{.heads = 5, .width = 6, .height = 2, .devices = 4, .cores = 4, .batches = {3, 2}},
-         {4, 2, 1, 1, 2, 1, 2}},
+         {3, 1, 1, 3, 2, 2}},
+        /* 3 tokens: 4 ranks have none of their own */
         {{.heads = 5, .width = 6, .height = 2, .devices = 4, .cores = 4, .batches = {1}},
-         {3, 1, 1, 1, 3, 1, 1}},
+         {3, 1, 1, 3, 1, 1}},
         /* more devices than cores are not used unasked */
         {{.heads = 6, .devices = 6, .cores = 2, .oversubscribe = true, .batches = {1}},
-         {2, 1, 1, 2, 1, 1, 1}},
+         {2, 1, 2, 1, 1, 1}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -425,7 +420,7 @@ static void default_plans_match_a_table_by_hand(void **state)
         struct dt_space *space = make(&given, &machine);
         assert_int_equal(dt_dit_default(space, &point), DT_OK);
         struct dt_plan plan = dt_dit_plan(space, &point), expected = dt_plan_fallback;
-        for (int k = 0; k < 7; k++)
+        for (int k = 0; k < 6; k++)
             dt_plan_set(&expected, params[k], cases[i].values[k]);
         expected.tile_q = given.height == 2 ? 32 : 64;
         expected.tile_kv = given.height == 2 ? 64 : 128;

@@ -63,7 +63,7 @@ static struct dt_space *make(const struct machine *machine)
 
 static bool degrees_legal(const struct machine *m, const struct dt_plan *p)
 {
-    return p->dp * p->cfg * p->ulysses * p->ring == p->ranks && p->batch % p->dp == 0 &&
+    return p->cfg * p->ulysses * p->ring == p->ranks &&
            m->workload.network.heads % p->ulysses == 0 &&
            (m->limits.oversubscribe || p->ranks <= m->gpus.count) &&
            (p->ranks == 1 || m->gpus.nccl != 0);

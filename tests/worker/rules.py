@@ -6,9 +6,9 @@ import random
 from lib_group import PLAN, SOURCE, Dittune, Group
 
 RANKS, TRIES = 3, 60
-VALUES = dict(dp=(1, 2, 3), cfg=(1, 2), ulysses=(1, 2, 3), ring=(1, 2, 3), batch=(1, 2, 3), tile_q=(32, 64, 128),
+VALUES = dict(cfg=(1, 2), ulysses=(1, 2, 3), ring=(1, 2, 3), batch=(1, 2, 3), tile_q=(32, 64, 128),
               tile_kv=(64, 128), overlap=(0, 1), chunks=(1, 3))
-DEGREES = ("dp", "cfg", "ulysses", "ring")
+DEGREES = ("cfg", "ulysses", "ring")
 
 
 def draw(chance):

@@ -334,7 +334,7 @@ void dt_page_machine(const struct page_view *view, struct page_pen *pen)
 void dt_page_words(const struct page_view *view, struct page_pen *pen)
 {
     static const char *const parameters[][2] = {
-        {"dp", "the images of a batch are divided among groups of ranks"},
+        {"replicas", "groups of ranks that run at the same time, each with a batch of its own"},
         {"cfg", "the guided and the unguided pass run on two halves of the ranks"},
         {"ulysses", "ranks share the heads of attention and exchange by all-to-all"},
         {"ring", "ranks share the tokens and send keys and values round"},

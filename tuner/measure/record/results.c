@@ -152,6 +152,7 @@ json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *ta
         .least = report->warm_up_steps,
         .requests = dt_json_ints(report->requests, report->request_count),
         .ns = dt_times_json(report->ns, steps, ranks),
+        .replicas = result->replicas > 1 ? result->replicas : 0,
         .starts = report->starts != NULL ? dt_json_ints(report->starts, report->start_count) : NULL,
         .remarks = dt_remarks_json(report->remarks),
         .loads = loads_json(result),
@@ -389,8 +390,11 @@ dt_status dt_raw_read_samples(const json_t *record, const char *what, struct dt_
     const struct dt_run_form form = {
         .remarks = json_object_get(record, "remarks"), .starts = true, .gaps = true};
     struct dt_run_fault fault;
-    int64_t least = 0;
+    int64_t least = 0, replicas = 1;
     json_t *list;
+    if (dt_json_has(record, "replicas"))
+        DT_TRY(dt_json_int(record, what, "replicas", 1, DT_REPLICAS_MOST, &replicas));
+    result->replicas = (int)replicas;
     DT_TRY(dt_json_array(record, what, "ns", &list));
     dt_status status = dt_run_read(record, &form, report, &fault);
     if (status != DT_OK)
