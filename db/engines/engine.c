@@ -226,7 +226,7 @@ static dt_status read_names(struct dt_engine *engine, const char *what)
     return DT_OK;
 }
 
-/* The degrees: the names of the expression that is the ranks' default, dp * cfg * ... */
+/* The degrees: the names of the expression that is the ranks' default, cfg * ulysses * ... */
 static dt_status find_degrees(struct dt_engine *engine, const char *what)
 {
     const json_t *parameters = json_object_get(engine->root, "parameters");

@@ -322,7 +322,8 @@ const struct dt_option_row dt_option_rows[] = {
     {"dtype", "float32|bfloat16|tf32|float16", JOBS, "float32", parse_text, AT(job.dtype),
      "data type: float32, bfloat16 (weights and activations between layers; the default on GPUs) "
      "or tf32 (GPUs); engines and workers also float16"},
-    {"objective", "latency|throughput|cost", COMMANDED, "latency", parse_text, AT(job.objective),
+    {"objective", "latency|throughput|cost", COMMANDED " space", "latency", parse_text,
+     AT(job.objective),
      "latency (seconds a step), throughput (images/s), cost (device-seconds an image), or "
      "max:METRIC, the largest value of a --metric of --command; with throughput and cost plans may "
      "have replicas; other commands than tune, run, space, explain and lookup have only "
@@ -827,7 +828,7 @@ static dt_status effects_check(const struct dt_command *command, const struct dt
         !has_word("tune run space explain lookup models", command->name))
         return dt_fail(DT_EUSAGE, "--objective %s has no effect on '%s': only max:METRIC has",
                        options->job.objective, command->name);
-    if (max && has_word("tune run lookup models", command->name) &&
+    if (max && has_word("tune run space lookup models", command->name) &&
         !dt_option_given(options, "command") && !dt_option_given(options, "server") &&
         !dt_option_given(options, "worker"))
         return dt_fail(DT_EUSAGE, "--objective %s has no effect: a metric belongs to --command",

@@ -939,7 +939,10 @@ static void judge_output(struct dt_rig *rig, const struct dt_outputs *output, co
         resident->facts.verified_error = error;
     if (error <= resident->tolerance)
         return;
-    if (output->ranks > 1)
+    if (resident->replicas > 1 && output->ranks % resident->replicas == 0)
+        snprintf(where, sizeof where, " of replica %d",
+                 rank / (output->ranks / resident->replicas));
+    else if (output->ranks > 1)
         snprintf(where, sizeof where, " of rank %d", rank);
     resident->failure.outcome = DT_TRIAL_WRONG;
     snprintf(resident->failure.cause, sizeof resident->failure.cause,
@@ -1023,6 +1026,7 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     DT_TRY(status);
     resident->failure = (struct dt_failure){.outcome = DT_TRIAL_OK};
     resident->batch = dt_target_batch(rig->target, point);
+    resident->replicas = dt_target_replicas(rig->target, point);
     resident->tolerance = tolerance_of(rig, point);
     resident->load = rig->load;
     resident->facts.cold_seconds = dt_seconds_of(prepared->cold_ns);

@@ -83,7 +83,7 @@ struct dt_rig {
 
 struct dt_resident {
     struct dt_group *group;      /* NULL when it is not resident */
-    int batch;                   /* images of a step */
+    int batch, replicas;         /* batch: images of a step of one replica */
     struct dt_facts facts;       /* verified_error is the largest so far */
     struct dt_prepared prepared; /* without outputs; owned, memory and remarks until described */
     struct dt_rig_load load;

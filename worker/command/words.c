@@ -197,6 +197,22 @@ static dt_status check_port(const struct dt_command_line *command, const struct 
     return DT_OK;
 }
 
+/* The value of {replica} and {replicas}, unless these are names of the space; NULL: another placeholder. */
+static const char *replica_value(const char *name, const struct dt_space *space)
+{
+    static const char *const rows[][3] = {{"replica", "DITTUNE_REPLICA", "0"},
+                                          {"replicas", "DITTUNE_REPLICAS", "1"}};
+    int64_t constant;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(name, rows[i][0]) != 0 || dt_space_find(space, name) >= 0 ||
+            dt_space_constant(space, name, &constant))
+            continue;
+        const char *value = getenv(rows[i][1]);
+        return value != NULL ? value : rows[i][2];
+    }
+    return NULL;
+}
+
 /* What is known while the names of a command are looked at. */
 struct check {
     const struct dt_command_line *command;
@@ -212,7 +228,8 @@ static dt_status check_name(const struct check *check, const char *name)
     int axis = dt_space_find(check->space, name);
     if (axis >= 0)
         check->used[axis] = true;
-    else if (!is_port(check->command, name) && !dt_space_constant(check->space, name, &constant))
+    else if (!is_port(check->command, name) && replica_value(name, check->space) == NULL &&
+             !dt_space_constant(check->space, name, &constant))
         return refuse_name(name, check->space);
     if (check->command->shell && (check->quote != 0 || check->escaped) &&
         labels_of(name, check->space) != NULL)
@@ -364,6 +381,8 @@ static dt_status add_text(struct filling *filling, const char *at, const char *s
             dt_text_add_bytes(out, &piece.literal, 1);
         else if (is_port(filling->command, piece.name))
             add_port(filling->command, out);
+        else if (replica_value(piece.name, filling->space) != NULL)
+            dt_text_add(out, "%s", replica_value(piece.name, filling->space));
         else if (is_absent(filling, piece.name))
             filling->absent = true;
         else if (filling->command->shell && labels_of(piece.name, filling->space) != NULL)

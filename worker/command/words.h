@@ -20,7 +20,7 @@ struct dt_command_line {
     /* Words are "sh", "-c", text. Values that are texts are parameters of sh, and only their names are in its text: whatever
      * they hold, sh does not read it as its own language. */
     bool shell;
-    bool served; /* a server's: {port} is known, too */
+    bool served; /* a server's: {port} is known, too, beside {replica} and {replicas} */
     int port;    /* its value; 0: it stays as it is */
 };
 
