@@ -63,7 +63,7 @@ def rules():
 WORKER = """#!/usr/bin/env python3
 import json, os, signal, sys, time
 replica, fault = os.environ.get("DITTUNE_REPLICA", "none"), os.environ.get("FAULT", "")
-log = open("%s/log-" + replica, "a")
+log, plans = open("%s/log-" + replica, "a"), []
 def say(**fields):
     print(json.dumps(fields), flush=True)
 for line in sys.stdin:
@@ -74,19 +74,24 @@ for line in sys.stdin:
     if op == "hello":
         name = os.environ.get("PARAMETER", "x")
         say(op="hello", protocol=2, name="planted", workload="w", engine="e",
-            parameters=[{"name": "ranks", "role": "ranks", "values": [1, 2]}, {"name": name, "values": [1, 2]}])
+            parameters=[{"name": "ranks", "role": "ranks", "values": [1, 2]}, {"name": "batch", "role": "batch", "values": [1, 4]},
+                        {"name": name, "values": [1, 2] if fault != "none" else [1]}])
         say(op="ready", ranks=[{"rank": 0, "pid": os.getpid(), "host": "here"}], comm="self")
     elif op == "prepare":
         if fault == "memory" and replica in ("0", "1") or fault == "one" and replica == "1":
             say(op="failed", kind="memory", say="planted")
             continue
+        plans.append(asked["plan"])
         norm = 2.0 if fault == "wrong" and replica == "1" else 1.0
-        say(op="prepared", handle=1, peak_bytes=[1], cold_ns=[1000],
+        say(op="prepared", handle=len(plans) - 1, peak_bytes=[1], cold_ns=[1000],
             verify={"norm": [norm], "projections": [[norm] * asked["verify"]["projections"]]})
     elif op == "run":
         if fault == "kill" and replica == "1":
             os.kill(os.getpid(), signal.SIGKILL)
         ns = 3000000 if replica == "1" else 1000000
+        plan = plans[asked["handle"]]
+        if fault == "none":  # one rank takes 10 ms an image, two take 6 ms and 16 ms of four
+            ns = 10000000 * plan["batch"] if plan["ranks"] == 1 else {1: 6000000, 4: 16000000}[plan["batch"]]
         say(op="samples", ns=[[ns]] * asked["n"])
     elif op == "release":
         say(op="released")
@@ -121,6 +126,20 @@ def worker():
     t.exits("and all of them together", run(FAULT="memory"), 3, err="replica 0: planted")
     t.exits("each output is compared", run(FAULT="wrong"), 1, err="the output of replica 1 differs")
     t.exits("the name is the controller's", run(PARAMETER="replicas"), 2, err="replicas are the controller's")
+    found = t.tool("tune", *RATE, "--worker", path, "--devices", 2, "--budget", "60s", "--json", clock="virtual",
+                   env={"FAULT": "none", "DITTUNE_CLOCK_LOOK": 5_000_000})
+    ends = (found.json or {}).get("extremes", {})
+    t.check("a session tells both extremes", ends.get("batch") == 1 and ends["many"] ==
+            {"replicas": 2, "ranks": 1, "latency_seconds": 0.01, "images_per_second": 200.0} and ends["one"]["ranks"] == 2
+            and near(ends["one"]["images_per_second"], 1 / 0.006), found)
+    t.check("and where they cross", ends.get("crossing") == [1, 4], found)
+    t.check("the best plan is of the whole machine", found.code in (0, 6) and found.json["best"]["plan"] ==
+            {"ranks": 2, "batch": 4, "x": 1, "replicas": 1}, found)
+    again = t.tool("analyze", *t.path.glob("db/runs/*.jsonl"), "--json")
+    t.check("its journal says the same", again.json["extremes"] == ends and again.json["best"] == found.json["best"], again)
+    words = " ".join(t.tool("analyze", *t.path.glob("db/runs/*.jsonl")).out.split())
+    t.check("in words, too", "2 replicas of 1 rank: 200 images/s, 10 ms a step; 1 replica of 2 ranks: 166.7 images/s, 6 ms a step; "
+            "their images/s cross between batch 1 and 4" in words, words)
     t.check("but for latency it is the worker's", t.tool("run", "--worker", path, "--plan", "ranks=1 replicas=2", "--quick",
                                                          env={"PARAMETER": "replicas"}).code == 0)
     t.none_left()

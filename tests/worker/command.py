@@ -432,8 +432,8 @@ def largest():
     small = ["--command", "sh -c 'echo eff=0.00{a}1'", "--space", space, "--metric", "eff=regex:eff=([0-9.]+)", "--objective", "max:eff"]
     done = t.tool("tune", *small, "--devices", "2", "--budget", "60s", clock="virtual")
     t.check("what a run takes is not what it prints", done.code == 0 and "needs about" not in done.err, done)
-    done = t.tool("run", "--objective", "cost", "--plan", "a=1", *options[:4], "--time", "wall")
-    t.check("refused: another objective of run", done.code == 2 and "only max:METRIC has" in done.err, done)
+    done = t.tool("noise", "--objective", "cost", *options[:4], "--time", "wall")
+    t.check("refused: another objective of noise", done.code == 2 and "only max:METRIC has" in done.err, done)
 
 
 def alike():

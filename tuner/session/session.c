@@ -97,6 +97,77 @@ const struct dt_result *dt_session_best(const struct dt_session *session)
     return stays ? fallback : leader;
 }
 
+static bool has_samples(const struct dt_session *session, int i)
+{
+    const struct dt_result *trial = &session->trials[i];
+    return dt_session_counts(session, i) && !trial->undone && trial->samples.n > 0 &&
+           (trial->outcome == DT_TRIAL_OK || trial->outcome == DT_TRIAL_SLOW);
+}
+
+/* Of so many replicas of so many ranks the best one at the batch; NULL: none. */
+static const struct dt_result *best_of(const struct dt_session *session, int replicas, int ranks,
+                                       int batch)
+{
+    const struct dt_result *best = NULL;
+    for (int i = 0; i < session->count; i++) {
+        const struct dt_result *trial = &session->trials[i];
+        if (has_samples(session, i) && trial->replicas == replicas && trial->batch == batch &&
+            dt_target_ranks(session->target, &trial->point) == ranks &&
+            (best == NULL || dt_session_value(session, trial) < dt_session_value(session, best)))
+            best = trial;
+    }
+    return best;
+}
+
+/* The smallest batch above this one that was measured; 0: there is none. */
+static int next_batch(const struct dt_session *session, int batch)
+{
+    int next = 0;
+    for (int i = 0; i < session->count; i++)
+        if (has_samples(session, i) && session->trials[i].batch > batch &&
+            (next == 0 || session->trials[i].batch < next))
+            next = session->trials[i].batch;
+    return next;
+}
+
+struct dt_extremes dt_session_extremes(const struct dt_session *session)
+{
+    struct dt_extremes extremes = {.many = NULL};
+    int replicas = 1, few = 0, ranks = 1;
+    for (int i = 0; i < session->count; i++) {
+        const struct dt_result *trial = &session->trials[i];
+        int each = dt_target_ranks(session->target, &trial->point);
+        if (!has_samples(session, i))
+            continue;
+        if (trial->replicas == 1)
+            ranks = each > ranks ? each : ranks;
+        else if (trial->replicas > replicas || (trial->replicas == replicas && each < few))
+            few = each;
+        replicas = trial->replicas > replicas ? trial->replicas : replicas;
+    }
+    if (replicas < 2 || ranks < 2)
+        return extremes;
+    for (int batch = next_batch(session, 0), last = 0; batch > 0;
+         batch = next_batch(session, batch)) {
+        const struct dt_result *many = best_of(session, replicas, few, batch),
+                               *one = best_of(session, 1, ranks, batch);
+        if (many == NULL || one == NULL)
+            continue;
+        bool first = extremes.many == NULL;
+        extremes.many = first ? many : extremes.many;
+        extremes.one = first ? one : extremes.one;
+        bool ahead =
+            dt_session_value(session, extremes.many) < dt_session_value(session, extremes.one);
+        if (extremes.after == 0 &&
+            ahead != (dt_session_value(session, many) < dt_session_value(session, one))) {
+            extremes.before = last;
+            extremes.after = batch;
+        }
+        last = batch;
+    }
+    return extremes;
+}
+
 /* The default is first; on GPUs the 1-rank plan, which needs no NCCL, so that there is a result even if NCCL fails. */
 int dt_trials_first(const struct dt_session *session, const struct dt_point *known[DT_FIRST_MOST])
 {

@@ -125,6 +125,16 @@ const struct dt_entrant *dt_session_candidate(const struct dt_session *session);
 /* The fastest trial, where the default stays and no round compared the two; NULL: none. */
 const struct dt_result *dt_session_uncompared(const struct dt_session *session);
 
+/* Both ends of what replicas may be: the most of the plans with the fewest ranks, and one of the plan with the most; of plans alike in
+ * that the best at the batch. */
+struct dt_extremes {
+    const struct dt_result *many,
+        *one; /* at the smallest batch that both have; NULL: there is none */
+    /* batches that both have, one behind the other, between which the other one becomes the faster; 0: there are none */
+    int before, after;
+};
+struct dt_extremes dt_session_extremes(const struct dt_session *session);
+
 /* No plan keeps --max-latency, or a --limit. */
 bool dt_session_limit_broken(const struct dt_session *session);
 

@@ -358,6 +358,33 @@ static void add_verification(const struct dt_session *session, struct dt_text *o
                     dt_text_at(&image));
 }
 
+static void add_extreme(const struct dt_result *result, const struct dt_target *target,
+                        struct dt_text *out)
+{
+    int ranks = dt_target_ranks(target, &result->point);
+    double seconds = result->summary.median * target->image.sampler_steps;
+    dt_text_add(out, "%d replica%s of %d rank%s: %s images/s, %s a step", result->replicas,
+                result->replicas == 1 ? "" : "s", ranks, ranks == 1 ? "" : "s",
+                dt_figure_number(dt_result_images(result) / seconds).text,
+                dt_figure_of(dt_result_slowest(result)).text);
+}
+
+/* What replicas trade: images a second against the time of a step. */
+static void add_extremes(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_extremes extremes = dt_session_extremes(session);
+    if (extremes.many == NULL)
+        return;
+    dt_text_add(out, "Extremes at batch %d: ", extremes.many->batch);
+    add_extreme(extremes.many, session->target, out);
+    dt_text_add(out, "; ");
+    add_extreme(extremes.one, session->target, out);
+    if (extremes.after > 0)
+        dt_text_add(out, "; their images/s cross between batch %d and %d", extremes.before,
+                    extremes.after);
+    dt_text_add(out, "\n");
+}
+
 /* All but the look-up, whose command is one line to be pasted. */
 static void add_report(const struct dt_session *session, struct dt_text *out)
 {
@@ -374,6 +401,7 @@ static void add_report(const struct dt_session *session, struct dt_text *out)
     dt_text_add(out, "How sure: ");
     dt_words_sure(session, out);
     dt_text_add(out, "\n");
+    add_extremes(session, out);
     before = out->size;
     dt_words_default(&fallback, out);
     dt_text_add(out, out->size > before ? "\n" : "");

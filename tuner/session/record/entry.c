@@ -393,6 +393,28 @@ static void add_rest(const struct dt_session *session, json_t *object)
     json_object_update(object, rest);
 }
 
+static json_t *extreme_json(const struct dt_result *result, const struct dt_target *target)
+{
+    return json_pack("{s:i, s:i, s:f, s:f}", "replicas", result->replicas, "ranks",
+                     dt_target_ranks(target, &result->point), "latency_seconds",
+                     dt_result_slowest(result), "images_per_second",
+                     dt_result_images(result) /
+                         (target->image.sampler_steps * result->summary.median));
+}
+
+/* NULL where not both were measured. */
+static json_t *extremes_json(const struct dt_session *session)
+{
+    const struct dt_extremes extremes = dt_session_extremes(session);
+    if (extremes.many == NULL)
+        return NULL;
+    return json_pack("{s:i, s:o, s:o, s:o}", "batch", extremes.many->batch, "many",
+                     extreme_json(extremes.many, session->target), "one",
+                     extreme_json(extremes.one, session->target), "crossing",
+                     extremes.after > 0 ? json_pack("[i, i]", extremes.before, extremes.after)
+                                        : json_null());
+}
+
 json_t *dt_session_json(const struct dt_session *session)
 {
     const struct dt_target *target = session->target;
@@ -422,6 +444,9 @@ json_t *dt_session_json(const struct dt_session *session)
         dt_verdict_text(session->verdict), "journal", session->id);
     struct dt_image_time image = image_of(target);
     json_object_set_new(object, "image", dt_record_json(&dt_record_image_time, &image));
+    json_t *extremes = extremes_json(session);
+    if (extremes != NULL)
+        json_object_set_new(object, "extremes", extremes);
     add_rest(session, object);
     return object;
 }
