@@ -15,7 +15,7 @@ BENCH_ROWS=$(mktemp) BENCH_LOAD=$(cut -d' ' -f1-3 /proc/loadavg)
 export BENCH_ROWS BENCH_LOAD
 trap 'rm -f "$BENCH_ROWS" "$out.new"' EXIT
 failed=0
-for name in kernels step ranks groups overlap overhead search_cpu; do
+for name in kernels step ranks replicas groups overlap overhead search_cpu; do
     "bench/$name.sh" "$build" "${quick[@]}" || {
         failed=1
         echo "all.sh: bench/$name.sh failed" >&2

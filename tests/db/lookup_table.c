@@ -94,6 +94,18 @@ static const struct row rows[] = {
     {"", "", "devices=2; size=320", DT_TIER_SCALED, false, "instead of 320"},
     {"", "", "devices=2; size=512", DT_TIER_HEURISTIC, false, ""},
     {"", "soft.mpi='5.0.1'", "devices=2", DT_TIER_SCALED, true, "mpi was"},
+    /* replicas: a parameter where images a second count */
+    {"key.objective='throughput'; plan.replicas=2; plan.ranks=2; plan.ulysses=1", "",
+     "objective=throughput", DT_TIER_EXACT, false, ""},
+    {"key.objective='throughput'; plan.replicas=4; plan.ranks=1; plan.ulysses=1; plan.cfg=1", "",
+     "objective=throughput; devices=2", DT_TIER_SCALED, false, "replicas from 4 to 2"},
+    {"key.objective='throughput'; key.devices=2; plan.replicas=2; plan.ranks=1; plan.ulysses=1; "
+     "plan.cfg=1",
+     "", "objective=throughput", DT_TIER_SCALED, false, "replicas from 2 to 4"},
+    {"key.objective='throughput'; plan.replicas=2", "", "objective=throughput", DT_TIER_HEURISTIC,
+     false, "needs 8 devices"},
+    {"plan.replicas=2; plan.ranks=2; plan.ulysses=1", "", "", DT_TIER_HEURISTIC, false,
+     "'replicas', which is no parameter"},
     /* limits */
     {"key.max_bytes=1000000000", "", "", DT_TIER_NEAR, false,
      "max_bytes 1000000000 instead of none"},

@@ -27,6 +27,22 @@ static void a_matrix_by_hand(void **state)
     assert_true(isnan(dt_stats_over_ranks(ns, 0, 3, 1, out, NULL)));
 }
 
+/* Two replicas of two ranks: steps of 30 and 20, 50 and 100; as many steps a second as both together, by half. */
+static void replicas_have_a_harmonic_mean(void **state)
+{
+    (void)state;
+    const long long ns[] = {10, 30, 20, 15, /**/ 50, 40, 60, 100};
+    double out[2];
+    int last[4];
+    assert_near(dt_stats_over_ranks(ns, 2, 4, 2, out, last), 40e-9, 1e-15);
+    assert_near(out[0], 24e-9, 1e-15);
+    assert_near(out[1], 2 / (1 / 50e-9 + 1 / 100e-9), 1e-15);
+    assert_int_equal(last[1], 1);
+    assert_int_equal(last[3], 1);
+    dt_stats_over_ranks(ns, 2, 4, 4, out, NULL);
+    assert_near(out[0], 4 / (1 / 10e-9 + 1 / 30e-9 + 1 / 20e-9 + 1 / 15e-9), 1e-15);
+}
+
 static void maxima_by_the_definition(void **state)
 {
     (void)state;
@@ -62,6 +78,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_matrix_by_hand),
         cmocka_unit_test(maxima_by_the_definition),
+        cmocka_unit_test(replicas_have_a_harmonic_mean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,6 +106,6 @@ void dt_print_crowded(const struct dt_target *target, const struct dt_point *poi
 {
     if (dt_target_oversubscribed(target, point))
         dt_print_note("warning: %d ranks on %d %ss: oversubscribed, the times mean little",
-                      dt_target_ranks(target, point), target->hardware.cores,
-                      target->hardware.unit);
+                      dt_target_ranks(target, point) * dt_target_replicas(target, point),
+                      target->hardware.cores, target->hardware.unit);
 }

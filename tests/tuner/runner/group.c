@@ -98,6 +98,72 @@ static void test_answers_become_values(void **state)
     dt_group_stop(group, DT_NS_PER_SECOND);
 }
 
+static struct dt_group *start_replicas(const char *text)
+{
+    struct dt_group *group = NULL;
+    struct dt_failure failure;
+    struct dt_launch launch = {.program = replay_text(path, text), .ranks = 1, .replicas = 3};
+    assert_int_equal(dt_group_start(&launch, NULL, replay_deadline(), &group, &failure), DT_OK);
+    return group;
+}
+
+/* Each of three replicas has two ranks, which follow each other. */
+static void test_replicas_answer_as_one(void **state)
+{
+    (void)state;
+    struct dt_prepared prepared = {0};
+    struct dt_failure failure;
+    struct dt_run run = {0};
+    struct dt_group *group =
+        start_replicas(GREETING PREPARED "> {\"op\":\"run\",\"handle\":3,\"n\":2}\n"
+                                         "< {\"op\":\"samples\",\"ns\":[[10,20],[40,30]]}\n"
+                                         "> {\"op\":\"run\",\"n\":1}\n! exit 3\n");
+    assert_int_equal(dt_group_ranks(group), 6);
+    assert_int_equal(prepare(group, &prepared, &failure), DT_OK);
+    assert_int_equal(prepared.ranks, 6);
+    assert_int_equal(prepared.cold_ns, 1100);
+    assert_int_equal(prepared.output.ranks, 3);
+    assert_true(prepared.output.norm[5] == 1.5 && prepared.output.projection[9] == -1.0);
+    const struct dt_steps steps = {3, 2, DT_MODE_MEASURE, NULL, false},
+                          more = {3, 1, DT_MODE_MEASURE, NULL, false};
+    assert_int_equal(dt_group_run(group, &steps, replay_deadline(), &run, &failure), DT_OK);
+    assert_int_equal(run.steps, 2);
+    assert_int_equal(run.ranks, 6);
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(run.ns[i], i % 2 == 0 ? 10 : 20);
+        assert_int_equal(run.ns[6 + i], i % 2 == 0 ? 40 : 30);
+    }
+    dt_run_fini(&run);
+    assert_int_equal(dt_group_run(group, &more, replay_deadline(), &run, &failure), DT_FAILED);
+    assert_int_equal(failure.outcome, DT_TRIAL_CRASHED);
+    assert_string_equal(failure.cause, "replica 0: exited with 3 while running");
+    assert_false(dt_group_alive(group));
+    dt_prepared_fini(&prepared);
+    dt_group_stop(group, DT_NS_PER_SECOND);
+}
+
+/* Runs of a program: of starts as many, and of each as many steps, as all have. */
+static void test_starts_of_replicas_are_cut(void **state)
+{
+    (void)state;
+    long long a[] = {1, 2, 3, 4, 5, 6}, b[] = {10, 20, 30};
+    int starts_of_a[] = {2, 3, 1}, starts_of_b[] = {1, 2};
+    struct dt_run whole = {0}, parts[2] = {{.steps = 6, .ranks = 1}, {.steps = 3, .ranks = 1}};
+    parts[0].ns = a;
+    parts[0].starts = starts_of_a;
+    parts[0].start_count = 3;
+    parts[1].ns = b;
+    parts[1].starts = starts_of_b;
+    parts[1].start_count = 2;
+    assert_int_equal(dt_run_join(parts, 2, &whole), DT_OK);
+    const long long expected[] = {1, 10, 3, 20, 4, 30};
+    assert_int_equal(whole.steps, 3);
+    assert_int_equal(whole.start_count, 2);
+    assert_true(whole.starts[0] == 1 && whole.starts[1] == 2);
+    assert_memory_equal(whole.ns, expected, sizeof expected);
+    dt_run_fini(&whole);
+}
+
 static void test_failed_leaves_the_group_alive(void **state)
 {
     (void)state;
@@ -333,6 +399,8 @@ int main(void)
     snprintf(path, sizeof path, "%s/tests/test_runner_group.script", DT_BINARY_DIR);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers_become_values),
+        cmocka_unit_test(test_replicas_answer_as_one),
+        cmocka_unit_test(test_starts_of_replicas_are_cut),
         cmocka_unit_test(test_failed_leaves_the_group_alive),
         cmocka_unit_test(test_a_starved_group_does_not_hang),
         cmocka_unit_test(breaking_the_protocol_ends_the_group),
