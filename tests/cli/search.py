@@ -69,6 +69,37 @@ def small(t):
     return journal
 
 
+LAYOUTS = {(1, 1): 1.6, (2, 1): 1.3, (1, 2): 1.25, (4, 1): 1.1, (2, 2): 1.0, (1, 4): 1.05}  # ulysses, ring: at default settings
+KERNELS, MODES = ["native", "flash", "cudnn", "efficient"], ["off", "blocks", "whole"]
+WINNER = (4, 1)  # with compiled blocks, which save it 40 % and the others 5 %
+
+
+def layouts_then_settings(t):
+    """72 plans: the third of six layouts at default settings wins by one of its settings."""
+    plain = dict(attention="native", compile="off")
+    parameters = [dict(name="ranks", role="ranks", values=[1, 2, 4], default=1), *(dict(name=name, role="layout", values=[1, 2, 4], default=1) for name in
+                  ("ulysses", "ring")), dict(name="attention", values=KERNELS, default="native"), dict(name="compile", values=MODES, default="off")]
+    plans = [{"when": dict(ulysses=layout[0], ring=layout[1], attention=kernel, compile=mode),
+              "ns": round(MS * base * (0.6 if layout == WINNER else 0.95) ** (mode == "blocks") * (1 + 0.02 * KERNELS.index(kernel)))}
+             for layout, base in LAYOUTS.items() for kernel in KERNELS for mode in MODES]
+    t.scenario(ns=[MS], plans=plans, parameters=parameters, rules=[{"if": "ulysses * ring == ranks", "say": "ranks are ulysses x ring"}], cv=0.001, cost_ns=200 * MS)
+    best = dict(ranks=4, ulysses=WINNER[0], ring=WINNER[1], attention="native", compile="blocks")
+    done = session(t, "layouts", 120, "--devices", 4)
+    tried = [trial["plan"] for trial in done.json["trials"]]
+    layouts = [(plan["ulysses"], plan["ring"]) for plan in tried]
+    settings = [{setting: plan[setting] for setting in plain} for plan in tried]
+    first = len(LAYOUTS)
+    t.check(f"each layout once at its default settings: {done.json['search_reason']}", done.json["search_reason"].startswith("stages: 72 plans")
+            and settings[:first] == [plain] * first and set(layouts[:first]) == set(LAYOUTS), done)
+    three = set(sorted(LAYOUTS, key=LAYOUTS.get)[:3])
+    t.check(f"then settings of the best three, which are 33 plans: {len(tried) - first}", set(layouts[first:]) == three and plain not in settings[first:]
+            and len(tried) - first <= 33, layouts)
+    t.check("the best plan is found", done.json["best"]["plan"] == best, done)
+    done = session(t, "every", 600, "--devices", 4)
+    t.check("every plan is tried where the time covers them", done.json["search_reason"].startswith("exhaustive: 72 plans")
+            and distinct(done.json["trials"]) == 72 and done.json["best"]["plan"] == best, done)
+
+
 def slower_machine(t, journal):
     """Another machine, twice as slow, that may believe the first one's journal."""
     t.scenario(base=2 * MS, cv=0.001, **SMALL)
@@ -115,6 +146,7 @@ journal = small(t)
 slower_machine(t, journal)
 large(t)
 flat(t)
+layouts_then_settings(t)
 refused(t, journal)
 t.none_left()
 t.finish()

@@ -10,7 +10,7 @@ import time
 
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / "lib"), str(pathlib.Path(__file__).parent)]
 from dittune_test import SOURCE, Dittune
-from lib_real import Worker, environment, equal_plans, program
+from lib_real import Worker, environment, equal_plans, error, program
 
 t = Dittune(clock="real")
 PYTHON = environment("diffusers", "diffusers")
@@ -84,6 +84,7 @@ def not_applied():
             ("attention", dict(attention="_native_math"), {}, "runs with attention=native, the plan has attention=_native_math"),
             ("blocks", dict(compile="blocks"), {}, "runs with compile=off, the plan has compile=blocks"),
             ("none", dict(compile="blocks"), dict(TORCH_COMPILE_DISABLE="1"), "runs with compile=off, the plan has compile=blocks"),
+            ("streams", dict(offload="blocks"), {}, "runs with offload=off, the plan has offload=blocks"),
             ("threads", dict(threads=2), {}, "runs with threads=1, the plan has threads=2"),
             ("variants", dict(compile="blocks"), {}, "torch has 1 compiled variants of a function, its limit in this process")):
         worker = Worker(t, [PLANTED, "--compile"], "tiny-flux", job=dict(width=64, height=64), PLANTED=planted, **how)
@@ -91,6 +92,20 @@ def not_applied():
         t.check(f"{planted}, {plan}: {answer.get('say')}", right["op"] == "prepared" and answer["op"] == "failed" and answer["kind"] == "unapplied"
                 and why in answer["say"], answer)
         worker.end()
+
+
+def streamed():
+    """Plans whose blocks come from the host's memory, and those that share out the weights in place of it, give the same output,
+    resident together."""
+    worker = Worker(t, [PLANTED], "tiny-flux", job=dict(width=64, height=64), PLANTED="tight")
+    one = worker.prepare(ranks=1, offload="blocks")
+    for plan in (dict(ranks=2, ring=2, offload="blocks"), dict(ranks=2, tensor=2, offload="off"), dict(ranks=1, threads=2, offload="blocks")):
+        answer = worker.prepare(**plan)
+        said = answer.get("say") or error(answer, one)
+        t.check(f"{plan}: {said}", answer["op"] == "prepared" and said < worker.hello["tolerance"], answer)
+    took = worker.ask(op="run", handle=one["handle"], n=2, mode="measure")
+    t.check("the first one goes on", len(took.get("ns", [])) == 2, took)
+    worker.end()
 
 
 def stuck():
@@ -114,6 +129,7 @@ for name in ("tiny-flux", "tiny-wan", "tiny-qwen-image"):
     done = t.tool("worker-test", WORKER, "--model", name, *(() if name == "tiny-wan" else SIZE))
     t.check(f"{name}: worker-test", done.code == 0, done)
 not_applied()
+streamed()
 stuck()
 faults_in_sessions()
 late_faults_in_sessions()

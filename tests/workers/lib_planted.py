@@ -4,7 +4,7 @@ one session or one worker has them all; or, for all plans, $PLANTED. Into diffus
 every rank, `stale`: the other ranks' keys are those of the step before (`stale1`: on rank 1 only), `heads`: two heads change places;
 or, a row of OUTPUTS, into a rank's output of a pass. In $PLANTED only: `stuck`: rank 1 never comes to the exchange of ring, for
 which rank 0 waits; `variants`: torch compiles one variant of a function in a process, no more; or, a row of DROPS, a setting that has
-no effect, without a word."""
+no effect, without a word; `tight`: no fault, but weights that are streamed or split as on a GPU into which they do not fit."""
 import dataclasses
 import itertools
 import math
@@ -100,6 +100,8 @@ def space(self, file, card, here, known, own=worker.Diffusers.space):
     flux, halves = card["diffusers"]["class"] == "FluxTransformer2DModel", "guided" in here
     shown = [fault for fault in ("ring", "stale", "stale1", *FLUX, *OUTPUTS) if (flux or fault not in FLUX)
              and (halves or fault not in HALVES) and (job["batch"] > 1 or fault not in BATCH)]
+    if ALL in ("tight", "streams"):
+        made["parameters"].append(dict(name="offload", values=["off", "blocks"], default="off"))
     if not ALL:
         made["parameters"].append(dict(name="fault", values=["none", *shown], default="none"))
         made["rules"].append({"if": "fault == 'none' || ranks > 1", "say": "faults are of several ranks"})
@@ -124,12 +126,20 @@ def only_native(self, backend, own=FluxTransformer2DModel.set_attention_backend)
 
 
 DROPS = {"split": dict(enable_parallelism=lambda self, config: None), "degrees": dict(enable_parallelism=swap),
-         "attention": dict(set_attention_backend=only_native), "blocks": dict(compile_repeated_blocks=lambda self: None)}
+         "attention": dict(set_attention_backend=only_native), "blocks": dict(compile_repeated_blocks=lambda self: None), "streams": dict(enable_group_offload=lambda self, *device, **how: None)}
 for method, change in DROPS.get(ALL, {}).items():
     setattr(FluxTransformer2DModel, method, change)
 if ALL == "variants":  # dynamo alone, without the minutes of a compiler
     network_rank.VARIANTS, compile_blocks = 1, FluxTransformer2DModel.compile_repeated_blocks
     FluxTransformer2DModel.compile_repeated_blocks = lambda self: compile_blocks(self, backend="eager")
+if ALL == "tight":
+    network_rank.STREAMED = dict(offload_type="block_level", num_blocks_per_group=1)  # a stream needs a GPU
+
+    def load(self, own=network_rank.Network.load):
+        own(self)
+        self.tight = True
+
+    network_rank.Network.load = load
 if ALL == "threads":
     torch.set_num_threads = lambda threads, own=torch.set_num_threads: own(1)
 if __name__ == "__main__":
