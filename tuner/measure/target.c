@@ -306,6 +306,26 @@ static void set_image(const struct dt_wanted *wanted, const struct dt_workload *
     image->steps = image->sampler_steps;
 }
 
+/* Of the built-in network docs/measuring.md tells a user what to set for images a second: the most replicas of the smallest plan. */
+static void document_builtin(struct dt_target *target)
+{
+    struct dt_documented *documented = &target->documented;
+    int axis = dt_space_role(target->space, DT_ROLE_REPLICAS);
+    int64_t values[DT_AXES_MAX];
+    for (int i = axis >= 0 ? dt_space_axis(target->space, axis)->count : 0;
+         i-- > 0 && !documented->known;) {
+        char plan[64];
+        snprintf(plan, sizeof plan, "ranks=1 replicas=%lld",
+                 (long long)dt_space_axis(target->space, axis)->values[i]);
+        documented->known = dt_space_parse(target->space, plan, values) == DT_OK &&
+                            dt_space_locate(target->space, values, &documented->point) == DT_OK;
+    }
+    snprintf(documented->source, sizeof documented->source, "docs/measuring.md: Replicas");
+    snprintf(documented->date, sizeof documented->date, "2026-11-27");
+    snprintf(documented->says, sizeof documented->says,
+             "for images a second, the most replicas of the smallest plan that fits");
+}
+
 static dt_status make_builtin(const struct dt_job *job, struct dt_target *target)
 {
     struct dt_workload workload;
@@ -346,6 +366,7 @@ static dt_status make_builtin(const struct dt_job *job, struct dt_target *target
     DT_TRY(dt_dit_default(target->space, &target->fallback));
     if (dt_dit_baseline(target->space, &target->baseline) < 0)
         target->baseline = target->fallback;
+    document_builtin(target);
     return DT_OK;
 }
 

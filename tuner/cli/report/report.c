@@ -137,8 +137,8 @@ static void add_row(const struct table *table, const struct dt_table_row *row)
             dt_result_replicas_text(row->result, &line);
         }
     } else {
-        dt_text_add(&line, "%-*s%s: %s", INDENT, row->role, dt_outcome_text(row->result->outcome),
-                    row->result->cause);
+        dt_text_add(&line, "%-*s%s%s%s", INDENT, row->role, dt_outcome_text(row->result->outcome),
+                    row->result->cause[0] != '\0' ? ": " : "", row->result->cause);
     }
     dt_text_add(&line, "\n");
     dt_columns_wrap(dt_text_at(&line), DT_COLUMNS_USUAL, INDENT, table->out);
