@@ -185,6 +185,38 @@ def chosen():
     t.check("xdit chooses nothing", t.tool("models", FLUX, "--engine", "xdit", "--json").json["chosen"] is None)
 
 
+def documented():
+    """What the documentation tells a user to set: with lines, source, day and sentence; of a throughput the most replicas of the smallest plan that fits."""
+    def look(model, engine, *words):
+        return t.tool("models", model, "--engine", engine, *words, "--json").json["documented"]
+    plan = look(FLUX, "diffusers", "--devices", 8)
+    t.check("a plan with its lines", plan["plan"]["ulysses"] == 8 and plan["lines"] == [{"argv": ["torchrun", "--nproc_per_node=8", "PROGRAM.py"], "environment": {}}]
+            and plan["kwargs"]["context_parallel_config"]["ulysses_degree"] == 8 and plan["date"] == "2026-11-27" and "distributed_inference" in plan["source"] and plan["says"], plan)
+    for memory, tensor in ((80, 1), (24, 2), (12, 4), (6, 8), (2, None)):
+        words = ("--devices", 8, "--objective", "throughput", "--max-bytes", f"{memory}GiB")
+        found = look(FLUX, "vllm-omni", *words)
+        t.check(f"throughput in {memory} GiB", (found["plan"]["tensor"], found["plan"]["replicas"]) == (tensor, 8 // tensor) if tensor else found is None, found)
+    lines = look(FLUX, "vllm-omni", "--devices", 4, "--objective", "cost")["lines"]
+    t.check("a line for each replica", [line["environment"] for line in lines] == [{"CUDA_VISIBLE_DEVICES": str(i)} for i in range(4)]
+            and [line["argv"][line["argv"].index("--port") + 1] for line in lines] == ["8091", "8092", "8093", "8094"], lines)
+    grouped = json.loads((SOURCE / "model/cards/qwen-image.json").read_text())
+    for kv_heads, degree in ((24, "ulysses"), (3, "kv_gather"), (4, "kv_gather"), (8, "ulysses")):
+        card = t.write("grouped.json", {**grouped, "name": "my/grouped", "aliases": [], "kv_heads": kv_heads, "engines": []})
+        found = look(card, "vllm-omni", "--devices", 8, "--size", "1024x1024")["plan"]
+        t.check(f"gathered keys only where heads over {kv_heads} key heads exceed 3: {degree}", (found["cfg"], found[degree]) == (2, 4), found)
+    t.check("a card of impossible key heads", t.tool("models", t.write("bad.json", {**grouped, "kv_heads": 0})).code == 2)
+    found = look(SD3, "xdit", "--devices", 8)
+    t.check("what changes the output is said", found["plan"]["pipe"] == 4 and any("pipe=4 changes the output: PipeFusion" in remark for remark in found["remarks"]), found)
+    found = t.tool("models", SD3, "--engine", "sglang", "--devices", 4)
+    t.check("a default that a rule forbids, and no documented plan in its place", "default: cfg=2 kv_gather=2" in found.out or "would do" in found.out, found)
+    none = t.tool("models", FLUX, "--engine", "xdit:0.4.5", "--devices", 4)
+    t.check("a file without rows", none.code == 0 and "\ndocumented: no plan for this\n" in none.out and look(FLUX, "xdit:0.4.5") is None, none)
+    shown = t.tool("models", FLUX, "--engine", "sglang", "--devices", 8).out
+    t.check("for people", "\ndocumented: mode=speed ulysses=8\n  sglang serve " in shown or "\ndocumented: ulysses=8 mode=speed\n  sglang serve " in shown, shown)
+    t.check("with the source", "--performance-mode speed\n" in shown and "  source: sglang 0.5.23" in shown and "(read 2026-11-27)" in shown, shown)
+    t.exits("an objective that is none", t.tool("models", FLUX, "--engine", "xdit", "--objective", "speed"), 2, err="speed")
+
+
 def settings():
     """Settings whose values are words: named in the plan, or the engine's own, or the first that breaks no rule."""
     def look(plan, engine="diffusers:0.42.1"):
@@ -315,6 +347,7 @@ text()
 modes()
 memory()
 chosen()
+documented()
 refused()
 own_file()
 t.finish()

@@ -23,6 +23,7 @@ spoil() # file, command of sed
 spoil docs/cli.md '0,/--budget/s//--money/'
 spoil docs/json.md "/^| .cold_ns. | the first/d"
 spoil docs/json.md '/^| `successors` | where/s/where/when/'
+spoil docs/engines.md '/^| FLUX.1-dev | latency | xdit | 8 /s/ulysses=8/ulysses=4/'
 spoil docs/tour.md '/^uses     base  model$/d'
 spoil schema/dittune-best-2.schema.json '/"cold_ns": /d'
 spoil schema/dittune-trial-1.schema.json 's/of the tuned plan over this one/of this one/'

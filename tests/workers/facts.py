@@ -6,6 +6,7 @@ import argparse
 import itertools
 import json
 import pathlib
+import random
 import re
 import sys
 
@@ -157,7 +158,7 @@ def told():
     for engine, model, devices in itertools.product(facts.engines(), ("tiny-flux", "tiny-wan", "tiny-qwen-image", "FLUX.1-dev", "qwen-image", "wan2.1-t2v-14b"), (1, 2, 4, 8)):
         file, card = facts.files(engine)[-1], cards.find(model)
         path = next(path for path in cards.paths() if json.loads(path.read_text(encoding="utf-8")) == card)
-        for mib in (facts.MEMORY_UNKNOWN, 45056, 24576):
+        for mib in (facts.MEMORY_UNKNOWN, 24576):
             words = ("--max-bytes", f"{mib}MiB") if mib < facts.MEMORY_UNKNOWN and card.get("parameters", {}).get("text_encoder") else ()
             if mib < facts.MEMORY_UNKNOWN and not words:
                 continue
@@ -174,6 +175,23 @@ def told():
                 if name != "ranks" and not missing:
                     one = want["plan"].get(name, axis["default"] if name in file["choices"] else 1)
                     t.check(f"{engine}, {model} on {devices} of {mib} MiB: {name}={one}", found is not None and found.get(name) == one, (want, first, space["documented"]))
+
+
+def deployable():
+    """What a worker searches on GPUs a look-up can give: plans of its space, drawn at random, are exported without an error, and no value is left out."""
+    draw = random.Random(46)
+    for engine, model, devices, fits in itertools.product(facts.engines(), ("tiny-flux", "tiny-wan", "qwen-image"), (2, 8), (True, False)):
+        card = cards.find(model)
+        path = next(path for path in cards.paths() if json.loads(path.read_text(encoding="utf-8")) == card)
+        names = [name[2:] for name in facts.files(engine)[-1]["worker"].get("options", {})]
+        space, _ = made(engine, model, True, "bfloat16", devices, options=names, memory=facts.MEMORY_UNKNOWN if fits else 1)
+        SPACE.write_text(json.dumps(space), encoding="utf-8")
+        listed = t.tool("space", "--list", "--worker", WORKER, "--devices", devices).out.splitlines()
+        plans = [line for line in listed if line.startswith("ranks=")]
+        for plan in draw.sample(plans, min(4, len(plans))):
+            done = t.tool("lookup", "--engine", engine, "--model", path, "--plan", plan, "--format", "json")
+            t.check(f"{engine}, {model} on {devices}, {'fits' if fits else 'tight'}: {plan}", done.code == 0 and not done.json["unexpressed"], done)
+        t.check(f"{engine}, {model} on {devices}: plans were drawn", plans or not fits, (listed, space))
 
 
 def versions():
@@ -213,6 +231,7 @@ named()
 settings()
 defaults()
 told()
+deployable()
 versions()
 one_place()
 t.finish()

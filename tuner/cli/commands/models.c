@@ -6,6 +6,7 @@
 #include "tuner/cli/export.h"
 #include "tuner/cli/options.h"
 #include "tuner/cli/print.h"
+#include "tuner/measure/objective.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,10 +45,12 @@ static json_t *card_json(const struct dt_card *card, struct dt_frames size)
 static dt_status read_question(const struct dt_options *options, const char *name,
                                struct question *question)
 {
+    const struct dt_objective *objective;
     DT_TRY(dt_card_load(name, &question->card));
+    DT_TRY(dt_objective_find(options->job.objective, &objective));
     question->wanted = dt_export_wanted(options, &question->card);
     question->wanted.device_bytes = options->job.max_bytes;
-    question->wanted.throughput = strcmp(options->job.objective, "latency") != 0;
+    question->wanted.throughput = !objective->one_batch;
     question->max_bytes = options->job.max_bytes;
     if (question->max_bytes > 0 && dt_card_weight_bytes(&question->card, 1) < 0)
         return dt_fail(DT_EUSAGE,
@@ -261,7 +264,7 @@ static dt_status known_plans(const struct question *question, const char *engine
     json_object_set(answer, "documented", documented != NULL ? documented : json_null());
     dt_text_add(out, "documented: ");
     if (documented == NULL) {
-        dt_text_add(out, "nothing\n");
+        dt_text_add(out, "no plan for this\n");
         return DT_OK;
     }
     DT_TRY(add_known(question, engine, documented, out));
