@@ -6,7 +6,7 @@
 #include "tuner/cli/export.h"
 #include "tuner/cli/options.h"
 #include "tuner/cli/print.h"
-#include "tuner/measure/job.h"
+#include "tuner/measure/measure.h"
 
 #include <stdio.h>
 #include <string.h>
