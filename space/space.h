@@ -152,7 +152,7 @@ int dt_space_neighbours(const struct dt_space *space, const struct dt_point *poi
 bool dt_space_at_coordinates(const struct dt_space *space, const double coordinates[DT_AXES_MAX],
                              struct dt_point *point);
 
-/* Bit i: axis i says how the work is split (roles ranks, batch, layout). 0 where no axis of role layout has a choice. */
+/* Bit i: axis i says how the work is split (roles ranks, batch, layout, replicas). 0 where no axis of role layout has a choice. */
 uint32_t dt_space_layout_axes(const struct dt_space *space);
 
 /* One feasible point for each combination of these axes that has any, in the order of the combinations: the other

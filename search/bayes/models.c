@@ -334,8 +334,8 @@ static bool switches(const struct dt_trial_cost *cost, const struct dt_point *po
 {
     for (int i = 0; i < dt_space_axes(cost->space) && cost->told; i++) {
         const struct dt_axis *axis = dt_space_axis(cost->space, i);
-        if ((axis->role == DT_ROLE_RANKS || dt_axis_starts(axis)) &&
-            cost->before.index[i] != point->index[i])
+        bool starts = axis->role == DT_ROLE_RANKS || axis->role == DT_ROLE_REPLICAS;
+        if ((starts || dt_axis_starts(axis)) && cost->before.index[i] != point->index[i])
             return true;
     }
     return !cost->told;

@@ -110,10 +110,24 @@ static void set_turns(struct stages *search)
     }
 }
 
+static int64_t value_of_role(const struct dt_space *space, enum dt_role role,
+                             const struct dt_point *point)
+{
+    int axis = dt_space_role(space, role);
+    return axis >= 0 ? dt_point_value(space, point, axis) : 1;
+}
+
+/* Ranks of all replicas: layouts that take more devices come first. */
+static int devices_of(const struct dt_space *space, const struct dt_point *point)
+{
+    return (int)(value_of_role(space, DT_ROLE_RANKS, point) *
+                 value_of_role(space, DT_ROLE_REPLICAS, point));
+}
+
 static dt_status list_layouts(struct stages *search)
 {
     dt_auto_free struct dt_point *points = NULL;
-    int count = 0, ranks = dt_space_role(search->opts.space, DT_ROLE_RANKS);
+    int count = 0;
     DT_TRY(dt_space_tuples(search->opts.space, search->axes, &points, &count));
     search->layouts = calloc((size_t)count + 1, sizeof *search->layouts);
     if (search->layouts == NULL)
@@ -121,7 +135,7 @@ static dt_status list_layouts(struct stages *search)
     shuffle(&search->rng, points, count);
     for (int i = 0; i < count; i++)
         search->layouts[i] = (struct layout){.point = points[i],
-                                             .turn = ranks >= 0 ? -points[i].index[ranks] : 0,
+                                             .turn = -devices_of(search->opts.space, &points[i]),
                                              .prior = prior_of(search, &points[i]),
                                              .first = INFINITY,
                                              .best = INFINITY};

@@ -121,7 +121,8 @@ uint32_t dt_space_layout_axes(const struct dt_space *space)
     for (int i = 0; i < space->axis_count; i++) {
         enum dt_role role = space->axes[i].role;
         any = any || (role == DT_ROLE_LAYOUT && space->axes[i].count > 1);
-        if (role == DT_ROLE_RANKS || role == DT_ROLE_BATCH || role == DT_ROLE_LAYOUT)
+        if (role == DT_ROLE_RANKS || role == DT_ROLE_BATCH || role == DT_ROLE_LAYOUT ||
+            role == DT_ROLE_REPLICAS)
             axes |= UINT32_C(1) << i;
     }
     return any ? axes : 0;

@@ -47,7 +47,7 @@ WITH_WORKER = {
     "tune": "space budget devices shared-devices objective max-bytes max-latency against search prior resume workloads oversubscribe db seed quiet verbose no-wait wait json json-stream dry-run worker",
     "run": "space devices shared-devices max-bytes plan sweep processes quick raw trace seed quiet verbose no-wait wait json json-stream worker objective",
     "noise": "space budget devices shared-devices max-bytes plan oversubscribe seed quiet verbose no-wait wait json worker objective",
-    "space": "devices max-bytes oversubscribe list json worker space",
+    "space": "devices max-bytes oversubscribe list json worker space objective",
     "explain": "db devices max-bytes json worker space objective",
     "machine": "renew json worker objective",
 }

@@ -44,13 +44,14 @@ def planted(slower=1):
 
 
 PLANTED = planted()
-journal = tune("throughput", "--objective", "throughput", "--devices", "2", **PLANTED)
+ONE = t.write("one.json", {"parameters": [{"name": "replicas", "values": [1]}]})  # the times of two are those of one: replicas would win
+journal = tune("throughput", "--objective", "throughput", "--devices", "2", "--space", ONE, **PLANTED)
 text, seen = page(journal)
-t.check("the plan with the larger batch is used", "<p>Use ranks=2 batch=2: " in text, re.search("<p>Use .*", text))
+t.check("the plan with the larger batch is used", "<p>Use ranks=2 batch=2 replicas=1: " in text, re.search("<p>Use .*", text))
 rounds = seen.table("Each plan in each round")
 best, default = (rounds[0].index(next(name for name in rounds[0] if name.startswith(role))) for role in ("best", "default"))
 speeds = {int(row[0]): float(row[default]) / float(row[best]) for row in rounds[1:]}
-said = float(re.search(r"Use ranks=2 batch=2: ([\d.]+) times", text)[1])
+said = float(re.search(r"Use ranks=2 batch=2 replicas=1: ([\d.]+) times", text)[1])
 t.check("rounds are of the objective: their median is the gain", len(speeds) >= 8 and abs(statistics.median(speeds.values()) / said - 1) < 0.02, (said, speeds))
 
 
@@ -107,10 +108,10 @@ t.scenario(axes={"ranks": [1, 2], "threads": [1, 2]}, base=MS, cv=0.002, launch=
 done = t.tune("--budget", "60s", "--json", "--search", "exhaustive", "--objective", "cost", "--devices", "2", "--db", t.path / "threads")
 _, seen = page(next((t.path / "threads/runs").glob("*.jsonl")))
 head, *rows = seen.table("Plans, with")
-held = {row[1]: int(row[head.index("devices")]) for row in rows}
-t.check("a plan holds ranks x threads cores, at most all of them", held.get("ranks=1 threads=1", 1) == 1 and len(held) > 2
-        and all(n == min(2, os.cpu_count()) for plan, n in held.items() if plan != "ranks=1 threads=1"), held)
-t.check("so the cheapest plan is that of one core", done.json["best"]["plan"]["ranks"] == done.json["best"]["plan"]["threads"] == 1, done.json["best"]["plan"])
+held, ALONE = {row[1]: int(row[head.index("devices")]) for row in rows}, "ranks=1 threads=1 replicas=1"
+t.check("a plan holds replicas x ranks x threads cores, at most all of them", held.get(ALONE, 1) == 1 and len(held) > 2
+        and all(n == min(2, os.cpu_count()) for plan, n in held.items() if plan != ALONE), held)
+t.check("so the cheapest plan is one of a core each", done.json["best"]["plan"]["ranks"] == done.json["best"]["plan"]["threads"] == 1, done.json["best"]["plan"])
 
 # ---- a thousandth of a millisecond beside half a minute
 

@@ -44,7 +44,7 @@ def shown():
             ms == 50 and "25 steps of 2" in words and "text encoder and VAE are not in it, --text-and-vae TIME adds them" in words, done)
     t.check("the whole gains what a step gains: twice", "2.000 [2.000, 2.000] times as fast as with the default" in words, done)
     found, text = look()
-    t.check("look-up has it", found.json["image_ns"] == 50 * MS and "image     50 ms: 25 steps without text encoder and VAE" in text.out, text)
+    t.check("look-up has it", found.json["image_ns"] == 50 * MS and "image      50 ms: 25 steps without text encoder and VAE" in text.out, text)
 
 
 def given():
@@ -56,7 +56,7 @@ def given():
     t.check("they make the gain of the whole smaller: (25 x 4 + 50) / (25 x 2 + 50)", "1.500 [1.500, 1.500] times" in words, done)
     found, text = look()
     t.check("look-up adds them", found.json["image_ns"] == 100 * MS
-            and "image     100 ms: 25 steps and 50 ms of text encoder and VAE (given)" in text.out, text)
+            and "image      100 ms: 25 steps and 50 ms of text encoder and VAE (given)" in text.out, text)
     t.check("the entry keeps what it was made of", found.json["entry"]["image"] == {"steps": 25, "text_and_vae_ns": 50 * MS, "source": "given"}, found)
 
 

@@ -21,7 +21,7 @@ static bool collect(const struct dt_session *session, struct errors *errors)
     *errors = (struct errors){.least = INFINITY};
     for (int i = 0; i < session->count; i++) {
         const struct dt_result *trial = &session->trials[i];
-        if (trial->ranks < 2 || !dt_session_counts(session, i) ||
+        if (trial->ranks / dt_result_parts(trial) < 2 || !dt_session_counts(session, i) ||
             dt_target_breaks(session->target, &trial->point))
             continue;
         if (trial->outcome != DT_TRIAL_WRONG) {

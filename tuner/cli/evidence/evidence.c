@@ -115,7 +115,8 @@ static int differing_axis(const struct dt_space *space, const struct dt_point *a
         if (dt_point_value(space, a, i) == dt_point_value(space, b, i))
             continue;
         enum dt_role role = dt_space_axis(space, i)->role;
-        int axis = role == DT_ROLE_RANKS || role == DT_ROLE_LAYOUT ? LAYOUT : i;
+        bool shares = role == DT_ROLE_RANKS || role == DT_ROLE_LAYOUT || role == DT_ROLE_REPLICAS;
+        int axis = shares ? LAYOUT : i;
         if (found != NONE && (found != axis || axis != LAYOUT))
             return NONE;
         found = axis;

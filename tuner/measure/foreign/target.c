@@ -238,10 +238,10 @@ static dt_status make_key(const struct dt_job *job, const char *name, const char
     return dt_key_json(&key, &target->identity.key);
 }
 
-/* The rule that a count, which is an expression, is at most this many. */
-static json_t *rule_most(const char *count, int most, const char *of)
+/* The rule that a count, which is an expression, is at most this many, except where `unless` holds: "A || ", "". */
+static json_t *rule_most(const char *unless, const char *count, int most, const char *of)
 {
-    return json_pack("{s:o, s:o}", "if", json_sprintf("%s <= %d", count, most), "say",
+    return json_pack("{s:o, s:o}", "if", json_sprintf("%s%s <= %d", unless, count, most), "say",
                      json_sprintf("%s must be at most the number of %s, %d%s", count, of, most,
                                   strcmp(of, "devices") == 0 ? " (--devices)" : ""));
 }
@@ -265,13 +265,14 @@ static const char *name_of_role(const struct dt_space *axes, enum dt_role role)
     return axis >= 0 ? dt_space_axis(axes, axis)->name : NULL;
 }
 
-/* The replicas, with their ranks and on cores with their threads, fit the devices. *out: new reference, hello itself without
+/* Several replicas, with their ranks and on cores with their threads, fit the devices. *out: new reference, hello itself without
  * replicas. */
 static dt_status limit_replicas(const struct dt_space *axes, json_t *hello,
                                 const struct dt_target *target, json_t **out)
 {
     const char *ranks = name_of_role(axes, DT_ROLE_RANKS),
                *threads = name_of_role(axes, DT_ROLE_THREADS);
+    static const char one[] = REPLICAS " == 1 || ";
     int devices = target->hardware.devices, cores = target->hardware.cores;
     *out = json_incref(hello);
     if (name_of_role(axes, DT_ROLE_REPLICAS) == NULL)
@@ -280,13 +281,13 @@ static dt_status limit_replicas(const struct dt_space *axes, json_t *hello,
     dt_text_add(&count, "%s", REPLICAS);
     if (ranks != NULL)
         dt_text_add(&count, " * %s", ranks);
-    json_t *limit = limited(hello, rule_most(dt_text_at(&count), devices, "devices"));
+    json_t *limit = limited(hello, rule_most(one, dt_text_at(&count), devices, "devices"));
     json_decref(*out);
     *out = limit;
     if (limit != NULL && threads != NULL && target->hardware.watched.gpus.count == 0) {
         dt_text_add(&count, " * %s", threads);
-        *out = limited(limit,
-                       rule_most(dt_text_at(&count), cores > devices ? cores : devices, "cores"));
+        *out = limited(
+            limit, rule_most(one, dt_text_at(&count), cores > devices ? cores : devices, "cores"));
         json_decref(limit);
     }
     return *out != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
@@ -354,7 +355,7 @@ static dt_status read_space(const struct dt_job *job, json_t *hello, struct dt_t
         allow_named(job, ranks->name, target);
         target->limited = ranks->values[ranks->count - 1] > target->hardware.devices;
         own = target->limited
-                  ? limited(hello, rule_most(ranks->name, target->hardware.devices, "devices"))
+                  ? limited(hello, rule_most("", ranks->name, target->hardware.devices, "devices"))
                   : NULL;
         if (target->limited && own == NULL)
             return dt_fail(DT_ENOMEM, "out of memory");
