@@ -96,6 +96,7 @@ def conversation(*options):
     t.check(how + "a released plan is gone", worker.ask(op="release", handle=two["handle"])["op"] == "released")
     refused(how + "a run of it is refused", worker.run(two["handle"]), "error", "no plan of handle")
     refused(how + "an unknown request is refused", worker.ask(op="conformance"), "error", "conformance")
+    refused(how + "a value that the engine ignores", worker.prepare(ranks=2, mode="ignored"), "unapplied", "runs with mode=well, the plan has mode=ignored")
     refused(how + "a value that was not announced is refused", worker.prepare(mode="other"), "infeasible")
     pids = worker.children()
     worker.process.stdin.write('{"op":"quit"}\n')
