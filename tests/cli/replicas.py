@@ -195,8 +195,21 @@ def command():
     t.none_left()
 
 
+def server():
+    folder, log = SOURCE / "examples/server", t.path / "servers"
+    line = f"sh -c 'echo {{replica}} {{replicas}} {{port}} >>{log}; exec python3 {folder}/engine.py --port {{port}} --threads {{threads}} --tile {{tile}}'"
+    done = t.tool("run", *RATE, "--server", line, "--space", folder / "space.json", "--request", folder / "ask.http", "--requests", 4,
+                  "--devices", 2, "--plan", "replicas=2", "--quick", "--json")
+    started = [words.split() for words in log.read_text().splitlines()] if log.exists() else []
+    together = [words for words in started if words[1] == "2"]
+    t.check("the replicas of a server have ports of their own", done.code == 0 and len(done.json["replica_seconds"]) == 2
+            and sorted(words[0] for words in together) == ["0", "1"] and len({words[2] for words in together}) == 2, f"{done}{started}")
+    t.none_left()
+
+
 built_in()
 rules()
 worker()
 command()
+server()
 t.finish()
