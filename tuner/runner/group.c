@@ -358,22 +358,22 @@ static void group_show(const struct dt_group *group)
 static void group_rest(struct dt_group *group, int64_t deadline_ns)
 {
     group_show(group);
-    const struct dt_group *whole = group->whole;
+    const struct dt_group *parent = group->parent;
     int64_t now = dt_clock_ns(), until = deadline_ns < now + TICK_NS ? deadline_ns : now + TICK_NS;
     struct pollfd pollers[1 + DT_REPLICAS_MOST] = {{.fd = group->process.from, .events = POLLIN}};
-    int timeout = until > now ? (int)((until - now) / 1000000) + 1 : 0, n = whole->member_count;
+    int timeout = until > now ? (int)((until - now) / 1000000) + 1 : 0, n = parent->member_count;
     for (int i = 0; i < n; i++)
         pollers[1 + i] = (struct pollfd){
-            .fd = whole->members[i]->alive ? whole->members[i]->process.messages : -1,
+            .fd = parent->members[i]->alive ? parent->members[i]->process.messages : -1,
             .events = POLLIN};
     if (poll(pollers, 1 + (nfds_t)n, timeout) <= 0)
         return;
     for (int i = 0; i < n; i++) {
-        if (pollers[1 + i].revents == 0 || drain_messages(whole->members[i]))
+        if (pollers[1 + i].revents == 0 || drain_messages(parent->members[i]))
             continue;
         /* end of file, which poll would report for ever */
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        dup3(null, whole->members[i]->process.messages, O_CLOEXEC);
+        dup3(null, parent->members[i]->process.messages, O_CLOEXEC);
         close(null);
         if (pollers[0].revents == 0)
             dt_clock_sleep_ns(1000000);
@@ -648,15 +648,15 @@ static dt_status members_await(struct dt_group *group, const char *answer_op, in
     int failed = 0;
     *answers = (struct answers){.count = group->member_count};
     for (int i = 0; i < group->member_count; i++) {
-        struct dt_failure own;
+        struct dt_failure failed_as;
         dt_status status =
-            expect_answer(group->members[i], answer_op, deadline_ns, &answers->at[i], &own);
+            expect_answer(group->members[i], answer_op, deadline_ns, &answers->at[i], &failed_as);
         if (status < 0 && status != DT_FAILED) {
             answers_fini(answers);
             return status;
         }
         if (status == DT_FAILED && failed++ == 0) {
-            *failure = own;
+            *failure = failed_as;
             if (group->member_count > 1)
                 number_cause(i, failure);
         }
@@ -736,7 +736,7 @@ static dt_status group_begin(const struct dt_launch *launch, struct dt_group **o
         free(group);
         return status;
     }
-    group->members[0] = group->whole = group;
+    group->members[0] = group->parent = group;
     group->member_count = 1;
     group->alive = true;
     group->processes = start.processes;
@@ -754,38 +754,39 @@ static dt_status group_begin(const struct dt_launch *launch, struct dt_group **o
 /* All replicas, which load at the same time; *out has those that were started, also after an error. */
 static dt_status members_begin(const struct dt_launch *launch, struct dt_group **out)
 {
-    struct dt_launch one = *launch;
+    struct dt_launch each = *launch;
     if (launch->replicas <= 1)
         return group_begin(launch, out);
     if (launch->replicas > DT_REPLICAS_MOST)
         return dt_fail(DT_EUSAGE, "%d replicas, at most %d are started", launch->replicas,
                        DT_REPLICAS_MOST);
-    struct dt_group *whole = calloc(1, sizeof *whole);
-    if (whole == NULL)
+    struct dt_group *parent = calloc(1, sizeof *parent);
+    if (parent == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    dt_wire_init(&whole->wire, -1, -1);
-    *out = whole;
-    for (one.replica = 0; one.replica < launch->replicas; one.replica++) {
+    dt_wire_init(&parent->wire, -1, -1);
+    *out = parent;
+    for (each.replica = 0; each.replica < launch->replicas; each.replica++) {
         struct dt_group *member;
-        DT_TRY(group_begin(&one, &member));
-        member->whole = whole;
-        whole->members[whole->member_count++] = member;
+        DT_TRY(group_begin(&each, &member));
+        member->parent = parent;
+        parent->members[parent->member_count++] = member;
     }
     return DT_OK;
 }
 
 /* hello of the first member, and ready with the ranks of all of them. */
-static dt_status members_join(struct dt_group *whole)
+static dt_status members_join(struct dt_group *parent)
 {
-    if (whole->members[0] == whole)
+    if (parent->members[0] == parent)
         return DT_OK;
     json_t *ranks = json_array();
     bool failed = ranks == NULL;
-    for (int i = 0; i < whole->member_count; i++)
-        failed |= json_array_extend(ranks, json_object_get(whole->members[i]->ready, "ranks")) != 0;
-    whole->hello = json_incref(whole->members[0]->hello);
-    whole->ready = dt_json_copy(whole->members[0]->ready);
-    failed |= json_object_set_new(whole->ready, "ranks", ranks) != 0;
+    for (int i = 0; i < parent->member_count; i++)
+        failed |=
+            json_array_extend(ranks, json_object_get(parent->members[i]->ready, "ranks")) != 0;
+    parent->hello = json_incref(parent->members[0]->hello);
+    parent->ready = dt_json_copy(parent->members[0]->ready);
+    failed |= json_object_set_new(parent->ready, "ranks", ranks) != 0;
     return failed ? dt_fail(DT_ENOMEM, "out of memory") : DT_OK;
 }
 
@@ -972,27 +973,27 @@ static json_t *describe_verify(const struct dt_verify *verify)
 }
 
 /* The plan of all replicas; takes what the parts own. DT_FAILED, with the sentence, where they do not fit together. */
-static dt_status prepared_join(struct dt_prepared parts[], int n, struct dt_prepared *whole,
+static dt_status prepared_join(struct dt_prepared parts[], int n, struct dt_prepared *joined,
                                struct dt_failure *failure)
 {
-    *whole = parts[0];
-    parts[0] = (struct dt_prepared){.handle = whole->handle};
+    *joined = parts[0];
+    parts[0] = (struct dt_prepared){.handle = joined->handle};
     for (int i = 1; i < n; i++) {
         struct dt_prepared *more = &parts[i];
-        if (more->handle != whole->handle)
+        if (more->handle != joined->handle)
             return breach(failure, "handle is not that of the other replicas");
-        whole->ranks += more->ranks;
-        whole->verifies_runs = whole->verifies_runs && more->verifies_runs;
-        whole->cold_ns = more->cold_ns > whole->cold_ns ? more->cold_ns : whole->cold_ns;
-        if (more->peak_bytes > whole->peak_bytes)
-            whole->peak_bytes = more->peak_bytes;
-        if (more->resident_bytes > whole->resident_bytes)
-            whole->resident_bytes = more->resident_bytes;
-        if (!(more->error <= whole->error))
-            whole->error = more->error;
-        dt_remarks_add(&whole->remarks, &more->remarks);
-        DT_TRY(dt_device_bytes_join(&whole->memory, &more->memory));
-        dt_status status = dt_outputs_join(&whole->output, &more->output);
+        joined->ranks += more->ranks;
+        joined->verifies_runs = joined->verifies_runs && more->verifies_runs;
+        joined->cold_ns = more->cold_ns > joined->cold_ns ? more->cold_ns : joined->cold_ns;
+        if (more->peak_bytes > joined->peak_bytes)
+            joined->peak_bytes = more->peak_bytes;
+        if (more->resident_bytes > joined->resident_bytes)
+            joined->resident_bytes = more->resident_bytes;
+        if (!(more->error <= joined->error))
+            joined->error = more->error;
+        dt_remarks_add(&joined->remarks, &more->remarks);
+        DT_TRY(dt_device_bytes_join(&joined->memory, &more->memory));
+        dt_status status = dt_outputs_join(&joined->output, &more->output);
         if (status != DT_OK)
             return status == DT_FAILED ? breach(failure, "verify differs in shape among replicas")
                                        : status;
@@ -1023,7 +1024,7 @@ dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
                            const struct dt_verify *verify, int64_t deadline_ns,
                            struct dt_prepared *out, struct dt_failure *failure)
 {
-    struct dt_prepared whole = {.handle = -1};
+    struct dt_prepared joined = {.handle = -1};
     struct answers DT_CLEANUP(answers_fini) answers;
     int n = group->member_count, at = 0;
     dt_auto_free struct dt_prepared *parts = calloc((size_t)n, sizeof *parts);
@@ -1037,13 +1038,13 @@ dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
             read_prepared(answers.at[i], dt_group_ranks(group->members[i]), &parts[i], failure);
     }
     if (status == DT_OK)
-        status = prepared_join(parts, n, &whole, failure);
+        status = prepared_join(parts, n, &joined, failure);
     prepared_free(parts, n);
     if (status < 0) {
-        dt_prepared_fini(&whole);
+        dt_prepared_fini(&joined);
         return members_break(group, at, status, failure);
     }
-    *out = whole;
+    *out = joined;
     return DT_OK;
 }
 

@@ -22,13 +22,13 @@ struct dt_group {
     /* [member_count] replicas, owned; of one replica the group itself */
     struct dt_group *members[DT_REPLICAS_MOST];
     int member_count;
-    struct dt_group *whole; /* that this is a member of; itself, of one replica */
-    bool alive, is_private; /* of several replicas: unused, their members have them */
-    int processes;          /* that the controller has started */
-    int64_t paused_ns;      /* during the last request */
-    int64_t until_ns;       /* heartbeats extend deadlines up to this time; 0: they do not */
-    char beat[80];          /* text of the last heartbeat of the last request; "": none */
-    FILE *transcript;       /* $DITTUNE_TRANSCRIPT: every message, with its direction; NULL: none */
+    struct dt_group *parent; /* that this is a member of; itself, of one replica */
+    bool alive, is_private;  /* of several replicas: unused, their members have them */
+    int processes;           /* that the controller has started */
+    int64_t paused_ns;       /* during the last request */
+    int64_t until_ns;        /* heartbeats extend deadlines up to this time; 0: they do not */
+    char beat[80];           /* text of the last heartbeat of the last request; "": none */
+    FILE *transcript; /* $DITTUNE_TRANSCRIPT: every message, with its direction; NULL: none */
 };
 
 #endif

@@ -540,9 +540,9 @@ static dt_status common_starts(const struct dt_run parts[], int n, int **counts,
 
 /* The columns of one part, whose rows are those of the common steps of each start. */
 struct columns {
-    const int *counts, *own; /* own: NULL: one start */
+    const int *counts, *counts_here; /* counts_here: NULL: one start */
     int starts, first, ranks;
-    size_t row; /* ranks of the whole */
+    size_t row; /* ranks of the joined */
 };
 
 /* from: rows of columns->ranks values of `size` bytes; to: rows of columns->row. */
@@ -554,14 +554,16 @@ static void columns_copy(const struct columns *columns, const void *from, void *
     for (int k = 0; k < columns->starts; k++) {
         for (int i = 0; i < columns->counts[k]; i++, target += columns->row * size)
             memcpy(target, source + (size_t)i * width, width);
-        source += (size_t)(columns->own != NULL ? columns->own[k] : columns->counts[k]) * width;
+        source +=
+            (size_t)(columns->counts_here != NULL ? columns->counts_here[k] : columns->counts[k]) *
+            width;
     }
 }
 
 /* Room for what all parts have. */
-static dt_status whole_make_room(const struct dt_run parts[], int n, struct dt_run *whole)
+static dt_status joined_make_room(const struct dt_run parts[], int n, struct dt_run *joined)
 {
-    const size_t all = (size_t)whole->steps * (size_t)whole->ranks;
+    const size_t all = (size_t)joined->steps * (size_t)joined->ranks;
     bool device = true, host = true, clock = true, telemetry = true;
     for (int i = 0; i < n; i++) {
         device = device && parts[i].device_ns != NULL;
@@ -569,14 +571,14 @@ static dt_status whole_make_room(const struct dt_run parts[], int n, struct dt_r
         clock = clock && parts[i].clock != NULL;
         telemetry = telemetry && parts[i].telemetry != NULL;
     }
-    DT_TRY(DT_RESIZE(whole->ns, all));
+    DT_TRY(DT_RESIZE(joined->ns, all));
     if (device)
-        DT_TRY(DT_RESIZE(whole->device_ns, all));
+        DT_TRY(DT_RESIZE(joined->device_ns, all));
     if (host)
-        DT_TRY(DT_RESIZE(whole->host_ns, all));
+        DT_TRY(DT_RESIZE(joined->host_ns, all));
     if (clock)
-        DT_TRY(DT_RESIZE(whole->clock, all));
-    return telemetry ? DT_RESIZE(whole->telemetry, whole->ranks) : DT_OK;
+        DT_TRY(DT_RESIZE(joined->clock, all));
+    return telemetry ? DT_RESIZE(joined->telemetry, joined->ranks) : DT_OK;
 }
 
 static int64_t total_ns(const struct dt_run *run)
@@ -587,24 +589,24 @@ static int64_t total_ns(const struct dt_run *run)
     return sum;
 }
 
-static void part_join(const struct columns *columns, struct dt_run *part, struct dt_run *whole)
+static void part_join(const struct columns *columns, struct dt_run *part, struct dt_run *joined)
 {
-    columns_copy(columns, part->ns, whole->ns, sizeof *whole->ns);
-    if (whole->device_ns != NULL)
-        columns_copy(columns, part->device_ns, whole->device_ns, sizeof *whole->device_ns);
-    if (whole->host_ns != NULL)
-        columns_copy(columns, part->host_ns, whole->host_ns, sizeof *whole->host_ns);
-    if (whole->clock != NULL)
-        columns_copy(columns, part->clock, whole->clock, sizeof *whole->clock);
-    if (whole->telemetry != NULL)
-        memcpy(whole->telemetry + columns->first, part->telemetry,
-               (size_t)part->ranks * sizeof *whole->telemetry);
-    dt_remarks_add(&whole->remarks, &part->remarks);
+    columns_copy(columns, part->ns, joined->ns, sizeof *joined->ns);
+    if (joined->device_ns != NULL)
+        columns_copy(columns, part->device_ns, joined->device_ns, sizeof *joined->device_ns);
+    if (joined->host_ns != NULL)
+        columns_copy(columns, part->host_ns, joined->host_ns, sizeof *joined->host_ns);
+    if (joined->clock != NULL)
+        columns_copy(columns, part->clock, joined->clock, sizeof *joined->clock);
+    if (joined->telemetry != NULL)
+        memcpy(joined->telemetry + columns->first, part->telemetry,
+               (size_t)part->ranks * sizeof *joined->telemetry);
+    dt_remarks_add(&joined->remarks, &part->remarks);
 }
 
 dt_status dt_run_join(struct dt_run parts[], int n, struct dt_run *out)
 {
-    struct dt_run DT_CLEANUP(dt_run_fini) whole = {0};
+    struct dt_run DT_CLEANUP(dt_run_fini) joined = {0};
     dt_auto_free int *counts = NULL;
     int starts, slowest = 0;
     if (n == 1) {
@@ -614,29 +616,29 @@ dt_status dt_run_join(struct dt_run parts[], int n, struct dt_run *out)
     }
     DT_TRY(common_starts(parts, n, &counts, &starts));
     for (int k = 0; k < starts; k++)
-        whole.steps += counts[k];
+        joined.steps += counts[k];
     for (int i = 0; i < n; i++) {
-        whole.ranks += parts[i].ranks;
+        joined.ranks += parts[i].ranks;
         slowest = total_ns(&parts[i]) > total_ns(&parts[slowest]) ? i : slowest;
     }
-    DT_TRY(whole_make_room(parts, n, &whole));
+    DT_TRY(joined_make_room(parts, n, &joined));
     for (int i = 0, first = 0; i < n; first += parts[i++].ranks) {
         part_join(&(struct columns){counts, parts[i].starts, starts, first, parts[i].ranks,
-                                    (size_t)whole.ranks},
-                  &parts[i], &whole);
+                                    (size_t)joined.ranks},
+                  &parts[i], &joined);
         DT_TRY(i == 0 ? DT_OK : dt_outputs_join(&parts[0].output, &parts[i].output));
     }
-    whole.output = parts[0].output;
+    joined.output = parts[0].output;
     parts[0].output = (struct dt_outputs){.ranks = 0};
-    whole.phases = parts[slowest].phases;
+    joined.phases = parts[slowest].phases;
     parts[slowest].phases = NULL;
     if (parts[0].starts != NULL) {
-        whole.starts = counts;
-        whole.start_count = starts;
+        joined.starts = counts;
+        joined.start_count = starts;
         counts = NULL;
     }
-    *out = whole;
-    whole = (struct dt_run){0};
+    *out = joined;
+    joined = (struct dt_run){0};
     return DT_OK;
 }
 

@@ -150,16 +150,16 @@ struct dt_extremes dt_session_extremes(const struct dt_session *session)
     for (int batch = next_batch(session, 0), last = 0; batch > 0;
          batch = next_batch(session, batch)) {
         const struct dt_result *many = best_of(session, replicas, few, batch),
-                               *one = best_of(session, 1, ranks, batch);
-        if (many == NULL || one == NULL)
+                               *single = best_of(session, 1, ranks, batch);
+        if (many == NULL || single == NULL)
             continue;
         bool first = extremes.many == NULL;
         extremes.many = first ? many : extremes.many;
-        extremes.one = first ? one : extremes.one;
+        extremes.single = first ? single : extremes.single;
         bool ahead =
-            dt_session_value(session, extremes.many) < dt_session_value(session, extremes.one);
+            dt_session_value(session, extremes.many) < dt_session_value(session, extremes.single);
         if (extremes.after == 0 &&
-            ahead != (dt_session_value(session, many) < dt_session_value(session, one))) {
+            ahead != (dt_session_value(session, many) < dt_session_value(session, single))) {
             extremes.before = last;
             extremes.after = batch;
         }

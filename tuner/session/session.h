@@ -128,8 +128,8 @@ const struct dt_result *dt_session_uncompared(const struct dt_session *session);
 /* Both ends of what replicas may be: the most of the plans with the fewest ranks, and one of the plan with the most; of plans alike in
  * that the best at the batch. */
 struct dt_extremes {
-    const struct dt_result *many,
-        *one; /* at the smallest batch that both have; NULL: there is none */
+    /* at the smallest batch that both have; NULL: there is none */
+    const struct dt_result *many, *single;
     /* batches that both have, one behind the other, between which the other one becomes the faster; 0: there are none */
     int before, after;
 };

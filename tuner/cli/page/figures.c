@@ -668,12 +668,13 @@ void dt_page_draw_ranks(const struct page_view *view, struct dt_text *out)
         if (median > 0) /* gnuplot draws no box of no height */
             figure_say(&figure, "rank %d: median step %.4g %s", i, median, view->time.name);
     }
-    figure_finish(&figure,
-                  dt_result_parts(best) > 1
-                      ? "Ranks of the plan to use, replica by replica: within a replica a rank that is "
-                        "higher makes the others wait."
-                      : "Ranks of the plan to use: a rank that is higher makes the others wait.",
-                  out);
+    figure_finish(
+        &figure,
+        dt_result_parts(best) > 1
+            ? "Ranks of the plan to use, replica by replica: within a replica a rank that is "
+              "higher makes the others wait."
+            : "Ranks of the plan to use: a rank that is higher makes the others wait.",
+        out);
 }
 
 /* A plan's kinds of work: those of a step, or, where plans differ in their batch, of an image and step. */

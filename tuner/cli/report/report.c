@@ -378,7 +378,7 @@ static void add_extremes(const struct dt_session *session, struct dt_text *out)
     dt_text_add(out, "Extremes at batch %d: ", extremes.many->batch);
     add_extreme(extremes.many, session->target, out);
     dt_text_add(out, "; ");
-    add_extreme(extremes.one, session->target, out);
+    add_extreme(extremes.single, session->target, out);
     if (extremes.after > 0)
         dt_text_add(out, "; their images/s cross between batch %d and %d", extremes.before,
                     extremes.after);

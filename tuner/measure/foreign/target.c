@@ -272,7 +272,7 @@ static dt_status limit_replicas(const struct dt_space *axes, json_t *hello,
 {
     const char *ranks = name_of_role(axes, DT_ROLE_RANKS),
                *threads = name_of_role(axes, DT_ROLE_THREADS);
-    static const char one[] = REPLICAS " == 1 || ";
+    static const char unless[] = REPLICAS " == 1 || ";
     int devices = target->hardware.devices, cores = target->hardware.cores;
     *out = json_incref(hello);
     if (name_of_role(axes, DT_ROLE_REPLICAS) == NULL)
@@ -281,13 +281,13 @@ static dt_status limit_replicas(const struct dt_space *axes, json_t *hello,
     dt_text_add(&count, "%s", REPLICAS);
     if (ranks != NULL)
         dt_text_add(&count, " * %s", ranks);
-    json_t *limit = limited(hello, rule_most(one, dt_text_at(&count), devices, "devices"));
+    json_t *limit = limited(hello, rule_most(unless, dt_text_at(&count), devices, "devices"));
     json_decref(*out);
     *out = limit;
     if (limit != NULL && threads != NULL && target->hardware.watched.gpus.count == 0) {
         dt_text_add(&count, " * %s", threads);
-        *out = limited(
-            limit, rule_most(one, dt_text_at(&count), cores > devices ? cores : devices, "cores"));
+        *out = limited(limit, rule_most(unless, dt_text_at(&count),
+                                        cores > devices ? cores : devices, "cores"));
         json_decref(limit);
     }
     return *out != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
@@ -316,16 +316,16 @@ static dt_status add_replicas(const struct dt_job *job, struct dt_target *target
         target->hardware.devices = named * ranks;
     if (!json_is_array(parameters) || !dt_target_has_replicas(target))
         return DT_OK;
-    json_auto_t *own = json_array(), *values = json_array(), *hello = NULL;
-    bool failed = json_array_extend(own, parameters) != 0;
+    json_auto_t *extended = json_array(), *values = json_array(), *hello = NULL;
+    bool failed = json_array_extend(extended, parameters) != 0;
     for (int k = 1; k <= target->hardware.devices && k <= DT_REPLICAS_MOST; k++)
         failed |= json_array_append_new(values, json_integer(k)) != 0;
-    failed |=
-        json_array_append_new(own, json_pack("{s:s, s:s, s:i, s:O, s:s}", "name", REPLICAS, "role",
-                                             REPLICAS, "default", 1, "values", values, "doc",
-                                             "groups of the plan that run at the same time")) != 0;
+    failed |= json_array_append_new(extended,
+                                    json_pack("{s:s, s:s, s:i, s:O, s:s}", "name", REPLICAS, "role",
+                                              REPLICAS, "default", 1, "values", values, "doc",
+                                              "groups of the plan that run at the same time")) != 0;
     hello = dt_json_copy(target->worker.hello);
-    failed |= hello == NULL || json_object_set(hello, "parameters", own) != 0;
+    failed |= hello == NULL || json_object_set(hello, "parameters", extended) != 0;
     json_object_del(hello, "valid");
     if (failed)
         return dt_fail(DT_ENOMEM, "out of memory");

@@ -410,7 +410,7 @@ static json_t *extremes_json(const struct dt_session *session)
         return NULL;
     return json_pack("{s:i, s:o, s:o, s:o}", "batch", extremes.many->batch, "many",
                      extreme_json(extremes.many, session->target), "one",
-                     extreme_json(extremes.one, session->target), "crossing",
+                     extreme_json(extremes.single, session->target), "crossing",
                      extremes.after > 0 ? json_pack("[i, i]", extremes.before, extremes.after)
                                         : json_null());
 }
