@@ -181,7 +181,7 @@ def diffusers(root, _folder):
 
     def drive(export):
         world, rest = torchrun(export["argv"], 3)
-        known = {"context_parallel_config", "tensor_parallel_config", "set_attention_backend", "compile_repeated_blocks"}
+        known = {"context_parallel_config", "tensor_parallel_config", "set_attention_backend", "compile_repeated_blocks", "enable_group_offload"}
         assert not rest and set(export["kwargs"]) <= known
         for call in known & set(export["kwargs"]) & set(dir(ModelMixin)):  # methods of the model, with their arguments
             inspect.signature(getattr(ModelMixin, call)).bind(None, **export["kwargs"][call])
