@@ -13,7 +13,9 @@
 
 const char *dt_words_role(enum dt_verdict verdict)
 {
-    return verdict == DT_VERDICT_FASTER || verdict == DT_VERDICT_UNOPPOSED ? "best" : "kept";
+    bool found = verdict == DT_VERDICT_FASTER || verdict == DT_VERDICT_DOCUMENTED ||
+                 verdict == DT_VERDICT_UNOPPOSED;
+    return found ? "best" : "kept";
 }
 
 static void add_wide(double low, double high, struct dt_text *out)
