@@ -197,7 +197,7 @@ def command():
 
 def server():
     folder, log = SOURCE / "examples/server", t.path / "servers"
-    line = f"sh -c 'echo {{replica}} {{replicas}} {{port}} >>{log}; exec python3 {folder}/engine.py --port {{port}} --threads {{threads}} --tile {{tile}}'"
+    line = f"""sh -c 'echo {{replica}} {{replicas}} {{port}} >>{log}; exec python3 "{folder}/engine.py" --port {{port}} --threads {{threads}} --tile {{tile}}'"""
     done = t.tool("run", *RATE, "--server", line, "--space", folder / "space.json", "--request", folder / "ask.http", "--requests", 4,
                   "--devices", 2, "--plan", "replicas=2", "--quick", "--json")
     started = [words.split() for words in log.read_text().splitlines()] if log.exists() else []
