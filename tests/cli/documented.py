@@ -64,6 +64,16 @@ for plan, why in (("nothing", "unknown name 'nothing'"), (["1"], "has no express
     plant([2, 1], plan=plan)
     done = t.tool("--worker", t.worker, "--devices", 1, "--budget", "60s")
     t.refused(f"a plan of {plan!r}", done, 2, why) if hasattr(t, "refused") else t.check(f"{plan!r}", done.code == 2 and why in done.err, done)
+t.plant([2 * MS, MS], documented={"plan": {"plan": "1"}}, **NOISE)
+done = t.tool("--worker", t.worker, "--devices", 1, "--budget", "60s")
+t.check("one row without a list is refused", done.code == 2 and "'documented' is not a list of rows" in done.err, done)
+ROW = {"source": "the manual", "date": "2026-08-27", "says": "set plan to 1"}
+WORDS = {"parameters": [{"name": "plan", "values": [0, 1, 2], "default": 0}, {"name": "kind", "values": ["plain", "fast"], "default": "plain"}]}
+for row, why in (({"plan": "1 / 0"}, "cannot be computed"), ({"kind": "5"}, "has no such word"), ({"kind": "fast", "plan": "1"}, "was narrowed away")):
+    t.plant([2 * MS, MS, MS], documented=[{"plan": row, **ROW}, {"plan": {"plan": "2"}, **ROW}], **WORDS, **NOISE)
+    narrow = t.write("narrow.json", {"parameters": [{"name": "kind", "values": ["plain"]}]})
+    done = t.tool("--worker", t.worker, "--devices", 1, "--budget", "60s", "--json", "--space", narrow, "--db", t.path / "rows")
+    t.check(f"a row whose value {why} gives way to the next", done.code == 0 and done.json["documented"]["plan"]["plan"] == 2, done)
 plant([2, 1], plan="7")
 done = t.tuned("none", "--json")
 t.check("a plan that the space does not have is none", done.json["documented"] is None and done.json["documentation"] is None, done)

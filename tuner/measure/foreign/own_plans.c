@@ -75,15 +75,16 @@ static void names_read(const json_t *hello, struct names *names)
         name_add(names, dt_json_text_at(row, "name"), default_value(row));
 }
 
+/* DT_DONE: it cannot be computed, as with a division by zero. */
 static dt_status expression_value(const char *expression, const struct names *names, int64_t *value)
 {
     struct dt_expr *expr DT_CLEANUP(dt_expr_free_at) = NULL;
     DT_TRY(dt_expr_new(expression, names->name, names->count, &expr));
-    return dt_expr_eval(expr, names->at, value);
+    return dt_expr_eval(expr, names->at, value) == DT_OK ? DT_OK : DT_DONE;
 }
 
-/* The value that hello gives a parameter: one of its own texts, or an expression, which for texts is an index. *chosen: borrowed from the
- * parameter, or new; always a reference. */
+/* The value that hello gives a parameter: one of its own texts, or a number or an expression, which for texts is an index. *chosen: a new
+ * reference. DT_DONE: there is no such value. */
 static dt_status value_choose(const json_t *parameter, const json_t *value, const char *what,
                               struct names *names, json_t **chosen)
 {
@@ -91,17 +92,18 @@ static dt_status value_choose(const json_t *parameter, const json_t *value, cons
     json_t *values = json_object_get(parameter, "values");
     bool texts = json_is_string(json_array_get(values, 0));
     int64_t number = texts ? text_index(parameter, value) : -1;
+    dt_status status = DT_OK;
     if (json_is_integer(value))
         number = json_integer_value(value);
     else if (number < 0 && json_is_string(value))
-        DT_TRY(expression_value(json_string_value(value), names, &number));
+        status = expression_value(json_string_value(value), names, &number);
     else if (number < 0)
         return dt_fail(DT_EUSAGE, "%s: '%.80s' has no expression", what, name);
+    if (status != DT_OK)
+        return status;
     name_set(names, name, number);
     *chosen = texts ? json_incref(json_array_get(values, (size_t)number)) : json_integer(number);
-    return *chosen != NULL ? DT_OK
-                           : dt_fail(DT_EUSAGE, "%s: value %lld of '%.80s' is not there", what,
-                                     (long long)number, name);
+    return *chosen != NULL ? DT_OK : DT_DONE;
 }
 
 dt_status dt_target_settle_defaults(json_t *hello)
@@ -117,7 +119,10 @@ dt_status dt_target_settle_defaults(json_t *hello)
         json_t *own = dt_json_named(parameters, name);
         if (own == NULL)
             return dt_fail(DT_EUSAGE, "%s: '%.80s' is no parameter", what, name);
-        DT_TRY(value_choose(own, value, what, &names, &chosen));
+        dt_status status = value_choose(own, value, what, &names, &chosen);
+        if (status == DT_DONE)
+            return dt_fail(DT_EUSAGE, "%s: '%.80s' has no such value", what, name);
+        DT_TRY(status);
         if (json_object_set(own, "default", chosen) != 0)
             return dt_fail(DT_ENOMEM, "out of memory");
     }
@@ -179,7 +184,7 @@ static bool plan_locate(const struct dt_space *space, const json_t *plan, int64_
 }
 
 /* Sets the parameter's value in a plan. A parameter that the space does not have is known to the expressions after it, where it has a
- * number. */
+ * number. DT_DONE: the space does not have the value. */
 static dt_status value_set(const struct dt_target *target, const char *name, const json_t *value,
                            struct names *names, int64_t values[])
 {
@@ -193,48 +198,62 @@ static dt_status value_set(const struct dt_target *target, const char *name, con
             name_add(names, name, number);
         return DT_OK;
     }
-    DT_TRY(value_choose(own != NULL ? own : added, value, documented_what, names, &chosen));
-    if (json_is_string(chosen))
-        return dt_axis_read_text(dt_space_axis(target->space, axis), json_string_value(chosen),
-                                 &values[axis]);
+    dt_status status =
+        value_choose(own != NULL ? own : added, value, documented_what, names, &chosen);
+    if (status != DT_OK)
+        return status;
     values[axis] = json_integer_value(chosen);
-    return DT_OK;
+    bool known = !json_is_string(chosen) ||
+                 dt_axis_read_text(dt_space_axis(target->space, axis), json_string_value(chosen),
+                                   &values[axis]) == DT_OK;
+    return known ? DT_OK : DT_DONE;
 }
 
-/* A row's plan; *feasible: its condition holds, and it is a plan of the space. */
-static dt_status row_read(const struct dt_target *target, const json_t *row, struct dt_point *point,
-                          bool *feasible)
+/* A row's plan. DT_DONE: its condition does not hold, or it is no plan of the space. */
+static dt_status row_read(const struct dt_target *target, const json_t *row, struct dt_point *point)
 {
     bool throughput = target->objective != NULL && !target->objective->one_batch;
     int64_t values[DT_AXES_MAX], holds = 1;
     struct names names;
     const char *name;
     json_t *plan, *value;
+    dt_status status = DT_OK;
     names_read(target->worker.hello, &names);
     if (!name_known(&names, "throughput"))
         name_add(&names, "throughput", throughput);
     DT_TRY(dt_json_object(row, documented_what, "plan", &plan));
     DT_TRY(dt_space_parse(target->space, "", values));
-    json_object_foreach(plan, name, value) DT_TRY(value_set(target, name, value, &names, values));
-    if (dt_json_has(row, "when"))
-        DT_TRY(expression_value(dt_json_text_at(row, "when"), &names, &holds));
-    *feasible = holds != 0 && plan_locate(target->space, plan, values, point);
-    return DT_OK;
+    json_object_foreach(plan, name, value)
+    {
+        if (status == DT_OK)
+            status = value_set(target, name, value, &names, values);
+    }
+    if (status == DT_OK && dt_json_has(row, "when"))
+        status = expression_value(dt_json_text_at(row, "when"), &names, &holds);
+    if (status != DT_OK)
+        return status;
+    return holds != 0 && plan_locate(target->space, plan, values, point) ? DT_OK : DT_DONE;
 }
 
 /* The first row whose condition holds and whose plan is feasible. */
 static dt_status documented_find(struct dt_target *target)
 {
-    const json_t *row;
+    const json_t *rows = json_object_get(target->worker.hello, "documented"), *row;
+    struct dt_documented *documented = &target->documented;
     size_t i;
-    json_array_foreach(json_object_get(target->worker.hello, "documented"), i, row)
+    if (dt_json_has(target->worker.hello, "documented") && !json_is_array(rows))
+        return dt_fail(DT_EUSAGE, "%s is not a list of rows, [{\"plan\": {..}, ..}]",
+                       documented_what);
+    json_array_foreach(rows, i, row)
     {
-        struct dt_documented *documented = &target->documented;
-        DT_TRY(row_read(target, row, &documented->point, &documented->known));
-        if (documented->known) {
-            dt_documented_words(row, documented);
-            return DT_OK;
-        }
+        dt_status status = row_read(target, row, &documented->point);
+        if (status < 0)
+            return status;
+        if (status != DT_OK)
+            continue;
+        documented->known = true;
+        dt_documented_words(row, documented);
+        return DT_OK;
     }
     return DT_OK;
 }
