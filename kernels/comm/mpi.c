@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <mpi.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -266,12 +267,27 @@ static void release(struct dt_comm *comm)
     free(comm);
 }
 
+/* Open MPI catches what kills a program, to print a stack first: a rank that crashed would not end at once. */
+static dt_status init_keeping_signals(int *argc, char ***argv)
+{
+    static const int deadly[] = {SIGABRT, SIGBUS, SIGFPE, SIGSEGV};
+    enum { DEADLY = sizeof deadly / sizeof *deadly };
+    struct sigaction before[DEADLY];
+    int level;
+    for (int i = 0; i < DEADLY; i++)
+        sigaction(deadly[i], NULL, &before[i]);
+    DT_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level));
+    for (int i = 0; i < DEADLY; i++)
+        sigaction(deadly[i], &before[i], NULL);
+    return DT_OK;
+}
+
 dt_status dt_comm_mpi(int *argc, char ***argv, int oversubscribed, struct dt_comm **comm)
 {
-    int there = 0, level;
+    int there = 0;
     DT_MPI(MPI_Initialized(&there));
     if (!there)
-        DT_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level));
+        DT_TRY(init_keeping_signals(argc, argv));
     return wrap(MPI_COMM_WORLD, oversubscribed, comm);
 }
 

@@ -148,7 +148,7 @@ def defaults():
     done = explained(space, "ranks=8", 8)
     t.check("its choice pads what it does not divide", done.json["plan"]["uneven"] == "padding", done)
     for wrong, words in (({"depth": "1"}, "'depth' is no parameter"), ({"cfg": "1 +"}, "the rule ends"), ({"cfg": "7"}, "none of its values"),
-                         ({"uneven": "9"}, "value 9 of 'uneven' is not there")):
+                         ({"uneven": "9"}, "value \"9\" of 'uneven' is not there")):
         done = explained(dict(space, defaults=wrong), "ranks=8", 8)
         t.check(f"a default of {wrong} is refused", done.code == 2 and words in done.err, done)
 

@@ -120,8 +120,11 @@ dt_status dt_target_settle_defaults(json_t *hello)
         if (own == NULL)
             return dt_fail(DT_EUSAGE, "%s: '%.80s' is no parameter", what, name);
         dt_status status = value_choose(own, value, what, &names, &chosen);
-        if (status == DT_DONE)
-            return dt_fail(DT_EUSAGE, "%s: '%.80s' has no such value", what, name);
+        if (status == DT_DONE) {
+            char text[100] = "";
+            json_dumpb(value, text, sizeof text - 1, JSON_ENCODE_ANY);
+            return dt_fail(DT_EUSAGE, "%s: value %s of '%.80s' is not there", what, text, name);
+        }
         DT_TRY(status);
         if (json_object_set(own, "default", chosen) != 0)
             return dt_fail(DT_ENOMEM, "out of memory");
