@@ -6,11 +6,12 @@ import json
 from lib_check import NOISE, CheckTest, near
 
 MS = 1_000_000
+WRITTEN = {"source": "the manual", "date": "2026-08-27", "says": "set plan to 1"}
 t = CheckTest()
 
 
 def plant(ns, plan="1", **row):
-    rows = [{"plan": {"plan": plan}, "source": "the manual", "date": "2026-08-27", "says": "set plan to 1", **row}]
+    rows = [{"plan": {"plan": plan}, **WRITTEN, **row}]
     t.plant([round(time * MS) for time in ns], documented=rows, **NOISE)
 
 
@@ -53,6 +54,18 @@ first = t.tool("--worker", t.worker, "--devices", 1, "--budget", "1s", "--json",
 again = t.tool("--worker", t.worker, "--devices", 1, "--budget", "60s", "--json", "--db", t.path / "cut", "--resume")
 t.check("a session goes on with it, though its comparison had no time for a twin", again.code == 0 and again.json["verdict"] == "documented", str(again)[:300] + str(again)[-1500:])
 
+# the baseline, whose output is the reference, is the default on one rank; the default fails
+t.plant([MS], documented=[{"plan": {"plan": "1", "ranks": "2"}, **WRITTEN}], faults=[{"when": {"ranks": 2, "plan": 0}, "at": "prepare", "do": "memory", "say": "no room"}],
+        parameters=[{"name": "ranks", "role": "ranks", "values": [1, 2], "default": 2}, {"name": "plan", "values": [0, 1, 2], "default": 0}],
+        rules=[{"if": "ranks == 2 || plan == 0", "say": "only plan 0 runs on one rank"}],
+        plans=[{"when": {"ranks": 1}, "ns": 4 * MS}, {"when": {"ranks": 2, "plan": 1}, "ns": 3 * MS // 2}, {"when": {"ranks": 2, "plan": 2}, "ns": MS}], **NOISE)
+for budget in ("1050ms", "1200ms", "1300ms"):
+    first = t.tool("--worker", t.worker, "--devices", 2, "--budget", budget, "--json", "--db", t.path / budget)
+    again = t.tool("--worker", t.worker, "--devices", 2, "--budget", "60s", "--json", "--db", t.path / budget, "--resume")
+    t.check(f"{budget}: the same where the default fails, and the documented plan is first", again.code == 0 and again.json["verdict"] == "faster"
+            and again.json["gain"]["over"] == "documented", str(again)[:300] + str(again)[-1500:])
+    t.check(f"{budget}: its report says what it lacked", first.code == 0 or "known: :" not in first.err, first.err)
+
 plant([2, 1, 1.5, 1.8], plan="2 - 2")  # an expression: the default itself
 done = t.tuned("same", "--json")
 t.check("where it is the default, it is not measured twice", done.json["documented"]["plan"] == done.json["default"]["plan"]
@@ -67,10 +80,9 @@ for plan, why in (("nothing", "unknown name 'nothing'"), (["1"], "has no express
 t.plant([2 * MS, MS], documented={"plan": {"plan": "1"}}, **NOISE)
 done = t.tool("--worker", t.worker, "--devices", 1, "--budget", "60s")
 t.check("one row without a list is refused", done.code == 2 and "'documented' is not a list of rows" in done.err, done)
-ROW = {"source": "the manual", "date": "2026-08-27", "says": "set plan to 1"}
 WORDS = {"parameters": [{"name": "plan", "values": [0, 1, 2], "default": 0}, {"name": "kind", "values": ["plain", "fast"], "default": "plain"}]}
 for row, why in (({"plan": "1 / 0"}, "cannot be computed"), ({"kind": "5"}, "has no such word"), ({"kind": "fast", "plan": "1"}, "was narrowed away")):
-    t.plant([2 * MS, MS, MS], documented=[{"plan": row, **ROW}, {"plan": {"plan": "2"}, **ROW}], **WORDS, **NOISE)
+    t.plant([2 * MS, MS, MS], documented=[{"plan": row, **WRITTEN}, {"plan": {"plan": "2"}, **WRITTEN}], **WORDS, **NOISE)
     narrow = t.write("narrow.json", {"parameters": [{"name": "kind", "values": ["plain"]}]})
     done = t.tool("--worker", t.worker, "--devices", 1, "--budget", "60s", "--json", "--space", narrow, "--db", t.path / "rows")
     t.check(f"a row whose value {why} gives way to the next", done.code == 0 and done.json["documented"]["plan"]["plan"] == 2, done)

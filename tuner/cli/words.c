@@ -31,15 +31,20 @@ static const char *over(const struct dt_gain *gain)
     return gain->over != NULL ? gain->over : dt_entrant_role_text(DT_ENTRANT_DEFAULT);
 }
 
+static void add_interval(const struct dt_words_verdict *what, struct dt_text *out)
+{
+    if (!isnan(what->level))
+        dt_text_add(out, "%.0f %% ", 100 * what->level);
+    dt_text_add(out, "interval %.3f to %.3f)", what->gain.interval.low, what->gain.interval.high);
+}
+
 static void add_speed(const struct dt_words_verdict *what, struct dt_text *out)
 {
     const struct dt_gain *gain = &what->gain;
     if (!gain->known)
         return;
     dt_text_add(out, ": %.3f times as fast as the %s plan (", gain->ratio, over(gain));
-    if (!isnan(what->level))
-        dt_text_add(out, "%.0f %% ", 100 * what->level);
-    dt_text_add(out, "interval %.3f to %.3f)", gain->interval.low, gain->interval.high);
+    add_interval(what, out);
 }
 
 struct dt_measured dt_words_fallback(const struct dt_session *session)
@@ -69,18 +74,23 @@ void dt_words_default(const struct dt_measured *fallback, struct dt_text *out)
 /* People are spared a session: what the documentation says is enough. */
 static void verdict_documented(const struct dt_words_verdict *what, struct dt_text *out)
 {
-    dt_text_add(out, "Use %s: the documented plan is enough here. It is", what->plan);
-    if (what->gain.known) {
-        dt_text_add(out, " %.3f times as fast as the default plan (", what->gain.ratio);
-        if (!isnan(what->level))
-            dt_text_add(out, "%.0f %% ", 100 * what->level);
-        dt_text_add(out, "interval %.3f to %.3f)", what->gain.interval.low,
-                    what->gain.interval.high);
-    } else
-        dt_text_add(out, " used since the default plan cannot be%s%s",
+    bool itself = !what->gain.known || what->gain.interval.low > 1;
+    dt_text_add(out, "Use %s: the documented plan is enough here. It ", what->plan);
+    if (!what->gain.known)
+        dt_text_add(out, "is used since the default plan cannot be%s%s",
                     what->unusable != NULL ? ", as " : "",
                     what->unusable != NULL ? what->unusable : "");
-    dt_text_add(out, ", and no other plan was shown to be faster.");
+    else if (itself)
+        dt_text_add(out, "is");
+    else
+        dt_text_add(out, "was not itself shown to be faster than the default: it ran");
+    if (what->gain.known) {
+        dt_text_add(out, " %.3f times as fast as the default plan (", what->gain.ratio);
+        add_interval(what, out);
+    }
+    dt_text_add(out, itself ? ", and no other plan was shown to be faster."
+                            : ". The best other plan was shown to be faster than the default, and "
+                              "not to be faster than the documented plan.");
 }
 
 void dt_words_verdict(const struct dt_words_verdict *what, struct dt_text *out)
@@ -90,6 +100,9 @@ void dt_words_verdict(const struct dt_words_verdict *what, struct dt_text *out)
         dt_text_add(out, "Use %s", what->plan);
         add_speed(what, out);
         dt_text_add(out, ".");
+        if (what->lacks_documented)
+            dt_text_add(out, " That is no gain over the documented plan, which failed or was not "
+                             "measured here.");
         if (what->gain.known)
             add_wide(what->gain.interval.low, what->gain.interval.high, out);
         break;
@@ -174,8 +187,9 @@ static void sure_documented(const struct dt_session *session, const struct dt_en
     const struct dt_gain gain = dt_session_gain(session);
     if (gain.known) {
         add_pairs(gain.pairs, gain.sets, out);
-        dt_text_add(out, " say the documented plan is %.3f to %.3f times as fast as the default",
-                    gain.interval.low, gain.interval.high);
+        dt_text_add(out, " say the documented plan is %.3f to %.3f times as fast as the default%s",
+                    gain.interval.low, gain.interval.high,
+                    gain.interval.low > 1 ? "" : ", which includes 1");
     } else
         dt_text_add(out, "the documented plan can be used, and the default cannot");
     if (candidate == NULL) {

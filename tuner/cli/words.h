@@ -16,6 +16,7 @@ struct dt_words_verdict {
     const char *plan;                   /* in words */
     bool is_default;                    /* it is the default plan */
     bool is_documented;                 /* it is the documented plan */
+    bool lacks_documented;              /* there is one, and it failed or was not measured */
     struct dt_gain gain;                /* over gain.over; may be unknown */
     double level;                       /* of its interval; NAN: not known */
     const char *unusable;               /* of the default, why; NULL: not known */

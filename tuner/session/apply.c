@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "tuner/session/session_int.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,22 +239,55 @@ static void finals_drop(struct dt_session_finals *finals)
     *finals = (struct dt_session_finals){.best = -1, .opponent = -1};
 }
 
+/* The best plan's ratio to this one in its comparison. NAN: that one was not compared. */
+static double ratio_over(const struct dt_target *target, const struct dt_session_finals *finals,
+                         const struct dt_point *plan)
+{
+    for (int i = 0; i < finals->entrant_count; i++)
+        if (!dt_entrant_twin(&finals->entrants[i]) &&
+            dt_point_equal(target->space, &finals->entrants[i].point, plan))
+            return dt_entrants_ratio(target, finals->entrants, (int[2]){i, finals->best},
+                                     finals->entrant_count, &finals->sets)
+                .ratio;
+    return NAN;
+}
+
+/* The earlier comparison's best plan is the faster one, by the ratios of both to a plan of both: ratios to
+ * the first entrant tell nothing where that is another plan. */
+static bool earlier_faster(const struct dt_target *target, const struct dt_session_finals *earlier,
+                           const struct dt_session_finals *later)
+{
+    for (int i = 0; i < earlier->entrant_count; i++) {
+        const struct dt_point *plan = &earlier->entrants[i].point;
+        double then = ratio_over(target, earlier, plan), now = ratio_over(target, later, plan);
+        if (isfinite(then) && isfinite(now))
+            return now > then;
+    }
+    return false;
+}
+
+static bool has_twin(const struct dt_session_finals *finals)
+{
+    for (int i = 1; i < finals->entrant_count; i++)
+        if (dt_entrant_twin(&finals->entrants[i]))
+            return true;
+    return false;
+}
+
 /* Of two final comparisons the later one counts, unless the earlier one found a faster plan and the later one none, or one that is
- * slower than it. */
-static bool earlier_stays(const struct dt_session_finals *earlier,
+ * slower than it; or the earlier one lacks a twin, which the later one has. */
+static bool earlier_stays(const struct dt_target *target, const struct dt_session_finals *earlier,
                           const struct dt_session_finals *later)
 {
     bool provisional = dt_verdict_provisional(later->verdict);
-    if (earlier->entrant_count == 0)
-        return false;
+    if (earlier->entrant_count == 0 || (has_twin(later) && !has_twin(earlier)))
+        return false; /* without a twin nothing is decided */
     if (provisional && !dt_verdict_provisional(earlier->verdict))
         return true;
     if (earlier->verdict == DT_VERDICT_DOCUMENTED)
         return later->verdict != DT_VERDICT_FASTER && later->verdict != DT_VERDICT_DOCUMENTED;
     return earlier->verdict == DT_VERDICT_FASTER &&
-           (later->verdict != DT_VERDICT_FASTER ||
-            later->entrants[later->best].ratio.ratio >
-                earlier->entrants[earlier->best].ratio.ratio);
+           (later->verdict != DT_VERDICT_FASTER || earlier_faster(target, earlier, later));
 }
 
 /* The shoot-out that is not followed by a comparison yet belongs to this one: it has its winner, or there was none. */
@@ -269,7 +303,7 @@ static bool shootout_fits(const struct dt_session *session, const struct dt_comp
 /* The later one of two comparisons counts, or the earlier one stays. */
 static void finals_settle(struct dt_session *session)
 {
-    if (earlier_stays(&session->before, &session->finals)) {
+    if (earlier_stays(session->target, &session->before, &session->finals)) {
         struct dt_session_finals later = session->finals;
         session->finals = session->before;
         session->before = later;

@@ -308,8 +308,7 @@ static bool twin_is_apart(const struct dt_tuning *tuning)
 static void enter_twin(struct dt_tuning *tuning, bool challenged)
 {
     struct dt_tuning_finals *finals = &tuning->finals;
-    if (finals->count == 0 || (!dt_verdict_default(tuning->session, &finals->entrants[0]) &&
-                               !dt_target_documented(tuning->target, &finals->entrants[0].point)))
+    if (finals->count == 0 || !dt_verdict_needs_twin(tuning->session, &finals->entrants[0]))
         return;
     double need = dt_finals_seconds(tuning, challenged ? 2 : 1) * TWIN_MARGIN / MARGIN;
     if (seconds_until(tuning->clock.deadline_ns) - STOP_SECONDS < need)
@@ -350,8 +349,7 @@ static bool enter_resumed(struct dt_tuning *tuning)
     struct dt_tuning_finals *finals = &tuning->finals;
     const struct dt_compared *resumed = &tuning->resume.final;
     if (resumed->entrants != NULL && !has_twin(resumed) &&
-        dt_point_equal(tuning->target->space, &resumed->entrants[0].point,
-                       &tuning->target->fallback))
+        dt_verdict_needs_twin(tuning->session, &resumed->entrants[0]))
         return false;
     for (int i = 0; resumed->entrants != NULL && i < resumed->count; i++)
         finals->entrants[finals->count++] =
@@ -394,18 +392,19 @@ static bool compared_before(const struct dt_session *session, const struct dt_po
 
 const struct dt_result *dt_finals_promising(const struct dt_tuning *tuning, double times)
 {
-    const struct dt_result *fallback = dt_session_trial(tuning->session, &tuning->target->fallback);
     int n;
     const struct dt_entrant *entrants = entrants_now(tuning, &n);
+    const struct dt_result *first =
+        dt_session_trial(tuning->session, n > 0 ? &entrants[0].point : &tuning->target->fallback);
     const struct dt_entrant *candidate = candidate_of(entrants, n);
     const struct dt_result *best = NULL;
-    double least = 1; /* over the default, of the best plan that was compared */
-    if (fallback == NULL || !dt_session_eligible(tuning->session, fallback))
+    double least = 1; /* over the first plan, of the best one that was compared */
+    if (first == NULL || !dt_session_eligible(tuning->session, first))
         return NULL;
     for (int i = 1; i < n; i++)
         if (entrants[i].role == DT_ENTRANT_CANDIDATE || entrants[i].role == DT_ENTRANT_DOCUMENTED)
             least = fmin(least, entrants[i].ratio.ratio);
-    double value = dt_session_value(tuning->session, fallback) * times * least;
+    double value = dt_session_value(tuning->session, first) * times * least;
     for (int i = tuning->finals.tried; i < tuning->session->count; i++) {
         const struct dt_result *trial = &tuning->session->trials[i];
         if (dt_session_counts(tuning->session, i) && dt_session_eligible(tuning->session, trial) &&

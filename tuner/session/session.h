@@ -210,8 +210,10 @@ struct dt_measured dt_measured_of(const struct dt_result *result, const struct d
 struct dt_documentation dt_documentation_of(const struct dt_target *target);
 struct dt_measured dt_front_figures(const struct dt_result *result, const struct dt_target *target);
 struct dt_gain dt_gain_of(const struct dt_ratio *ratio);
-/* Of the session's best plan over the better of default and documented plan; of the documented one over the default; not known without a
- * comparison with it. */
+/* Of the session's best plan: where the verdict is that it is faster, over the better of default and
+ * documented plan; else over the default, also of the documented plan and of the default itself.
+ * Not known without a comparison with that plan; nor, but where the best plan is unopposed, over a
+ * default that cannot be used. */
 struct dt_gain dt_session_gain(const struct dt_session *session);
 struct dt_noise_floor dt_noise_floor_of(const struct dt_noise *noise);
 /* Not known where no load was watched. The program is borrowed from sets. */

@@ -133,6 +133,13 @@ void dt_verdict_unresolved(const struct dt_session *session, struct dt_text *out
 /* The entrant runs the default plan. */
 bool dt_verdict_default(const struct dt_session *session, const struct dt_entrant *entrant);
 
+/* A comparison's first entrant, which others are told over, is the default or the documented plan: a twin
+ * of it says what is noise. */
+bool dt_verdict_needs_twin(const struct dt_session *session, const struct dt_entrant *first);
+
+/* The default plan is the first entrant of the final comparison, and may be used. */
+bool dt_verdict_default_usable(const struct dt_session *session);
+
 /* The failure shows that the plan cannot run here: a wrong answer; or no trial of it ran, and the failure is permanent
  * (out of memory: twice), or is what the rule said that a default plan breaks. */
 bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_result *result);

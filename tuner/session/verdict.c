@@ -23,6 +23,12 @@ bool dt_verdict_default(const struct dt_session *session, const struct dt_entran
     return dt_point_equal(session->target->space, &entrant->point, &session->target->fallback);
 }
 
+bool dt_verdict_needs_twin(const struct dt_session *session, const struct dt_entrant *first)
+{
+    return dt_verdict_default(session, first) ||
+           dt_target_documented(session->target, &first->point);
+}
+
 int dt_verdict_candidates(const struct dt_session *session,
                           const struct dt_result *top[DT_CANDIDATES])
 {
@@ -130,14 +136,17 @@ struct dt_noise dt_session_noise(const struct dt_session *session)
 void dt_session_noise_note(const struct dt_session *session, struct dt_text *out)
 {
     const struct dt_entrant *twin = twin_of(session);
+    const struct dt_entrant *first = session->finals.entrants;
     struct dt_noise noise = dt_session_noise(session);
     dt_noise_note(&noise, out);
-    if (noise.pairs > 0 || !dt_session_against_default(session) || !dt_session_enough(session))
+    if (noise.pairs > 0 || session->finals.entrant_count == 0 ||
+        !dt_verdict_needs_twin(session, first) || !dt_session_enough(session))
         return;
+    const char *of = dt_verdict_default(session, first) ? "default" : "documented plan";
     if (twin == NULL || twin->result.outcome == DT_TRIAL_INTERRUPTED)
-        dt_text_add(out, "there was no time for a second copy of the default");
+        dt_text_add(out, "there was no time for a second copy of the %s", of);
     else
-        dt_text_add(out, "the second copy of the default failed (%s)",
+        dt_text_add(out, "the second copy of the %s failed (%s)", of,
                     dt_outcome_text(twin->result.outcome));
 }
 
@@ -181,14 +190,6 @@ bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_res
 
 /* ---- the final comparison */
 
-/* The entrant was compared in enough sets, or is excluded after its failures. */
-static bool compared_enough(const struct dt_entrant *entrant)
-{
-    if (entrant->out)
-        return !dt_compare_may_pass(entrant->result.outcome) || entrant->failures >= DT_ATTEMPTS;
-    return entrant->ratio.sets >= DT_SETS_LEAST;
-}
-
 static bool usable(const struct dt_session *session, const struct dt_entrant *entrant)
 {
     return !entrant->out && dt_session_eligible(session, &entrant->result);
@@ -216,22 +217,35 @@ static int challenger_of(const struct dt_session *session)
     return -1;
 }
 
-static bool default_usable(const struct dt_session *session)
+bool dt_verdict_default_usable(const struct dt_session *session)
 {
     return dt_session_against_default(session) && usable(session, &session->finals.entrants[0]);
 }
 
-/* The better of default and documented plan; -1: neither can be used, or the first entrant failed, so that there are no ratios. */
+/* Index of the better of default and documented plan. -1: neither can be used, or the default
+ * failed in a way that may be temporary, which decides nothing. */
 static int opponent_of(const struct dt_session *session)
 {
     const struct dt_session_finals *finals = &session->finals;
     int documented = documented_entrant(session);
-    bool first = default_usable(session);
-    if (finals->entrant_count == 0 || finals->entrants[0].out)
+    bool first = dt_verdict_default_usable(session);
+    if (finals->entrant_count == 0 ||
+        (finals->entrants[0].out && !dt_verdict_cannot_run(session, &finals->entrants[0].result)))
         return -1;
     if (documented < 0 || !usable(session, &finals->entrants[documented]))
         return first ? 0 : -1;
     return first && !(finals->entrants[documented].ratio.ratio < 1) ? 0 : documented;
+}
+
+/* The entrant was compared with the default, where that can be used, and with the opponent in enough
+ * sets, or is excluded after its failures. */
+static bool compared_enough(const struct dt_session *session, int i)
+{
+    const struct dt_entrant *entrant = &session->finals.entrants[i];
+    if (entrant->out)
+        return !dt_compare_may_pass(entrant->result.outcome) || entrant->failures >= DT_ATTEMPTS;
+    return (!dt_verdict_default_usable(session) || entrant->ratio.sets >= DT_SETS_LEAST) &&
+           (i == session->finals.opponent || dt_session_ratio(session, i).sets >= DT_SETS_LEAST);
 }
 
 /* The plan that was compared to replace default and documented plan, in enough sets to be judged: the challenger, without one the
@@ -240,10 +254,10 @@ static int judged_challenger(const struct dt_session *session)
 {
     const struct dt_session_finals *finals = &session->finals;
     int challenger = challenger_of(session);
-    if (challenger < 0)
+    if (challenger < 0 && dt_verdict_default_usable(session))
         challenger = documented_entrant(session);
     bool stands = challenger > 0 && finals->opponent >= 0 && dt_session_enough(session) &&
-                  compared_enough(&finals->entrants[challenger]) &&
+                  compared_enough(session, challenger) &&
                   usable(session, &finals->entrants[challenger]);
     return stands ? challenger : -1;
 }
@@ -290,8 +304,9 @@ static void decide_unopposed(const struct dt_session *session, struct dt_session
 /* The entrant is shown faster than the default by more than the noise, or the default cannot be used. */
 static bool beats_default(const struct dt_session *session, int entrant)
 {
-    return !default_usable(session) || dt_judge_beats(&session->finals.entrants[entrant].ratio,
-                                                      dt_session_noise(session).margin);
+    return !dt_verdict_default_usable(session) ||
+           dt_judge_beats(&session->finals.entrants[entrant].ratio,
+                          dt_session_noise(session).margin);
 }
 
 /* The same of the better of default and documented plan. */
@@ -335,11 +350,10 @@ void dt_verdict_decide(const struct dt_session *session, struct dt_session_final
         decide_unopposed(session, finals);
         return;
     }
-    bool enough =
-        dt_session_enough(session) &&
-        (!challenged || challenger < 0 || compared_enough(&finals->entrants[challenger])) &&
-        (documented <= 0 || compared_enough(&finals->entrants[documented]));
-    finals->best = default_usable(session) ? 0 : finals->opponent;
+    bool enough = dt_session_enough(session) &&
+                  (!challenged || challenger < 0 || compared_enough(session, challenger)) &&
+                  (documented <= 0 || compared_enough(session, documented));
+    finals->best = dt_verdict_default_usable(session) ? 0 : finals->opponent;
     if (!enough)
         finals->verdict = DT_VERDICT_INCONCLUSIVE;
     else if (challenger > 0 && usable(session, &finals->entrants[challenger]) &&

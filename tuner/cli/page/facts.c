@@ -25,6 +25,7 @@ void dt_page_verdict(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
     const struct dt_result *best = dt_session_best(session);
+    const struct dt_result *documented = dt_session_role(session, DT_ENTRANT_DOCUMENTED);
     const struct dt_measured fallback = dt_words_fallback(session);
     dt_auto_text plan = {0}, unusable = {0};
     if (best == NULL) {
@@ -38,6 +39,10 @@ void dt_page_verdict(const struct page_view *view, struct dt_text *out)
         .plan = dt_text_at(&plan),
         .is_default = true,
         .is_documented = dt_target_documented(session->target, &best->point),
+        .lacks_documented =
+            session->target->documented.known &&
+            (documented == NULL || documented->samples.n == 0 ||
+             (documented->outcome != DT_TRIAL_OK && documented->outcome != DT_TRIAL_SLOW)),
         .gain = dt_session_gain(session),
         .level = dt_page_level(session),
         .unusable = unusable.size > 0 ? dt_text_at(&unusable) : NULL,
@@ -392,6 +397,7 @@ static void verdict_of_entry(const struct dt_stored_entry *entry, struct dt_text
         .plan = dt_text_at(&plan),
         .is_default = !entry->fallback.known || json_equal(entry->fallback.plan, entry->plan),
         .is_documented = entry->documented.known && json_equal(entry->documented.plan, entry->plan),
+        .lacks_documented = entry->documentation.known && !entry->documented.known,
         .gain = entry->gain,
         .level = NAN,
         .fallback = &entry->fallback};

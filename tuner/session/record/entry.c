@@ -36,12 +36,16 @@ static struct dt_fingerprint fingerprint_of(const struct dt_session *session, in
 struct dt_gain dt_session_gain(const struct dt_session *session)
 {
     const struct dt_session_finals *finals = &session->finals;
-    if (finals->best < 0 || (finals->opponent < 0 && !dt_session_against_default(session)) ||
-        (finals->best == 0 && !dt_session_against_default(session)))
+    bool faster = finals->verdict == DT_VERDICT_FASTER;
+    bool over_default =
+        dt_verdict_default_usable(session) ||
+        (finals->verdict == DT_VERDICT_UNOPPOSED && dt_session_against_default(session));
+    if (finals->best < 0 || !(faster || over_default))
         return dt_gain_of(NULL);
-    struct dt_ratio ratio = dt_session_ratio(session, finals->best);
+    struct dt_ratio ratio =
+        faster ? dt_session_ratio(session, finals->best) : finals->entrants[finals->best].ratio;
     struct dt_gain gain = dt_gain_of(&ratio);
-    if (finals->best != finals->opponent && dt_session_over_documented(session))
+    if (faster && dt_session_over_documented(session))
         gain.over = dt_entrant_role_text(DT_ENTRANT_DOCUMENTED);
     return gain;
 }
