@@ -151,13 +151,14 @@ void dt_task_title(const json_t *job, struct dt_text *out)
     }
 }
 
-void dt_task_options(const json_t *job, const json_t *obeys, struct dt_text *out)
+void dt_task_options(const json_t *job, const json_t *obeys, bool learned, struct dt_text *out)
 {
     struct dt_task task;
     dt_task_read(job, &task);
     for (enum dt_task_field i = 0; i < DT_TASK_FIELDS; i++) {
         const struct dt_task_row *row = &dt_task_rows[i];
-        if (!is_shown(&task, i) || i == DT_TASK_height || !dt_json_lists(obeys, row->name))
+        bool wanted = dt_json_lists(obeys, row->name) || (learned && row->whose == DT_TASK_LEARNED);
+        if (!is_shown(&task, i) || i == DT_TASK_height || !wanted)
             continue;
         dt_text_add(out, " --%s ", row->option);
         if (task.at[i].text != NULL)

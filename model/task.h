@@ -31,7 +31,7 @@ enum dt_task_kind {
     DT_TASK_BATCH
 };
 
-enum dt_task_whose { DT_TASK_EVERY, DT_TASK_IMAGE, DT_TASK_ENGINE };
+enum dt_task_whose { DT_TASK_EVERY, DT_TASK_IMAGE, DT_TASK_ENGINE, DT_TASK_LEARNED };
 
 struct dt_task_row {
     const char *name, *option;
@@ -71,7 +71,8 @@ void dt_task_read(const json_t *job, struct dt_task *task);
 
 /* Appends "flux, 1024 x 1024 px, 28 steps": the fields that the object has. */
 void dt_task_title(const json_t *job, struct dt_text *out);
-/* Appends " --model flux --size 1024x1024"; obeys: array of the names to print; NULL: none. */
-void dt_task_options(const json_t *job, const json_t *obeys, struct dt_text *out);
+/* Appends " --model flux --size 1024x1024"; obeys: array of the names to print; NULL: none. learned: also the fields that are options
+ * of look-ups alone. */
+void dt_task_options(const json_t *job, const json_t *obeys, bool learned, struct dt_text *out);
 
 #endif

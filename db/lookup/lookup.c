@@ -10,6 +10,7 @@
 #include "db/lookup/lookup_int.h"
 
 #include "base/array.h"
+#include "base/quote.h"
 #include "db/engines/engines.h"
 #include "db/snapshot.h"
 #include "space/dit/dit.h"
@@ -527,13 +528,15 @@ static bool trait_same(const struct candidate *a, const struct candidate *b, int
                       (trait != DT_TASK_width || dt_task_same(&a->task, &b->task, DT_TASK_height)));
 }
 
-/* "28", "1024x768", "none". */
+/* "28", "1024x768", "none"; in quotes where it has blanks. */
 static void trait_add(const struct candidate *one, int trait, struct dt_text *out)
 {
     size_t before = out->size;
     if (trait >= DT_TASK_FIELDS && trait_of(one, trait) != NULL)
         dt_json_plain(trait_of(one, trait), out);
-    if (has_trait(one, trait))
+    if (has_trait(one, trait) && one->task.at[trait].text != NULL)
+        dt_quote(one->task.at[trait].text, out);
+    else if (has_trait(one, trait))
         dt_task_spell(&one->task, (enum dt_task_field)trait, out);
     if (has_trait(one, trait) && trait == DT_TASK_width)
         dt_text_add(out, "x%lld", (long long)one->task.at[DT_TASK_height].count);

@@ -59,7 +59,8 @@ DT_FREE_AT(dt_query_free, struct dt_query)
  *     max_bytes     of a rank, a whole number               no limit
  *     max_latency_ns of a step                              no limit
  *     engine, mode  who would run the plan                  dittune, eager; of a foreign worker: any stored one
- *     revision, frames, steps, text_tokens ("17,37")   of an engine's job: then the question is not about the built-in network
+ *     revision, frames, steps, text_tokens ("17,37"), pipeline, pipeline_class, networks, adapters, engine_version, requests
+ *                   of an engine's job: then the question is not about the built-in network
  *     lossy         0 or 1: tuned with settings that change the output beyond rounding; not of a worker   0
  *     worker, workload   of a foreign worker, as its hello names them: then model, size, guidance, batch mean nothing
  *     job           JSON, as the worker's hello tells its job; none
@@ -68,8 +69,8 @@ DT_FREE_AT(dt_query_free, struct dt_query)
  *     now_ns        wall time for ages                      the clock
  * With an engine and no worker, the entries tuned on that engine are asked first: those whose job
  * has the values that were set, whatever else it has (docs/lookup.md). The built-in network is
- * asked when there is none, and only if the values are of one: no revision, frames, steps or
- * text_tokens, and a model that it knows. DT_EUSAGE: no such name, or a value that can never be
+ * asked when there is none, and only if the values are of one: no revision, frames, .. (fields that an
+ * engine's job alone has), and a model that it knows. DT_EUSAGE: no such name, or a value that can never be
  * right. */
 dt_status dt_query_set(struct dt_query *query, const char *name, const char *value) DT_MUST_CHECK;
 /* An engine as users name it: "xdit-runner:0.7.0" asks for plans of xdit; any other name is a worker's own. */

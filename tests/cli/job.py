@@ -10,10 +10,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import Dittune
 
 MS = 1_000_000
-ALL = ["model", "revision", "width", "height", "frames", "steps", "guidance", "dtype", "batch", "text_tokens"]
-OPTIONS = {"model": "org/net-1", "revision": "abc", "size": "832x480", "frames": "81", "steps": "28", "guidance": "3.5",
+ALL = ["model", "revision", "pipeline", "width", "height", "frames", "steps", "guidance", "dtype", "batch", "text_tokens"]
+OPTIONS = {"model": "org/net-1", "revision": "abc", "pipeline": "my.py:make", "size": "832x480", "frames": "81", "steps": "28", "guidance": "3.5",
            "dtype": "bfloat16", "batch": "2", "text-tokens": "37,17,37"}
-JOB = {"model": "org/net-1", "revision": "abc", "width": 832, "height": 480, "frames": 81, "steps": 28, "guidance": 3.5,
+JOB = {"model": "org/net-1", "revision": "abc", "pipeline": "my.py:make", "width": 832, "height": 480, "frames": 81, "steps": 28, "guidance": 3.5,
        "dtype": "bfloat16", "batch": 2, "text_tokens": "17,37"}
 
 
@@ -51,7 +51,7 @@ def asked(t):
 
 def refused(t):
     """An option that the worker does not obey."""
-    for option, field in (("model", "model"), ("revision", "revision"), ("size", "width"), ("frames", "frames"), ("steps", "steps"),
+    for option, field in (("model", "model"), ("revision", "revision"), ("pipeline", "pipeline"), ("size", "width"), ("frames", "frames"), ("steps", "steps"),
                           ("guidance", "guidance"), ("dtype", "dtype"), ("batch", "batch"), ("text-tokens", "text_tokens")):
         scenario(t, obeys=[name for name in ALL if name != field])
         done = t.tool("run", "--worker", t.worker, f"--{option}", OPTIONS[option])
@@ -119,7 +119,9 @@ def keyed(t):
     scenario(t, obeys=["steps"], job={**told, "steps": 4})
     done = t.tool("lookup", "--worker", t.worker, "--json", "--db", t.path / "jobs", "--steps", "4")
     t.exits("another job is another entry", done, 10)
-    for bad in ([1], {"a": []}, {"a": "x" * 4001}, {str(i): 1 for i in range(17)}):
+    scenario(t, job={str(i): 1 for i in range(24)})
+    t.check("a job of 24 fields", t.tool("run", "--worker", t.worker).code == 0)
+    for bad in ([1], {"a": []}, {"a": "x" * 4001}, {str(i): 1 for i in range(25)}):
         scenario(t, job=bad)
         t.exits(f"a hello with the job {str(bad)[:20]}", t.tool("run", "--worker", t.worker), 2, "the worker's hello: 'job' is not an object")
 

@@ -45,7 +45,7 @@ static void each_field_is_read_and_written(void **state)
         dt_task_read(job, &task);
         assert_int_equal(dt_task_json(&task, &back), DT_OK);
         dt_task_title(job, &title);
-        dt_task_options(job, all, &options);
+        dt_task_options(job, all, false, &options);
         if (!json_equal(back, expected) || strcmp(dt_text_at(&title), row->title) != 0 ||
             strcmp(dt_text_at(&options), row->options) != 0)
             fail_msg("row %zu: '%s', '%s'", i, dt_text_at(&title), dt_text_at(&options));
@@ -61,13 +61,17 @@ static void each_field_is_read_and_written(void **state)
 static void only_what_is_obeyed_is_an_option(void **state)
 {
     (void)state;
-    json_t *job = json_pack("{s:s, s:i}", "model", "m", "steps", 4),
+    json_t *job =
+               json_pack("{s:s, s:i, s:s}", "model", "m", "steps", 4, "engine_version", "0.42.1"),
            *obeys = json_pack("[s]", "steps");
     struct dt_text options = {0};
-    dt_task_options(job, obeys, &options);
+    dt_task_options(job, obeys, false, &options);
     assert_string_equal(dt_text_at(&options), " --steps 4");
-    dt_task_options(job, NULL, &options);
+    dt_task_options(job, NULL, false, &options);
     assert_string_equal(dt_text_at(&options), " --steps 4");
+    dt_text_clear(&options);
+    dt_task_options(job, obeys, true, &options);
+    assert_string_equal(dt_text_at(&options), " --engine-version 0.42.1 --steps 4");
     dt_text_fini(&options);
     json_decref(job);
     json_decref(obeys);

@@ -59,6 +59,7 @@ struct dt_check_opts {
     const char *
         model, /* --model, an engine's or for the line that tunes an entry again; NULL: not given */
         *db;   /* --db for that line; NULL: not given */
+    const char *pipeline;         /* entries of this one; NULL: of any, or none */
     const char *directory;        /* of the store */
     const char *filter, *against; /* NULL: all entries; no such plan */
     double threshold;             /* share by which a rival must be faster to win */
@@ -72,7 +73,7 @@ struct dt_check_opts {
     void *context;
 };
 
-/* The entries of this machine, measured on its cores or its GPUs, that match the filter, the engine and its model. */
+/* The entries of this machine, measured on its cores or its GPUs, that match the filter, the engine, its model and pipeline. */
 dt_status dt_check_select(const struct dt_check_opts *opts,
                           struct dt_check_list *list) DT_MUST_CHECK;
 void dt_check_list_fini(struct dt_check_list *list);

@@ -203,10 +203,15 @@ static dt_status other_key(struct dt_check_entry *entry, const char *field)
         return dt_check_settle(entry, DT_CHECK_NOT_CHECKED,
                                "it needs its own worker, and %.200s is '%.100s'",
                                entry->job.worker.path, entry->target->identity.title);
-    if (entry->target->foreign && strcmp(field, "job") == 0)
+    if (entry->target->foreign && strcmp(field, "job") == 0) {
+        dt_auto_text differences = {0};
+        dt_key_add_differences(key->job, mine.job, &differences);
         return dt_check_settle(
             entry, DT_CHECK_UNSUPPORTED,
-            "the worker, given the job that the plan is stored for, announces another one");
+            "the worker, given the job that the plan is stored for, announces another one: the "
+            "plan has %.300s",
+            dt_text_at(&differences));
+    }
     if (entry->target->foreign)
         return dt_check_settle(
             entry, DT_CHECK_UNSUPPORTED,
@@ -447,7 +452,7 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
     if (!foreign)
         dt_text_add(out, " --size %d", job->size);
     else
-        dt_target_options(entry->target, out);
+        dt_target_options(entry->target, false, out);
     if (job->more.hosts != NULL)
         add_hosts(job->more.hosts, out);
     dt_text_add(out, " --devices %d", job->devices);

@@ -198,14 +198,19 @@ static bool is_this_machine(const struct selection *selection, const struct dt_c
     return equal;
 }
 
-/* With --engine, entries that were tuned on it, and on that --model. */
+static bool is_text(const json_t *job, const char *name, const char *wanted)
+{
+    return wanted == NULL || strcmp(dt_json_text_at(job, name), wanted) == 0;
+}
+
+/* With --engine, entries that were tuned on it, and on that --model; those of --pipeline. */
 static bool is_of_engine(const struct dt_check_opts *opts, const struct dt_check_item *item)
 {
     const char *engine = opts->job.wanted.engine;
-    return engine == NULL ||
-           (item->key.worker[0] != '\0' && strcmp(item->key.engine, engine) == 0 &&
-            (opts->model == NULL ||
-             strcmp(dt_json_text_at(item->key.job, "model"), opts->model) == 0));
+    return is_text(item->key.job, "pipeline", opts->pipeline) &&
+           (engine == NULL ||
+            (item->key.worker[0] != '\0' && strcmp(item->key.engine, engine) == 0 &&
+             is_text(item->key.job, "model", opts->model)));
 }
 
 static void item_read(const json_t *stored, void *context)

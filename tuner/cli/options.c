@@ -270,7 +270,9 @@ static dt_status parse_percent(const char *option, const char *text, void *field
 #define TASK_EVERY(name, option, kind, values, help)
 #define TASK_ENGINE(name, option, kind, values, help)                                              \
     {option, values, JOBS, NULL, KIND_##kind(name), help},
-#define TASK_IMAGE         TASK_ENGINE
+#define TASK_IMAGE TASK_ENGINE
+#define TASK_LEARNED(name, option, kind, values, help)                                             \
+    {option, values, "lookup", NULL, KIND_##kind(name), help},
 #define KIND_TEXT(name)    parse_text, AT(task.at[DT_TASK_##name].text)
 #define KIND_COUNT(name)   parse_natural, AT(task.at[DT_TASK_##name].count)
 #define KIND_SCALE(name)   parse_real, AT(task.at[DT_TASK_##name].scale)
@@ -469,6 +471,8 @@ const struct dt_option_row dt_option_rows[] = {
      "show, rm: only entries that were tuned on this engine"},
     {"model", "NAME", "db", NULL, parse_text, AT(upkeep.model),
      "show, rm: only entries of this model"},
+    {"pipeline", "FILE.py:NAME", "check db", NULL, KIND_TEXT(pipeline),
+     "only entries of this pipeline; of db: show, rm"},
     {"threshold", "SHARE", "check", "3%", parse_percent, AT(check.threshold),
      "a smaller slowdown is no loss"},
     {"max-gain-loss", "SHARE", "check", NULL, parse_percent, AT(check.max_gain_loss),
@@ -752,10 +756,15 @@ static dt_status refuse_given(const struct dt_options *options, const char *cons
 static dt_status refuse_task(const struct dt_options *options, bool images)
 {
     static const char *const whole[] = {"text-and-vae", NULL};
+    if (dt_option_given(options, "pipeline"))
+        return dt_fail(DT_EUSAGE,
+                       "--pipeline %s is for the worker of an engine: add --engine "
+                       "diffusers, or --worker PROGRAM",
+                       options->task.at[DT_TASK_pipeline].text);
     for (int i = 0; i < DT_TASK_FIELDS; i++) {
         const struct dt_task_row *row = &dt_task_rows[i];
         const char *const names[] = {row->option, NULL};
-        if (row->whose == DT_TASK_ENGINE || (row->whose == DT_TASK_IMAGE && !images))
+        if (row->whose != DT_TASK_EVERY && (row->whose != DT_TASK_IMAGE || !images))
             DT_TRY(refuse_given(options, names, "without --engine or --worker"));
     }
     return images ? DT_OK : refuse_given(options, whole, "without --engine or --worker");
@@ -768,7 +777,7 @@ static dt_status check_assigned(const struct dt_command *command, const struct d
     bool foreign =
         started || options->lookup.engine != NULL || strcmp(command->name, "models") == 0;
     bool own = !foreign && has_word("tune run", command->name); /* both show whole images */
-    if (!foreign)
+    if (!foreign && strcmp(command->name, "db") != 0)
         DT_TRY(refuse_task(options, own));
     bool lossy = !foreign && options->lossy && strcmp(command->name, "lookup") != 0;
     if (!started)

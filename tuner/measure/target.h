@@ -152,8 +152,9 @@ const char *dt_target_reference(const struct dt_target *target);
  * that was planted to choose it. Nothing: it can, or no faults were planted. */
 void dt_target_blind(const struct dt_target *target, struct dt_text *out);
 
-/* The options of a foreign worker's job as it understood it, as far as it obeys them: " --model flux --size 64x32"; "" for the built-in network. */
-void dt_target_options(const struct dt_target *target, struct dt_text *out);
+/* The options of a foreign worker's job as it understood it, as far as it obeys them: " --model flux --size 64x32"; "" for the built-in
+ * network. learned: also what it found by itself, as a look-up without the worker has to name it. */
+void dt_target_options(const struct dt_target *target, bool learned, struct dt_text *out);
 
 /* "8 GPUs" */
 void dt_target_units(const struct dt_target *target, int n, struct dt_text *out);

@@ -45,7 +45,7 @@ dt_status dt_command_db(const struct dt_options *options)
     if (count > verb->most)
         return dt_fail(DT_EUSAGE, "'dittune db %s' does not take the word '%s'", verb->name,
                        options->words.rest[1 + verb->most]);
-    static const char *const choices[] = {"filter", "engine", "model"};
+    static const char *const choices[] = {"filter", "engine", "model", "pipeline"};
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
         if (dt_option_given(options, choices[i]) && !verb->chooses)
             return dt_fail(DT_EUSAGE,
@@ -55,7 +55,9 @@ dt_status dt_command_db(const struct dt_options *options)
     dt_print_store(options->store);
     dt_signals_catch(leave);
     setvbuf(stdout, NULL, _IOLBF, 0); /* so that earlier lines are not lost */
-    const struct dt_choice choice = {options->words.rest + 1, count, options->filter,
-                                     options->upkeep.engine, options->upkeep.model};
+    const struct dt_choice choice = {
+        options->words.rest + 1, count,
+        options->filter,         options->upkeep.engine,
+        options->upkeep.model,   options->task.at[DT_TASK_pipeline].text};
     return dt_verb_run(verb, (struct dt_verb_call){options, options->store, choice, NULL});
 }

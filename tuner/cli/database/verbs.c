@@ -19,7 +19,8 @@
 
 bool dt_choice_by_entry(const struct dt_choice *choice)
 {
-    return choice->filter != NULL || choice->engine != NULL || choice->model != NULL;
+    return choice->filter != NULL || choice->engine != NULL || choice->model != NULL ||
+           choice->pipeline != NULL;
 }
 
 bool dt_choice_of_id(const struct dt_choice *choice, uint64_t id)
@@ -45,7 +46,8 @@ bool dt_choice_of_entry(const struct dt_choice *choice, const struct dt_stored_e
     const json_t *of = json_object_get(key, "worker") != NULL ? json_object_get(key, "job") : key;
     char title[200];
     if (!is_text(json_object_get(hard, "engine"), choice->engine) ||
-        !is_text(json_object_get(of, "model"), choice->model))
+        !is_text(json_object_get(of, "model"), choice->model) ||
+        !is_text(json_object_get(of, "pipeline"), choice->pipeline))
         return false;
     dt_check_title(key, title, sizeof title);
     return dt_check_passes(choice->filter, title, key);
@@ -54,12 +56,13 @@ bool dt_choice_of_entry(const struct dt_choice *choice, const struct dt_stored_e
 dt_status dt_choice_none(const struct dt_choice *choice)
 {
     const char *of_id = choice->count > 0 ? " of such an id" : "";
-    if (choice->engine != NULL || choice->model != NULL)
-        return dt_fail(
-            DT_EUSAGE, "no entry%s was tuned %s%s%s%s%s", of_id,
-            choice->engine != NULL ? "on " : "", choice->engine != NULL ? choice->engine : "",
-            choice->model != NULL ? " for " : "", choice->model != NULL ? choice->model : "",
-            choice->filter != NULL ? " and passes the filter" : "");
+    const char *work = choice->model != NULL ? choice->model : choice->pipeline;
+    if (choice->engine != NULL || work != NULL)
+        return dt_fail(DT_EUSAGE, "no entry%s was tuned%s%s%s%s%s", of_id,
+                       choice->engine != NULL ? " on " : "",
+                       choice->engine != NULL ? choice->engine : "", work != NULL ? " for " : "",
+                       work != NULL ? work : "",
+                       choice->filter != NULL ? " and passes the filter" : "");
     if (choice->filter != NULL)
         return dt_fail(DT_EUSAGE, "no entry%s has '%s' in its title or key", of_id, choice->filter);
     return dt_fail(DT_EUSAGE, "no entry's id begins with '%s'", choice->words[0]);
@@ -246,9 +249,10 @@ static dt_status rm(const struct dt_verb_call *call)
     uint64_t *ids = NULL;
     size_t n = 0;
     if (call->choice.count == 0 && !dt_choice_by_entry(&call->choice))
-        return dt_fail(DT_EUSAGE, "'dittune db rm' needs the beginning of an entry's id, or "
-                                  "--filter TEXT, --engine NAME or --model NAME: 'dittune db show' "
-                                  "lists them");
+        return dt_fail(DT_EUSAGE,
+                       "'dittune db rm' needs the beginning of an entry's id, or "
+                       "--filter TEXT, --engine NAME, --model NAME or --pipeline FILE.py:NAME: "
+                       "'dittune db show' lists them");
     DT_TRY(dt_choice_ids(&call->choice, call->directory, &ids, &n));
     dt_status status = dt_upkeep_remove(call->directory, ids, n, yes, call->upkeep);
     free(ids);

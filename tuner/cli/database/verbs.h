@@ -14,7 +14,7 @@
 struct dt_choice {
     const char *const *words; /* those after the verb: beginnings of ids; count 0: all */
     int count;
-    const char *filter, *engine, *model; /* NULL: any */
+    const char *filter, *engine, *model, *pipeline; /* NULL: any */
 };
 
 struct dt_verb_call {
@@ -27,7 +27,7 @@ struct dt_verb_call {
 struct dt_verb {
     const char *name, *arguments;
     int least, most; /* number of words after it */
-    bool chooses;    /* takes ids, --filter, --engine and --model */
+    bool chooses;    /* takes ids, --filter, --engine, --model and --pipeline */
     bool reports;    /* prints what upkeep tells, as lines or as JSON; else only warnings */
     const char *doc;
     dt_status (*run)(const struct dt_verb_call *call);

@@ -208,7 +208,7 @@ static void add_worker(const struct dt_options *options, const struct dt_target 
     if (!by_engine) {
         dt_text_add(out, " --worker ");
         dt_quote(options->worker.program.path, out);
-        dt_target_options(target, out);
+        dt_target_options(target, false, out);
         if (options->command.space != NULL && options->command.text == NULL) {
             dt_text_add(out, " --space ");
             dt_quote(options->command.space, out);
@@ -219,7 +219,7 @@ static void add_worker(const struct dt_options *options, const struct dt_target 
     dt_text_add(out, " --engine %s --backend %s --mode ", options->worker.engine,
                 gpus ? "cuda" : "cpu");
     dt_quote(target->identity.mode, out);
-    dt_target_options(target, out);
+    dt_target_options(target, true, out);
 }
 
 void dt_ask_line(const struct dt_options *options, const struct dt_target *target,

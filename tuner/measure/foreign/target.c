@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define REPLICAS        "replicas"
-#define JOB_FIELDS_MOST 16
+#define JOB_FIELDS_MOST 24
 #define JOB_TEXT_MOST   4000
 #define SWITCHED_MOST   65536
 #define SAMPLES_MOST    1000000
@@ -790,12 +790,12 @@ dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
     return status;
 }
 
-void dt_target_options(const struct dt_target *target, struct dt_text *out)
+void dt_target_options(const struct dt_target *target, bool learned, struct dt_text *out)
 {
     const json_t *obeys = json_object_get(target->worker.hello, "obeys");
     const json_t *told = json_object_get(target->identity.key, "job");
     const json_t *job = told != NULL ? told : target->worker.wanted;
     if (json_object_get(told, "lossy") != NULL)
         dt_text_add(out, " --lossy");
-    dt_task_options(job, obeys, out);
+    dt_task_options(job, obeys, learned, out);
 }

@@ -497,6 +497,8 @@ static dt_status fail(dt_status status, int n, int count, const char *what,
 static dt_status nothing(const struct dt_check_opts *opts)
 {
     const char *engine = opts->job.wanted.engine, *model = engine != NULL ? opts->model : NULL;
+    if (model == NULL)
+        model = opts->pipeline;
     return dt_fail(DT_EINCONCLUSIVE, "nothing to check: %s has no entry of this machine%s%s%s%s%s",
                    opts->directory, engine != NULL ? " tuned on " : "",
                    engine != NULL ? engine : "", model != NULL ? " for " : "",
@@ -542,6 +544,7 @@ static dt_status read_options(const struct dt_options *options, struct dt_check_
 {
     *opts = (struct dt_check_opts){
         .model = dt_option_given(options, "model") ? options->job.model : NULL,
+        .pipeline = options->task.at[DT_TASK_pipeline].text,
         .db = options->db,
         .directory = options->store,
         .filter = options->filter,
