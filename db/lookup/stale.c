@@ -24,6 +24,8 @@ static void reason_add(void *context, const char *inside, const char *name, cons
     (void)inside;
     if (strncmp(name, "file ", 5) == 0) { /* of a command: its hash says nothing to a reader */
         dt_text_add(&text, "%s has changed", name + 5);
+    } else if (strcmp(name, "calls") == 0) { /* of a pipeline: hashes, too */
+        dt_text_add(&text, "the recorded calls of the pipeline differ from those it was tuned for");
     } else {
         dt_text_add(&text, "%s was ", name);
         if (was != NULL)

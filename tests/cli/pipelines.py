@@ -124,6 +124,20 @@ t.exits("a worker that takes no pipeline", t.tool("run", "--worker", t.worker, "
         "--pipeline has no effect: the worker planted decides by itself on pipeline; it obeys --steps")
 t.exits("what a worker finds by itself is asked of look-ups alone", t.tool("run", "--worker", t.worker, "--adapters", "x"), 2,
         "--adapters is not an option of 'dittune run' (it belongs to: lookup)")
+
+# ---- the calls that were recorded
+db = ("--db", t.path / "calls")
+install()
+plant(versions={"calls": "77a0", "torch": "2.15"})
+done = t.tool("--engine", "mine", "--pipeline", "my.py:make", "--budget", "20s", *db)
+asked = ("lookup", "--worker", strict, "--pipeline", "my.py:make", "--json", *db)
+found = t.tool(*asked)
+t.check("the same calls", done.code == 0 and found.json["tier"] == "exact" and found.json["stale_reasons"] == [], found)
+plant(versions={"calls": "93b1", "torch": "2.15"})
+found = t.tool(*asked)
+t.check("other calls of the same pipeline: stale, and why", found.code == 0 and found.json["tier"] == "exact" and found.json["stale"]
+        and found.json["stale_reasons"] == ["the recorded calls of the pipeline differ from those it was tuned for"], found)
+
 install()
 plant(log=False)
 done = t.tool("worker-test", "--engine", "mine", "--pipeline", "my.py:make", "--no-wait")

@@ -86,6 +86,35 @@ def requests():
     t.exits("another unit", tune(), 2, "the worker's hello: 'unit' is none of step, image, run and request")
 
 
+def step_kinds():
+    """A request whose denoising steps are not all alike."""
+    kinds = [{"count": 1, "say": "transformer, 2 calls of 256 tokens"}, {"count": 24, "say": "transformer_2, 2 calls\x07"}]
+    says = "A request: 1 step of transformer, 2 calls of 256 tokens; 24 steps of transformer_2, 2 calls\\x07."
+    plant(steps=kinds)
+    done = tune("--json")
+    t.check("--json has its kinds of steps", done.code == 0 and done.json["image"]["step_kinds"] == kinds, done)
+    t.check("the entry, too", look()[0].json["entry"]["image"]["step_kinds"] == kinds)
+    for words in (("report", "--format", "md", "-o", "-"), ("why",)):
+        done = t.tool(*words)
+        t.check(f"{words[0]} shows them, from the journal", done.code == 0 and says in " ".join(done.out.split()).replace("\\\\", "\\").replace("\\_", "_"), done)
+    done = tune()
+    t.check("and what tune prints", says in " ".join(done.out.split()), done)
+    done = t.tool("run", "--worker", t.worker, "--steps", "25")
+    t.check("and run", says in " ".join(done.out.split()), done)
+    done = t.tool("worker-test", t.worker)
+    t.check("worker-test: they are all steps of the job", done.code == 0, done)
+    plant(steps=kinds[:1])
+    done = t.tool("worker-test", t.worker)
+    t.check("and when they are not", done.code == 1 and "the counts of hello's 'steps' add up to 1, and its job has 25 steps" in done.out, done)
+    for wrong in ([], {}, "x", [1], [{"count": 0, "say": "x"}], [{"count": 1.5, "say": "x"}], [{"count": (1 << 20) + 1, "say": "x"}],
+                  [{"count": 1}], [{"count": 1, "say": ""}], [{"count": 1, "say": "x" * 201}], kinds * 33):
+        plant(steps=wrong)
+        t.exits(f"kinds of steps that are none: {str(wrong)[:30]}", tune(), 2,
+                "the worker's hello: its kinds of steps are not 1 to 64 objects with 'count', an integer from 1 to 1048576, and 'say', a text of 1 to 200")
+    plant(steps=kinds, job={})
+    t.exits("kinds of no steps", tune(), 2, "the worker's hello: 'steps' needs their number, 'steps' in its 'job'")
+
+
 def refused():
     plant(obeys=[], job={})
     t.exits("a worker without steps", t.tune("--budget", "20s", "--text-and-vae", "50ms"), 2, "--text-and-vae has no effect: the worker")
@@ -110,6 +139,7 @@ shown()
 given()
 measured()
 requests()
+step_kinds()
 refused()
 t.none_left()
 t.finish()

@@ -83,9 +83,9 @@ static int group_size(const struct scenario *scenario, const json_t *request)
 
 static void hello(struct worker *worker, const json_t *request)
 {
-    static const char *const copied[] = {"engine",   "mode",  "constants",   "rules",     "obeys",
-                                         "job",      "dtype", "tolerance",   "reference", "switch",
-                                         "protocol", "unit",  "least_fault", "documented"};
+    static const char *const copied[] = {"engine",   "mode",  "constants",   "rules",      "obeys",
+                                         "job",      "dtype", "tolerance",   "reference",  "switch",
+                                         "protocol", "unit",  "least_fault", "documented", "steps"};
     const struct scenario *scenario = &worker->scenario;
     const json_t *root = scenario->root;
     struct reply said = {.at = "hello", .ns = scenario->start_ns, .note = json_deep_copy(request)};

@@ -93,6 +93,7 @@ static const struct {
     {"reference", -1},
     {"switch", -1},
     {"documented", -1},
+    {"steps", -1},
     {"text_and_vae_ns", -1},
     {"unit", -1},
     {"versions", JSON_OBJECT},

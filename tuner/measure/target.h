@@ -71,6 +71,8 @@ struct dt_image_work {
     bool request;  /* it is a request to a server, whose answer is not compared with a reference */
     int64_t text_and_vae_ns; /* of an image, besides its steps; 0: not known */
     bool given;              /* text_and_vae_ns, by the user; otherwise the worker measured it */
+    /* the different denoising steps of a request, [{"count": 2, "say": "transformer, 2 calls"}, ..], owned; NULL: not told */
+    json_t *step_kinds;
 };
 
 /* The plan that the engine's documentation tells a careful user to set, for this job on these devices. */

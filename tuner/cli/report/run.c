@@ -144,6 +144,21 @@ static void add_processes(const struct dt_result *result, const char *metric, st
     dt_text_add(out, " %s\n", metric != NULL ? metric : unit.name);
 }
 
+/* " A request: 2 steps of transformer, 2 calls; 3 steps of transformer_2, 2 calls." */
+static void add_step_kinds(const json_t *step_kinds, struct dt_text *out)
+{
+    const json_t *item;
+    size_t i;
+    json_array_foreach((json_t *)step_kinds, i, item)
+    {
+        json_int_t count = dt_json_integer_at(item, "count");
+        dt_text_add(out, "%s%lld step%s of ", i == 0 ? " A request: " : "; ", (long long)count,
+                    count == 1 ? "" : "s");
+        dt_text_show(dt_json_text_at(item, "say"), out);
+    }
+    dt_text_add(out, step_kinds != NULL ? "." : "");
+}
+
 void dt_report_image(const struct dt_target *target, const struct dt_result *result,
                      const char *gain, struct dt_text *out)
 {
@@ -154,6 +169,7 @@ void dt_report_image(const struct dt_target *target, const struct dt_result *res
                     "What is called a step here is a whole image of %d denoising steps, with "
                     "text encoder and VAE.",
                     image->steps);
+        add_step_kinds(image->step_kinds, out);
         return;
     }
     dt_text_add(out, "%s, %d steps of %s",
@@ -167,6 +183,7 @@ void dt_report_image(const struct dt_target *target, const struct dt_result *res
                 image->text_and_vae_ns > 0
                     ? "."
                     : "; text encoder and VAE are not in it, --text-and-vae TIME adds them.");
+    add_step_kinds(image->step_kinds, out);
 }
 
 static void add_verified(const struct dt_result *result, const struct dt_target *target,
@@ -486,12 +503,12 @@ static json_t *image_json(const struct dt_result *result, const struct dt_target
     double seconds = dt_target_image_seconds(target, result->summary.median, result->batch);
     if (!image->known)
         return json_null();
-    return json_pack("{s:i, s:I, s:s?, s:o}", "steps", image->steps, "text_and_vae_ns",
+    return json_pack("{s:i, s:I, s:s?, s:O*, s:o}", "steps", image->steps, "text_and_vae_ns",
                      (json_int_t)image->text_and_vae_ns, "source",
                      image->text_and_vae_ns == 0 ? NULL
                      : image->given              ? "given"
                                                  : "measured",
-                     "seconds", dt_json_number(seconds));
+                     "step_kinds", image->step_kinds, "seconds", dt_json_number(seconds));
 }
 
 json_t *dt_record_run(const struct dt_result *result, const struct dt_result *one,

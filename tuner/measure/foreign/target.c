@@ -662,6 +662,7 @@ static dt_status image_read(const struct dt_wanted *wanted, struct dt_target *ta
     target->image.is_image = word != NULL && strcmp(word, "image") == 0;
     target->image.request = word != NULL && strcmp(word, "request") == 0;
     json_int_t steps = json_integer_value(json_object_get(told, "steps"));
+    json_t *step_kinds = json_object_get(target->worker.hello, "steps");
     if (measured != NULL && !json_is_null(measured) &&
         (!json_is_integer(measured) || json_integer_value(measured) <= 0))
         return dt_fail(DT_EUSAGE, "the worker's ready: 'text_and_vae_ns' is not a time above 0, an "
@@ -672,6 +673,9 @@ static dt_status image_read(const struct dt_wanted *wanted, struct dt_target *ta
                            "--text-and-vae has no effect: the worker %s does not tell the steps "
                            "of an image in its hello",
                            target->worker.program);
+        if (step_kinds != NULL)
+            return dt_fail(DT_EUSAGE,
+                           "the worker's hello: 'steps' needs their number, 'steps' in its 'job'");
         return DT_OK;
     }
     if (target->image.is_image && (wanted->text_and_vae_ns > 0 || json_integer_value(measured) > 0))
@@ -685,7 +689,7 @@ static dt_status image_read(const struct dt_wanted *wanted, struct dt_target *ta
     target->image.given = wanted->text_and_vae_ns > 0;
     target->image.text_and_vae_ns =
         target->image.given ? wanted->text_and_vae_ns : json_integer_value(measured);
-    return DT_OK;
+    return dt_raw_step_kinds(step_kinds, "the worker's hello", &target->image.step_kinds);
 }
 
 double dt_target_image_seconds(const struct dt_target *target, double step, int batch)

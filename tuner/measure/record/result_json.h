@@ -72,6 +72,9 @@ json_t *dt_raw_target(const struct dt_target *target);
 dt_status dt_raw_read_target(const json_t *record, const char *what,
                              struct dt_target **target) DT_MUST_CHECK;
 
+/* The different steps of a request, as a hello or a journal has them, to *step_kinds, a new reference; NULL for NULL. DT_EUSAGE. */
+dt_status dt_raw_step_kinds(json_t *list, const char *what, json_t **step_kinds) DT_MUST_CHECK;
+
 /* Write and read a list of plans; at most `room`, skipping those not in the space. */
 json_t *dt_raw_points(const struct dt_space *space, const struct dt_point points[], int n);
 int dt_raw_read_points(const json_t *list, const struct dt_space *space, struct dt_point points[],

@@ -47,6 +47,7 @@ void dt_target_free_documents(struct dt_target *target)
 {
     json_decref(target->workload);
     json_decref(target->reference);
+    json_decref(target->image.step_kinds);
     json_decref(target->identity.key);
     json_decref(target->identity.hard);
     json_decref(target->worker.wanted);
@@ -120,16 +121,19 @@ dt_status dt_rig_group_prepare(const struct dt_rig *rig, struct dt_group *group,
 
 /* ---- as journals have it */
 
-#define CORES_MOST 65536
-#define STEPS_MOST 1000000
+#define CORES_MOST      65536
+#define STEPS_MOST      1000000
+#define STEP_KINDS_MOST 64
+#define STEP_SAYS_MOST  200
 
 /* NULL where the steps of an image are not known. */
 static json_t *image_json(const struct dt_image_work *image)
 {
-    return image->known ? json_pack("{s:i, s:I, s:b, s:b}", "steps", image->steps,
-                                    "text_and_vae_ns", (json_int_t)image->text_and_vae_ns, "given",
-                                    image->given, "whole", image->is_image)
-                        : NULL;
+    return image->known
+               ? json_pack("{s:i, s:I, s:b, s:b, s:O*}", "steps", image->steps, "text_and_vae_ns",
+                           (json_int_t)image->text_and_vae_ns, "given", image->given, "whole",
+                           image->is_image, "step_kinds", image->step_kinds)
+               : NULL;
 }
 
 /* NULL where there is no such plan. */
@@ -183,6 +187,30 @@ static dt_status read_amounts(const json_t *record, const char *what, struct dt_
     return DT_OK;
 }
 
+dt_status dt_raw_step_kinds(json_t *list, const char *what, json_t **step_kinds)
+{
+    const json_t *item;
+    size_t i;
+    bool right = json_is_array(list) && json_array_size(list) > 0 &&
+                 json_array_size(list) <= STEP_KINDS_MOST;
+    if (list == NULL)
+        return DT_OK;
+    json_array_foreach(list, i, item)
+    {
+        const json_t *count = json_object_get(item, "count"), *say = json_object_get(item, "say");
+        right = right && json_is_integer(count) && json_integer_value(count) >= 1 &&
+                json_integer_value(count) <= 1 << 20 && json_string_length(say) > 0 &&
+                json_string_length(say) <= STEP_SAYS_MOST;
+    }
+    if (!right)
+        return dt_fail(DT_EUSAGE,
+                       "%s: its kinds of steps are not 1 to %d objects with 'count', an integer "
+                       "from 1 to %d, and 'say', a text of 1 to %d bytes",
+                       what, STEP_KINDS_MOST, 1 << 20, STEP_SAYS_MOST);
+    *step_kinds = json_incref(list);
+    return DT_OK;
+}
+
 /* The whole image, where its steps were known. */
 static dt_status read_image(const json_t *record, const char *what, struct dt_image_work *image)
 {
@@ -196,7 +224,7 @@ static dt_status read_image(const json_t *record, const char *what, struct dt_im
     DT_TRY(dt_json_bool(object, what, "given", &image->given));
     DT_TRY(dt_json_bool(object, what, "whole", &image->is_image));
     image->known = true;
-    return DT_OK;
+    return dt_raw_step_kinds(json_object_get(object, "step_kinds"), what, &image->step_kinds);
 }
 
 /* What was asked for, with its limit of memory. Records of landscapes, and older ones, have no key. */

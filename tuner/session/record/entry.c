@@ -56,6 +56,7 @@ static struct dt_image_time image_of(const struct dt_target *target)
     return (struct dt_image_time){.known = target->image.known,
                                   .steps = target->image.steps,
                                   .unit = target->image.is_image ? "image" : NULL,
+                                  .step_kinds = json_incref(target->image.step_kinds),
                                   .text_and_vae_ns = once_ns > 0 ? once_ns : DT_NO_NS,
                                   .source = once_ns <= 0          ? NULL
                                             : target->image.given ? "given"

@@ -111,12 +111,28 @@ static bool check_start(struct test *test)
     return true;
 }
 
+/* The different steps of a request, whose shape dt_target_new has checked, are all of the job's. */
+static bool check_step_kinds(struct test *test)
+{
+    const json_t *hello = dt_group_hello(test->group), *item;
+    json_int_t all = dt_json_integer_at(json_object_get(hello, "job"), "steps"), sum = 0;
+    size_t i;
+    json_array_foreach(json_object_get(hello, "steps"), i, item) sum +=
+        dt_json_integer_at(item, "count");
+    if (dt_json_has(hello, "steps") && sum != all)
+        return no(test, "the counts of hello's 'steps' add up to %lld, and its job has %lld steps",
+                  (long long)sum, (long long)all);
+    return true;
+}
+
 /* Version 2: "job" is complete, so that it can identify what is stored. */
 static bool check_job(struct test *test)
 {
     const json_t *hello = dt_group_hello(test->group), *name;
     const json_t *obeys = json_object_get(hello, "obeys"), *job = json_object_get(hello, "job");
     size_t i;
+    if (!check_step_kinds(test))
+        return false;
     if (dt_json_integer_at(hello, "protocol") < 2 || obeys == NULL) {
         snprintf(test->why, sizeof test->why, "it obeys none");
         return true;
