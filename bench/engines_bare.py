@@ -5,6 +5,7 @@ network does nothing: what the worker adds. All use one network in one process: 
 through the placement of their buffers alone.
 
     python bench/engines_bare.py MODEL"""
+import itertools
 import json
 import os
 import pathlib
@@ -18,7 +19,7 @@ import torch
 from dittune_workers import protocol
 from dittune_workers.diffusers import worker
 
-engine = worker.Diffusers(types.SimpleNamespace(image=False))
+engine = worker.Diffusers(types.SimpleNamespace(cfg=True))
 engine.hello(dict(model=sys.argv[1]), 1)
 engine.ready()
 os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0", RANK="0", WORLD_SIZE="1")
@@ -27,12 +28,11 @@ engine.join(0, 1)
 near, far = socket.socketpair()  # far is never read: heartbeats of minutes fit into it
 rank = protocol.Rank(engine, protocol.Link(near), 0)
 rank.prepare(dict(handle=1, plan=dict(ranks=1, ulysses=1, ring=1, cfg=1, threads=1), seed=1))
-model, inputs, guidance = rank.plans[1].model, rank.plans[1].inputs, rank.plans[1].guidance
+models, turns = rank.plans[1].models, itertools.cycle(engine.network.kinds[0])
 
 
 def bare():
-    halves = [model(**half, return_dict=False)[0] for half in inputs]
-    return halves[0] if guidance is None else halves[1] + guidance * (halves[0] - halves[1])
+    return [models[name](*args, **named) for name, args, named in next(turns)]
 
 
 class Empty(type(rank.plans[1])):
@@ -41,8 +41,8 @@ class Empty(type(rank.plans[1])):
     def __init__(self):
         self.__dict__.update(rank.plans[1].__dict__)
 
-    def step(self):
-        pass
+    def replay(self, kind):
+        return []
 
 
 rank.plans[2] = Empty()

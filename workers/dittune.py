@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The best stored plan, from Python: `import dittune; dittune.lookup(model=..., engine="diffusers")`."""
+"""The best stored plan, from Python: `import dittune; dittune.lookup(model=..., engine="diffusers")`; and the calls of a pipeline that serves, to
+tune for: `with dittune.record(pipe, "requests.tape"):`."""
 import json
 import subprocess
 import warnings
@@ -39,3 +40,11 @@ def lookup(program="dittune", timeout=60, **options):
     if done.stderr.strip():
         warnings.warn(done.stderr.strip().removeprefix("dittune: "), stacklevel=2)
     return answer
+
+
+def record(pipe, path, inputs=True):
+    """A context: what the pipeline's transformers are called with inside is written to a tape when it ends, a file of mode 0600, for
+    `dittune --engine diffusers --pipeline FILE.py:NAME -- --tape PATH`. It has the prompts' embeddings and images' latents of customers;
+    inputs=False: their shapes only, and drawn values in their place. ValueError when no request was made."""
+    from dittune_workers.network import record as recorder
+    return recorder.recording(pipe, path, inputs)

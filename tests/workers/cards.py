@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: MIT
 # ctest:
 """workers/dittune_workers/cards.py: names, sizes and tokens of models; every card is found and its own size is legal."""
-import os
 import pathlib
 import sys
-import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import SOURCE, Dittune
 
 sys.path.insert(0, str(SOURCE / "workers"))
-from dittune_workers import cards, machine
-sys.modules["torch.distributed"] = types.SimpleNamespace()
-sys.modules["torch"] = types.SimpleNamespace(float32=4, bfloat16=2, float16=2, distributed=sys.modules["torch.distributed"])  # to find weights takes no more of it
-from dittune_workers.network import rank, weights as found_weights, worker
+from dittune_workers import cards
 from dittune_workers.protocol import Refused
 
 t = Dittune()
@@ -50,53 +45,28 @@ for field, value in dict(heads=0, vae={"time": 4}, usual=[], guidance="much", te
 qwen = cards.find("qwen-image")
 t.check("tokens of texts", [cards.lengths(qwen, None), cards.lengths(qwen, "37,17,37"), cards.lengths(whole, None), cards.lengths(whole, "77")]
         == [[511, 512], [17, 37], [64], [77]])
-plan = object.__new__(rank.Plan)
-plan.several, plan.sets, plan.turn, took = True, ["17 tokens", "37 tokens"], 0, [100, 340]
-
-
-def step():
-    plan.turn += 1
-    return took[(plan.turn - 1) % 2], None
-
-
-plan.measure_one = step
-t.check("a step is the mean over the lengths of text, after the first", [plan.measure() for _ in range(3)] == [(100, None), (220, None), (220, None)])
 refused("several lengths of a text that is padded", "pads every text to one length: 2 ", of=lambda: cards.lengths(whole, "17,37"))
 for wrong in ("", "17,", "0", "1.5", "-3", "70000", "١"):
     refused(f"tokens '{wrong}'", "such as 17,37", of=lambda: cards.lengths(qwen, wrong))
 t.check("a card of one's own that is right", cards.find(str(t.write("own.json", whole))) == whole)
 refused("a name that is too long for a file", "no model card 'aaaa", of=lambda: cards.find("a" * 10000))
-refused("weights that do not fit", "Wan2.1-T2V-14B", "53.2 GiB in float32", "16.0 GiB", of=lambda: worker.check_memory(
-    cards.find("wan2.1-t2v-14b"), "float32", 2**34))
-worker.check_memory(cards.find("wan2.1-t2v-14b"), "bfloat16", 2**35)
-worker.check_memory(cards.find("pixart-alpha"), "float32", machine.free_bytes())  # parameters are not known
-refused("a revision that is not there", "revision 'abc' of tiny-wan", of=lambda: worker.check_revision("abc", "d2cd", "tiny-wan"))
-worker.check_revision("d2cd", "d2cd", "tiny-wan")
-worker.check_revision(None, "d2cd", "tiny-wan")
 refused("the file of a small card, too", "copy ", "tiny/tiny-flux.json", of=lambda: cards.find("tiny-fluxx"))
 
 
-def weights(name, **config):
+
+def folder(name, index, **config):
     (t.path / name / "transformer").mkdir(parents=True)
+    t.write(f"{name}/model_index.json", dict(_class_name=index))
     return str(t.write(f"{name}/transformer/config.json", config).parents[1])
 
 
-refused("a folder without a transformer", "has no transformer", "FileNotFoundError", of=lambda: cards.find(str(t.path)))
-refused("a folder with another configuration", "no transformer", "_class_name", of=lambda: cards.find(weights("other")))
-shape = {"_class_name": "FluxTransformer2DModel", "num_attention_heads": 24, "attention_head_dim": 128, "num_layers": 19}
-refused("a folder of an unknown shape", "19 blocks with 24 heads", of=lambda: cards.find(weights("short", **shape)))
-t.check("the card of a folder of weights is found by its shape", cards.find(
-    weights("mine", num_single_layers=38, **shape))["name"] == "black-forest-labs/FLUX.1-dev")
-os.chdir(t.path / "mine")
-t.write("mine/transformer/x.safetensors", "")
-here = found_weights.describe(dict(model="."), {"name": "x"})[3]
-os.chdir("/")
-other = weights("copy", num_single_layers=38, **shape)
-t.write("copy/transformer/x.safetensors", "")
-t.check("the revision of a folder is that of its configuration", len(here) == 12 and
-        found_weights.describe(dict(model=other), {"name": "x"})[3] == here)
-t.write("copy/transformer/config.json", dict(shape, num_single_layers=37))
-t.check("another configuration is another revision", found_weights.describe(dict(model=other), {"name": "x"})[3] != here)
+FLUX = {"_class_name": "FluxTransformer2DModel", "num_attention_heads": 4, "attention_head_dim": 64, "num_layers": 1, "num_single_layers": 2}
+refused("a folder without a pipeline", "has no pipeline", "FileNotFoundError", of=lambda: cards.find(str(t.path)))
+refused("a folder whose transformer names no class", "has no pipeline", "_class_name", of=lambda: cards.find(folder("other", "FluxPipeline")))
+refused("a folder of a pipeline without a card", "a FluxFillPipeline of FluxTransformer2DModel", "models --from", of=lambda: cards.find(folder("fill", "FluxFillPipeline", **FLUX)))
+mine = cards.find(folder("mine", "FluxPipeline", **FLUX))
+t.check("a folder is what its configuration says, under its own name", (mine["name"], mine["heads"], mine["head_size"], mine["depth"]) == (str(t.path / "mine"), 4, 64, 3), mine)
+t.check("another configuration is another revision", cards.digest(mine["diffusers"]) != cards.digest(cards.find(folder("two", "FluxPipeline", **{**FLUX, "num_layers": 2}))["diffusers"]))
 tiny, wan = cards.find("tiny-flux"), cards.find("tiny-wan")
 refused("the nearest image", "390x384", "384x384", "multiples of 16", of=lambda: cards.check_size(tiny, 390, 384, 1))
 refused("an image has one frame", "384x384x5", "frames 1", of=lambda: cards.check_size(tiny, 384, 384, 5))

@@ -45,9 +45,12 @@ GIB = 1024  # MiB
 
 
 def made(engine, model, gpu, dtype, devices, job=None, options=(), own=None, memory=80 * GIB):
+    """words: those of a recorded pipeline whose transformer can do all that its class can."""
     file = facts.files(engine)[-1]
-    job, card, texts = worker.understand(file, dict(job or {}, model=model, dtype=dtype))
+    guidance = dict(guidance=4.0) if engine == "diffusers" else {}
+    job, card, texts = worker.understand(file, dict(dict(guidance, **job or {}), model=model, dtype=dtype))
     here = worker.surroundings(card, job, gpu, argparse.Namespace(**dict.fromkeys(options, True)))
+    here |= {"context", "repeated", "backends"} | ({"tensor"} if "Wan" not in card["diffusers"]["class"] else set())
     known = facts.values(card, job, texts, here, devices, 4, memory if gpu else facts.MEMORY_UNKNOWN)
     here.add(worker.fits(known))
     space = facts.space(file, card, here, known, own or {}, {})
@@ -58,9 +61,9 @@ def made(engine, model, gpu, dtype, devices, job=None, options=(), own=None, mem
 def taken():
     """dittune compiles each rule and each default, and finds plans."""
     for engine in facts.engines():
-        networks = facts.files(engine)[-1]["worker"]["networks"]
+        networks = facts.files(engine)[-1]["worker"].get("networks")
         for model, jobs in SIZES.items():
-            for job in jobs if cards.find(model)["diffusers"]["class"] in networks else []:
+            for job in jobs if networks is None or cards.find(model)["diffusers"]["class"] in networks else []:
                 for gpu, dtype in ((False, "float32"), (True, "bfloat16")):
                     space, tolerance = made(engine, model, gpu, dtype, 8, job, ("cfg", "compile"))
                     done = explained(space, "ranks=1", 8)

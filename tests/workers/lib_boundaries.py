@@ -40,12 +40,14 @@ def cache_dit():
                 return
             _context_parallel._all_gather_anything = context_parallel._all_gather_anything
             torch.accelerator.current_accelerator = lambda *_: torch.device("cpu")  # asked for by tensor parallelism
-            own = [*network.model.parameters(), *network.model.buffers()] if tensor == 1 else []
-            self.model = copy.deepcopy(network.model, {id(part): part for part in own})
-            enable_parallelism(self.model, package.ParallelismConfig(
+            whole = network.models["transformer"]
+            own = [*whole.parameters(), *whole.buffers()] if tensor == 1 else []
+            model = copy.deepcopy(whole, {id(part): part for part in own})
+            enable_parallelism(model, package.ParallelismConfig(
                 ulysses_size=ulysses if ulysses > 1 else None, tp_size=tensor if tensor > 1 else None, ulysses_anything=values["uneven"] != "off"))
+            self.models = dict(transformer=model)
 
-    class CacheDit(worker.Worker):
+    class CacheDit(worker.Recorded):
         """cache-dit, for this test."""
         engine = "cache-dit"
 
@@ -88,7 +90,7 @@ def ask(engine, plan):
 
 
 def run(made, row):
-    engine = made(argparse.Namespace(cfg=False, compile=False, image=False))
+    engine = made(argparse.Namespace(cfg=False, compile=False, random_weights=True))
     engine.hello(dict(row["job"], model=row["card"]), 4)
     engine.ready()
     return [ask(engine, plan) for plan in [dict(ranks=1), *row["plans"]]]

@@ -20,7 +20,7 @@ from diffusers import FluxTransformer2DModel
 from diffusers.models import attention_dispatch
 from diffusers.models.transformers import transformer_flux
 from dittune_workers.diffusers import engine, worker
-from dittune_workers.network import rank as network_rank
+from dittune_workers.network import rank as network_rank, tape
 
 ALL = os.environ.get("PLANTED")
 
@@ -62,7 +62,7 @@ def gather(tensor, gather_dim, group, own=attention_dispatch.funcol.all_gather_t
 
 
 def stale(gathered, dim, group):
-    gathered, call = gathered.clone(), next(now.plan.calls)
+    gathered, call = gathered.clone(), (now.plan.kind, next(now.plan.calls))
     before, now.plan.keys[call] = now.plan.keys.get(call, gathered), gathered
     mine = torch.distributed.get_rank(group)
     parts = list(before.chunk(torch.distributed.get_world_size(group), dim))
@@ -78,19 +78,22 @@ def attend(query, key, value, dispatch=transformer_flux.dispatch_attention_fn, *
     return out[:, :, [1, 0, *range(2, out.shape[2])]] if fault == "heads" and split else out
 
 
-def forward(self, half, own=engine.Plan.forward):
-    out, change = own(self, half), OUTPUTS.get(planted())
+def forward(self, call, own=engine.Plan.forward):
+    out, change, half = own(self, call), OUTPUTS.get(planted()), next(self.halves)
     if change is None:
         return out
-    before, self.outputs[half] = self.outputs.get(half), out.clone()
-    return change(out, self.network.rank, self.values["ranks"], self.number, half, before)
+    (out,), place = tape.leaves(out), (self.kind, half)
+    before, self.outputs[place] = self.outputs.get(place), out.clone()
+    return [change(out, self.network.rank, self.values["ranks"], self.number, half, before)]
 
 
-def step(self, own=network_rank.Plan.step):
+def replay(self, kind, own=engine.Plan.replay):
     if not hasattr(self, "number"):
         self.number, self.keys, self.outputs = -1, {}, {}
-    now.plan, self.calls, self.number = self, itertools.count(), self.number + 1
-    own(self)
+    self.number += kind == 0
+    now.plan, self.kind, self.calls = self, kind, itertools.count()
+    self.halves = itertools.count(self.mesh["cfg"].get_local_rank() if self.cfg == 2 else 0)
+    return own(self, kind)
 
 
 def space(self, file, card, here, known, own=worker.Diffusers.space):
@@ -112,7 +115,7 @@ def space(self, file, card, here, known, own=worker.Diffusers.space):
 
 attention_dispatch.funcol = types.SimpleNamespace(**{**vars(attention_dispatch.funcol), "all_gather_tensor": gather})
 transformer_flux.dispatch_attention_fn = attend
-engine.Plan.forward, network_rank.Plan.step = forward, step
+engine.Plan.forward, engine.Plan.replay = forward, replay
 worker.Diffusers.space = space
 
 

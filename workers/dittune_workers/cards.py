@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Model cards: what is known of a published model (the files of model/cards, and of tiny/ for tests)."""
 import difflib
+import hashlib
 import json
 import os
 import pathlib
@@ -52,7 +53,7 @@ def find(name):
             raise Refused("infeasible", f"the model card {name} has a wrong {faults[0]}: {json.dumps(card[faults[0]])[:100]}")
         return card
     if os.path.isdir(name):
-        return find_of_folder(pathlib.Path(name))
+        return of_folder(pathlib.Path(name))
     known, files = {}, {}
     for path in paths():
         card = json.loads(path.read_text(encoding="utf-8"))
@@ -65,22 +66,30 @@ def find(name):
                                 f"{files[near[0]]} and give its path that ends in .json")
 
 
-def find_of_folder(folder):
-    """The card of the transformer whose weights are in a folder, by its configuration."""
-    path = folder / "transformer/config.json"
-    path = path if path.exists() else folder / "config.json"
+def of_folder(folder):
+    """The card of a pipeline's folder: what its configurations say, and of the card of the same pipeline and classes what they do not."""
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-        shape = (config["_class_name"], config["num_attention_heads"], config["attention_head_dim"],
-                 config["num_layers"] + config.get("num_single_layers", 0))
+        index = json.loads((folder / "model_index.json").read_text(encoding="utf-8"))
+        config = json.loads((folder / "transformer/config.json").read_text(encoding="utf-8"))
+        pair = index["_class_name"], config["_class_name"]
+        heads, size = config["num_attention_heads"], config["attention_head_dim"]
+        depth = config["num_layers"] + config.get("num_single_layers", 0)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Refused("infeasible", f"the folder {folder} has no transformer of diffusers: {path}: {error!r}") from None
-    for path in paths():
-        card = json.loads(path.read_text(encoding="utf-8"))
-        if shape == (card.get("diffusers", {}).get("class"), card["heads"], card["head_size"], card["depth"]):
-            return card
-    raise Refused("infeasible", f"no model card has the transformer of {folder}: {shape[0]} of {shape[3]} blocks with "
-                                f"{shape[1]} heads of {shape[2]}; there are cards for {', '.join(names())}")
+        raise Refused("infeasible", f"the folder {folder} has no pipeline of diffusers with a transformer: {error!r}") from None
+    likes = [card for card in (json.loads(path.read_text(encoding="utf-8")) for path in paths())
+             if pair == (card.get("diffusers", {}).get("pipeline"), card.get("diffusers", {}).get("class"))]
+    if not likes:
+        raise Refused("infeasible", f"{folder} is a {pair[0]} of {pair[1]}, of which there is no card; one is written by: dittune models --from {folder}")
+    public = {name: value for name, value in config.items() if not name.startswith("_")}
+    experts = 1 + (folder / "transformer_2").is_dir()
+    count = sum(path.stat().st_size for path in folder.glob("transformer*/*.safetensors")) // 2
+    return dict(likes[0], name=str(folder), heads=heads, head_size=size, depth=depth, kv_heads=config.get("num_key_value_heads") or heads,
+                parameters={"transformer": count or None}, diffusers={"pipeline": pair[0], "class": pair[1], "config": public, "transformers": experts})
+
+
+def digest(network):
+    """A revision for what has none: times depend on the configuration, not on the values of the weights."""
+    return hashlib.sha256(json.dumps(network, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def weights(card, dtype):

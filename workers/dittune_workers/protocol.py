@@ -27,6 +27,8 @@ engine is an object with
                           a step is long
     own_ranks             (optional) True: the engine starts its ranks itself, on this host; each
                           resident plan has one process of ours, which is told join(0, 1)
+    alone                 (optional) True: a plan changes the modules of its processes, which end with it
+    paths, descriptors    (optional) of what its ranks read: handed to fresh processes
     memory()              in a rank: resident_bytes, and peak_bytes since the last call; perhaps
                           free_bytes and total_bytes
 
@@ -166,6 +168,7 @@ def become_rank(engine):
     descriptor, parent = int(sys.argv[2]), int(sys.argv[3])
     die_with_parent(parent)
     engine.job = json.loads(os.environ["DITTUNE_WORKER_JOB"])
+    engine.paths = json.loads(os.environ["DITTUNE_WORKER_PATHS"])
     run_rank(engine, socket.socket(fileno=descriptor), int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
 
 
@@ -264,8 +267,9 @@ class Group:
         words = "--rank", str(end.fileno()), str(os.getpid())
         command, environment = fresh(engine.module, *words, path=getattr(engine, "path", []))
         environment["DITTUNE_WORKER_JOB"] = json.dumps(engine.job)
-        return subprocess.Popen(command, pass_fds=[end.fileno()], stdin=subprocess.DEVNULL,
-                                env=environment).pid
+        environment["DITTUNE_WORKER_PATHS"] = json.dumps(list(getattr(engine, "paths", [])))
+        return subprocess.Popen(command, pass_fds=[end.fileno(), *getattr(engine, "descriptors", [])],
+                                stdin=subprocess.DEVNULL, env=environment).pid
 
     def lost(self, rank):
         """The sentence of a rank that has closed its link."""
@@ -342,6 +346,10 @@ class Speaker:
         self.own_ranks, self.free = getattr(engine, "own_ranks", False), []
         self.hosts, self.over = None, False
 
+    @property
+    def alone(self):
+        return getattr(self.engine, "alone", False)
+
     def say(self, **message):
         line = json.dumps(message).encode() + b"\n"
         with self.lock:
@@ -391,7 +399,8 @@ class Speaker:
             group = self.groups[which] if which in self.groups else self.make_group(which)
             return group.ask(request, self.beat)
         except Refused as refused:
-            broken = len(refused.args) == 3 or (self.own_ranks and request["op"] == "prepare")
+            used = (self.own_ranks or self.alone) and request["op"] == "prepare"
+            broken = len(refused.args) == 3 or used
             if broken and which in self.groups:
                 self.groups.pop(which).kill()
                 self.over = self.hosts is not None
@@ -438,6 +447,8 @@ class Speaker:
         if which in self.groups:
             self.ask(request, plan)
         del self.plans[handle]
+        if self.alone and which in self.groups:
+            self.groups.pop(which).kill()
         if self.own_ranks and handle in self.groups:
             self.free.append(self.groups.pop(handle))
         return dict(op="released", handle=handle)

@@ -7,31 +7,36 @@ from torch.distributed.tensor import DTensor
 
 from dittune_workers.diffusers import cores
 from dittune_workers.link import first_other
-from dittune_workers.network import rank
+from dittune_workers.network import rank, tape
 
 
 class Network(rank.Network):
-    """The transformer and the meshes of its plans."""
+    """The transformers and the meshes of its plans."""
 
-    def __init__(self, job, card):
-        super().__init__(job, card)
+    def __init__(self, job, *paths):
+        super().__init__(job, *paths)
         self.meshes = {}
         if not self.gpu:
             cores.prepare()
 
-    @staticmethod
-    def pick(name):
-        import diffusers
-        return getattr(diffusers, name)
-
-    def mesh(self, cfg, ring, ulysses, tensor):
-        """The mesh of these degrees; made once, by all ranks together."""
-        degrees = cfg, ring, ulysses, tensor
+    def mesh(self, degrees):
+        """The mesh of these degrees (cfg, ring, ulysses, tensor), made by all ranks together for the first plan that has it."""
         if degrees not in self.meshes:
             mesh = dist.init_device_mesh(self.device.type, degrees, mesh_dim_names=("cfg", "ring", "ulysses", "tensor"))
-            mesh["ring", "ulysses"]._flatten()
-            self.meshes[degrees] = mesh
-        return self.meshes[degrees]
+            self.meshes[degrees] = [mesh, mesh["ring", "ulysses"]._flatten(), 0]
+        self.meshes[degrees][2] += 1
+        return self.meshes[degrees][0]
+
+    def release(self, degrees):
+        """Ends the communicators of a mesh with its last plan: they hold memory of the device."""
+        mesh, flat, plans = self.meshes[degrees]
+        self.meshes[degrees][2] = plans - 1
+        if plans > 1:
+            return
+        del self.meshes[degrees]
+        for group in {id(group): group for group in [*mesh.get_all_groups(), flat.get_group()]}.values():
+            if group is not dist.group.WORLD:
+                dist.destroy_process_group(group)
 
 
 class Plan(rank.Plan):
@@ -40,30 +45,33 @@ class Plan(rank.Plan):
     def __init__(self, network, values, seed):
         super().__init__(network, values, seed)
         self.copy_modules()
-        ring, ulysses, tensor = (values.get(name, 1) for name in ("ring", "ulysses", "tensor"))
-        self.mesh = network.mesh(self.cfg, ring, ulysses, tensor) if values["ranks"] > 1 else None
-        if "attention" in values:
-            self.model.set_attention_backend(values["attention"])
-        if ring * ulysses > 1:
-            from diffusers import ContextParallelConfig
-            anything = values.get("uneven", "off") != "off"
-            self.model.enable_parallelism(config=ContextParallelConfig(
-                ring_degree=ring, ulysses_degree=ulysses, mesh=self.mesh,
-                ulysses_anything=anything and ulysses > 1, ring_anything=anything and ring > 1))
-        if tensor > 1:
-            from diffusers import TensorParallelConfig
-            self.model.enable_parallelism(config=TensorParallelConfig(tp_degree=tensor, mesh=self.mesh["tensor"]))
-        if values.get("offload", "off") != "off":
-            self.model.enable_group_offload(network.device, **rank.STREAMED)
-        elif network.tight:
-            self.place()
-        if values.get("compile", "off") != "off":
-            self.prepare_compiler()
-            self.model.compile_repeated_blocks()
+        self.degrees = tuple(values.get(name, 1) for name in ("cfg", "ring", "ulysses", "tensor"))
+        _, ring, ulysses, tensor = self.degrees
+        self.mesh = network.mesh(self.degrees) if values["ranks"] > 1 else None
+        for name, model in self.models.items():
+            facts = network.facts["parts"][name]
+            if "attention" in values and facts["backends"]:
+                model.set_attention_backend(values["attention"])
+            if ring * ulysses > 1 and facts["context"]:
+                from diffusers import ContextParallelConfig
+                anything = values.get("uneven", "off") != "off"
+                model.enable_parallelism(config=ContextParallelConfig(
+                    ring_degree=ring, ulysses_degree=ulysses, mesh=self.mesh,
+                    ulysses_anything=anything and ulysses > 1, ring_anything=anything and ring > 1))
+            if tensor > 1 and facts["tensor"]:
+                from diffusers import TensorParallelConfig
+                model.enable_parallelism(config=TensorParallelConfig(tp_degree=tensor, mesh=self.mesh["tensor"]))
+            if values.get("offload", "off") != "off":
+                model.enable_group_offload(network.device, **rank.STREAMED)
+            elif network.tight:
+                self.place(model)
+            if values.get("compile", "off") != "off" and facts["repeated"]:
+                self.prepare_compiler()
+                model.compile_repeated_blocks()
 
-    def place(self):
+    def place(self, model):
         """Brings what no rank shares onto the device, where the weights were loaded into the host's memory."""
-        for module in self.model.modules():
+        for module in model.modules():
             for name, weight in module._parameters.items():
                 if weight is not None and not isinstance(weight, DTensor):
                     module._parameters[name] = torch.nn.Parameter(weight.to(self.network.device), requires_grad=False)
@@ -72,21 +80,40 @@ class Plan(rank.Plan):
 
     def parts(self):
         """What compile_repeated_blocks compiles."""
-        return [module for module in self.model.modules() if type(module).__name__ in self.model._repeated_blocks]
+        return [module for model in self.models.values() for module in model.modules()
+                if type(module).__name__ in (getattr(model, "_repeated_blocks", None) or ())]
 
     def applied(self):
-        """diffusers passes over layers that cannot keep a setting."""
+        """diffusers passes over layers that cannot keep a setting; parts that it cannot split are not asked."""
         found = super().applied()
         found["cfg"] = self.mesh["cfg"].size() if self.mesh else 1
-        found["tensor"] = max((each.device_mesh.size() for each in self.model.parameters() if isinstance(each, DTensor)), default=1)
-        layers = [layer(module.processor) for module in self.model.modules() if getattr(module, "processor", None) is not None]
-        return {**found, **{name: first_other([each[name] for each in layers], self.values.get(name)) for name in layers[0]}}
+        split = [model for name, model in self.models.items() if self.network.facts["parts"][name]["context"]]
+        for name, models in (("tensor", [model for name, model in self.models.items() if self.network.facts["parts"][name]["tensor"]]),):
+            sizes = [max((each.device_mesh.size() for each in model.parameters() if isinstance(each, DTensor)), default=1) for model in models]
+            found[name] = first_other(sizes, self.values.get(name, 1))
+        layers = [layer(module.processor) for model in split for module in model.modules() if getattr(module, "processor", None) is not None]
+        return {**found, **{name: first_other([each[name] for each in layers], self.values.get(name)) for name in (layers or [{}])[0]}}
 
-    def gather(self):
-        mine = self.forward(self.mesh["cfg"].get_local_rank()).contiguous()
-        halves = [torch.empty_like(mine) for _ in range(2)]
-        dist.all_gather(halves, mine, group=self.mesh["cfg"].get_group())
-        return halves
+    def gather(self, calls):
+        """Each half of the ranks makes one pass of guidance, and has the other's output of the other half."""
+        half = len(calls) // 2
+        mine = self.mesh["cfg"].get_local_rank()
+        outs = [list(tape.leaves(self.forward(call))) for call in calls[mine * half:(mine + 1) * half]]
+        both = [[], []]
+        for out in outs:
+            for side in both:
+                side.append([])
+            for tensor in out:
+                pair = [torch.empty_like(tensor, memory_format=torch.contiguous_format) for _ in range(2)]
+                dist.all_gather(pair, tensor.contiguous(), group=self.mesh["cfg"].get_group())
+                for side, one in zip(both, pair):
+                    side[-1].append(one)
+        return [*both[0], *both[1]]
+
+    def close(self):
+        super().close()
+        if self.mesh is not None:
+            self.network.release(self.degrees)
 
 
 def layer(processor):

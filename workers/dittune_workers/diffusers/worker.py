@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""dittune-worker-diffusers: tunes context parallelism of diffusers' transformers (docs/engines.md).
+"""dittune-worker-diffusers: tunes any pipeline of diffusers (docs/engines.md).
 
-    dittune --worker dittune-worker-diffusers --model black-forest-labs/FLUX.1-dev --size 1024x1024 --budget 2h
+    dittune --engine diffusers --pipeline my.py:make --budget 2h
 """
 from dittune_workers.network import worker
 
 
-class Diffusers(worker.Worker):
-    """Tunes context parallelism of diffusers' transformers."""
+class Diffusers(worker.Recorded):
+    """Tunes any pipeline of diffusers."""
     engine = "diffusers"
 
     @staticmethod

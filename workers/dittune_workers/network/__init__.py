@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: MIT
-"""What the workers of engines that run diffusers' transformers share: worker.py speaks, weights.py finds and loads,
-rank.py times a plan on a rank, inputs.py knows what the networks take."""
+"""What the workers of engines that run diffusers' transformers share: worker.py speaks, source.py opens a pipeline, record.py records its calls on a
+tape (tape.py), rank.py replays them on a rank and times them."""

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A transformer of diffusers on a rank, on cores (gloo) or a GPU (NCCL), and the steps of a plan.
+"""The transformers of a tape on a rank, on cores (gloo) or a GPU (NCCL), and the steps of a plan.
 
 Times are of a rank's own monotonic clock behind a barrier, on a GPU also by events. An engine derives from both classes:
 Network knows how ranks join, Plan how the engine is told of a plan."""
-import copy
 import datetime
-import hashlib
 import math
 import os
 import pathlib
@@ -14,9 +12,9 @@ import time
 import torch
 import torch.distributed as dist
 
-from dittune_workers import cards, protocol
+from dittune_workers import protocol
 from dittune_workers.link import Refused
-from dittune_workers.network import inputs, weights
+from dittune_workers.network import source, tape
 
 HANG = datetime.timedelta(minutes=30)  # of a collective; dittune's own deadlines end a hang much earlier
 # Compiled variants of a function in a process: every resident plan is one, and torch's own limit is 8.
@@ -37,10 +35,10 @@ def high_water():
 
 
 class Network:
-    """The transformer of this process, and the ranks it works with. pick(name): the engine's class for diffusers' class."""
+    """The transformers of a tape in this process, and the ranks it works with. pick(name): the engine's class for diffusers' class."""
 
-    def __init__(self, job, card):
-        self.job, self.card = job, card
+    def __init__(self, job, tape_path, modules_path):
+        self.job, self.paths = job, (tape_path, modules_path)
         self.gpu = torch.cuda.is_available()
         self.device = torch.device("cuda" if self.gpu else "cpu")
         torch.set_grad_enabled(False)
@@ -49,10 +47,20 @@ class Network:
             torch.set_num_threads(1)  # a pool of threads would not survive the fork
 
     def load(self):
-        """Onto the device, or, where the weights do not fit there, into the host's memory."""
+        """The tape's calls and the modules, on the device; where they do not fit there they stay in the host's memory."""
+        import diffusers
+        diffusers.utils.logging.set_verbosity_error()
+        self.facts, kinds = tape.read(self.paths[0])
+        modules = source.load(self.job, self.facts, self.paths[1])
         room = torch.cuda.mem_get_info()[1] if self.gpu else math.inf
-        self.tight = cards.weights(self.card, self.job["dtype"]) > room
-        self.model = weights.load(self.job, self.card, "cpu" if self.tight else self.device, self.pick)
+        self.tight = sum(part["bytes"] for part in self.facts["parts"].values()) > room
+        self.models = {name: self.adopt(module.eval()) for name, module in modules.items()}
+        self.kinds = tape.mapped(lambda tensor: tensor.to(self.device), kinds)
+        self.counts = [row["count"] for row in self.facts["steps"]]
+
+    def adopt(self, module):
+        """The engine's own form of a module, on the device if all fit."""
+        return module if self.tight else module.to(self.device)
 
     def join(self, rank, ranks):
         self.rank, self.ranks = rank, ranks
@@ -60,6 +68,7 @@ class Network:
         if self.gpu:
             self.device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
             torch.cuda.set_device(self.device)
+            torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))  # as torchrun sets it
             self.load()
         dist.init_process_group("cpu:gloo,cuda:nccl" if self.gpu else "cpu:gloo", timeout=HANG)
         self.barrier()
@@ -68,55 +77,31 @@ class Network:
         dist.all_reduce(torch.zeros(1))  # by gloo, on the host
 
     def memory(self):
+        """On a GPU by the driver's figure, which has the context, the libraries' buffers and what lies between tensors."""
         if not self.gpu:
             peak, now = high_water()
             return dict(peak_bytes=peak, resident_bytes=now)
         free, total = torch.cuda.mem_get_info()
-        peak, now = torch.cuda.max_memory_allocated(), torch.cuda.memory_allocated()
+        beside = total - free - torch.cuda.memory_reserved()
+        peak, now = beside + torch.cuda.max_memory_reserved(), torch.cuda.memory_allocated()
         torch.cuda.reset_peak_memory_stats()
         return dict(peak_bytes=peak, resident_bytes=now, free_bytes=free, total_bytes=total)
 
 
 class Plan:
-    """A plan made resident on this rank: `model` is called for a pass; gather() gives the outputs of both halves of
-    guidance when cfg splits them. Steps take two sets of inputs in turn; where the job has several lengths of text, one of each
-    length, and what is measured is the mean of a step of each."""
+    """A plan made resident on this rank: `models` are called for the passes of a step; gather() gives the outputs of both halves of
+    guidance when cfg splits them. A step replays each kind of step of the tape once, and takes the calls of two successive ones in
+    turn; what is measured is the mean, by the number of each kind in a request."""
 
     def __init__(self, network, values, seed):
-        self.network, self.values, self.model = network, values, network.model
-        self.cfg, job = values.get("cfg", 1), network.job
-        self.guidance = job["guidance"] if network.card["guidance"] == "cfg" and job["guidance"] > 1 else None
-        texts = cards.lengths(network.card, job.get("text_tokens"))
-        self.sets = [[self.make_inputs(f"{seed}/{which}", half, text) for half in range(2 if self.guidance else 1)]
-                     for which, text in enumerate(texts if len(texts) > 1 else 2 * texts)]
-        self.several, self.turn, self.summed = len(texts) > 1, 0, {}  # summed: the halves of each set's last step
-        self.inputs = self.halves = self.out = None
-
-    def make_inputs(self, seed, half, text):
-        """Arguments of one forward pass. Image i of every plan has the same input; the halves of guidance have the same
-        image and different texts."""
-        network, batch = self.network, self.network.job["batch"]
-        dtype, drawn = weights.DTYPES[network.job["dtype"]], 0
-
-        def draw(*shape):
-            nonlocal drawn
-            drawn += 1
-            rows = []
-            for image in range(batch):
-                text = f"{seed}/{image}/{drawn}/{half if drawn > 1 else 0}"
-                generator = torch.Generator().manual_seed(int(hashlib.sha256(text.encode()).hexdigest()[:15], 16))
-                rows.append(torch.randn(shape, generator=generator))
-            return torch.stack(rows)
-
-        shapes = inputs.Shapes(network.card, network.job, network.model.config, text)
-        drawn_inputs = inputs.INPUTS[weights.describe(network.job, network.card)[1]](shapes, draw, batch)
-        return {name: value.to(network.device, dtype) if torch.is_tensor(value) else value
-                for name, value in drawn_inputs.items()}
+        del seed  # inputs are those of the tape
+        self.network, self.values, self.models = network, values, dict(network.models)
+        self.cfg, self.turn, self.outs = values.get("cfg", 1), 0, []
 
     def copy_modules(self):
-        """The transformer's modules once more, on the same weights: hooks and settings of this plan are no other's."""
-        weights = [*self.network.model.parameters(), *self.network.model.buffers()]
-        self.model = copy.deepcopy(self.network.model, {id(tensor): tensor for tensor in weights})
+        """The transformers' modules once more, on the same weights: hooks and settings of this plan are no other's."""
+        if not self.network.facts["alone"]:
+            self.models = {name: source.shared_copy(module) for name, module in self.network.models.items()}
 
     @staticmethod
     def prepare_compiler():
@@ -128,7 +113,8 @@ class Plan:
     def applied(self):
         """{parameter: value} that this rank runs with, as far as the engine tells."""
         from diffusers.hooks.group_offloading import _is_group_offload_enabled
-        streamed = any(map(_is_group_offload_enabled, (self.network.model, self.model)))
+        models = [*self.network.models.values(), *self.models.values()]
+        streamed = any(map(_is_group_offload_enabled, models))
         return dict(ranks=dist.get_world_size(), threads=torch.get_num_threads(), offload="blocks" if streamed else "off",
                     compile=self.compiled())
 
@@ -139,65 +125,66 @@ class Plan:
             from torch import _dynamo
             disabled = _dynamo.config.disable
         states = [part._compiled_call_impl is not None and not disabled for part in self.parts()]
-        return asked if set(states) == {asked != "off"} else "off" if asked != "off" else "on"
+        return asked if set(states) <= {asked != "off"} else "off" if asked != "off" else "on"
 
-    def forward(self, half):
+    def forward(self, call):
+        """The output of one call."""
+        name, args, named = call
         if self.values.get("compile", "off") == "off":
-            return self.model(**self.inputs[half], return_dict=False)[0]
+            return self.models[name](*args, **named)
         from torch._dynamo.exc import FailOnRecompileLimitHit
         try:
-            return self.model(**self.inputs[half], return_dict=False)[0]
+            return self.models[name](*args, **named)
         except FailOnRecompileLimitHit:
             raise Refused("unapplied", f"torch has {VARIANTS} compiled variants of a function, its limit in this process, and would "
                                        "run this plan without compiling it") from None
 
+    def replay(self, kind):
+        """The calls of one step of a kind, one after the other, or those of the two halves of guidance on two halves of ranks."""
+        steps = self.network.kinds[kind]
+        calls = steps[self.turn % len(steps)]
+        return [list(tape.leaves(self.forward(call))) for call in calls] if self.cfg == 1 else self.gather(calls)
+
     def step(self):
-        """One denoising step: one pass, or the two halves of guidance one after the other or on two halves of ranks."""
-        which = self.turn % len(self.sets)
-        self.inputs, self.turn = self.sets[which], self.turn + 1
-        if self.guidance is None:
-            self.halves = [self.forward(0)]
-            self.out = self.halves[0]
-        else:
-            self.halves = [self.forward(0), self.forward(1)] if self.cfg == 1 else self.gather()
-            self.out = self.halves[1] + self.guidance * (self.halves[0] - self.halves[1])
-        if self.several:
-            self.summed[which] = self.halves
+        self.outs = [self.replay(kind) for kind in range(len(self.network.kinds))]
+        self.turn += 1
 
     def measure(self):
-        """(nanoseconds by the host, by the device or None) of a step, the mean over the lengths of text; the first, cold one of one length."""
-        lengths = len(self.sets) if self.several and self.turn > 0 else 1
-        host, device = zip(*(self.measure_one() for _ in range(lengths)))
-        return sum(host) // lengths, None if None in device else sum(device) // lengths
+        """(nanoseconds by the host, by the device or None) of a step: the mean over its kinds."""
+        times, self.outs = [], []
+        for kind in range(len(self.network.kinds)):
+            times.append(self.measure_one(kind))
+        self.turn += 1
+        total = sum(self.network.counts)
+        host, device = (None if None in row else max(1, round(sum(count * took for count, took in zip(self.network.counts, row)) / total))
+                        for row in zip(*times))
+        return host, device
 
-    def measure_one(self):
-        """One step behind a barrier."""
+    def measure_one(self, kind):
+        """One step of a kind behind a barrier."""
         if not self.network.gpu:
             if torch.get_num_threads() != self.values["threads"]:
                 torch.set_num_threads(self.values["threads"])
             self.network.barrier()
             begin = time.monotonic_ns()
-            self.step()
+            self.outs.append(self.replay(kind))
             return max(1, time.monotonic_ns() - begin), None
         first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         torch.cuda.synchronize()
         self.network.barrier()
         begin = time.monotonic_ns()
         first.record()
-        self.step()
+        self.outs.append(self.replay(kind))
         last.record()
         torch.cuda.synchronize()
         return max(1, time.monotonic_ns() - begin), int(1e6 * first.elapsed_time(last))
 
     def output(self, projections, seed):
-        """Of each half of guidance by itself, as guidance multiplies rounding; of each length of text the last step."""
-        while self.several and len(self.summed) < len(self.sets):
-            self.step()
-        passes = [self.summed[which] for which in sorted(self.summed)] if self.several else [self.halves]
-        return project([image for halves in passes for half in halves for image in half], projections, seed)
+        """Of each call by itself, as guidance multiplies rounding, and of each kind of step."""
+        return project([image for calls in self.outs for outs in calls for out in outs for image in out], projections, seed)
 
     def close(self):
-        self.model = self.sets = self.inputs = self.halves = self.out = self.summed = None
+        self.models = self.outs = None
         if self.network.gpu:
             torch.cuda.empty_cache()
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The engine of protocol.serve for transformers of diffusers. One of its own derives from Worker:
+"""The engine of protocol.serve for workers of diffusers' networks. Worker is what all share; Recorded is of those whose ranks replay the
+calls of a recorded pipeline (record.py, rank.py), request/worker.py of programs that serve whole requests. One of its own derives from one of
+them:
 
     engine          its name, that of its file in db/engines (facts.py), where its space, rules and
                     versions are
@@ -12,31 +14,16 @@
 import argparse
 import importlib.metadata
 import json
+import math
+import os
 import platform
 import subprocess
 
 from dittune_workers import cards, facts, gpus, machine, protocol
 from dittune_workers.protocol import Refused
 
-IMAGE = {"--image": "measure text encoder and VAE once, for the time of a whole image: the model "
-                    "must be a folder or in the hub's cache"}
-
-
-def check_memory(card, dtype, free):
-    """Refused when the weights do not fit into the memory of cores: the system would end other
-    programs to make room."""
-    needed = cards.weights(card, dtype)
-    if needed > free:
-        raise Refused("infeasible", f"the transformer of {card['name']} takes "
-                                    f"{needed / 2**30:.1f} GiB in {dtype} on cores, and "
-                                    f"{free / 2**30:.1f} GiB of memory are free")
-
-
-def check_revision(asked, random, name):
-    """Refused when a revision was asked for that is not that of the random weights."""
-    if asked not in (None, random):
-        raise Refused("infeasible", f"revision '{asked}' of {name} is not in the hub's cache: "
-                                    "download it first; without --revision the weights are random")
+# Fields of a job that are read from the pipeline: one that is asked for must be what is found.
+FOUND = ("pipeline_class", "networks", "requests", "adapters", "engine_version", "text_tokens")
 
 
 def understand(file, asked):
@@ -44,13 +31,15 @@ def understand(file, asked):
     if "model" not in asked:
         known = ", ".join(cards.names())
         raise Refused("infeasible", f"name a model with --model; there are cards for {known}")
-    card, networks = cards.find(asked["model"]), file["worker"]["networks"]
+    card, networks = cards.find(asked["model"]), file["worker"].get("networks", {})
     network = card.get("diffusers", {}).get("class")
-    if network not in networks:
+    if networks and network not in networks:
         raise Refused("infeasible", f"the card of {card['name']} has no class of diffusers that "
                                     f"this worker runs; it runs {', '.join(networks)}")
-    job = dict(card["usual"], batch=1, steps=networks[network]["steps"])
-    job["guidance"] = 0.0 if card["guidance"] == "none" else networks[network]["guidance"]
+    usual = {name: value for name, value in networks.get(network, {}).items() if name in ("steps", "guidance")}
+    job = dict(card["usual"], batch=1, guidance=0.0, **usual) if "guidance" not in usual else dict(card["usual"], batch=1, **usual)
+    if card["guidance"] == "none":
+        job["guidance"] = 0.0
     job.update(asked)
     check_passes(file, card, job)
     job = {name: job[name] for name in file["worker"]["obeys"] if name in job}
@@ -98,9 +87,9 @@ def explain_texts(rules, texts, named):
 
 
 class Worker:
-    """What an engine of diffusers' transformers answers to hello, and how its ranks begin."""
+    """What an engine of diffusers' networks answers to hello, and how its ranks begin."""
     engine, on_cores, own_ranks = "", "", False
-    text_and_vae_ns = None
+    text_and_vae_ns, note = None, ""
 
     def __init__(self, options):
         self.options, self.job, self.fork = options, None, False
@@ -124,45 +113,37 @@ class Worker:
         del here
         return {}
 
-    def begin(self):
-        """In the speaker and in each rank: takes the device, before anything is loaded."""
-        import torch
-        self.gpu, self.card = torch.cuda.is_available(), cards.find(self.job["model"])
-
-    def weights(self):
-        """Adds revision and weights to the job, and returns the folder of the model, if it has one."""
-        from dittune_workers.network import weights
-        folder, _, _, revision = weights.describe(self.job, self.card)
-        if folder is None:
-            check_revision(self.job.get("revision"), revision, self.card["name"])
-        if not self.gpu:
-            check_memory(self.card, self.job["dtype"], machine.free_bytes())
-        self.job.update(revision=revision, weights="random" if folder is None else "loaded")
-        whole = folder is not None and (folder.parent / "model_index.json").is_file()
-        if getattr(self.options, "image", False) and not whole:
-            raise Refused("infeasible", "--image cannot measure text encoder and VAE: "
-                                        f"{self.job['model']} is no folder with a model_index.json, "
-                                        "and not in the hub's cache; give their time with "
-                                        "--text-and-vae")
-        return folder.parent if whole else None
-
     def documented(self, known):
         del known
         return {}
+
+    def begin(self):
+        """In the speaker and in each rank: takes the device, before anything is loaded."""
+        import torch
+        self.gpu = torch.cuda.is_available()
+
+    def understand(self, file, version, asked):
+        """(the job with the defaults filled in, the card, lengths of text); Refused when it cannot be done."""
+        raise NotImplementedError
+
+    def words(self):
+        """More words that rows of the engine's file may be for."""
+        return set()
+
+    def known(self, card, job, texts, here, most):
+        memory = gpus.least_mib() if self.gpu else facts.MEMORY_UNKNOWN
+        return facts.values(card, job, texts, here, most, machine.cores(), memory)
 
     def space(self, file, card, here, known):
         return facts.space(file, card, here, known, self.derived(here), self.documented(known))
 
     def hello(self, asked, devices):
         file, version = self.discover()
-        self.job, card, texts = understand(file, asked)
         self.begin()
-        self.job["dtype"] = self.job.get("dtype") or ("bfloat16" if self.gpu else "float32")
-        self.folder, self.fork = self.weights(), not (self.own_ranks or self.gpu)
-        here = surroundings(card, self.job, self.gpu, self.options)
+        self.job, card, texts = self.understand(file, version, asked)
+        here = surroundings(card, self.job, self.gpu, self.options) | self.words()
         most = max(degree for degree in file["worker"]["degrees"] if degree <= max(devices, 1))
-        memory = gpus.least_mib() if self.gpu else facts.MEMORY_UNKNOWN
-        known = facts.values(card, self.job, texts, here, most, machine.cores(), memory)
+        known = self.known(card, self.job, texts, here, most)
         here.add(fits(known))
         space = self.space(file, card, here, known)
         explain_texts(space["rules"], texts, bool(asked.get("text_tokens")))
@@ -170,41 +151,31 @@ class Worker:
         most_apart = facts.tolerance(file, card, here)
         return dict(self.message(file, version), **space, tolerance=most_apart)
 
+    def workload(self):
+        raise NotImplementedError
+
     def message(self, file, version):
         """Hello without the space. Groups in one process, or of the engine's own, switch plans; on
         GPUs each rank count loads the weights again, so one at a time is resident there."""
         job, known = self.job, file["version"]
-        frames = f"x{job['frames']}" if job["frames"] > 1 else ""
         note = f", {self.on_cores}" if self.on_cores and not self.gpu else ""
         message = dict(name=self.name, version=version, engine=self.engine,
                        facts=f"{self.engine}-{known}", mode=file["worker"].get("mode", "eager"),
-                       workload=f"{self.card['name']}, {job['width']}x{job['height']}{frames}, "
-                                f"{job['weights']} weights{note}",
+                       workload=self.workload() + note,
                        obeys=[name for name in file["worker"]["obeys"] if name in job], job=job,
                        dtype=job["dtype"], reference="same")
         if self.fork or self.own_ranks:
             message["switch"] = max(self.parameters[0]["values"])
+        notes = [self.note] if self.note else []
         if known != version:
-            message["note"] = f"{self.engine} {version} has no file: its plans follow the rules of {known}"
+            notes.append(f"{self.engine} {version} has no file: its plans follow the rules of {known}")
+        if notes:
+            message["note"] = "; ".join(notes)
         more = {"unit", "least_fault"} & set(file["worker"])
         message.update((name, file["worker"][name]) for name in more)
         return message
 
-    def image(self):
-        """Nanoseconds of text encoder and VAE, by a process that ends before the network is loaded."""
-        words = json.dumps(self.job), json.dumps(self.card), str(self.folder)
-        command, environment = protocol.fresh("dittune_workers.network.image", *words)
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              check=False, env=environment)
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        if done.returncode != 0:
-            raise Refused("error", f"text encoder and VAE of {self.folder} could not be measured: "
-                                   f"{last}")
-        return int(done.stdout.split()[-1])
-
     def ready(self):
-        if getattr(self.options, "image", False):
-            self.text_and_vae_ns = self.image()
         if self.fork:
             self.open()
             self.network.load()
@@ -217,7 +188,10 @@ class Worker:
             if "driver" in self.devices[0]:
                 versions["driver"] = self.devices[0]["driver"]
         versions["python"] = platform.python_version()
-        return dict(device=device, threads=1, versions=versions)
+        return dict(device=device, threads=1, versions=dict(versions, **self.more_versions()))
+
+    def more_versions(self):
+        return {}
 
     def check(self, plan):
         """Whether each value was announced: rules are the controller's."""
@@ -229,7 +203,7 @@ class Worker:
 
     def open(self):
         network, _ = self.parts()
-        self.network = network(self.job, self.card)
+        self.network = network(self.job, *self.paths)
 
     def join(self, rank, ranks):
         if not self.fork:
@@ -249,12 +223,157 @@ class Worker:
         return kind(self.network, plan, seed)
 
 
+def sized(job):
+    """"1024x1024", "832x480x81", or nothing."""
+    if "width" not in job:
+        return ""
+    return f", {job['width']}x{job['height']}" + (f"x{job['frames']}" if job.get("frames", 1) > 1 else "")
+
+
+class Recorded(Worker):
+    """Of a pipeline that is run once, in a process of its own, to record what its transformers are called with. paths: of the tape and of the
+    modules, in this host's memory alone, which the ranks share."""
+    paths, descriptors, alone = (), (), False
+
+    def understand(self, file, version, asked):
+        if "model" not in asked and "pipeline" not in asked:
+            raise Refused("infeasible", f"name your own pipeline with --pipeline FILE.py:NAME, or a model with --model; there are cards for {', '.join(cards.names())}")
+        job = {name: value for name, value in asked.items() if name not in FOUND or (name == "text_tokens" and "pipeline" not in asked)}
+        own = "bfloat16" if self.gpu else "float32"
+        self.facts = tape = self.record(dict(job, dtype=job.get("dtype", own)))
+        self.alone, self.fork = bool(tape["alone"]), not self.gpu
+        main = tape["parts"].get("transformer") or next(iter(tape["parts"].values()))
+        networks = file["worker"].get("networks")
+        others = [part["kind"] for part in tape["parts"].values() if networks and part["kind"] not in networks]
+        if others or (networks and len(tape["parts"]) > 1):
+            raise Refused("infeasible", f"this worker runs one transformer of {', '.join(networks)}; the pipeline has {', '.join(part['kind'] for part in tape['parts'].values())}")
+        found = self.found(tape, version)
+        for name in FOUND:
+            if name in asked and str(asked[name]) != str(found.get(name, "")) and not (name == "text_tokens" and "pipeline" not in asked):
+                raise Refused("infeasible", f"{name.replace('_', '-')} is asked for as '{asked[name]}', and the pipeline has '{found.get(name, '')}'")
+        if "dtype" in asked and asked["dtype"] != found["dtype"]:
+            raise Refused("infeasible", f"the pipeline computes in {found['dtype']}, not in {asked['dtype']}: its own program decides")
+        job.update(found)
+        job = {name: job[name] for name in (*file["worker"]["obeys"], "weights") if name in job}
+        if tape["others_ns"]:
+            self.text_and_vae_ns = max(1, tape["others_ns"] // job["batch"])
+        self.note = "; ".join(filter(None, (self.cannot(tape, version), tape["alone"])))
+        name = job.get("pipeline") or job["model"]
+        card = dict(name=name, heads=main["heads"], head_size=main["head_size"], attention="joint" if tape["split_text"] else "cross",
+                    guidance="cfg" if self.guided() else "none", vae=dict(time=1, space=tape["space"]), patch=1,
+                    diffusers={"class": main["kind"]}, engines=[])
+        return job, card, tape["split_text"] or [1]
+
+    def found(self, tape, version):
+        """The fields of the job that the pipeline and its requests tell."""
+        requests, extents = tape["requests"], [row["extent"] for row in tape["requests"]]
+        steps = sum(row["share"] * row["steps"] for row in requests)
+        found = dict(pipeline_class=tape["pipeline_class"], networks=tape["networks"], engine_version=version, steps=max(1, round(steps)),
+                     batch=max([extent[0] for extent in extents if extent] or [1]), guidance=tape["guidance"], dtype=tape["dtype"], weights=tape["weights"])
+        if tape.get("revision"):
+            found["revision"] = tape["revision"]
+        if tape["adapters"]:
+            found["adapters"] = tape["adapters"]
+        if tape["texts"]:
+            found["text_tokens"] = ",".join(map(str, tape["texts"]))
+        sizes = {tuple(extent[1:]) for extent in extents if extent}
+        if len(sizes) == 1 and None not in extents:
+            found.update(zip(("width", "height", "frames"), next(iter(sizes))))
+        if len({(row["share"], row["steps"], *(row["extent"] or ())) for row in requests}) > 1:
+            found["requests"] = ", ".join(f"{sized(dict(zip(('width', 'height', 'frames'), (row['extent'] or ())[1:])))[2:] or 'a request'} "
+                                          f"{row['steps']} steps {row['share']:.3g}" for row in requests)[:400]
+        return found
+
+    def cannot(self, tape, version):
+        """What the engine cannot do for these transformers."""
+        lacks = sorted({part["kind"] for part in tape["parts"].values() if not part["context"]})
+        if lacks and not any(part["context"] for part in tape["parts"].values()):
+            return f"{self.engine} {version} cannot split the sequence of {', '.join(lacks)}"
+        return f"no ulysses and ring: {tape['unsplit']}" if tape["unsplit"] else ""
+
+    def guided(self):
+        return all(row["passes"] == "calls" for row in self.facts["steps"])
+
+    def words(self):
+        parts = self.facts["parts"].values()
+        words = {name for name in ("tensor", "repeated", "backends") if any(part[name] for part in parts)}
+        if any(part["context"] for part in parts) and not self.facts["unsplit"]:
+            words.add("context")
+        return words | ({"guided"} if self.guided() else set())
+
+    def known(self, card, job, texts, here, most):
+        tape = self.facts
+        job = dict(dict(width=0, height=0, frames=1), **job)
+        known = super().known(card, job, texts, here, most)
+        known.update(tokens=math.gcd(*tape["tokens"]) if tape["tokens"] else 0, joint_text_tokens=math.gcd(*tape["split_text"]) if tape["split_text"] else 0,
+                     heads=math.gcd(*(part["heads"] for part in tape["parts"].values() if part["context"] or part["tensor"])) or card["heads"],
+                     weights_mib=sum(part["bytes"] for part in tape["parts"].values()) >> 20)
+        known["kv_heads"] = known["heads"]
+        return known
+
+    def record(self, job):
+        """What the recording process tells of the pipeline; it ends before any rank begins."""
+        self.descriptors = [os.memfd_create(name) for name in ("dittune tape", "dittune modules")]
+        self.paths = [f"/proc/self/fd/{descriptor}" for descriptor in self.descriptors]
+        options = dict(vars(self.options), tape_fd=self.descriptors[0], modules_fd=self.descriptors[1])
+        text = (self.record_fresh if self.gpu else self.record_forked)(job, options)
+        answer = json.loads(text or "{}")
+        if "facts" not in answer:
+            raise Refused(answer.get("kind", "error"), answer.get("say", "the process that records the pipeline was killed"))
+        return answer["facts"]
+
+    def record_fresh(self, job, options):
+        """This process has asked for GPUs, so that one forked from it could not use them."""
+        command, environment = protocol.fresh("dittune_workers.network.source", json.dumps(job), json.dumps(options))
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False, env=environment, pass_fds=self.descriptors)
+        return done.stdout.strip().rpartition("\n")[2]
+
+    @staticmethod
+    def record_forked(job, options):
+        """What torch and diffusers took to import is not spent twice."""
+        from dittune_workers.network import source
+        parent, (end, out) = os.getpid(), os.pipe()
+        pid = os.fork()
+        if not pid:
+            try:
+                protocol.die_with_parent(parent)
+                os.close(end)
+                with os.fdopen(out, "w") as pipe:
+                    pipe.write(json.dumps(source.answer(job, options)))
+            finally:
+                os._exit(0)
+        os.close(out)
+        with os.fdopen(end) as pipe:
+            text = pipe.read()
+        os.waitpid(pid, 0)
+        return text
+
+    def workload(self):
+        return f"{self.job['pipeline_class']} of {self.job.get('pipeline') or self.job['model']}{sized(self.job)}, {self.job['weights']} weights"
+
+    def message(self, file, version):
+        message = super().message(file, version)
+        counts = [row["count"] for row in self.facts["steps"]]
+        if all(abs(count - round(count)) < 1e-9 for count in counts):
+            message["steps"] = [dict(count=round(row["count"]), say=row["say"][:200]) for row in self.facts["steps"]]
+        if self.alone:
+            message["alone"] = True
+            message.pop("switch", None)
+        return message
+
+    def more_versions(self):
+        return dict(calls=self.facts["calls"])
+
+
 def main(kind):
     doc = kind.__doc__.split("\n", 1)[0]
     parser = argparse.ArgumentParser(prog=f"dittune-worker-{kind.engine}", description=doc)
     options = facts.files(kind.engine)[-1]["worker"].get("options", {})
-    for option, text in {**options, **({} if kind.own_ranks else IMAGE)}.items():
+    for option, text in options.items():
         parser.add_argument(option, action="store_true", help=text)
+    if issubclass(kind, Recorded):
+        parser.add_argument("--tape", metavar="FILE", help="replay these calls, recorded by dittune.record(pipe), in place of those of a run")
+        parser.add_argument("--random-weights", action="store_true", help="where a model's weights are not here: random ones of its card's configuration")
     parser.add_argument("--rank", nargs=2, metavar=("FD", "PARENT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     engine = kind(options)

@@ -39,8 +39,10 @@ def tokenizer(kind, most):
 def save(card, into, pipeline, parts):
     """parts: name -> what save_pretrained knows, besides the transformer."""
     import diffusers
-    from dittune_workers.network import weights
-    parts["transformer"] = weights.load(dict(model=card["name"], dtype="float32"), card, "cpu", lambda name: getattr(diffusers, name))
+    import torch
+    from dittune_workers.network import source
+    torch.manual_seed(source.SEED)
+    parts["transformer"] = source.random_network(card, "float32")
     for name, part in parts.items():
         part.save_pretrained(into / name)
     rows = {name: [type(part).__module__.split(".")[0], type(part).__name__] for name, part in parts.items()}
@@ -53,9 +55,9 @@ def flux(card, into):
     import diffusers
     import torch
     import transformers
-    from dittune_workers.network import weights
+    from dittune_workers.network import source
     config = card["diffusers"]["config"]
-    torch.manual_seed(weights.SEED)
+    torch.manual_seed(source.SEED)
     sizes = dict(vocab_size=len(WORDS), num_hidden_layers=1, num_attention_heads=4, hidden_size=config["pooled_projection_dim"],
                  intermediate_size=128, projection_dim=config["pooled_projection_dim"], eos_token_id=1, bos_token_id=0, pad_token_id=0)
     save(card, into, "FluxPipeline", dict(
@@ -74,9 +76,9 @@ def wan(card, into):
     import diffusers
     import torch
     import transformers
-    from dittune_workers.network import weights
+    from dittune_workers.network import source
     config = card["diffusers"]["config"]
-    torch.manual_seed(weights.SEED)
+    torch.manual_seed(source.SEED)
     save(card, into, "WanPipeline", dict(
         vae=diffusers.AutoencoderKLWan(base_dim=8, z_dim=config["in_channels"]),
         text_encoder=transformers.UMT5EncoderModel(transformers.UMT5Config(
@@ -89,9 +91,9 @@ def qwen_image(card, into):
     import diffusers
     import torch
     import transformers
-    from dittune_workers.network import weights
+    from dittune_workers.network import source
     config = card["diffusers"]["config"]
-    torch.manual_seed(weights.SEED)
+    torch.manual_seed(source.SEED)
     text = dict(vocab_size=len(WORDS), hidden_size=config["joint_attention_dim"], intermediate_size=128, num_hidden_layers=1,
                 num_attention_heads=4, num_key_value_heads=4, bos_token_id=0, eos_token_id=1, pad_token_id=0,
                 rope_scaling=dict(type="mrope", mrope_section=[4, 6, 6]))

@@ -18,15 +18,32 @@ class Worker(worker.Worker):
         super().begin()
         self.plans, self.log = [], self.discover()[0]["worker"].get("log", [])
 
+    def understand(self, file, version, asked):
+        del version
+        self.job, self.card, texts = worker.understand(file, asked)
+        self.job["dtype"] = self.job.get("dtype") or ("bfloat16" if self.gpu else "float32")
+        self.folder = self.weights()
+        return self.job, self.card, texts
+
+    def workload(self):
+        return f"{self.card['name']}{worker.sized(self.job)}, {self.job['weights']} weights"
+
     def weights(self):
-        found, name = super().weights(), self.card["name"]
-        small = [path.stem for path in cards.paths() if path.parent.name == "tiny"]
-        if found is None and name not in small:
+        """Adds revision and weights to the job, and returns the folder of the model; None: one is made of a small card."""
+        from dittune_workers.network import source
+        found, name = source.folder_of(self.job), self.card["name"]
+        if not self.gpu:
+            source.check_memory(self.card, self.job["dtype"])
+        if found is None and "/" in name:
             raise Refused("infeasible", f"{self.engine} loads weights, and {self.job['model']} is no folder "
                                         "with a model_index.json and not in the hub's cache: download it "
                                         f"first, or try {self.engine} with tiny-wan")
         if found is None and self.card["diffusers"]["class"] not in folder.MAKERS:
             raise Refused("infeasible", f"this worker can make no folder for {name}; it can for tiny-wan")
+        if found is None and "revision" in self.job:
+            raise Refused("infeasible", f"revision '{self.job['revision']}' of {name} is not in the hub's cache")
+        own = cards.digest(self.card["diffusers"])
+        self.job.update(revision=source.revision_of(self.job) or own, weights="random" if found is None else "loaded")
         return found
 
     def ready(self):

@@ -6,7 +6,7 @@
 from dittune_workers.network import worker
 
 
-class Xdit(worker.Worker):
+class Xdit(worker.Recorded):
     """Tunes sequence parallelism of xDiT's transformers."""
     engine, on_cores = "xdit", "xDiT on cores by replaced functions"
 

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: MIT
+"""Records the calls of a pipeline's transformers. In a process that serves: `with dittune.record(pipe, "requests.tape"):` around real
+requests; for a session source.py does it in a process of its own, which ends before plans are measured."""
+import contextlib
+import hashlib
+import inspect
+import json
+import math
+import re
+import time
+
+import torch
+
+from dittune_workers.network import tape
+
+KINDS = 32  # of steps, at most
+REPEATED = 4  # calls of one form that are computed when a request is recorded for its shapes; a later one answers as the last did
+TEXT = re.compile(r"encoder|txt|text|caption|cap_")  # in the names of arguments that hold the prompt
+
+
+def is_denoiser(name, module):
+    from diffusers import ModelMixin
+    if hasattr(module, "decode") or "encoder" in name:
+        return False
+    return isinstance(module, ModelMixin) or "transformer" in name or "unet" in name
+
+
+def copied(value):
+    return tape.mapped(lambda tensor: tensor.detach().clone(), value)
+
+
+def synchronize():
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+
+
+class Recorder:
+    """Watches a pipeline. brief: transformers are computed a few times only, enough for two steps of each kind."""
+
+    def __init__(self, pipe, brief=False):
+        self.pipe, self.brief, self.undo, self.inside = pipe, brief, [], False
+        modules = {name: each for name, each in pipe.components.items() if isinstance(each, torch.nn.Module)}
+        self.parts = {name: each for name, each in modules.items() if is_denoiser(name, each)}
+        self.others = {name: each for name, each in modules.items() if name not in self.parts}
+        self.calls, self.seen, self.outs = [], {}, {}  # since the last step; recorded calls and their last output, by form
+        self.kinds, self.requests, self.steps = {}, [], []  # calls of two steps by key; of this request the keys
+        self.others_ns, self.repeats, self.extent, self.split = 0, [], None, {}
+
+    def __enter__(self):
+        for name, module in self.parts.items():
+            self.replace(module, "forward", lambda own, name=name, module=module: self.part(own, name, module))
+            self.watch(name, module)
+        for module in self.others.values():
+            for method in ("forward", "encode", "decode"):
+                if callable(getattr(module, method, None)):
+                    self.replace(module, method, lambda own, method=method: self.other(own, method))
+        scheduler = type(self.pipe.scheduler) if hasattr(self.pipe, "scheduler") else None
+        if scheduler is not None:
+            self.cut_at(scheduler, "step", self.cut)
+            if not self.brief:
+                self.cut_at(scheduler, "set_timesteps", self.end_request)
+        return self
+
+    def __exit__(self, *error):
+        for undo in reversed(self.undo):
+            undo()
+        self.end_request()
+
+    def replace(self, owner, name, make):
+        before = vars(owner).get(name)
+        setattr(owner, name, make(getattr(owner, name)))
+        self.undo.append(lambda: delattr(owner, name) if before is None else setattr(owner, name, before))
+
+    def cut_at(self, kind, name, mark):
+        """Of the class: pipelines copy their scheduler."""
+        own = getattr(kind, name)
+
+        def method(scheduler, *args, **named):
+            mark()
+            return own(scheduler, *args, **named)
+
+        self.replace(kind, name, lambda _: method)
+
+    def part(self, own, name, module):
+        names = list(inspect.signature(type(module).forward).parameters)[1:]
+
+        def forward(*args, **named):
+            if self.inside:
+                return own(*args, **named)
+            form = json.dumps([name, tape.form({**dict(zip(names, args)), **named})])
+            pool = self.seen.setdefault(form, [])
+            if len(pool) < REPEATED:
+                pool.append([name, copied(list(args)), copied(named)])
+            self.calls.append((form, pool[-1]))
+            if self.brief and len(pool) == REPEATED and form in self.outs:
+                return copied_output(self.outs[form])
+            self.inside = True
+            try:
+                out = own(*args, **named)
+            finally:
+                self.inside = False
+            if self.brief:
+                self.outs[form] = copied_output(out)
+            return out
+
+        return forward
+
+    def other(self, own, method):
+        """Text encoders and VAE are timed; in a brief recording once more at its end, when they are warm."""
+        def timed(*args, **named):
+            if self.inside:
+                return own(*args, **named)
+            self.inside = True
+            try:
+                out, took = self.time(lambda: own(*args, **named))
+            finally:
+                self.inside = False
+            self.others_ns += took
+            if self.brief:
+                self.repeats.append(lambda: own(*args, **named))
+            if method == "decode":
+                first = getattr(out, "sample", None)
+                first = out[0] if first is None else first
+                images, shape = (self.extent or (0,))[0] + len(first), first.shape
+                self.extent = images, shape[-1], shape[-2], shape[2] if len(shape) == 5 else 1
+            return out
+
+        return timed
+
+    @staticmethod
+    def time(call):
+        synchronize()
+        begin = time.monotonic_ns()
+        out = call()
+        synchronize()
+        return out, time.monotonic_ns() - begin
+
+    def watch(self, part, module):
+        """The lengths of what the class's own plan of context parallelism splits, at its places."""
+        for place, rows in (getattr(module, "_cp_plan", None) or {}).items():
+            if isinstance(rows, dict):
+                pattern = re.compile(re.escape(place).replace(r"\*", "[^.]+"))
+                for name, child in module.named_modules():
+                    if pattern.fullmatch(name):
+                        self.watch_place(part, child, rows)
+
+    def watch_place(self, part, module, rows):
+        names = list(inspect.signature(type(module).forward).parameters)[1:]
+
+        def before(_, args, named):
+            given = {**dict(zip(names, args)), **named}
+            self.measure(part, {name: given.get(name) for name in rows if isinstance(name, str)}, rows)
+
+        def after(_, args, out):
+            outs = out if isinstance(out, (list, tuple)) else [out]
+            self.measure(part, {place: outs[place] for place in rows if isinstance(place, int) and place < len(outs)}, rows)
+
+        for handle in (module.register_forward_pre_hook(before, with_kwargs=True), module.register_forward_hook(after)):
+            self.undo.append(handle.remove)
+
+    def measure(self, part, values, rows):
+        for name, value in values.items():
+            for row, each in zip(rows[name], value) if isinstance(rows[name], (list, tuple)) else [(rows[name], value)]:
+                if torch.is_tensor(each) and row.expected_dims in (None, each.dim()):
+                    self.split.setdefault(part, {}).setdefault(str(name), set()).add(each.shape[row.split_dim])
+
+    def cut(self):
+        """A step ends."""
+        if not self.calls:
+            return
+        key = hashlib.sha256("".join(form for form, _ in self.calls).encode()).hexdigest()[:12]
+        steps = self.kinds.setdefault(key, [])
+        if len(steps) < 2:
+            steps.append([[form, call] for form, call in self.calls])
+        self.steps.append(key)
+        self.calls = []
+
+    def end_request(self, share=1.0):
+        if self.steps:
+            self.requests.append(dict(share=share, steps=self.steps, others_ns=self.others_ns, extent=self.extent))
+            self.steps, self.others_ns, self.extent = [], 0, None
+
+    def warm_ns(self):
+        """Of text encoders and VAE, once more."""
+        return sum(self.time(repeat)[1] for repeat in self.repeats)
+
+
+def copied_output(out):
+    """What a transformer returns: a tuple, or a class that derives from a dictionary."""
+    if torch.is_tensor(out):
+        return out.clone()
+    if isinstance(out, dict):
+        return type(out)(**{name: copied_output(each) for name, each in out.items()})
+    if isinstance(out, (list, tuple)):
+        return type(out)([copied_output(each) for each in out])
+    return out
+
+
+# ---- what a tape says of the pipeline
+
+
+def public(config):
+    """A configuration without private fields, whose order is random, and without where it came from."""
+    return {name: value for name, value in dict(config).items() if not name.startswith("_")}
+
+
+def heads_of(module):
+    """What divides the attention heads of every layer."""
+    found = [each.heads for each in module.modules() if isinstance(getattr(each, "heads", None), int)]
+    config = getattr(module, "config", {})
+    named = [config.get(name) for name in ("num_attention_heads", "n_heads", "num_heads", "heads") if isinstance(config.get(name), int)]
+    return math.gcd(*(found or named[:1] or [1]))
+
+
+def head_size_of(module):
+    sizes = [getattr(module, "config", {}).get(name) for name in ("attention_head_dim", "head_dim")]
+    return next((size for size in sizes if isinstance(size, int)), 1)
+
+
+def adapters_of(parts):
+    """"style 0.8, other 1 fused": of each adapter its weight, and whether it is part of the weights."""
+    found = {}
+    for module in parts.values():
+        for name in getattr(module, "peft_config", {}):
+            layers = [each for each in module.modules() if name in getattr(each, "scaling", {})]
+            if layers and (name in layers[0].active_adapters or name in layers[0].merged_adapters):
+                found[name] = f"{name} {layers[0].scaling[name]:g}" + (" fused" if layers[0].merged else "")
+    return ", ".join(found.values())
+
+
+def part_facts(module):
+    weights = [*module.parameters(), *module.buffers()]
+    layers = [each.processor for each in module.modules() if getattr(each, "processor", None) is not None]
+    return dict(kind=type(module).__name__, config=public(getattr(module, "config", {})), heads=heads_of(module), head_size=head_size_of(module),
+                weights=sorted({f"{type(each).__name__} {each.dtype}" for each in weights}),
+                bytes=sum(each.numel() * each.element_size() for each in weights), context=bool(getattr(module, "_cp_plan", None)),
+                tensor=bool(getattr(module, "_tp_plan", None)), repeated=bool(getattr(module, "_repeated_blocks", None)),
+                backends=any(hasattr(layer, "_attention_backend") for layer in layers))
+
+
+def unsplit(recorder, calls):
+    """Why a call cannot be split by context parallelism, as a sentence; None."""
+    for name, args, named in calls:
+        module = recorder.parts[name]
+        if not getattr(module, "_cp_plan", None):
+            continue
+        lengths = {length for found in recorder.split.get(name, {}).values() for length in found}
+        given = {**dict(zip(list(inspect.signature(type(module).forward).parameters)[1:], args)), **named}
+        for argument, value in given.items():
+            if "mask" in argument and torch.is_tensor(value):
+                return f"{type(module).__name__} gets a mask ({argument}), of which each rank would see its own part only"
+            tensors = [each for each in value if torch.is_tensor(each)] if isinstance(value, (list, tuple)) else []
+            if any(each.dim() == 3 and each.shape[1] in lengths for each in tensors):
+                return f"{argument} is as long as the sequence and is not split ({type(module).__name__})"
+    return None
+
+
+def scale_of(pipe):
+    """Pixels of a latent's side."""
+    return next((getattr(pipe, name) for name in ("vae_scale_factor_spatial", "vae_scale_factor") if isinstance(getattr(pipe, name, None), int)), 8)
+
+
+def passes(calls):
+    """How guidance makes its passes in a step: "calls", of which the second half repeats the first; "" where it does not."""
+    names, half = [call[0] for call in calls], len(calls) // 2
+    return "calls" if half and names[:half] == names[half:] and len(calls) % 2 == 0 else ""
+
+
+def first_length(call):
+    return next((list(each.shape) for each in tape.leaves([call[1], call[2]])), [])
+
+
+def describe(recorder):
+    """(facts, kinds) of what was recorded. ValueError: there is nothing, or too much."""
+    name = type(recorder.pipe).__name__
+    if not recorder.requests:
+        raise ValueError(f"no transformer of {name} was called between two steps of its scheduler")
+    if len(recorder.kinds) > KINDS:
+        raise ValueError(f"{name} makes {len(recorder.kinds)} kinds of steps, more than {KINDS}: its calls differ from step to step")
+    whole = sum(request["share"] for request in recorder.requests)
+    counts = dict.fromkeys(recorder.kinds, 0.0)
+    for request in recorder.requests:
+        for key in request["steps"]:
+            counts[key] += request["share"] / whole
+    used = sorted({call[0] for steps in recorder.kinds.values() for _, call in steps[0]})
+    parts = {part: part_facts(recorder.parts[part]) for part in used}
+    kinds, rows, texts, batches = [], [], set(), set()
+    for key, steps in recorder.kinds.items():
+        calls = [[call for _, call in step] for step in steps]
+        kinds.append(calls)
+        words = [f"{call[0]} {'x'.join(map(str, first_length(call)))}" for call in calls[0]]
+        rows.append(dict(count=counts[key], say=", ".join(f"{words.count(word)} x {word}" if words.count(word) > 1 else word
+                                                         for word in dict.fromkeys(words)), passes=passes(calls[0])))
+        for call in calls[0]:
+            states = call[2].get("encoder_hidden_states")
+            if torch.is_tensor(states) and states.dim() == 3:
+                texts.add(states.shape[1])
+            batches.add(len(next(tape.leaves([call[1], call[2]]))))
+    lengths = [(bool(TEXT.search(argument)), length) for part in used for argument, found in recorder.split.get(part, {}).items()
+               for length in found if not argument.isdigit()]
+    text = sorted({length for is_text, length in lengths if is_text})
+    image = sorted({length for is_text, length in lengths if not is_text}
+                   | {length for part in used for argument, found in recorder.split.get(part, {}).items() if argument.isdigit()
+                      for length in found if length not in text})
+    forms = json.dumps([[form for form, _ in steps[0]] for steps in recorder.kinds.values()])
+    networks = json.dumps([[part, each["kind"], each["config"], each["weights"]] for part, each in parts.items()], sort_keys=True, default=str)
+    facts = dict(pipeline_class=name, guidance=float(getattr(recorder.pipe, "_guidance_scale", None) or 0), parts={part: {field: value for field, value in each.items() if field != "config"} for part, each in parts.items()},
+                 space=scale_of(recorder.pipe), networks=hashlib.sha256(networks.encode()).hexdigest()[:12], calls=hashlib.sha256(forms.encode()).hexdigest()[:12],
+                 steps=rows, tokens=image, split_text=text, texts=sorted(texts), adapters=adapters_of({part: recorder.parts[part] for part in used}),
+                 unsplit=next(filter(None, (unsplit(recorder, calls[0]) for calls in kinds)), None),
+                 requests=[dict(share=request["share"] / whole, steps=len(request["steps"]), extent=request["extent"]) for request in recorder.requests],
+                 others_ns=round(sum(request["share"] / whole * request["others_ns"] for request in recorder.requests)),
+                 dtype=str(recorder.parts[used[0]].dtype).removeprefix("torch.") if hasattr(recorder.parts[used[0]], "dtype") else "float32")
+    return facts, [[[[part, args, named] for part, args, named in step] for step in steps] for steps in kinds]
+
+
+@contextlib.contextmanager
+def recording(pipe, path, inputs=True):
+    """Writes the calls of the requests that are made inside to a tape. inputs=False: without what customers gave."""
+    with Recorder(pipe) as recorder:
+        yield recorder
+    facts, kinds = describe(recorder)
+    tape.write(path, facts, kinds if inputs else tape.blank(kinds))
