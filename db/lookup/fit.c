@@ -120,9 +120,10 @@ static int degrees_list(const struct scale *scale, int axes[DT_AXES_MAX + 1])
 static void threads_fit(const struct scale *scale, int64_t values[])
 {
     int axis = dt_space_find(scale->rules, "threads");
-    int64_t cores = 0;
+    int64_t cores = 0, replicas = role_value(scale->rules, DT_ROLE_REPLICAS, scale->from);
     if (scale->asked->foreign || axis < 0 || !dt_space_constant(scale->rules, "cores", &cores))
         return;
+    cores /= replicas > 1 ? replicas : 1;
     int64_t before = cores / scale->from_ranks, now = cores / scale->to_ranks;
     now = now > 1 ? now : 1;
     if (values[axis] > now || values[axis] >= before)
@@ -174,17 +175,24 @@ static bool rescale_to(const struct scale *scale, int64_t values[], struct dt_fi
     return false;
 }
 
-/* Several replicas become as many as fit the devices: each stays as it was measured. */
-static bool replicas_rescale(const struct dt_space *rules, const struct dt_asked *asked,
-                             int64_t values[], struct dt_fitted *fitted)
+/* Several replicas that used all devices, or more than there are, become as many as fit the devices and keep
+ * the rules: each stays as it was measured. */
+static bool replicas_rescale(const struct dt_space *rules, const struct dt_match *match,
+                             const struct dt_asked *asked, int64_t values[],
+                             struct dt_fitted *fitted)
 {
     int axis = dt_space_role(rules, DT_ROLE_REPLICAS);
-    int64_t ranks = role_value(rules, DT_ROLE_RANKS, values), was;
-    if (axis < 0 || values[axis] < 2 || ranks < 1 || asked->devices / ranks < 1)
+    int64_t ranks = role_value(rules, DT_ROLE_RANKS, values), was, most;
+    if (axis < 0 || values[axis] < 2 || ranks < 1 ||
+        (fits_devices(rules, asked, values) && devices_of(rules, values) < match->devices))
         return false;
     was = values[axis];
-    values[axis] = asked->devices / ranks;
-    if (values[axis] == was || !plan_keeps(rules, asked, values)) {
+    most = asked->devices / ranks;
+    most = most < DT_REPLICAS_MOST ? most : DT_REPLICAS_MOST;
+    values[axis] = most;
+    while (values[axis] >= 1 && !plan_keeps(rules, asked, values))
+        values[axis]--;
+    if (values[axis] < 1 || values[axis] == was) {
         values[axis] = was;
         return false;
     }
@@ -198,7 +206,7 @@ static bool replicas_rescale(const struct dt_space *rules, const struct dt_asked
 static void plan_rescale(const struct dt_space *rules, const struct dt_match *match,
                          const struct dt_asked *asked, int64_t values[], struct dt_fitted *fitted)
 {
-    if (replicas_rescale(rules, asked, values, fitted))
+    if (replicas_rescale(rules, match, asked, values, fitted))
         return;
     struct scale scale = {
         .rules = rules, .asked = asked, .ranks_axis = dt_space_role(rules, DT_ROLE_RANKS)};
@@ -214,11 +222,13 @@ static void plan_rescale(const struct dt_space *rules, const struct dt_match *ma
         for (scale.to_ranks = asked->devices; scale.to_ranks >= least; scale.to_ranks--)
             if (rescale_to(&scale, values, fitted))
                 return;
-    if (fits && scale.from_ranks == asked->devices)
+    if (!fits_devices(rules, asked, values))
+        return;
+    if (devices_of(rules, values) == asked->devices)
         snprintf(fitted->changed, sizeof fitted->changed, "used as it is");
-    else if (fits)
+    else
         snprintf(fitted->changed, sizeof fitted->changed, "used as it is, on %lld of %d devices",
-                 (long long)scale.from_ranks, asked->devices);
+                 (long long)devices_of(rules, values), asked->devices);
 }
 
 /* Factor from the measured step to the requested one, by operations and ranks. */
@@ -253,7 +263,8 @@ static dt_status limits_check(const struct dt_asked *asked, const struct dt_spac
 {
     struct dt_measured figures;
     dt_record_read(&dt_record_measured, json_object_get(entry, "figures"), &figures);
-    int64_t bytes = figures.peak_bytes, median = figures.median_ns;
+    int64_t bytes = figures.peak_bytes; /* a limit of latency holds for the slowest replica */
+    int64_t median = figures.slowest_ns > 0 ? figures.slowest_ns : figures.median_ns;
     if (asked->max_bytes > 0 && asked->foreign && bytes <= 0)
         return dt_fail(DT_EINFEASIBLE, "cannot check max_bytes: the entry has no "
                                        "peak_bytes");

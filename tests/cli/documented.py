@@ -49,6 +49,13 @@ t.check("why says it is enough", "Use plan=1: the documented plan is enough here
 found = t.entry(t.again())
 t.check("it wins over the default from then on", found["verdict"] == "wins" and not any(row["role"] == "documented" for row in found["rivals"]), found)
 
+plant([2, 1.5, 1, 1.8])
+t.tuned("db")
+plant([2, 0.8, 1, 0.799])  # a third plan leads by less than the noise
+found = t.entry(t.again("--update"))
+t.check("the documented plan takes the place where another one is not shown faster", found["updated"] == "replaced" and found["replaced_by"]["plan"] == 1
+        and entry()["verdict"] == "documented", found)
+
 plant([2, 1, 1.5, 1.8])
 first = t.tool("--worker", t.worker, "--devices", 1, "--budget", "1s", "--json", "--db", t.path / "cut")
 again = t.tool("--worker", t.worker, "--devices", 1, "--budget", "60s", "--json", "--db", t.path / "cut", "--resume")

@@ -146,6 +146,18 @@ def worker():
     words = " ".join(t.tool("analyze", *t.path.glob("db/runs/*.jsonl")).out.split())
     t.check("in words, too", "2 replicas of 1 rank: 200 images/s, 10 ms a step; 1 replica of 2 ranks: 166.7 images/s, 6 ms a step; "
             "their images/s cross between batch 1 and 4" in words, words)
+    shared = ("--worker", path, *RATE, "--devices", 2)
+    virtual = {"clock": "virtual", "env": {"DITTUNE_CLOCK_LOOK": 5_000_000}}
+    free = t.tool("tune", *shared, "--budget", "60s", "--json", "--db", t.path / "free", **virtual)
+    figures = json.loads(t.read("free/best.json"))["entries"][0]["figures"]
+    t.check("the entry has the slowest replica", free.json["best"]["plan"]["replicas"] == 2 and figures["median_ns"] == 1_500_000
+            and figures["slowest_ns"] == 3_000_000, figures)
+    looked = t.tool("lookup", *shared, "--max-latency", "2ms", "--db", t.path / "free", "--json")
+    t.check("for which a look-up's limit holds", "a step takes about 3 ms, longer than max_latency" in looked.out, looked)
+    tuned = t.tool("tune", *shared, "--max-latency", "2ms", "--budget", "60s", "--json", "--db", t.path / "limited", **virtual)
+    t.check("and a session's", tuned.json["best"]["plan"]["replicas"] == 1, tuned)
+    checked = t.tool("check", *shared[:2], "--against", "ranks=1 batch=4 replicas=2", "--budget", "60s", "--json", "--db", t.path / "limited", **virtual)
+    t.check("and a check's: a plan with a slower replica does not replace", checked.json["entries"][0]["verdict"] in ("wins", "ties"), checked)
     t.check("but for latency it is the worker's", t.tool("run", "--worker", path, "--plan", "ranks=1 replicas=2", "--quick",
                                                          env={"PARAMETER": "replicas"}).code == 0)
     t.none_left()

@@ -102,6 +102,23 @@ static const struct row rows[] = {
     {"key.objective='throughput'; key.devices=2; plan.replicas=2; plan.ranks=1; plan.ulysses=1; "
      "plan.cfg=1",
      "", "objective=throughput", DT_TIER_SCALED, false, "replicas from 2 to 4"},
+    /* with 2 threads each, no more fit the 4 cores; of 3 of 1 rank, 2 fit 2 devices */
+    {"key.objective='throughput'; key.devices=2; plan.replicas=2; plan.ranks=1; plan.ulysses=1; "
+     "plan.cfg=1; plan.threads=2",
+     "", "objective=throughput", DT_TIER_SCALED, false, "used as it is, on 2 of 4 devices"},
+    {"key.objective='throughput'; key.devices=1; plan.replicas=3; plan.ranks=1; plan.ulysses=1; "
+     "plan.cfg=1; plan.threads=2",
+     "", "objective=throughput", DT_TIER_SCALED, false, "replicas from 3 to 2"},
+    {"key.objective='throughput'; plan.replicas=2; plan.ranks=1; plan.ulysses=1; plan.cfg=1", "",
+     "objective=throughput; devices=2", DT_TIER_SCALED, false, "used as it is"},
+    {"key.objective='throughput'; key.devices=8; plan.replicas=2; plan.ranks=1; plan.ulysses=1; "
+     "plan.cfg=1",
+     "", "objective=throughput", DT_TIER_SCALED, false, "used as it is, on 2 of 4 devices"},
+    /* of the slowest of replicas, whose mean is 40 ms */
+    {"figures.slowest_ns=50000000", "", "max_latency_ns=45000000", DT_TIER_HEURISTIC, false,
+     "takes about 50 ms, longer than max_latency"},
+    {"figures.slowest_ns=50000000", "", "max_latency_ns=50000000", DT_TIER_NEAR, false,
+     "which it keeps"},
     {"key.objective='throughput'; plan.replicas=2", "", "objective=throughput", DT_TIER_HEURISTIC,
      false, "needs 8 devices"},
     {"plan.replicas=2; plan.ranks=2; plan.ulysses=1", "", "", DT_TIER_HEURISTIC, false,

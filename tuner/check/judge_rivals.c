@@ -182,7 +182,26 @@ enum dt_check_verdict dt_check_verdict(const struct dt_check_judge *judge)
     return won ? DT_CHECK_WINS : DT_CHECK_TIES;
 }
 
-int dt_check_successor(const struct dt_check_judge *judge, const struct dt_sets *sets, int fallback)
+static struct dt_ratio rivals_ratio(const struct dt_check_judge *judge, const struct dt_sets *sets,
+                                    int over, int rival)
+{
+    return dt_judge_ratio_through(judge->tuned, judge->rivals[over].values,
+                                  judge->rivals[rival].values, sets,
+                                  dt_stats_set_level(dt_sets_quiet(sets)));
+}
+
+/* The rival is shown better than the other one, or there is no other one. */
+static bool rival_beats(const struct dt_check_judge *judge, const struct dt_sets *sets, int rival,
+                        int other)
+{
+    if (other < 0)
+        return true;
+    struct dt_ratio ratio = rivals_ratio(judge, sets, other, rival);
+    return dt_judge_beats(&ratio, judge->margin);
+}
+
+int dt_check_successor(const struct dt_check_judge *judge, const struct dt_sets *sets, int fallback,
+                       int documented)
 {
     int best = -1;
     for (int i = 0; i < judge->count; i++) {
@@ -191,12 +210,16 @@ int dt_check_successor(const struct dt_check_judge *judge, const struct dt_sets 
             (best < 0 || rival->ratio.ratio > judge->rivals[best].ratio.ratio))
             best = i;
     }
-    if (best < 0 || fallback < 0 || best == fallback)
+    if (best < 0 || best == fallback)
         return best;
-    struct dt_ratio ratio = dt_judge_ratio_through(judge->tuned, judge->rivals[fallback].values,
-                                                   judge->rivals[best].values, sets,
-                                                   dt_stats_set_level(dt_sets_quiet(sets)));
-    if (dt_judge_beats(&ratio, judge->margin))
+    double ratio = fallback >= 0 && documented >= 0
+                       ? rivals_ratio(judge, sets, fallback, documented).ratio
+                       : NAN;
+    int opponent = dt_judge_opponent(fallback, documented, ratio), stays = fallback;
+    bool beats = rival_beats(judge, sets, best, fallback);
+    if (beats && (best == documented || rival_beats(judge, sets, best, opponent)))
         return best;
-    return judge->rivals[fallback].verdict == DT_CHECK_WINS ? -1 : fallback;
+    if (opponent == documented && (beats || rival_beats(judge, sets, documented, fallback)))
+        stays = documented;
+    return judge->rivals[stays].verdict == DT_CHECK_WINS ? -1 : stays;
 }

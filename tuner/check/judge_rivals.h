@@ -81,10 +81,11 @@ bool dt_check_decided(const struct dt_check_judge *judge, int rival);
  * there are rivals and none ran. */
 enum dt_check_verdict dt_check_verdict(const struct dt_check_judge *judge);
 
-/* The rival that replaces a tuned plan that lost: the one with the largest lead, but the default (`fallback`, a rival;
- * -1: not a rival, or may not be stored) unless the former is shown better than it by more than the margin. -1: none,
- * also when only the default is left and the tuned plan wins over it. */
-int dt_check_successor(const struct dt_check_judge *judge, const struct dt_sets *sets,
-                       int fallback);
+/* The rival that replaces a tuned plan that lost: the one with the largest lead, where it is shown better by more than
+ * the margin than default and documented plan (rivals; -1: not a rival, or may not be stored). Else, as in a session,
+ * the documented plan, where it is the better of the two and is itself, or that one, shown better than the default; or
+ * the default. -1: none, also when only such a plan is left and the tuned plan wins over it. */
+int dt_check_successor(const struct dt_check_judge *judge, const struct dt_sets *sets, int fallback,
+                       int documented);
 
 #endif

@@ -111,8 +111,10 @@ static bool breaks_limit(const struct dt_check_entry *entry, int i, const struct
 {
     int rounds = dt_sets_rounds(sets);
     double limit = (double)entry->job.max_latency_ns * 1e-9;
-    return limit > 0 && dt_sets_quiet(sets) >= DT_SETS_LEAST &&
-           median_of(entry->entrants[i].visits, rounds) > limit &&
+    /* while sets are made, the mean over the replicas stands for the slowest */
+    double slowest = fmax(median_of(entry->entrants[i].visits, rounds),
+                          dt_result_slowest(&entry->entrants[i].result));
+    return limit > 0 && dt_sets_quiet(sets) >= DT_SETS_LEAST && slowest > limit &&
            median_of(entry->values[i], rounds) < median_of(entry->values[0], rounds);
 }
 
@@ -257,11 +259,12 @@ static bool noisy(const struct dt_check_judge *judge, double *cv)
 static void judge_limit(struct dt_check_entry *entry)
 {
     const struct dt_result *result = &entry->entrants[0].result;
-    double limit = (double)entry->job.max_latency_ns * 1e-9;
+    double limit = (double)entry->job.max_latency_ns * 1e-9, slowest = dt_result_slowest(result);
+    double low = result->summary.interval.low * slowest / result->summary.median;
     if (limit > 0 && dt_sets_quiet(&entry->sets) >= DT_SETS_LEAST &&
-        result->summary.interval.low > limit * (1 + entry->judge.threshold))
+        low > limit * (1 + entry->judge.threshold))
         dt_check_settle(entry, DT_CHECK_LOSES, "it takes %s, and the entry allows %s",
-                        dt_figure_of(result->summary.median).text, dt_figure_of(limit).text);
+                        dt_figure_of(slowest).text, dt_figure_of(limit).text);
 }
 
 /* All rivals that ran are excluded. */
@@ -399,14 +402,32 @@ static bool fits(const struct dt_check_entry *entry, int i)
            !(limit > 0 && dt_result_slowest(&entrant->result) > limit);
 }
 
+/* The entrants of default and documented plan that may be stored, the latter where it is another plan; -1: not so. */
+static void known_at(const struct dt_check_entry *entry, int *fallback, int *documented)
+{
+    const struct dt_target *target = entry->target;
+    *fallback = entrant_at(entry, &target->fallback);
+    *documented = target->documented.known ? entrant_at(entry, &target->documented.point) : -1;
+    if (*documented >= 0 && (*documented == *fallback || !fits(entry, *documented)))
+        *documented = -1;
+    if (*fallback >= 0 && !fits(entry, *fallback))
+        *fallback = -1;
+}
+
+/* The rival of that entrant; -1: it is the tuned plan, or out. */
+static int rival_at(const struct dt_check_entry *entry, int entrant)
+{
+    return entrant > 0 && !entry->judge.rivals[entrant - 1].out ? entrant - 1 : -1;
+}
+
 /* The entrant that replaces the tuned plan; 0: none. Not a default that breaks the entry's latency limit. */
 static int successor(const struct dt_check_entry *entry)
 {
-    int fallback =
-        entrant_at(entry, &entry->target->fallback) - 1; /* index as a rival; < 0: none */
-    if (fallback >= 0 && (entry->judge.rivals[fallback].out || !fits(entry, fallback + 1)))
-        fallback = -1;
-    return dt_check_successor(&entry->judge, &entry->sets, fallback >= 0 ? fallback : -1) + 1;
+    int fallback, documented;
+    known_at(entry, &fallback, &documented);
+    return dt_check_successor(&entry->judge, &entry->sets, rival_at(entry, fallback),
+                              rival_at(entry, documented)) +
+           1;
 }
 
 static struct dt_measured figures_of(const struct dt_check_entry *entry, int i)
@@ -452,28 +473,37 @@ static void fill_front(const struct dt_check_entry *entry, struct dt_stored_entr
             dt_front_figures(&entry->entrants[points[k].index].result, entry->target);
 }
 
-/* The better of default and documented plan beside the winner; -1: neither ran. */
-static int opponent_at(const struct dt_check_entry *by, int winner)
-{
-    const struct dt_documented *documented = &by->target->documented;
-    int fallback = entrant_at(by, &by->target->fallback);
-    int other = documented->known ? entrant_at(by, &documented->point) : -1;
-    if (other < 0 || other == winner || !fits(by, other))
-        return fallback;
-    return fallback < 0 || ratio_of(by, other, fallback).ratio < 1 ? other : fallback;
-}
+/* What the winner of a comparison is, by the rule of a session's verdict (tuner/session/verdict.c). */
+struct won {
+    enum dt_verdict verdict;
+    struct dt_gain gain;
+    int opponent; /* entrant: the better of default and documented plan; -1: neither can be used */
+};
 
-static enum dt_verdict verdict_of(const struct dt_check_entry *entry, int winner, int fallback,
-                                  const struct dt_ratio *ratio)
+static struct won won_by(const struct dt_check_entry *by, int winner)
 {
-    const struct dt_target *target = entry->target;
-    if (winner == entrant_at(entry, &target->fallback))
-        return DT_VERDICT_DEFAULT;
-    if (target->documented.known && winner == entrant_at(entry, &target->documented.point))
-        return DT_VERDICT_DOCUMENTED;
-    if (fallback < 0)
-        return DT_VERDICT_UNOPPOSED;
-    return dt_judge_beats(ratio, entry->judge.margin) ? DT_VERDICT_FASTER : DT_VERDICT_TIE;
+    int fallback, documented;
+    known_at(by, &fallback, &documented);
+    double better =
+        fallback >= 0 && documented >= 0 ? ratio_of(by, documented, fallback).ratio : NAN;
+    int opponent = dt_judge_opponent(fallback, documented, better);
+    bool is_known = winner == fallback || winner == documented;
+    int over = is_known ? fallback : opponent;
+    struct dt_ratio none = {.ratio = NAN, .interval = {NAN, NAN}};
+    struct dt_ratio ratio = over >= 0 ? ratio_of(by, winner, over) : none;
+    struct dt_ratio first = fallback >= 0 ? ratio_of(by, winner, fallback) : none;
+    bool beats = dt_judge_beats(&ratio, by->judge.margin) &&
+                 (fallback < 0 || dt_judge_beats(&first, by->judge.margin));
+    struct won won = {.verdict = winner == fallback     ? DT_VERDICT_DEFAULT
+                                 : winner == documented ? DT_VERDICT_DOCUMENTED
+                                 : opponent < 0         ? DT_VERDICT_UNOPPOSED
+                                 : beats                ? DT_VERDICT_FASTER
+                                                        : DT_VERDICT_TIE,
+                      .gain = dt_gain_of(ratio.sets >= DT_SETS_LEAST ? &ratio : NULL),
+                      .opponent = opponent};
+    if (over >= 0 && over == documented)
+        won.gain.over = dt_entrant_role_text(DT_ENTRANT_DOCUMENTED);
+    return won;
 }
 
 /* The winner takes the plan's place: of `by`, the entry's comparison, or that of the plans that were left. */
@@ -481,21 +511,15 @@ static dt_status entry_replace(struct dt_check_entry *entry, const struct dt_che
                                int winner, const char *journal)
 {
     const struct dt_target *target = entry->target;
-    int fallback = opponent_at(by, winner);
-    struct dt_ratio none = {.ratio = NAN, .interval = {NAN, NAN}};
-    struct dt_ratio ratio = fallback >= 0 ? ratio_of(by, winner, fallback) : none;
-    struct dt_gain gain = dt_gain_of(ratio.sets >= DT_SETS_LEAST ? &ratio : NULL);
-    if (fallback >= 0 && fallback != entrant_at(by, &target->fallback))
-        gain.over = dt_entrant_role_text(DT_ENTRANT_DOCUMENTED);
+    const struct won won = won_by(by, winner);
     struct dt_stored_entry now = {.known = true,
                                   .plan = dt_point_json(target->space, &by->entrants[winner].point),
-                                  .verdict =
-                                      dt_verdict_text(verdict_of(by, winner, fallback, &ratio)),
+                                  .verdict = dt_verdict_text(won.verdict),
                                   .figures = figures_of(by, winner),
                                   .fallback = role_figures(by, &target->fallback),
                                   .documentation = dt_documentation_of(target),
                                   .baseline = role_figures(by, &target->baseline),
-                                  .gain = gain,
+                                  .gain = won.gain,
                                   .resolution = by->judge.margin,
                                   .load = dt_load_of_sets(&by->sets),
                                   .journal = journal};
@@ -552,6 +576,9 @@ static dt_status replace_failed(struct dt_check_entry *entry, const char *journa
     entry->left = left;
     DT_TRY(elect(entry, deadline_ns, left));
     int winner = fastest(left);
+    const struct won won = winner >= 0 ? won_by(left, winner) : (struct won){.opponent = -1};
+    if (won.verdict == DT_VERDICT_TIE)
+        winner = won.opponent;
     if (winner >= 0)
         return entry_replace(entry, left, winner, journal);
     snprintf(entry->written.note, sizeof entry->written.note,
@@ -599,9 +626,13 @@ static int stored_steps(const struct dt_check_entry *entry, double seconds[DT_EN
 {
     const struct dt_stored_entry *stored = &entry->item->entry;
     int64_t tuned_ns = stored->figures.median_ns > 0 ? stored->figures.median_ns : 0;
-    int64_t known[] = {tuned_ns, stored->fallback.median_ns, stored->baseline.median_ns};
-    for (int i = 0; i < entry->count; i++)
-        seconds[i] = (double)(i < 3 && known[i] > 0 ? known[i] : tuned_ns) * 1e-9;
+    const int64_t known[DT_ENTRANT_ROLES] = {[DT_ENTRANT_DEFAULT] = stored->fallback.median_ns,
+                                             [DT_ENTRANT_DOCUMENTED] = stored->documented.median_ns,
+                                             [DT_ENTRANT_BASELINE] = stored->baseline.median_ns};
+    for (int i = 0; i < entry->count; i++) {
+        int64_t step_ns = known[entry->entrants[i].role];
+        seconds[i] = (double)(step_ns > 0 ? step_ns : tuned_ns) * 1e-9;
+    }
     return entry->count;
 }
 

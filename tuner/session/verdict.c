@@ -228,13 +228,13 @@ static int opponent_of(const struct dt_session *session)
 {
     const struct dt_session_finals *finals = &session->finals;
     int documented = documented_entrant(session);
-    bool first = dt_verdict_default_usable(session);
     if (finals->entrant_count == 0 ||
         (finals->entrants[0].out && !dt_verdict_cannot_run(session, &finals->entrants[0].result)))
         return -1;
-    if (documented < 0 || !usable(session, &finals->entrants[documented]))
-        return first ? 0 : -1;
-    return first && !(finals->entrants[documented].ratio.ratio < 1) ? 0 : documented;
+    if (documented >= 0 && !usable(session, &finals->entrants[documented]))
+        documented = -1;
+    return dt_judge_opponent(dt_verdict_default_usable(session) ? 0 : -1, documented,
+                             documented >= 0 ? finals->entrants[documented].ratio.ratio : NAN);
 }
 
 /* The entrant was compared with the default, where that can be used, and with the opponent in enough

@@ -248,16 +248,16 @@ static void test_who_takes_the_place(void **state)
     assert_int_equal(compare(16), 6);
     assert_int_equal(dt_check_verdict(&judge), DT_CHECK_LOSES);
     assert_int_equal(judge.rivals[0].verdict, DT_CHECK_TIES);
-    assert_int_equal(dt_check_successor(&judge, &sets, 0),
+    assert_int_equal(dt_check_successor(&judge, &sets, 0, -1),
                      1); /* better than the default by 1.5 % */
     judge.margin = 0.016;
-    assert_int_equal(dt_check_successor(&judge, &sets, 0),
+    assert_int_equal(dt_check_successor(&judge, &sets, 0, -1),
                      0); /* which may be the noise of one plan */
-    assert_int_equal(dt_check_successor(&judge, &sets, -1), 1);
+    assert_int_equal(dt_check_successor(&judge, &sets, -1, -1), 1);
     judge.rivals[0].verdict = DT_CHECK_WINS;
-    assert_int_equal(dt_check_successor(&judge, &sets, 0), -1);
+    assert_int_equal(dt_check_successor(&judge, &sets, 0, -1), -1);
     judge.rivals[1].out = true;
-    assert_int_equal(dt_check_successor(&judge, &sets, 0), -1);
+    assert_int_equal(dt_check_successor(&judge, &sets, 0, -1), -1);
     fresh(2, 8);
     plant(1, 1.035, 0.0001);
     plant(0, 1.03, 0.03);
@@ -265,8 +265,42 @@ static void test_who_takes_the_place(void **state)
     assert_int_equal(compare(16), 16);
     assert_int_equal(judge.rivals[0].verdict, DT_CHECK_INCONCLUSIVE);
     assert_int_equal(judge.rivals[1].verdict, DT_CHECK_LOSES);
-    assert_int_equal(dt_check_successor(&judge, &sets, 0),
+    assert_int_equal(dt_check_successor(&judge, &sets, 0, -1),
                      0); /* each is faster in half of the sets */
+}
+
+/* Rival 0 is the default, 1 the documented plan. */
+static void test_the_documented_plan_takes_the_place(void **state)
+{
+    (void)state;
+    struct dt_sets sets = made(6);
+    fresh(3, 8);
+    plant(0, 1.001, 0.0001);
+    plant(1, 1.099, 0.0001);
+    plant(2, 1.1, 0.0001);
+    assert_int_equal(compare(16), 6);
+    assert_int_equal(judge.rivals[2].verdict, DT_CHECK_LOSES);
+    judge.margin = 0.005;
+    assert_int_equal(dt_check_successor(&judge, &sets, 0, 1), 1); /* the lead may be noise */
+    assert_int_equal(dt_check_successor(&judge, &sets, -1, 1), 1);
+    assert_int_equal(dt_check_successor(&judge, &sets, 0, -1), 2);
+    plant(2, 1.11, 0.0001);
+    assert_int_equal(dt_check_successor(&judge, &sets, 0, 1), 2);
+    plant(1, 1, 0.0001); /* the default is the better of the two */
+    assert_int_equal(dt_check_successor(&judge, &sets, 0, 1), 2);
+    plant(0, 1.109, 0.0001);
+    assert_int_equal(dt_check_successor(&judge, &sets, 0, 1), 0);
+}
+
+static void test_whom_a_gain_is_over(void **state)
+{
+    (void)state;
+    assert_int_equal(dt_judge_opponent(-1, -1, NAN), -1);
+    assert_int_equal(dt_judge_opponent(-1, 2, NAN), 2);
+    assert_int_equal(dt_judge_opponent(1, -1, NAN), 1);
+    assert_int_equal(dt_judge_opponent(1, 2, 0.99), 2);
+    assert_int_equal(dt_judge_opponent(1, 2, 1), 1);
+    assert_int_equal(dt_judge_opponent(1, 2, NAN), 1);
 }
 
 int main(void)
@@ -282,6 +316,8 @@ int main(void)
         cmocka_unit_test(test_ends_between_looks),
         cmocka_unit_test(test_an_entry_of_several_rivals),
         cmocka_unit_test(test_who_takes_the_place),
+        cmocka_unit_test(test_the_documented_plan_takes_the_place),
+        cmocka_unit_test(test_whom_a_gain_is_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

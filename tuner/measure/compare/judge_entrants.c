@@ -172,6 +172,13 @@ bool dt_judge_beats(const struct dt_ratio *ratio, double margin)
     return dt_judge_faster(ratio) && !(1 / ratio->ratio <= 1 + margin);
 }
 
+int dt_judge_opponent(int fallback, int documented, double documented_ratio)
+{
+    if (fallback < 0 || documented < 0)
+        return fallback < 0 ? documented : fallback;
+    return documented_ratio < 1 ? documented : fallback;
+}
+
 static double margin_of(const struct dt_judged judged[], int n)
 {
     double margin = NAN;

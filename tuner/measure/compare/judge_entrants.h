@@ -87,6 +87,10 @@ double dt_judge_margin(const struct dt_ratio *twin);
 /* The interval shows it better, and by a larger factor than the margin's, if known. */
 bool dt_judge_beats(const struct dt_ratio *ratio, double margin);
 
+/* Which of two entrants gains are told over, default and documented plan: the better one by its mean. -1: it cannot
+ * be used; both: there is none, -1. documented_ratio: of the documented plan over the default, where both can. */
+int dt_judge_opponent(int fallback, int documented, double documented_ratio);
+
 /* After a set: judges when this is a look; true when every decisive entrant is then decided, by an interval whose ends are
  * not farther apart than a factor of DT_WIDE, and the load does not change. */
 #define DT_WIDE 1.5

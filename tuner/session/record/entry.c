@@ -252,6 +252,7 @@ struct dt_measured dt_measured_of(const struct dt_result *result, const struct d
         .known = true,
         .plan = dt_point_json(target->space, &result->point),
         .median_ns = dt_ns_of(result->summary.median),
+        .slowest_ns = dt_result_parts(result) > 1 ? dt_ns_of(dt_result_slowest(result)) : 0,
         .interval_ns = {true, dt_ns_of(interval->low), dt_ns_of(interval->high)},
         .cold_ns = dt_ns_of(result->facts.cold_seconds),
         .peak_bytes = result->facts.peak_bytes,
