@@ -89,7 +89,9 @@ for line in sys.stdin:
             continue
         plans.append(asked["plan"])
         norm = 2.0 if fault == "wrong" and replica == "1" else 1.0
+        drawn = 2.0 if fault == "image" and replica == "1" else 1.0
         say(op="prepared", handle=len(plans) - 1, peak_bytes=[1], cold_ns=[1000],
+            image=[{"norm": [drawn], "projections": [[drawn] * asked["verify"]["projections"]]}],
             verify={"norm": [norm], "projections": [[norm] * asked["verify"]["projections"]]})
     elif op == "run":
         if fault == "kill" and replica == "1":
@@ -131,6 +133,8 @@ def worker():
     t.exits("one that fails alone, too", run(FAULT="one"), 3, err="replica 1: planted")
     t.exits("and all of them together", run(FAULT="memory"), 3, err="replica 0: planted")
     t.exits("each output is compared", run(FAULT="wrong"), 1, err="the output of replica 1 differs")
+    done = run("--json", FAULT="image")
+    t.check("so is each whole image, which fails no plan", done.code == 0 and near(done.json["image_error"], 1), done)
     t.exits("the name is the controller's", run(PARAMETER="replicas"), 2, err="replicas are the controller's")
     found = t.tool("tune", *RATE, "--worker", path, "--devices", 2, "--budget", "60s", "--json", clock="virtual",
                    env={"FAULT": "none", "DITTUNE_CLOCK_LOOK": 5_000_000})

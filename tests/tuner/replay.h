@@ -8,6 +8,7 @@
  *   ! exit N    exit with N                               ! kill N      die of signal N
  *   ! hang      say nothing any more                       ! stop        stop until SIGCONT
  *   ! compute   for a second of processor time
+ *   ! replica N DIRECTIVE    the directive, in that replica alone
  */
 #ifndef DT_TESTS_TUNER_REPLAY_H
 #define DT_TESTS_TUNER_REPLAY_H
@@ -53,6 +54,12 @@ static inline int replay_directive(const char *line)
         while (dt_clock_thread_ns() < end)
             ;
         return 0;
+    }
+    if (strncmp(line, "replica ", 8) == 0) {
+        const char *own = getenv("DITTUNE_REPLICA");
+        char *rest;
+        long replica = strtol(line + 8, &rest, 10);
+        return own != NULL && atoi(own) == replica ? replay_directive(rest + 1) : 0;
     }
     if (strncmp(line, "exit ", 5) == 0)
         exit(atoi(line + 5));

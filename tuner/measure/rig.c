@@ -962,8 +962,8 @@ static void judge_image(struct dt_rig *rig, const struct dt_outputs *image,
     if (image->ranks == 0 || right == NULL || right->rows != image->rows ||
         right->projections != image->projections)
         return;
-    struct dt_outputs first = *image;
-    first.ranks = 1;
+    struct dt_outputs first = *image; /* of each replica there is the first alone */
+    first.ranks = resident->replicas > 1 ? image->ranks : 1;
     resident->facts.image_error = largest_error(&first, right, &which);
     if (right->ranks > 1)
         resident->facts.repeat_error = largest_error(right, right, &which);

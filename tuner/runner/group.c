@@ -354,21 +354,36 @@ static void group_show(const struct dt_group *group)
         dt_group_watch.tick(dt_group_watch.context, group->shown, group->beat);
 }
 
-/* Sleeps until the worker writes, the next tick is due, or the deadline passes; drains standard error of all replicas. */
-static void group_rest(struct dt_group *group, int64_t deadline_ns)
+/* The group's processes have ended, which was not read yet. */
+static bool has_ended(const struct dt_group *group)
+{
+    struct pollfd poller = {.fd = group->process.status, .events = POLLIN};
+    return group->alive && poll(&poller, 1, 0) == 1;
+}
+
+/* Sleeps until the worker writes, the next tick is due, the deadline passes, or another replica that is awaited, too, has ended:
+ * only then true. Drains standard error of all replicas. */
+static bool group_rest(struct dt_group *group, int64_t deadline_ns)
 {
     group_show(group);
+    bool ended = false;
     const struct dt_group *parent = group->parent;
     int64_t now = dt_clock_ns(), until = deadline_ns < now + TICK_NS ? deadline_ns : now + TICK_NS;
-    struct pollfd pollers[1 + DT_REPLICAS_MOST] = {{.fd = group->process.from, .events = POLLIN}};
+    struct pollfd pollers[1 + 2 * DT_REPLICAS_MOST] = {
+        {.fd = group->process.from, .events = POLLIN}};
     int timeout = until > now ? (int)((until - now) / 1000000) + 1 : 0, n = parent->member_count;
-    for (int i = 0; i < n; i++)
-        pollers[1 + i] = (struct pollfd){
-            .fd = parent->members[i]->alive ? parent->members[i]->process.messages : -1,
-            .events = POLLIN};
-    if (poll(pollers, 1 + (nfds_t)n, timeout) <= 0)
-        return;
     for (int i = 0; i < n; i++) {
+        const struct dt_group *member = parent->members[i];
+        bool other = member != group && member->awaited;
+        pollers[1 + i] =
+            (struct pollfd){.fd = member->alive ? member->process.messages : -1, .events = POLLIN};
+        pollers[1 + n + i] = (struct pollfd){
+            .fd = member->alive && other ? member->process.status : -1, .events = POLLIN};
+    }
+    if (poll(pollers, 1 + 2 * (nfds_t)n, timeout) <= 0)
+        return false;
+    for (int i = 0; i < n; i++) {
+        ended = ended || pollers[1 + n + i].revents != 0;
         if (pollers[1 + i].revents == 0 || drain_messages(parent->members[i]))
             continue;
         /* end of file, which poll would report for ever */
@@ -378,6 +393,7 @@ static void group_rest(struct dt_group *group, int64_t deadline_ns)
         if (pollers[0].revents == 0)
             dt_clock_sleep_ns(1000000);
     }
+    return ended;
 }
 
 static dt_status misread(struct dt_group *group, dt_status status, struct dt_failure *failure)
@@ -457,7 +473,7 @@ static int64_t take_beat(struct dt_group *group, const json_t *beat, int64_t dea
 }
 
 /* The next message that is not a heartbeat. A message that has arrived by the deadline is in time, even behind
- * heartbeats. */
+ * heartbeats. DT_WAIT: another replica has ended, whose answer counts first. */
 static dt_status next_message(struct dt_group *group, int64_t deadline_ns, json_t **message,
                               struct dt_failure *failure)
 {
@@ -507,9 +523,11 @@ static dt_status next_message(struct dt_group *group, int64_t deadline_ns, json_
         if (spell.at_ns == 0 && now >= half_ns)
             spell_look(group, &spell);
         if (status == DT_ETIMEOUT)
-            group_rest(group, deadline_ns);
+            status = group_rest(group, deadline_ns) && !has_ended(group) ? DT_WAIT : DT_OK;
         else if (status != DT_OK && status != DT_EINTR)
             return misread(group, status, failure);
+        if (status == DT_WAIT)
+            return DT_WAIT;
     }
 }
 
@@ -559,11 +577,14 @@ static dt_status answer_failed(struct dt_group *group, const json_t *message,
     return dt_fail(DT_FAILED, "%s", failure->cause);
 }
 
+/* DT_WAIT as next_message. */
 static dt_status expect_answer(struct dt_group *group, const char *want, int64_t deadline_ns,
                                json_t **answer, struct dt_failure *failure)
 {
     json_auto_t *message = NULL;
-    DT_TRY(next_message(group, deadline_ns, &message, failure));
+    dt_status status = next_message(group, deadline_ns, &message, failure);
+    if (status != DT_OK)
+        return status;
     if (strcmp(dt_wire_op(message), "failed") == 0)
         return answer_failed(group, message, failure);
     if (strcmp(dt_wire_op(message), want) != 0)
@@ -625,6 +646,28 @@ static void answers_fini(struct answers *answers)
     answers->count = 0;
 }
 
+/* Replicas are awaited from now on: all of them, or none any more. */
+static void members_set_awaited(struct dt_group *group, bool awaited)
+{
+    for (int i = 0; i < group->member_count; i++)
+        group->members[i]->awaited = awaited;
+}
+
+/* The member whose answer is read next: the first that has ended, which ends the others, too, else the first that did not
+ * answer; -1: all have answered. */
+static int member_next(const struct dt_group *group)
+{
+    int next = -1;
+    for (int i = 0; i < group->member_count; i++) {
+        if (!group->members[i]->awaited)
+            continue;
+        next = next < 0 ? i : next;
+        if (has_ended(group->members[i]))
+            return i;
+    }
+    return next;
+}
+
 /* Puts the number of the replica before the cause of its failure. */
 static void number_cause(int replica, struct dt_failure *failure)
 {
@@ -645,13 +688,18 @@ static dt_status members_fail(struct dt_group *group, int failed, struct dt_fail
 static dt_status members_await(struct dt_group *group, const char *answer_op, int64_t deadline_ns,
                                struct answers *answers, struct dt_failure *failure)
 {
-    int failed = 0;
+    int failed = 0, i;
     *answers = (struct answers){.count = group->member_count};
-    for (int i = 0; i < group->member_count; i++) {
+    members_set_awaited(group, true);
+    while ((i = member_next(group)) >= 0) {
         struct dt_failure failed_as;
         dt_status status =
             expect_answer(group->members[i], answer_op, deadline_ns, &answers->at[i], &failed_as);
+        if (status == DT_WAIT)
+            continue;
+        group->members[i]->awaited = false;
         if (status < 0 && status != DT_FAILED) {
+            members_set_awaited(group, false);
             answers_fini(answers);
             return status;
         }
@@ -663,6 +711,7 @@ static dt_status members_await(struct dt_group *group, const char *answer_op, in
         if (status == DT_FAILED && !group->members[i]->alive)
             break;
     }
+    members_set_awaited(group, false);
     if (failed == 0)
         return DT_OK;
     answers_fini(answers);
@@ -702,16 +751,22 @@ static dt_status send_hello(struct dt_group *group, const struct dt_launch *laun
     return send_request(group, hello, failure);
 }
 
-/* hello and ready, the answers to hello. */
+/* hello and ready, the answers to hello; goes on after DT_WAIT. */
 static dt_status await_hello(struct dt_group *group, int64_t deadline_ns,
                              struct dt_failure *failure)
 {
-    DT_TRY(expect_answer(group, "hello", deadline_ns, &group->hello, failure));
+    dt_status status = DT_OK;
+    if (group->hello == NULL)
+        status = expect_answer(group, "hello", deadline_ns, &group->hello, failure);
+    if (status != DT_OK)
+        return status;
     int64_t version = json_integer_value(json_object_get(group->hello, "protocol"));
     if (version < 1 || version > DT_PROTOCOL_VERSION)
         return break_group(group, failure, DT_TRIAL_PROTOCOL,
                            "speaks a protocol version this program does not know");
-    DT_TRY(expect_answer(group, "ready", deadline_ns, &group->ready, failure));
+    status = expect_answer(group, "ready", deadline_ns, &group->ready, failure);
+    if (status != DT_OK)
+        return status;
     if (dt_group_ranks(group) < 1)
         return break_group(group, failure, DT_TRIAL_PROTOCOL, "'ready' lists no ranks");
     return DT_OK;
@@ -795,14 +850,18 @@ static dt_status members_greet(struct dt_group *group, const struct dt_launch *l
                                struct dt_failure *failure)
 {
     dt_status status = DT_OK;
-    int i;
-    for (i = 0; i < group->member_count && status == DT_OK; i++)
-        status = send_hello(group->members[i], launch, workload, failure);
-    if (status == DT_OK)
-        for (i = 0; i < group->member_count && status == DT_OK; i++)
-            status = await_hello(group->members[i], deadline_ns, failure);
+    int i = 0, next;
+    for (int k = 0; k < group->member_count && status == DT_OK; k++)
+        status = send_hello(group->members[i = k], launch, workload, failure);
+    members_set_awaited(group, true);
+    while (status >= 0 && (next = member_next(group)) >= 0) {
+        i = next;
+        status = await_hello(group->members[i], deadline_ns, failure);
+        group->members[i]->awaited = status == DT_WAIT;
+    }
+    members_set_awaited(group, false);
     if (status == DT_FAILED && group->member_count > 1) {
-        number_cause(i - 1, failure);
+        number_cause(i, failure);
         return dt_fail(DT_FAILED, "%s", failure->cause);
     }
     return status == DT_OK ? members_join(group) : status;
@@ -989,13 +1048,18 @@ static dt_status prepared_join(struct dt_prepared parts[], int n, struct dt_prep
             joined->peak_bytes = more->peak_bytes;
         if (more->resident_bytes > joined->resident_bytes)
             joined->resident_bytes = more->resident_bytes;
-        if (!(more->error <= joined->error))
-            joined->error = more->error;
+        joined->error = fmax(joined->error, more->error); /* the one that is known */
         dt_remarks_add(&joined->remarks, &more->remarks);
         DT_TRY(dt_device_bytes_join(&joined->memory, &more->memory));
         dt_status status = dt_outputs_join(&joined->output, &more->output);
         if (status != DT_OK)
             return status == DT_FAILED ? breach(failure, "verify differs in shape among replicas")
+                                       : status;
+        more->image.ranks = more->image.ranks > 0; /* the first of each */
+        joined->image.ranks = joined->image.ranks > i ? i : joined->image.ranks;
+        status = dt_outputs_join(&joined->image, &more->image);
+        if (status != DT_OK)
+            return status == DT_FAILED ? breach(failure, "image differs in shape among replicas")
                                        : status;
     }
     return DT_OK;
@@ -1107,8 +1171,11 @@ dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int
         at = i;
         status = read_samples(answers.at[i], steps, &parts[i], failure);
     }
-    if (status == DT_OK)
+    if (status == DT_OK) {
         status = dt_run_join(parts, n, out);
+        if (status == DT_FAILED)
+            status = breach(failure, dt_message());
+    }
     for (int i = 0; parts != NULL && i < n; i++)
         dt_run_fini(&parts[i]);
     return status == DT_OK ? status : members_break(group, at, status, failure);

@@ -24,6 +24,7 @@ struct dt_group {
     int member_count;
     struct dt_group *parent; /* that this is a member of; itself, of one replica */
     bool alive, is_private;  /* of several replicas: unused, their members have them */
+    bool awaited;            /* a member, whose answer to the request was not read yet */
     int processes;           /* that the controller has started */
     int64_t paused_ns;       /* during the last request */
     int64_t until_ns;        /* heartbeats extend deadlines up to this time; 0: they do not */

@@ -62,7 +62,8 @@ struct dt_launch {
     /* with hosts and `by` torchrun: dittune-worker, which becomes a rank of the program */
     const char *rank_program;
     int own_ranks; /* number of ranks for a worker that starts them itself; 0: ranks */
-    /* Above 1: so many groups at the same time, on this machine: replica i has part i of the cores, or of the GPUs. */
+    /* replicas above 1: so many groups are started at the same time, on this machine, which then are one group to the
+     * caller; replica i has part i of the cores, or of the GPUs. replica: set by dt_group_start */
     int replicas, replica;
     int gpus;            /* that the replicas share, as the first ones visible; 0: cores */
     bool oversubscribed; /* more ranks than cores: waits yield */
@@ -83,7 +84,8 @@ struct dt_failure {
 
 /* Starts the program, sends hello, waits for hello and ready. deadline_ns is dt_clock_ns time; callers
  * choose it (tuner/measure/rig.c: start and prepare; trial.c: run; tuner/session/trials.c: the whole trial). DT_EUSAGE when the
- * program does not exist or mpirun is missing ("mpirun not found: install openmpi-bin, or ask for plans of one rank").
+ * program does not exist or mpirun is missing ("mpirun not found: install openmpi-bin, or ask for plans of one rank"), and for
+ * more than DT_REPLICAS_MOST replicas.
  * workload: borrowed JSON or NULL. */
 dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
                          int64_t deadline_ns, struct dt_group **group,
@@ -121,7 +123,7 @@ struct dt_prepared {
     int64_t cold_ns;               /* first step, maximum over ranks */
     struct dt_device_bytes memory; /* owned */
     struct dt_outputs output;
-    /* whole images of one request, as often as it was made: `ranks` counts them */
+    /* whole images of one request, as often as it was made: `ranks` counts them; of several replicas the first of each */
     struct dt_outputs image;
     bool verifies_runs; /* requests of runs may ask for the output, too */
     /* of the output, relative, where the worker compared it itself; NAN: it did not */

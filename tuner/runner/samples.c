@@ -435,7 +435,7 @@ dt_status dt_outputs_join(struct dt_outputs *outputs, const struct dt_outputs *m
                  added = (size_t)(more->ranks * more->rows), each = (size_t)outputs->projections;
     if (outputs->rows != more->rows || outputs->projections != more->projections ||
         (outputs->ranks == 0) != (more->ranks == 0))
-        return dt_fail(DT_FAILED, "the outputs of replicas differ in shape");
+        return dt_fail(DT_FAILED, "verify differs in shape among replicas");
     if (added == 0)
         return DT_OK;
     DT_TRY(DT_RESIZE(outputs->norm, old + added));
@@ -560,21 +560,32 @@ static void columns_copy(const struct columns *columns, const void *from, void *
     }
 }
 
+/* Times by the host beside those by the device say what `ns` is of, and starts what its rows are: of all parts or of none. */
+static dt_status parts_check(const struct dt_run parts[], int n)
+{
+    for (int i = 1; i < n; i++) {
+        if ((parts[i].host_ns != NULL) != (parts[0].host_ns != NULL))
+            return dt_fail(DT_FAILED, "host_ns is not of all replicas");
+        if ((parts[i].starts != NULL) != (parts[0].starts != NULL))
+            return dt_fail(DT_FAILED, "starts are not of all replicas");
+    }
+    return DT_OK;
+}
+
 /* Room for what all parts have. */
 static dt_status joined_make_room(const struct dt_run parts[], int n, struct dt_run *joined)
 {
     const size_t all = (size_t)joined->steps * (size_t)joined->ranks;
-    bool device = true, host = true, clock = true, telemetry = true;
+    bool device = true, clock = true, telemetry = true;
     for (int i = 0; i < n; i++) {
         device = device && parts[i].device_ns != NULL;
-        host = host && parts[i].host_ns != NULL;
         clock = clock && parts[i].clock != NULL;
         telemetry = telemetry && parts[i].telemetry != NULL;
     }
     DT_TRY(DT_RESIZE(joined->ns, all));
     if (device)
         DT_TRY(DT_RESIZE(joined->device_ns, all));
-    if (host)
+    if (parts[0].host_ns != NULL)
         DT_TRY(DT_RESIZE(joined->host_ns, all));
     if (clock)
         DT_TRY(DT_RESIZE(joined->clock, all));
@@ -614,6 +625,7 @@ dt_status dt_run_join(struct dt_run parts[], int n, struct dt_run *out)
         parts[0] = (struct dt_run){.steps = 0};
         return DT_OK;
     }
+    DT_TRY(parts_check(parts, n));
     DT_TRY(common_starts(parts, n, &counts, &starts));
     for (int k = 0; k < starts; k++)
         joined.steps += counts[k];

@@ -120,7 +120,8 @@ struct dt_run {
  * those of the longest run. */
 dt_status dt_run_add(struct dt_run *sum, struct dt_run *more, bool measured) DT_MUST_CHECK;
 /* The run of n replicas, whose ranks follow each other: of starts as many, and of each as many steps, as every replica has; phases
- * are those of the slowest. The parts may lose what they own. */
+ * are those of the slowest. The parts may lose what they own. DT_FAILED with "host_ns is not of all replicas": their answers do not fit
+ * together. */
 dt_status dt_run_join(struct dt_run parts[], int n, struct dt_run *joined) DT_MUST_CHECK;
 void dt_run_fini(struct dt_run *run);
 

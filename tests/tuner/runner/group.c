@@ -34,6 +34,8 @@
     "5}}\n" ANSWER
 
 #define OTHERS 16 /* busy programs on one core */
+#define PATIENCE_NS                                                                                \
+    (60 * DT_NS_PER_SECOND) /* for what comes at once, however busy the machine is */
 
 static char path[256];
 
@@ -140,6 +142,111 @@ static void test_replicas_answer_as_one(void **state)
     assert_false(dt_group_alive(group));
     dt_prepared_fini(&prepared);
     dt_group_stop(group, DT_NS_PER_SECOND);
+}
+
+/* One of three ends while the first one is awaited, which says nothing: the end is seen all the same. */
+static void test_the_end_of_any_replica_is_seen(void **state)
+{
+    (void)state;
+    struct dt_prepared prepared = {0};
+    struct dt_failure failure;
+    struct dt_run run = {0};
+    const struct dt_steps steps = {3, 1, DT_MODE_MEASURE, NULL, false};
+    struct dt_group *group = start_replicas(GREETING PREPARED "> {\"op\":\"run\",\"n\":1}\n"
+                                                              "! replica 1 exit 3\n! hang\n");
+    assert_int_equal(prepare(group, &prepared, &failure), DT_OK);
+    assert_int_equal(dt_group_run(group, &steps, dt_clock_ns() + PATIENCE_NS, &run, &failure),
+                     DT_FAILED);
+    assert_string_equal(failure.cause, "replica 1: exited with 3 while running");
+    dt_prepared_fini(&prepared);
+    dt_group_stop(group, DT_NS_PER_SECOND);
+    struct dt_launch launch = {
+        .program = replay_text(path, "! replica 2 exit 3\n! hang\n"), .ranks = 1, .replicas = 3};
+    assert_int_equal(dt_group_start(&launch, NULL, dt_clock_ns() + PATIENCE_NS, &group, &failure),
+                     DT_FAILED);
+    assert_string_equal(failure.cause, "replica 2: exited with 3 while starting");
+}
+
+/* A replica that answers in time and then ends has answered. */
+static void test_a_last_answer_counts(void **state)
+{
+    (void)state;
+    struct dt_prepared prepared = {0};
+    struct dt_failure failure;
+    struct dt_group *group = start_replicas(
+        GREETING
+        "> {\"op\":\"prepare\"}\n"
+        "! replica 0 hang\n"
+        "< {\"op\":\"failed\",\"kind\":\"memory\",\"say\":\"no room\",\"last\":true}\n! exit 3\n");
+    assert_int_equal(prepare_until(group, dt_clock_ns() + PATIENCE_NS, &prepared, &failure),
+                     DT_FAILED);
+    assert_int_equal(failure.outcome, DT_TRIAL_MEMORY);
+    assert_string_equal(failure.cause, "replica 1: no room");
+    dt_group_stop(group, DT_NS_PER_SECOND);
+}
+
+#define OUTPUT(norm) "{\"norm\":[" norm "],\"projections\":[[1,2]]}"
+
+static void test_what_replicas_compared(void **state)
+{
+    (void)state;
+    struct dt_prepared prepared = {0};
+    struct dt_failure failure;
+    struct dt_group *group = start_replicas(
+        GREETING
+        "> {\"op\":\"prepare\"}\n"
+        "! replica 0 say {\"op\":\"prepared\",\"handle\":3,\"peak_bytes\":[1,1],"
+        "\"cold_ns\":[9,9],\"image\":[" OUTPUT("1") "," OUTPUT(
+            "2") "]}\n"
+                 "! replica 1 say {\"op\":\"prepared\",\"handle\":3,\"peak_bytes\":[1,1],"
+                 "\"cold_ns\":[9,9],\"error\":0.5,\"image\":[" OUTPUT(
+                     "3") "]}\n"
+                          "! replica 2 say {\"op\":\"prepared\",\"handle\":3,\"peak_bytes\":[1,1],"
+                          "\"cold_ns\":[9,9],\"error\":null,\"image\":[" OUTPUT("4") "," OUTPUT(
+                              "5") "]}\n");
+    assert_int_equal(prepare(group, &prepared, &failure), DT_OK);
+    assert_true(prepared.error == 0.5); /* that of the one that compared */
+    assert_int_equal(prepared.image.ranks, 3);
+    assert_true(prepared.image.norm[0] == 1 && prepared.image.norm[1] == 3 &&
+                prepared.image.norm[2] == 4);
+    dt_prepared_fini(&prepared);
+    dt_group_stop(group, DT_NS_PER_SECOND);
+}
+
+/* What ns is of must be the same for all. */
+static void test_answers_of_replicas_that_do_not_fit(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *first, *others, *cause;
+    } rows[] = {
+        {"\"host_ns\":[[12,13]]", "\"x\":0", "host_ns is not of all replicas"},
+        {"\"starts\":[1]", "\"x\":0", "starts are not of all replicas"},
+        {"\"verify\":" OUTPUT("1"), "\"x\":0", "verify differs in shape among replicas"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[4096], cause[256];
+        struct dt_prepared prepared = {0};
+        struct dt_failure failure;
+        struct dt_run run = {0};
+        const char *answer = "{\"op\":\"samples\",\"ns\":[[10,20]],";
+        const struct dt_verify verify = {.projections = 2, .seed = 5};
+        const struct dt_steps steps = {3, 1, DT_MODE_MEASURE, &verify, true};
+        snprintf(text, sizeof text,
+                 GREETING PREPARED "> {\"op\":\"run\",\"n\":1}\n"
+                                   "! replica 0 say %s%s}\n! replica 1 say %s%s}\n"
+                                   "! replica 2 say %s%s}\n",
+                 answer, rows[i].first, answer, rows[i].others, answer, rows[i].others);
+        snprintf(cause, sizeof cause, "replica 2: the answer's %s while running", rows[i].cause);
+        struct dt_group *group = start_replicas(text);
+        assert_int_equal(prepare(group, &prepared, &failure), DT_OK);
+        assert_int_equal(dt_group_run(group, &steps, replay_deadline(), &run, &failure), DT_FAILED);
+        assert_int_equal(failure.outcome, DT_TRIAL_PROTOCOL);
+        assert_string_equal(failure.cause, cause);
+        assert_false(dt_group_alive(group));
+        dt_prepared_fini(&prepared);
+        dt_group_stop(group, DT_NS_PER_SECOND);
+    }
 }
 
 /* Runs of a program: of starts as many, and of each as many steps, as all have. */
@@ -400,6 +507,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers_become_values),
         cmocka_unit_test(test_replicas_answer_as_one),
+        cmocka_unit_test(test_the_end_of_any_replica_is_seen),
+        cmocka_unit_test(test_a_last_answer_counts),
+        cmocka_unit_test(test_what_replicas_compared),
+        cmocka_unit_test(test_answers_of_replicas_that_do_not_fit),
         cmocka_unit_test(test_starts_of_replicas_are_cut),
         cmocka_unit_test(test_failed_leaves_the_group_alive),
         cmocka_unit_test(test_a_starved_group_does_not_hang),
