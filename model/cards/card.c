@@ -163,18 +163,32 @@ static dt_status read_shape(const json_t *root, const char *what, struct dt_card
         DT_TRY(read_count(root, what, "kv_heads", 1, &card->kv_heads));
     if (dt_json_has(root, "passes"))
         DT_TRY(dt_json_int(root, what, "passes", 2, 4, &passes));
+    if (dt_json_has(root, "references"))
+        DT_TRY(read_count(root, what, "references", 1, &card->references));
     card->passes = (int)passes;
     return DT_OK;
 }
 
 /* Optional. */
-static dt_status read_class(const json_t *root, const char *what, struct dt_card *card)
+static dt_status read_classes(const json_t *root, const char *what, struct dt_card *card)
 {
-    json_t *diffusers = NULL;
-    if (!dt_json_has(root, "diffusers"))
-        return DT_OK;
-    DT_TRY(dt_json_object(root, what, "diffusers", &diffusers));
-    return read_word(diffusers, what, "class", sizeof card->transformer, card->transformer);
+    static const char *const known[] = {"class",        "config",          "pipeline",
+                                        "transformers", "pipeline_config", NULL};
+    json_t *diffusers = NULL, *config = NULL;
+    int64_t transformers = 1;
+    if (dt_json_has(root, "diffusers")) {
+        DT_TRY(dt_json_object(root, what, "diffusers", &diffusers));
+        DT_TRY(dt_json_only(diffusers, what, known));
+        DT_TRY(read_word(diffusers, what, "class", sizeof card->transformer, card->transformer));
+    }
+    if (dt_json_has(diffusers, "pipeline"))
+        DT_TRY(read_word(diffusers, what, "pipeline", sizeof card->pipeline, card->pipeline));
+    if (dt_json_has(diffusers, "pipeline_config"))
+        DT_TRY(dt_json_object(diffusers, what, "pipeline_config", &config));
+    if (dt_json_has(diffusers, "transformers"))
+        DT_TRY(dt_json_int(diffusers, what, "transformers", 1, 2, &transformers));
+    card->transformers = (int)transformers;
+    return DT_OK;
 }
 
 static dt_status read_card(const json_t *root, const char *what, struct dt_card *card)
@@ -182,7 +196,7 @@ static dt_status read_card(const json_t *root, const char *what, struct dt_card 
     static const char *const known[] = {
         "name",      "aliases",   "doc",  "heads",  "head_size", "depth",      "text_tokens",
         "attention", "guidance",  "vae",  "patch",  "usual",     "parameters", "engines",
-        "sources",   "diffusers", "text", "passes", "kv_heads",  NULL};
+        "sources",   "diffusers", "text", "passes", "kv_heads",  "references", NULL};
     struct dt_card read = {.engine_count = 0};
     json_t *sources = NULL;
     int aliases;
@@ -191,7 +205,7 @@ static dt_status read_card(const json_t *root, const char *what, struct dt_card 
     DT_TRY(read_word(root, what, "doc", sizeof read.doc, read.doc));
     DT_TRY(read_words(root, what, "aliases", DT_CARD_ALIASES, DT_CARD_NAME, read.aliases[0],
                       &aliases));
-    DT_TRY(read_class(root, what, &read));
+    DT_TRY(read_classes(root, what, &read));
     DT_TRY(read_shape(root, what, &read));
     DT_TRY(read_usual(root, what, &read.usual));
     DT_TRY(read_parameters(root, what, "transformer", &read.parameters.transformer));
@@ -204,11 +218,11 @@ static dt_status read_card(const json_t *root, const char *what, struct dt_card 
     return DT_OK;
 }
 
-static dt_status parse_card(int i, struct dt_card *card)
+dt_status dt_card_parse(const char *text, const char *what, struct dt_card *card)
 {
     json_auto_t *root = NULL;
-    DT_TRY(dt_json_parse(files[i].text, strlen(files[i].text), files[i].name, &root));
-    return read_card(root, files[i].name, card);
+    DT_TRY(dt_json_parse(text, strlen(text), what, &root));
+    return read_card(root, what, card);
 }
 
 static void lower(const char *text, char out[DT_CARD_NAME])
@@ -239,7 +253,7 @@ bool dt_card_known(const char *name, struct dt_card *card)
 {
     struct dt_card read;
     for (int i = 0; i < FILES; i++)
-        if (parse_card(i, &read) == DT_OK && is_called(&read, name)) {
+        if (dt_card_parse(files[i].text, files[i].name, &read) == DT_OK && is_called(&read, name)) {
             *card = read;
             return true;
         }
@@ -268,12 +282,12 @@ static dt_status unknown(const char *name)
     const char *near = nearest(name);
     if (near != NULL)
         return dt_fail(DT_EUSAGE,
-                       "no card of the model '%.200s', did you mean '%s'? A model of your own is a "
-                       ".json file (docs/models.md)",
+                       "no card of the model '%.200s', did you mean '%s'? dittune models --from "
+                       "FOLDER writes the card of a model of your own",
                        name, near);
     return dt_fail(DT_EUSAGE,
-                   "no card of the model '%.200s': dittune models lists them; a model of your own "
-                   "is a .json file (docs/models.md)",
+                   "no card of the model '%.200s': dittune models lists them, and dittune models "
+                   "--from FOLDER writes that of a model of your own",
                    name);
 }
 
@@ -341,10 +355,15 @@ dt_status dt_card_check_size(const struct dt_card *card, struct dt_frames size)
     return DT_OK;
 }
 
-int64_t dt_card_tokens(const struct dt_card *card, struct dt_frames size)
+static int64_t tokens_of(const struct dt_card *card, struct dt_frames size)
 {
     int64_t side = (int64_t)card->vae_space * card->patch;
     return ((size.frames - 1) / card->vae_time + 1) * (size.height / side) * (size.width / side);
+}
+
+int64_t dt_card_tokens(const struct dt_card *card, struct dt_frames size)
+{
+    return tokens_of(card, size) + card->references * tokens_of(card, card->usual);
 }
 
 dt_status dt_lengths_parse(const char *what, const char *text, struct dt_lengths *lengths)

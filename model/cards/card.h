@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* card - what is known of a published model: shape, tokens, guidance, parameters, the degrees that engines take
  *
- * A card is one file, model/cards/<short name>.json, compiled in; a user's own file of the same fields does as well.
- * Unlike a network (model/network.h) a card is never computed here: engines' rules, look-up and exports read it. The
- * configuration in its field "diffusers" is for the worker of that engine alone.
+ * A card is one file, model/cards/<short name>.json, compiled in; a user's own file of the same fields does as well, which
+ * model/cards/from.h writes. Unlike a network (model/network.h) a card is never computed here: engines' rules, look-up and
+ * exports read it. The configurations in its field "diffusers" are for the worker of that engine alone.
  *
  *     struct dt_card card;
  *     DT_TRY(dt_card_load("flux.1-dev", &card));
@@ -41,7 +41,7 @@ struct dt_lengths {
     int at[DT_LENGTHS_MOST];
 };
 
-/* Parameters of the parts; -1: not known. */
+/* Parameters of the parts, of all transformers together; -1: not known. */
 struct dt_card_parameters {
     int64_t transformer, vae, text_encoder;
 };
@@ -58,9 +58,12 @@ struct dt_card {
     char aliases[DT_CARD_ALIASES][DT_CARD_NAME];
     char doc[DT_CARD_NAME];
     char transformer[DT_CARD_NAME]; /* its class in diffusers; "": not known */
-    int heads, head_size, depth;    /* depth: blocks of every kind */
-    int kv_heads;                   /* heads of keys and values */
-    int text_tokens;                /* of a prompt, or the most that one may have */
+    char pipeline[DT_CARD_NAME];    /* class of diffusers; "": not known */
+    int transformers;               /* of this shape, each for some of the steps */
+    int references; /* images that are part of the sequence, of as many tokens as the usual size */
+    int heads, head_size, depth; /* depth: blocks of every kind */
+    int kv_heads;                /* heads of keys and values */
+    int text_tokens;             /* of a prompt, or the most that one may have */
     bool
         prompt; /* each text has the prompt's own length; else the pipeline pads it to text_tokens */
     bool joint; /* image and text tokens are one sequence, not text by cross attention */
@@ -75,8 +78,11 @@ struct dt_card {
 };
 
 /* name: a card's name, its part after the last '/', or an alias, case ignored; or a path that ends in .json. DT_EUSAGE
- * names the nearest card and says how to write one, or names the wrong field; DT_EIO when a file is unreadable. */
+ * names the nearest card and the command that writes one, or names the wrong field; DT_EIO when a file is unreadable. */
 dt_status dt_card_load(const char *name, struct dt_card *card) DT_MUST_CHECK;
+
+/* The JSON of a card; sentences begin with what. DT_EUSAGE. */
+dt_status dt_card_parse(const char *text, const char *what, struct dt_card *card) DT_MUST_CHECK;
 
 /* The full name of a compiled card that is called so; else the name itself. */
 const char *dt_card_full_name(const char *name);
@@ -97,7 +103,8 @@ const char *dt_guidance_text(enum dt_guidance guidance);
 dt_status dt_card_check_size(const struct dt_card *card, struct dt_frames size) DT_MUST_CHECK;
 
 /* Tokens of the image or video, without text, of a size that dt_card_check_size takes:
- * ((frames - 1) / vae_time + 1) * (height / side) * (width / side), with side = vae_space * patch. */
+ * ((frames - 1) / vae_time + 1) * (height / side) * (width / side), with side = vae_space * patch, and those of the card's
+ * reference images. */
 int64_t dt_card_tokens(const struct dt_card *card, struct dt_frames size);
 
 /* "37,17" -> {17, 37}; the sentence of DT_EUSAGE begins with what. And the text of it, "17,37". */

@@ -32,16 +32,21 @@ for name in cards.names():
 t.check("tokens of an image", cards.tokens(cards.find("black-forest-labs/FLUX.1-dev"), 1024, 1024, 1) == 4096)
 t.check("tokens of a video", cards.tokens(cards.find("wan2.1-t2v-1.3b"), 832, 480, 81) == 32760)
 
-refused("the nearest card's file is named", "'FLUX.1-def'", "copy ", "cards/flux.1-dev.json", of=lambda: cards.find("FLUX.1-def"))
+refused("the nearest card is named, and what writes one", "'FLUX.1-def'", "flux.1-dev", "dittune models --from FOLDER", of=lambda: cards.find("FLUX.1-def"))
 refused("a hostile name is only a name", "../../etc/passwd", of=lambda: cards.find("../../etc/passwd"))
 refused("a file that is not there is named", "/nowhere/x.json", of=lambda: cards.find("/nowhere/x.json"))
 refused("a file that is no card is named", "bad.json", of=lambda: cards.find(str(t.write("bad.json", "{"))))
 refused("a card without its fields", "half.json", "lacks heads", of=lambda: cards.find(str(t.write("half.json", {"name": "x"}))))
 refused("a card that is a list", "list.json", "lacks name", of=lambda: cards.find(str(t.write("list.json", []))))
 whole = cards.find("tiny-wan")
-for field, value in dict(heads=0, vae={"time": 4}, usual=[], guidance="much", text="long", patch="2", name=7, diffusers=["WanTransformer3DModel"], engines={}).items():
+for field, value in dict(heads=0, vae={"time": 4}, usual=[], guidance="much", text="long", patch="2", name=7, diffusers=["WanTransformer3DModel"], engines={}, references=0).items():
     path = t.write("own.json", {**whole, field: value})
     refused(f"a card with a wrong {field}", f"own.json has a wrong {field}: ", of=lambda: cards.find(str(path)))
+for classes in (dict(pipeline=7), dict(transformers=3), dict(pipeline_config=[])):
+    path = t.write("own.json", {**whole, "diffusers": {**whole["diffusers"], **classes}})
+    refused(f"a card with wrong classes {classes}", "own.json has a wrong diffusers: ", of=lambda: cards.find(str(path)))
+t.check("two transformers and a pipeline's configuration", cards.find("wan2.2-t2v-a14b")["diffusers"]["pipeline_config"] == {"boundary_ratio": 0.875})
+t.check("tokens with a reference image", cards.tokens(cards.find("flux.1-kontext-dev"), 512, 512, 1) == 1024 + 4096)
 qwen = cards.find("qwen-image")
 t.check("tokens of texts", [cards.lengths(qwen, None), cards.lengths(qwen, "37,17,37"), cards.lengths(whole, None), cards.lengths(whole, "77")]
         == [[511, 512], [17, 37], [64], [77]])
@@ -50,7 +55,7 @@ for wrong in ("", "17,", "0", "1.5", "-3", "70000", "١"):
     refused(f"tokens '{wrong}'", "such as 17,37", of=lambda: cards.lengths(qwen, wrong))
 t.check("a card of one's own that is right", cards.find(str(t.write("own.json", whole))) == whole)
 refused("a name that is too long for a file", "no model card 'aaaa", of=lambda: cards.find("a" * 10000))
-refused("the file of a small card, too", "copy ", "tiny/tiny-flux.json", of=lambda: cards.find("tiny-fluxx"))
+refused("a small card, too", "the nearest are tiny-flux", of=lambda: cards.find("tiny-fluxx"))
 
 
 

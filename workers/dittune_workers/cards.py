@@ -18,11 +18,14 @@ def wrong(card):
         return isinstance(part, dict) and all(isinstance(part.get(name), int) and part[name] > 0 for name in names)
 
     network = card.get("diffusers", {"class": "", "config": {}})
+    classes = network if isinstance(network, dict) else {}
     right = {"name": isinstance(card["name"], str), "vae": counts(card["vae"], "time", "space"),
              "usual": counts(card["usual"], "width", "height", "frames"), "attention": card["attention"] in ("joint", "cross"),
              "guidance": card["guidance"] in ("cfg", "embedded", "none"), "engines": isinstance(card.get("engines", []), list),
              "passes": card.get("passes", 2) in (2, 3, 4), "kv_heads": counts(dict(card, kv_heads=card.get("kv_heads", 1)), "kv_heads"), "text": card.get("text", "padded") in ("padded", "prompt"),
-             "diffusers": isinstance(network, dict) and isinstance(network.get("class"), str) and isinstance(network.get("config"), dict),
+             "references": counts(dict(card, references=card.get("references", 1)), "references"),
+             "diffusers": isinstance(classes.get("class"), str) and isinstance(classes.get("config"), dict) and isinstance(classes.get("pipeline", ""), str)
+             and classes.get("transformers", 1) in (1, 2) and isinstance(classes.get("pipeline_config", {}), dict),
              **{name: counts(card, name) for name in ("heads", "head_size", "text_tokens", "patch")}}
     return [name for name, fine in right.items() if not fine]
 
@@ -54,16 +57,16 @@ def find(name):
         return card
     if os.path.isdir(name):
         return of_folder(pathlib.Path(name))
-    known, files = {}, {}
+    known = {}
     for path in paths():
         card = json.loads(path.read_text(encoding="utf-8"))
         for word in [path.stem, card["name"], card["name"].rpartition("/")[2], *card.get("aliases", [])]:
-            known[word.lower()], files[word.lower()] = card, path
+            known[word.lower()] = card
     if name.lower() in known:
         return known[name.lower()]
     near = difflib.get_close_matches(name.lower().rpartition("/")[2], known, n=3, cutoff=0)
-    raise Refused("infeasible", f"there is no model card '{name}'; the nearest are {', '.join(near)}; to write one, copy "
-                                f"{files[near[0]]} and give its path that ends in .json")
+    raise Refused("infeasible", f"there is no model card '{name}'; the nearest are {', '.join(near)}; to write one, "
+                                "dittune models --from FOLDER > my-model.json, and give its path")
 
 
 def of_folder(folder):
@@ -133,4 +136,8 @@ def lengths(card, asked):
 
 
 def tokens(card, width, height, frames):
-    return ((frames - 1) // card["vae"]["time"] + 1) * (height // side(card)) * (width // side(card))
+    """Of the image or video, and of reference images, each of as many as the usual size."""
+    def of(width, height, frames):
+        return ((frames - 1) // card["vae"]["time"] + 1) * (height // side(card)) * (width // side(card))
+
+    return of(width, height, frames) + card.get("references", 0) * of(**card["usual"])
