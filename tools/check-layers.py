@@ -64,7 +64,7 @@ DOORS = {
 }
 
 # What names several fields of a task for another reason: cards have some of the same names.
-FIELDS = ["model/task.def", "model/cards/card.c", "tuner/cli/commands/models.c"]
+FIELDS = ["model/task.def", "model/cards/card.c", "model/cards/from.c", "tuner/cli/commands/models.c"]
 
 # The headers that may name json_t, each by what it reads or writes (docs/decisions/0011-documents.md). All others speak of structs.
 JSON = {

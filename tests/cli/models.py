@@ -272,10 +272,17 @@ def facts():
     for card in cards:
         side, usual = card["vae"]["space"] * card["patch"], card["usual"]
         tokens = ((usual["frames"] - 1) // card["vae"]["time"] + 1) * (usual["height"] // side) * (usual["width"] // side)
+        tokens *= 1 + card.get("references", 0)
         row = t.tool("models", card["name"], "--json").json
         t.check(f"{card['name']}: tokens of its usual size", row["tokens"] == tokens, row)
         for name in (*card["aliases"], card["name"].split("/")[-1].upper()):
             t.check(f"{card['name']}: called {name}", t.tool("models", name, "--json").json == row)
+        t.check(f"{card['name']}: its classes", row["pipeline"] == card["diffusers"]["pipeline"] and row["transformers"] == card["diffusers"].get("transformers", 1), row)
+    row = t.tool("models", "flux.1-kontext-dev", "--size", "512x512", "--json").json
+    t.check("a reference image is as large as usual", row["tokens"] == 32 * 32 + 64 * 64, row)
+    t.exits("and is shown", t.tool("models", "flux.1-kontext-dev"), 0, out="8192 tokens with those of 1 reference image")
+    t.exits("two transformers are shown, and in memory", t.tool("models", "wan2.2-t2v-a14b"), 0, out=("two transformers 28.58 G", "in bfloat16 64 GiB"))
+    t.exits("a device that does not hold both", t.tool("models", "wan2.2-t2v-a14b", "--engine", "diffusers", "--max-bytes", "48GiB"), 0, out="0 plans")
     row = t.tool("models", WAN, "--size", "1280x720", "--frames", 41, "--json").json
     t.check("tokens of a size", row["tokens"] == 11 * 45 * 80, row)
 
@@ -334,7 +341,8 @@ def own_file():
     t.exits("a file of one's own: a plan that it takes", t.tool(*mine, "ranks=2 ulysses=2"), 0, out="--ulysses_degree 2")
     for change, say in (({"heads": 0}, "'heads' is 0"), ({"guidance": "both"}, "expected none, embedded or cfg"), ({"passes": 8}, "'passes'"),
                         ({"attention": 7}, "'attention'"), ({"hedas": 24}, "heads"), ({"usual": {"width": 1000, "height": 1024, "frames": 1}}, "multiples of 16"),
-                        ({"aliases": ["a"] * 9}, "at most 4"), ({"name": "x" * 200}, "'name'")):
+                        ({"aliases": ["a"] * 9}, "at most 4"), ({"references": 0}, "'references' is 0"), ({"diffusers": {"class": "A", "transformers": 3}}, "'transformers' is 3"),
+                        ({"diffusers": {"class": "A", "pipeline": 7}}, "'pipeline'"), ({"diffusers": {"class": "A", "pipelines": "B"}}, "pipeline"), ({"diffusers": {"class": "A", "pipeline_config": []}}, "'pipeline_config'"), ({"name": "x" * 200}, "'name'")):
         t.write("bad.json", {**card, **change})
         t.exits(f"a card with {str(change)[:40]}", t.tool("models", t.path / "bad.json"), 2, err=say)
 

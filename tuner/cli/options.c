@@ -305,6 +305,8 @@ const struct dt_option_row dt_option_rows[] = {
      "also hosts with different processors or GPUs"},
     {"size", "WxH", "models", NULL, parse_sizes, AT(job.sizes),
      "image or video size in pixels (default: the model's usual one)"},
+    {"from", "FOLDER|FILE", "models", NULL, parse_text, AT(lookup.from),
+     "write a card from a model's configurations: a folder that diffusers saved, or config.json"},
     {"devices", "N", "models", NULL, parse_devices, AT(job.devices),
      "plans on at most N devices, of whatever machine (default: 8)"},
     {"frames", "N", "models", NULL, KIND_COUNT(frames),
@@ -736,6 +738,7 @@ static const struct effect {
     {"tune check", "dry-run", "json-stream", "nothing happens that it could report"},
     {"check", "dry-run", "update junit github", "nothing is measured"},
     {"tune run check", "json-stream", "json", "the last event has what it prints"},
+    {"models", "from", "engine devices lossy max-bytes objective", "a card has no plans"},
     {"simulate", "racing", "search prior spend replay-noise", "a race has no search"},
 };
 

@@ -89,6 +89,7 @@ struct dt_lookup_options {
     const char *mode, *machine, *tier;
     double resolution;                         /* share; 0: not given */
     const char *engine, *program, *checkpoint; /* a plan in an engine's flags */
+    const char *from;                          /* models: configurations */
     bool engines;
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The cards of published models; of one model, how many plans each known engine takes, or the plans of one engine. */
+/* The cards of published models; of one model, how many plans each known engine takes, or the plans of one engine. A card of
+ * a model's own configurations. */
 #include "base/figures.h"
 #include "db/engines/engines.h"
-#include "model/cards/card.h"
+#include "model/cards/from.h"
 #include "tuner/cli/export.h"
 #include "tuner/cli/options.h"
 #include "tuner/cli/print.h"
@@ -29,14 +30,15 @@ static json_t *card_json(const struct dt_card *card, struct dt_frames size)
 {
     const struct dt_card_parameters *parts = &card->parameters;
     return json_pack(
-        "{s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:o, s:{s:o, s:o, "
-        "s:o}}",
-        "model", card->name, "doc", card->doc, "heads", card->heads, "head_size", card->head_size,
-        "depth", card->depth, "text_tokens", card->text_tokens, "text",
-        card->prompt ? "prompt" : "padded", "joint", (int)card->joint, "guidance",
-        dt_guidance_text(card->guidance), "width", (json_int_t)size.width, "height",
+        "{s:s, s:s, s:s*, s:i, s:i, s:i, s:i, s:i, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:i, s:o, "
+        "s:{s:o, s:o, s:o}}",
+        "model", card->name, "doc", card->doc, "pipeline",
+        card->pipeline[0] != '\0' ? card->pipeline : NULL, "transformers", card->transformers,
+        "heads", card->heads, "head_size", card->head_size, "depth", card->depth, "text_tokens",
+        card->text_tokens, "text", card->prompt ? "prompt" : "padded", "joint", (int)card->joint,
+        "guidance", dt_guidance_text(card->guidance), "width", (json_int_t)size.width, "height",
         (json_int_t)size.height, "frames", (json_int_t)size.frames, "tokens",
-        (json_int_t)dt_card_tokens(card, size), "weight_bytes",
+        (json_int_t)dt_card_tokens(card, size), "references", card->references, "weight_bytes",
         count_or_null(dt_card_weight_bytes(card, 1)), "parameters", "transformer",
         count_or_null(parts->transformer), "vae", count_or_null(parts->vae), "text_encoder",
         count_or_null(parts->text_encoder));
@@ -96,9 +98,14 @@ static void add_facts(const struct question *question, struct dt_text *out)
                                                   : "four passes");
     add_texts(question, out);
     dt_text_add(out, ", %s\n", card->joint ? "one sequence with the image" : "by cross attention");
-    dt_text_add(out, "%lld x %lld px, %lld frame%s: %lld tokens\nparameters: transformer ",
-                (long long)size->width, (long long)size->height, (long long)size->frames,
-                size->frames == 1 ? "" : "s", (long long)dt_card_tokens(card, *size));
+    dt_text_add(out, "%lld x %lld px, %lld frame%s: %lld tokens", (long long)size->width,
+                (long long)size->height, (long long)size->frames, size->frames == 1 ? "" : "s",
+                (long long)dt_card_tokens(card, *size));
+    if (card->references > 0)
+        dt_text_add(out, " with those of %d reference image%s", card->references,
+                    card->references == 1 ? "" : "s");
+    dt_text_add(out, "\nparameters: %s ",
+                card->transformers == 1 ? "transformer" : "two transformers");
     add_parameters(card->parameters.transformer, out);
     dt_text_add(out, ", VAE ");
     add_parameters(card->parameters.vae, out);
@@ -390,14 +397,62 @@ static dt_status list_models(const struct dt_options *options)
         struct dt_card card;
         DT_TRY(dt_card_load(*name, &card));
         json_array_append_new(rows, card_json(&card, card.usual));
-        dt_text_add(&text, "%-48s %2d blocks, %2d heads, %7lld tokens\n", card.name, card.depth,
-                    card.heads, (long long)dt_card_tokens(&card, card.usual));
+        dt_text_add(&text, "%2d blocks, %2d heads, %6lld tokens  %s\n", card.depth, card.heads,
+                    (long long)dt_card_tokens(&card, card.usual), card.name);
     }
     return dt_print_either(options, DT_OK, json_pack("{s:O}", "models", rows), &text);
 }
 
+static dt_status read_asked(const struct dt_options *options, struct dt_card_asked *asked)
+{
+    const struct dt_task_value *task = options->task.at;
+    const struct dt_lengths *lengths = &task[DT_TASK_text_tokens].lengths;
+    if (options->words.rest_count > 0)
+        return dt_fail(DT_EUSAGE,
+                       "--from names the model whose card is written: '%s' is no part "
+                       "of that",
+                       options->words.rest[0]);
+    if (lengths->count > 1)
+        return dt_fail(DT_EUSAGE, "a card has one length of texts, not %d", lengths->count);
+    asked->text_tokens = lengths->count > 0 ? lengths->at[0] : 0;
+    if (options->job.sizes.count > 0) {
+        asked->size.width = options->job.sizes.widths[0];
+        asked->size.height = options->job.sizes.heights[0];
+    }
+    if (task[DT_TASK_frames].given)
+        asked->size.frames = task[DT_TASK_frames].count;
+    return DT_OK;
+}
+
+/* The card on standard output, and on standard error what it is open about. */
+static dt_status write_card(const struct dt_options *options)
+{
+    struct dt_card_asked asked = {.text_tokens = 0};
+    dt_auto_text card = {0}, remarks = {0};
+    json_t *root = NULL;
+    int missing = 0;
+    DT_TRY(read_asked(options, &asked));
+    DT_TRY(dt_card_from(options->lookup.from, &asked, &card, &remarks, &missing));
+    for (char *at = remarks.bytes, *end; at != NULL && *at != '\0'; at = end + 1) {
+        end = strchr(at, '\n');
+        dt_print_note("%.*s", (int)(end - at), at);
+    }
+    if (options->print.json) {
+        DT_TRY(dt_json_parse(dt_text_at(&card), card.size, "the card", &root));
+        DT_TRY(dt_print_json(root));
+    } else
+        DT_TRY(dt_print_exact(&card));
+    return missing == 0
+               ? DT_OK
+               : dt_fail(DT_EUSAGE, "%d field%s of this card %s null: fill %s in before its use",
+                         missing, missing == 1 ? "" : "s", missing == 1 ? "is" : "are",
+                         missing == 1 ? "it" : "them");
+}
+
 dt_status dt_command_models(const struct dt_options *options)
 {
+    if (options->lookup.from != NULL)
+        return write_card(options);
     return options->words.rest_count > 0 ? show_model(options, options->words.rest[0])
                                          : list_models(options);
 }
