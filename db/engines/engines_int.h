@@ -89,7 +89,7 @@ void dt_values_replica(const struct dt_engine *engine, struct dt_values *values,
 /* No rule forbids the plan. A choice that it leaves open gets the first word that changes no output and breaks no rule. Sets no
  * sentence. */
 bool dt_values_legal(const struct dt_engine *engine, struct dt_values *values);
-/* The same, with the sentence of what forbids it, and notes of rules that do not decide. */
+/* The same, with the sentence of what forbids it, and notes of rules that do not decide; NULL: none. */
 dt_status dt_values_check(const struct dt_engine *engine, struct dt_values *values,
                           json_t *notes) DT_MUST_CHECK;
 /* The row is for the model's class: it has no "classes", or they have it. */

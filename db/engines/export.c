@@ -603,7 +603,7 @@ static dt_status export_fill(const struct dt_engine *engine,
     struct dt_values values;
     DT_TRY(dt_values_read(engine, request, &values));
     DT_TRY(note_evidence(engine, request->hard, out->measured, out->notes));
-    DT_TRY(dt_values_check(engine, &values, out->remarks));
+    DT_TRY(dt_values_check(engine, &values, out->measured ? NULL : out->remarks));
     DT_TRY(lines_fill(engine, &values, out->json));
     DT_TRY(python_fill(engine, &values, out->json));
     DT_TRY(dt_words_environment(engine, &values, json_object_get(out->json, "environment")));

@@ -546,13 +546,13 @@ static dt_status note_unchecked(const struct dt_engine *engine, const struct dt_
                      rule->sentence));
 }
 
-/* Rules, degrees and counts; notes: of rules that do not decide. */
+/* Rules, degrees and counts; notes: of rules that do not decide; NULL: of a plan that has run on the engine. */
 static dt_status plan_check(const struct dt_engine *engine, const struct dt_values *values,
                             json_t *notes)
 {
     int degree = foreign_degree(engine, values);
     if (plan_fits(engine, values)) {
-        for (int i = 0; i < engine->rule_count; i++)
+        for (int i = 0; notes != NULL && i < engine->rule_count; i++)
             DT_TRY(note_unchecked(engine, &engine->rules[i], values, notes));
         return DT_OK;
     }

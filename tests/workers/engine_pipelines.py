@@ -23,11 +23,10 @@ DEGREES = ("ulysses", "ring", "cfg", "tensor")
 PIPELINES = {
     "flux": (7, ""), "flux_schnell": (7, ""), "flux_kontext": (7, ""), "flux_control": (2, "controlnet_block_samples is as long as the sequence and is not split"), "flux_lora": (5, ""),
     "flux_lora_fused": (5, ""), "flux_mixed": (7, ""), "flux_quantised": (5, ""), "flux_layerwise": (5, ""), "flux2": (7, ""), "flux2_edit": (7, ""), "wan": (8, ""), "wan22": (8, ""),
-    "wan22_image": (8, ""), "qwen": (3, ""), "qwen_even": (9, ""), "qwen_edit": (9, ""), "sd3": (0, "cannot split the sequence of SD3Transformer2DModel"),
-    "ltx": (0, "gets a mask (encoder_attention_mask)"), "cogvideox": (0, "cannot split the sequence of CogVideoX"), "pixart": (0, "cannot split the sequence of PixArt"),
-    "sana": (0, "cannot split the sequence of Sana"), "z_image": (0, "cannot split the sequence of ZImage"), "chroma": (1, "cannot split the sequence of Chroma"),
+    "wan22_image": (8, ""), "qwen": (3, ""), "qwen_even": (9, ""), "qwen_edit": (9, ""), "sd3": (1, "cannot split the sequence of SD3Transformer2DModel"),
+    "ltx": (1, "gets a mask (encoder_attention_mask)"), "cogvideox": (1, "cannot split the sequence of CogVideoX"), "pixart": (1, "cannot split the sequence of PixArt"),
+    "sana": (1, "cannot split the sequence of Sana"), "z_image": (1, "cannot split the sequence of ZImage"), "chroma": (1, "cannot split the sequence of Chroma"),
     "hunyuan15": (1, "cannot split the sequence of HunyuanVideo15")}
-NO_TENSOR = ("flux_lora", "flux_lora_fused", "flux_quantised", "flux_layerwise")
 
 
 class Worker(Asked):
@@ -59,7 +58,7 @@ def worst(answer, rows):
     return most
 
 
-def plans(hello, name):
+def plans(hello):
     """Of 1, 2 and 4 ranks, with degrees that the rules allow."""
     axes = {axis["name"]: axis["values"] for axis in hello["parameters"]}
     known = hello.get("constants", {})
@@ -67,7 +66,7 @@ def plans(hello, name):
         ulysses, ring, cfg, tensor = degrees
         ranks = ulysses * ring * cfg * tensor
         split = ulysses * ring
-        if ranks not in (1, 2, 4) or (tensor > 1 and (split > 1 or cfg > 1 or name in NO_TENSOR)):
+        if ranks not in (1, 2, 4) or (tensor > 1 and (split > 1 or cfg > 1)):
             continue
         if split > 1 and (known.get("tokens", 0) % split or known.get("joint_text_tokens", 0) % split or known.get("heads", ulysses) % ulysses):
             continue
@@ -127,8 +126,21 @@ def refused():
     worker.end()
 
 
+def as_made():
+    """What make() compiles and sets is the default, and compiled as it does."""
+    worker = Worker(dict(pipeline=f"{FILE}:flux_compiled"))
+    axes = {axis["name"]: axis for axis in worker.hello["parameters"]}
+    t.check("blocks that make() compiles are compiled by default", axes["compile"]["values"] == ["blocks", "off"] and axes["compile"]["default"] == "blocks", axes)
+    rows = truth("flux_compiled")
+    for compiled in "blocks", "off":
+        answer = worker.prepare(ranks=2, ulysses=2, compile=compiled)
+        t.check(f"compile={compiled}: {answer.get('say') or worst(answer, rows)}", answer["op"] == "prepared" and worst(answer, rows) < 1e-5, answer)
+    worker.end()
+
+
 tapes()
 refused()
+as_made()
 for name, (least, why) in PIPELINES.items():
     worker = Worker(dict(pipeline=f"{FILE}:{name}"), "--cfg")
     t.check(f"{name}: recorded: {worker.hello.get('workload')}", worker.hello["op"] == "hello", worker.hello)
@@ -136,7 +148,7 @@ for name, (least, why) in PIPELINES.items():
         continue
     t.check(f"{name}: what it cannot do is said: {worker.hello.get('note')}", why in worker.hello.get("note", "") if why else "note" not in worker.hello, worker.hello.get("note"))
     rows, tried = truth(name), 0
-    for plan in plans(worker.hello, name):
+    for plan in plans(worker.hello):
         answer = worker.prepare(**plan)
         said = answer.get("say") or worst(answer, rows)
         t.check(f"{name}: {plan}: {said}", answer["op"] == "prepared" and isinstance(said, (int, float)) and said < 1e-5, answer)

@@ -218,7 +218,7 @@ def one_place():
         literals = [row["rule"] for row in rows] + [row["sentence"] for row in rows] + [axis["doc"] for axis in part["axes"]]
         literals = [literal for literal in literals if " " in literal and len(literal) > 12]
         literals += [word for word in part["packages"].values() if ">" in word] + [str(part["degrees"])]
-        literals += [json.dumps(axis["values"]) for axis in part["axes"] if "values" in axis]
+        literals += [json.dumps(axis["values"]) for axis in part["axes"] if len(axis.get("values", ())) > 1]
         found = [literal for literal in literals if literal in text or literal.replace('"', "'") in text]
         t.check(f"{engine}: no fact of its file in Python", not found, found)
     t.check("no rule is evaluated in Python", not re.search(r"(?<![\w.])(eval|exec|compile)\(", text))

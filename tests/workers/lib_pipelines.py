@@ -116,6 +116,14 @@ def flux_layerwise():
     return pipe, call
 
 
+def flux_compiled():
+    """Blocks that make() compiles, for all sizes, with the back end that is quick to compile, and attention that it sets."""
+    pipe, call = flux()
+    pipe.transformer.set_attention_backend("native")
+    pipe.transformer.compile_repeated_blocks(backend="eager", dynamic=True)
+    return pipe, call
+
+
 def flux2_network():
     from diffusers import Flux2Transformer2DModel
     torch.manual_seed(0)

@@ -81,7 +81,7 @@ def values(card, job, texts, here, devices, cores, device_mib=MEMORY_UNKNOWN):
                 joint_text_tokens=math.gcd(*texts) if card["attention"] == "joint" else 0,
                 latent_height=height // pixels, latent_width=width // pixels, height=height,
                 width=width, guidance=card.get("passes", 2) if "guided" in here else 0,
-                bfloat16=int("bfloat16" in here), devices=devices, cores=cores)
+                bfloat16=int("bfloat16" in here), masks=0, devices=devices, cores=cores)
 
 
 def axis_values(file, row, degrees, known, own):

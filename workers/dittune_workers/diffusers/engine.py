@@ -67,7 +67,7 @@ class Plan(rank.Plan):
                 self.place(model)
             if values.get("compile", "off") != "off" and facts["repeated"]:
                 self.prepare_compiler()
-                model.compile_repeated_blocks()
+                model.compile_repeated_blocks(**(network.facts["compile"] or {}))
 
     def place(self, model):
         """Brings what no rank shares onto the device, where the weights were loaded into the host's memory."""
@@ -94,26 +94,49 @@ class Plan(rank.Plan):
         layers = [layer(module.processor) for model in split for module in model.modules() if getattr(module, "processor", None) is not None]
         return {**found, **{name: first_other([each[name] for each in layers], self.values.get(name)) for name in (layers or [{}])[0]}}
 
-    def gather(self, calls):
-        """Each half of the ranks makes one pass of guidance, and has the other's output of the other half."""
-        half = len(calls) // 2
-        mine = self.mesh["cfg"].get_local_rank()
-        outs = [list(tape.leaves(self.forward(call))) for call in calls[mine * half:(mine + 1) * half]]
-        both = [[], []]
-        for out in outs:
-            for side in both:
-                side.append([])
-            for tensor in out:
-                pair = [torch.empty_like(tensor, memory_format=torch.contiguous_format) for _ in range(2)]
-                dist.all_gather(pair, tensor.contiguous(), group=self.mesh["cfg"].get_group())
-                for side, one in zip(both, pair):
-                    side[-1].append(one)
-        return [*both[0], *both[1]]
+    def gather(self, calls, passes):
+        """Each half of the ranks makes one pass of guidance, and gets the other's output from the other half: one of two calls, or one half of
+        each call's batch."""
+        mine, half = self.mesh["cfg"].get_local_rank(), len(calls) // 2
+        if passes == "batch":
+            parts = [self.exchange(self.forward(halved(call, mine))) for call in calls]
+            return [list(tape.leaves(join(*pair))) for pair in parts]
+        parts = [self.exchange(self.forward(call)) for call in calls[mine * half:(mine + 1) * half]]
+        return [list(tape.leaves(pair[which])) for which in range(2) for pair in parts]
+
+    def exchange(self, out):
+        """An output of this half of the ranks and of the other, in their order."""
+        group, pairs = self.mesh["cfg"].get_group(), []
+        for tensor in tape.leaves(out):
+            pair = [torch.empty_like(tensor, memory_format=torch.contiguous_format) for _ in range(2)]
+            dist.all_gather(pair, tensor.contiguous(), group=group)
+            pairs.append(pair)
+        several = isinstance(next(iter(out.values() if isinstance(out, dict) else out)), list)  # a tensor for each image
+        return [[[pair[which] for pair in pairs]] if several else [pair[which] for pair in pairs] for which in range(2)]
 
     def close(self):
         super().close()
         if self.mesh is not None:
             self.network.release(self.degrees)
+
+
+def halved(call, mine):
+    """The call with one half of its batch."""
+    name, args, named = call
+    whole = tape.batch(call)
+    part = slice(mine * whole // 2, (mine + 1) * whole // 2)
+
+    def cut(value):
+        if isinstance(value, list) or (torch.is_tensor(value) and value.dim()):
+            return value[part] if len(value) == whole else value
+        return value
+
+    return [name, [cut(value) for value in args], {key: cut(value) for key, value in named.items()}]
+
+
+def join(one, other):
+    """The outputs of two halves of a batch."""
+    return [mine + its if isinstance(mine, list) else torch.cat([mine, its]) for mine, its in zip(one, other)]
 
 
 def layer(processor):

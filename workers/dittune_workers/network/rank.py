@@ -143,7 +143,9 @@ class Plan:
         """The calls of one step of a kind, one after the other, or those of the two halves of guidance on two halves of ranks."""
         steps = self.network.kinds[kind]
         calls = steps[self.turn % len(steps)]
-        return [list(tape.leaves(self.forward(call))) for call in calls] if self.cfg == 1 else self.gather(calls)
+        if self.cfg > 1:
+            return self.gather(calls, self.network.facts["steps"][kind]["passes"])
+        return [list(tape.leaves(self.forward(call))) for call in calls]
 
     def step(self):
         self.outs = [self.replay(kind) for kind in range(len(self.network.kinds))]

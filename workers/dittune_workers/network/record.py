@@ -228,14 +228,22 @@ def adapters_of(parts):
     return ", ".join(found.values())
 
 
+def divisible(module):
+    """Tensor parallelism splits plain weights: no adapters, nothing quantised."""
+    plain = all(type(each) is torch.nn.Parameter and each.is_floating_point() and each.element_size() > 1 for each in module.parameters())
+    return plain and not getattr(module, "peft_config", None)
+
+
 def part_facts(module):
     weights = [*module.parameters(), *module.buffers()]
     layers = [each.processor for each in module.modules() if getattr(each, "processor", None) is not None]
+    set_by_make = {getattr(layer, "_attention_backend", None) for layer in layers}
+    attention = set_by_make.pop() if len(set_by_make) == 1 else None
     return dict(kind=type(module).__name__, config=public(getattr(module, "config", {})), heads=heads_of(module), head_size=head_size_of(module),
                 weights=sorted({f"{type(each).__name__} {each.dtype}" for each in weights}),
                 bytes=sum(each.numel() * each.element_size() for each in weights), context=bool(getattr(module, "_cp_plan", None)),
-                tensor=bool(getattr(module, "_tp_plan", None)), repeated=bool(getattr(module, "_repeated_blocks", None)),
-                backends=any(hasattr(layer, "_attention_backend") for layer in layers))
+                tensor=bool(getattr(module, "_tp_plan", None)) and divisible(module), repeated=bool(getattr(module, "_repeated_blocks", None)),
+                backends=any(hasattr(layer, "_attention_backend") for layer in layers), attention=getattr(attention, "value", attention))
 
 
 def unsplit(recorder, calls):
@@ -260,10 +268,12 @@ def scale_of(pipe):
     return next((getattr(pipe, name) for name in ("vae_scale_factor_spatial", "vae_scale_factor") if isinstance(getattr(pipe, name, None), int)), 8)
 
 
-def passes(calls):
-    """How guidance makes its passes in a step: "calls", of which the second half repeats the first; "" where it does not."""
+def passes(calls, images):
+    """How guidance makes its two passes in a step: "calls", of which the second half repeats the first, or "batch"; "" where it does not."""
     names, half = [call[0] for call in calls], len(calls) // 2
-    return "calls" if half and names[:half] == names[half:] and len(calls) % 2 == 0 else ""
+    if half and len(calls) % 2 == 0 and names[:half] == names[half:]:
+        return "calls"
+    return "batch" if images and all(tape.batch(call) == 2 * images for call in calls) else ""
 
 
 def first_length(call):
@@ -284,18 +294,18 @@ def describe(recorder):
             counts[key] += request["share"] / whole
     used = sorted({call[0] for steps in recorder.kinds.values() for _, call in steps[0]})
     parts = {part: part_facts(recorder.parts[part]) for part in used}
-    kinds, rows, texts, batches = [], [], set(), set()
+    images = (recorder.requests[0]["extent"] or (0,))[0]
+    kinds, rows, texts = [], [], set()
     for key, steps in recorder.kinds.items():
         calls = [[call for _, call in step] for step in steps]
         kinds.append(calls)
         words = [f"{call[0]} {'x'.join(map(str, first_length(call)))}" for call in calls[0]]
         rows.append(dict(count=counts[key], say=", ".join(f"{words.count(word)} x {word}" if words.count(word) > 1 else word
-                                                         for word in dict.fromkeys(words)), passes=passes(calls[0])))
+                                                         for word in dict.fromkeys(words)), passes=passes(calls[0], images)))
         for call in calls[0]:
             states = call[2].get("encoder_hidden_states")
             if torch.is_tensor(states) and states.dim() == 3:
                 texts.add(states.shape[1])
-            batches.add(len(next(tape.leaves([call[1], call[2]]))))
     lengths = [(bool(TEXT.search(argument)), length) for part in used for argument, found in recorder.split.get(part, {}).items()
                for length in found if not argument.isdigit()]
     text = sorted({length for is_text, length in lengths if is_text})
@@ -307,6 +317,7 @@ def describe(recorder):
     facts = dict(pipeline_class=name, guidance=float(getattr(recorder.pipe, "_guidance_scale", None) or 0), parts={part: {field: value for field, value in each.items() if field != "config"} for part, each in parts.items()},
                  space=scale_of(recorder.pipe), networks=hashlib.sha256(networks.encode()).hexdigest()[:12], calls=hashlib.sha256(forms.encode()).hexdigest()[:12],
                  steps=rows, tokens=image, split_text=text, texts=sorted(texts), adapters=adapters_of({part: recorder.parts[part] for part in used}),
+                 masks=any('mask": ["' in form for steps in recorder.kinds.values() for form, _ in steps[0]),
                  unsplit=next(filter(None, (unsplit(recorder, calls[0]) for calls in kinds)), None),
                  requests=[dict(share=request["share"] / whole, steps=len(request["steps"]), extent=request["extent"]) for request in recorder.requests],
                  others_ns=round(sum(request["share"] / whole * request["others_ns"] for request in recorder.requests)),

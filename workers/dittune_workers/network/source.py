@@ -47,6 +47,22 @@ def module_of(spec):
     return make
 
 
+def made_by(spec):
+    """(what make() returns, how it compiles modules): a plan compiles them, or not, itself; nothing is compiled while it is recorded."""
+    make, compiled, own = module_of(spec), [], torch.nn.Module.compile
+    torch.nn.Module.compile = lambda module, *_, **how: compiled.append(how)
+    try:
+        made = make()
+    finally:
+        torch.nn.Module.compile = own
+    pipe = made[0] if isinstance(made, tuple) and made else made
+    for name, part in getattr(pipe, "components", {}).items():
+        if hasattr(part, "_orig_mod"):  # by torch.compile(pipe.transformer)
+            setattr(pipe, name, part._orig_mod)
+            compiled.append({})
+    return made, compiled[-1] if compiled else None
+
+
 def requests_of(made, spec):
     """(pipeline, [(share, keywords), ..]) of what make() returned."""
     pipe, calls = made if isinstance(made, tuple) and len(made) == 2 else (made, {})
@@ -164,13 +180,14 @@ def embeddings(kind, card, config, text, width, dtype):
 
 
 def opened(job, options):
-    """(pipeline, [(share, keywords)], whether the weights are random) of a job. Refused names what to give."""
+    """(pipeline, [(share, keywords)], further facts) of a job. Refused names what to give."""
     torch.manual_seed(SEED)
     if "pipeline" in job:
-        return (*requests_of(module_of(job["pipeline"])(), job["pipeline"]), False)
+        made, compiled = made_by(job["pipeline"])
+        return (*requests_of(made, job["pipeline"]), dict(weights="loaded", compile=compiled))
     folder = folder_of(job)
     if folder is not None:
-        return load_folder(folder, job["dtype"]), [(1.0, {"prompt": "a photo of an astronaut riding a horse on the moon"})], False
+        return load_folder(folder, job["dtype"]), [(1.0, {"prompt": "a photo of an astronaut riding a horse on the moon"})], dict(weights="loaded", compile=None)
     card = cards.find(job["model"])
     if "revision" in job:
         raise Refused("infeasible", f"revision '{job['revision']}' of {card['name']} is not in the hub's cache: download it first")
@@ -181,7 +198,7 @@ def opened(job, options):
         check_memory(card, job["dtype"])
     pipe, words = random_pipeline(card, job)
     texts = cards.lengths(card, job.get("text_tokens"))
-    return pipe, [(1.0, {**usual(card, job), **words(text)}) for text in texts], True
+    return pipe, [(1.0, {**usual(card, job), **words(text)}) for text in texts], dict(weights="random", compile=None)
 
 
 def check_memory(card, dtype):
@@ -194,6 +211,8 @@ def check_memory(card, dtype):
 
 
 def usual(card, job):
+    size = [job.get(name, card["usual"][name]) for name in ("width", "height", "frames")]
+    cards.check_size(card, *size)
     return dict(card["usual"], output_type="latent", **{name: job[name] for name in ("width", "height", "frames") if name in job})
 
 
@@ -300,7 +319,7 @@ def record_job(job, options):
     import diffusers
     diffusers.utils.logging.set_verbosity_error()
     torch.set_grad_enabled(False)
-    pipe, calls, random = opened(job, options)
+    pipe, calls, more = opened(job, options)
     if options.get("tape"):
         recorder, (facts, kinds) = record.Recorder(pipe), tape.read(options["tape"])
         missing = set(facts["parts"]) - set(recorder.parts)
@@ -310,7 +329,7 @@ def record_job(job, options):
     else:
         recorder, facts, kinds = run(pipe, calls, job)
     modules = {name: recorder.parts[name].eval() for name in facts["parts"]}
-    facts.update(weights="random" if random else "loaded", revision=revision_of(job))
+    facts.update(more, revision=revision_of(job))
     facts["alone"] = alone(modules)
     facts["unwritten"] = save(modules, options["modules_fd"])
     tape.write(options["tape_fd"], facts, kinds)
@@ -338,12 +357,3 @@ def answer(job, options):
             traceback.print_exc()
         return failed
 
-
-def main():
-    out = os.dup(1)
-    os.dup2(2, 1)
-    os.write(out, json.dumps(answer(json.loads(sys.argv[1]), json.loads(sys.argv[2]))).encode() + b"\n")
-
-
-if __name__ == "__main__":
-    main()

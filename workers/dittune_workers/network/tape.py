@@ -23,6 +23,13 @@ def leaves(value):
         yield from leaves(each)
 
 
+def batch(call):
+    """Of its first argument, a tensor or a list."""
+    _, args, named = call
+    first = args[0] if args else named.get("hidden_states", next(iter(named.values()), []))
+    return len(first) if isinstance(first, (list, tuple)) or (torch.is_tensor(first) and first.dim()) else 1
+
+
 def mapped(change, value):
     """The argument with each tensor changed; tuples with names become plain ones."""
     if torch.is_tensor(value):

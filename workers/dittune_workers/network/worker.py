@@ -17,7 +17,6 @@ import json
 import math
 import os
 import platform
-import subprocess
 
 from dittune_workers import cards, facts, gpus, machine, protocol
 from dittune_workers.protocol import Refused
@@ -119,6 +118,7 @@ class Worker:
 
     def begin(self):
         """In the speaker and in each rank: takes the device, before anything is loaded."""
+        os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # a process forked from one that asked CUDA itself could not use it
         import torch
         self.gpu = torch.cuda.is_available()
 
@@ -260,7 +260,7 @@ class Recorded(Worker):
         self.note = "; ".join(filter(None, (self.cannot(tape, version), tape["alone"])))
         name = job.get("pipeline") or job["model"]
         card = dict(name=name, heads=main["heads"], head_size=main["head_size"], attention="joint" if tape["split_text"] else "cross",
-                    guidance="cfg" if self.guided() else "none", vae=dict(time=1, space=tape["space"]), patch=1,
+                    guidance="cfg" if self.guided() else "none", vae=dict(time=1, space=tape["space"]), patch=1, usual=dict(width=0, height=0, frames=1),
                     diffusers={"class": main["kind"]}, engines=[])
         return job, card, tape["split_text"] or [1]
 
@@ -292,14 +292,27 @@ class Recorded(Worker):
         return f"no ulysses and ring: {tape['unsplit']}" if tape["unsplit"] else ""
 
     def guided(self):
-        return all(row["passes"] == "calls" for row in self.facts["steps"])
+        """How all steps make the two passes of guidance: "calls" or "batch"; None."""
+        ways = {row["passes"] for row in self.facts["steps"]}
+        return next(iter(ways)) or None if len(ways) == 1 else None
 
     def words(self):
         parts = self.facts["parts"].values()
         words = {name for name in ("tensor", "repeated", "backends") if any(part[name] for part in parts)}
         if any(part["context"] for part in parts) and not self.facts["unsplit"]:
             words.add("context")
-        return words | ({"guided"} if self.guided() else set())
+        if self.facts["compile"] is not None:
+            words.add("--compile")
+        if self.guided():
+            words |= {"guided", "batched"} if self.guided() == "batch" else {"guided"}
+        return words
+
+    def derived(self, here):
+        """What make() sets is what the engine does by itself."""
+        del here
+        backends = {part["attention"] for part in self.facts["parts"].values() if part["attention"]}
+        found = dict(attention=(backends.pop(), "the pipeline's own setting")) if len(backends) == 1 else {}
+        return found if self.facts["compile"] is None else dict(found, compile=("blocks", "the pipeline's own setting"))
 
     def known(self, card, job, texts, here, most):
         tape = self.facts
@@ -308,30 +321,16 @@ class Recorded(Worker):
         known.update(tokens=math.gcd(*tape["tokens"]) if tape["tokens"] else 0, joint_text_tokens=math.gcd(*tape["split_text"]) if tape["split_text"] else 0,
                      heads=math.gcd(*(part["heads"] for part in tape["parts"].values() if part["context"] or part["tensor"])) or card["heads"],
                      weights_mib=sum(part["bytes"] for part in tape["parts"].values()) >> 20)
-        known["kv_heads"] = known["heads"]
+        known.update(kv_heads=known["heads"], masks=int(tape["masks"]))
         return known
 
     def record(self, job):
-        """What the recording process tells of the pipeline; it ends before any rank begins."""
+        """What the recording process tells of the pipeline; it ends before any rank begins. It is forked, so that imports are not repeated: this
+        process has not used a GPU yet (begin)."""
+        from dittune_workers.network import source
         self.descriptors = [os.memfd_create(name) for name in ("dittune tape", "dittune modules")]
         self.paths = [f"/proc/self/fd/{descriptor}" for descriptor in self.descriptors]
         options = dict(vars(self.options), tape_fd=self.descriptors[0], modules_fd=self.descriptors[1])
-        text = (self.record_fresh if self.gpu else self.record_forked)(job, options)
-        answer = json.loads(text or "{}")
-        if "facts" not in answer:
-            raise Refused(answer.get("kind", "error"), answer.get("say", "the process that records the pipeline was killed"))
-        return answer["facts"]
-
-    def record_fresh(self, job, options):
-        """This process has asked for GPUs, so that one forked from it could not use them."""
-        command, environment = protocol.fresh("dittune_workers.network.source", json.dumps(job), json.dumps(options))
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False, env=environment, pass_fds=self.descriptors)
-        return done.stdout.strip().rpartition("\n")[2]
-
-    @staticmethod
-    def record_forked(job, options):
-        """What torch and diffusers took to import is not spent twice."""
-        from dittune_workers.network import source
         parent, (end, out) = os.getpid(), os.pipe()
         pid = os.fork()
         if not pid:
@@ -339,14 +338,16 @@ class Recorded(Worker):
                 protocol.die_with_parent(parent)
                 os.close(end)
                 with os.fdopen(out, "w") as pipe:
-                    pipe.write(json.dumps(source.answer(job, options)))
+                    json.dump(source.answer(job, options), pipe)
             finally:
                 os._exit(0)
         os.close(out)
         with os.fdopen(end) as pipe:
-            text = pipe.read()
+            answer = json.loads(pipe.read() or "{}")
         os.waitpid(pid, 0)
-        return text
+        if "facts" not in answer:
+            raise Refused(answer.get("kind", "error"), answer.get("say", "the process that records the pipeline was killed"))
+        return answer["facts"]
 
     def workload(self):
         return f"{self.job['pipeline_class']} of {self.job.get('pipeline') or self.job['model']}{sized(self.job)}, {self.job['weights']} weights"
