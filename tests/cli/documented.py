@@ -93,6 +93,13 @@ for row, why in (({"plan": "1 / 0"}, "cannot be computed"), ({"kind": "5"}, "has
     narrow = t.write("narrow.json", {"parameters": [{"name": "kind", "values": ["plain"]}]})
     done = t.tool("--worker", t.worker, "--devices", 1, "--budget", "60s", "--json", "--space", narrow, "--db", t.path / "rows")
     t.check(f"a row whose value {why} gives way to the next", done.code == 0 and done.json["documented"]["plan"]["plan"] == 2, done)
+t.plant([2 * MS, MS], documented=[{"plan": {"plan": "1", "attention": "_native", "split": "1 + 1", "whole": "2 - 1"}, **WRITTEN}], **NOISE)
+done = t.tool("--worker", t.worker, "--devices", 1, "--budget", "60s", "--json", "--db", t.path / "left")
+t.check("settings that the space does not have are named", done.code == 0 and done.json["documentation"]["says"] ==
+        "set plan to 1; left out, as it is no parameter here: attention, split", done)
+t.plant([2 * MS, MS], documented=[{"plan": {**{f"p{i}": "1" for i in range(100)}, "plan": "p99"}, **WRITTEN}], **NOISE)
+done = t.tool("--worker", t.worker, "--devices", 1, "--budget", "60s")
+t.check("more names than are known are no other names", done.code == 2 and "unknown name 'p99'" in done.err, done)
 plant([2, 1], plan="7")
 done = t.tuned("none", "--json")
 t.check("a plan that the space does not have is none", done.json["documented"] is None and done.json["documentation"] is None, done)

@@ -143,6 +143,12 @@ def worker():
             {"replicas": 2, "ranks": 1, "latency_seconds": 0.01, "images_per_second": 200.0} and ends["one"]["ranks"] == 2
             and near(ends["one"]["images_per_second"], 1 / 0.006), found)
     t.check("and where they cross", ends.get("crossing") == [1, 4], found)
+    # three of one rank make 300 images/s, one of two 166.7 and 250: only their device-seconds cross
+    cheap = t.tool("tune", "--objective", "cost", "--worker", path, "--devices", 3, "--budget", "60s", "--json", "--db", t.path / "cost",
+                   clock="virtual", env={"FAULT": "none", "DITTUNE_CLOCK_LOOK": 5_000_000})
+    ends_of_cost = (cheap.json or {}).get("extremes", {})
+    t.check("images a second cross, whatever the objective", ends_of_cost.get("many", {}).get("replicas") == 3
+            and ends_of_cost["crossing"] is None, cheap)
     t.check("the best plan is of the whole machine", found.code in (0, 6) and found.json["best"]["plan"] ==
             {"ranks": 2, "batch": 4, "x": 1, "replicas": 1}, found)
     again = t.tool("analyze", *t.path.glob("db/runs/*.jsonl"), "--json")

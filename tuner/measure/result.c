@@ -561,6 +561,11 @@ int dt_result_images(const struct dt_result *result)
     return result->replicas > 1 ? result->batch * result->replicas : result->batch;
 }
 
+double dt_result_images_per_second(const struct dt_result *result, const struct dt_target *target)
+{
+    return dt_result_images(result) / (result->summary.median * target->image.sampler_steps);
+}
+
 double dt_result_slowest(const struct dt_result *result)
 {
     const double *replica = result->samples.replica_seconds;

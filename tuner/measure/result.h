@@ -146,6 +146,8 @@ double dt_result_slowdown(const struct dt_result *result); /* 1 where it is not 
 int dt_result_parts(const struct dt_result *result);
 /* Images of a step of all replicas. */
 int dt_result_images(const struct dt_result *result);
+/* Images a second of all replicas, by their denoising steps: text encoder and VAE are left out. */
+double dt_result_images_per_second(const struct dt_result *result, const struct dt_target *target);
 /* Median step of the slowest replica; of one the median of the samples. */
 double dt_result_slowest(const struct dt_result *result);
 /* "2 replicas: slowest 12.1 ms, mean 11.8 ms a step"; nothing for one. */

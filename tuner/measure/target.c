@@ -130,13 +130,13 @@ static dt_status choose_network(const struct dt_job *job, const struct dt_target
     return DT_OK;
 }
 
-/* Fills the device's limits of plans; the caller sets the rest. */
 bool dt_target_has_replicas(const struct dt_target *target)
 {
     return target->objective != NULL && target->objective->whole_image &&
            target->hardware.devices > 1 && target->hardware.hosts.count == 0;
 }
 
+/* Fills the device's limits of plans; the caller sets the rest. */
 static void set_limits(const struct dt_target *target, enum dt_dtype dtype,
                        struct dt_limits *limits)
 {

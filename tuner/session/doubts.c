@@ -75,8 +75,9 @@ static bool failed_alike(const struct dt_result *a, const struct dt_result *b)
             (size == clause_of(&other) && strncmp(one, other, size) == 0));
 }
 
-/* Two other plans than default and documented plan at least were tried, and all failed in the same way: the first of them. NULL: not so. A plan that does not fit
- * into memory, or breaks a limit, is no mistake. */
+/* At least two plans beside the default and the documented plan were tried, and all of them failed in the
+ * same way: the first of them. NULL: not so. A plan that does not fit into memory, or breaks a limit, is
+ * no mistake. */
 static const struct dt_result *others_failed(const struct dt_session *session, int *count)
 {
     const struct dt_result *first = NULL;
@@ -195,10 +196,10 @@ void dt_session_doubt(const struct dt_session *session, struct dt_text *out)
     if (collect(session, &errors))
         add_errors(session, &errors, out);
     else if (failure != NULL)
-        dt_text_add(out,
-                    "all %d plans that were tried beside the %s failed in the same way (%s: %s)",
-                    failed, session->target->documented.known ? "known ones" : "default",
-                    dt_outcome_text(failure->outcome), failure->cause);
+        dt_text_add(
+            out, "all %d plans that were tried beside the %s failed in the same way (%s: %s)",
+            failed, session->target->documented.known ? "default and documented plan" : "default",
+            dt_outcome_text(failure->outcome), failure->cause);
     else if (reference != NULL)
         dt_text_add(out, "the plans were not verified, as their reference failed: %s",
                     reference->cause);

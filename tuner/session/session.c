@@ -130,6 +130,12 @@ static int next_batch(const struct dt_session *session, int batch)
     return next;
 }
 
+static bool makes_more(const struct dt_target *target, const struct dt_result *a,
+                       const struct dt_result *b)
+{
+    return dt_result_images_per_second(a, target) > dt_result_images_per_second(b, target);
+}
+
 struct dt_extremes dt_session_extremes(const struct dt_session *session)
 {
     struct dt_extremes extremes = {.many = NULL};
@@ -156,10 +162,8 @@ struct dt_extremes dt_session_extremes(const struct dt_session *session)
         bool first = extremes.many == NULL;
         extremes.many = first ? many : extremes.many;
         extremes.single = first ? single : extremes.single;
-        bool ahead =
-            dt_session_value(session, extremes.many) < dt_session_value(session, extremes.single);
-        if (extremes.after == 0 &&
-            ahead != (dt_session_value(session, many) < dt_session_value(session, single))) {
+        bool ahead = makes_more(session->target, extremes.many, extremes.single);
+        if (extremes.after == 0 && ahead != makes_more(session->target, many, single)) {
             extremes.before = last;
             extremes.after = batch;
         }

@@ -130,7 +130,8 @@ const struct dt_result *dt_session_uncompared(const struct dt_session *session);
 struct dt_extremes {
     /* at the smallest batch that both have; NULL: there is none */
     const struct dt_result *many, *single;
-    /* batches that both have, one behind the other, between which the other one becomes the faster; 0: there are none */
+    /* batches that both have, one behind the other, between which the other one makes more images a second, whatever the
+     * objective; 0: there are none */
     int before, after;
 };
 struct dt_extremes dt_session_extremes(const struct dt_session *session);

@@ -751,9 +751,9 @@ static void read_works(const struct page_view *view, struct work works[2])
                  !dt_point_equal(session->target->space, &known->point, &best->point);
     works[0] = works[1] = (struct work){.known = false};
     if (best != NULL)
-        works[0] = work_of(view, best, alone ? 1 : best->batch);
+        works[0] = work_of(view, best, alone ? 1 : dt_result_images(best));
     if (other && works[0].known)
-        works[1] = work_of(view, known, alone ? 1 : known->batch);
+        works[1] = work_of(view, known, alone ? 1 : dt_result_images(known));
 }
 
 void dt_page_draw_phases(const struct page_view *view, struct dt_text *out)

@@ -362,10 +362,9 @@ static void add_extreme(const struct dt_result *result, const struct dt_target *
                         struct dt_text *out)
 {
     int ranks = dt_target_ranks(target, &result->point);
-    double seconds = result->summary.median * target->image.sampler_steps;
     dt_text_add(out, "%d replica%s of %d rank%s: %s images/s, %s a step", result->replicas,
                 result->replicas == 1 ? "" : "s", ranks, ranks == 1 ? "" : "s",
-                dt_figure_number(dt_result_images(result) / seconds).text,
+                dt_figure_number(dt_result_images_per_second(result, target)).text,
                 dt_figure_of(dt_result_slowest(result)).text);
 }
 

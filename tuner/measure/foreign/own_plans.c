@@ -23,9 +23,10 @@ struct names {
 
 static void name_add(struct names *names, const char *name, int64_t value)
 {
+    if (names->count == NAMES_MOST)
+        return; /* an expression with it is refused, as it is unknown there */
     names->name[names->count] = name;
-    names->at[names->count] = value;
-    names->count += names->count < NAMES_MOST - 1;
+    names->at[names->count++] = value;
 }
 
 static void name_set(struct names *names, const char *name, int64_t value)
@@ -186,19 +187,30 @@ static bool plan_locate(const struct dt_space *space, const json_t *plan, int64_
     return false;
 }
 
-/* Sets the parameter's value in a plan. A parameter that the space does not have is known to the expressions after it, where it has a
- * number. DT_DONE: the space does not have the value. */
+/* A parameter that the space does not have is known to the expressions after it, where it has a number. Without it the plan is
+ * another one if it is a word, or splits the work: then its name is added to left_out. */
+static void value_leave_out(const char *name, const json_t *value, struct names *names,
+                            struct dt_text *left_out)
+{
+    int64_t number = json_integer_value(value);
+    bool known = json_is_integer(value) ||
+                 (json_is_string(value) &&
+                  expression_value(json_string_value(value), names, &number) == DT_OK);
+    if (known)
+        name_add(names, name, number);
+    if (!known || number > 1)
+        dt_text_add(left_out, "%s%s", left_out->size > 0 ? ", " : "", name);
+}
+
+/* Sets the parameter's value in a plan. DT_DONE: the space does not have the value. */
 static dt_status value_set(const struct dt_target *target, const char *name, const json_t *value,
-                           struct names *names, int64_t values[])
+                           struct names *names, int64_t values[], struct dt_text *left_out)
 {
     int axis = dt_space_find(target->space, name);
     json_auto_t *chosen = NULL, *added = json_pack("{s:s}", "name", name);
     const json_t *own = dt_json_named(json_object_get(target->worker.hello, "parameters"), name);
-    int64_t number;
     if (axis < 0) {
-        if (json_is_string(value) &&
-            expression_value(json_string_value(value), names, &number) == DT_OK)
-            name_add(names, name, number);
+        value_leave_out(name, value, names, left_out);
         return DT_OK;
     }
     dt_status status =
@@ -213,7 +225,8 @@ static dt_status value_set(const struct dt_target *target, const char *name, con
 }
 
 /* A row's plan. DT_DONE: its condition does not hold, or it is no plan of the space. */
-static dt_status row_read(const struct dt_target *target, const json_t *row, struct dt_point *point)
+static dt_status row_read(const struct dt_target *target, const json_t *row, struct dt_point *point,
+                          struct dt_text *left_out)
 {
     bool throughput = target->objective != NULL && !target->objective->one_batch;
     int64_t values[DT_AXES_MAX], holds = 1;
@@ -229,7 +242,7 @@ static dt_status row_read(const struct dt_target *target, const json_t *row, str
     json_object_foreach(plan, name, value)
     {
         if (status == DT_OK)
-            status = value_set(target, name, value, &names, values);
+            status = value_set(target, name, value, &names, values, left_out);
     }
     if (status == DT_OK && dt_json_has(row, "when"))
         status = expression_value(dt_json_text_at(row, "when"), &names, &holds);
@@ -249,13 +262,19 @@ static dt_status documented_find(struct dt_target *target)
                        documented_what);
     json_array_foreach(rows, i, row)
     {
-        dt_status status = row_read(target, row, &documented->point);
+        dt_auto_text left_out = {0};
+        dt_status status = row_read(target, row, &documented->point, &left_out);
         if (status < 0)
             return status;
         if (status != DT_OK)
             continue;
         documented->known = true;
         dt_documented_words(row, documented);
+        size_t size = strlen(documented->says);
+        if (left_out.size > 0)
+            snprintf(documented->says + size, sizeof documented->says - size,
+                     "; left out, as it is no parameter here: %s", dt_text_at(&left_out));
+        dt_text_mend(documented->says);
         return DT_OK;
     }
     return DT_OK;

@@ -404,8 +404,7 @@ static json_t *extreme_json(const struct dt_result *result, const struct dt_targ
     return json_pack("{s:i, s:i, s:f, s:f}", "replicas", result->replicas, "ranks",
                      dt_target_ranks(target, &result->point), "latency_seconds",
                      dt_result_slowest(result), "images_per_second",
-                     dt_result_images(result) /
-                         (target->image.sampler_steps * result->summary.median));
+                     dt_result_images_per_second(result, target));
 }
 
 /* NULL where not both were measured. */
