@@ -119,7 +119,7 @@ DITTUNE_API void dittune_machine_free(struct dittune_machine *machine);
 DITTUNE_API int32_t dittune_query_new(const struct dittune_machine *machine,
                                       struct dittune_query **query, char *message, size_t room);
 /* Names and values as on the command line (docs/lookup.md): model, size (or height and width), guidance, dtype,
- * devices, batch, objective, max_bytes, max_latency_ns, engine, mode; revision, frames, steps, text_tokens, pipeline,
+ * devices, batch, objective, max_bytes, reserve_bytes, max_latency_ns, engine, mode; revision, frames, steps, text_tokens, pipeline,
  * pipeline_class, networks, adapters, engine_version and requests for the plans tuned on an engine; worker, workload and space for a foreign worker.
  * The last value of a name counts, "" resets it. DITTUNE_USAGE: unknown name, or invalid value; the message lists valid
  * ones. */

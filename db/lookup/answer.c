@@ -136,11 +136,14 @@ static void limit_add(const char *name, const json_t *then, int64_t now, struct 
 static void limits_add(const struct dt_asked *asked, const json_t *entry, struct dt_text *out)
 {
     const json_t *bytes = key_of(entry, "max_bytes"), *latency = key_of(entry, "max_latency_ns");
+    const json_t *reserve = key_of(entry, "reserve_bytes");
     dt_text_add(out, "under other limits:");
     if (json_integer_value(bytes) != asked->max_bytes)
         limit_add("max_bytes", bytes, asked->max_bytes, out);
     if (json_integer_value(latency) != asked->max_latency_ns)
         limit_add("max_latency_ns", latency, asked->max_latency_ns, out);
+    if (json_integer_value(reserve) != asked->reserve_bytes)
+        limit_add("reserve_bytes", reserve, asked->reserve_bytes, out);
 }
 
 static void name_add(const struct dt_asked *asked, const json_t *entry, struct dt_text *out)

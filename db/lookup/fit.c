@@ -257,6 +257,27 @@ static double step_ratio(const struct dt_asked *asked, const struct dt_space *ru
     return ratio * dt_workload_flops(&asked->workload, now) / dt_workload_flops(&then, (int)batch);
 }
 
+/* A larger reserve than that of the entry must leave room for the plan. On cores all ranks share the memory of their host. */
+static dt_status reserve_check(const struct dt_asked *asked, const struct dt_space *rules,
+                               const json_t *entry, const int64_t values[], int64_t bytes)
+{
+    const json_t *key = json_object_get(entry, "key");
+    int64_t all = devices_of(rules, values), hosts = asked->hosts > 1 ? asked->hosts : 1;
+    double held = (double)bytes * (asked->on_gpus ? 1 : (double)((all - 1) / hosts + 1));
+    if (asked->reserve_bytes <= dt_json_integer_at(key, "reserve_bytes"))
+        return DT_OK;
+    if (bytes <= 0)
+        return dt_fail(DT_EINFEASIBLE, "cannot check reserve_bytes: the entry has no peak_bytes");
+    if (held <= (double)(asked->memory_bytes - asked->reserve_bytes))
+        return DT_OK;
+    return dt_fail(DT_EINFEASIBLE,
+                   "it took %s, which with reserve_bytes, %lld (%s), is more than the %s of %s",
+                   dt_figure_bytes_of((int64_t)held).text, (long long)asked->reserve_bytes,
+                   dt_figure_bytes_of(asked->reserve_bytes).text,
+                   dt_figure_bytes_of(asked->memory_bytes).text,
+                   asked->on_gpus ? "a GPU" : "the machine");
+}
+
 /* Checks the limits by the entry's figures, scaled to the question; without figures it refuses. */
 static dt_status limits_check(const struct dt_asked *asked, const struct dt_space *rules,
                               const json_t *entry, const int64_t values[])
@@ -273,6 +294,7 @@ static dt_status limits_check(const struct dt_asked *asked, const struct dt_spac
                        "a rank took %lld bytes (%s), more than max_bytes, %lld (%s)",
                        (long long)bytes, dt_figure_bytes_of(bytes).text,
                        (long long)asked->max_bytes, dt_figure_bytes_of(asked->max_bytes).text);
+    DT_TRY(reserve_check(asked, rules, entry, values, bytes));
     if (asked->max_latency_ns == 0)
         return DT_OK;
     if (median <= 0)

@@ -68,6 +68,8 @@ dt_status dt_key_json(const struct dt_key *key, json_t **json)
         failed |= json_object_set_new(object, "objective", json_string(key->objective));
     if (key->max_bytes > 0)
         failed |= json_object_set_new(object, "max_bytes", json_integer(key->max_bytes));
+    if (key->reserve_bytes > 0)
+        failed |= json_object_set_new(object, "reserve_bytes", json_integer(key->reserve_bytes));
     if (key->workload != NULL && key->lossy)
         failed |= json_object_set_new(object, "lossy", json_integer(1));
     if (key->max_latency_ns > 0)

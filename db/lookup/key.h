@@ -5,7 +5,7 @@
  *     {"worker","workload"[,"job"],"devices","space","objective"}     of a foreign worker
  *     {"engine","job","devices","objective"}     of a question about the entries tuned on an engine
  *
- * each with "max_bytes" and "max_latency_ns" where they are limited.
+ * each with "max_bytes", "reserve_bytes" and "max_latency_ns" where they are limited.
  */
 #ifndef DT_DB_LOOKUP_KEY_H
 #define DT_DB_LOOKUP_KEY_H
@@ -28,8 +28,8 @@ struct dt_key {
     const char *engine;           /* NULL: left out */
     const json_t *job;            /* as that worker understood it, borrowed; NULL: left out */
     int devices;
-    const char *objective;             /* NULL: left out */
-    int64_t max_bytes, max_latency_ns; /* 0: left out */
+    const char *objective;                            /* NULL: left out */
+    int64_t max_bytes, max_latency_ns, reserve_bytes; /* 0: left out */
     /* Of the built-in network: tuned with settings that change the output; false: left out. */
     bool lossy;
 };

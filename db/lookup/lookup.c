@@ -119,17 +119,23 @@ struct carried {
     unsigned miss;
 };
 
-static const struct carried
-    key_carried[] = {{"model", DT_MISS_NAME},       {"height", DT_MISS_SIZE},
-                     {"width", DT_MISS_SIZE},       {"batch", DT_MISS_BATCH},
-                     {"max_bytes", DT_MISS_LIMITS}, {"max_latency_ns", DT_MISS_LIMITS},
-                     {"devices", DT_MISS_DEVICES},  {"worker", DT_MISS_ENGINE},
-                     {"space", DT_MISS_SPACE},      {NULL, 0}},
-    hard_carried[] = {{"engine", DT_MISS_ENGINE},      {"mode", DT_MISS_ENGINE},
-                      {"device", DT_MISS_MACHINE},     {"cores", DT_MISS_MACHINE},
-                      {"gpus", DT_MISS_MACHINE},       {"compute", DT_MISS_MACHINE},
-                      {"memory_gib", DT_MISS_MACHINE}, {"topology", DT_MISS_MACHINE},
-                      {"devices", DT_MISS_UNSEEN},     {NULL, 0}};
+static const struct carried key_carried[] = {{"model", DT_MISS_NAME},
+                                             {"height", DT_MISS_SIZE},
+                                             {"width", DT_MISS_SIZE},
+                                             {"batch", DT_MISS_BATCH},
+                                             {"max_bytes", DT_MISS_LIMITS},
+                                             {"max_latency_ns", DT_MISS_LIMITS},
+                                             {"reserve_bytes", DT_MISS_LIMITS},
+                                             {"devices", DT_MISS_DEVICES},
+                                             {"worker", DT_MISS_ENGINE},
+                                             {"space", DT_MISS_SPACE},
+                                             {NULL, 0}},
+                            hard_carried[] = {
+                                {"engine", DT_MISS_ENGINE},      {"mode", DT_MISS_ENGINE},
+                                {"device", DT_MISS_MACHINE},     {"cores", DT_MISS_MACHINE},
+                                {"gpus", DT_MISS_MACHINE},       {"compute", DT_MISS_MACHINE},
+                                {"memory_gib", DT_MISS_MACHINE}, {"topology", DT_MISS_MACHINE},
+                                {"devices", DT_MISS_UNSEEN},     {NULL, 0}};
 
 static unsigned miss_of(const char *field, const struct carried *table)
 {

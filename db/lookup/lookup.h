@@ -57,6 +57,7 @@ DT_FREE_AT(dt_query_free, struct dt_query)
  *     batch         "1,2,4"                                 1
  *     objective     latency, throughput, cost               latency
  *     max_bytes     of a rank, a whole number               no limit
+ *     reserve_bytes of a device, or of the machine on cores, that the server also holds   none
  *     max_latency_ns of a step                              no limit
  *     engine, mode  who would run the plan                  dittune, eager; of a foreign worker: any stored one
  *     revision, frames, steps, text_tokens ("17,37"), pipeline, pipeline_class, networks, adapters, engine_version, requests

@@ -46,7 +46,10 @@ struct dt_asked {
     struct dt_any any;
     int devices, batch_count, batches[DT_BATCHES_MAX];
     const char *objective;
-    int64_t max_bytes, max_latency_ns;
+    int64_t max_bytes, max_latency_ns, reserve_bytes;
+    int64_t memory_bytes; /* of a GPU, or of one host */
+    int hosts;            /* 0: one machine */
+    bool on_gpus;
     char title[256];
     struct dt_task task;         /* of an engine; its texts are the query's */
     struct dt_workload workload; /* of the built-in network */

@@ -226,6 +226,10 @@ static void limits_set(const struct dt_query *query, struct dt_asked *asked)
     asked->objective = text_of(query, DT_ASK_objective, "latency");
     asked->max_bytes = number_of(query, DT_ASK_max_bytes, 0);
     asked->max_latency_ns = number_of(query, DT_ASK_max_latency_ns, 0);
+    asked->reserve_bytes = number_of(query, DT_ASK_reserve_bytes, 0);
+    asked->memory_bytes = query->memory_bytes;
+    asked->hosts = query->hosts;
+    asked->on_gpus = query->gpus.count > 0;
     asked->now_ns = number_of(query, DT_ASK_now_ns, 0);
     asked->lossy = number_of(query, DT_ASK_lossy, 0) != 0;
     asked->soft = query->soft;
@@ -410,6 +414,7 @@ static dt_status network_seal(const struct dt_query *query, const struct dt_task
                                .devices = asked->devices,
                                .objective = asked->objective,
                                .max_bytes = asked->max_bytes,
+                               .reserve_bytes = asked->reserve_bytes,
                                .max_latency_ns = asked->max_latency_ns,
                                .lossy = asked->lossy};
     DT_TRY(dt_key_json(&key, &asked->key));
@@ -473,6 +478,7 @@ static dt_status tuned_seal(const struct dt_query *query, const struct dt_task *
                                .devices = asked->devices,
                                .objective = asked->objective,
                                .max_bytes = asked->max_bytes,
+                               .reserve_bytes = asked->reserve_bytes,
                                .max_latency_ns = asked->max_latency_ns};
     if (asked->lossy && json_object_set_new(job, "lossy", json_integer(1)) != 0)
         return dt_no_memory("while making a query");

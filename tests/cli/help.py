@@ -44,8 +44,8 @@ done = t.tool("help", "exit-codes")
 t.check("help exit-codes", done.code == 0 and "\n  130 " in done.out, done)
 # Every option of a command that takes --worker either does something there or is refused beside it.
 WITH_WORKER = {
-    "tune": "space budget devices shared-devices objective max-bytes max-latency against search prior resume workloads oversubscribe db seed quiet verbose no-wait wait json json-stream dry-run worker",
-    "run": "space devices shared-devices max-bytes plan sweep processes quick raw trace seed quiet verbose no-wait wait json json-stream worker objective",
+    "tune": "space budget devices shared-devices objective max-bytes max-latency reserve against search prior resume workloads oversubscribe db seed quiet verbose no-wait wait json json-stream dry-run worker",
+    "run": "space devices shared-devices max-bytes reserve plan sweep processes quick raw trace seed quiet verbose no-wait wait json json-stream worker objective",
     "noise": "space budget devices shared-devices max-bytes plan oversubscribe seed quiet verbose no-wait wait json worker objective",
     "space": "devices max-bytes oversubscribe list json worker space objective",
     "explain": "db devices max-bytes json worker space objective",

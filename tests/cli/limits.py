@@ -2,6 +2,9 @@
 # ctest:
 """The limits of a session and of its entry, with a worker that knows nothing of them: what breaks them is neither
 stored nor kept, and takes nobody's place."""
+import json
+import socket
+
 from lib_check import WINS, CheckTest, of_plan
 
 BIG = 8388608
@@ -60,6 +63,57 @@ def a_legal_plan_stays():
     t.check("by one that keeps the limit", found.code == 0 and found.json["plan"] in ({"plan": 1}, {"plan": 3}), found)
 
 
+def beside_a_server():
+    """--reserve: memory that the server also holds, of all ranks' memory on cores, of each GPU elsewhere."""
+    total = t.tool("machine", "--json").json["limits"]["memory_bytes"]
+    half, reserve = total // 2, ["--reserve", f"{total * 6 // 10}B"]
+    quiet([800000, 930000, 1000000, 1100000], bytes={"0": half, "1": total // 4})
+    done = t.tool("--worker", t.worker, "--devices", 1, "--budget", "8s", *reserve, "--json", "--db", t.path / "reserved")
+    t.check("a plan that leaves too little is not the best", done.code == 0 and done.json["best"]["plan"] == {"plan": 1}, done)
+    trials = of_plan(done.json["trials"], 0)
+    t.check("it is out of memory once, and the trial has the figures", [trial["outcome"] for trial in trials] == ["out of memory"]
+            and f"({half} bytes), and --reserve holds" in trials[0]["cause"] and f"({total}) of the machine" in trials[0]["cause"], trials)
+    look = ("lookup", "--worker", t.worker, "--devices", 1, "--json", "--db", t.path / "reserved")
+    found = t.tool(*look, *reserve)
+    t.check("the entry has it", found.code == 0 and found.json["tier"] == "exact" and found.json["entry"]["key"]["reserve_bytes"] == total * 6 // 10, found)
+    found = t.tool(*look)
+    t.check("without it the entry is near", found.code == 0 and found.json["tier"] == "near" and "reserve_bytes" in found.json["reason"], found)
+    done = t.tool("why", "--db", t.path / "reserved")
+    t.check("why judges memory beside it", "reserved, so it is not at risk" in " ".join(done.out.split()), done)
+    done = t.tool("check", "--worker", t.worker, "--db", t.path / "reserved", "--budget", "20s", "--json")
+    row = done.json["entries"][0]
+    t.check("check keeps it", row["verdict"] == "ties" and f"--reserve {total * 6 // 10}B" in row["retune"], done)
+    done = t.tool("check", "--worker", t.worker, "--db", t.path / "reserved", "--budget", "20s", "--json", "--reserve", f"{total * 8 // 10}B")
+    t.check("and that of today instead", done.json["entries"][0]["verdict"] == "loses" and "--reserve holds" in done.json["entries"][0]["reason"], done)
+    quiet([800000, 930000], bytes={"0": half})
+    done = t.tool("--worker", t.worker, "--devices", 1, "--budget", "8s", "--quiet", "--db", t.path / "free")
+    look = ("lookup", "--worker", t.worker, "--devices", 1, "--json", "--db", t.path / "free")
+    t.check("a plan without it answers where it leaves room", t.tool(*look, "--reserve", "1GiB").json["tier"] == "near")
+    t.exits("and not where it does not", t.tool(*look, *reserve), 10, f"which with reserve_bytes, {total * 6 // 10}")
+    t.exits("run says it, too", t.tool("run", "--worker", t.worker, "--devices", 1, "--plan", "plan=0", *reserve), 3, "--reserve holds")
+
+
+def beside_a_server_on_gpus():
+    card = {"index": 0, "name": "NVIDIA H200", "compute": "9.0", "memory_bytes": 150 << 30, "free_bytes": 150 << 30, "shared_bytes": 232448,
+            "processes": []}
+    answer = {"op": "devices", "count": 1, "why": "", "driver": "580.95", "cuda": 13000, "nccl": "2.28.9", "cudnn": "", "cublaslt": "13.1.0",
+              "devices": [card], "peers": [[0]], "links": [["self"]]}
+    gpu = t.write("gpu", f"#!/bin/sh\nexec echo '{json.dumps(answer)}'\n")
+    gpu.chmod(0o755)
+    for where, host, fields, known in (("found", socket.gethostname(), {}, True), ("described by the worker", "far", {"devices": [card]}, True),
+                                       ("unknown", "far", {}, False)):
+        ready = {"ranks": [{"rank": 0, "pid": 1, "host": host, "device": "cuda:0"}], **fields}
+        quiet([800000, 930000], bytes={"0": 139 << 30, "1": 138 << 30}, faults=[{"do": "answer", "at": "ready", "fields": ready}])
+        done = t.tool("--worker", t.worker, "--devices", 1, "--budget", "8s", "--reserve", "12GiB", "--json", "--db", t.path / where,
+                      env={"DITTUNE_WORKER_CUDA": gpu} if host != "far" else {})
+        if not known:
+            t.exits("devices of unknown memory", done, 2, "--reserve cannot be kept: the memory of the devices of the worker")
+            continue
+        trials = of_plan(done.json["trials"], 0) if done.json else None
+        t.check(f"GPUs that are {where}: a rank beside 12 GiB", trials and done.json["best"]["plan"] == {"plan": 1} and trials[0]["outcome"] == "out of memory"
+                and "a rank takes 139 GiB" in trials[0]["cause"] and "--reserve holds 12 GiB: more than the 150 GiB" in trials[0]["cause"], done)
+
+
 def slow_batches(name, ns):
     """A store for images by the second, which are most at a batch that takes too long: the default's."""
     quiet(ns, batches={"1": 1, "4": 2})
@@ -87,7 +141,7 @@ def a_rival_within_the_limit():
             and verdicts == {(4, "not checked"), (1, "wins")}, done)
 
 
-for part in (the_fastest_takes_too_much, no_plan_keeps_it, a_legal_plan_stays, nothing_left_to_beat,
+for part in (the_fastest_takes_too_much, no_plan_keeps_it, a_legal_plan_stays, beside_a_server, beside_a_server_on_gpus, nothing_left_to_beat,
              a_rival_within_the_limit):
     part()
 t.none_left()

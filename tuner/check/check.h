@@ -31,7 +31,7 @@ struct dt_check_key {
     int64_t height, width;               /* of the latent */
     bool lossy;
     struct dt_ints batches;
-    int64_t devices, max_bytes, max_latency_ns;
+    int64_t devices, max_bytes, max_latency_ns, reserve_bytes;
     const char *objective;
     const char *engine;
     int64_t gpus, hosts, slots; /* 0: cores; one host */

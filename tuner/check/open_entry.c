@@ -163,6 +163,7 @@ static dt_status make_job(struct dt_check_entry *entry)
     job.more.nccl = true; /* for plans that --tune-nccl found */
     job.more.lossy = key->lossy;
     job.max_bytes = key->max_bytes;
+    job.reserve_bytes = key->reserve_bytes;
     job.max_latency_ns = key->max_latency_ns;
     DT_TRY(dt_objective_find(key->objective, &job.objective));
     if (is_foreign(key))
@@ -296,6 +297,8 @@ static dt_status make_target(struct dt_check_entry *entry)
     dt_status status = make_job(entry);
     if (status == DT_OK)
         status = dt_target_new(&entry->job, &entry->target);
+    if (status == DT_OK && entry->opts->job.reserve_bytes > 0) /* today's; the key is the entry's */
+        status = dt_target_hold_back(entry->target, entry->opts->job.reserve_bytes);
     if (is_of_entry(status))
         return dt_check_settle(entry, DT_CHECK_NOT_CHECKED, "%s", dt_message());
     DT_TRY(status);
@@ -464,6 +467,8 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
     dt_text_add(out, " --objective %s", job->objective->name);
     if (job->max_bytes > 0)
         dt_text_add(out, " --max-bytes %lldB", (long long)job->max_bytes);
+    if (job->reserve_bytes > 0)
+        dt_text_add(out, " --reserve %lldB", (long long)job->reserve_bytes);
     if (job->max_latency_ns > 0)
         dt_text_add(out, " --max-latency %s", dt_figure_exact(job->max_latency_ns).text);
     if (entry->opts->db != NULL)

@@ -41,6 +41,7 @@ void dt_check_key_read(const json_t *key, const json_t *hard, struct dt_check_ke
                                   .lossy = dt_json_integer_at(key, "lossy") != 0,
                                   .devices = dt_json_integer_at(key, "devices"),
                                   .max_bytes = dt_json_integer_at(key, "max_bytes"),
+                                  .reserve_bytes = dt_json_integer_at(key, "reserve_bytes"),
                                   .max_latency_ns = dt_json_integer_at(key, "max_latency_ns"),
                                   .objective = dt_json_text_at(key, "objective"),
                                   .engine = dt_json_text_at(hard, "engine"),
@@ -86,6 +87,8 @@ void dt_check_title(const json_t *json, char title[], size_t room)
     dt_text_add(&text, ", %lld devices, %s", (long long)key.devices, key.objective);
     if (key.max_bytes > 0)
         dt_text_add(&text, ", at most %lld bytes", (long long)key.max_bytes);
+    if (key.reserve_bytes > 0)
+        dt_text_add(&text, ", %lld bytes reserved", (long long)key.reserve_bytes);
     if (key.max_latency_ns > 0)
         dt_text_add(&text, ", at most %s", dt_figure_of((double)key.max_latency_ns * 1e-9).text);
     snprintf(title, room, "%.*s", (int)room - 1, dt_text_at(&text));

@@ -338,6 +338,9 @@ const struct dt_option_row dt_option_rows[] = {
      AT(job.max_bytes), "limit of a rank's memory: 2GiB"},
     {"max-bytes", "SIZE", "models", NULL, parse_bytes, AT(job.max_bytes),
      "memory of a device: only plans whose weights in bfloat16 fit: 80GiB"},
+    {"reserve", "SIZE", "tune run lookup check", NULL, parse_bytes, AT(job.reserve_bytes),
+     "memory of each device that the server also holds (text encoder, VAE, other programs): a plan "
+     "that leaves less is out of memory; of check: instead of the entry's: 12GiB"},
     {"max-latency", "TIME", "tune lookup", NULL, parse_duration, AT(job.max_latency_ns),
      "limit of a plan's step time: 80ms"},
     {"against", "'PLAN'", "tune check", NULL, parse_text, AT(session.against),

@@ -41,7 +41,7 @@ struct dt_job_options {
     struct dt_sizes sizes;
     struct dt_ints batches;
     int64_t devices; /* most ranks; 0: the cores */
-    int64_t budget_ns, max_bytes, max_latency_ns, seed;
+    int64_t budget_ns, max_bytes, max_latency_ns, reserve_bytes, seed;
     bool shared_devices, oversubscribe, tune_nccl;
 };
 

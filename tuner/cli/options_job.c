@@ -131,6 +131,7 @@ dt_status dt_options_job(const struct dt_options *options, const char *plan, str
                                   .lossy = options->lossy,
                                   .max_error = options->worker.max_error},
                          .max_bytes = options->job.max_bytes,
+                         .reserve_bytes = options->job.reserve_bytes,
                          .max_latency_ns = options->job.max_latency_ns,
                          .seed = options->job.seed,
                          .budget_ns = options->job.budget_ns};

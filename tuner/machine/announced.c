@@ -185,3 +185,17 @@ json_t *dt_machine_announced_hard(const json_t *ready)
     }
     return hard;
 }
+
+int64_t dt_machine_announced_memory(const json_t *ready)
+{
+    const json_t *device;
+    int64_t least = 0;
+    size_t i;
+    json_array_foreach(json_object_get(ready, "devices"), i, device)
+    {
+        int64_t bytes = dt_json_integer_at(device, "memory_bytes");
+        if (bytes > 0 && (least == 0 || bytes < least))
+            least = bytes;
+    }
+    return least;
+}

@@ -109,6 +109,8 @@ json_t *dt_machine_announced_hard(const json_t *ready);
  * devices; otherwise *found is emptied. DT_EUSAGE with a sentence when ready describes other devices, more of them, or another driver. What is on
  * another host is not compared: *found is emptied. */
 dt_status dt_machine_announced_gpus(const json_t *ready, struct dt_backend *found) DT_MUST_CHECK;
+/* The memory of the smallest of the devices that ready describes; 0: it does not say. */
+int64_t dt_machine_announced_memory(const json_t *ready);
 
 /* The built-in worker, as compiled, computes in this data type on this processor. */
 bool dt_machine_runs(enum dt_dtype dtype);

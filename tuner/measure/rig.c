@@ -84,16 +84,7 @@ bool dt_rig_same_group(const struct dt_target *target, const struct dt_point *a,
     return dt_rig_class(target, a) == dt_rig_class(target, b);
 }
 
-/* Memory of one device, or of all cores, that groups share; 0: unknown. */
-static int64_t memory_limit(const struct dt_target *target)
-{
-    const struct dt_backend *gpus = dt_target_gpus(target);
-    if (gpus != NULL)
-        return gpus->gpus.memory_bytes;
-    return dt_target_names_devices(target) ? 0 : dt_host_memory_limit();
-}
-
-/* Of that memory: each GPU has one rank of a group, the cores' memory has all of them, of all replicas. */
+/* Of a device's memory, or all cores': each GPU has one rank of a group, the cores' memory has all of them, of all replicas. */
 static double memory_of_group(const struct dt_target *target, int ranks, int64_t peak_bytes)
 {
     return (double)peak_bytes * (dt_target_gpus(target) != NULL ? 1 : ranks);
@@ -141,7 +132,7 @@ static double memory_of_ranks(const struct dt_rig *rig, int *count)
 struct dt_rig_classes dt_rig_classes(const struct dt_rig *rig)
 {
     const struct dt_space *space = rig->target->space;
-    double limit = (double)memory_limit(rig->target), environments = 1;
+    double limit = (double)dt_target_memory(rig->target), environments = 1;
     int ranks;
     double memory = memory_of_ranks(rig, &ranks);
     for (int a = 0; a < dt_space_axes(space); a++)
@@ -534,7 +525,7 @@ static struct dt_rig_slot *slot_oldest(struct dt_rig *rig)
 /* Ends groups, least recently used first, until the others leave enough memory for a new one. */
 static void make_room(struct dt_rig *rig, int ranks)
 {
-    double limit = (double)memory_limit(rig->target);
+    double limit = (double)dt_target_memory(rig->target);
     while (limit > 0) {
         double need = memory_of_group(rig->target, ranks, rig->peak_bytes);
         for (int i = 0; i < DT_RIG_GROUPS; i++)
@@ -980,19 +971,15 @@ static double tolerance_of(const struct dt_rig *rig, const struct dt_point *poin
 
 /* ---- plans */
 
-/* Applies the user's memory limit, which the worker does not know. */
-static void judge_memory(const struct dt_rig *rig, struct dt_resident *resident)
+/* Applies the user's limits of memory, which the worker does not know. */
+static void judge_memory(const struct dt_rig *rig, const struct dt_point *point,
+                         struct dt_resident *resident)
 {
-    int64_t most = rig->target->max_bytes;
-    if (most <= 0 || resident->facts.peak_bytes <= most || resident->failure.outcome != DT_TRIAL_OK)
-        return;
+    int ranks = dt_target_ranks(rig->target, point) * resident->replicas;
     dt_auto_text cause = {0};
-    dt_text_add(&cause, "a rank takes ");
-    dt_figure_bytes(resident->facts.peak_bytes, &cause);
-    dt_text_add(&cause, " (%lld bytes), more than --max-bytes ",
-                (long long)resident->facts.peak_bytes);
-    dt_figure_bytes(most, &cause);
-    dt_text_add(&cause, " (%lld)", (long long)most);
+    if (resident->failure.outcome != DT_TRIAL_OK ||
+        !dt_target_exceeds(rig->target, ranks, resident->facts.peak_bytes, &cause))
+        return;
     resident->failure.outcome = DT_TRIAL_MEMORY;
     snprintf(resident->failure.cause, sizeof resident->failure.cause, "%s", dt_text_at(&cause));
 }
@@ -1034,7 +1021,7 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     resident->facts.verified_error = prepared->error;
     judge_output(rig, &prepared->output, "", resident);
     judge_image(rig, &prepared->image, resident);
-    judge_memory(rig, resident);
+    judge_memory(rig, point, resident);
     dt_outputs_fini(&prepared->output);
     dt_outputs_fini(&prepared->image);
     return DT_OK;

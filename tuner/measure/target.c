@@ -2,6 +2,7 @@
 #include "tuner/measure/target_int.h"
 
 #include "base/array.h"
+#include "base/figures.h"
 #include "base/host.h"
 #include "model/input.h"
 #include "space/dit/dit.h"
@@ -170,6 +171,55 @@ const struct dt_backend *dt_target_gpus(const struct dt_target *target)
     if (hardware->backend.cuda)
         return &hardware->backend;
     return target->foreign && hardware->watched.cuda ? &hardware->watched : NULL;
+}
+
+int64_t dt_target_memory(const struct dt_target *target)
+{
+    const struct dt_backend *gpus = dt_target_gpus(target);
+    if (gpus != NULL)
+        return gpus->gpus.memory_bytes;
+    return dt_target_names_devices(target) ? dt_machine_announced_memory(target->worker.ready)
+                                           : dt_host_memory_limit();
+}
+
+dt_status dt_target_hold_back(struct dt_target *target, int64_t bytes)
+{
+    target->reserve = (struct dt_reserve){.bytes = bytes,
+                                          .total = dt_target_memory(target),
+                                          .shared = dt_target_gpus(target) == NULL &&
+                                                    !dt_target_names_devices(target)};
+    if (target->reserve.total > 0)
+        return DT_OK;
+    return dt_fail(DT_EUSAGE,
+                   "--reserve cannot be kept: the memory of the devices of the worker %s "
+                   "is not known",
+                   target->worker.program);
+}
+
+bool dt_target_exceeds(const struct dt_target *target, int ranks, int64_t peak_bytes,
+                       struct dt_text *why)
+{
+    const struct dt_reserve *reserve = &target->reserve;
+    dt_auto_text text = {0};
+    int hosts = target->hardware.hosts.count > 1 ? target->hardware.hosts.count : 1;
+    int64_t held = peak_bytes * (reserve->shared ? (ranks + hosts - 1) / hosts : 1);
+    bool much = target->max_bytes > 0 && peak_bytes > target->max_bytes;
+    bool full = peak_bytes > 0 && reserve->bytes > 0 && held > reserve->total - reserve->bytes;
+    if (much)
+        dt_text_add(&text, "a rank takes %s (%lld bytes), more than --max-bytes %s (%lld)",
+                    dt_figure_bytes_of(peak_bytes).text, (long long)peak_bytes,
+                    dt_figure_bytes_of(target->max_bytes).text, (long long)target->max_bytes);
+    else if (full)
+        dt_text_add(
+            &text,
+            "%s takes %s (%lld bytes), and --reserve holds %s: more than the %s (%lld) of %s",
+            reserve->shared && ranks > 1 ? "it" : "a rank", dt_figure_bytes_of(held).text,
+            (long long)held, dt_figure_bytes_of(reserve->bytes).text,
+            dt_figure_bytes_of(reserve->total).text, (long long)reserve->total,
+            reserve->shared ? "the machine" : "its device");
+    if (why != NULL && (much || full))
+        dt_text_add(why, "%s", dt_text_at(&text));
+    return much || full;
 }
 
 dt_status dt_target_devices_free(const struct dt_target *target)
@@ -387,6 +437,8 @@ dt_status dt_target_new(const struct dt_job *job, struct dt_target **out)
         DT_TRY(watch_gpus(target));
     target->plans = dt_space_count(target->space);
     dt_target_write_hard(target);
+    if (job->reserve_bytes > 0)
+        DT_TRY(dt_target_hold_back(target, job->reserve_bytes));
     target->hardware.described = NULL;
     *out = target;
     target = NULL;

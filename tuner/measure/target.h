@@ -83,6 +83,13 @@ struct dt_documented {
     char source[480], date[16], says[240];
 };
 
+/* Memory that the server holds beside a plan, as its text encoder. */
+struct dt_reserve {
+    int64_t bytes; /* of each device, or of the machine on cores; 0: none */
+    int64_t total; /* what a device, or the machine, has */
+    bool shared;   /* it is the machine's, by all ranks */
+};
+
 struct dt_target {
     struct dt_space *space;
     json_t *workload;  /* for the worker's hello; NULL for foreign workers */
@@ -96,6 +103,7 @@ struct dt_target {
     bool foreign;
     bool limited;      /* a foreign worker's plans with more ranks than devices are excluded */
     int64_t max_bytes; /* limit of a rank's memory; 0: none */
+    struct dt_reserve reserve;
     const struct dt_objective *objective;
     double tolerance;   /* of verification */
     double least_fault; /* the smallest error of the faults that it was chosen by; 0: not known */
@@ -115,6 +123,15 @@ void dt_hosts_describe(const struct dt_hosts *hosts, json_t *hard);
 dt_status dt_target_new(const struct dt_job *job, struct dt_target **target) DT_MUST_CHECK;
 void dt_target_free(struct dt_target *target);
 DT_FREE_AT(dt_target_free, struct dt_target)
+
+/* Memory of one device, or of all cores; 0: unknown. */
+int64_t dt_target_memory(const struct dt_target *target);
+/* Holds so much memory of each device back. DT_EUSAGE where their memory is not known. */
+dt_status dt_target_hold_back(struct dt_target *target, int64_t bytes) DT_MUST_CHECK;
+/* A plan of so many ranks, replicas included, of which the largest takes so much, exceeds --max-bytes or leaves less than
+ * --reserve; why: a sentence is appended, or NULL. */
+bool dt_target_exceeds(const struct dt_target *target, int ranks, int64_t peak_bytes,
+                       struct dt_text *why);
 
 /* Values of a point's ranks, batch or replicas; 1 without such a parameter. Ranks and batch are of one replica. */
 int dt_target_ranks(const struct dt_target *target, const struct dt_point *point);

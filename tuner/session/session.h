@@ -192,7 +192,7 @@ struct dt_noise dt_session_noise(const struct dt_session *session);
 /* Appends the reason for a missing twin, or a warning about noise, if any. */
 void dt_session_noise_note(const struct dt_session *session, struct dt_text *out);
 
-/* The worker ran out of memory, possibly because of other programs; not: the plan exceeds --max-bytes. */
+/* The worker ran out of memory, possibly because of other programs; not: the plan exceeds --max-bytes or --reserve. */
 bool dt_session_lacks_memory(const struct dt_session *session, const struct dt_result *result);
 
 /* Bytes of the first clause of the search's note, its reason to stop; --json has the rest. */

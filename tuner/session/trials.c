@@ -220,7 +220,7 @@ dt_status dt_trials_try(struct dt_tuning *tuning, const struct dt_point *point, 
 }
 
 /* The failure may be temporary. After out of memory the plan is tried again when the search is over, since other users
- * of the memory may have ended. A plan above --max-bytes is not. */
+ * of the memory may have ended. A plan above --max-bytes or --reserve is not. */
 static bool may_pass(const struct dt_session *session, const struct dt_result *trial, bool late)
 {
     bool cut_off = trial->outcome == DT_TRIAL_INTERRUPTED && !late &&

@@ -162,8 +162,8 @@ bool dt_session_provisional(const struct dt_session *session)
 
 bool dt_session_lacks_memory(const struct dt_session *session, const struct dt_result *result)
 {
-    int64_t most = session->target->max_bytes;
-    return result->outcome == DT_TRIAL_MEMORY && !(most > 0 && result->facts.peak_bytes > most);
+    return result->outcome == DT_TRIAL_MEMORY &&
+           !dt_target_exceeds(session->target, result->ranks, result->facts.peak_bytes, NULL);
 }
 
 static int attempts(const struct dt_session *session, const struct dt_point *point)

@@ -19,8 +19,9 @@
 /* Fields of a key that do not change what a step of a plan takes. */
 static bool is_same_work(const json_t *mine, const json_t *other)
 {
-    static const char *const free_to_differ[] = {
-        "batch", "devices", "max_bytes", "max_latency_ns", "lossy", "objective", "space"};
+    static const char *const free_to_differ[] = {"batch",          "devices",       "max_bytes",
+                                                 "max_latency_ns", "reserve_bytes", "lossy",
+                                                 "objective",      "space"};
     json_auto_t *a = json_copy((json_t *)mine), *b = json_copy((json_t *)other);
     for (size_t i = 0; i < sizeof free_to_differ / sizeof free_to_differ[0]; i++) {
         json_object_del(a, free_to_differ[i]);

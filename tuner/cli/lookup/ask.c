@@ -35,6 +35,7 @@ static dt_status set_shared(const struct dt_options *options, struct dt_query *q
     DT_TRY(set_number(query, "devices", options->job.devices));
     DT_TRY(set_text(query, "objective", options->job.objective));
     DT_TRY(set_number(query, "max_bytes", options->job.max_bytes));
+    DT_TRY(set_number(query, "reserve_bytes", options->job.reserve_bytes));
     DT_TRY(set_number(query, "max_latency_ns", options->job.max_latency_ns));
     if (options->lookup.engine != NULL)
         DT_TRY(dt_query_set_engine(query, options->lookup.engine));
@@ -243,6 +244,8 @@ void dt_ask_line(const struct dt_options *options, const struct dt_target *targe
     dt_text_add(out, " --objective %s", dt_json_text_at(key, "objective"));
     if (options->job.max_bytes > 0)
         dt_text_add(out, " --max-bytes %lldB", (long long)options->job.max_bytes);
+    if (options->job.reserve_bytes > 0)
+        dt_text_add(out, " --reserve %lldB", (long long)options->job.reserve_bytes);
     if (options->job.max_latency_ns > 0)
         dt_text_add(out, " --max-latency %s", dt_figure_exact(options->job.max_latency_ns).text);
     if (options->job.hosts.list != NULL || options->job.hosts.file != NULL) {

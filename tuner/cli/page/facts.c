@@ -126,6 +126,12 @@ static void add_memory_share(const struct page_view *view, const struct dt_resul
         else
             dt_text_add(out, " of the machine's %s", dt_figure_bytes_of(gib << 30).text);
     }
+    if (target->reserve.bytes > 0 && target->reserve.total > 0) {
+        double reserved = (double)target->reserve.bytes / (double)target->reserve.total;
+        used = isfinite(used) ? used + reserved : reserved;
+        dt_text_add(out, ", beside the %s reserved",
+                    dt_figure_bytes_of(target->reserve.bytes).text);
+    }
     if (isfinite(limit) || isfinite(used))
         dt_text_add(out, ", so it is %s",
                     fmax(limit, used) > MEMORY_RISK ? "at risk" : "not at risk");

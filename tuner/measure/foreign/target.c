@@ -234,6 +234,7 @@ static dt_status make_key(const struct dt_job *job, const char *name, const char
                                .job = lossy != NULL ? lossy : told,
                                .devices = target->hardware.devices,
                                .max_bytes = job->max_bytes,
+                               .reserve_bytes = job->reserve_bytes,
                                .max_latency_ns = job->max_latency_ns};
     return dt_key_json(&key, &target->identity.key);
 }

@@ -74,6 +74,7 @@ dt_status dt_target_write_job(struct dt_target *target, const struct dt_job *job
                                .batch_count = sorted->count,
                                .devices = target->hardware.devices,
                                .max_bytes = job->max_bytes,
+                               .reserve_bytes = job->reserve_bytes,
                                .max_latency_ns = job->max_latency_ns,
                                .lossy = job->more.lossy};
     return dt_key_json(&key, &target->identity.key);
@@ -147,12 +148,21 @@ static json_t *documented_json(const struct dt_target *target)
                : NULL;
 }
 
+/* NULL where nothing is held back. */
+static json_t *reserve_json(const struct dt_reserve *reserve)
+{
+    return reserve->bytes > 0
+               ? json_pack("{s:I, s:I, s:b}", "bytes", (json_int_t)reserve->bytes, "total_bytes",
+                           (json_int_t)reserve->total, "shared", reserve->shared)
+               : NULL;
+}
+
 json_t *dt_raw_target(const struct dt_target *target)
 {
     bool breaks = target->broken[0] != '\0', planted = target->least_fault > 0;
     return json_pack(
         "{s:s, s:s, s:s, s:b, s:i, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:o*, s:s*, s:s, s:s*, "
-        "s:o*, s:o*, s:o*}",
+        "s:o*, s:o*, s:o*, s:o*}",
         "title", target->identity.title, "unit", target->hardware.unit, "objective",
         target->objective->name, "foreign", target->foreign, "cores", target->hardware.cores,
         "sampler_steps", target->image.sampler_steps, "image_flops", target->image.flops,
@@ -164,7 +174,8 @@ json_t *dt_raw_target(const struct dt_target *target)
         "step", target->image.step, "reference", dt_target_reference(target), "broken",
         breaks ? target->broken : NULL, "tolerance",
         breaks || planted ? json_real(target->tolerance) : NULL, "least_fault",
-        planted ? json_real(target->least_fault) : NULL, "documented", documented_json(target));
+        planted ? json_real(target->least_fault) : NULL, "documented", documented_json(target),
+        "reserve", reserve_json(&target->reserve));
 }
 
 static dt_status read_number(const json_t *record, const char *what, const char *key, int most,
@@ -238,6 +249,17 @@ static void read_key(const json_t *record, struct dt_target *target)
     target->max_bytes = bytes > 0 ? bytes : 0;
 }
 
+static dt_status read_reserve(const json_t *record, const char *what, struct dt_reserve *reserve)
+{
+    json_t *object;
+    if (!dt_json_has(record, "reserve"))
+        return DT_OK;
+    DT_TRY(dt_json_object(record, what, "reserve", &object));
+    DT_TRY(dt_json_int(object, what, "bytes", 1, INT64_MAX / 2, &reserve->bytes));
+    DT_TRY(dt_json_int(object, what, "total_bytes", 1, INT64_MAX / 2, &reserve->total));
+    return dt_json_bool(object, what, "shared", &reserve->shared);
+}
+
 /* Of a default plan that breaks a rule. */
 static void read_broken(const json_t *record, struct dt_target *target)
 {
@@ -283,6 +305,7 @@ static dt_status read_target_fields(const json_t *record, const char *what,
     DT_TRY(dt_point_read(target->space, fallback, &target->fallback));
     DT_TRY(dt_point_read(target->space, baseline, &target->baseline));
     DT_TRY(read_documented(record, what, target));
+    DT_TRY(read_reserve(record, what, &target->reserve));
     snprintf(target->identity.title, sizeof target->identity.title, "%s", title);
     read_key(record, target);
     read_broken(record, target);

@@ -12,8 +12,9 @@ struct reader {
 /* Fields of a key that affect which plan is best, but not the meaning of a plan. */
 static bool may_differ(const char *name)
 {
-    static const char *const names[] = {"batch", "devices",   "max_bytes", "max_latency_ns",
-                                        "model", "objective", "space",     NULL};
+    static const char *const names[] = {"batch",          "devices",       "max_bytes",
+                                        "max_latency_ns", "reserve_bytes", "model",
+                                        "objective",      "space",         NULL};
     return dt_text_index(name, names) >= 0;
 }
 
