@@ -2,7 +2,7 @@
 """How far right plans of diffusers differ from one rank by rounding, and how far planted faults do: what the tolerances of the workers
 are chosen by (network/worker.py, docs/engines.md). Nothing is timed.
 
-    DITTUNE_ENGINES=/path/to/venv python3 bench/rounding.py [SEEDS] [MODEL..] [DTYPE..] [--right]
+    DITTUNE_ENGINES=/path/to/venv python3 bench/rounding.py [SEEDS] [MODEL..] [DTYPE..] [--right]        a worker is started for each seed
 
 prints a table and, on standard error, a line for each plan; exit code 1 when a right plan would be refused. --right leaves the faults out.
 
@@ -21,9 +21,8 @@ from asked import Asked
 PYTHON = pathlib.Path(os.environ["DITTUNE_ENGINES"]) / "bin/python"
 WORDS = sys.argv[1:]
 SEEDS = next((int(word) for word in WORDS if word.isdigit()), 20)
-MODELS = [word for word in WORDS if word.startswith("tiny-") or word.endswith(".json")] or ["tiny-flux", "tiny-wan", "tiny-qwen-image"]
+MODELS = [word for word in WORDS if word.startswith("tiny-")] or ["tiny-flux", "tiny-wan", "tiny-qwen-image"]
 DTYPES = [word for word in WORDS if "float" in word] or ["float32", "bfloat16", "float16"]
-SIZE, VIDEO = dict(width=96, height=96), dict(width=96, height=64, frames=9)
 FAULT_SEEDS, MANY_SEEDS, VERIFY, LATER = 0 if "--right" in WORDS else 2, 4, dict(projections=16, seed=7), 4
 
 
@@ -40,12 +39,11 @@ def error(answer, one):
 class Measured(Asked):
     """The worker with planted faults, asked for errors."""
 
-    def __init__(self, model, dtype, batch):
+    def __init__(self, model, dtype, seed):
         words = [PYTHON, ROOT / "tests/workers/lib_planted.py", "--cfg"]
         super().__init__(words, {name: value for name, value in os.environ.items() if name != "PLANTED"})
-        job = dict(VIDEO if "wan" in model else SIZE, model=model, dtype=dtype, batch=batch)
-        if "qwen" in model:  # whose prompts are not padded: of 64 tokens all layouts are legal
-            job["text_tokens"] = "64"
+        name = f"{model.replace('-', '_')}__{seed}__{dtype}__2"
+        job = dict(pipeline=f"{ROOT / 'tests/workers/lib_seeds.py'}:{name}")
         self.hello = self.ask(op="hello", protocol=2, ranks=1, devices=4, job=job)
         self.hear()
         self.axes = {axis["name"]: axis["values"] for axis in self.hello["parameters"]}
@@ -72,17 +70,16 @@ class Measured(Asked):
 
 
 def measure(model, dtype):
-    worker = Measured(model, dtype, 2)
     right, faults = {}, {}
     for seed in range(1, SEEDS + 1):
+        worker = Measured(model, dtype, seed)
         one = worker.plan(seed)
         for layout in worker.layouts((2, 4) if seed <= MANY_SEEDS else (2,)):
             right.setdefault(str(layout), []).append(worker.error(seed, one, **layout))
         for fault in worker.axes["fault"][1:] if seed <= FAULT_SEEDS else []:
             split = dict(ulysses=2) if fault in ("heads", "text") else dict(ring=2)
             faults.setdefault(fault, []).append(worker.error(seed, one, LATER, ranks=2, fault=fault, **split))
-        worker.ask(op="release", handle=one["handle"])
-    worker.end()
+        worker.end()
     for name, errors in [*right.items(), *faults.items()]:
         print(f"{model} {dtype} {name}: {min(errors):.2g} to {max(errors):.2g}", file=sys.stderr, flush=True)
     errors = [error for of_plan in right.values() for error in of_plan]

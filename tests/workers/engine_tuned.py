@@ -31,7 +31,7 @@ def call(answer):
 
 
 def tuned():
-    done = t.tool("tune", *ASKED, *JOB, "--budget", "60s", "--json")
+    done = t.tool("tune", *ASKED, *JOB, "--budget", "4m", "--json")
     t.check("tuned and stored", done.code == 0 and "best" in (done.json or {}), done)
     return done.json["best"]["plan"]
 
@@ -57,11 +57,34 @@ def same_call(plan):
 
 
 def checked():
-    done = t.tool("check", "--engine", "diffusers", "--budget", "60s", "--json")
+    done = t.tool("check", "--engine", "diffusers", "--budget", "4m", "--json")
     verdict = done.json["entries"][0]["verdict"]
     t.check(f"checked: {verdict}", verdict in ("wins", "ties", "loses", "inconclusive"), done)
 
 
+def pipelines():
+    """Programs of the user's own: two transformers, an adapter, and a class that diffusers cannot split. Each is tuned, looked up without a worker by its file
+    and by what tells it from the others, explained, and checked."""
+    file, environment = SOURCE / "tests/workers/lib_pipelines.py", {"DITTUNE_DB": str(t.path / "pipelines"), "DITTUNE_LOAD": "none"}
+    for name, kind, words in (("wan22", "WanPipeline", ("--", "--cfg")), ("flux_lora", "FluxPipeline", ()), ("sd3", "StableDiffusion3Pipeline", ("--", "--cfg"))):
+        asked = ("--engine", "diffusers", "--pipeline", f"{file}:{name}")
+        done = t.tool("tune", *asked, "--devices", 2, "--budget", "3m", "--json", *words, env=environment)
+        t.check(f"{name}: tuned and stored", done.code in (0, 6) and "best" in (done.json or {}), done)
+        found = t.tool("lookup", "--engine", "diffusers", "--pipeline-class", kind, "--require", "none", "--json", env=environment)
+        t.check(f"{name}: found by its class", found.code == 0 and found.json["answer"]["plan"] == done.json["best"]["plan"], found)
+        by_file = t.tool("lookup", *asked, "--require", "none", env=environment)
+        t.check(f"{name}: found by its file, with the engine's own call and no doubt of rules", by_file.code == 0 and "torchrun" in by_file.out and "not checked" not in by_file.out, by_file)
+        t.exits(f"{name}: why", t.tool("why", env=environment), 0, kind)
+        page = t.tool("report", "--json", env=environment)
+        t.check(f"{name}: the report has each kind of step", page.code == 0, page)
+        judged = t.tool("check", *asked, "--budget", "3m", "--json", *words, env=environment)
+        verdict = (judged.json or {"entries": [{}]})["entries"][0].get("verdict")
+        t.check(f"{name}: checked: {verdict}", verdict in ("wins", "ties", "loses", "inconclusive"), judged)
+    unclear = t.tool("lookup", "--engine", "diffusers", "--require", "none", env=environment)
+    t.check("three programs of one engine: a look-up asks which", unclear.code != 0 and "--pipeline" in unclear.err, unclear)
+
+
 same_call(tuned())
 checked()
+pipelines()
 t.finish()

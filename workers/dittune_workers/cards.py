@@ -84,10 +84,11 @@ def of_folder(folder):
     if not likes:
         raise Refused("infeasible", f"{folder} is a {pair[0]} of {pair[1]}, of which there is no card; one is written by: dittune models --from {folder}")
     public = {name: value for name, value in config.items() if not name.startswith("_")}
+    like = max(likes, key=lambda card: sum(public.get(name) == value for name, value in card["diffusers"]["config"].items()) - len(card["diffusers"]["config"]))
     experts = 1 + (folder / "transformer_2").is_dir()
     count = sum(path.stat().st_size for path in folder.glob("transformer*/*.safetensors")) // 2
-    return dict(likes[0], name=str(folder), heads=heads, head_size=size, depth=depth, kv_heads=config.get("num_key_value_heads") or heads,
-                parameters={"transformer": count or None}, diffusers={"pipeline": pair[0], "class": pair[1], "config": public, "transformers": experts})
+    return dict(like, name=str(folder), heads=heads, head_size=size, depth=depth, kv_heads=config.get("num_key_value_heads") or heads,
+                parameters={"transformer": count or None}, diffusers=dict(like["diffusers"], config=public, transformers=experts))
 
 
 def digest(network):

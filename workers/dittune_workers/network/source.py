@@ -148,8 +148,9 @@ def random_pipeline(card, job):
             parts[name] = None
     pipe = scaled(kind(**parts), card)
     config = pipe.transformer.config
+    images = references(kind, card, pipe, job)
     width = next((config[name] for name in TEXT_WIDTHS if isinstance(config.get(name), int)), None)
-    return pipe, lambda text: embeddings(kind, card, config, text, width, DTYPES[job["dtype"]])
+    return pipe, lambda text: {**embeddings(kind, card, config, text, width, DTYPES[job["dtype"]]), **images}
 
 
 def scaled(pipe, card):
@@ -160,6 +161,17 @@ def scaled(pipe, card):
         if hasattr(pipe, name):
             setattr(pipe, name, value)
     return pipe
+
+
+def references(kind, card, pipe, job):
+    """The latents of a reference image of the job's size, for a model that edits."""
+    if not card.get("references"):
+        return {}
+    if "image" not in inspect.signature(kind.__call__).parameters or not hasattr(pipe, "latent_channels"):
+        raise Refused("infeasible", f"{kind.__name__} takes no latents of a reference image: give --pipeline FILE.py:NAME or a folder")
+    sides = [job.get(name, card["usual"][name]) // card["vae"]["space"] for name in ("height", "width")]
+    generator = torch.Generator().manual_seed(SEED)
+    return dict(image=torch.randn(1, pipe.latent_channels, *sides, generator=generator).to(DTYPES[job["dtype"]]))
 
 
 def embeddings(kind, card, config, text, width, dtype):
@@ -275,7 +287,9 @@ def extent_of(pipe, words):
     """(images, width, height, frames) of a request whose latents are not decoded, by the keywords of its call."""
     known = inspect.signature(type(pipe).__call__).parameters
     found = [words.get(name) or (known[name].default if name in known else None) for name in ("width", "height", "num_frames")]
-    return None if None in found[:2] else (1, *found[:2], found[2] or 1)
+    prompts = [len(words[name]) for name in ("prompt", "prompt_embeds") if isinstance(words.get(name), (list, torch.Tensor))]
+    images = max(prompts or [1]) * next((words[name] for name in KEYWORDS["batch"] if words.get(name)), 1)
+    return None if None in found[:2] else (images, *found[:2], found[2] or 1)
 
 
 def guidance_of(pipe, words):
