@@ -21,7 +21,7 @@ t = Dittune(clock="real")
 WORKER = t.write("dittune-worker-diffusers", f"#!{PYTHON}\nimport sys\nsys.path.insert(0, '{SOURCE}/workers')\n"
                  "from dittune_workers.diffusers.worker import main\nmain()\n")
 WORKER.chmod(0o755)
-t.environment["PATH"] = f"{t.path}:{t.environment['PATH']}"
+t.environment.update(PATH=f"{t.path}:{t.environment['PATH']}", DITTUNE_LOAD="none")
 ASKED = ("--engine", "diffusers", "--model", "tiny-wan")
 JOB = ("--size", "64x64", "--frames", 5, "--steps", 2)
 
@@ -32,12 +32,12 @@ def call(answer):
 
 def tuned():
     done = t.tool("tune", *ASKED, *JOB, "--budget", "4m", "--json")
-    t.check("tuned and stored", done.code == 0 and "best" in (done.json or {}), done)
+    t.check("tuned and stored", done.code in (0, 6) and "best" in (done.json or {}), done)
     return done.json["best"]["plan"]
 
 
 def same_call(plan):
-    found = t.tool("lookup", *ASKED, "--json").json
+    found = t.tool("lookup", *ASKED, "--require", "none", "--json").json
     told = found["answer"]["plan"]
     t.check("look-up by model and engine alone", {name: told[name] for name in plan} == plan, (told, plan))
     own = ("--engine", "diffusers", "--model", SOURCE / "workers/dittune_workers/tiny/tiny-wan.json", *JOB[:4])
@@ -65,7 +65,7 @@ def checked():
 def pipelines():
     """Programs of the user's own: two transformers, an adapter, and a class that diffusers cannot split. Each is tuned, looked up without a worker by its file
     and by what tells it from the others, explained, and checked."""
-    file, environment = SOURCE / "tests/workers/lib_pipelines.py", {"DITTUNE_DB": str(t.path / "pipelines"), "DITTUNE_LOAD": "none"}
+    file, environment = SOURCE / "tests/workers/lib_pipelines.py", {"DITTUNE_DB": str(t.path / "pipelines")}
     for name, kind, words in (("wan22", "WanPipeline", ("--", "--cfg")), ("flux_lora", "FluxPipeline", ()), ("sd3", "StableDiffusion3Pipeline", ("--", "--cfg"))):
         asked = ("--engine", "diffusers", "--pipeline", f"{file}:{name}")
         done = t.tool("tune", *asked, "--devices", 2, "--budget", "3m", "--json", *words, env=environment)
