@@ -109,10 +109,10 @@ def tapes():
 
 def refused():
     """One sentence each, and no trace of it."""
-    own = t.write("own.py", "def none():\n    return 7\n\ndef wrong():\n    raise KeyError('no prompt')\n\nvalue = 3\n")
+    own = t.write("own.py", "def none():\n    return 7\n\ndef wrong():\n    raise KeyError('no prompt')\n\ndef leaves():\n    print('bye')\n    raise SystemExit(3)\n\nvalue = 3\n")
     for job, why in ((dict(pipeline=f"{own}:absent"), "has no function 'absent'"), (dict(pipeline=f"{own}:value"), "has no function 'value'"),
                      (dict(pipeline="/nowhere/my.py:make"), "there is no Python file '/nowhere/my.py'"), (dict(pipeline="make"), "FILE.py:NAME"),
-                     (dict(pipeline=f"{own}:none"), "it must return (pipeline, keywords of its call)"), (dict(pipeline=f"{own}:wrong"), "KeyError: 'no prompt'"),
+                     (dict(pipeline=f"{own}:none"), "it must return (pipeline, keywords of its call)"), (dict(pipeline=f"{own}:wrong"), "KeyError: 'no prompt'"), (dict(pipeline=f"{own}:leaves"), "SystemExit: 3"),
                      (dict(pipeline=f"{FILE}:flux", pipeline_class="WanPipeline"), "pipeline-class is asked for as 'WanPipeline', and the pipeline has 'FluxPipeline'"),
                      (dict(pipeline=f"{FILE}:flux", dtype="bfloat16"), "computes in float32, not in bfloat16"),
                      (dict(pipeline=f"{FILE}:flux", frames=9), "has no keyword for frames=9"),

@@ -364,7 +364,7 @@ def answer(job, options):
     """Of the recording process: `recorded`, or what failed, in one sentence, as in the protocol."""
     try:
         return dict(op="recorded", facts=record_job(job, options))
-    except Exception as error:  # of the user's program, of diffusers or of ours
+    except (Exception, SystemExit) as error:  # of the user's program, of diffusers or of ours
         failed = fault(error)
         if not isinstance(error, Refused):
             failed.update(kind="infeasible", say=f"the pipeline could not be recorded: {failed['say']}")
