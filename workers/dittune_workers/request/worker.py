@@ -53,6 +53,7 @@ class Worker(worker.Worker):
     def join(self, rank, ranks):
         del rank, ranks  # this process is alone; the engine starts its own
         self.begin()
+        self.card = cards.find(self.job["model"])
 
     def memory(self):
         figures = [plan.memory() for plan in self.plans]
