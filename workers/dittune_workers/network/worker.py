@@ -21,8 +21,8 @@ import platform
 from dittune_workers import cards, facts, gpus, machine, protocol
 from dittune_workers.protocol import Refused
 
-# Fields of a job that are read from the pipeline: one that is asked for must be what is found.
-FOUND = ("pipeline_class", "networks", "requests", "adapters", "engine_version", "text_tokens")
+# Fields of a job that are read from the pipeline and are no options of a session: what `check` sends must be what is found.
+LEARNED = ("pipeline_class", "networks", "requests", "adapters", "engine_version")
 
 
 def understand(file, asked):
@@ -238,7 +238,8 @@ class Recorded(Worker):
     def understand(self, file, version, asked):
         if "model" not in asked and "pipeline" not in asked:
             raise Refused("infeasible", f"name your own pipeline with --pipeline FILE.py:NAME, or a model with --model; there are cards for {', '.join(cards.names())}")
-        job = {name: value for name, value in asked.items() if name not in FOUND or (name == "text_tokens" and "pipeline" not in asked)}
+        fixed = LEARNED + (("text_tokens",) if "pipeline" in asked else ())
+        job = {name: value for name, value in asked.items() if name not in fixed}
         own = "bfloat16" if self.gpu else "float32"
         self.facts = tape = self.record(dict(job, dtype=job.get("dtype", own)))
         self.alone, self.fork = bool(tape["alone"]), not self.gpu
@@ -248,8 +249,8 @@ class Recorded(Worker):
         if others or (networks and len(tape["parts"]) > 1):
             raise Refused("infeasible", f"this worker runs one transformer of {', '.join(networks)}; the pipeline has {', '.join(part['kind'] for part in tape['parts'].values())}")
         found = self.found(tape, version)
-        for name in FOUND:
-            if name in asked and str(asked[name]) != str(found.get(name, "")) and not (name == "text_tokens" and "pipeline" not in asked):
+        for name in fixed:
+            if name in asked and str(asked[name]) != str(found.get(name, "")):
                 raise Refused("infeasible", f"{name.replace('_', '-')} is asked for as '{asked[name]}', and the pipeline has '{found.get(name, '')}'")
         if "dtype" in asked and asked["dtype"] != found["dtype"]:
             raise Refused("infeasible", f"the pipeline computes in {found['dtype']}, not in {asked['dtype']}: its own program decides")
@@ -354,6 +355,7 @@ class Recorded(Worker):
 
     def message(self, file, version):
         message = super().message(file, version)
+        message["obeys"] = [name for name in message["obeys"] if name not in LEARNED]
         counts = [row["count"] for row in self.facts["steps"]]
         if all(abs(count - round(count)) < 1e-9 for count in counts):
             message["steps"] = [dict(count=round(row["count"]), say=row["say"][:200]) for row in self.facts["steps"]]
