@@ -83,4 +83,4 @@ for calls in steps:
     kinds.setdefault(json.dumps([call[:3] for call in calls]), []).append([row for call in calls for row in call[3]])
 # of each kind the second step, where it has one: what ranks have computed after the two steps of `prepare`
 print(json.dumps([each[min(1, len(each) - 1)] for each in kinds.values()]))
-assert math.isfinite(sum(row["norm"] for each in kinds.values() for row in each[0]))
+assert math.isfinite(sum(row["norm"] for each in kinds.values() for step in each for row in step))

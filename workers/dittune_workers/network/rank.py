@@ -51,12 +51,13 @@ class Network:
         import diffusers
         diffusers.utils.logging.set_verbosity_error()
         self.facts, kinds = tape.read(self.paths[0])
+        source.set_globals(self.facts["globals"])
         modules = source.load(self.job, self.facts, self.paths[1])
         room = torch.cuda.mem_get_info()[1] if self.gpu else math.inf
         self.tight = sum(part["bytes"] for part in self.facts["parts"].values()) > room
         self.models = {name: self.adopt(module.eval()) for name, module in modules.items()}
         self.kinds = tape.mapped(lambda tensor: tensor.to(self.device), kinds)
-        self.counts = [row["count"] for row in self.facts["steps"]]
+        self.counts = [row["count"] for row in self.facts["rows"]]
 
     def adopt(self, module):
         """The engine's own form of a module, on the device if all fit."""
@@ -129,7 +130,7 @@ class Plan:
 
     def forward(self, call):
         """The output of one call."""
-        name, args, named = call
+        name, args, named = tape.mapped(lambda tensor: tensor, call)  # a class may empty the lists that it is given
         if self.values.get("compile", "off") == "off":
             return self.models[name](*args, **named)
         from torch._dynamo.exc import FailOnRecompileLimitHit
@@ -144,7 +145,7 @@ class Plan:
         steps = self.network.kinds[kind]
         calls = steps[self.turn % len(steps)]
         if self.cfg > 1:
-            return self.gather(calls, self.network.facts["steps"][kind]["passes"])
+            return self.gather(calls, self.network.facts["rows"][kind]["passes"])
         return [list(tape.leaves(self.forward(call))) for call in calls]
 
     def step(self):
@@ -157,8 +158,7 @@ class Plan:
         for kind in range(len(self.network.kinds)):
             times.append(self.measure_one(kind))
         self.turn += 1
-        total = sum(self.network.counts)
-        host, device = (None if None in row else max(1, round(sum(count * took for count, took in zip(self.network.counts, row)) / total))
+        host, device = (None if None in row else max(1, round(sum(count * took for count, took in zip(self.network.counts, row)) / self.network.facts["divisor"]))
                         for row in zip(*times))
         return host, device
 

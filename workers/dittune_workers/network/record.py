@@ -2,19 +2,22 @@
 """Records the calls of a pipeline's transformers. In a process that serves: `with dittune.record(pipe, "requests.tape"):` around real
 requests; for a session source.py does it in a process of its own, which ends before plans are measured."""
 import contextlib
+import functools
 import hashlib
 import inspect
 import json
 import math
 import re
 import time
+import weakref
 
 import torch
 
+from dittune_workers.link import Refused
 from dittune_workers.network import tape
 
 KINDS = 32  # of steps, at most
-REPEATED = 4  # calls of one form that are computed when a request is recorded for its shapes; a later one answers as the last did
+WHOLE = 2  # steps with calls of a form that are computed and kept when a request is recorded for its shapes; later ones answer as the last did
 TEXT = re.compile(r"encoder|txt|text|caption|cap_")  # in the names of arguments that hold the prompt
 
 
@@ -42,18 +45,18 @@ class Recorder:
         modules = {name: each for name, each in pipe.components.items() if isinstance(each, torch.nn.Module)}
         self.parts = {name: each for name, each in modules.items() if is_denoiser(name, each)}
         self.others = {name: each for name, each in modules.items() if name not in self.parts}
-        self.calls, self.seen, self.outs = [], {}, {}  # since the last step; recorded calls and their last output, by form
-        self.kinds, self.requests, self.steps = {}, [], []  # calls of two steps by key; of this request the keys
-        self.others_ns, self.repeats, self.extent, self.split = 0, [], None, {}
+        self.calls, self.last, self.outs, self.whole = [], {}, {}, {}  # of this step; by form, of the last step that was kept
+        self.requests, self.steps, self.split, self.first = [], [], {}, None
+        self.others_ns, self.repeats, self.extent, self.dropped = 0, [], None, False
 
     def __enter__(self):
         for name, module in self.parts.items():
             self.replace(module, "forward", lambda own, name=name, module=module: self.part(own, name, module))
             self.watch(name, module)
-        for module in self.others.values():
+        for name, module in self.others.items():
             for method in ("forward", "encode", "decode"):
                 if callable(getattr(module, method, None)):
-                    self.replace(module, method, lambda own, method=method: self.other(own, method))
+                    self.replace(module, method, lambda own, image=(name, method) == ("vae", "decode"): self.other(own, image))
         scheduler = type(self.pipe.scheduler) if hasattr(self.pipe, "scheduler") else None
         if scheduler is not None:
             self.cut_at(scheduler, "step", self.cut)
@@ -75,6 +78,7 @@ class Recorder:
         """Of the class: pipelines copy their scheduler."""
         own = getattr(kind, name)
 
+        @functools.wraps(own)  # pipelines look for keywords in the signature
         def method(scheduler, *args, **named):
             mark()
             return own(scheduler, *args, **named)
@@ -84,29 +88,37 @@ class Recorder:
     def part(self, own, name, module):
         names = list(inspect.signature(type(module).forward).parameters)[1:]
 
+        @functools.wraps(own)
         def forward(*args, **named):
             if self.inside:
                 return own(*args, **named)
             form = json.dumps([name, tape.form({**dict(zip(names, args)), **named})])
-            pool = self.seen.setdefault(form, [])
-            if len(pool) < REPEATED:
-                pool.append([name, copied(list(args)), copied(named)])
-            self.calls.append((form, pool[-1]))
-            if self.brief and len(pool) == REPEATED and form in self.outs:
-                return copied_output(self.outs[form])
-            self.inside = True
-            try:
-                out = own(*args, **named)
-            finally:
-                self.inside = False
-            if self.brief:
-                self.outs[form] = copied_output(out)
+            place = sum(form == other for other, _ in self.calls)  # among the calls of this form in this step
+            fresh = self.whole.get(form, 0) < WHOLE or place >= len(self.last[form])
+            self.dropped |= self.first is not None and self.first() is None
+            if fresh:
+                kept = self.last.setdefault(form, [])
+                kept[place:place + 1] = [[name, copied(list(args)), copied(named)]]
+            self.calls.append((form, self.last[form][place]))
+            if self.brief and not fresh:
+                out = copied_output(self.outs[form][place])
+            else:
+                self.inside = True
+                try:
+                    out = own(*args, **named)
+                finally:
+                    self.inside = False
+            if self.brief and fresh:
+                self.outs.setdefault(form, [])[place:place + 1] = [copied_output(out)]
+            if self.first is None:
+                self.first = next((weakref.ref(tensor) for tensor in tape.leaves(out)), None)
             return out
 
         return forward
 
-    def other(self, own, method):
+    def other(self, own, image):
         """Text encoders and VAE are timed; in a brief recording once more at its end, when they are warm."""
+        @functools.wraps(own)
         def timed(*args, **named):
             if self.inside:
                 return own(*args, **named)
@@ -118,7 +130,7 @@ class Recorder:
             self.others_ns += took
             if self.brief:
                 self.repeats.append(lambda: own(*args, **named))
-            if method == "decode":
+            if image:
                 first = getattr(out, "sample", None)
                 first = out[0] if first is None else first
                 images, shape = (self.extent or (0,))[0] + len(first), first.shape
@@ -168,21 +180,22 @@ class Recorder:
         """A step ends."""
         if not self.calls:
             return
-        key = hashlib.sha256("".join(form for form, _ in self.calls).encode()).hexdigest()[:12]
-        steps = self.kinds.setdefault(key, [])
-        if len(steps) < 2:
-            steps.append([[form, call] for form, call in self.calls])
-        self.steps.append(key)
-        self.calls = []
+        for form in {form for form, _ in self.calls}:
+            self.whole[form] = self.whole.get(form, 0) + 1
+        self.steps.append(self.calls)
+        self.calls, self.first = [], None
 
     def end_request(self, share=1.0):
+        """What was called behind the last step is none of the denoising."""
         if self.steps:
-            self.requests.append(dict(share=share, steps=self.steps, others_ns=self.others_ns, extent=self.extent))
-            self.steps, self.others_ns, self.extent = [], 0, None
+            self.requests.append(dict(share=share, steps=self.steps, others_ns=self.others_ns, repeats=self.repeats, extent=self.extent))
+            self.steps, self.others_ns, self.repeats, self.extent = [], 0, [], None
+        self.calls, self.first = [], None
 
-    def warm_ns(self):
-        """Of text encoders and VAE, once more."""
-        return sum(self.time(repeat)[1] for repeat in self.repeats)
+    def warm(self):
+        """The time of text encoders and VAE of each request, once more."""
+        for request in self.requests:
+            request["others_ns"] = sum(self.time(repeat)[1] for repeat in request["repeats"])
 
 
 def copied_output(out):
@@ -234,14 +247,36 @@ def divisible(module):
     return plain and not getattr(module, "peft_config", None)
 
 
+def size(weight):
+    """Bytes of a tensor, of a quantised one those of its parts."""
+    if hasattr(weight, "__tensor_flatten__"):
+        return sum(size(getattr(weight, name)) for name in weight.__tensor_flatten__()[0])
+    return weight.numel() * weight.element_size()
+
+
+def hooks_of(module):
+    registry = getattr(module, "_diffusers_hook", None)
+    return sorted(registry.hooks) if registry is not None else []
+
+
+def networks_of(parts):
+    """A hash of all that decides what the transformers compute: configurations, kinds and shapes of weights, classes of modules and of attention processors,
+    and hooks."""
+    rows = []
+    for name, part in sorted(parts.items()):
+        rows.append([name, type(part).__name__, public(getattr(part, "config", {}))])
+        rows += [[path, type(weight).__name__, str(weight.dtype), list(weight.shape)] for path, weight in [*part.named_parameters(), *part.named_buffers()]]
+        rows += [[path, type(each).__name__, type(getattr(each, "processor", None)).__name__, hooks_of(each)] for path, each in part.named_modules()]
+    return hashlib.sha256(json.dumps(rows, sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+
 def part_facts(module):
     weights = [*module.parameters(), *module.buffers()]
     layers = [each.processor for each in module.modules() if getattr(each, "processor", None) is not None]
     set_by_make = {getattr(layer, "_attention_backend", None) for layer in layers}
     attention = set_by_make.pop() if len(set_by_make) == 1 else None
-    return dict(kind=type(module).__name__, config=public(getattr(module, "config", {})), heads=heads_of(module), head_size=head_size_of(module),
-                weights=sorted({f"{type(each).__name__} {each.dtype}" for each in weights}),
-                bytes=sum(each.numel() * each.element_size() for each in weights), context=bool(getattr(module, "_cp_plan", None)),
+    return dict(kind=type(module).__name__, heads=heads_of(module), head_size=head_size_of(module),
+                bytes=sum(map(size, weights)), context=bool(getattr(module, "_cp_plan", None)),
                 tensor=bool(getattr(module, "_tp_plan", None)) and divisible(module), repeated=bool(getattr(module, "_repeated_blocks", None)),
                 backends=any(hasattr(layer, "_attention_backend") for layer in layers), attention=getattr(attention, "value", attention))
 
@@ -268,11 +303,13 @@ def scale_of(pipe):
     return next((getattr(pipe, name) for name in ("vae_scale_factor_spatial", "vae_scale_factor") if isinstance(getattr(pipe, name, None), int)), 8)
 
 
-def passes(calls, images):
-    """How guidance makes its two passes in a step: "calls", of which the second half repeats the first, or "batch"; "" where it does not."""
-    names, half = [call[0] for call in calls], len(calls) // 2
-    if half and len(calls) % 2 == 0 and names[:half] == names[half:]:
-        return "calls"
+def passes(calls, images, dropped):
+    """How guidance makes its two passes in a step: "calls", of which the second half repeats the first, or "batch"; "" where it does not, or where the pipeline
+    does not keep the first pass's output until it has the second's."""
+    half = len(calls) // 2
+    alike = [(call[0], first_length(call)) for call in calls]
+    if half and len(calls) % 2 == 0 and alike[:half] == alike[half:]:
+        return "" if dropped else "calls"
     return "batch" if images and all(tape.batch(call) == 2 * images for call in calls) else ""
 
 
@@ -280,49 +317,61 @@ def first_length(call):
     return next((list(each.shape) for each in tape.leaves([call[1], call[2]])), [])
 
 
+def kinds_of(recorder):
+    """{key of a kind of step: its first two}, and of each request the keys of its steps. Parts that are called in the first steps alone prepare a request."""
+    later = {call[0] for request in recorder.requests for step in request["steps"][1:] for _, call in step}
+    alone = {call[0] for request in recorder.requests if len(request["steps"]) == 1 for _, call in request["steps"][0]}
+    kinds, keys = {}, []
+    for request in recorder.requests:
+        steps = [[(form, call) for form, call in step if call[0] in later | alone or "transformer" in call[0]] for step in request["steps"]]
+        keys.append([hashlib.sha256("".join(form for form, _ in step).encode()).hexdigest()[:12] for step in steps])
+        for key, step in zip(keys[-1], steps):
+            found = kinds.setdefault(key, [])
+            if len(found) < 2:
+                found.append(step)
+    return kinds, keys
+
+
 def describe(recorder):
     """(facts, kinds) of what was recorded. ValueError: there is nothing, or too much."""
     name = type(recorder.pipe).__name__
     if not recorder.requests:
         raise ValueError(f"no transformer of {name} was called between two steps of its scheduler")
-    if len(recorder.kinds) > KINDS:
-        raise ValueError(f"{name} makes {len(recorder.kinds)} kinds of steps, more than {KINDS}: its calls differ from step to step")
+    found, keys = kinds_of(recorder)
+    if len(found) > KINDS:
+        raise ValueError(f"{name} makes {len(found)} kinds of steps, more than {KINDS}: its calls differ from step to step")
     whole = sum(request["share"] for request in recorder.requests)
-    counts = dict.fromkeys(recorder.kinds, 0.0)
-    for request in recorder.requests:
-        for key in request["steps"]:
-            counts[key] += request["share"] / whole
-    used = sorted({call[0] for steps in recorder.kinds.values() for _, call in steps[0]})
-    parts = {part: part_facts(recorder.parts[part]) for part in used}
-    images = (recorder.requests[0]["extent"] or (0,))[0]
-    kinds, rows, texts = [], [], set()
-    for key, steps in recorder.kinds.items():
-        calls = [[call for _, call in step] for step in steps]
-        kinds.append(calls)
-        words = [f"{call[0]} {'x'.join(map(str, first_length(call)))}" for call in calls[0]]
-        rows.append(dict(count=counts[key], say=", ".join(f"{words.count(word)} x {word}" if words.count(word) > 1 else word
-                                                         for word in dict.fromkeys(words)), passes=passes(calls[0], images)))
-        for call in calls[0]:
-            states = call[2].get("encoder_hidden_states")
-            if torch.is_tensor(states) and states.dim() == 3:
-                texts.add(states.shape[1])
-    lengths = [(bool(TEXT.search(argument)), length) for part in used for argument, found in recorder.split.get(part, {}).items()
-               for length in found if not argument.isdigit()]
-    text = sorted({length for is_text, length in lengths if is_text})
-    image = sorted({length for is_text, length in lengths if not is_text}
-                   | {length for part in used for argument, found in recorder.split.get(part, {}).items() if argument.isdigit()
-                      for length in found if length not in text})
-    forms = json.dumps([[form for form, _ in steps[0]] for steps in recorder.kinds.values()])
-    networks = json.dumps([[part, each["kind"], each["config"], each["weights"]] for part, each in parts.items()], sort_keys=True, default=str)
-    facts = dict(pipeline_class=name, guidance=float(getattr(recorder.pipe, "_guidance_scale", None) or 0), parts={part: {field: value for field, value in each.items() if field != "config"} for part, each in parts.items()},
-                 space=scale_of(recorder.pipe), networks=hashlib.sha256(networks.encode()).hexdigest()[:12], calls=hashlib.sha256(forms.encode()).hexdigest()[:12],
-                 steps=rows, tokens=image, split_text=text, texts=sorted(texts), adapters=adapters_of({part: recorder.parts[part] for part in used}),
-                 masks=any('mask": ["' in form for steps in recorder.kinds.values() for form, _ in steps[0]),
-                 unsplit=next(filter(None, (unsplit(recorder, calls[0]) for calls in kinds)), None),
-                 requests=[dict(share=request["share"] / whole, steps=len(request["steps"]), extent=request["extent"]) for request in recorder.requests],
-                 others_ns=round(sum(request["share"] / whole * request["others_ns"] for request in recorder.requests)),
-                 dtype=str(recorder.parts[used[0]].dtype).removeprefix("torch.") if hasattr(recorder.parts[used[0]], "dtype") else "float32")
-    return facts, [[[[part, args, named] for part, args, named in step] for step in steps] for steps in kinds]
+    shares = [request["share"] / whole for request in recorder.requests]
+    counts = {key: sum(share * of.count(key) for share, of in zip(shares, keys)) for key in found}
+    images = [(request["extent"] or (1,))[0] for request in recorder.requests]
+    used = {part: recorder.parts[part] for part in sorted({call[0] for steps in found.values() for _, call in steps[0]}, key=lambda part: (part != "transformer", part))}
+    if caching := [part for part, module in used.items() if getattr(module, "is_cache_enabled", False)]:
+        raise Refused("infeasible", f"{caching[0]} has a cache (enable_cache), which makes steps depend on the ones before: it cannot be replayed step by step")
+    rows, texts = [], set()
+    for key, steps in found.items():
+        calls, of = [call for _, call in steps[0]], next(i for i, each in enumerate(keys) if key in each)
+        words = [f"{call[0]} {'x'.join(map(str, first_length(call)))}" for call in calls]
+        rows.append(dict(count=counts[key], passes=passes(calls, images[of], recorder.dropped),
+                         say=", ".join(f"{words.count(word)} x {word}" if words.count(word) > 1 else word for word in dict.fromkeys(words))))
+        states = [call[2].get("encoder_hidden_states") for call in calls]
+        texts |= {each.shape[1] for each in states if torch.is_tensor(each) and each.dim() == 3}
+    lengths = [(argument, length) for part in used for argument, these in recorder.split.get(part, {}).items() for length in these]
+    text = sorted({length for argument, length in lengths if TEXT.search(argument)})
+    image = sorted({length for argument, length in lengths if not TEXT.search(argument) and not (argument.isdigit() and length in text)})
+    steps = sum(share * len(of) for share, of in zip(shares, keys))
+    batch = images[0] if len(set(images)) == 1 else 1
+    mean = sum(share * count for share, count in zip(shares, images))
+    forms = [[form for form, _ in steps[0]] for steps in found.values()]
+    dtype = getattr(next(iter(used.values())), "dtype", torch.float32)
+    facts = dict(pipeline_class=name, guidance=float(getattr(recorder.pipe, "_guidance_scale", None) or 0),
+                 parts={part: part_facts(module) for part, module in used.items()}, space=scale_of(recorder.pipe), networks=networks_of(used),
+                 calls=hashlib.sha256(json.dumps(forms).encode()).hexdigest()[:12], rows=rows, tokens=image, split_text=text, texts=sorted(texts), adapters=adapters_of(used),
+                 masks=any('mask": ["' in form for each in forms for form in each), dtype=str(dtype).removeprefix("torch."),
+                 unsplit=next(filter(None, (unsplit(recorder, [call for _, call in steps[0]]) for steps in found.values())), None),
+                 requests=[dict(share=share, steps=len(of), extent=request["extent"]) for share, of, request in zip(shares, keys, recorder.requests)],
+                 steps=max(1, round(steps)), batch=batch, divisor=max(1, round(steps)) * mean / batch,
+                 others_ns=round(sum(share * request["others_ns"] for share, request in zip(shares, recorder.requests)) / mean))
+    return facts, [[[call for _, call in step] for step in steps] for steps in found.values()]
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Where a pipeline comes from: the user's make(), a folder or the hub's cache, or a card with random weights; and its recording."""
 import copy
+import hashlib
 import importlib.util
 import inspect
 import json
@@ -48,9 +49,9 @@ def module_of(spec):
 
 
 def made_by(spec):
-    """(what make() returns, how it compiles modules): a plan compiles them, or not, itself; nothing is compiled while it is recorded."""
+    """(what make() returns, the modules that it compiles, and how): a plan compiles them, or not, itself; nothing is compiled while it is recorded."""
     make, compiled, own = module_of(spec), [], torch.nn.Module.compile
-    torch.nn.Module.compile = lambda module, *_, **how: compiled.append(how)
+    torch.nn.Module.compile = lambda module, *_, **how: compiled.append((module, how))
     try:
         made = make()
     finally:
@@ -59,8 +60,31 @@ def made_by(spec):
     for name, part in getattr(pipe, "components", {}).items():
         if hasattr(part, "_orig_mod"):  # by torch.compile(pipe.transformer)
             setattr(pipe, name, part._orig_mod)
-            compiled.append({})
-    return made, compiled[-1] if compiled else None
+            compiled.append((part._orig_mod, {}))
+    return made, compiled
+
+
+def compiled_of(parts, compiled):
+    """(how make() compiles the blocks that repeat, or None; a sentence on what else of the transformers it compiles, or None)"""
+    how, whole = None, None
+    for name, part in parts.items():
+        inside, blocks = list(part.modules()), getattr(part, "_repeated_blocks", None) or ()
+        for module, words in compiled:
+            if module is part:
+                whole, how = f"make() compiles the whole of {name}, plans compile its repeated blocks", how or {}
+            elif any(module is each for each in inside) and type(module).__name__ in blocks:
+                how = words
+    return how, whole
+
+
+def get_globals():
+    """What make() may set in torch for the whole process, and ranks need, too."""
+    return dict(matmul=torch.get_float32_matmul_precision(), benchmark=torch.backends.cudnn.benchmark, tf32=torch.backends.cudnn.allow_tf32)
+
+
+def set_globals(found):
+    torch.set_float32_matmul_precision(found["matmul"])
+    torch.backends.cudnn.benchmark, torch.backends.cudnn.allow_tf32 = found["benchmark"], found["tf32"]
 
 
 def requests_of(made, spec):
@@ -196,10 +220,10 @@ def opened(job, options):
     torch.manual_seed(SEED)
     if "pipeline" in job:
         made, compiled = made_by(job["pipeline"])
-        return (*requests_of(made, job["pipeline"]), dict(weights="loaded", compile=compiled))
+        return (*requests_of(made, job["pipeline"]), dict(weights="loaded", compiled=compiled))
     folder = folder_of(job)
     if folder is not None:
-        return load_folder(folder, job["dtype"]), [(1.0, {"prompt": "a photo of an astronaut riding a horse on the moon"})], dict(weights="loaded", compile=None)
+        return load_folder(folder, job["dtype"]), [(1.0, {"prompt": "a photo of an astronaut riding a horse on the moon"})], dict(weights="loaded", compiled=[])
     card = cards.find(job["model"])
     if "revision" in job:
         raise Refused("infeasible", f"revision '{job['revision']}' of {card['name']} is not in the hub's cache: download it first")
@@ -210,7 +234,7 @@ def opened(job, options):
         check_memory(card, job["dtype"])
     pipe, words = random_pipeline(card, job)
     texts = cards.lengths(card, job.get("text_tokens"))
-    return pipe, [(1.0, {**usual(card, job), **words(text)}) for text in texts], dict(weights="random", compile=None)
+    return pipe, [(1.0, {**usual(card, job), **words(text)}) for text in texts], dict(weights="random", compiled=[])
 
 
 def check_memory(card, dtype):
@@ -277,9 +301,9 @@ def run(pipe, calls, job):
             if recorder.extent is None:
                 recorder.extent = extent_of(pipe, asked)
             recorder.end_request(share)
-        warm = recorder.warm_ns()
+        recorder.warm()
     facts, kinds = record.describe(recorder)
-    facts.update(others_ns=warm, guidance=guidance_of(pipe, asked))
+    facts.update(guidance=guidance_of(pipe, asked))
     return recorder, facts, kinds
 
 
@@ -333,6 +357,7 @@ def record_job(job, options):
     import diffusers
     diffusers.utils.logging.set_verbosity_error()
     torch.set_grad_enabled(False)
+    usual_globals = get_globals()
     pipe, calls, more = opened(job, options)
     if options.get("tape"):
         recorder, (facts, kinds) = record.Recorder(pipe), tape.read(options["tape"])
@@ -343,8 +368,13 @@ def record_job(job, options):
     else:
         recorder, facts, kinds = run(pipe, calls, job)
     modules = {name: recorder.parts[name].eval() for name in facts["parts"]}
-    facts.update(more, revision=revision_of(job))
-    facts["alone"] = alone(modules)
+    if options.get("tape") and facts["networks"] != record.networks_of(modules):
+        raise Refused("infeasible", f"the tape {options['tape']} is of other networks than those of this {type(pipe).__name__}")
+    how, note = compiled_of(modules, more.pop("compiled"))
+    if how is not None or get_globals() != usual_globals:
+        facts["networks"] = hashlib.sha256(json.dumps([facts["networks"], how, get_globals()], default=str).encode()).hexdigest()[:12]
+    offload = "offload by accelerate is left out: plans are measured with the weights on the device" if any(hasattr(each, "_hf_hook") for each in modules.values()) else None
+    facts.update(more, compile=how, globals=get_globals(), revision=revision_of(job), notes=[each for each in (note, offload) if each], alone=alone(modules))
     facts["unwritten"] = save(modules, options["modules_fd"])
     tape.write(options["tape_fd"], facts, kinds)
     return facts
@@ -353,6 +383,8 @@ def record_job(job, options):
 def alone(modules):
     """Why plans cannot share the weights of one process, as a sentence; None."""
     for name, module in modules.items():
+        if any(record.hooks_of(each) and next(each.children(), None) is not None for each in module.modules()):
+            return f"{name} has hooks on its blocks, which a copy would share: each plan has a process of its own"
         try:
             shared_copy(module)
         except Exception as error:  # whatever a class of weights raises

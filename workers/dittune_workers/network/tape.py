@@ -56,15 +56,22 @@ def form(value):
 
 
 def blank(value):
-    """The same shapes without what a customer gave: floating tensors of more than one dimension are drawn."""
+    """The same shapes without what a customer gave: numbers of more than one dimension are drawn, or 0, and texts are empty. Masks stay."""
     generator = torch.Generator().manual_seed(1)
 
     def drawn(tensor):
-        if not tensor.is_floating_point() or tensor.dim() < 2:
+        if tensor.dim() < 2 or tensor.dtype == torch.bool or (not tensor.is_floating_point() and tensor.numel() and tensor.max() <= 1):
             return tensor
-        return torch.randn(tensor.shape, generator=generator).to(tensor.dtype)
+        return torch.randn(tensor.shape, generator=generator).to(tensor.dtype) if tensor.is_floating_point() else torch.zeros_like(tensor)
 
-    return mapped(drawn, value)
+    def wordless(value):
+        if isinstance(value, dict):
+            return {name: wordless(each) for name, each in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(wordless, value))
+        return "" if isinstance(value, str) else value
+
+    return [[[[name, wordless(mapped(drawn, args)), wordless(mapped(drawn, named))] for name, args, named in step] for step in steps] for steps in value]
 
 
 def write(path, facts, kinds):

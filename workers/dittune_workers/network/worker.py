@@ -12,6 +12,7 @@ them:
                     names: {source of a row: fields that replace the row's}
 """
 import argparse
+import hashlib
 import importlib.metadata
 import json
 import math
@@ -256,9 +257,8 @@ class Recorded(Worker):
             raise Refused("infeasible", f"the pipeline computes in {found['dtype']}, not in {asked['dtype']}: its own program decides")
         job.update(found)
         job = {name: job[name] for name in (*file["worker"]["obeys"], "weights") if name in job}
-        if tape["others_ns"]:
-            self.text_and_vae_ns = max(1, tape["others_ns"] // job["batch"])
-        self.note = "; ".join(filter(None, (self.cannot(tape, version), tape["alone"])))
+        self.text_and_vae_ns = tape["others_ns"] or None
+        self.note = "; ".join(filter(None, (self.cannot(tape, version), tape["alone"], *tape["notes"])))
         name = job.get("pipeline") or job["model"]
         card = dict(name=name, heads=main["heads"], head_size=main["head_size"], attention="joint" if tape["split_text"] else "cross",
                     guidance="cfg" if self.guided() else "none", vae=dict(time=1, space=tape["space"]), patch=1, usual=dict(width=0, height=0, frames=1),
@@ -268,9 +268,7 @@ class Recorded(Worker):
     def found(self, tape, version):
         """The fields of the job that the pipeline and its requests tell."""
         requests, extents = tape["requests"], [row["extent"] for row in tape["requests"]]
-        steps = sum(row["share"] * row["steps"] for row in requests)
-        found = dict(pipeline_class=tape["pipeline_class"], networks=tape["networks"], engine_version=version, steps=max(1, round(steps)),
-                     batch=max([extent[0] for extent in extents if extent] or [1]), guidance=tape["guidance"], dtype=tape["dtype"], weights=tape["weights"])
+        found = dict(engine_version=version, **{name: tape[name] for name in ("pipeline_class", "networks", "steps", "batch", "guidance", "dtype", "weights")})
         if tape.get("revision"):
             found["revision"] = tape["revision"]
         if tape["adapters"]:
@@ -281,8 +279,9 @@ class Recorded(Worker):
         if len(sizes) == 1 and None not in extents:
             found.update(zip(("width", "height", "frames"), next(iter(sizes))))
         if len({(row["share"], row["steps"], *(row["extent"] or ())) for row in requests}) > 1:
-            found["requests"] = ", ".join(f"{sized(dict(zip(('width', 'height', 'frames'), (row['extent'] or ())[1:])))[2:] or 'a request'} "
-                                          f"{row['steps']} steps {row['share']:.3g}" for row in requests)[:400]
+            text = ", ".join(f"{sized(dict(zip(('width', 'height', 'frames'), (row['extent'] or ())[1:])))[2:] or 'a request'} "
+                             f"{row['steps']} steps {row['share']:.3g}" for row in requests)
+            found["requests"] = text if len(text) <= 400 else f"{text[:380]}.. {hashlib.sha256(text.encode()).hexdigest()[:12]}"
         return found
 
     def cannot(self, tape, version):
@@ -294,7 +293,7 @@ class Recorded(Worker):
 
     def guided(self):
         """How all steps make the two passes of guidance: "calls" or "batch"; None."""
-        ways = {row["passes"] for row in self.facts["steps"]}
+        ways = {row["passes"] for row in self.facts["rows"]}
         return next(iter(ways)) or None if len(ways) == 1 else None
 
     def words(self):
@@ -356,9 +355,9 @@ class Recorded(Worker):
     def message(self, file, version):
         message = super().message(file, version)
         message["obeys"] = [name for name in message["obeys"] if name not in LEARNED]
-        counts = [row["count"] for row in self.facts["steps"]]
+        counts = [row["count"] for row in self.facts["rows"]]
         if all(abs(count - round(count)) < 1e-9 for count in counts):
-            message["steps"] = [dict(count=round(row["count"]), say=row["say"][:200]) for row in self.facts["steps"]]
+            message["steps"] = [dict(count=round(row["count"]), say=row["say"][:200]) for row in self.facts["rows"]]
         if self.alone:
             message["alone"] = True
             message.pop("switch", None)
