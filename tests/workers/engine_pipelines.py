@@ -168,8 +168,53 @@ def as_made():
     worker.end()
 
 
+KEYS = """
+import sys
+sys.path.insert(0, {here!r})
+import lib_pipelines
+def plain():
+    return lib_pipelines.flux()
+def small():
+    return lora(4)
+def large():
+    return lora(64)
+def lora(rank):
+    from peft import LoraConfig
+    pipe, call = lib_pipelines.flux()
+    pipe.transformer.add_adapter(LoraConfig(r=rank, lora_alpha=4, target_modules=["to_q"]), adapter_name="style")
+    return pipe, call
+def fused():
+    pipe, call = lib_pipelines.flux()
+    pipe.transformer.fuse_qkv_projections()
+    return pipe, call
+def precise():
+    import torch
+    torch.set_float32_matmul_precision("high")
+    return lib_pipelines.flux()
+def cached():
+    from diffusers import FirstBlockCacheConfig
+    pipe, call = lib_pipelines.flux()
+    pipe.transformer.enable_cache(FirstBlockCacheConfig(threshold=0.1))
+    return pipe, call
+"""
+
+
+def keys():
+    """What makes another program makes another key; a cache across steps is refused."""
+    file, found = t.write("keys.py", KEYS.format(here=str(HERE))), {}
+    for name in "plain", "small", "large", "fused", "precise":
+        worker = Worker(dict(pipeline=f"{file}:{name}"))
+        found[name] = worker.hello.get("job", {}).get("networks")
+        worker.end()
+    t.check(f"five programs have five hashes: {found}", None not in found.values() and len(set(found.values())) == 5)
+    worker = Worker(dict(pipeline=f"{file}:cached"))
+    t.check(f"a cache: {worker.hello.get('say')}", worker.hello["op"] == "failed" and "cannot be replayed step by step" in worker.hello["say"], worker.hello)
+    worker.end()
+
+
 served_as_before()
 tapes()
+keys()
 refused()
 as_made()
 for name, (least, why) in PIPELINES.items():
