@@ -181,7 +181,7 @@ static void test_a_last_answer_counts(void **state)
     assert_int_equal(prepare_until(group, dt_clock_ns() + PATIENCE_NS, &prepared, &failure),
                      DT_FAILED);
     assert_int_equal(failure.outcome, DT_TRIAL_MEMORY);
-    assert_string_equal(failure.cause, "replica 1: no room");
+    assert_non_null(strstr(failure.cause, ": no room")); /* of the first of two that was seen */
     dt_group_stop(group, DT_NS_PER_SECOND);
 }
 
