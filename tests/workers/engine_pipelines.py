@@ -142,11 +142,11 @@ def refused():
     own = t.write("own.py", "def none():\n    return 7\n\ndef wrong():\n    raise KeyError('no prompt')\n\ndef leaves():\n    print('bye')\n    raise SystemExit(3)\n\nvalue = 3\n")
     for job, why in ((dict(pipeline=f"{own}:absent"), "has no function 'absent'"), (dict(pipeline=f"{own}:value"), "has no function 'value'"),
                      (dict(pipeline="/nowhere/my.py:make"), "there is no Python file '/nowhere/my.py'"), (dict(pipeline="make"), "FILE.py:NAME"),
-                     (dict(pipeline=f"{own}:none"), "it must return (pipeline, keywords of its call)"), (dict(pipeline=f"{own}:wrong"), "KeyError: 'no prompt'"), (dict(pipeline=f"{own}:leaves"), "SystemExit: 3"),
+                     (dict(pipeline=f"{own}:none"), "it must return (pipeline, keywords of its call)"), (dict(pipeline=f"{own}:wrong"), f"KeyError: 'no prompt' ({own}:5 in wrong)"), (dict(pipeline=f"{own}:leaves"), "SystemExit: 3"),
                      (dict(pipeline=f"{FILE}:flux", pipeline_class="WanPipeline"), "pipeline-class is asked for as 'WanPipeline', and the pipeline has 'FluxPipeline'"),
                      (dict(pipeline=f"{FILE}:flux", dtype="bfloat16"), "computes in float32, not in bfloat16"),
                      (dict(pipeline=f"{FILE}:flux", frames=9), "has no keyword for frames=9"),
-                     (dict(model="black-forest-labs/FLUX.1-dev"), "-- --random-weights"), (dict(model=str(t.path)), "has no model_index.json"), ({}, "--pipeline FILE.py:NAME")):
+                     (dict(pipeline=f"{FILE}:flux", model="tiny-flux"), "give one of them"), (dict(model="black-forest-labs/FLUX.1-dev"), "-- --random-weights"), (dict(model=str(t.path)), "has no model_index.json"), ({}, "--pipeline FILE.py:NAME")):
         worker = Worker(job)
         t.check(f"{job}: {worker.hello.get('say')}", worker.hello["op"] == "failed" and worker.hello["kind"] == "infeasible" and why in worker.hello["say"], worker.hello)
         worker.end()

@@ -137,7 +137,7 @@ static void add_row(const struct table *table, const struct dt_table_row *row)
             dt_result_replicas_text(row->result, &line);
         }
     } else {
-        dt_text_add(&line, "%-*s%s%s%s", INDENT, row->role, dt_outcome_text(row->result->outcome),
+        dt_text_add(&line, "%-*s %s%s%s", INDENT, row->role, dt_outcome_text(row->result->outcome),
                     row->result->cause[0] != '\0' ? ": " : "", row->result->cause);
     }
     dt_text_add(&line, "\n");

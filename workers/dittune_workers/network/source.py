@@ -399,7 +399,9 @@ def answer(job, options):
     except (Exception, SystemExit) as error:  # of the user's program, of diffusers or of ours
         failed = fault(error)
         if not isinstance(error, Refused):
-            failed.update(kind="infeasible", say=f"the pipeline could not be recorded: {failed['say']}")
+            own = str(job.get("pipeline", "")).rpartition(":")[0]
+            places = [f" ({frame.filename}:{frame.lineno} in {frame.name})" for frame in traceback.extract_tb(error.__traceback__) if own and frame.filename == own]
+            failed.update(kind="infeasible", say=f"the pipeline could not be recorded: {failed['say']}{places[-1] if places else ''}")
             traceback.print_exc()
         return failed
 

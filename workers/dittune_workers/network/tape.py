@@ -6,7 +6,6 @@ replay in turn. A call is [part, positional arguments, keywords]. The file is re
 tape is data; it may hold customers' prompts and images, so it is written with mode 0600."""
 import json
 import os
-import pickle
 
 import torch
 
@@ -87,7 +86,7 @@ def read(path):
     """(facts, kinds) of a file. Refused: it is no tape."""
     try:
         tape = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, ValueError, EOFError):
+    except Exception:  # whatever torch makes of another file
         tape = None
     if not isinstance(tape, dict) or set(tape) != {"facts", "kinds"}:
         raise Refused("infeasible", f"{path} is no tape: one is written by dittune.record(pipe, {str(path)!r})")

@@ -239,6 +239,8 @@ class Recorded(Worker):
     def understand(self, file, version, asked):
         if "model" not in asked and "pipeline" not in asked:
             raise Refused("infeasible", f"name your own pipeline with --pipeline FILE.py:NAME, or a model with --model; there are cards for {', '.join(cards.names())}")
+        if "model" in asked and "pipeline" in asked:
+            raise Refused("infeasible", "--pipeline and --model both name what to tune: give one of them")
         fixed = LEARNED + (("text_tokens",) if "pipeline" in asked else ())
         job = {name: value for name, value in asked.items() if name not in fixed}
         own = "bfloat16" if self.gpu else "float32"
@@ -252,7 +254,7 @@ class Recorded(Worker):
         found = self.found(tape, version)
         for name in fixed:
             if name in asked and str(asked[name]) != str(found.get(name, "")):
-                raise Refused("infeasible", f"{name.replace('_', '-')} is asked for as '{asked[name]}', and the pipeline has '{found.get(name, '')}'")
+                raise Refused("infeasible", f"{name.replace('_', '-')} is asked for as '{asked[name]}', and the pipeline has '{found.get(name, '')}'; if it has changed since, tune again")
         if "dtype" in asked and asked["dtype"] != found["dtype"]:
             raise Refused("infeasible", f"the pipeline computes in {found['dtype']}, not in {asked['dtype']}: its own program decides")
         job.update(found)
