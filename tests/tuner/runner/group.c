@@ -138,7 +138,8 @@ static void test_replicas_answer_as_one(void **state)
     dt_run_fini(&run);
     assert_int_equal(dt_group_run(group, &more, replay_deadline(), &run, &failure), DT_FAILED);
     assert_int_equal(failure.outcome, DT_TRIAL_CRASHED);
-    assert_string_equal(failure.cause, "replica 0: exited with 3 while running");
+    assert_non_null(strstr(
+        failure.cause, ": exited with 3 while running")); /* of the first of two that was seen */
     assert_false(dt_group_alive(group));
     dt_prepared_fini(&prepared);
     dt_group_stop(group, DT_NS_PER_SECOND);
