@@ -2,6 +2,7 @@
 # ctest:
 """The job of a foreign worker (docs/protocol.md): what the command line asks for, what the worker obeys, how exact it is."""
 import json
+import os
 import pathlib
 import re
 import sys
@@ -13,7 +14,7 @@ MS = 1_000_000
 ALL = ["model", "revision", "pipeline", "width", "height", "frames", "steps", "guidance", "dtype", "batch", "text_tokens"]
 OPTIONS = {"model": "org/net-1", "revision": "abc", "pipeline": "my.py:make", "size": "832x480", "frames": "81", "steps": "28", "guidance": "3.5",
            "dtype": "bfloat16", "batch": "2", "text-tokens": "37,17,37"}
-JOB = {"model": "org/net-1", "revision": "abc", "pipeline": "my.py:make", "width": 832, "height": 480, "frames": 81, "steps": 28, "guidance": 3.5,
+JOB = {"model": "org/net-1", "revision": "abc", "pipeline": f"{os.getcwd()}/my.py:make", "width": 832, "height": 480, "frames": 81, "steps": 28, "guidance": 3.5,
        "dtype": "bfloat16", "batch": 2, "text_tokens": "17,37"}
 
 

@@ -46,7 +46,8 @@ OWN = t.path / "own.json"
 strict = BIN / "dittune-worker-mine"
 strict.write_text(STRICT.format(own=str(OWN), worker=t.worker))
 strict.chmod(0o755)
-BASE = {"pipeline": "my.py:make", "pipeline_class": "FluxPipeline", "networks": "5f1e", "engine_version": "1.0", "width": 64, "height": 32,
+MINE, OTHER = (f"{os.getcwd()}/{name}:make" for name in ("my.py", "other.py"))  # as the key has them
+BASE = {"pipeline": MINE, "pipeline_class": "FluxPipeline", "networks": "5f1e", "engine_version": "1.0", "width": 64, "height": 32,
         "steps": 5}
 # What differs, and the option that chooses between the two.
 PAIRS = (("engine_version", "1.1", "engine-version"), ("pipeline_class", "FluxKontextPipeline", "pipeline-class"), ("networks", "aa07", "networks"),
@@ -104,21 +105,28 @@ for pair in PAIRS:
 # ---- the pipeline itself
 db = ("--db", t.path / "names")
 tune(*db)
-install(pipeline="other.py:make")
+install(pipeline=OTHER)
 plant()
 done = t.tool("--engine", "mine", "--pipeline", "other.py:make", "--budget", "20s", *db)
-t.exits("two pipelines of one engine", t.tool("lookup", "--engine", "mine", *db), 2, "were tuned with pipeline my.py:make, other.py:make: choose one (--pipeline)")
+t.exits("two pipelines of one engine", t.tool("lookup", "--engine", "mine", *db), 2, f"were tuned with pipeline {MINE}, {OTHER}: choose one (--pipeline)")
 done = t.tool("db", "show", "--pipeline", "my.py:make", "--json", *db)
-t.check("db shows the entries of a pipeline", done.code == 0 and [entry["key"]["job"]["pipeline"] for entry in done.json["entries"]] == ["my.py:make"], done)
-t.exits("and says when there are none", t.tool("db", "show", "--pipeline", "x.py:y", *db), 2, "no entry was tuned for x.py:y")
+t.check("db shows the entries of a pipeline", done.code == 0 and [entry["key"]["job"]["pipeline"] for entry in done.json["entries"]] == [MINE], done)
+t.exits("and says when there are none", t.tool("db", "show", "--pipeline", "x.py:y", *db), 2, f"no entry was tuned for {os.getcwd()}/x.py:y")
 done = t.tool("check", "--engine", "mine", "--pipeline", "other.py:make", "--budget", "60s", "--json", *db)
-t.check("check takes those of a pipeline", done.code == 0 and [entry["key"]["job"]["pipeline"] for entry in done.json["entries"]] == ["other.py:make"], done)
-t.exits("or has nothing to do", t.tool("check", "--engine", "mine", "--pipeline", "x.py:y", *db), 5, "tuned on mine for x.py:y")
+t.check("check takes those of a pipeline", done.code == 0 and [entry["key"]["job"]["pipeline"] for entry in done.json["entries"]] == [OTHER], done)
+t.exits("or has nothing to do", t.tool("check", "--engine", "mine", "--pipeline", "x.py:y", *db), 5, f"tuned on mine for {os.getcwd()}/x.py:y")
+folder = t.path / "folder"
+folder.mkdir()
+for typed in (f"{folder}/my.py:make", f"{folder}/../folder/./my.py:make"):
+    t.exits(f"the file of that name in another folder is another program ({typed})", t.tool("lookup", "--engine", "mine", "--pipeline", typed, *db), 10,
+            f"none was tuned with pipeline {folder}/my.py:make")
+found = t.tool("lookup", "--engine", "mine", "--pipeline", "./my.py:make", "--json", *db)
+t.check("and the same file by another name is the same", found.code == 0 and found.json["entry"]["key"]["job"]["pipeline"] == MINE, found)
 done = t.tool("history", "--filter", "other.py:make", *db)
 t.check("history finds it by its title", done.code == 0 and "other.py:make" in done.out and "my.py:make" not in done.out, done)
 for words in (("tune",), ("run",), ("space",), ("noise",), ("lookup",), ("check",), ("explain", "ranks=1")):
     t.exits(f"{words[0]}: a pipeline needs an engine", t.tool(*words, "--pipeline", "my.py:make"), 2,
-            "--pipeline my.py:make is for the worker of an engine: add --engine diffusers, or --worker PROGRAM")
+            f"--pipeline {MINE} is for the worker of an engine: add --engine diffusers, or --worker PROGRAM")
 plant(obeys=["steps"])
 t.exits("a worker that takes no pipeline", t.tool("run", "--worker", t.worker, "--pipeline", "my.py:make"), 2,
         "--pipeline has no effect: the worker planted decides by itself on pipeline; it obeys --steps")

@@ -978,6 +978,24 @@ static dt_status check_store(const struct dt_command *command, const struct dt_o
     return dt_fail(DT_EIO, "--db %s: %s", options->db, strerror(errno));
 }
 
+/* Files of one name in two folders are two programs: the key has the folder. One that is not there stays as it is typed. */
+static dt_status pipeline_place(struct dt_options *options)
+{
+    const char **text = &options->task.at[DT_TASK_pipeline].text;
+    if (*text == NULL)
+        return DT_OK;
+    const char *slash = strrchr(*text, '/'), *name = slash != NULL ? slash + 1 : *text;
+    dt_auto_free char *typed = name > *text ? strndup(*text, (size_t)(name - *text)) : strdup(".");
+    dt_auto_free char *folder = typed != NULL ? realpath(typed, NULL) : NULL;
+    if (folder == NULL)
+        return DT_OK;
+    int size = snprintf(options->pipeline, sizeof options->pipeline, "%s/%s", folder, name);
+    if (size >= (int)sizeof options->pipeline)
+        return dt_fail(DT_EUSAGE, "--pipeline '%.200s..' is too long", *text);
+    *text = options->pipeline;
+    return DT_OK;
+}
+
 dt_status dt_options_parse(int argc, const char *const *argv, struct dt_options *options,
                            const struct dt_command **command)
 {
@@ -1010,6 +1028,7 @@ dt_status dt_options_parse(int argc, const char *const *argv, struct dt_options 
     options->words.rest_count = words;
     if (options->print.help)
         return DT_OK;
+    DT_TRY(pipeline_place(options));
     const char *over = options->words.rest[(*command)->words_max];
     if (words > (*command)->words_max && strchr(over, '=') != NULL)
         return dt_fail(DT_EUSAGE,

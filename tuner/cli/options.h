@@ -123,9 +123,12 @@ struct dt_words {
     const char *const *line; /* all, NULL-ended; with the program */
 };
 
+#define DT_PIPELINE_ROOM 8192
+
 struct dt_options {
     struct dt_job_options job;
-    struct dt_task task; /* but model, size, dtype and batch: dt_options_task has all */
+    char pipeline[DT_PIPELINE_ROOM]; /* --pipeline with the file's folder, as the task has it */
+    struct dt_task task;             /* but model, size, dtype and batch: dt_options_task has all */
     struct dt_worker_options worker;
     struct dt_session_opts
         session; /* tune: but what only the run knows; simulate: its search and prior */
