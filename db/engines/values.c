@@ -359,6 +359,8 @@ static int foreign_degree(const struct dt_engine *engine, const struct dt_values
     return -1;
 }
 
+#define REPLICAS_MOST 1024 /* lines of one export, each of a replica */
+
 static int64_t replicas_count(const struct dt_engine *engine, const struct dt_values *values)
 {
     int at = name_index(engine, "replicas");
@@ -376,9 +378,9 @@ int64_t dt_values_ranks(const struct dt_engine *engine, const struct dt_values *
 /* The processes are as many as the ranks of all replicas. */
 static bool ranks_add_up(const struct dt_engine *engine, const struct dt_values *values)
 {
-    enum { MOST = 1 << 20, STARTS_MOST = 1024 };
+    enum { MOST = 1 << 20 };
     int64_t processes = values->at[engine->count - 2], starts = values->at[engine->count - 1];
-    return processes >= 1 && processes <= MOST && starts >= 1 && starts <= STARTS_MOST &&
+    return processes >= 1 && processes <= MOST && starts >= 1 && starts <= REPLICAS_MOST &&
            processes * starts == dt_values_ranks(engine, values);
 }
 
@@ -564,6 +566,9 @@ static dt_status plan_check(const struct dt_engine *engine, const struct dt_valu
                        "(%s=%lld); %s=1 would do",
                        engine->name, engine->version, values->card.name, engine->names[degree],
                        engine->names[degree], (long long)values->at[degree], engine->names[degree]);
+    if (replicas_count(engine, values) < 1 || replicas_count(engine, values) > REPLICAS_MOST)
+        return dt_fail(DT_EINFEASIBLE, "replicas=%lld is no plan: there are 1 to %d of them",
+                       (long long)replicas_count(engine, values), REPLICAS_MOST);
     if (!ranks_add_up(engine, values))
         return dt_fail(
             DT_EINFEASIBLE,

@@ -70,7 +70,7 @@ def replicas():
     done = dit("ranks=4 ulysses=4 replicas=4", "diffusers", "--hosts", "a:8,b:8", "--format", "json")
     t.check("devices are those of a host", [line["environment"]["CUDA_VISIBLE_DEVICES"] for line in done.json["lines"]] == ["0,1,2,3", "4,5,6,7"] * 2
             and any("2 lines on each host" in note for note in done.json["notes"]), done)
-    t.exits("replicas that are none", dit("ranks=2 ulysses=2 replicas=0", "vllm-omni"), 3, err="processes")
+    t.exits("replicas that are none", dit("ranks=2 ulysses=2 replicas=0", "vllm-omni"), 3, err="replicas=0 is no plan: there are 1 to 1024 of them")
     same = dit(plan, "vllm-omni", "--json")
     t.check("--json is --format json", same.code == 0 and same.out == dit(plan, "vllm-omni", "--format", "json").out, same)
 

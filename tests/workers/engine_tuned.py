@@ -75,9 +75,13 @@ def pipelines():
         by_file = t.tool("lookup", *asked, "--require", "none", env=environment)
         t.check(f"{name}: found by its file, with the engine's own call and no doubt of rules", by_file.code == 0 and "torchrun" in by_file.out and "not checked" not in by_file.out, by_file)
         t.exits(f"{name}: why", t.tool("why", env=environment), 0, kind)
-        page = t.tool("report", "--json", env=environment)
-        t.check(f"{name}: the report has each kind of step", page.code == 0, page)
-        judged = t.tool("check", *asked, "--budget", "3m", "--json", *words, env=environment)
+        kinds = done.json["image"]["step_kinds"]
+        says = " ".join(kind["say"] for kind in kinds)
+        t.check(f"{name}: each kind of step: {kinds}", sum(kind["count"] for kind in kinds) == done.json["image"]["steps"]
+                and ("transformer_2" in says) == (name == "wan22") and len(kinds) == 1 + (name == "wan22"), done.json["image"])
+        page = t.tool("report", env=environment)
+        t.check(f"{name}: the report says them", page.code == 0 and all(kind["say"].split()[-1] in page.out for kind in kinds), page)
+        judged = t.tool("check", *asked, "--budget", "5m", "--json", *words, env=environment)
         verdict = (judged.json or {"entries": [{}]})["entries"][0].get("verdict")
         t.check(f"{name}: checked: {verdict}", verdict in ("wins", "ties", "loses", "inconclusive"), judged)
     unclear = t.tool("lookup", "--engine", "diffusers", "--require", "none", env=environment)

@@ -221,6 +221,8 @@ def one_place():
         literals += [json.dumps(axis["values"]) for axis in part["axes"] if len(axis.get("values", ())) > 1]
         found = [literal for literal in literals if literal in text or literal.replace('"', "'") in text]
         t.check(f"{engine}: no fact of its file in Python", not found, found)
+    learned = re.findall(r"^DT_FIELD\((\w+), .*, LEARNED,", (SOURCE / "model/task.def").read_text(encoding="utf-8"), re.M)
+    t.check("what a pipeline tells of itself is what task.def has as learned", sorted(learned) == sorted(worker.LEARNED), learned)
     t.check("no rule is evaluated in Python", not re.search(r"(?<![\w.])(eval|exec|compile)\(", text))
     rows = re.findall(r"^dittune-worker-([\w-]+) = \"(.*):main\"$", (SOURCE / "workers/pyproject.toml").read_text(encoding="utf-8"), re.M)
     t.check("each worker has its row in pyproject.toml and its folder", rows == [(engine, f"dittune_workers.{engine.replace('-', '_')}.worker")
