@@ -31,7 +31,7 @@ def is_told_everywhere(reason):
     python = f"import sys; sys.path.insert(0, {str(SOURCE / 'workers')!r}); import dittune; " \
              f"print(dittune.lookup({str(t.program())!r}, worker={t.worker!r}, devices=1)['stale'])"
     done = t.run(sys.executable, "-c", python)
-    t.check("dittune.py warns", done.code == 0 and done.out == "True\n" and "UserWarning: this plan is stale" in done.err and reason in done.err, done)
+    t.check("the Python package warns", done.code == 0 and done.out == "True\n" and "UserWarning: this plan is stale" in done.err and reason in done.err, done)
     if not (BUILD / "libdittune.so.1").exists():
         print("skip the library: this build has none")
         return

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # ctest:
-"""workers/dittune.py: a stored plan from Python is what `dittune lookup --json` prints, and a refusal is its sentence."""
+"""workers/dittune: a stored plan from Python is what `dittune lookup --json` prints, and a refusal is its sentence."""
 import os
 import pathlib
 import sys
