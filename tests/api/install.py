@@ -46,7 +46,7 @@ def workers():
     t.check("with every card", cards == {path.name for path in (SOURCE / "model/cards").glob("*.json")} and cards, cards)
     files = {path.name for path in (folder / "dittune_workers/engines").iterdir()}
     t.check("with every engine's file, and nothing else", files == {path.name for path in (SOURCE / "db/engines").glob("*.json")} and files, files)
-    t.check("and no other file than the source's", (folder / "pyproject.toml").exists() and not list(folder.rglob("*.in")))
+    t.check("and no other file than the source's", {path.name for path in folder.iterdir()} == {"dittune", "dittune_workers"} and not list(folder.rglob("*.in")))
 
 
 def names_the_build(lib):

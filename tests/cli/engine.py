@@ -42,8 +42,8 @@ def look(*words, engine="diffusers"):
 
 
 def programs():
-    """The worker is dittune-worker-NAME: beside dittune, then in PATH."""
-    for engine, says in (("diffusers", "the worker of the engine diffusers is not installed: pip install './workers[diffusers]' in the folder of dittune's source"),
+    """The worker is dittune-worker-NAME: beside dittune, beside the name it was called by, then in PATH."""
+    for engine, says in (("diffusers", "the worker of the engine diffusers is not installed: pip install 'dittune[diffusers]' with dittune's wheel (docs/build.md)"),
                          ("difusers", "there is no dittune-worker-difusers beside dittune or in PATH (--worker PROGRAM names a program of your own): "
                                       "did you mean --engine diffusers?"),
                          ("mine", "no dittune-worker-mine beside dittune or in PATH (--worker PROGRAM names a program of your own)\n"),
@@ -69,6 +69,10 @@ def programs():
     (beside / "dittune-worker-diffusers").write_text("#!/bin/sh\nexit 3\n")
     (beside / "dittune-worker-diffusers").chmod(0o755)
     t.exits("the worker beside dittune has precedence", t.run(beside / "dittune", "run", "--engine", "diffusers"), 1,
+            f"the worker {beside}/dittune-worker-diffusers did not start")
+    (beside / "dittune").unlink()
+    (beside / "dittune").symlink_to(t.program())
+    t.exits("and the worker beside the name that dittune was called by", t.run(beside / "dittune", "run", "--engine", "diffusers"), 1,
             f"the worker {beside}/dittune-worker-diffusers did not start")
 
 

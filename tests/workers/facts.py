@@ -224,7 +224,7 @@ def one_place():
     learned = re.findall(r"^DT_FIELD\((\w+), .*, LEARNED,", (SOURCE / "model/task.def").read_text(encoding="utf-8"), re.M)
     t.check("what a pipeline tells of itself is what task.def has as learned", sorted(learned) == sorted(worker.LEARNED), learned)
     t.check("no rule is evaluated in Python", not re.search(r"(?<![\w.])(eval|exec|compile)\(", text))
-    rows = re.findall(r"^dittune-worker-([\w-]+) = \"(.*):main\"$", (SOURCE / "workers/pyproject.toml").read_text(encoding="utf-8"), re.M)
+    rows = re.findall(r"^dittune-worker-([\w-]+) = \"(.*):main\"$", (SOURCE / "pyproject.toml").read_text(encoding="utf-8"), re.M)
     t.check("each worker has its row in pyproject.toml and its folder", rows == [(engine, f"dittune_workers.{engine.replace('-', '_')}.worker")
                                                                                 for engine in facts.engines()], rows)
     t.check("which is there", all((SOURCE / "workers" / f"{module.replace('.', '/')}.py").exists() for _, module in rows), rows)

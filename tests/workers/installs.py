@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # ctest: full
-"""Each extra of the workers' package in an empty environment: it has what its worker imports, and where this machine can run the engine,
+"""Each extra of the wheel in an empty environment: it has what its worker imports, and where this machine can run the engine,
 a folder that diffusers has saved of each class is loaded. Needs the Python registry, and minutes and gigabytes an extra."""
 import pathlib
 import shutil
@@ -36,15 +36,24 @@ DISK = tempfile.TemporaryDirectory(prefix="installs-", dir=BUILD)  # gigabytes: 
 ROOM = pathlib.Path(DISK.name)
 
 
+def build():
+    """The wheel of the source, once for all extras."""
+    words = [sys.executable, "-m", "pip", "wheel", "-q", "--no-cache-dir", "--no-deps", "-w", ROOM, SOURCE]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=MOST)
+    if done.returncode:
+        if "No matching distribution" not in done.stderr and "Could not find a version" not in done.stderr:
+            t.check("the wheel is built", False, done.stderr[-800:])
+        skip("the Python registry has not given what builds the wheel")
+    return next(ROOM.glob("dittune-*.whl"))
+
+
 def installed(extra):
     """The Python of a new environment with the extra; None: the registry has not given it."""
-    folder, source = ROOM / extra, ROOM / "source"
-    if not source.exists():  # a build writes into its source
-        shutil.copytree(SOURCE / "workers", source, symlinks=False)
+    folder = ROOM / extra
     python = folder / "bin/python"
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     try:
-        done = subprocess.run([python, "-m", "pip", "install", "-q", "--no-cache-dir", f"{source}[{extra}]"], check=False, capture_output=True, text=True, timeout=MOST)
+        done = subprocess.run([python, "-m", "pip", "install", "-q", "--no-cache-dir", f"{WHEEL}[{extra}]"], check=False, capture_output=True, text=True, timeout=MOST)
     except subprocess.TimeoutExpired:
         done = None
     if done is not None and done.returncode == 0:
@@ -65,6 +74,7 @@ def loads(python, extra, name):
     worker.end()
 
 
+WHEEL = build()
 tried = 0
 for extra, package in EXTRAS.items():
     python = installed(extra)

@@ -25,7 +25,7 @@ def environment(engine, package):
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / engine).exists():
-            install = f"{sys.executable} -m venv {folder} && {python} -m pip install -q '{SOURCE}/workers[{engine}]'"
+            install = f"{sys.executable} -m venv {folder} && {python} -m pip install -q '{SOURCE}[{engine}]'"
             if subprocess.run(["bash", "-c", install], check=False).returncode:
                 skip(f"the Python registry has not given {package}")
             (folder / engine).touch()

@@ -3,13 +3,14 @@
 
 #include "base/host.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #define NAME_MOST 48
 
-/* Engines whose workers come with dittune, as extras of the Python package dittune-workers: its programs in pyproject.toml. */
+/* Engines whose workers come with dittune, as extras of its Python package: the programs in pyproject.toml. */
 static const char *const shipped[] = {
 #include "workers.inc"
     NULL};
@@ -38,7 +39,7 @@ static dt_status missing(const char *engine)
     if (dt_text_index(engine, shipped) >= 0)
         return dt_fail(DT_EUSAGE,
                        "the worker of the engine %s is not installed: pip install "
-                       "'./workers[%s]' in the folder of dittune's source",
+                       "'dittune[%s]' with dittune's wheel (docs/build.md)",
                        engine, engine);
     const char *near = dt_json_nearest(engine, shipped);
     return dt_fail(
@@ -49,13 +50,24 @@ static dt_status missing(const char *engine)
         near != NULL ? "?" : "");
 }
 
+/* In the folder of the name that dittune was called by: a Python environment's programs, while the package has dittune. */
+static bool beside_caller(const char *name, char program[DT_PROGRAM_ROOM])
+{
+    const char *called = program_invocation_name, *slash = strrchr(called, '/');
+    int size = slash == NULL ? 0 : (int)(slash - called) + 1;
+    return size > 0 &&
+           snprintf(program, DT_PROGRAM_ROOM, "%.*s%s", size, called, name) < DT_PROGRAM_ROOM &&
+           access(program, X_OK) == 0;
+}
+
 dt_status dt_machine_engine(const char *engine, char program[DT_PROGRAM_ROOM])
 {
     char name[NAME_MOST + 32], found[DT_PROGRAM_ROOM];
     DT_TRY(check_name(engine));
     snprintf(name, sizeof name, "dittune-worker-%s", engine);
     dt_machine_beside(name, found);
-    if (access(found, X_OK) != 0 && !dt_host_program(name, found, sizeof found))
+    if (access(found, X_OK) != 0 && !beside_caller(name, found) &&
+        !dt_host_program(name, found, sizeof found))
         return missing(engine);
     memcpy(program, found, sizeof found);
     return DT_OK;

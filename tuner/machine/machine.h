@@ -76,8 +76,8 @@ struct dt_machine_worker {
  * without '/' that PATH does not have is looked for beside this program, too. */
 dt_status dt_machine_program(const char *named, char program[DT_PROGRAM_ROOM]) DT_MUST_CHECK;
 
-/* The worker of an engine: dittune-worker-ENGINE beside this program, else in PATH. DT_EUSAGE with a sentence that says how
- * to install it, or name a program. */
+/* The worker of an engine: dittune-worker-ENGINE beside this program, else beside the name that it was called by, else in
+ * PATH. DT_EUSAGE with a sentence that says how to install it, or name a program. */
 dt_status dt_machine_engine(const char *engine, char program[DT_PROGRAM_ROOM]) DT_MUST_CHECK;
 
 /* The description, new reference, from the cache when it is fresh (and renew is false), else by starting the worker,

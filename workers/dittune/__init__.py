@@ -5,6 +5,8 @@ import json
 import subprocess
 import warnings
 
+from dittune import place
+
 
 class NotFound(LookupError):
     """dittune's own sentence, and its exit code; 0: what it printed is no answer."""
@@ -48,3 +50,19 @@ def record(pipe, path, inputs=True):
     inputs=False: their shapes only, and drawn values in their place. ValueError when no request was made."""
     from dittune_workers.network import record as recorder
     return recorder.recording(pipe, path, inputs)
+
+
+def get_include():
+    """The folder of dittune.h, for programs in C."""
+    return place.include()
+
+
+def get_library():
+    """The file that programs in C link: `cc use.c -I$(python -c 'import dittune; print(dittune.get_include())') LIBRARY`."""
+    return place.library()
+
+
+def __getattr__(name):
+    if name == "__version__":
+        return place.version()
+    raise AttributeError(f"module 'dittune' has no attribute '{name}'")

@@ -33,8 +33,8 @@ def wrong(card):
 def paths():
     found = {folder: sorted((HERE / folder).glob("*.json")) for folder in ("cards", "tiny")}
     if not found["cards"]:
-        raise Refused("error", f"{HERE} has no model cards: dittune_workers was copied without them; install it from the whole "
-                               "source tree: pip install ./workers")
+        raise Refused("error", f"{HERE} has no model cards: dittune_workers was copied without them; install dittune's "
+                               "wheel (docs/build.md)")
     return [*found["cards"], *found["tiny"]]
 
 

@@ -26,8 +26,7 @@ def engines():
     names = {file["engine"] for file in map(json.loads, texts) if "worker" in file}
     if not names:
         raise Refused("error", f"{FOLDER} has no files of engines: dittune_workers was copied "
-                               "without them; install it from the whole source tree: pip install "
-                               "./workers")
+                               "without them; install dittune's wheel (docs/build.md)")
     return sorted(names)
 
 
