@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What diffusers 0.42 lacks to run on processor cores. Each function is replaced in this process only, and only when
 the device is the CPU; on GPUs nothing is replaced."""
+import functools
+
 import torch
 import torch.distributed as dist
 
@@ -54,6 +56,7 @@ def shard_weights():
     tensor_parallel._SUPPORTED_TP_DEVICES = (*tensor_parallel._SUPPORTED_TP_DEVICES, "cpu")
 
 
+@functools.cache
 def prepare():
     shard_weights()
     count_one_device()

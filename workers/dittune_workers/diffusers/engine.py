@@ -5,7 +5,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.tensor import DTensor
 
-from dittune_workers.diffusers import cores
+from dittune_workers.diffusers import cores, settings
 from dittune_workers.link import first_other
 from dittune_workers.network import rank, tape
 
@@ -22,7 +22,7 @@ class Network(rank.Network):
     def mesh(self, degrees):
         """The mesh of these degrees (cfg, ring, ulysses, tensor), made by all ranks together for the first plan that has it."""
         if degrees not in self.meshes:
-            mesh = dist.init_device_mesh(self.device.type, degrees, mesh_dim_names=("cfg", "ring", "ulysses", "tensor"))
+            mesh = settings.mesh_of(self.device.type, degrees)
             self.meshes[degrees] = [mesh, mesh["ring", "ulysses"]._flatten(), 0]
         self.meshes[degrees][2] += 1
         return self.meshes[degrees][0]
@@ -45,24 +45,14 @@ class Plan(rank.Plan):
     def __init__(self, network, values, seed):
         super().__init__(network, values, seed)
         self.copy_modules()
-        self.degrees = tuple(values.get(name, 1) for name in ("cfg", "ring", "ulysses", "tensor"))
-        _, ring, ulysses, tensor = self.degrees
+        self.degrees = settings.degrees_of(values)
         self.mesh = network.mesh(self.degrees) if values["ranks"] > 1 else None
         for name, model in self.models.items():
             facts = network.facts["parts"][name]
-            if "attention" in values and facts["backends"]:
-                model.set_attention_backend(values["attention"])
-            if ring * ulysses > 1 and facts["context"]:
-                from diffusers import ContextParallelConfig
-                anything = values.get("uneven", "off") != "off"
-                model.enable_parallelism(config=ContextParallelConfig(
-                    ring_degree=ring, ulysses_degree=ulysses, mesh=self.mesh,
-                    ulysses_anything=anything and ulysses > 1, ring_anything=anything and ring > 1))
-            if tensor > 1 and facts["tensor"]:
-                from diffusers import TensorParallelConfig
-                model.enable_parallelism(config=TensorParallelConfig(tp_degree=tensor, mesh=self.mesh["tensor"]))
+            settings.set_attention(model, facts, values)
+            settings.split(model, facts, values, self.mesh)
             if values.get("offload", "off") != "off":
-                model.enable_group_offload(network.device, **rank.STREAMED)
+                settings.stream(model, network.device)
             elif network.tight:
                 self.place(model)
             if values.get("compile", "off") != "off" and facts["repeated"]:
@@ -80,8 +70,7 @@ class Plan(rank.Plan):
 
     def parts(self):
         """What compile_repeated_blocks compiles."""
-        return [module for model in self.models.values() for module in model.modules()
-                if type(module).__name__ in (getattr(model, "_repeated_blocks", None) or ())]
+        return [block for model in self.models.values() for block in settings.blocks_of(model)]
 
     def applied(self):
         """diffusers passes over layers that cannot keep a setting; parts that it cannot split are not asked."""
@@ -91,7 +80,7 @@ class Plan(rank.Plan):
         for name, models in (("tensor", [model for name, model in self.models.items() if self.network.facts["parts"][name]["tensor"]]),):
             sizes = [max((each.device_mesh.size() for each in model.parameters() if isinstance(each, DTensor)), default=1) for model in models]
             found[name] = first_other(sizes, self.values.get(name, 1))
-        layers = [layer(module.processor) for model in split for module in model.modules() if getattr(module, "processor", None) is not None]
+        layers = [settings.layer(module.processor) for model in split for module in model.modules() if getattr(module, "processor", None) is not None]
         return {**found, **{name: first_other([each[name] for each in layers], self.values.get(name)) for name in (layers or [{}])[0]}}
 
     def gather(self, calls, passes):
@@ -137,13 +126,3 @@ def halved(call, mine):
 def join(one, other):
     """The outputs of two halves of a batch."""
     return [mine + its if isinstance(mine, list) else torch.cat([mine, its]) for mine, its in zip(one, other)]
-
-
-def layer(processor):
-    """What an attention layer runs with."""
-    backend = getattr(processor, "_attention_backend", None)
-    split = getattr(getattr(processor, "_parallel_config", None), "context_parallel_config", None)
-    if split is None:
-        return dict(attention=getattr(backend, "value", backend), ring=1, ulysses=1, uneven="off")
-    return dict(attention=getattr(backend, "value", backend), ring=split._ring_mesh.size(), ulysses=split._ulysses_mesh.size(),
-                uneven="anything" if split.ulysses_anything or split.ring_anything else "off")

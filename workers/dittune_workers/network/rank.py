@@ -19,8 +19,6 @@ from dittune_workers.network import source, tape
 HANG = datetime.timedelta(minutes=30)  # of a collective; dittune's own deadlines end a hang much earlier
 # Compiled variants of a function in a process: every resident plan is one, and torch's own limit is 8.
 VARIANTS = 1000
-# How weights are streamed from the host's memory, as xDiT does: a block at a time, the next one while one computes.
-STREAMED = dict(offload_type="block_level", num_blocks_per_group=1, use_stream=True, record_stream=True, non_blocking=True)
 
 
 def high_water():

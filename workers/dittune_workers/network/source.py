@@ -77,9 +77,20 @@ def compiled_of(parts, compiled):
     return how, whole
 
 
+# What torch begins with.
+USUAL_GLOBALS = dict(matmul="highest", benchmark=False, tf32=True)
+
+
 def get_globals():
     """What make() may set in torch for the whole process, and ranks need, too."""
     return dict(matmul=torch.get_float32_matmul_precision(), benchmark=torch.backends.cudnn.benchmark, tf32=torch.backends.cudnn.allow_tf32)
+
+
+def with_settings(networks, how):
+    """The hash of networks, and of how they are compiled and what is set in torch where that is not as usual."""
+    if how is None and get_globals() == USUAL_GLOBALS:
+        return networks
+    return hashlib.sha256(json.dumps([networks, how, get_globals()], default=str).encode()).hexdigest()[:12]
 
 
 def set_globals(found):
@@ -357,7 +368,6 @@ def record_job(job, options):
     import diffusers
     diffusers.utils.logging.set_verbosity_error()
     torch.set_grad_enabled(False)
-    usual_globals = get_globals()
     pipe, calls, more = opened(job, options)
     if options.get("tape"):
         recorder, (facts, kinds) = record.Recorder(pipe), tape.read(options["tape"])
@@ -371,8 +381,7 @@ def record_job(job, options):
     if options.get("tape") and facts["networks"] != record.networks_of(modules):
         raise Refused("infeasible", f"the tape {options['tape']} is of other networks than those of this {type(pipe).__name__}")
     how, note = compiled_of(modules, more.pop("compiled"))
-    if how is not None or get_globals() != usual_globals:
-        facts["networks"] = hashlib.sha256(json.dumps([facts["networks"], how, get_globals()], default=str).encode()).hexdigest()[:12]
+    facts["networks"] = with_settings(facts["networks"], how)
     offload = "offload by accelerate is left out: plans are measured with the weights on the device" if any(hasattr(each, "_hf_hook") for each in modules.values()) else None
     facts.update(more, compile=how, globals=get_globals(), revision=revision_of(job), notes=[each for each in (note, offload) if each], alone=alone(modules))
     facts["unwritten"] = save(modules, options["modules_fd"])

@@ -7,6 +7,7 @@ import types
 
 import torch
 
+from dittune_workers.diffusers import settings
 from dittune_workers.network import rank, record, tape
 from dittune_workers.xdit import cores
 
@@ -43,7 +44,7 @@ class Network(rank.Network):
         super().load()
         self.model, = self.models.values()
         if self.tight:
-            self.model.enable_group_offload(self.device, **rank.STREAMED)
+            self.model.enable_group_offload(self.device, **settings.STREAMED)
 
     def join(self, number, ranks):
         super().join(number, ranks)
