@@ -253,6 +253,18 @@ int32_t dittune_lookup(const struct dittune_db *db, const struct dittune_query *
     return api_done(dt_lookup(db->snapshot, query, answer), to);
 }
 
+int32_t dittune_jobs(const struct dittune_db *db, const struct dittune_query *query, char **text,
+                     char *message, size_t room)
+{
+    const struct api_message to = {message, room};
+    json_auto_t *jobs = NULL;
+    if (db == NULL || query == NULL || text == NULL)
+        return api_refuse(DITTUNE_USAGE, "db, query or text is NULL", to);
+    api_begin();
+    dt_status status = dt_lookup_jobs(db->snapshot, query, &jobs);
+    return status == DT_OK ? api_text(jobs, text, to) : api_done(status, to);
+}
+
 /* ---- a machine and a question */
 
 static dt_status machine_open(const char *path, struct dt_machine **machine)

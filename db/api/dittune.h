@@ -136,6 +136,11 @@ DITTUNE_API void dittune_query_free(struct dittune_query *query);
  * could answer that differ in a value that was not set; the message has the name and the values. */
 DITTUNE_API int32_t dittune_lookup(const struct dittune_db *db, const struct dittune_query *query,
                                    struct dittune_answer **answer, char *message, size_t room);
+/* *text: the jobs that plans were tuned for on the query's engine and that could answer it, a JSON array of {"model", "width", "steps", ...} in the
+ * order of preference; what the query does not ask for differs among them. Set the fields of one of them to choose it. Freed with
+ * dittune_text_free. DITTUNE_USAGE: the query names no engine. DITTUNE_NOMEM. */
+DITTUNE_API int32_t dittune_jobs(const struct dittune_db *db, const struct dittune_query *query,
+                                 char **text, char *message, size_t room);
 DITTUNE_API void dittune_answer_free(struct dittune_answer *answer);
 
 DITTUNE_API int32_t dittune_answer_tier(const struct dittune_answer *answer);

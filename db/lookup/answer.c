@@ -385,6 +385,28 @@ static json_t *image_json(const struct dt_answer *answer)
                                     entry->figures.batch > 0 ? entry->figures.batch : 1));
 }
 
+void dt_answer_warning(const struct dt_answer *answer, struct dt_text *out)
+{
+    size_t before = out->size;
+    if (answer->tier != DT_TIER_EXACT)
+        dt_text_add(out, "this plan is of tier %s: %s", dt_tier_text(answer->tier), answer->reason);
+    else if (answer->why_provisional != NULL)
+        dt_text_add(out, "this plan is provisional: %s", answer->why_provisional);
+    if (answer->stale)
+        dt_text_add(out, "%sstale", out->size > before ? "; " : "this plan is ");
+    for (size_t i = 0; i < json_array_size(answer->stale_reasons); i++)
+        dt_text_add(out, "%s%s", i == 0 ? ": " : ", ",
+                    json_string_value(json_array_get(answer->stale_reasons, i)));
+}
+
+/* null: nothing is to be said. */
+static json_t *warning_json(const struct dt_answer *answer)
+{
+    dt_auto_text text = {0};
+    dt_answer_warning(answer, &text);
+    return text.size > 0 ? json_string(dt_text_at(&text)) : json_null();
+}
+
 json_t *dt_answer_json(const struct dt_answer *answer)
 {
     const json_t *entry = answer->measured != NULL ? answer->entry : NULL;
@@ -392,10 +414,11 @@ json_t *dt_answer_json(const struct dt_answer *answer)
     json_t *age = answer->age_ns < 0 ? json_null() : json_integer(answer->age_ns / 1000000000);
     json_t *distance = dt_json_number(answer->distance);
     return json_pack(
-        "{s:s, s:b, s:o, s:o, s:s, s:o, s:s?, s:s?, s:s?, s:o, s:b, s:s?, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "{s:s, s:b, s:o, s:o, s:s, s:o, s:s?, s:b, s:o, s:s?, s:s?, s:s?, s:o, s:b, s:s?, "
+        "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
         "tier", dt_tier_text(answer->tier), "stale", (int)answer->stale, "stale_reasons",
         json_or_null(answer->stale_reasons), "distance", distance, "reason", answer->reason,
+        "warning", warning_json(answer), "refused", answer->refused, "lost", (int)answer->lost,
         "age_seconds", age, "evidence", answer->evidence, "engine", answer->engine, "mode",
         answer->mode, "gain", gain_json(answer), "provisional", answer->why_provisional != NULL,
         "verdict", answer->verdict, "median_ns",

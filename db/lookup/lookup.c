@@ -701,6 +701,51 @@ static dt_status answer_tuned(const struct dt_snapshot *snapshot, const struct d
     return status;
 }
 
+/* The fields of a job that a question may have. */
+static json_t *job_fields(const json_t *job)
+{
+    json_t *fields = json_object();
+    for (enum dt_task_field i = 0; i < DT_TASK_FIELDS; i++) {
+        json_t *value = json_object_get(job, dt_task_rows[i].name);
+        if (value != NULL && json_object_set(fields, dt_task_rows[i].name, value) != 0)
+            break;
+    }
+    return fields;
+}
+
+dt_status dt_lookup_jobs(const struct dt_snapshot *snapshot, const struct dt_query *query,
+                         json_t **jobs)
+{
+    const struct dt_asked *asked = query->tuned;
+    struct candidates list = {0};
+    struct matches matches = {0};
+    struct dt_refusals refusals = {0};
+    json_auto_t *found = json_array();
+    if (!query->sealed || asked == NULL)
+        return dt_fail(DT_EUSAGE, "the query %s",
+                       query->sealed ? "names no engine" : "is not sealed");
+    dt_status status = candidates_gather(snapshot, asked, &list);
+    for (int trait = 0; trait < TRAITS && status == DT_OK; trait++)
+        candidates_narrow(asked, trait, &list, &refusals);
+    if (status == DT_OK)
+        status = candidates_match(asked, &list, &matches);
+    for (size_t i = 0; i < matches.count && status == DT_OK; i++) {
+        struct note *note;
+        if (matches.at[i].tier == DT_TIER_NONE)
+            continue;
+        status = note_of(snapshot, matches.at[i].line, &note);
+        if (status == DT_OK &&
+            json_array_append_new(found, job_fields(json_object_get(note->head.key, "job"))) != 0)
+            status = dt_no_memory(DT_LOOKING_UP);
+    }
+    free(list.at);
+    free(matches.at);
+    dt_text_fini(&refusals.text);
+    DT_TRY(status);
+    *jobs = json_incref(found);
+    return DT_OK;
+}
+
 /* ---- the entry with the question's id */
 
 /* A cached answer. *found stays NULL when there is none. */

@@ -122,8 +122,15 @@ const char *dt_query_title_of(const struct dt_query *query, const struct dt_answ
  * differ in what was not asked for; DT_ECORRUPT: an entry cannot be read. */
 dt_status dt_lookup(const struct dt_snapshot *snapshot, const struct dt_query *query,
                     struct dt_answer **answer) DT_MUST_CHECK;
+/* A new array: the jobs of the entries, tuned on the query's engine, that could answer it, in the order of
+ * preference. What was not asked for differs. DT_EUSAGE: the query is not sealed, or names no engine. */
+dt_status dt_lookup_jobs(const struct dt_snapshot *snapshot, const struct dt_query *query,
+                         json_t **jobs) DT_MUST_CHECK;
 void dt_answer_free(struct dt_answer *answer);
 DT_FREE_AT(dt_answer_free, struct dt_answer)
+
+/* Appends what a user must know of an answer that is not exact, fresh and decided: "this plan is of tier near: .." */
+void dt_answer_warning(const struct dt_answer *answer, struct dt_text *out);
 
 /* Sets what an export takes from the answer: plan, key and hard fingerprint; of a plan tuned on an
  * engine also the constants of its worker, and its model as checkpoint. All borrowed. */

@@ -573,7 +573,7 @@ static dt_status ask_find(const char *name, int *ask)
     const char *near = dt_json_nearest(name, ask_names);
     if (near != NULL)
         return dt_fail(DT_EUSAGE, "a query has no '%.80s', did you mean '%s'?", name, near);
-    return dt_fail(DT_EUSAGE, "a query has no '%.80s': see db/lookup/lookup.h", name);
+    return dt_fail(DT_EUSAGE, "a query has no '%.80s': see docs/lookup.md", name);
 }
 
 dt_status dt_query_set(struct dt_query *query, const char *name, const char *text)

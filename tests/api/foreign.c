@@ -138,12 +138,47 @@ static void a_plan_is_found_by_its_engine(void **state)
     end(db, query, answer);
 }
 
+/* What a program may choose among, before it asks for all of it. */
+static void the_jobs_that_could_answer_are_listed(void **state)
+{
+    (void)state;
+    struct dittune_machine *machine = NULL;
+    struct dittune_query *query = NULL;
+    char why[512] = "", *text = NULL;
+    store("fused", 4);
+    struct dittune_db *db = session_open();
+    assert_int_equal(
+        dittune_machine_parse(MADE_MACHINE, strlen(MADE_MACHINE), &machine, why, sizeof why),
+        DITTUNE_OK);
+    assert_int_equal(dittune_query_new(machine, &query, why, sizeof why), DITTUNE_OK);
+    dittune_machine_free(machine);
+    assert_int_equal(dittune_query_set(query, "devices", "4", why, sizeof why), DITTUNE_OK);
+    assert_int_equal(dittune_jobs(db, query, &text, why, sizeof why), DITTUNE_USAGE);
+    assert_string_equal(why, "the query is not sealed");
+    assert_int_equal(dittune_query_seal(query, why, sizeof why), DITTUNE_OK);
+    assert_int_equal(dittune_jobs(db, query, &text, why, sizeof why), DITTUNE_USAGE);
+    assert_string_equal(why, "the query names no engine");
+    assert_int_equal(dittune_query_set(query, "engine", "sglang", why, sizeof why), DITTUNE_OK);
+    assert_int_equal(dittune_query_seal(query, why, sizeof why), DITTUNE_OK);
+    assert_int_equal(dittune_jobs(db, query, &text, why, sizeof why), DITTUNE_OK);
+    assert_string_equal(text, "[{\"model\":\"org/flux\"}]");
+    dittune_text_free(text);
+    assert_int_equal(dittune_query_set(query, "model", "org/wan", why, sizeof why), DITTUNE_OK);
+    assert_int_equal(dittune_query_seal(query, why, sizeof why), DITTUNE_OK);
+    assert_int_equal(dittune_jobs(db, query, &text, why, sizeof why), DITTUNE_OK);
+    assert_string_equal(text, "[]");
+    dittune_text_free(text);
+    end(db, query, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(labels_are_returned_as_text, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(answers_obey_the_rules, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(a_plan_is_found_by_its_engine, scratch_make,
+                                        scratch_remove),
+        cmocka_unit_test_setup_teardown(the_jobs_that_could_answer_are_listed, scratch_make,
                                         scratch_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

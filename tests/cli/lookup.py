@@ -12,7 +12,7 @@ from plans import CPU
 import lib_store
 
 SMALL = SOURCE / "tests/cli/small.json"
-FIELDS = ["tier", "stale", "stale_reasons", "distance", "reason", "age_seconds", "evidence", "engine", "mode", "gain",
+FIELDS = ["tier", "stale", "stale_reasons", "distance", "reason", "warning", "refused", "lost", "age_seconds", "evidence", "engine", "mode", "gain",
           "provisional", "verdict", "median_ns", "interval_ns", "image_ns", "noise", "tried", "plans", "skipped", "load", "plan", "hint", "key", "entry"]
 PLAN = " ".join(f"{name}={value}" for name, value in CPU.items())
 

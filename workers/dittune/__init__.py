@@ -1,47 +1,55 @@
 # SPDX-License-Identifier: MIT
-"""The best stored plan, from Python: `import dittune; dittune.lookup(model=..., engine="diffusers")`; and the calls of a pipeline that serves, to
-tune for: `with dittune.record(pipe, "requests.tape"):`."""
-import json
-import subprocess
+"""Tuned plans in Python (docs/python.md):
+
+    dittune.apply(pipe, height=1024, width=1024)      sets the stored plan on a pipeline of diffusers
+    dittune.lookup(engine="sglang", model=NAME)       the stored plan, as `dittune lookup --json` prints it
+    dittune.tune(make, budget="2h")                   measures, and stores the best plan
+    with dittune.record(pipe, "requests.tape"): ..    the calls of a pipeline that serves, to tune for
+"""
 import warnings
 
 from dittune import place
 
+TIERS = ("none", "heuristic", "proxy", "scaled", "near", "exact")
 
-class NotFound(LookupError):
-    """dittune's own sentence, and its exit code; 0: what it printed is no answer."""
+
+class Failed(Exception):
+    """dittune's own sentence, and the exit code with which the program would end."""
+    status = None
 
     def __init__(self, code, sentence):
         super().__init__(sentence)
         self.code = code
 
 
-def lookup(program="dittune", timeout=60, **options):
-    """What `dittune lookup --json` prints (docs/json.md) with these options: model="tiny-flux", max_error=1e-3 and so on.
-    What dittune notes of the answer (it is stale, as after a loss in a check, provisional, or of a weaker tier) is warned of.
-    NotFound has the sentence when there is none, and when the program printed something else or took more than `timeout` seconds; OSError
-    when it is not there. The answer is always JSON: `format` is no option here."""
-    words = []
-    if "format" in options or options.get("help"):
-        raise NotFound(2, "format and help are not options of dittune.lookup: it returns the JSON object as a dict")
-    for name, value in options.items():
-        word = "--" + name.replace("_", "-")
-        words += [word] if value is True else [] if value is None or value is False else [word, str(value)]
-    try:
-        done = subprocess.run([program, "lookup", "--json", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=timeout)
-    except subprocess.TimeoutExpired:
-        raise NotFound(0, f"{program} lookup did not end within {timeout:g} s") from None
-    if done.returncode:
-        raise NotFound(done.returncode, done.stderr.strip().removeprefix("dittune: "))
-    try:
-        answer = json.loads(done.stdout)
-    except ValueError:
-        answer = None
-    if not isinstance(answer, dict):
-        raise NotFound(0, f"{program} lookup printed no JSON object: {done.stdout[:200]!r}")
-    if done.stderr.strip():
-        warnings.warn(done.stderr.strip().removeprefix("dittune: "), stacklevel=2)
-    return answer
+class NotFound(Failed, LookupError):
+    """No plan is stored, or none as strong as was asked for (code 10)."""
+
+
+def enough(answer, require):
+    """The answer is of the tier `require`, or better; "decided": exact, not provisional, and not lost in a check since."""
+    if require == "decided":
+        return answer["tier"] == "exact" and not answer["provisional"] and not answer["lost"]
+    if require not in TIERS:
+        raise Failed(2, f"require='{require}' is not a tier: decided, {', '.join(reversed(TIERS))}")
+    return TIERS.index(answer["tier"]) >= TIERS.index(require)
+
+
+def lookup(store=None, machine=None, require="proxy", **options):
+    """What `dittune lookup --json` prints (docs/json.md), looked up in this process by libdittune. options: the names of
+    docs/lookup.md, as engine="sglang", model=NAME, size="1024x1024", devices=8. store: a folder, or several with colons between them
+    ($DITTUNE_STORE); machine: a file of `dittune machine --json`; require: the weakest tier that is taken. What dittune notes of the answer (it is stale,
+    provisional, of a weaker tier) is warned of. NotFound: there is no such plan. Failed: dittune's sentence."""
+    from dittune import library
+    with library.question(options, store, machine) as (db, query):
+        found = library.answer(db, query, options.get("engine"))
+    answer = found.get("answer", found)
+    if not enough(answer, require):
+        refused = answer["refused"] or answer["reason"]
+        raise NotFound(10, f"no plan of tier {require} or better is stored ({answer['tier']}): {refused}")
+    if answer["warning"]:
+        warnings.warn(answer["warning"], stacklevel=2)
+    return found
 
 
 def record(pipe, path, inputs=True):
@@ -50,6 +58,21 @@ def record(pipe, path, inputs=True):
     inputs=False: their shapes only, and drawn values in their place. ValueError when no request was made."""
     from dittune_workers.network import record as recorder
     return recorder.recording(pipe, path, inputs)
+
+
+def apply(pipe, store=None, machine=None, objective=None, devices=None, require="scaled", **call):
+    """Sets the stored plan for this pipeline of diffusers and calls with these keywords: parallelism, attention back end, compiled
+    blocks, offload, threads. Returns what it did (dittune.applied.Applied); without a plan, or in a program with another number of
+    ranks, it changes nothing, and says what to do. docs/python.md."""
+    from dittune import applied
+    return applied.apply(pipe, dict(store=store, machine_file=machine), dict(objective=objective, devices=devices), require, call)
+
+
+def tune(make, budget="2h", **options):
+    """Runs `dittune --engine diffusers --pipeline FILE.py:NAME --budget BUDGET` for a function that returns (pipeline, keywords of its call), and
+    returns what look-ups then answer. options: those of the command, devices=2, objective="throughput"; arguments=["--cfg"]: of the worker."""
+    from dittune import tuned
+    return tuned.tune(make, budget, options)
 
 
 def get_include():

@@ -177,16 +177,7 @@ void dt_show_answer(const struct dt_answer *answer, struct dt_text *out)
 void dt_show_warning(const struct dt_answer *answer, struct dt_text *out)
 {
     dt_auto_text text = {0};
-    if (answer->tier != DT_TIER_EXACT)
-        dt_text_add(&text, "this plan is of tier %s: %s", dt_tier_text(answer->tier),
-                    answer->reason);
-    else if (answer->why_provisional != NULL)
-        dt_text_add(&text, "this plan is provisional: %s", answer->why_provisional);
-    if (answer->stale)
-        dt_text_add(&text, "%sstale", text.size > 0 ? "; " : "this plan is ");
-    for (size_t i = 0; i < json_array_size(answer->stale_reasons); i++)
-        dt_text_add(&text, "%s%s", i == 0 ? ": " : ", ",
-                    json_string_value(json_array_get(answer->stale_reasons, i)));
+    dt_answer_warning(answer, &text);
     dt_text_show(dt_text_at(&text), out);
 }
 

@@ -318,13 +318,31 @@ def run(pipe, calls, job):
     return recorder, facts, kinds
 
 
+def batch_of(words):
+    """Images of a call with these keywords."""
+    prompts = [len(words[name]) for name in ("prompt", "prompt_embeds") if isinstance(words.get(name), (list, torch.Tensor))]
+    return max(prompts or [1]) * next((words[name] for name in KEYWORDS["batch"] if words.get(name)), 1)
+
+
+def usual_of(pipe, words):
+    """{field of a job: number} of a call, by its keywords and their defaults, and by the usual size that some classes keep."""
+    known, found = inspect.signature(type(pipe).__call__).parameters, dict(frames=1, guidance=guidance_of(pipe, words), batch=batch_of(words))
+    for field in ("width", "height", "frames", "steps"):
+        name = next((name for name in KEYWORDS[field] if name in known), None)
+        value = words.get(name) or (known[name].default if name else None)
+        if value is None and field in ("width", "height") and isinstance(getattr(pipe, "default_sample_size", None), int):
+            value = pipe.default_sample_size * record.scale_of(pipe)
+        if isinstance(value, int):
+            found[field] = value
+    if "max_sequence_length" in known and isinstance(length := words.get("max_sequence_length", known["max_sequence_length"].default), int):
+        found["text_tokens"] = length
+    return found
+
+
 def extent_of(pipe, words):
     """(images, width, height, frames) of a request whose latents are not decoded, by the keywords of its call."""
-    known = inspect.signature(type(pipe).__call__).parameters
-    found = [words.get(name) or (known[name].default if name in known else None) for name in ("width", "height", "num_frames")]
-    prompts = [len(words[name]) for name in ("prompt", "prompt_embeds") if isinstance(words.get(name), (list, torch.Tensor))]
-    images = max(prompts or [1]) * next((words[name] for name in KEYWORDS["batch"] if words.get(name)), 1)
-    return None if None in found[:2] else (images, *found[:2], found[2] or 1)
+    found = usual_of(pipe, words)
+    return (found["batch"], found["width"], found["height"], found["frames"]) if {"width", "height"} <= found.keys() else None
 
 
 def guidance_of(pipe, words):
