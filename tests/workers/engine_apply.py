@@ -46,11 +46,11 @@ def plant(store, name, best, *words, **job):
     return plan
 
 
-def apply(name, store, *words, ranks=1):
+def apply(name, store, *words, ranks=1, **environment):
     """What each rank of the program tells."""
     start = [PYTHON, "-m", "torch.distributed.run", f"--nproc_per_node={ranks}", "--master_port=29637"] if ranks > 1 else [PYTHON]
     done = subprocess.run([*map(str, start), PROGRAM, name, t.path / store, t.path / "machine.json", t.path / "out", *words], capture_output=True, text=True, check=False,
-                          cwd=t.path, env={**t.environment, "LIBDITTUNE": str(BUILD / "libdittune.so"), "OMP_NUM_THREADS": "1"})
+                          cwd=t.path, env={**t.environment, "LIBDITTUNE": str(BUILD / "libdittune.so"), "OMP_NUM_THREADS": "1", **environment})
     found = [t.path / f"out.{rank}" for rank in range(ranks)]
     t.check(f"{name} {' '.join(words)}: the program runs", done.returncode == 0 and all(path.exists() for path in found), done.stderr[-3500:])
     rows = [json.loads(path.read_text(encoding="utf-8")) for path in found if path.exists()]
@@ -59,10 +59,10 @@ def apply(name, store, *words, ranks=1):
     return rows
 
 
-def applied(name, store, plan, *words, ranks=1, most=1e-5, tier="exact"):
+def applied(name, store, plan, *words, ranks=1, most=1e-5, tier="exact", **environment):
     """The plan is set, the images are right, and the second apply() is the first's."""
     one = {}
-    for rank, (one, two) in enumerate(apply(name, store, *words, ranks=ranks)):
+    for rank, (one, two) in enumerate(apply(name, store, *words, ranks=ranks, **environment)):
         title = f"{name} {' '.join(words)}, rank {rank}"
         t.check(f"{title}: the plan is set: {one['say']}", one["set"] and one["plan"] == plan and one["tier"] == tier, one)
         t.check(f"{title}: the image is right, {one['apart']:.1e}", one["apart"] < most, one)
@@ -120,6 +120,15 @@ def nearest():
     t.check(f"other steps are near: {rows[0][0]['say']}", rows[0][0]["set"] and rows[0][0]["plan"] == near and rows[0][0]["near"] == {"steps": [4, 5]}, rows)
 
 
+def on_gpus():
+    """With a torch that pretends to have two (fake_torch): the process group has NCCL, each rank its own device."""
+    log = t.path / "gpus.log"
+    fake = {"PYTHONPATH": str(PROGRAM.parent / "fake_torch"), "FAKE_TORCH_GPUS": "2", "FAKE_TORCH_LOG": str(log)}
+    plan = plant("gpus", "flux", dict(ranks=2, ulysses=2, threads=1))
+    applied("flux", "gpus", plan, ranks=2, **fake)
+    t.check("ranks are joined by NCCL, too", "cuda:nccl" in log.read_text(), log.read_text())
+
+
 def another():
     """What modules take once cannot be set a second time."""
     plan = plant("two", "flux", dict(ranks=2, ulysses=2, threads=1))
@@ -133,5 +142,6 @@ three()
 compiled()
 nearest()
 nothing()
+on_gpus()
 another()
 t.finish()

@@ -36,7 +36,7 @@ class Applied:
     near: dict = dataclasses.field(default_factory=dict)  # {length: (that of the entry, that of the call or None)} where they differ
     did: list = dataclasses.field(default_factory=list)   # each setting
     left: list = dataclasses.field(default_factory=list)  # what is left to the program
-    answer: dict = None                              # as `dittune lookup --json`
+    answer: dict = dataclasses.field(default=None, repr=False)  # as `dittune lookup --json`
 
     def __bool__(self):
         return self.plan is not None
@@ -158,6 +158,12 @@ def split_by_program(parts):
     return next((name for name, part in parts.items() if part not in known and getattr(part, "_parallel_config", None) is not None), None)
 
 
+def device_of(parts):
+    """Where the transformers compute: this rank's GPU, if the program has not brought them there yet, too."""
+    device = next(next(iter(parts.values())).parameters()).device
+    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if device.type == "cpu" and torch.cuda.is_available() else device
+
+
 def join(device):
     if not dist.is_initialized():
         if device.type == "cpu":
@@ -215,7 +221,9 @@ def set_attention(parts, plan, did):
 
 def end(found):
     """Logs what came of it."""
-    log.log(logging.INFO if found and not found.left else logging.WARNING, "%s", found.say)
+    answer = (found.answer or {}).get("answer", found.answer)
+    fine = found and not found.left and not (answer and answer["warning"])
+    log.log(logging.INFO if fine else logging.WARNING, "%s", found.say)
     for line in (*found.did, *found.left):
         log.info("%s", line)
     return found
@@ -227,7 +235,7 @@ def apply(pipe, where, options, require, call):
     parts = parts_of(pipe)
     if not parts:
         raise dittune.Failed(2, f"apply(): {type(pipe).__name__} has no transformer")
-    device = next(next(iter(parts.values())).parameters()).device
+    device = device_of(parts)
     answer, job, near = find(pipe, parts, where, options, call)
     told = answer.get("answer", answer)
     if job is None or told["plan"] is None or not dittune.enough(told, require):

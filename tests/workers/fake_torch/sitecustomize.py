@@ -37,7 +37,7 @@ if "FAKE_TORCH_GPUS" in os.environ:
     cuda = torch.cuda
     memory = dict(total=80 * GIB, free=70 * GIB)
     for name, value in dict(
-            is_available=lambda: sys._getframe(1).f_globals.get("__name__", "").startswith("dittune_workers"),  # other packages load what needs a GPU
+            is_available=lambda: sys._getframe(1).f_globals.get("__name__", "").startswith("dittune"),  # other packages load what needs a GPU
             is_initialized=lambda: True, device_count=lambda: int(os.environ["FAKE_TORCH_GPUS"]), synchronize=lambda *_: None,
             mem_get_info=lambda *_: (memory["free"], memory["total"]), memory_reserved=lambda *_: 6 * GIB, max_memory_reserved=lambda *_: 9 * GIB,
             memory_allocated=lambda *_: 5 * GIB, max_memory_allocated=lambda *_: 8 * GIB, reset_peak_memory_stats=lambda *_: None, empty_cache=lambda: log("emptied"),
