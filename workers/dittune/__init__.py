@@ -61,7 +61,7 @@ def record(pipe, path, inputs=True):
 
 
 def apply(pipe, store=None, machine=None, objective=None, devices=None, require="scaled", **call):
-    """Sets the stored plan for this pipeline of diffusers and calls with these keywords: parallelism, attention back end, compiled
+    """Sets the stored plan for this pipeline of diffusers and calls with these keywords: parallelism, attention, compiled
     blocks, offload, threads. Returns what it did (dittune.applied.Applied); without a plan, or in a program with another number of
     ranks, it changes nothing, and says what to do. docs/python.md."""
     from dittune import applied

@@ -216,7 +216,7 @@ def set_attention(parts, plan, did):
         part_facts = record.part_facts(part)
         if "attention" in plan and part_facts["backends"] and part_facts["attention"] != plan["attention"]:
             settings.set_attention(part, part_facts, plan)
-            did.append(f"{name}: attention back end {plan['attention']}")
+            did.append(f"{name}: attention by {plan['attention']}")
 
 
 def end(found):
