@@ -133,6 +133,7 @@ def main():
     made = t.run(BUILD / "bench-lookup-speed", "make", store, 24)
     t.check("a store of 24 plans", made.code == 0, made)
     t.environment["LIBDITTUNE"] = str(lib / "libdittune.so.1")
+    t.environment["PYTHONPATH"] = str(usr / "share/dittune/workers")
     same_answers(store, machine)
     wrong("a machine that is not there", "nowhere", store, t.path / "nowhere.json")
     wrong("a name that is unknown", "modle", store, machine, "modle=dit-s/2")
