@@ -77,15 +77,21 @@ def untouched(name, store, part, *words, ranks=1):
                 all(not row["set"] and row["same"] and not row["did"] and part in row["say"] for row in rows), rows)
 
 
+def halved(name, row):
+    """Each rank computes half, and in the first step of a size all."""
+    t.check(f"{name}: a rank computes {row['images']} of {row['before']} images", 0 < row["images"] < 0.75 * row["before"], row)
+
+
 def three():
     """An image by ulysses, a video with two transformers by halves of guidance in two calls, and halves in one batch."""
     plan = plant("flux", "flux", dict(ranks=2, ulysses=2, threads=1))
     one = applied("flux", "flux", plan, ranks=2)
     t.check("flux: what was done is listed", "ulysses=2" in " ".join(one["did"]) and "1 threads" in one["did"], one)
     plan = plant("wan22", "wan22", dict(ranks=2, cfg=2, threads=1), "--cfg")
-    applied("wan22", "wan22", plan, ranks=2)
+    halved("wan22", applied("wan22", "wan22", plan, "counted", ranks=2))
+    applied("wan22", "wan22", plan, "whole", ranks=2)
     plan = plant("sd3", "sd3", dict(ranks=2, cfg=2, passes="batch", threads=1), "--cfg")
-    applied("sd3", "sd3", plan, ranks=2)
+    halved("sd3", applied("sd3", "sd3", plan, "counted", ranks=2))
 
 
 def compiled():

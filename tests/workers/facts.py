@@ -19,7 +19,7 @@ from dittune_workers.link import Refused
 from dittune_workers.network import worker
 
 # dittune.apply runs the lines of Python that a look-up prints for the user's program.
-LINES = 'exec(compile(answer["python"], f"<lines of {ENGINE}>", "exec"), {"pipe": pipe})'
+LINES = 'exec(compile(answer["python"], f"<lines of {ENGINE}>", "exec"), {"pipe": types.SimpleNamespace(**parts)})'
 
 t = Dittune()
 TASK = [name for name in re.findall(r"^DT_FIELD\((\w+), \"", (SOURCE / "model/task.def").read_text(encoding="utf-8"), re.M)]

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """dittune.apply(): the stored plan on a pipeline of diffusers, by the calls that the worker's ranks make."""
 import dataclasses
+import importlib.metadata
 import logging
 import math
 import os
 import shlex
 import sys
+import types
 import weakref
 
 import torch
@@ -13,7 +15,6 @@ import torch.distributed as dist
 
 import dittune
 from dittune import library
-from dittune_workers import facts
 from dittune_workers.diffusers import cores, settings
 from dittune_workers.network import record, source
 
@@ -52,7 +53,7 @@ def unwrapped(module):
 def parts_of(pipe):
     """The transformers of a pipeline, without the wrappers of torch.compile."""
     found = {name: unwrapped(each) for name, each in pipe.components.items() if isinstance(each, torch.nn.Module)}
-    return {name: each for name, each in found.items() if record.is_denoiser(name, each)}
+    return {name: found[name] for name in sorted(found, key=lambda name: (name != "transformer", name)) if record.is_denoiser(name, found[name])}
 
 
 def blocks_compiled(part):
@@ -110,7 +111,7 @@ def find(pipe, parts, where, options, call):
     """(the answer, its job, {length: (the entry's, the call's)}), or (an answer without a plan, None, {})."""
     given, usual = asked_of(pipe, call)
     adapters = record.adapters_of(parts)
-    settled = dict(options, engine=ENGINE, pipeline_class=type(pipe).__name__, engine_version=facts.installed(ENGINE)[1],
+    settled = dict(options, engine=ENGINE, pipeline_class=type(pipe).__name__, engine_version=importlib.metadata.version(ENGINE),
                    dtype=str(next(iter(parts.values())).dtype).removeprefix("torch."))
     sized = {name: given.get(name, usual.get(name)) for name in ("width", "height")} if {"width", "height"} & given.keys() else {}
     settled.update({name: value for name, value in {**given, **sized}.items() if value is not None and name != "steps"})
@@ -171,14 +172,14 @@ def join(device):
         dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "cpu:gloo")
 
 
-def set_layout(pipe, parts, plan, answer, device, did):
+def set_layout(parts, plan, answer, device, did):
     """Parallelism and streaming, which modules take once."""
     degrees = settings.degrees_of(plan)
     split_facts = {name: record.part_facts(part) for name, part in parts.items()}
     if plan["ranks"] > 1:
         join(device)
         if answer.get("python"):  # the engine has no call for it: its file has lines
-            exec(compile(answer["python"], f"<lines of {ENGINE}>", "exec"), {"pipe": pipe})  # pylint: disable=exec-used
+            exec(compile(answer["python"], f"<lines of {ENGINE}>", "exec"), {"pipe": types.SimpleNamespace(**parts)})  # pylint: disable=exec-used
             did.append(f"cfg={degrees[0]}, ring={degrees[1]}, ulysses={degrees[2]}, by the lines of `dittune lookup --engine {ENGINE}`")
         else:
             mesh = settings.mesh_of(device.type, degrees)
@@ -260,7 +261,7 @@ def apply(pipe, where, options, require, call):
     networks = hashes(parts)
     set_attention(parts, plan, found.did)
     if not before:
-        set_layout(pipe, parts, plan, answer, device, found.did)
+        set_layout(parts, plan, answer, device, found.did)
     for part in parts.values():
         known[part] = networks, plan
     set_rest(pipe, parts, plan, device, found.did, found.left)
