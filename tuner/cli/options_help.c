@@ -45,21 +45,38 @@ static void describe_row(const struct dt_option_row *row, bool markdown, struct 
     }
 }
 
-static void describe(const struct dt_command *command, bool markdown, struct dt_text *out)
+static bool taken_before(const struct dt_command *command, const struct dt_option_row *row)
+{
+    for (const struct dt_command *at = dt_commands; at < command; at++)
+        if (dt_option_taken(at, row))
+            return true;
+    return false;
+}
+
+/* once: options that a command before this one has, too, are named only: docs/cli.md. */
+static void describe(const struct dt_command *command, bool markdown, bool once,
+                     struct dt_text *out)
 {
     const char *space = command->arguments[0] != '\0' ? " " : "";
-    dt_auto_text line = {0};
-    if (markdown)
-        dt_text_add(out,
-                    "## dittune %s%s%s\n\n%s\n\n| option | default | meaning |\n|---|---|---|\n",
-                    command->name, space, command->arguments, command->doc);
-    else
-        dt_text_add(&line, "dittune %s%s%s: %s\n\n", command->name, space, command->arguments,
-                    command->doc);
-    dt_columns_wrap(dt_text_at(&line), DT_COLUMNS_USUAL, 4, out);
-    for (int k = 0; k < dt_option_row_count; k++)
-        if (dt_option_taken(command, &dt_option_rows[k]))
-            describe_row(&dt_option_rows[k], markdown, out);
+    const char *head = markdown ? "| option | default | meaning |\n|---|---|---|\n" : "";
+    dt_auto_text line = {0}, shared = {0};
+    dt_text_add(&line, markdown ? "## dittune %s%s%s\n\n%s\n\n" : "dittune %s%s%s: %s\n\n",
+                command->name, space, command->arguments, command->doc);
+    dt_columns_wrap(dt_text_at(&line), markdown ? WIDE : DT_COLUMNS_USUAL, 4, out);
+    for (int k = 0; k < dt_option_row_count; k++) {
+        const struct dt_option_row *row = &dt_option_rows[k];
+        if (!dt_option_taken(command, row))
+            continue;
+        if (once && taken_before(command, row)) {
+            dt_text_add(&shared, " `--%s`", row->name);
+            continue;
+        }
+        dt_text_add(out, "%s", head);
+        head = "";
+        describe_row(row, markdown, out);
+    }
+    if (dt_text_at(&shared)[0] != '\0')
+        dt_text_add(out, "%sAs above:%s\n", head[0] == '\0' ? "\n" : "", dt_text_at(&shared));
     dt_text_add(out, "\n");
 }
 
@@ -124,11 +141,13 @@ bool dt_options_topic(const char *topic, struct dt_text *out)
 
 static void describe_all(struct dt_text *out)
 {
-    dt_text_add(out, "# The command line\n\nMade by `dittune help --markdown`. `dittune` alone "
-                     "prints a short help on standard error\nand ends with code 2; an option "
-                     "without a command is one of `tune`: `dittune --budget 2h`.\n\n");
+    dt_text_add(out,
+                "# The command line\n\nMade by `dittune help --markdown`. `dittune` alone "
+                "prints a short help on standard error\nand ends with code 2; an option "
+                "without a command is one of `tune`: `dittune --budget 2h`. Options are\ndescribed "
+                "under the first command that takes them.\n\n");
     for (int i = 0; i < dt_command_count; i++)
-        describe(&dt_commands[i], true, out);
+        describe(&dt_commands[i], true, true, out);
     describe_searches(true, out);
     dt_text_add(out, "\n");
     describe_exits(true, out);
@@ -151,7 +170,7 @@ static void describe_commands(struct dt_text *out)
 void dt_options_help(const struct dt_command *command, bool markdown, struct dt_text *out)
 {
     if (command != NULL)
-        describe(command, markdown, out);
+        describe(command, markdown, false, out);
     else if (markdown)
         describe_all(out);
     else
