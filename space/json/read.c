@@ -250,7 +250,7 @@ static dt_status read_default(struct dt_reading *reading, const json_t *value, c
 }
 
 /* Variables that select code, shells or the location of files, which a plan must not set. Names that end in _ are prefixes. It catches
- * mistakes: a space file is code all the same (docs/security.md). */
+ * mistakes: a space file is code all the same (SECURITY.md). */
 static bool is_refused(const char *name)
 {
     static const char refused[] =

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest: ranks
 """On one host no rank, and nothing of dittune, listens on a network while plans run: MPI exchanges over shared memory, other ranks over
-loopback. Open MPI's mpirun does listen, and cannot be told not to (docs/security.md)."""
+loopback. Open MPI's mpirun does listen, and cannot be told not to (SECURITY.md)."""
 import contextlib
 import os
 import pathlib

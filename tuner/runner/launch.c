@@ -330,7 +330,7 @@ static dt_status free_port(int *port)
                    PORT_TRIES, PORT_FIRST, PORT_FIRST + PORTS - 1);
 }
 
-/* DITTUNE_TOKEN: a secret of this start's ranks, by which they know each other (docs/security.md). */
+/* DITTUNE_TOKEN: a secret of this start's ranks, by which they know each other (SECURITY.md). */
 static dt_status set_token(struct word_list *variables)
 {
     unsigned char secret[16];
