@@ -12,7 +12,7 @@ import subprocess
 
 ENGINES = ("sglang", "vllm-omni", "diffusers", "xdit")
 MODELS = (("black-forest-labs/FLUX.1-dev", "80GiB"), ("Qwen/Qwen-Image", None))
-USUAL = (("latency", (1, 2, 4, 8)), ("throughput", (8,)))
+USUAL = (("latency", (2, 8)), ("throughput", (8,)))
 BEGIN, END = "<!-- tools/known-plans.py -->\n", "<!-- end -->\n"
 
 
