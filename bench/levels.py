@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How much of the noise differs from visit to visit, from residency to residency and from start to start (docs/measuring.md): a
+"""How much of the noise differs from visit to visit, from residency to residency and from start to start (docs/measuring-appendix.md): a
 table of `dittune noise` for the built-in network with one and two ranks, and for PyTorch where $BENCH_PYTHON has it.
 
     bench/levels.py [BUILD] [--turns 3] [--budget 120s]

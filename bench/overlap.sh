@@ -12,7 +12,7 @@ With a virtual delay of 5 ms an exchange on fake ranks (test_kernels overlap): t
 computation a block; exact, so it has no interval. With MPI: DiT-S/2, float32, two ranks, the same plan with overlap off and on in one
 group, in mirrored rounds. Ratio of steps: off over on, above 1 overlap is faster. Time left in wait: what the slowest rank
 stood still for exchanges, on over off, below 1 overlap hides some of it. On cores that also do the copying of messages, little can be
-hidden (docs/measuring.md).""")
+hidden (docs/measuring-appendix.md).""")
 
 
 def virtual():

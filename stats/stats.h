@@ -3,7 +3,7 @@
  *
  * Times are positive doubles (seconds). Nothing here reorders or keeps its input; results are plain values. Intervals
  * of a median are exact order-statistic (binomial) intervals: distribution-free, no resampling. When memory runs out a
- * result is NAN, as for too few samples. docs/measuring.md explains the use of each number and its source.
+ * result is NAN, as for too few samples. docs/measuring-appendix.md explains the use of each number and its source.
  */
 #ifndef DT_STATS_STATS_H
 #define DT_STATS_STATS_H

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest:
 """`analyze`: numbers from raw samples. Here the samples are written by hand or drawn (once for all: others would have
-other warm-ups), and what must come out is worked out from the definitions of docs/measuring.md."""
+other warm-ups), and what must come out is worked out from the definitions of docs/measuring-appendix.md."""
 import json
 import math
 import pathlib

@@ -182,7 +182,7 @@ class Page:
         (self.path / "build").mkdir()
         (self.path / "build/release").symlink_to(BUILD)
         (self.path / "runs").symlink_to(store / "runs")
-        self.write("mix.json", next(block for _, block in FENCE.findall(self.text("docs/measuring.md")) if block.startswith('{"workloads"'))
+        self.write("mix.json", next(block for _, block in FENCE.findall(self.text("docs/use.md")) if block.startswith('{"workloads"'))
                    .replace("dit-s/2", TINY).replace("512", "128"))
         self.write("space.json", re.search(r"<<'END'\n(.*?)^END", self.text("docs/command.md"), re.M | re.S)[1])
         self.write("run.py", "import os\nif os.environ['RANK'] == '0':\n    print('step took', .5 + 3 / int(os.environ['WORLD_SIZE']), 's')\n")

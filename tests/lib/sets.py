@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A second implementation of comparisons in sets of fresh processes (docs/measuring.md)."""
+"""A second implementation of comparisons in sets of fresh processes (docs/measuring-appendix.md)."""
 import math
 import statistics
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose slow */
 /* Steps and drifts that are planted, series without any, and the permutation tests against all orders. DITTUNE_DOSE=full
- * takes the replicates of docs/measuring.md and prints the rates. */
+ * takes the replicates of docs/measuring-appendix.md and prints the rates. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

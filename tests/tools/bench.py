@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # ctest:
-"""The benchmarks' scripts can be read, their intervals are those of docs/measuring.md, their rounds mirror each other."""
+"""The benchmarks' scripts can be read, their intervals are those of docs/measuring-appendix.md, their rounds mirror each other."""
 import pathlib
 import sys
 
@@ -10,7 +10,7 @@ from dittune_test import SOURCE, Dittune
 sys.path.insert(0, str(SOURCE / "bench"))
 import lib
 
-# How many of n sorted values are left out at either end: as docs/measuring.md lists them for 95 %, and none below six.
+# How many of n sorted values are left out at either end: as docs/measuring-appendix.md lists them for 95 %, and none below six.
 LEFT_OUT = {1: 0, 5: 0, 6: 0, 8: 0, 9: 1, 10: 1, 20: 5}
 
 t = Dittune()

@@ -12,7 +12,7 @@ def comparisons(records):
     return truth.analyze(records)["comparisons"]
 
 
-# ---- the rule, once more: what docs/measuring.md says, by plain arithmetic
+# ---- the rule, once more: what docs/measuring-appendix.md says, by plain arithmetic
 
 def set_logs(a, b, sets):
     """The median log ratio of each set in which both were visited at least twice."""

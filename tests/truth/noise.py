@@ -64,7 +64,7 @@ def trial(factors, **fields):
 # ---- several plans in turn
 
 def interleaved(rng, true, rounds, cv, drift_sd=DRIFT_SD):
-    """visits[plan][round]: rounds in pairs, a random order and its mirror, as docs/measuring.md has them."""
+    """visits[plan][round]: rounds in pairs, a random order and its mirror, as docs/measuring-appendix.md has them."""
     drift, sd, gauss = Drift(rng, drift_sd), log_sd(cv), rng.gauss
     visits, order = [[0] * rounds for _ in true], list(range(len(true)))
     for k in range(rounds):

@@ -3,7 +3,7 @@
 again, with nothing of dittune's own.
 
 A check prints   ok|FAILED|SHORT  name  seed  replicates  estimate  limit
-SHORT is a check that is known not to reach its target (docs/measuring.md, "How we know"): it does not fail the run as
+SHORT is a check that is known not to reach its target (docs/measuring-appendix.md, "How we know"): it does not fail the run as
 long as it keeps the limit that it is known to reach.
 
 The plain run has a fixed seed, so nothing fails by chance; the full dose (DITTUNE_DOSE=full) draws one and prints it.

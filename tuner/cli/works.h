@@ -27,7 +27,7 @@ struct dt_works {
     int count;
 };
 
-/* Reads --workloads FILE (docs/measuring.md "Several workloads"). DT_EUSAGE or DT_EIO names the file, the row and what is wrong. */
+/* Reads --workloads FILE (docs/use.md "Several workloads"). DT_EUSAGE or DT_EIO names the file, the row and what is wrong. */
 dt_status dt_works_list(const struct dt_options *options, struct dt_works *works) DT_MUST_CHECK;
 
 /* The options of work i, which borrow from works. DT_EUSAGE as for a command line. */

@@ -766,7 +766,7 @@ static dt_status prepare_apart(struct dt_rig *rig, const struct dt_point *point,
 }
 
 /* ---- verification: a plan's output is compared with that of one float32 rank by a few random
- * projections of each image (docs/measuring.md), so neither the controller nor the workers keep outputs */
+ * projections of each image (docs/measuring-appendix.md), so neither the controller nor the workers keep outputs */
 
 #define ATTEMPTS 3 /* to run a reference */
 

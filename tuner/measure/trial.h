@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trial - one plan: prepare and verify, warm up, look at 8, 16, 32, 64 samples (docs/measuring.md) */
+/* trial - one plan: prepare and verify, warm up, look at 8, 16, 32, 64 samples (docs/measuring-appendix.md) */
 #ifndef DT_TUNER_MEASURE_TRIAL_H
 #define DT_TUNER_MEASURE_TRIAL_H
 
@@ -38,7 +38,7 @@ dt_status dt_measure_ceilings(struct dt_rig *rig, const struct dt_point *point, 
 /* Time after which a run of n steps counts as hung, derived from the cold step. */
 int64_t dt_measure_deadline(const struct dt_result *result, int steps, int64_t deadline_ns);
 
-/* ---- in several fresh processes, each with its own warm-up (docs/measuring.md) */
+/* ---- in several fresh processes, each with its own warm-up (docs/measuring-appendix.md) */
 
 #define DT_PROCESSES_MOST 64
 

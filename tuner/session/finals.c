@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The shoot-out chooses the winner, the final comparison judges it on new samples, so that its figure is free of the
- * winner's curse (docs/measuring.md). */
+ * winner's curse (docs/measuring-appendix.md). */
 #include "tuner/session/session_int.h"
 
 #include "base/clock.h"

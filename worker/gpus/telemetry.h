@@ -6,7 +6,7 @@
  *     dt_telemetry_stop(&telemetry);                -- the sums are final
  *     dt_telemetry_json(&telemetry);
  *
- * Power is an average of about a second on most GPUs (docs/measuring.md), so it describes a whole run, not a step.
+ * Power is an average of about a second on most GPUs (docs/measuring-appendix.md), so it describes a whole run, not a step.
  */
 #ifndef DT_WORKER_GPUS_TELEMETRY_H
 #define DT_WORKER_GPUS_TELEMETRY_H

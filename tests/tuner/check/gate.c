@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose slow */
 /* Whole runs of `dittune check` on planted clocks, through the real judge, the real order of visits and the real plan of the
- * budget: how often it says what is not so. The noise is that of docs/measuring.md: log-normal from visit to visit, a drift
+ * budget: how often it says what is not so. The noise is that of docs/measuring-appendix.md: log-normal from visit to visit, a drift
  * that all plans share (deviation 2 %, correlation time 60 visits), spikes of mean 15 % on 2 % of the visits.
  *
  * DITTUNE_DOSE=full takes 10,000 runs each (some minutes) and prints the table of docs/check.md; limits are the targets and as

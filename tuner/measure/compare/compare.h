@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* compare - several plans side by side, in turn, in several sets of fresh processes (docs/measuring.md)
+/* compare - several plans side by side, in turn, in several sets of fresh processes (docs/measuring-appendix.md)
  *
  * Effects that are constant while a plan is resident differ in the next start, so plans are made resident again for
  * each set, in another order, and the spread between sets is part of every interval (tuner/measure/compare/judge_entrants.h).

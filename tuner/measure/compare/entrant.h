@@ -48,7 +48,7 @@ void dt_entrant_fini(struct dt_entrant *entrant);
 bool dt_entrant_faster(const struct dt_entrant *entrant);
 bool dt_entrant_slower(const struct dt_entrant *entrant);
 
-/* A second copy of entrant 0's plan, to measure the noise (docs/measuring.md). */
+/* A second copy of entrant 0's plan, to measure the noise (docs/measuring-appendix.md). */
 bool dt_entrant_twin(const struct dt_entrant *entrant);
 
 /* Value of a visit: the median of its steps' slowest ranks. */
@@ -90,7 +90,7 @@ bool dt_compared_is_final(const struct dt_compared *compared);
 /* ---- noise: a plan compared with itself
  *
  * The same plan is made resident twice and compared like two plans. The interval of their ratio is the noise floor: smaller
- * differences between plans are not evidence (docs/measuring.md). */
+ * differences between plans are not evidence (docs/measuring-appendix.md). */
 
 #define DT_NOISE_MOST 0.05 /* above this margin or spread the machine is too noisy to judge */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Time of a step by kind of work, and each kind's rate relative to the device's ceiling (docs/measuring.md). One table for cores
+/* Time of a step by kind of work, and each kind's rate relative to the device's ceiling (docs/measuring-appendix.md). One table for cores
  * and GPUs: the phases that the worker reported, operations and bytes computed from the shapes, and the ceilings measured
  * beside the plan (Williams, Waterman, Patterson, CACM 52, 2009). */
 #include "tuner/measure/record/result_json.h"
