@@ -131,8 +131,9 @@ full)
     if [ "$(id -u)" -eq 0 ]; then
         step aarch64 tools/roots.sh aarch64
         step roots tools/roots.sh
+        step wheel tools/wheel.sh
     else
-        echo "== aarch64 and roots are skipped: making a root needs root"
+        echo "== aarch64, roots and wheel are skipped: making a root needs root"
     fi
     ;;
 esac

@@ -343,6 +343,12 @@ function(dt_worker_with name program)
     add_executable(${program} ${CMAKE_SOURCE_DIR}/worker/main.c)
     set_target_properties(${program} PROPERTIES EXPORT_COMPILE_COMMANDS OFF INSTALL_RPATH_USE_LINK_PATH ON
                           LINKER_LANGUAGE C)
+    if(SKBUILD) # pip's packages of NVIDIA beside ours
+        string(REGEX MATCH "^[0-9]+" major ${CMAKE_CUDA_COMPILER_VERSION})
+        set(nvidia "$ORIGIN/../../nvidia")
+        set_target_properties(${program} PROPERTIES INSTALL_RPATH_USE_LINK_PATH OFF INSTALL_RPATH
+                              "${nvidia}/cu${major}/lib;${nvidia}/nccl/lib;${nvidia}/cudnn/lib")
+    endif()
     target_link_libraries(${program} PRIVATE dt_worker_${name})
 endfunction()
 

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
-# Minimal Debian and Ubuntu roots for tests, made by debootstrap: sourced by tools/roots.sh and tools/package-check.sh.
+# Minimal Debian and Ubuntu roots for tests, made by debootstrap: sourced by tools/roots.sh, tools/package-check.sh and tools/wheel.sh.
 #
 #     bare_root_make SUITE FOLDER            the smallest system, with its sources of packages; needs root
 #     bare_root_run FOLDER USER command...   runs a command in it, in a name space of its own for mounts and processes
+#     bare_root_copy FOLDER PLACE            this source tree, as it is here without what git ignores, into the root
+#     bare_root_session FOLDER USER PROGRAM  a short session of bare_root_job, its look-up and its reason
+#     bare_root_files FOLDER PATH...         every file but those that systems change, and those below the paths
 #     bare_root_remove FOLDER
 #
 # Nothing is bind-mounted: what the name space mounts (/proc, /sys, a small /dev/shm) ends with it, however the script ends, so a
 # root can always be removed as a folder. The processes end with it, too.
 
+declare -A bare_root_suites=([debian11]=bullseye [debian12]=bookworm [debian13]=trixie [testing]=testing [ubuntu22.04]=jammy [ubuntu24.04]=noble)
 bare_root_debian=${DITTUNE_MIRROR:-http://deb.debian.org/debian}
 bare_root_ubuntu=${DITTUNE_UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu}
 
@@ -78,6 +82,33 @@ bare_root_run()
         [ -z "${PIP_INDEX_URL:-}" ] || pip+=(PIP_INDEX_URL="$PIP_INDEX_URL")
         exec chroot --userspec="$user" "$folder" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
             HOME="$home" LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "${pip[@]}" "$@"' bash "$folder" "$user" "$home" "$@"
+}
+
+bare_root_copy()
+{
+    mkdir -p "$1$2"
+    git ls-files -co --exclude-standard -z | while IFS= read -r -d '' file; do
+        [ ! -e "$file" ] || printf '%s\0' "$file"
+    done | tar -c --null -T - | tar -x -C "$1$2" --no-same-owner
+}
+
+# Of a network so small that some plan is measured within any budget, beside whatever else runs; it may end undecided.
+bare_root_job=(--model dit-s/2 --size 64 --dtype float32 --devices 2)
+bare_root_session()
+{
+    # shellcheck disable=SC2016
+    bare_root_run "$1" "$2" env DITTUNE_LOAD=none sh -c 'cd && program=$1 && shift && { "$program" --budget 30s --quiet "$@" || [ $? = 6 ]; } &&
+        "$program" lookup "$@" >/dev/null && "$program" why | head -n 3' sh "$3" "${bare_root_job[@]}"
+}
+
+bare_root_files()
+{
+    local folder=$1 path left=()
+    shift
+    for path in /proc /sys /dev/shm /var/log /var/cache /tmp /var/lib/dpkg /var/lib/apt "$@"; do
+        left+=(-o -path "$path")
+    done
+    bare_root_run "$folder" root find / -xdev '(' "${left[@]:1}" ')' -prune -o -print | sort
 }
 
 bare_root_remove() { rm -rf --one-file-system "$1" "$1.keys"; }

@@ -27,7 +27,7 @@ cp "$folder"/*.deb "$root/packages"
 cp -r examples/lookup "$root/lookup"
 
 inside() { bare_root_run "$root" root "$@"; }
-files() { inside find / -xdev \( -path /proc -o -path /sys -o -path /dev/shm -o -path /packages -o -path /var/log -o -path /var/cache -o -path /tmp -o -path /var/lib/dpkg -o -path /var/lib/apt \) -prune -o -print | sort; }
+files() { bare_root_files "$root" /packages; }
 
 inside apt-get update -q >>"$folder.chroot.log" 2>&1
 inside apt-get install -y -q --no-install-recommends openmpi-bin gcc libc6-dev pkg-config libjansson-dev >>"$folder.chroot.log" 2>&1
@@ -38,12 +38,10 @@ inside useradd -m someone
 files >"$folder.before"
 inside sh -c 'apt-get install -y -q --no-install-recommends /packages/*.deb' >>"$folder.chroot.log" 2>&1
 echo "installed"
-inside su someone -c 'cd && dittune --budget 20s --quiet --db /tmp/db' || [ $? = 6 ]
-inside su someone -c 'dittune lookup --db /tmp/db --require none >/dev/null'
-inside su someone -c 'dittune why --db /tmp/db' | head -3
+bare_root_session "$root" someone dittune
 inside sh -c 'cd /lookup && gcc -o /tmp/lookup lookup.c $(pkg-config --cflags --libs dittune) && ldd /tmp/lookup | grep -q libdittune'
 inside sh -c '! command -v gnuplot >/dev/null' # it is only recommended
-inside su someone -c 'cd && dittune report --db /tmp/db'
+inside su someone -c 'cd && dittune report'
 inside sh -c 'cd /home/someone && test -s report.html && grep -q "gnuplot was not found" report.html && ! grep -q "<svg" report.html'
 inside rm /home/someone/report.html
 echo "a report without gnuplot: good"

@@ -14,7 +14,6 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tools/bare_root.sh
 
-declare -A suites=([debian11]=bullseye [debian12]=bookworm [debian13]=trixie [testing]=testing [ubuntu22.04]=jammy [ubuntu24.04]=noble)
 all=(debian11 debian12 debian13 testing ubuntu22.04 ubuntu24.04)
 keep="" names=() aarch64="" tests=1
 for word in "$@"; do
@@ -23,7 +22,7 @@ for word in "$@"; do
     --quickstart) tests="" ;;
     aarch64) aarch64=1 ;;
     *)
-        if [ -z "${suites[$word]:-}" ]; then
+        if [ -z "${bare_root_suites[$word]:-}" ]; then
             echo "usage: tools/roots.sh [--keep] [--quickstart] [NAME...], NAME one of ${all[*]}; not '$word'" >&2
             exit 2
         fi
@@ -44,7 +43,7 @@ user_tree="/home/someone/my trees/dittune" root_tree="/dit tune"
 
 prepare() # NAME
 {
-    bare_root_make "${suites[$1]}" "$folder/$1" || return
+    bare_root_make "${bare_root_suites[$1]}" "$folder/$1" || return
     bare_root_run "$folder/$1" root apt-get update -q || return
     bare_root_run "$folder/$1" root apt-get install -y -q --no-install-recommends sudo passwd || return
     bare_root_run "$folder/$1" root useradd --create-home someone || return

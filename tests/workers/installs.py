@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # ctest: full
-"""Each extra of the wheel in an empty environment: it has what its worker imports, and where this machine can run the engine,
+"""Each extra of the wheel in an empty environment: it has what its worker imports, moves no torch that is there, and where this machine can run the engine,
 a folder that diffusers has saved of each class is loaded. Needs the Python registry, and minutes and gigabytes an extra."""
+import json
 import pathlib
 import shutil
 import subprocess
@@ -64,6 +65,26 @@ def installed(extra):
     return None
 
 
+def moves(extra):
+    """Nothing, of the torch and numpy that are there: pip is asked what it would install, in an environment where they are planted."""
+    folder = ROOM / "planted"
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    site = next(folder.glob("lib/python3*/site-packages"))
+    there = {"torch": "2.9.0+cu130", "numpy": "1.26.4"}
+    for name, version in there.items():
+        info = site / f"{name}-{version}.dist-info"
+        info.mkdir(exist_ok=True)
+        for file, text in {"METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", "INSTALLER": "pip\n", "RECORD": ""}.items():
+            (info / file).write_text(text, encoding="utf-8")
+    words = [folder / "bin/python", "-m", "pip", "install", "-q", "--dry-run", "--report", "-", f"{WHEEL}[{extra}]"]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=MOST)
+    if done.returncode:
+        print(f"skipped: what {extra} moves: {(done.stderr.strip().splitlines() or ['?'])[-1][:300]}", flush=True)
+        return
+    names = {row["metadata"]["name"].lower() for row in json.loads(done.stdout)["install"]}
+    t.check(f"{extra}: moves no torch and no numpy", not names & there.keys(), sorted(names))
+
+
 def loads(python, extra, name):
     """The worker of the environment loads a saved folder of the class, and computes two steps with it."""
     made = subprocess.run([python, "-c", MAKE, name], check=False, capture_output=True, text=True, env=t.environment)
@@ -87,6 +108,8 @@ for extra, package in EXTRAS.items():
         if extra in ("diffusers", "xdit"):  # the others need GPUs, or kernels that no registry has
             for name in CLASSES:
                 loads(python, extra, name)
+        if extra in ("diffusers", "xdit"):  # the others pin theirs
+            moves(extra)
     shutil.rmtree(ROOM / extra, ignore_errors=True)
 DISK.cleanup()
 if not tried:

@@ -14,7 +14,7 @@ from dittune_test import BUILD, SOURCE, Dittune
 
 sys.path.insert(0, str(SOURCE / "workers"))
 import dittune
-import extras
+import requirements
 from dittune_workers import facts
 
 PROJECT = (SOURCE / "pyproject.toml").read_text(encoding="utf-8")
@@ -47,7 +47,7 @@ def metadata():
     scripts = dict(re.findall(r'^(dittune[\w-]*) = "(.*)"$', PROJECT, re.M))
     wanted = {f"dittune-worker-{engine}": f"dittune_workers.{engine.replace('-', '_')}.worker:main" for engine in facts.engines()}
     t.check("a script for dittune and each worker", scripts == {"dittune": "dittune.program:main", **wanted}, scripts)
-    provided = extras.dynamic_metadata({}, {})
+    provided = requirements.Extras().dynamic_metadata({}, {})
     listed = {engine: list(filter(None, facts.files(engine)[-1]["worker"]["packages"].values())) for engine in facts.engines()}
     t.check("the extras are what the engines' files say", provided == {"optional-dependencies": listed}, provided)
     pinned = [word for words in listed.values() for word in words if re.match(r"(torch|numpy)\b.*[<>=~!]", word)]
