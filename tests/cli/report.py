@@ -79,6 +79,21 @@ if "gnuplot:" not in done.err and "<svg" in text:
     t.check("a point says which trial it is", any(re.match(r"trial \d+: a=2 b=1, ", title) for title in seen.titles), seen.titles[:3])
     t.check("figures say what they show to who does not see them", text.count("role=\"img\" aria-label=\"") == seen.tags.count("svg") >= 5, seen.tags.count("svg"))
 
+# ---- a page of a cookbook
+
+done = report("--format", "recipe")
+heads = re.findall(r"^#+ .*$", done.out, re.M)
+t.check("a recipe: hardware, command, protocol, times, and what was not measured", done.code == 0 and heads[1:] == [
+        "## Hardware and versions", "## Command", "## Protocol", "## Times and memory", "## Not measured"], heads)
+times = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.out[done.out.index("## Times"):].splitlines() if line.startswith("|")]
+columns = dict(zip(times[0], zip(*times[2:])))
+truth = {"a=2 b=1": 1.0, "a=0 b=0": 1.9}  # ms: planted
+t.check("its times are in milliseconds, those that were planted", len(times) > 3 and all(
+        abs(float(ms) / truth[plan] - 1) < 0.02 for plan, ms in zip(columns["plan"], columns["step"])), columns)
+t.check("the speed is that of the page", abs(float(columns["speed against the default"][0].split()[0]) - best) < 0.002, columns)
+t.check("what a session was not told is not measured", "The number of denoising steps of an image was not given" in done.out
+        and "A GPU: ranks ran on processor cores" in done.out, done)
+
 # ---- without gnuplot, other formats
 
 done, bare, seen = page(env={"PATH": t.path})
@@ -164,7 +179,7 @@ t.check("the CSV has all", report(next((t.path / "many/runs").glob("*.jsonl")), 
 # ---- what cannot be
 
 run = t.write("run.jsonl", json.dumps({"kind": "run"}) + "\n")
-t.exits("another format", report("--format", "pdf"), 2, "--format 'pdf' is not html, md, csv or json")
+t.exits("another format", report("--format", "pdf"), 2, "--format 'pdf' is not html, md, recipe, csv or json")
 t.exits("no such file", report("./none.jsonl"), 74, "none.jsonl")
 t.exits("no such entry", report("nothing-of-that-name"), 2, "'nothing-of-that-name' is no journal, and no entry of ")
 (t.path / "empty").mkdir()

@@ -515,8 +515,9 @@ const struct dt_option_row dt_option_rows[] = {
      "table, json, env (NAME=VALUE lines) or argv (one command), quoted for sh"},
     {"format", "table|json|csv|openmetrics", "history", NULL, parse_text, AT(print.format),
      "of what is printed (default: table)"},
-    {"format", "html|md|csv|json", "report", NULL, parse_text, AT(print.format),
-     "html (one page), md, csv (its trials) or json (default: html)"},
+    {"format", "html|md|recipe|csv|json", "report", NULL, parse_text, AT(print.format),
+     "html (one page), md, recipe (a page for an engine's cookbook), csv (its trials) or json "
+     "(default: html)"},
     {"output", "FILE", "report", NULL, parse_text, AT(run.output),
      "-o: write it there; - is standard output (default: report.html; otherwise -)"},
     {"since", "DATE|TIME", "history", NULL, parse_text, AT(since),

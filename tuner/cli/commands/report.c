@@ -36,7 +36,7 @@ dt_status dt_command_report(const struct dt_options *options)
     dt_status status = DT_OK;
     int given = options->words.rest_count, n = given > 0 ? given : 1;
     if (format == NULL)
-        return dt_fail(DT_EUSAGE, "--format '%s' is not html, md, csv or json", name);
+        return dt_fail(DT_EUSAGE, "--format '%s' is not html, md, recipe, csv or json", name);
     for (int i = 0; i < n && status == DT_OK; i++) {
         status = dt_page_open(options->db, options->words.rest[i], &pages[i]);
         if (status == DT_OK)

@@ -265,6 +265,18 @@ static void page_markdown(const struct dt_page pages[], int n, struct dt_text *o
     page_fill(pages, n, "<main>", &(struct page_pen){.out = out});
 }
 
+static void page_recipe(const struct dt_page pages[], int n, struct dt_text *out)
+{
+    for (int i = 0; i < n; i++) {
+        struct page_view view = {.count = 0};
+        if (dt_page_view(&pages[i], "a", &view))
+            dt_page_recipe(&view, &(struct page_pen){.out = out});
+        else
+            out->failed = true;
+        dt_page_view_fini(&view);
+    }
+}
+
 static void page_json(const struct dt_page pages[], int n, struct dt_text *out)
 {
     const struct dt_session *sessions[2] = {pages[0].session, n > 1 ? pages[1].session : NULL};
@@ -332,8 +344,11 @@ static void page_csv(const struct dt_page pages[], int n, struct dt_text *out)
 
 const struct dt_page_format *dt_page_format(const char *name)
 {
-    static const struct dt_page_format formats[] = {
-        {"html", page_html}, {"md", page_markdown}, {"csv", page_csv}, {"json", page_json}};
+    static const struct dt_page_format formats[] = {{"html", page_html},
+                                                    {"md", page_markdown},
+                                                    {"recipe", page_recipe},
+                                                    {"csv", page_csv},
+                                                    {"json", page_json}};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
         if (strcmp(formats[i].name, name) == 0)
             return &formats[i];

@@ -639,6 +639,15 @@ static void fact_add(int i, const struct page_view *view, const struct dt_page *
         out->bytes[--out->size] = '\0';
 }
 
+void dt_page_fact(const struct page_view *view, const char *name, struct dt_text *out)
+{
+    int i = 0;
+    while (i < FACTS && strcmp(facts[i].name, name) != 0)
+        i++;
+    if (i < FACTS)
+        fact_add(i, view, NULL, out);
+}
+
 /* All but the last, which the page has in a line of its own. */
 void dt_page_facts(const struct page_view *view, struct page_pen *pen)
 {

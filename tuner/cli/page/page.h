@@ -67,7 +67,7 @@ struct dt_page_format {
     /* Appends the document on the sessions, 1 or 2. NULL: the objects of --json. */
     void (*write)(const struct dt_page pages[], int n, struct dt_text *out);
 };
-/* "html", "md", "csv" or "json"; NULL for another name. */
+/* "html", "md", "recipe", "csv" or "json"; NULL for another name. */
 const struct dt_page_format *dt_page_format(const char *name);
 
 #endif

@@ -69,6 +69,8 @@ void dt_page_axis_value(const struct page_view *view, int axis, int index, struc
 /* The verdict in one sentence; the facts that follow from it. */
 void dt_page_verdict(const struct page_view *view, struct dt_text *out);
 void dt_page_facts(const struct page_view *view, struct page_pen *pen);
+/* Appends the answer to one question, "Output" or "Load by others". */
+void dt_page_fact(const struct page_view *view, const char *name, struct dt_text *out);
 
 /* Tables. */
 void dt_page_plans(const struct page_view *view, struct page_pen *pen);
@@ -81,6 +83,8 @@ void dt_page_ranks(const struct page_view *view, struct page_pen *pen);
 void dt_page_phases(const struct page_view *view, struct page_pen *pen);
 void dt_page_machine(const struct page_view *view, struct page_pen *pen);
 void dt_page_words(const struct page_view *view, struct page_pen *pen);
+/* The whole page of a cookbook (recipe.c). */
+void dt_page_recipe(const struct page_view *view, struct page_pen *pen);
 /* What differs between two sessions. */
 void dt_page_compare(const struct page_view views[2], struct page_pen *pen);
 

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* A session as a page of a cookbook, in the order of the recipes of vLLM-Omni and SGLang: hardware and versions, command, protocol,
+ * times by stage, memory, and what was not measured. All times are in milliseconds, as in other recipes. */
+#include "tuner/cli/page/page_int.h"
+
+#include "db/engines/engines.h"
+#include "model/task.h"
+#include "space/json/json.h"
+#include "tuner/cli/export.h"
+#include "tuner/cli/words.h"
+#include "tuner/session/session.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MS 1e3
+
+/* ---- the command */
+
+/* A block of code whose text may be of foreign origin: no line of it ends the block. */
+static void code_add(const char *language, const char *text, struct dt_text *out)
+{
+    const char *fence = strstr(text, "```") != NULL ? "~~~~~~" : "```";
+    size_t size = strlen(text);
+    dt_text_add(out, "%s%s\n%s%s%s\n\n", fence, language, text,
+                size > 0 && text[size - 1] == '\n' ? "" : "\n", fence);
+}
+
+/* The plan in the engine's own words, where it has a file and the plan keeps its rules. */
+static bool engine_add(const struct page_view *view, const struct dt_result *best,
+                       const char *engine, struct dt_text *out)
+{
+    const struct dt_identity *identity = &view->session->target->identity;
+    DT_CLEANUP(dt_export_fini) struct dt_export export = {.json = NULL};
+    json_auto_t *plan = dt_point_json(view->session->target->space, &best->point);
+    const struct dt_export_request request = {.engine = engine,
+                                              .form = DT_FORM_ARGV,
+                                              .plan = plan,
+                                              .key = identity->key,
+                                              .hard = identity->hard};
+    if (!dt_engine_known(engine) || dt_export(&request, &export) != DT_OK)
+        return false;
+    code_add("bash", dt_text_at(&export.text), out);
+    const json_t *keywords = dt_export_keywords(&export);
+    dt_auto_text text = {0};
+    if (keywords != NULL && dt_json_text(keywords, &text) == DT_OK) {
+        dt_text_add(out, "with these keywords in the program:\n\n");
+        code_add("json", dt_text_at(&text), out);
+    }
+    const char *lines = json_string_value(json_object_get(export.json, "python"));
+    if (lines != NULL) {
+        dt_text_add(out, "and these lines behind what makes the pipeline, `pipe`:\n\n");
+        code_add("python", lines, out);
+    }
+    return true;
+}
+
+/* The session's question, as far as its key has it. */
+static void question_add(const struct dt_target *target, const char *engine, struct dt_text *out)
+{
+    const json_t *job = json_object_get(target->identity.key, "job");
+    json_auto_t *names = json_array();
+    dt_text_add(out, "dittune%s%s", target->foreign ? " --engine " : " --model ",
+                target->foreign ? engine : dt_json_text_at(target->identity.key, "model"));
+    for (enum dt_task_field i = 0; i < DT_TASK_FIELDS; i++)
+        if (dt_task_rows[i].whose != DT_TASK_LEARNED)
+            json_array_append_new(names, json_string(dt_task_rows[i].name));
+    if (target->foreign)
+        dt_task_options(job, names, false, out);
+    dt_text_add(out, " --devices %lld --objective %s",
+                (long long)dt_json_integer_at(target->identity.key, "devices"),
+                target->objective->name);
+}
+
+static void command_add(const struct page_view *view, const struct dt_result *best,
+                        struct page_pen *pen)
+{
+    const struct dt_target *target = view->session->target;
+    const char *engine = dt_json_text_at(target->identity.hard, "engine");
+    dt_auto_text text = {0};
+    dt_text_add(pen->out, "## Command\n\n");
+    dt_text_add(&text, "The plan: ");
+    dt_page_plan(view, &best->point, &text);
+    dt_pen_say(pen, dt_text_at(&text));
+    if (target->foreign && !engine_add(view, best, engine, pen->out))
+        dt_pen_say(pen, "dittune has no file of this engine's own flags.");
+    dt_text_clear(&text);
+    question_add(target, engine, &text);
+    dt_text_add(pen->out, "It was found, and is found again, by:\n\n");
+    code_add("bash", dt_text_at(&text), pen->out);
+}
+
+/* ---- the protocol */
+
+static void item_add(struct page_pen *pen, const char *text)
+{
+    if (text[0] == '\0')
+        return;
+    dt_text_add(pen->out, "- ");
+    dt_pen_text(pen, text);
+    dt_text_add(pen->out, "\n");
+}
+
+static void fact_item(const struct page_view *view, struct page_pen *pen, const char *name)
+{
+    dt_auto_text text = {0}, item = {0};
+    dt_page_fact(view, name, &text);
+    if (text.size > 0)
+        dt_text_add(&item, "%s: %s", name, dt_text_at(&text));
+    item_add(pen, dt_text_at(&item));
+}
+
+static void protocol_add(const struct page_view *view, const struct dt_result *best,
+                         struct page_pen *pen)
+{
+    const struct dt_session *session = view->session;
+    const struct dt_image_work *image = &session->target->image;
+    const struct dt_result *trial = dt_session_trial(session, &best->point);
+    dt_auto_text text = {0};
+    dt_text_add(pen->out, "## Protocol\n\n");
+    dt_text_add(&text,
+                "Times: of the slowest rank; medians of %d samples of one %s each, with %.0f %% "
+                "intervals.",
+                best->samples.n, image->step != NULL ? image->step : "update (denoising step)",
+                100 * dt_page_level(session));
+    item_add(pen, dt_text_at(&text));
+    dt_text_clear(&text);
+    dt_text_add(&text, "Warm-up: the exact shapes, until the time was steady");
+    if (trial != NULL && trial->report.warm_up_steps > 0)
+        dt_text_add(&text, ", %d steps before the first sample", trial->report.warm_up_steps);
+    dt_text_add(&text, "; the first one is told apart.");
+    if (!image->starts)
+        item_add(pen, dt_text_at(&text));
+    dt_text_clear(&text);
+    if (dt_session_compared(session))
+        dt_text_add(&text,
+                    "Comparison: the plans in turn, side by side, in %d sets of fresh processes; "
+                    "the speed is the ratio of their pairs.",
+                    session->finals.sets.count);
+    else
+        dt_text_add(&text, "Comparison: none was completed; each plan was measured by itself.");
+    item_add(pen, dt_text_at(&text));
+    fact_item(view, pen, "Output");
+    fact_item(view, pen, "Load by others");
+    fact_item(view, pen, "Noise floor");
+    dt_text_add(pen->out, "\n");
+}
+
+/* ---- times and memory */
+
+static void row_add(const struct page_view *view, struct page_pen *pen, const char *role,
+                    const struct dt_result *result, const struct dt_ratio *speed)
+{
+    const struct dt_image_work *image = &view->session->target->image;
+    const struct dt_result *trial = dt_session_trial(view->session, &result->point);
+    double step = result->summary.median, rest = (double)image->text_and_vae_ns / 1e6;
+    int steps = image->is_image ? 1 : image->steps;
+    bool whole = image->known && step > 0;
+    bool stages = whole && !image->is_image;
+    double request =
+        whole ? dt_target_image_seconds(view->session->target, step, result->batch) : NAN;
+    dt_pen_cell(pen, "%s", role);
+    dt_auto_text plan = {0};
+    dt_page_plan(view, &result->point, &plan);
+    dt_pen_cell(pen, "%s", dt_text_at(&plan));
+    dt_pen_cell(pen, "%d", result->devices);
+    dt_pen_figure(pen, MS * request);
+    dt_pen_figure(pen, stages && image->text_and_vae_ns > 0 ? rest * result->batch : NAN);
+    dt_pen_figure(pen, stages ? MS * steps * step : NAN);
+    dt_pen_cell(pen, stages ? "%d" : "-", steps);
+    dt_pen_figure(pen, MS * step);
+    dt_pen_range(pen, MS * result->summary.interval.low, MS * result->summary.interval.high);
+    if (speed != NULL && speed->pairs > 0)
+        dt_pen_cell(pen, "%.3f (%.3f to %.3f)", 1 / speed->ratio, 1 / speed->interval.high,
+                    1 / speed->interval.low);
+    else
+        dt_pen_cell(pen, "-");
+    dt_pen_figure(pen, trial != NULL ? MS * trial->facts.cold_seconds : NAN);
+    const struct dt_rig_load *load =
+        trial != NULL && trial->load_count > 0 ? &trial->loads[0] : NULL;
+    dt_pen_figure(pen, load != NULL ? (double)load->ns / 1e6 : NAN);
+    dt_pen_figure(pen, result->facts.peak_bytes > 0 ? (double)result->facts.peak_bytes / (1 << 20)
+                                                    : NAN);
+}
+
+static void times_add(const struct page_view *view, const struct dt_result *best,
+                      struct page_pen *pen)
+{
+    const struct dt_session *session = view->session;
+    const struct dt_entrant *winner = dt_page_winner(session);
+    const enum dt_entrant_role roles[] = {DT_ENTRANT_BASELINE, DT_ENTRANT_DEFAULT,
+                                          DT_ENTRANT_DOCUMENTED};
+    const char *unit = session->target->image.step;
+    dt_auto_text image = {0};
+    dt_text_add(pen->out, "## Times and memory\n\n");
+    dt_pen_table(pen, "", "All times in ms",
+                 "role|plan|>devices|>request|>text encoder and VAE|>denoise|>updates|>%s|>its "
+                 "interval|>speed against the default|>first %s|>start and load|>peak memory of a "
+                 "rank, MiB",
+                 unit != NULL ? unit : "an update", unit != NULL ? unit : "update");
+    row_add(view, pen, dt_words_role(session->verdict), best,
+            winner != NULL ? &winner->ratio : NULL);
+    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++) {
+        const struct dt_result *result = dt_session_role(session, roles[i]);
+        if (result != NULL && result->samples.n > 0 &&
+            !dt_point_equal(session->target->space, &result->point, &best->point))
+            row_add(view, pen, dt_entrant_role_text(roles[i]), result, NULL);
+    }
+    dt_pen_end(pen);
+    dt_page_fact(view, "Memory", &image);
+    dt_pen_say(pen, dt_text_at(&image));
+    dt_text_clear(&image);
+    dt_page_fact(view, "Documented", &image);
+    dt_pen_say(pen, dt_text_at(&image));
+}
+
+/* ---- what was not measured */
+
+static void missing_add(const struct page_view *view, struct page_pen *pen)
+{
+    const struct dt_session *session = view->session;
+    const struct dt_target *target = session->target;
+    const struct dt_image_work *image = &target->image;
+    const json_t *job = json_object_get(target->identity.key, "job");
+    dt_auto_text plans = {0};
+    int failed, tried = dt_session_tried_count(session, &failed);
+    dt_text_add(pen->out, "## Not measured\n\n");
+    if (json_object_get(target->identity.hard, "gpus") == NULL && dt_target_gpus(target) == NULL)
+        item_add(pen, "A GPU: ranks ran on processor cores.");
+    item_add(pen, "Other hardware, sizes, lengths of text, batches and versions than those above.");
+    if (!target->foreign || strcmp(dt_json_text_at(job, "weights"), "random") == 0)
+        item_add(pen, "Loaded weights: they were random, which leaves times as they are and makes "
+                      "no image.");
+    if (!image->known)
+        item_add(
+            pen,
+            "A whole request. The number of denoising steps of an image was not given (--steps).");
+    else if (image->text_and_vae_ns == 0 && !image->is_image)
+        item_add(pen, "Text encoder and VAE.");
+    else if (image->given)
+        item_add(pen, "Text encoder and VAE: their time was given by the user.");
+    if (image->known && !image->is_image)
+        item_add(pen, "Text encoder and VAE apart from each other, and the scheduler.");
+    if (target->plans != tried) {
+        dt_text_add(&plans, "Other plans: %d of ", tried);
+        dt_target_plans(target, &plans);
+        dt_text_add(&plans, " were tried.");
+        item_add(pen, dt_text_at(&plans));
+    }
+    if (!dt_session_compared(session))
+        item_add(pen, "A comparison in several sets of fresh processes.");
+    item_add(pen, "Load: requests that wait for others, and the tail of their times.");
+    item_add(pen, "Quality of images, beside the difference of the output above.");
+    dt_text_add(pen->out, "\n");
+}
+
+void dt_page_recipe(const struct page_view *view, struct page_pen *pen)
+{
+    const struct dt_session *session = view->session;
+    const struct dt_result *best = dt_session_best(session);
+    dt_auto_text text = {0};
+    dt_text_add(pen->out, "# ");
+    dt_pen_text(pen, session->target->identity.title);
+    dt_text_add(pen->out, "\n\n");
+    dt_page_verdict(view, &text);
+    dt_pen_say(pen, dt_text_at(&text));
+    dt_text_add(pen->out, "\n## Hardware and versions\n\n");
+    dt_page_machine(view, pen);
+    if (best == NULL)
+        return;
+    command_add(view, best, pen);
+    protocol_add(view, best, pen);
+    times_add(view, best, pen);
+    missing_add(view, pen);
+    dt_text_add(pen->out, "Measured by dittune on %s UTC, session %s.\n",
+                dt_figure_minute(session->began_wall_ns).text, view->page->journal);
+}
