@@ -53,7 +53,7 @@ class Work:
 
     def dittune(self, *words):
         done = subprocess.run([self.options.build / "dittune", *words, *self.words, "--json"], capture_output=True, text=True, check=False,
-                              env={**os.environ, "DITTUNE_DB": str(self.folder / self.kind)})
+                              env={**os.environ, "DITTUNE_STORE": str(self.folder / self.kind)})
         if not done.stdout:
             sys.exit(done.stderr)
         return json.loads(done.stdout)

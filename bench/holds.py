@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 def dittune(build, database, *words):
     done = subprocess.run([build / "dittune", *words, "--json"], capture_output=True, text=True, check=False,
-                          env={**os.environ, "DITTUNE_DB": str(database)})
+                          env={**os.environ, "DITTUNE_STORE": str(database)})
     if not done.stdout:
         raise SystemExit(done.stderr)
     return json.loads(done.stdout)

@@ -16,15 +16,23 @@
 #include "base/json.h"
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct dt_snapshot;
+struct dt_stores;
 
 /* Reads directory/best.json, or best.json.1 when that is damaged (see dt_snapshot_fallback). Without the directory
  * or both files: an empty snapshot. DT_ECORRUPT: both are damaged, or a newer dittune wrote the file. DT_EIO,
  * DT_ENOMEM. */
 dt_status dt_snapshot_open(const char *directory, struct dt_snapshot **snapshot) DT_MUST_CHECK;
+
+/* The same of each store of a list, for look-ups: lines of an earlier store come first, and two stores may have lines
+ * of one id. Here best.json may be a symbolic link, as a mounted ConfigMap has it: nothing is written. One store that
+ * cannot be read fails the call. */
+dt_status dt_snapshot_open_stores(const struct dt_stores *stores,
+                                  struct dt_snapshot **snapshot) DT_MUST_CHECK;
 
 /* Parses a file's bytes, which are copied; error messages begin with `what`. DT_ECORRUPT, DT_ENOMEM. */
 dt_status dt_snapshot_parse(const char *text, size_t size, const char *what,
@@ -36,6 +44,17 @@ DT_FREE_AT(dt_snapshot_close, struct dt_snapshot)
 
 /* Why best.json.1 was read instead of best.json; NULL when it was not. */
 const char *dt_snapshot_fallback(const struct dt_snapshot *snapshot);
+
+/* How many stores were opened, and the folder of the i-th one (NULL: a text); and whether it has no best.json. */
+int dt_snapshot_stores(const struct dt_snapshot *snapshot);
+const char *dt_snapshot_folder(const struct dt_snapshot *snapshot, int store);
+bool dt_snapshot_is_absent(const struct dt_snapshot *snapshot, int store);
+
+/* The store of line i. */
+int dt_snapshot_store(const struct dt_snapshot *snapshot, long i);
+
+/* A best.json is no longer the file that was opened: one stat a store. */
+bool dt_snapshot_is_outdated(const struct dt_snapshot *snapshot);
 
 /* Entries of it. */
 size_t dt_snapshot_count(const struct dt_snapshot *snapshot);

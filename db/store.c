@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,25 +94,6 @@ dt_status dt_commit(int fd, const char *directory, const struct dt_text *text,
 
 /* ---- the folder, and changes under its lock */
 
-const char *dt_store_default(void)
-{
-    /* Longer than the kernel accepts: a cut path fails and never names another file. */
-    static char path[8192];
-    const char *given = getenv("DITTUNE_DB"), *data = getenv("XDG_DATA_HOME");
-    if (given != NULL && given[0] != '\0')
-        return given;
-    if (data != NULL && data[0] == '/') { /* the XDG rule: a relative one is ignored */
-        snprintf(path, sizeof path, "%s/dittune", data);
-        return path;
-    }
-    const char *home = getenv("HOME");
-    const struct passwd *user = home == NULL || home[0] == '\0' ? getpwuid(geteuid()) : NULL;
-    if (user != NULL)
-        home = user->pw_dir;
-    snprintf(path, sizeof path, "%s/.local/share/dittune", home != NULL ? home : ".");
-    return path;
-}
-
 static dt_status runs_make(const char *directory)
 {
     dt_auto_text path = {0};
@@ -128,9 +108,9 @@ static dt_status runs_make(const char *directory)
 /* The sentence of a folder that cannot be made or written, with what would help. */
 static dt_status folder_advise(dt_status status)
 {
-    return status != DT_EIO
-               ? status
-               : dt_fail(status, "%s; --db DIR or DITTUNE_DB names another folder", dt_message());
+    return status != DT_EIO ? status
+                            : dt_fail(status, "%s; --db DIR or DITTUNE_STORE names another folder",
+                                      dt_message());
 }
 
 dt_status dt_store_open(const char *directory, int *fd)

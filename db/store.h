@@ -20,10 +20,6 @@
 
 #include <stdbool.h>
 
-/* The default directory: $DITTUNE_DB, else $XDG_DATA_HOME/dittune, else ~/.local/share/dittune.
- * Static storage. */
-const char *dt_store_default(void);
-
 /* Checks at the start of a session that results can be stored; makes the directory and runs/.
  * DT_EIO with a sentence when it cannot be written; DT_EUSAGE when it is on a network file system;
  * DT_ECORRUPT when best.json was written by a newer dittune, or is broken and so is best.json.1. */

@@ -206,7 +206,7 @@ try_container()
     while IFS= read -r line; do
         bare_root_run "$root" root sh -ec "ENGINE=; ${line#RUN }" </dev/null || return
     done < <(grep '^RUN ' examples/container/Containerfile)
-    bare_root_run "$root" root env DITTUNE_DB=/store /opt/dittune/bin/dittune lookup --model dit-s/2 --require none || return
+    bare_root_run "$root" root env DITTUNE_STORE=/store /opt/dittune/bin/dittune lookup --model dit-s/2 --require none || return
     echo "good: the commands of examples/container"
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* libdittune. Handles are the objects of db under other names, except a store, which also has its file. */
+/* libdittune. Handles are the objects of db under other names. */
+#define dittune_db      dt_snapshot
 #define dittune_machine dt_machine
 #define dittune_query   dt_query
 #define dittune_answer  dt_answer
@@ -10,11 +11,11 @@
 #include "db/engines/engines.h"
 #include "db/lookup/lookup.h"
 #include "db/snapshot.h"
+#include "db/stores.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* ---- codes, messages, texts */
 
@@ -117,93 +118,22 @@ static int32_t api_text(const json_t *value, char **text, struct api_message to)
     return DITTUNE_OK;
 }
 
-/* $variable/rest, else $HOME/otherwise/rest, appended; a relative $variable is ignored, as the XDG rules require. */
-static dt_status api_path(const char *variable, const char *otherwise, const char *rest,
-                          struct dt_text *path)
-{
-    const char *given = getenv(variable), *home = getenv("HOME");
-    if (given != NULL && given[0] == '/')
-        dt_text_add(path, "%s/%s", given, rest);
-    else if (home != NULL && home[0] != '\0')
-        dt_text_add(path, "%s/%s/%s", home, otherwise, rest);
-    else
-        return dt_fail(DT_EUSAGE, "neither $%s nor $HOME is set: give the path", variable);
-    return dt_text_status(path);
-}
-
 /* ---- a store */
 
-/* Identity of the opened file: a writer replaces best.json by another inode. */
-struct identity {
-    dev_t device;
-    ino_t inode;
-    off_t size;
-    struct timespec changed;
-};
-
-struct dittune_db {
-    struct dt_snapshot *snapshot;
-    struct dt_text path; /* of best.json; empty for a text */
-    struct identity opened;
-};
-
-static struct identity identity_of(const char *path)
+static dt_status db_open(const char *list, struct dt_snapshot **db)
 {
-    struct stat info;
-    if (stat(path, &info) != 0)
-        return (struct identity){0};
-    return (struct identity){info.st_dev, info.st_ino, info.st_size, info.st_mtim};
+    struct dt_stores stores;
+    DT_TRY(dt_stores_read(list, NULL, &stores));
+    return dt_snapshot_open_stores(&stores, db);
 }
 
-static dt_status directory_default(struct dt_text *path)
-{
-    const char *given = getenv("DITTUNE_DB");
-    if (given == NULL || given[0] == '\0')
-        return api_path("XDG_DATA_HOME", ".local/share", "dittune", path);
-    dt_text_add(path, "%s", given);
-    return dt_text_status(path);
-}
-
-static dt_status db_open_in(const char *directory, struct dittune_db *db)
-{
-    dt_text_add(&db->path, "%s/best.json", directory);
-    DT_TRY(dt_text_status(&db->path));
-    /* before reading, so that a change in between is detected */
-    db->opened = identity_of(dt_text_at(&db->path));
-    return dt_snapshot_open(directory, &db->snapshot);
-}
-
-static dt_status db_open_default(struct dittune_db *db)
-{
-    dt_auto_text directory = {0};
-    DT_TRY(directory_default(&directory));
-    return db_open_in(dt_text_at(&directory), db);
-}
-
-/* text NULL: that of the directory, or of the default one. */
-static int32_t db_make(const char *directory, const char *text, size_t size, struct dittune_db **db,
-                       struct api_message to)
-{
-    api_begin();
-    struct dittune_db *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return api_refuse(DITTUNE_NOMEM, "out of memory while opening the store", to);
-    dt_status status = text != NULL ? dt_snapshot_parse(text, size, "the store", &made->snapshot)
-                       : directory != NULL ? db_open_in(directory, made)
-                                           : db_open_default(made);
-    if (status == DT_OK)
-        *db = made;
-    else
-        dittune_db_close(made);
-    return api_done(status, to);
-}
-
-int32_t dittune_db_open(const char *directory, struct dittune_db **db, char *message, size_t room)
+int32_t dittune_db_open(const char *stores, struct dittune_db **db, char *message, size_t room)
 {
     const struct api_message to = {message, room};
-    return db != NULL
-               ? db_make(directory, NULL, 0, db, to)
-               : api_refuse(DITTUNE_USAGE, "there is nowhere to put the store: db is NULL", to);
+    if (db == NULL)
+        return api_refuse(DITTUNE_USAGE, "there is nowhere to put the store: db is NULL", to);
+    api_begin();
+    return api_done(db_open(stores, db), to);
 }
 
 int32_t dittune_db_parse(const char *text, size_t size, struct dittune_db **db, char *message,
@@ -212,36 +142,28 @@ int32_t dittune_db_parse(const char *text, size_t size, struct dittune_db **db, 
     const struct api_message to = {message, room};
     if (db == NULL || (text == NULL && size > 0))
         return api_refuse(DITTUNE_USAGE, "text or db is NULL", to);
-    return db_make(NULL, text != NULL ? text : "", size, db, to);
+    api_begin();
+    return api_done(dt_snapshot_parse(text != NULL ? text : "", size, "the store", db), to);
 }
 
 void dittune_db_close(struct dittune_db *db)
 {
-    if (db == NULL)
-        return;
-    dt_snapshot_close(db->snapshot);
-    dt_text_fini(&db->path);
-    free(db);
+    dt_snapshot_close(db);
 }
 
 size_t dittune_db_count(const struct dittune_db *db)
 {
-    return db != NULL ? dt_snapshot_count(db->snapshot) : 0;
+    return db != NULL ? dt_snapshot_count(db) : 0;
 }
 
 int32_t dittune_db_is_fallback(const struct dittune_db *db)
 {
-    return db != NULL && dt_snapshot_fallback(db->snapshot) != NULL;
+    return db != NULL && dt_snapshot_fallback(db) != NULL;
 }
 
 int32_t dittune_db_is_outdated(const struct dittune_db *db)
 {
-    if (db == NULL || db->path.size == 0)
-        return 0;
-    const struct identity now = identity_of(dt_text_at(&db->path)), *then = &db->opened;
-    return now.device != then->device || now.inode != then->inode || now.size != then->size ||
-           now.changed.tv_sec != then->changed.tv_sec ||
-           now.changed.tv_nsec != then->changed.tv_nsec;
+    return db != NULL && dt_snapshot_is_outdated(db);
 }
 
 int32_t dittune_lookup(const struct dittune_db *db, const struct dittune_query *query,
@@ -250,7 +172,7 @@ int32_t dittune_lookup(const struct dittune_db *db, const struct dittune_query *
     const struct api_message to = {message, room};
     if (db == NULL || query == NULL || answer == NULL)
         return api_refuse(DITTUNE_USAGE, "db, query or answer is NULL", to);
-    return api_done(dt_lookup(db->snapshot, query, answer), to);
+    return api_done(dt_lookup(db, query, answer), to);
 }
 
 int32_t dittune_jobs(const struct dittune_db *db, const struct dittune_query *query, char **text,
@@ -261,7 +183,7 @@ int32_t dittune_jobs(const struct dittune_db *db, const struct dittune_query *qu
     if (db == NULL || query == NULL || text == NULL)
         return api_refuse(DITTUNE_USAGE, "db, query or text is NULL", to);
     api_begin();
-    dt_status status = dt_lookup_jobs(db->snapshot, query, &jobs);
+    dt_status status = dt_lookup_jobs(db, query, &jobs);
     return status == DT_OK ? api_text(jobs, text, to) : api_done(status, to);
 }
 
@@ -269,10 +191,17 @@ int32_t dittune_jobs(const struct dittune_db *db, const struct dittune_query *qu
 
 static dt_status machine_open(const char *path, struct dt_machine **machine)
 {
+    const char *given = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     dt_auto_text cache = {0};
     if (path != NULL)
         return dt_machine_load(path, machine);
-    DT_TRY(api_path("XDG_CACHE_HOME", ".cache", "dittune/machine.json", &cache));
+    if (given != NULL && given[0] == '/') /* the XDG rule: a relative one is ignored */
+        dt_text_add(&cache, "%s/dittune/machine.json", given);
+    else if (home != NULL && home[0] != '\0')
+        dt_text_add(&cache, "%s/.cache/dittune/machine.json", home);
+    else
+        return dt_fail(DT_EUSAGE, "neither $XDG_CACHE_HOME nor $HOME is set: give the path");
+    DT_TRY(dt_text_status(&cache));
     return dt_machine_load(dt_text_at(&cache), machine);
 }
 

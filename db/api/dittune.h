@@ -71,7 +71,7 @@ enum dittune_tier {
     DITTUNE_EXACT = 5      /* measured for the same question on a machine of this make */
 };
 
-struct dittune_db;      /* one version of the store, never changed; dittune_db_close */
+struct dittune_db;      /* one version of the stores, never changed; dittune_db_close */
 struct dittune_machine; /* a machine's hardware and software; dittune_machine_free */
 struct dittune_query;   /* a question; dittune_query_free */
 struct dittune_answer;  /* dittune_answer_free */
@@ -88,18 +88,20 @@ DITTUNE_API void dittune_text_free(char *text);
 
 /* ---- the store ---- */
 
-/* directory NULL: $DITTUNE_DB, else $XDG_DATA_HOME/dittune, else ~/.local/share/dittune. A missing directory is an
- * empty store. When best.json is damaged, the previous version is read (dittune_db_is_fallback). No lock is taken.
- * DITTUNE_CORRUPT, DITTUNE_IO, DITTUNE_NOMEM. */
-DITTUNE_API int32_t dittune_db_open(const char *directory, struct dittune_db **db, char *message,
+/* stores: folders separated by colons, as in `dittune lookup --db` (docs/database.md, "Several stores"); an empty one is
+ * the user's, $XDG_DATA_HOME/dittune, else ~/.local/share/dittune. NULL: $DITTUNE_STORE, else the user's. All of them are
+ * asked; "store" of dittune_answer_json is the folder that an answer came from. A missing folder is an empty store. When
+ * best.json is damaged, the previous version is read (dittune_db_is_fallback). No lock is taken, nothing is written.
+ * DITTUNE_CORRUPT, DITTUNE_IO: one of them cannot be read, which the message names; DITTUNE_USAGE, DITTUNE_NOMEM. */
+DITTUNE_API int32_t dittune_db_open(const char *stores, struct dittune_db **db, char *message,
                                     size_t room);
 /* Opens the text of a best.json. The text is not needed afterwards. */
 DITTUNE_API int32_t dittune_db_parse(const char *text, size_t size, struct dittune_db **db,
                                      char *message, size_t room);
 DITTUNE_API void dittune_db_close(struct dittune_db *db);
-DITTUNE_API size_t dittune_db_count(const struct dittune_db *db); /* entries */
+DITTUNE_API size_t dittune_db_count(const struct dittune_db *db); /* entries of all stores */
 DITTUNE_API int32_t dittune_db_is_fallback(const struct dittune_db *db);
-/* 1 when best.json is no longer the file that was opened: one stat, no reading. 0 for a text. */
+/* 1 when a best.json is no longer the file that was opened: one stat a store, no reading. 0 for a text. */
 DITTUNE_API int32_t dittune_db_is_outdated(const struct dittune_db *db);
 
 /* ---- the machine ---- */

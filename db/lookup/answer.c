@@ -415,7 +415,7 @@ json_t *dt_answer_json(const struct dt_answer *answer)
     json_t *distance = dt_json_number(answer->distance);
     return json_pack(
         "{s:s, s:b, s:o, s:o, s:s, s:o, s:s?, s:b, s:o, s:s?, s:s?, s:s?, s:o, s:b, s:s?, "
-        "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?}",
         "tier", dt_tier_text(answer->tier), "stale", (int)answer->stale, "stale_reasons",
         json_or_null(answer->stale_reasons), "distance", distance, "reason", answer->reason,
         "warning", warning_json(answer), "refused", answer->refused, "lost", (int)answer->lost,
@@ -430,5 +430,5 @@ json_t *dt_answer_json(const struct dt_answer *answer)
         json_or_null(json_object_get(entry, "skipped")), "load",
         json_or_null(json_object_get(entry, "load")), "plan", json_or_null(answer->plan), "hint",
         json_or_null(answer->hint), "key", json_or_null(answer->key), "entry",
-        json_or_null(answer->entry));
+        json_or_null(answer->entry), "store", answer->store);
 }

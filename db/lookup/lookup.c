@@ -346,8 +346,8 @@ static dt_status head_of(const struct dt_snapshot *snapshot, const struct dt_sou
     return DT_OK;
 }
 
-/* Order of trying two matches. Ties are broken by decided, nearest, not stale, newest, and finally
- * by line, so that the order is total. */
+/* Order of trying two matches. Ties are broken by decided, nearest, the earlier store, not stale,
+ * newest, and finally by line, so that the order is total. */
 static int match_order(const void *one, const void *other)
 {
     const struct dt_match *a = one, *b = other;
@@ -359,6 +359,8 @@ static int match_order(const void *one, const void *other)
         return a->misses & DT_MISS_ENGINE ? 1 : -1;
     if (a->distance != b->distance)
         return a->distance < b->distance ? -1 : 1;
+    if (a->store != b->store)
+        return a->store < b->store ? -1 : 1;
     if (a->stale != b->stale)
         return a->stale ? 1 : -1;
     if (a->stored_ns != b->stored_ns)
@@ -379,8 +381,10 @@ static dt_status matches_add(struct matches *matches, const struct dt_match *mat
 }
 
 /* Best first. */
-static void matches_sort(struct matches *matches)
+static void matches_sort(const struct dt_snapshot *snapshot, struct matches *matches)
 {
+    for (size_t i = 0; i < matches->count; i++)
+        matches->at[i].store = dt_snapshot_store(snapshot, matches->at[i].line);
     if (matches->count > 1)
         qsort(matches->at, matches->count, sizeof matches->at[0], match_order);
 }
@@ -405,7 +409,9 @@ static dt_status answer_with(const struct dt_snapshot *snapshot, const struct dt
         return DT_EINFEASIBLE;
     }
     DT_TRY(status);
-    return dt_answer_of_entry(asked, match, entry, &fitted, refusals, found);
+    DT_TRY(dt_answer_of_entry(asked, match, entry, &fitted, refusals, found));
+    (*found)->answer.store = dt_snapshot_folder(snapshot, match->store);
+    return DT_OK;
 }
 
 /* The default rule's plan to *plan, or NULL: of a foreign worker, or where none is feasible. */
@@ -657,8 +663,8 @@ static dt_status candidates_agree(const struct dt_asked *asked, const struct can
 
 /* The matches of the candidates. Those of other machines, which give only hints, do not stay among
  * the candidates. */
-static dt_status candidates_match(const struct dt_asked *asked, struct candidates *list,
-                                  struct matches *matches)
+static dt_status candidates_match(const struct dt_snapshot *snapshot, const struct dt_asked *asked,
+                                  struct candidates *list, struct matches *matches)
 {
     size_t here = 0;
     for (size_t i = 0; i < list->count; i++) {
@@ -670,7 +676,7 @@ static dt_status candidates_match(const struct dt_asked *asked, struct candidate
             list->at[here++] = list->at[i];
     }
     list->count = here;
-    matches_sort(matches);
+    matches_sort(snapshot, matches);
     return DT_OK;
 }
 
@@ -689,7 +695,7 @@ static dt_status answer_tuned(const struct dt_snapshot *snapshot, const struct d
     for (int trait = 0; trait < TRAITS && status == DT_OK; trait++)
         candidates_narrow(asked, trait, &list, &refusals);
     if (status == DT_OK && (list.count > 0 || only)) {
-        status = candidates_match(asked, &list, &matches);
+        status = candidates_match(snapshot, asked, &list, &matches);
         if (status == DT_OK)
             status = candidates_agree(asked, &list);
         if (status == DT_OK)
@@ -728,7 +734,7 @@ dt_status dt_lookup_jobs(const struct dt_snapshot *snapshot, const struct dt_que
     for (int trait = 0; trait < TRAITS && status == DT_OK; trait++)
         candidates_narrow(asked, trait, &list, &refusals);
     if (status == DT_OK)
-        status = candidates_match(asked, &list, &matches);
+        status = candidates_match(snapshot, asked, &list, &matches);
     for (size_t i = 0; i < matches.count && status == DT_OK; i++) {
         struct note *note;
         if (matches.at[i].tier == DT_TIER_NONE)
@@ -780,7 +786,8 @@ static dt_status cache_and_lend(const struct dt_snapshot *snapshot, const struct
     return *found != NULL ? DT_OK : dt_no_memory(DT_LOOKING_UP);
 }
 
-/* *found stays NULL when it is missing or refused. An undamaged file has at most one. */
+/* *found stays NULL when it is missing or refused. An undamaged file has at most one, several
+ * stores may have one each. */
 static dt_status answer_exact(const struct dt_snapshot *snapshot, const struct dt_asked *asked,
                               struct dt_found **found)
 {
@@ -797,7 +804,7 @@ static dt_status answer_exact(const struct dt_snapshot *snapshot, const struct d
             match.tier == DT_TIER_EXACT)
             status = matches_add(&list, &match);
     }
-    matches_sort(&list);
+    matches_sort(snapshot, &list);
     for (size_t i = 0; status == DT_OK && *found == NULL && i < list.count; i++) {
         struct dt_refusals none = {0};
         status = answer_with(snapshot, asked, &list.at[i], &none, found);
@@ -847,7 +854,7 @@ static dt_status answer_any(const struct dt_snapshot *snapshot, const struct dt_
         else
             other_job_name(asked, head, &refusals);
     }
-    matches_sort(&list);
+    matches_sort(snapshot, &list);
     if (status == DT_OK)
         status = answer_from(snapshot, asked, &list, &refusals, found);
     free(list.at);

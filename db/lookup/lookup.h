@@ -104,6 +104,7 @@ struct dt_answer {
     const json_t *stale_reasons; /* array of sentences, empty when not stale; never NULL */
     const json_t *plan;          /* name to value */
     const json_t *entry;         /* the stored entry the plan came from */
+    const char *store;           /* the folder it is in; NULL for a text, too */
     const char *verdict;         /* verdict of its session, from the entry */
     /* The entry's fields, for the plan as measured; NULL where tier or fitting changed it. */
     const struct dt_stored_entry *measured;

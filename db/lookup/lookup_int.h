@@ -114,6 +114,7 @@ enum {
 };
 struct dt_match {
     long line;
+    int store; /* of the line */
     unsigned misses;
     enum dt_tier tier; /* none: another machine */
     bool provisional, stale;

@@ -5,7 +5,7 @@
 #
 #     check.sh [OPTIONS OF dittune check]        as in: check.sh --worker ./my_worker --budget 20m
 #
-# DITTUNE_DB      the store; it stays on the machine, as its journals are the history
+# DITTUNE_STORE   the store; it stays on the machine, as its journals are the history
 # DITTUNE         the program (default: dittune)
 # OUT             the folder of what is to be kept (default: dittune-check)
 # RETUNE_BUDGET   time for each plan that lost (default: 2m)
@@ -15,8 +15,8 @@
 # could not be told.
 set -u
 : "${DITTUNE:=dittune}" "${OUT:=dittune-check}" "${RETUNE_BUDGET:=2m}"
-: "${DITTUNE_DB:=${XDG_DATA_HOME:-$HOME/.local/share}/dittune}"
-export DITTUNE DITTUNE_DB OUT RETUNE_BUDGET
+: "${DITTUNE_STORE:=${XDG_DATA_HOME:-$HOME/.local/share}/dittune}"
+export DITTUNE DITTUNE_STORE OUT RETUNE_BUDGET
 mkdir -p "$OUT" || exit 74
 [ -n "${GITHUB_ACTIONS:-}" ] && set -- --github "$@"
 
@@ -28,7 +28,7 @@ cat "$OUT/check.log" >&2
 retune() {
     python3 - "$1" <<'PY'
 import json, os, shlex, subprocess, sys
-environment = dict(os.environ, DITTUNE_DB=sys.argv[1])
+environment = dict(os.environ, DITTUNE_STORE=sys.argv[1])
 try:
     entries = json.load(open(os.environ["OUT"] + "/check.json", encoding="utf-8"))["entries"]
 except ValueError:
@@ -50,7 +50,7 @@ PY
 
 # The store as text in which a plan is a few lines. Needs no worker.
 entries() {
-    DITTUNE_DB=$1 "$DITTUNE" db export "$2" && python3 -m json.tool --sort-keys "$2" >"$3"
+    DITTUNE_STORE=$1 "$DITTUNE" db export "$2" && python3 -m json.tool --sort-keys "$2" >"$3"
 }
 
 work=$(mktemp -d) || exit 74
@@ -59,9 +59,9 @@ trap 'rm -rf "$work"' EXIT
 rm -f "$OUT/proposed.json"
 if [ "$code" -eq 4 ]; then
     mkdir "$work/store"
-    [ -f "$DITTUNE_DB/best.json" ] && cp "$DITTUNE_DB/best.json" "$work/store/"
+    [ -f "$DITTUNE_STORE/best.json" ] && cp "$DITTUNE_STORE/best.json" "$work/store/"
     retune "$work/store"
-    if entries "$DITTUNE_DB" "$work/now.json" "$work/now" && entries "$work/store" "$OUT/proposed.json" "$work/proposed"; then
+    if entries "$DITTUNE_STORE" "$work/now.json" "$work/now" && entries "$work/store" "$OUT/proposed.json" "$work/proposed"; then
         diff -u -L stored -L proposed "$work/now" "$work/proposed" >"$OUT/proposed.diff"
     fi
 fi

@@ -43,11 +43,11 @@ static void finds_the_default_store(void **state)
     assert_int_equal(made_directory(folder("given"), 3), DT_OK);
     assert_int_equal(made_directory(folder("data/dittune"), 2), DT_OK);
     assert_int_equal(made_directory(folder("home/.local/share/dittune"), 1), DT_OK);
-    setenv("DITTUNE_DB", at("given"), 1);
+    setenv("DITTUNE_STORE", at("given"), 1);
     setenv("XDG_DATA_HOME", at("data"), 1);
     setenv("HOME", at("home"), 1);
     assert_int_equal(usual_count(), 3);
-    setenv("DITTUNE_DB", "", 1);
+    setenv("DITTUNE_STORE", "", 1);
     assert_int_equal(usual_count(), 2);
     setenv("XDG_DATA_HOME", "not/absolute", 1);
     assert_int_equal(usual_count(), 1);

@@ -209,7 +209,7 @@ STORES = [
          "good best.json.1 beside it: 'dittune db rebuild' makes it anew from the journals",
          files={"db": None, "db/best.json": "{\n"}),
     Case("database-not-writable", "--budget 5s --quiet --db file/db", 74,
-         "cannot make the directory file: Not a directory; --db DIR or DITTUNE_DB names another folder",
+         "cannot make the directory file: Not a directory; --db DIR or DITTUNE_STORE names another folder",
          files={"file": ""}),
     Case("tmpdir-too-long", "--budget 5s --quiet", 2, "the path of the folder for temporary files has 240 letters, at most 200 will "
          "do: set TMPDIR to a shorter one, as /tmp", env={"TMPDIR": "/" + 239 * "x"}, prints=True),
@@ -284,7 +284,7 @@ def pattern(case, folder):
 def run(case):
     folder = lay_out(case)
     done = t.tool(*shlex.split(case.args.replace("{T}", str(folder))), cwd=folder,
-                  env={"DITTUNE_DB": folder / "db", "SCENARIO": folder / "scenario.json",
+                  env={"DITTUNE_STORE": folder / "db", "SCENARIO": folder / "scenario.json",
                        **{name: value.replace("{T}", str(folder)) for name, value in case.env.items()}})
     said = [line for line in done.err.splitlines() if re.match("dittune: (?!warning)", line)]
     matches = bool(said) and re.fullmatch(pattern(case, folder), said[-1]) is not None

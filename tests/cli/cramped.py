@@ -14,7 +14,7 @@ PLACE = pathlib.Path(t.path)
 if str(PLACE).startswith("/dev/shm"):  # it is mounted over below
     PLACE = BUILD / "cramped"
     PLACE.mkdir(exist_ok=True)
-t.environment.update(TMPDIR="/tmp", DITTUNE_DB=str(PLACE / "db"), XDG_CACHE_HOME=str(PLACE / "cache"), HOME=str(PLACE))
+t.environment.update(TMPDIR="/tmp", DITTUNE_STORE=str(PLACE / "db"), XDG_CACHE_HOME=str(PLACE / "cache"), HOME=str(PLACE))
 RUN = [t.program(), "run", "--model", SOURCE / "tests/cli/small.json", "--plan", "ranks=2 ring=2 threads=1", "--quick", "--json"]
 
 
@@ -42,6 +42,6 @@ t.check("in one sentence", sum("cannot" in line for line in done.err.splitlines(
 done = within(closed, *RUN, TMPDIR="/dev/shm")
 t.check("and that helps", done.code == 0 and done.json["median_seconds"] > 0, done)
 done = within(closed, t.program(), "tune", "--budget", "5s", TMPDIR="/dev/shm")
-t.exits("a session that cannot store its results says what would help", done, 74, "Read-only file system; --db DIR or DITTUNE_DB names another folder\n")
+t.exits("a session that cannot store its results says what would help", done, 74, "Read-only file system; --db DIR or DITTUNE_STORE names another folder\n")
 t.check("in one sentence, too", sum("Read-only" in line for line in done.err.splitlines()) == 1, done)
 t.finish()

@@ -202,7 +202,7 @@ class Page:
     def bash(self, line):
         newest = self.journals()[-1].stem if self.journals() else ""
         return self.t.run("bash", "-o", "pipefail", "-c", line, cwd=self.path, timeout=1800, env={
-            "HOME": self.path / "home", "DITTUNE_DB": self.path / "home/.local/share/dittune", "ID": newest,
+            "HOME": self.path / "home", "DITTUNE_STORE": self.path / "home/.local/share/dittune", "ID": newest,
             "PATH": f"{self.t.path / 'bin'}:{ENGINES + '/bin:' if ENGINES else ''}{os.environ['PATH']}"})
 
     def patient(self, line):

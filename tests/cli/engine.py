@@ -134,7 +134,7 @@ def on_gpus():
             ("a GPU of another host", {"device": "cuda:0", "host": "far"}, named, {"DITTUNE_WORKER_CUDA": gpu}, "2 x NVIDIA H200, 9.0, 160 GiB",
              ("none", "exact")),
             ("a GPU that the controller finds", {"device": "cuda:0"}, {}, {"DITTUNE_WORKER_CUDA": gpu}, "GPU", ("exact", "exact"))):
-        shutil.rmtree(t.environment["DITTUNE_DB"], ignore_errors=True)
+        shutil.rmtree(t.environment["DITTUNE_STORE"], ignore_errors=True)
         t.scenario(ns=[2 * MS, MS], cv=0.01, protocol=2, engine="xdit", obeys=ALL, job={"model": "m"},
                    faults=[{"do": "answer", "at": "ready", "fields": {"ranks": [{**rank, **device}], **fields}}])
         done = t.tool("--engine", "xdit", "--budget", "20s", "--quiet", "--json", env=env)

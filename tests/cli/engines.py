@@ -113,7 +113,7 @@ def is_right_json(done, by):
 def stored_plans():
     described = t.tool("machine", "--json").json
     for by in ("dittune", "xdit"):
-        lib_store.write(t.environment["DITTUNE_DB"], described, [{"fingerprint.hard.engine": by}])
+        lib_store.write(t.environment["DITTUNE_STORE"], described, [{"fingerprint.hard.engine": by}])
         asked = ("--require", "heuristic") if by == "dittune" else ()
         for engine in ("xdit:0.4.5", "xdit-runner"):
             if by == "dittune":

@@ -3,7 +3,7 @@
 build=$1 source=$2
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT
-export DITTUNE_LOCK=none DITTUNE_DB=$T/db TMPDIR=$T XDG_CACHE_HOME=$T/cache PYTHONDONTWRITEBYTECODE=1
+export DITTUNE_LOCK=none DITTUNE_STORE=$T/db TMPDIR=$T XDG_CACHE_HOME=$T/cache PYTHONDONTWRITEBYTECODE=1
 failed=0
 small=$source/tests/cli/small.json
 
@@ -34,13 +34,13 @@ PY
     fi
 }
 
-# none_left: no process that was started from here (it has our $DITTUNE_DB) is left, no session folder either
+# none_left: no process that was started from here (it has our $DITTUNE_STORE) is left, no session folder either
 none_left() {
     sleep 0.5
     local left
     left=$(python3 - $$ <<'PY'
 import os, sys
-mark, mine = ("DITTUNE_DB=" + os.environ["DITTUNE_DB"]).encode(), {os.getpid(), int(sys.argv[1])}
+mark, mine = ("DITTUNE_STORE=" + os.environ["DITTUNE_STORE"]).encode(), {os.getpid(), int(sys.argv[1])}
 for pid in filter(str.isdigit, os.listdir("/proc")):
     try:
         if int(pid) not in mine and mark in open("/proc/%s/environ" % pid, "rb").read().split(b"\0"):

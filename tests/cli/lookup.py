@@ -13,7 +13,7 @@ import lib_store
 
 SMALL = SOURCE / "tests/cli/small.json"
 FIELDS = ["tier", "stale", "stale_reasons", "distance", "reason", "warning", "refused", "lost", "age_seconds", "evidence", "engine", "mode", "gain",
-          "provisional", "verdict", "median_ns", "interval_ns", "image_ns", "noise", "tried", "plans", "skipped", "load", "plan", "hint", "key", "entry"]
+          "provisional", "verdict", "median_ns", "interval_ns", "image_ns", "noise", "tried", "plans", "skipped", "load", "plan", "hint", "key", "entry", "store"]
 PLAN = " ".join(f"{name}={value}" for name, value in CPU.items())
 
 t = Dittune(clock="real")

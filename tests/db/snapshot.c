@@ -12,6 +12,7 @@
 #include "db/best_int.h"
 #include "db/journal.h"
 #include "db/snapshot.h"
+#include "db/stores.h"
 #include "tests/db/scratch.h"
 
 #include <pthread.h>
@@ -240,14 +241,52 @@ static void fallback_is_told(void **state)
     dt_snapshot_close(NULL);
 }
 
+/* Lines of two stores in one snapshot: an id that both have is found in the first, then in the second. */
+static void two_stores(void **state)
+{
+    (void)state;
+    struct dt_snapshot *snapshot = NULL;
+    struct dt_stores stores;
+    char list[2048], behind[512];
+    snprintf(behind, sizeof behind, "%s", at("behind"));
+    snprintf(list, sizeof list, "%s:%s:%s", scratch, at("nowhere"), behind);
+    assert_int_equal(put("a", 1), DT_OK);
+    assert_int_equal(mkdir(behind, 0755), 0);
+    assert_int_equal(rename(at("best.json"), at("behind/best.json")), 0);
+    assert_int_equal(put("b", 1), DT_OK);
+    assert_int_equal(put("a", 2), DT_OK);
+    assert_int_equal(dt_stores_read(list, NULL, &stores), DT_OK);
+    assert_int_equal(dt_snapshot_open_stores(&stores, &snapshot), DT_OK);
+    assert_int_equal(dt_snapshot_stores(snapshot), 3);
+    assert_int_equal(dt_snapshot_count(snapshot), 3);
+    assert_false(dt_snapshot_is_absent(snapshot, 0));
+    assert_true(dt_snapshot_is_absent(snapshot, 1));
+    long first = dt_snapshot_find(snapshot, dt_snapshot_id(snapshot, 2));
+    assert_int_equal(first, 1);
+    assert_int_equal(dt_snapshot_next(snapshot, first), 2);
+    assert_int_equal(dt_snapshot_next(snapshot, 2), -1);
+    assert_int_equal(dt_snapshot_next(snapshot, 0), -1);
+    assert_int_equal(dt_snapshot_store(snapshot, 1), 0);
+    assert_int_equal(dt_snapshot_store(snapshot, 2), 2);
+    assert_string_equal(dt_snapshot_folder(snapshot, 2), behind);
+    assert_false(dt_snapshot_is_outdated(snapshot));
+    assert_int_equal(unlink(at("behind/best.json")), 0);
+    assert_true(dt_snapshot_is_outdated(snapshot));
+    dt_snapshot_close(snapshot);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(found_as_by_walking),  cmocka_unit_test(id_is_fnv_1a_of_the_identity),
-        cmocka_unit_test(put_among_collisions), cmocka_unit_test(twins_become_one),
-        cmocka_unit_test(many_threads),         TEST(fallback_is_told),
+        cmocka_unit_test(found_as_by_walking),
+        cmocka_unit_test(id_is_fnv_1a_of_the_identity),
+        cmocka_unit_test(put_among_collisions),
+        cmocka_unit_test(twins_become_one),
+        cmocka_unit_test(many_threads),
+        TEST(fallback_is_told),
+        TEST(two_stores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "db/stores.h"
 #include "tests/db/scratch.h"
 
 #include <errno.h>
@@ -265,25 +266,67 @@ static void full_disk_changes_nothing(void **state)
     free(new);
 }
 
+/* The folders of the list, with bars between them. */
+static void lists(const char *list, const char *expected)
+{
+    struct dt_stores stores;
+    dt_auto_text text = {0};
+    assert_int_equal(dt_stores_read(list, "/nobody", &stores), DT_OK);
+    for (int i = 0; i < stores.count; i++)
+        dt_text_add(&text, "%s%s", i > 0 ? "|" : "", stores.at[i]);
+    assert_string_equal(dt_text_at(&text), expected);
+}
+
 static void default_directory(void **state)
 {
     (void)state;
     setenv("HOME", "/home/u", 1);
-    unsetenv("DITTUNE_DB");
+    unsetenv("DITTUNE_STORE");
     unsetenv("XDG_DATA_HOME");
-    assert_string_equal(dt_store_default(), "/home/u/.local/share/dittune");
+    lists(NULL, "/home/u/.local/share/dittune");
     setenv("XDG_DATA_HOME", "relative", 1);
-    assert_string_equal(dt_store_default(), "/home/u/.local/share/dittune");
+    lists(NULL, "/home/u/.local/share/dittune");
     setenv("XDG_DATA_HOME", "/data", 1);
-    assert_string_equal(dt_store_default(), "/data/dittune");
-    setenv("DITTUNE_DB", "", 1);
-    assert_string_equal(dt_store_default(), "/data/dittune");
-    setenv("DITTUNE_DB", "here", 1);
-    assert_string_equal(dt_store_default(), "here");
+    lists(NULL, "/data/dittune");
+    setenv("DITTUNE_STORE", "", 1);
+    lists(NULL, "/data/dittune");
+    setenv("DITTUNE_STORE", "here", 1);
+    lists(NULL, "here");
     unsetenv("HOME");
     unsetenv("XDG_DATA_HOME");
-    unsetenv("DITTUNE_DB");
-    assert_non_null(strstr(dt_store_default(), "/.local/share/dittune"));
+    unsetenv("DITTUNE_STORE");
+    lists(NULL, "/nobody/.local/share/dittune");
+    struct dt_stores stores;
+    assert_int_equal(dt_stores_read(NULL, NULL, &stores), DT_EUSAGE);
+    assert_non_null(strstr(dt_message(), "HOME"));
+}
+
+static void list_of_stores(void **state)
+{
+    (void)state;
+    char list[9000];
+    struct dt_stores stores;
+    setenv("XDG_DATA_HOME", "/data", 1);
+    setenv("DITTUNE_STORE", "/mine:/opt/two words", 1);
+    lists(NULL, "/mine|/opt/two words");
+    lists("a:b", "a|b");
+    lists("", "/data/dittune");
+    lists(":/opt/plans", "/data/dittune|/opt/plans");
+    lists("/opt/plans:", "/opt/plans|/data/dittune");
+    lists("a::b", "a|/data/dittune|b");
+    lists("a:b:a", "a|b");
+    lists("::", "/data/dittune");
+    snprintf(list, sizeof list, "1:2:3:4:5:6:7:8:9:10:11:12:13:14:15:16:1");
+    assert_int_equal(dt_stores_read(list, NULL, &stores), DT_OK);
+    assert_int_equal(stores.count, DT_STORES_MOST);
+    snprintf(list, sizeof list, "1:2:3:4:5:6:7:8:9:10:11:12:13:14:15:16:17");
+    assert_int_equal(dt_stores_read(list, NULL, &stores), DT_EUSAGE);
+    assert_non_null(strstr(dt_message(), "at most 16"));
+    memset(list, 'a', sizeof list - 1);
+    list[sizeof list - 1] = '\0';
+    assert_int_equal(dt_stores_read(list, NULL, &stores), DT_EUSAGE);
+    unsetenv("XDG_DATA_HOME");
+    unsetenv("DITTUNE_STORE");
 }
 
 static void check_makes_folders(void **state)
@@ -317,6 +360,7 @@ int main(void)
         TEST(full_disk_changes_nothing),
         TEST(check_makes_folders),
         cmocka_unit_test(default_directory),
+        cmocka_unit_test(list_of_stores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,7 +84,7 @@ static void write_pages(const struct dt_page *page)
 static void read_session(void)
 {
     struct dt_page page;
-    dt_status status = dt_page_open("/nonexistent", path, &page);
+    dt_status status = dt_page_open("/nonexistent", false, path, &page);
     check(status);
     if (status == DT_OK && page.session != NULL)
         write_pages(&page);

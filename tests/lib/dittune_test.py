@@ -88,7 +88,7 @@ class Dittune:
         self.folder = tempfile.TemporaryDirectory(prefix="dittune-test-")
         self.path = pathlib.Path(self.folder.name)
         self.failed, self.clock = 0, clock
-        self.environment = {**os.environ, "DITTUNE_DB": str(self.path / "db"), "TMPDIR": str(self.path),
+        self.environment = {**os.environ, "DITTUNE_STORE": str(self.path / "db"), "TMPDIR": str(self.path),
                             "XDG_CACHE_HOME": str(self.path / "cache"), "DITTUNE_CLOCK": str(self.path / "clock"),
                             "DITTUNE_LOAD": "none", "DITTUNE_LOCK": "none",  # tests measure side by side; their clock is planted
                             "SCENARIO": str(self.path / "scenario.json"), "PYTHONDONTWRITEBYTECODE": "1", **environment}
@@ -169,7 +169,7 @@ class Dittune:
 
     def processes(self):
         """(pid, command line) of every other process whose environment names our store."""
-        mark, found = ("DITTUNE_DB=" + self.environment["DITTUNE_DB"]).encode(), []
+        mark, found = ("DITTUNE_STORE=" + self.environment["DITTUNE_STORE"]).encode(), []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
                 if int(pid) != os.getpid() and mark in pathlib.Path("/proc", pid, "environ").read_bytes().split(b"\0"):

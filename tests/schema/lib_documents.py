@@ -51,7 +51,7 @@ SPOILT = [
     ("lookup", "tier", "perfect"), ("lookup", "tier", None), ("lookup", "stale", "no"),
     ("lookup", "stale_reasons", "none"), ("lookup", "stale_reasons", [1]), ("lookup", "distance", -1),
     ("lookup", "reason", ""), ("lookup", "reason", None), ("lookup", "age_seconds", "old"),
-    ("lookup", "evidence", "guessed"), ("lookup", "gain", 2),
+    ("lookup", "store", 1), ("lookup", "evidence", "guessed"), ("lookup", "gain", 2),
     ("lookup", "plan", {"ranks": [1]}), ("lookup", "hint", "try"), ("lookup", "hint", {}), ("lookup", "key", 1),
     ("lookup", "entry", 3), ("lookup", "provisional", None),
     ("trial", "v", 2), ("trial", "seq", -1), ("trial", "seq", "1"), ("trial", "run", "a/b"), ("trial", "crc", None),

@@ -257,7 +257,7 @@ static const struct {
     {SETS("ENV"), "may not set ENV"},
     {SETS("BASH_ENV"), "may not set BASH_ENV"},
     {SETS("PYTHONPATH"), "may not set PYTHONPATH"},
-    {SETS("DITTUNE_DB"), "may not set DITTUNE_DB"},
+    {SETS("DITTUNE_STORE"), "may not set DITTUNE_STORE"},
     {"{\"parameters\": [{\"name\": \"min\", \"values\": [1]}]}", "'min' cannot be a name"},
     {"{\"parameters\": [{\"name\": \"a-\", \"values\": [1]}]}", "'a-' is not a name"},
     {"{\"parameters\": [{\"name\": \"2a\", \"values\": [1]}]}", "'2a' is not a name"},

@@ -487,7 +487,7 @@ def kinds():
 def conditional():
     """A parameter that exists under a value of another: elsewhere its words are left out, and nothing shows a value of it."""
     seen = t.path / "conditional"
-    t.environment["DITTUNE_DB"] = str(t.path / "db of conditional")
+    t.environment["DITTUNE_STORE"] = str(t.path / "db of conditional")
     engine = program("conditional.sh", f"#!/bin/sh\necho $TILES: \"$@\" >>{seen}\n[ $1 = plain ] && echo took 0.01 s || echo took 0.0$((${{2#--tile=}} / 2)) s\n")
     parameters = [{"name": "mode", "values": ["fused", "plain"]}, {"name": "tile", "values": [40, 60, 80], "when": "mode == 'fused'"},
                   {"name": "tiles", "role": "environment", "variable": "TILES", "values": [1, 2], "when": "mode == 'fused'"}]

@@ -51,7 +51,7 @@ def same_call(plan):
     done = t.run(os.environ.get("CC", "cc"), "-I", SOURCE / "db/api", SOURCE / "examples/lookup/lookup.c", "-o", program,
                  BUILD / "libdittune.so", f"-Wl,-rpath,{BUILD}", "-fsanitize=address,undefined")
     t.check("the example in C builds", done.code == 0, done)
-    done = t.run(program, t.environment["DITTUNE_DB"], t.path / "machine.json", "engine=diffusers", "model=tiny-wan")
+    done = t.run(program, t.environment["DITTUNE_STORE"], t.path / "machine.json", "engine=diffusers", "model=tiny-wan")
     line = t.tool("lookup", *ASKED, "--format", "argv").out
     t.check("the same from C", done.code == 0 and line in done.out and "exact: " in done.out and "stale" not in done.out, done)
 
@@ -65,7 +65,7 @@ def checked():
 def pipelines():
     """Programs of the user's own: two transformers, an adapter, and a class that diffusers cannot split. Each is tuned, looked up without a worker by its file
     and by what tells it from the others, explained, and checked."""
-    file, environment = SOURCE / "tests/workers/lib_pipelines.py", {"DITTUNE_DB": str(t.path / "pipelines")}
+    file, environment = SOURCE / "tests/workers/lib_pipelines.py", {"DITTUNE_STORE": str(t.path / "pipelines")}
     for name, kind, words in (("wan22", "WanPipeline", ("--", "--cfg")), ("flux_lora", "FluxPipeline", ()), ("sd3", "StableDiffusion3Pipeline", ("--", "--cfg"))):
         asked = ("--engine", "diffusers", "--pipeline", f"{file}:{name}")
         done = t.tool("tune", *asked, "--devices", 2, "--budget", "3m", "--json", *words, env=environment)

@@ -5,11 +5,12 @@
 #include "base/figures.h"
 #include "base/json.h"
 #include "db/engines/engines.h"
-#include "db/store.h"
+#include "db/stores.h"
 #include "model/task.h"
 #include "tuner/machine/machine.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -528,8 +529,10 @@ const struct dt_option_row dt_option_rows[] = {
      "the engine's name of the model"},
     {"engines", NULL, "lookup", NULL, parse_switch, AT(lookup.engines),
      "list the known engines and versions, and the parameters each cannot express"},
-    {"db", "DIR", "tune explain lookup check history why report db", NULL, parse_text, AT(db),
-     "folder of the store (default: $DITTUNE_DB or the user's data folder)"},
+    {"db", "DIR[:DIR..]", "tune explain lookup check history why report db", NULL, parse_text,
+     AT(db),
+     "folder of the store (default: $DITTUNE_STORE or the user's data folder); look-ups also ask "
+     "those behind it"},
     {"salvage", NULL, "db", NULL, parse_switch, AT(upkeep.salvage),
      "rebuild: also from intact lines of damaged files"},
     {"keep", "DAYS", "db", "30", parse_count, AT(upkeep.keep_days),
@@ -967,6 +970,17 @@ static dt_status parse_option(int argc, const char *const *argv, int *i,
     return row->parse(name, value, (char *)options + row->offset);
 }
 
+static dt_status stores_find(struct dt_options *options)
+{
+    static struct dt_stores stores;
+    const char *home = getenv("HOME");
+    const struct passwd *user = home == NULL || home[0] == '\0' ? getpwuid(geteuid()) : NULL;
+    DT_TRY(dt_stores_read(options->db, user != NULL ? user->pw_dir : ".", &stores));
+    options->stores = &stores;
+    options->store = stores.at[0];
+    return DT_OK;
+}
+
 /* For commands that only read a store a missing path is an error, not an empty store; for look-up
  * and check, which may come before the first session, it is one. */
 static dt_status check_store(const struct dt_command *command, const struct dt_options *options)
@@ -974,9 +988,9 @@ static dt_status check_store(const struct dt_command *command, const struct dt_o
     bool db = strcmp(command->name, "db") == 0 && options->words.rest_count > 0;
     bool reads = has_word("history report why", command->name) ||
                  (db && has_word("show verify gc export rm rebuild", options->words.rest[0]));
-    if (!reads || options->db == NULL || access(options->db, F_OK) == 0)
+    if (!reads || options->db == NULL || access(options->store, F_OK) == 0)
         return DT_OK;
-    return dt_fail(DT_EIO, "--db %s: %s", options->db, strerror(errno));
+    return dt_fail(DT_EIO, "--db %s: %s", options->store, strerror(errno));
 }
 
 /* Files of one name in two folders are two programs: the key has the folder. One that is not there stays as it is typed. */
@@ -1042,7 +1056,7 @@ dt_status dt_options_parse(int argc, const char *const *argv, struct dt_options 
     if (words < (*command)->words_min)
         return dt_fail(DT_EUSAGE, "'dittune %s' needs %s", (*command)->name, (*command)->arguments);
     options->print.json = options->print.json || options->print.stream;
-    options->store = options->db != NULL ? options->db : dt_store_default();
+    DT_TRY(stores_find(options));
     DT_TRY(check_store(*command, options));
     DT_TRY(effects_check(*command, options));
     DT_TRY(engine_fill(*command, options));

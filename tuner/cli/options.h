@@ -140,14 +140,15 @@ struct dt_options {
     struct dt_upkeep_options upkeep;
     struct dt_print_options print;
     struct dt_words words;
-    const char *db;     /* the store's directory; NULL: not given */
-    const char *store;  /* the same, or the usual one */
-    const char *filter; /* check, history, db */
-    const char *since;  /* history */
-    const char *space;  /* space: a file */
-    const char *facts;  /* doctor: a file */
-    bool renew;         /* machine */
-    bool dry;           /* tune, check */
+    const char *db;                 /* --db, a list of stores; NULL: not given */
+    const struct dt_stores *stores; /* the same, or the usual ones: what look-ups ask */
+    const char *store;              /* the first of them, for all else */
+    const char *filter;             /* check, history, db */
+    const char *since;              /* history */
+    const char *space;              /* space: a file */
+    const char *facts;              /* doctor: a file */
+    bool renew;                     /* machine */
+    bool dry;                       /* tune, check */
     bool no_wait;
     int64_t wait_ns; /* 0: until the others are done */
     bool lossy;      /* settings that change the output beyond rounding, too */

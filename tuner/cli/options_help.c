@@ -263,6 +263,7 @@ void dt_options_man(struct dt_text *out)
     dt_text_add(out, ".SH EXAMPLES\n.TP\n\\fBdittune \\-\\-budget 2m\\fR\n"
                      "Tune the built\\-in network for two minutes.\n"
                      ".TP\n\\fBdittune lookup\\fR\nPrint the plan that was stored.\n"
-                     ".SH ENVIRONMENT\n.TP\n\\fBDITTUNE_DB\\fR\nFolder of the store; without it "
+                     ".SH ENVIRONMENT\n.TP\n\\fBDITTUNE_STORE\\fR\nFolder of the store; look-ups "
+                     "also ask those behind it, as in \\fIDIR\\fR:\\fIDIR\\fR. Without it "
                      "\\fB$XDG_DATA_HOME/dittune\\fR, or \\fB\\(ti/.local/share/dittune\\fR.\n");
 }

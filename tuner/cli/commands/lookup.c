@@ -2,6 +2,7 @@
 #include "db/engines/engines.h"
 #include "db/snapshot.h"
 #include "db/store.h"
+#include "db/stores.h"
 #include "model/network.h"
 #include "tuner/cli/export.h"
 #include "tuner/cli/lookup/ask.h"
@@ -77,7 +78,7 @@ static dt_status print(const struct dt_options *options, const struct dt_answer 
     if (wants_json(options) && !exported)
         return dt_print_json(dt_answer_json(answer));
     if (answer->plan != NULL && for_people && (!exported || of_engine(answer)))
-        dt_show_answer(answer, &text);
+        dt_show_answer(answer, options->stores->count > 1, &text);
     DT_TRY(dt_print_text(&text));
     return exported ? print_export(&own, answer) : DT_OK;
 }
@@ -206,11 +207,13 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
         return dt_fail(DT_EWEAK, "no plan stored for %s can be used here: %s; run dittune again%s",
                        dt_query_title_of(query, answer), answer->refused, rule);
     int64_t devices = dt_json_integer_at(answer->key, "devices");
-    dt_auto_text advice = {0};
+    dt_auto_text advice = {0}, stores = {0};
+    for (int i = 0; i < options->stores->count; i++)
+        dt_text_add(&stores, "%s%s", i > 0 ? ", " : "", options->stores->at[i]);
     advice_add(options, &advice);
     return dt_fail(DT_EWEAK,
                    "no plan is stored in %s for %s (objective %s, %lld device%s) on %s: %s%s",
-                   options->store, dt_query_title_of(query, answer), options->job.objective,
+                   dt_text_at(&stores), dt_query_title_of(query, answer), options->job.objective,
                    (long long)devices, devices == 1 ? "" : "s",
                    options->lookup.machine != NULL ? "the machine of --machine" : "this machine",
                    dt_text_at(&advice), rule);
@@ -248,7 +251,10 @@ static dt_status look(const struct dt_options *options, const struct dt_query *q
     DT_CLEANUP(dt_snapshot_close_at) struct dt_snapshot *snapshot = NULL;
     DT_CLEANUP(dt_query_free_at) struct dt_query *private = NULL;
     DT_CLEANUP(dt_answer_free_at) struct dt_answer *answer = NULL;
-    DT_TRY(dt_snapshot_open(options->store, &snapshot));
+    DT_TRY(dt_snapshot_open_stores(options->stores, &snapshot));
+    for (int i = 1; i < dt_snapshot_stores(snapshot); i++)
+        if (dt_snapshot_is_absent(snapshot, i))
+            dt_print_note("no store is in %s: it is left out", dt_snapshot_folder(snapshot, i));
     if (dt_snapshot_fallback(snapshot) != NULL)
         dt_print_note("warning: %s: best.json.1 was read instead, what was stored after it is "
                       "missing; 'dittune db rebuild --salvage' brings back what is whole",

@@ -38,7 +38,8 @@ dt_status dt_command_report(const struct dt_options *options)
     if (format == NULL)
         return dt_fail(DT_EUSAGE, "--format '%s' is not html, md, recipe, csv or json", name);
     for (int i = 0; i < n && status == DT_OK; i++) {
-        status = dt_page_open(options->db, options->words.rest[i], &pages[i]);
+        status =
+            dt_page_open(options->store, options->db == NULL, options->words.rest[i], &pages[i]);
         if (status == DT_OK)
             status = dt_page_need(&pages[i]);
     }

@@ -137,7 +137,7 @@ static void add_done(const struct dt_answer *answer, struct dt_text *out)
     }
 }
 
-void dt_show_answer(const struct dt_answer *answer, struct dt_text *out)
+void dt_show_answer(const struct dt_answer *answer, bool several, struct dt_text *out)
 {
     const char *provisional = answer->why_provisional;
     dt_auto_text text = {0};
@@ -147,6 +147,8 @@ void dt_show_answer(const struct dt_answer *answer, struct dt_text *out)
     if (answer->distance > 0)
         dt_text_add(out, "  %-10s %.3g\n", "distance", answer->distance);
     add_row("reason", answer->reason, out);
+    if (several && answer->store != NULL)
+        add_row("store", answer->store, out);
     if (answer->evidence != NULL)
         add_row("evidence", answer->evidence, out);
     if (answer->verdict != NULL) {

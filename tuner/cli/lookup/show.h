@@ -7,8 +7,8 @@
 #include "db/lookup/lookup.h"
 #include "tuner/cli/options.h"
 
-/* The plan as one line, usable as --plan of other commands, then its evidence. */
-void dt_show_answer(const struct dt_answer *answer, struct dt_text *out);
+/* The plan as one line, usable as --plan of other commands, then its evidence; of several stores, the one it is from. */
+void dt_show_answer(const struct dt_answer *answer, bool several, struct dt_text *out);
 
 /* A warning for readers who see only the plan, one sentence; none for an exact answer. */
 void dt_show_warning(const struct dt_answer *answer, struct dt_text *out);

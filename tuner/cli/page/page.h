@@ -47,11 +47,12 @@ struct dt_page {
     struct dt_text before;
 };
 
-/* directory: of the store, NULL: the usual one. word: NULL for the entry of the newest session
+/* directory: of the store; usual: commands need not name it. word: NULL for the entry of the newest session
  * or result. *page must not move before dt_page_close, which is to be called after errors, too.
  * DT_EUSAGE: the word names nothing, or several entries, or the file is another; DT_ECORRUPT,
  * DT_EIO, DT_ENOMEM. */
-dt_status dt_page_open(const char *directory, const char *word, struct dt_page *page) DT_MUST_CHECK;
+dt_status dt_page_open(const char *directory, bool usual, const char *word,
+                       struct dt_page *page) DT_MUST_CHECK;
 void dt_page_close(struct dt_page *page);
 
 /* The verdict and the answers to what people ask first, of the session, or of the entry alone:

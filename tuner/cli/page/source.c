@@ -358,10 +358,9 @@ static dt_status find_source(struct dt_page *page, const char *word)
     return find_unstored(page->directory, word, &page->path);
 }
 
-dt_status dt_page_open(const char *directory, const char *word, struct dt_page *page)
+dt_status dt_page_open(const char *directory, bool usual, const char *word, struct dt_page *page)
 {
-    *page = (struct dt_page){.usual = directory == NULL,
-                             .directory = directory != NULL ? directory : dt_store_default()};
+    *page = (struct dt_page){.usual = usual, .directory = directory};
     DT_TRY(find_source(page, word));
     if (page->path.size > 0) {
         DT_TRY(read_source(page));
