@@ -115,7 +115,7 @@ for name in "${names[@]}"; do
     start=$SECONDS plan=none
     inside "$name" someone "$user_tree" ./quickstart.sh >"$logs/quickstart.log" 2>&1 || failed=1
     seconds=$((SECONDS - start))
-    inside "$name" someone "$user_tree" build/release/dittune lookup --require exact >"$logs/lookup.log" 2>&1 && plan=stored
+    inside "$name" someone "$user_tree" build/release/dittune lookup --model dit-s/2 --size 64 --objective throughput --batch 1,4 --require exact >"$logs/lookup.log" 2>&1 && plan=stored
     [ $plan = stored ] || failed=1
     start=$SECONDS
     [ -z "$tests" ] || inside "$name" root "$root_tree" ./test.sh --quick >"$logs/test.log" 2>&1 || failed=1

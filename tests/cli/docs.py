@@ -102,6 +102,7 @@ ELSEWHERE = (
     (r"tools/gpu-", "tests/tools/gpu_check.sh; on a GPU by hand"),
     (r"tools/mutate\.py", "tests/tools/mutations.py"),
     (r"pip install|python3 -m venv|export PATH", "whoever makes $DITTUNE_ENGINES"),
+    (r"tools/wheel\.sh|pip wheel", "by hand: they need the network, and the first is for root"),
     (r"export OMPI|salloc", "by hand: it needs other hosts"),
 )
 
