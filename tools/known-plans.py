@@ -11,7 +11,7 @@ import pathlib
 import subprocess
 
 ENGINES = ("sglang", "vllm-omni", "diffusers", "xdit")
-MODELS = (("black-forest-labs/FLUX.1-dev", "80GiB"), ("Qwen/Qwen-Image", None))
+MODELS = (("black-forest-labs/FLUX.1-dev", "80GiB"),)
 USUAL = (("latency", (2, 8)), ("throughput", (8,)))
 BEGIN, END = "<!-- tools/known-plans.py -->\n", "<!-- end -->\n"
 
