@@ -72,6 +72,7 @@ LEFT_OUT = (
     (r"--engine vllm-omni", "vLLM-Omni computes on GPUs only: tests/workers/engine_vllm_omni.py"),
     (r"run --weights W --input X", "weights and inputs are made, and this is run, by tests/cli/reference.py"),
     (r"db import dittune-check/", "examples/ci/check.sh makes the file: tests/cli/ci.py"),
+    (r"docs/agents\.md: ", "commands of other pages, with letters in place of names"),
 )
 # What is run before a command, so that it finds what its page speaks of.
 BEFORE = ((r"docs/check\.md: dittune check --engine", f"dittune --engine diffusers {QWEN} --size 256x256 --budget 2m --db engines"),)
