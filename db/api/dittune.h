@@ -179,8 +179,9 @@ DITTUNE_API int32_t dittune_answer_json(const struct dittune_answer *answer, con
 
 /* *text: the known engines, a JSON array of {"engine", "version", "doc", ...}; freed with dittune_text_free. */
 DITTUNE_API int32_t dittune_engines(char **text, char *message, size_t room);
-/* engine: "xdit:0.4.5", or "xdit" for the newest known version; form: "argv" or "env" (quoted for sh), "json" or
- * "table". DITTUNE_USAGE: no such engine or form, or an answer without a plan. DITTUNE_INFEASIBLE: the engine's rules
+/* engine: "xdit:0.4.5", or "xdit" for the newest known version; form: "argv" or "env" (quoted for sh), "json",
+ * "table", "flags" or "yaml" (docs/exports.md). DITTUNE_USAGE: no such engine or form, a form that the engine or
+ * this plan has not, or an answer without a plan. DITTUNE_INFEASIBLE: the engine's rules
  * forbid the plan; the message names the rule and valid values. DITTUNE_NOMEM. */
 DITTUNE_API int32_t dittune_export_new(const struct dittune_answer *answer, const char *engine,
                                        const char *form, struct dittune_export **made,

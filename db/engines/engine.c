@@ -377,10 +377,10 @@ static dt_status read_rules(struct dt_engine *engine, const char *what)
 static dt_status read_root(struct dt_engine *engine, const char *what)
 {
     static const char *const known[] = {
-        "engine",  "version",    "doc",     "family",     "sources",     "parameters",
-        "default", "documented", "lossy",   "cannot",     "processes",   "starts",
-        "rules",   "words",      "program", "checkpoint", "environment", "kwargs",
-        "notes",   "choices",    "worker",  "python",     NULL,
+        "engine",     "version",    "doc",         "family",    "sources", "parameters", "default",
+        "documented", "lossy",      "cannot",      "processes", "starts",  "rules",      "words",
+        "program",    "checkpoint", "environment", "kwargs",    "notes",   "choices",    "worker",
+        "python",     "yaml",       "yaml_for",    NULL,
     };
     json_t *unused = NULL;
     const char *text;

@@ -26,7 +26,9 @@ enum dt_form {
     DT_FORM_ARGV, /* a command, quoted for sh; one a line for each replica that is a start of its own */
     DT_FORM_ENV, /* NAME=VALUE, one a line, quoted for sh */
     DT_FORM_JSON, /* {"engine", "argv", "lines", "environment", "kwargs", "unexpressed", "notes", ...} */
-    DT_FORM_TABLE /* for people: without control bytes */
+    DT_FORM_TABLE, /* for people: without control bytes */
+    DT_FORM_FLAGS, /* of the command, what is the plan's: one line that sh splits at blanks */
+    DT_FORM_YAML   /* a deploy file */
 };
 dt_status dt_form_parse(const char *text, enum dt_form *form) DT_MUST_CHECK;
 
@@ -58,7 +60,8 @@ struct dt_export {
 };
 
 /* Errors: DT_EUSAGE (unknown engine or version, with the list; a value that is no number), DT_EINFEASIBLE (the engine's
- * rule, with its numbers and the nearest valid values). *out is set on success only. */
+ * rule, with its numbers and the nearest valid values). DT_EUSAGE, too: a form that the engine or this plan has not, with
+ * the one to use. *out is set on success only. */
 dt_status dt_export(const struct dt_export_request *request, struct dt_export *out) DT_MUST_CHECK;
 void dt_export_fini(struct dt_export *out);
 

@@ -118,6 +118,12 @@ dt_status dt_words_environment(const struct dt_engine *engine, struct dt_values 
                                json_t *environment) DT_MUST_CHECK;
 dt_status dt_words_kwargs(const struct dt_engine *engine, struct dt_values *values,
                           json_t *kwargs) DT_MUST_CHECK;
+/* Appends the words that are the plan's, in one line for sh to split; DT_EUSAGE: that cannot be, and what to use. */
+dt_status dt_flags_write(const struct dt_engine *engine, struct dt_values *values,
+                         struct dt_text *out) DT_MUST_CHECK;
+/* Appends the engine's deploy file; DT_EUSAGE: it has none, and who has. */
+dt_status dt_yaml_write(const struct dt_engine *engine, struct dt_values *values,
+                        struct dt_text *out) DT_MUST_CHECK;
 /* Notes the words that were added, and what changes the output. */
 dt_status dt_choices_note(const struct dt_engine *engine, const struct dt_values *values,
                           json_t *notes) DT_MUST_CHECK;

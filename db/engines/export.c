@@ -24,6 +24,14 @@ static const char *own_word(const struct dt_engine *engine, const char *which, c
     return stand_in != NULL ? stand_in : "?";
 }
 
+/* "0,1,2" */
+static dt_status device_list_add(int64_t count, int64_t first, struct dt_text *out)
+{
+    for (int64_t i = 0; i < count; i++)
+        dt_text_add(out, "%s%lld", i > 0 ? "," : "", (long long)(first + i));
+    return dt_text_status(out);
+}
+
 static dt_status fill_one(const struct dt_engine *engine, const char *inside, size_t size,
                           struct dt_values *values, struct dt_text *out)
 {
@@ -34,6 +42,8 @@ static dt_status fill_one(const struct dt_engine *engine, const char *inside, si
         word = own_word(engine, "program", values->program, values);
     else if (text_is(inside, size, "checkpoint"))
         word = own_word(engine, "checkpoint", values->checkpoint, values);
+    else if (text_is(inside, size, "device_list"))
+        return device_list_add(values->at[engine->count - 2], 0, out);
     else
         word = dt_choice_word(engine, inside, size, values);
     if (word != NULL) {
@@ -124,7 +134,7 @@ static dt_status fill_value(const struct dt_engine *engine, json_t *value, struc
     }
     if (size < 3 || size >= sizeof expression || text[0] != '{' ||
         strchr(text, '}') != text + size - 1 || strcmp(text, "{program}") == 0 ||
-        strcmp(text, "{checkpoint}") == 0 ||
+        strcmp(text, "{checkpoint}") == 0 || strcmp(text, "{device_list}") == 0 ||
         dt_choice_word(engine, text + 1, size - 2, values) != NULL)
         return fill_string(engine, text, values, filled);
     bool truth = text[1] == '?';
@@ -135,7 +145,7 @@ static dt_status fill_value(const struct dt_engine *engine, json_t *value, struc
     return DT_OK;
 }
 
-/* field "a.b": creates object a if missing. Owns value. */
+/* field "a.b": creates object a if missing; "a[].b": a list of one. Owns value. */
 static dt_status set_field(json_t *object, const char *field, json_t *value)
 {
     char part[128];
@@ -143,12 +153,16 @@ static dt_status set_field(json_t *object, const char *field, json_t *value)
     while ((dot = strchr(field, '.')) != NULL && (size_t)(dot - field) < sizeof part) {
         memcpy(part, field, (size_t)(dot - field));
         part[dot - field] = '\0';
+        size_t size = (size_t)(dot - field);
+        bool list = size > 2 && strcmp(part + size - 2, "[]") == 0;
+        if (list)
+            part[size - 2] = '\0';
         json_t *inner = json_object_get(object, part);
         if (inner == NULL) {
-            inner = json_object();
+            inner = list ? json_pack("[{}]") : json_object();
             json_object_set_new(object, part, inner);
         }
-        object = inner;
+        object = list ? json_array_get(inner, 0) : inner;
         field = dot + 1;
     }
     if (json_object_set_new(object, field, value) != 0)
@@ -167,6 +181,8 @@ static dt_status fill_rows(const struct dt_engine *engine, const char *list,
         const char *name;
         json_t *filled = NULL, *value = json_object_get(row, "value");
         DT_TRY(dt_json_string(row, list, "name", &name));
+        if (json_is_true(json_object_get(row, "kwargs")))
+            continue;
         if (value == NULL)
             return dt_fail(DT_EUSAGE, "%s %s: '%s' has no value", engine->name, engine->version,
                            name);
@@ -175,6 +191,27 @@ static dt_status fill_rows(const struct dt_engine *engine, const char *list,
             continue;
         DT_TRY(fill_value(engine, value, values, &filled));
         DT_TRY(set_field(object, name, filled));
+    }
+    return DT_OK;
+}
+
+/* Of the deploy file, where the keywords are a part of it, or (name "") all. */
+static dt_status yaml_fill(const struct dt_engine *engine, struct dt_values *values, json_t *object)
+{
+    const json_t *rows = json_object_get(engine->root, "yaml"), *row = NULL;
+    size_t i;
+    DT_TRY(fill_rows(engine, "yaml", values, object));
+    json_array_foreach(rows, i, row)
+    {
+        const char *name = dt_json_text_at(row, "name");
+        if (!json_is_true(json_object_get(row, "kwargs")))
+            continue;
+        json_t *kwargs = json_object();
+        DT_TRY(fill_rows(engine, "kwargs", values, name[0] == '\0' ? object : kwargs));
+        if (name[0] == '\0')
+            json_decref(kwargs);
+        else
+            DT_TRY(set_field(object, name, kwargs));
     }
     return DT_OK;
 }
@@ -216,13 +253,14 @@ static dt_status python_fill(const struct dt_engine *engine, struct dt_values *v
                : dt_no_memory("for an engine");
 }
 
-static const char *const form_names[] = {"argv", "env", "json", "table", NULL};
+static const char *const form_names[] = {"argv", "env", "json", "table", "flags", "yaml", NULL};
 
 dt_status dt_form_parse(const char *text, enum dt_form *form)
 {
     int found = dt_text_index(text, form_names);
     if (found < 0)
-        return dt_fail(DT_EUSAGE, "unknown form '%s'; known are argv, env, json, table", text);
+        return dt_fail(DT_EUSAGE,
+                       "unknown form '%s'; known are argv, env, json, table, flags, yaml", text);
     *form = (enum dt_form)found;
     return DT_OK;
 }
@@ -360,6 +398,126 @@ static dt_status table_write(const json_t *whole, struct dt_text *out)
     json_array_foreach(json_object_get(whole, "notes"), i, value)
         row_add(i == 0 ? "notes" : "", json_string_value(value), out);
     return dt_text_status(&text);
+}
+
+/* ---- the plan's flags alone, and deploy files */
+
+/* sh splits what a command printed at blanks and then takes *, ? and [ for patterns of files; quotes do not help. */
+static dt_status flag_check(const char *word)
+{
+    if (word[0] != '\0' && strpbrk(word, " \t\n*?[\\") == NULL)
+        return DT_OK;
+    return dt_fail(DT_EUSAGE,
+                   "the flag '%.80s' cannot be printed for sh to split: it is empty or has a blank "
+                   "or a sign of a pattern; --format argv prints the command, quoted",
+                   word);
+}
+
+static dt_status flags_refuse(const struct dt_engine *engine)
+{
+    bool yaml = json_object_get(engine->root, "yaml") != NULL;
+    if (json_array_size(json_object_get(engine->root, "kwargs")) > 0)
+        return dt_fail(
+            DT_EUSAGE,
+            "%s %s is configured by %s, not by flags: use --format %s, or --format json, "
+            "whose kwargs have the plan",
+            engine->name, engine->version, yaml ? "a file" : "keywords",
+            yaml ? "yaml" : "env (DITTUNE_KWARGS)");
+    return dt_fail(DT_EUSAGE,
+                   "%s %s is started by a launcher, whose flags stand before the program: use "
+                   "--format argv, which prints the whole command",
+                   engine->name, engine->version);
+}
+
+dt_status dt_flags_write(const struct dt_engine *engine, struct dt_values *values,
+                         struct dt_text *out)
+{
+    const json_t *rows = json_object_get(engine->root, "words"), *row = NULL;
+    json_auto_t *flags = json_array();
+    int64_t hosts, starts = values->at[engine->count - 1];
+    bool own = false;
+    json_t *word;
+    size_t i;
+    DT_TRY(dt_values_eval(engine, "hosts", values, &hosts));
+    json_array_foreach(rows, i, row)
+    {
+        bool holds, users = json_is_true(json_object_get(row, "own"));
+        own |= users;
+        DT_TRY(dt_values_when(engine, row, values, &holds));
+        if (holds && !users)
+            DT_TRY(append_words(engine, row, values, flags));
+    }
+    if (!own)
+        return flags_refuse(engine);
+    if (starts > 1 || hosts > 1)
+        return dt_fail(DT_EUSAGE,
+                       "the plan is of %lld %s, each with a line of its own: use --format argv, "
+                       "which prints the whole command",
+                       (long long)(starts > 1 ? starts : hosts), starts > 1 ? "replicas" : "hosts");
+    json_array_foreach(flags, i, word)
+    {
+        DT_TRY(flag_check(json_string_value(word)));
+        dt_text_add(out, "%s%s", i > 0 ? " " : "", json_string_value(word));
+    }
+    dt_text_add(out, "\n");
+    return dt_text_status(out);
+}
+
+/* Names are plain words of the engine's file; every value but an object or a list of objects is JSON, which is YAML, too.
+ * begun: the line has its indent already. */
+static void yaml_add(const json_t *object, int indent, bool begun, struct dt_text *out)
+{
+    const char *name;
+    json_t *value, *item;
+    size_t i;
+    json_object_foreach((json_t *)object, name, value)
+    {
+        dt_text_add(out, "%*s%s:", begun ? 0 : indent, "", name);
+        begun = false;
+        if (json_object_size(value) > 0) {
+            dt_text_add(out, "\n");
+            yaml_add(value, indent + 2, false, out);
+        } else if (json_is_object(json_array_get(value, 0))) {
+            dt_text_add(out, "\n");
+            json_array_foreach(value, i, item)
+            {
+                dt_text_add(out, "%*s- ", indent + 2, "");
+                yaml_add(item, indent + 4, true, out);
+            }
+        } else {
+            dt_text_add(out, " ");
+            out->failed = dt_json_text(value, out) != DT_OK || out->failed;
+            dt_text_add(out, "\n");
+        }
+    }
+}
+
+/* "trtllm-visualgen, vllm-omni" */
+static dt_status yaml_refuse(const struct dt_engine *engine)
+{
+    dt_auto_text names = {0};
+    for (int i = 0; i < dt_engine_file_count; i++) {
+        DT_CLEANUP(dt_engine_free_at) struct dt_engine *other = NULL;
+        DT_TRY(
+            dt_engine_read((const char *)dt_engine_files[i].text, dt_engine_files[i].file, &other));
+        if (json_object_get(other->root, "yaml") != NULL)
+            dt_text_add(&names, "%s%s", names.size > 0 ? ", " : "", other->name);
+    }
+    DT_TRY(dt_text_status(&names));
+    return dt_fail(DT_EUSAGE, "%s %s reads no YAML: engines with such a file are %s", engine->name,
+                   engine->version, dt_text_at(&names));
+}
+
+dt_status dt_yaml_write(const struct dt_engine *engine, struct dt_values *values,
+                        struct dt_text *out)
+{
+    json_auto_t *object = json_object();
+    if (json_object_get(engine->root, "yaml") == NULL)
+        return yaml_refuse(engine);
+    DT_TRY(yaml_fill(engine, values, object));
+    dt_text_add(out, "# %s\n", dt_json_text_at(engine->root, "yaml_for"));
+    yaml_add(object, 0, false, out);
+    return dt_text_status(out);
 }
 
 static dt_status form_write(enum dt_form form, const json_t *whole, struct dt_text *out)
@@ -568,9 +726,7 @@ static dt_status devices_put(const struct dt_engine *engine, const struct dt_val
     dt_auto_text list = {0};
     int64_t mine, fit;
     DT_TRY(lines_fit(engine, values, &mine, &fit));
-    for (int64_t k = 0; k < mine; k++)
-        dt_text_add(&list, "%s%lld", k > 0 ? "," : "", (long long)(i % fit * mine + k));
-    DT_TRY(dt_text_status(&list));
+    DT_TRY(device_list_add(mine, i % fit * mine, &list));
     return json_object_set_new(environment, "CUDA_VISIBLE_DEVICES",
                                json_string(dt_text_at(&list))) == 0
                ? DT_OK
@@ -616,8 +772,12 @@ static dt_status export_fill(const struct dt_engine *engine,
         json_object_set_new(out->json, "processes", json_integer(out->processes)) != 0 ||
         json_object_set_new(out->json, "replicas", json_integer(out->replicas)) != 0)
         return dt_no_memory("for an engine");
+    values.placeholder = values.placeholder && request->form != DT_FORM_FLAGS;
     DT_TRY(notes_rest(engine, &values, out->notes));
-    return form_write(request->form, out->json, &out->text);
+    if (request->form == DT_FORM_FLAGS)
+        return dt_flags_write(engine, &values, &out->text);
+    return request->form == DT_FORM_YAML ? dt_yaml_write(engine, &values, &out->text)
+                                         : form_write(request->form, out->json, &out->text);
 }
 
 dt_status dt_export(const struct dt_export_request *request, struct dt_export *out)

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: MIT
 # ctest:
 """A plan in an engine's words, from the command line: what sh makes of it, what is said beside it, exit codes."""
+import json
 import pathlib
 import subprocess
 import sys
+
+try:
+    import yaml
+except ImportError:
+    yaml = None
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import SOURCE, Dittune
@@ -86,6 +92,78 @@ def commands_without_the_plan():
                 and "not in the command" not in done.err, done)
 
 
+def flags():
+    """The plan's own words, which sh splits as they are; whatever it could not give back is refused with what to use."""
+    plan = "ranks=4 ulysses=2 cfg=2"
+    for engine, says in (
+            ("sglang", "--num-gpus 4 --cfg-parallel-size 2 --tp-size 1 --sp-degree 2 --ulysses-degree 2 --ring-degree 1\n"),
+            ("vllm-omni", "--num-gpus 4 --ulysses-degree 2 --ring-degree 1 --cfg-parallel-size 2\n"),
+            ("xdit-runner", "--use_cfg_parallel --ulysses_degree 2 --ring_degree 1 --height 256 --width 256\n")):
+        done = dit(plan, engine, "--format", "flags", "--checkpoint", "not among them")
+        whole = dit(plan, engine, "--format", "json").json["argv"]
+        t.check(f"flags of {engine}", done.code == 0 and done.out == says and whole[-len(says.split()):] == says.split(), done)
+        t.check(f"notes of {engine} are beside them", f"not measured on {engine}" in done.err and "capitals" not in done.err, done)
+    words = words_of_sh(f"printf '%s\\0' serve $({t.program()} lookup --model dit-xl/2 --plan '{plan}' --engine sglang --format flags 2>/dev/null) --port 1")
+    t.check("in a command line", words == ["serve", "--num-gpus", "4", "--cfg-parallel-size", "2", "--tp-size", "1", "--sp-degree", "2",
+                                           "--ulysses-degree", "2", "--ring-degree", "1", "--port", "1"], words)
+    for name, engine, more, says in (
+            ("an engine of keywords", "diffusers", [], "configured by keywords, not by flags: use --format env (DITTUNE_KWARGS), or --format json"),
+            ("an engine with a file", "trtllm-visualgen", [], "configured by a file, not by flags: use --format yaml"),
+            ("a launcher", "xdit:0.4.5", [], "use --format argv, which prints the whole command"),
+            ("replicas with lines of their own", "vllm-omni", ["replicas=2"], "the plan is of 2 replicas, each with a line of its own"),
+            ("several hosts", "sglang", ["--hosts", "a:2,b:2"], "the plan is of 2 hosts, each with a line of its own")):
+        words = [word for word in more if word.startswith("replicas")]
+        done = dit(" ".join([plan, *words]), engine, "--format", "flags", *more[len(words):])
+        t.check(f"flags for {name}: refused", done.code == 2 and done.out == "" and says in done.err and done.err.count("\n") == 1, done)
+    t.check("replicas with a flag", "--dp-size 2" in dit(f"{plan} replicas=2", "sglang", "--format", "flags").out)
+    for form in ("flags", "yaml"):
+        t.exits(f"{form} without an engine", lookup("--model", SMALL, "--format", form), 2, out="", err=f"--format {form} is in an engine's own words: --engine must name")
+        t.exits(f"{form} without a plan", lookup("--model", SMALL, "--engine", "sglang", "--format", form), 10, out="")
+
+
+def strict_yaml(text):
+    """The values of block style with two blanks a level and JSON for each value, which is all that is printed."""
+    def block(lines, indent):
+        found = {}
+        while lines and len(lines[0]) - len(lines[0].lstrip(" ")) == indent:
+            name, _, rest = lines.pop(0)[indent:].partition(":")
+            if rest:
+                found[name] = json.loads(rest)
+            elif lines[0].startswith(" " * (indent + 2) + "- "):
+                lines[0] = lines[0].replace("- ", "  ", 1)
+                found[name] = [block(lines, indent + 4)]
+            else:
+                found[name] = block(lines, indent + 2)
+        return found
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    found = block(lines, 0)
+    assert not lines, lines
+    return found
+
+
+def deploy_files():
+    """Text of a deploy file: what a YAML parser makes of it, where there is one, is what the keywords are."""
+    for engine, plan, first, wanted in (
+            ("vllm-omni", "ranks=4 ulysses=2 cfg=2 attention=FLASH_ATTN compile=off", "vllm serve MODEL --omni --deploy-config FILE.yaml",
+             lambda kwargs: {"async_chunk": False, "stages": [{"stage_id": 0, "devices": "0,1,2,3", "diffusion_attention_backend": "FLASH_ATTN",
+                                                               "enforce_eager": True, "parallel_config": kwargs}]}),
+            ("vllm-omni", "ranks=1 compile=full", "vllm serve",
+             lambda kwargs: {"async_chunk": False, "stages": [{"stage_id": 0, "devices": "0", "diffusion_compile_granularity": "full",
+                                                               "parallel_config": kwargs}]}),
+            ("vllm-omni", "ranks=1 offload=layers", "vllm serve",
+             lambda kwargs: {"async_chunk": False, "stages": [{"stage_id": 0, "devices": "0", "enable_layerwise_offload": True,
+                                                               "parallel_config": kwargs}]}),
+            ("trtllm-visualgen", "ranks=4 ulysses=2 cfg=2 attention=FA4", "trtllm-serve MODEL --visual_gen_args FILE.yaml", lambda kwargs: kwargs)):
+        done = dit(plan, engine, "--format", "yaml")
+        kwargs = dit(plan, engine, "--format", "json").json["kwargs"]
+        t.check(f"a deploy file of {engine}", done.code == 0 and done.out.startswith(f"# {first}") and strict_yaml(done.out) == wanted(kwargs), done)
+        t.check(f"as YAML reads it", yaml is None or yaml.safe_load(done.out) == wanted(kwargs), done)
+        t.check(f"notes are beside it", f"not measured on {engine}" in done.err, done)
+    done = dit("ranks=2 ulysses=2", "sglang", "--format", "yaml")
+    t.check("an engine without one names those with", done.code == 2 and done.out == "" and done.err.endswith(
+        "sglang 0.5.23 reads no YAML: engines with such a file are trtllm-visualgen, vllm-omni\n"), done)
+
+
 def refusals():
     done = lookup("--plan", "ranks=4 ulysses=4", "--engine", "sglang")
     t.check("a rule of the engine refuses the plan", done.code == 3 and done.out == "" and "would do" in done.err
@@ -94,7 +172,8 @@ def refusals():
             ("an incomplete product", "--plan|ranks=4 ulysses=2|--engine|xdit", 3, "product of all degrees"),
             ("an unknown engine", "--plan|ranks=2|--engine|xdot", 2, ("did you mean", "sglang:")),
             ("an unknown version", "--plan|ranks=2|--engine|xdit:1", 2, "the nearest version with a file is xdit:0.7.0"),
-            ("an unknown form", "--engine|xdit|--format|yaml", 2, "argv, env, json, table"),
+            ("an unknown form", "--engine|xdit|--format|toml", 2, "argv, env, json, table, flags, yaml"),
+            ("--json beside another form", "--plan|ranks=2|--engine|xdit|--json|--format|argv", 2, "--json is --format json: it does not go with --format argv"),
             ("a size that is none", "--plan|ranks=2|--size|100|--engine|xdit", 2, "multiple of 16"),
             ("a value that is no number", "--plan|ranks=two|--engine|xdit", 2, "ranks")):
         t.exits(name, lookup(*words.split("|")), code, err=says)
@@ -156,6 +235,8 @@ the_list()
 one_command()
 replicas()
 commands_without_the_plan()
+flags()
+deploy_files()
 refusals()
 stored_plans()
 words_of_the_user()

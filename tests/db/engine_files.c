@@ -97,6 +97,51 @@ static void fills_every_form_of_row(void **state)
     dt_engine_free(engine);
 }
 
+/* Flags are for sh to split, so a word that it would change is refused; a deploy file has lists of one and the keywords. */
+static void prints_flags_and_a_file(void **state)
+{
+    static const char text[] = HEAD
+        "\"parameters\": {\"cfg\": \"1\", \"ulysses\": \"2\", \"ranks\": \"ulysses * cfg\"},"
+        "\"words\": [{\"words\": [\"run\", \"{checkpoint}\"], \"own\": true},"
+        "            {\"words\": [\"--p\", \"{program}\", \"--c={cfg}\"]}],"
+        "\"environment\": [], \"kwargs\": [{\"name\": \"n\", \"value\": \"{ulysses}\"}],"
+        "\"yaml_for\": \"run FILE\", \"yaml\": [{\"name\": \"a[].b\", \"value\": "
+        "\"{device_list}\"},"
+        "{\"name\": \"a[].c.d\", \"value\": \"{?cfg == 1}\"}, {\"name\": \"a[].e\", \"kwargs\": "
+        "true},"
+        "{\"name\": \"f\", \"value\": \"{program}\"}], \"rules\": [], \"cannot\": {}}";
+    static const char *const refused[] = {"", "a b", "a\tb", "a\nb", "*.py", "a?", "[a]", "a\\"};
+    static const char *const taken[] = {"a'b", "a\"b", "$a", "`a`", "#a", "a;b", "~"};
+    struct dt_engine *engine = NULL;
+    struct dt_values values;
+    dt_auto_text out = {0};
+    (void)state;
+    struct dt_export_request request = {.checkpoint = "two words"};
+    assert_int_equal(dt_engine_read(text, "mine", &engine), DT_OK);
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        request.program = refused[i];
+        assert_int_equal(dt_values_read(engine, &request, &values), DT_OK);
+        assert_int_equal(dt_flags_write(engine, &values, &out), DT_EUSAGE);
+        assert_non_null(strstr(dt_message(), "--format argv"));
+    }
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
+        char wanted[64];
+        request.program = taken[i];
+        snprintf(wanted, sizeof wanted, "--p %s --c=1\n", taken[i]);
+        dt_text_clear(&out);
+        assert_int_equal(dt_values_read(engine, &request, &values), DT_OK);
+        assert_int_equal(dt_flags_write(engine, &values, &out), DT_OK);
+        assert_string_equal(dt_text_at(&out), wanted);
+    }
+    request.program = "a: \"b\"\n- c";
+    dt_text_clear(&out);
+    assert_int_equal(dt_values_read(engine, &request, &values), DT_OK);
+    assert_int_equal(dt_yaml_write(engine, &values, &out), DT_OK);
+    assert_string_equal(dt_text_at(&out), "# run FILE\na:\n  - b: \"0,1\"\n    c:\n      d: true\n"
+                                          "    e:\n      n: 2\nf: \"a: \\\"b\\\"\\n- c\"\n");
+    dt_engine_free(engine);
+}
+
 /* Two choices: the first word is the engine's own, the first legal word that changes nothing stands in where that is forbidden. */
 static void settles_choices(void **state)
 {
@@ -259,6 +304,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fills_every_form_of_row),
+        cmocka_unit_test(prints_flags_and_a_file),
         cmocka_unit_test(shared_rows_complete_a_file),
         cmocka_unit_test(settles_choices),
         cmocka_unit_test(refuses_values_the_engine_forbids),

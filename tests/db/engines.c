@@ -107,7 +107,8 @@ static void compile_word(const struct dt_engine *engine, const char *word, struc
                 choice = true;
                 used->bits[name / 64] |= UINT64_C(1) << (name % 64);
             }
-            if (!choice && strcmp(inside, "program") != 0 && strcmp(inside, "checkpoint") != 0)
+            if (!choice && strcmp(inside, "program") != 0 && strcmp(inside, "checkpoint") != 0 &&
+                strcmp(inside, "device_list") != 0)
                 compile(engine, inside + (inside[0] == '?'), used);
         } else {
             fail_msg("%s %s: '%s' has an empty or open brace", engine->name, engine->version, word);
@@ -147,7 +148,7 @@ static void every_parameter_is_used_or_listed_as_unexpressed(void **state)
     (void)state;
     EACH_FILE(file)
     {
-        static const char *const lists[] = {"words", "environment", "kwargs",
+        static const char *const lists[] = {"words", "environment", "kwargs", "yaml",
                                             "rules", "notes",       NULL};
         struct dt_engine *engine = read_file(file);
         const json_t *cannot = json_object_get(engine->root, "cannot");

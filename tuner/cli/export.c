@@ -32,6 +32,20 @@ bool dt_export_asked(const struct dt_options *options)
                                               strcmp(options->print.format, "env") == 0));
 }
 
+dt_status dt_export_check(const struct dt_options *options)
+{
+    enum dt_form form = DT_FORM_TABLE;
+    if (options->print.format != NULL)
+        DT_TRY(dt_form_parse(options->print.format, &form));
+    bool words = form == DT_FORM_FLAGS || form == DT_FORM_YAML;
+    if (words && options->lookup.engine == NULL)
+        return dt_fail(DT_EUSAGE,
+                       "--format %s is in an engine's own words: --engine must name one that has a "
+                       "file (dittune lookup --engines)",
+                       options->print.format);
+    return DT_OK;
+}
+
 /* Without an engine: the plan itself, as "name=value" words, or as variables, "tile q" as DITTUNE_PLAN_TILE_Q. */
 static dt_status print_plain(enum dt_form form, const json_t *plan)
 {
@@ -113,14 +127,32 @@ static void tell_keywords(const struct dt_export *export)
     }
 }
 
+/* Warns of variables that the plan needs beside the command. */
+static void tell_variables(const struct dt_export *export)
+{
+    const char *name;
+    json_t *value;
+    dt_auto_text text = {0};
+    json_object_foreach(json_object_get(export->json, "environment"), name, value)
+    {
+        dt_text_add(&text, " %s=", name);
+        dt_json_plain(value, &text);
+    }
+    if (text.size > 0)
+        dt_print_note("warning: not in the command: the variables%s, which must be set",
+                      dt_text_at(&text));
+}
+
 /* Prints to standard error, which a shell does not capture. */
 static void tell(const struct dt_export *export, enum dt_form form)
 {
     json_t *row = NULL;
     size_t i;
     dt_auto_text text = {0};
-    if (form == DT_FORM_ARGV)
+    if (form == DT_FORM_ARGV || form == DT_FORM_FLAGS) {
         tell_keywords(export);
+        tell_variables(export);
+    }
     json_array_foreach(export->unexpressed, i, row)
     {
         dt_text_add(&text, "%s%s=", i > 0 ? ", " : "not expressible for the engine: ",
@@ -140,6 +172,7 @@ dt_status dt_export_print(const struct dt_options *options, struct dt_export_req
     request.form = options->print.json ? DT_FORM_JSON : DT_FORM_TABLE;
     if (options->print.format != NULL)
         DT_TRY(dt_form_parse(options->print.format, &request.form));
+    DT_TRY(dt_export_check(options));
     if (options->lookup.engine == NULL)
         return print_plain(request.form, request.plan);
     DT_TRY(dt_options_hosts(options, &more));
@@ -156,7 +189,7 @@ dt_status dt_export_print(const struct dt_options *options, struct dt_export_req
         json_object_set(export.json, "answer", answer);
     dt_status status = request.form == DT_FORM_JSON ? dt_print_json(json_incref(export.json))
                                                     : dt_print_exact(&export.text);
-    if (request.form == DT_FORM_ARGV || request.form == DT_FORM_ENV)
+    if (request.form != DT_FORM_JSON && request.form != DT_FORM_TABLE)
         tell(&export, request.form);
     return status;
 }

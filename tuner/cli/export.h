@@ -19,6 +19,9 @@ struct dt_plans_wanted dt_export_wanted(const struct dt_options *options,
 /* --engine, or a --format that is not an answer's own: dt_export_print prints the plan. */
 bool dt_export_asked(const struct dt_options *options);
 
+/* DT_EUSAGE: --format is unknown, or needs an --engine that has a file. */
+dt_status dt_export_check(const struct dt_options *options) DT_MUST_CHECK;
+
 /* A plan of an entry or of the user; what the request leaves open is that of the options. answer goes into the JSON form, NULL:
  * none. DT_EINFEASIBLE when the engine's rules refuse the plan; DT_EUSAGE for an unknown engine or form. */
 dt_status dt_export_print(const struct dt_options *options, struct dt_export_request request,

@@ -512,8 +512,9 @@ const struct dt_option_row dt_option_rows[] = {
      "heuristic or none; weaker answers exit with 10"},
     {"require-resolution", "SHARE", "lookup", NULL, parse_percent, AT(lookup.resolution),
      "only a plan whose comparison could tell smaller differences than this: 5%"},
-    {"format", "table|json|env|argv", "lookup", NULL, parse_text, AT(print.format),
-     "table, json, env (NAME=VALUE lines) or argv (one command), quoted for sh"},
+    {"format", "table|json|env|argv|flags|yaml", "lookup", NULL, parse_text, AT(print.format),
+     "table, json, env (NAME=VALUE lines) or argv (one command), quoted for sh, flags (of an "
+     "engine's command, the plan's), or yaml (an engine's deploy file)"},
     {"format", "table|json|csv|openmetrics", "history", NULL, parse_text, AT(print.format),
      "of what is printed (default: table)"},
     {"format", "html|md|recipe|csv|json", "report", NULL, parse_text, AT(print.format),
@@ -1055,6 +1056,10 @@ dt_status dt_options_parse(int argc, const char *const *argv, struct dt_options 
                        (*command)->name, over, (*command)->name);
     if (words < (*command)->words_min)
         return dt_fail(DT_EUSAGE, "'dittune %s' needs %s", (*command)->name, (*command)->arguments);
+    if (options->print.json && options->print.format != NULL &&
+        strcmp(options->print.format, "json") != 0)
+        return dt_fail(DT_EUSAGE, "--json is --format json: it does not go with --format %s",
+                       options->print.format);
     options->print.json = options->print.json || options->print.stream;
     DT_TRY(stores_find(options));
     DT_TRY(check_store(*command, options));

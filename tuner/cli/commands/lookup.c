@@ -66,6 +66,7 @@ static dt_status print(const struct dt_options *options, const struct dt_answer 
     dt_show_warning(answer, &warning);
     if (warning.size > 0)
         dt_print_note("%s", dt_text_at(&warning));
+    DT_TRY(dt_export_check(&own));
     bool exported = answer->plan != NULL && dt_export_asked(&own);
     bool argv = own.print.format != NULL && strcmp(own.print.format, "argv") == 0;
     if (exported && argv && own.lookup.engine == NULL &&
@@ -273,9 +274,7 @@ dt_status dt_command_lookup(const struct dt_options *options)
     const char *tier = options->lookup.tier;
     struct required required = {.decided = strcmp(tier, "decided") == 0,
                                 .resolution = options->lookup.resolution};
-    enum dt_form form;
-    if (options->print.format != NULL)
-        DT_TRY(dt_form_parse(options->print.format, &form));
+    DT_TRY(dt_export_check(options));
     if (dt_option_given(options, "require-resolution") && !(options->lookup.resolution > 0))
         return dt_fail(DT_EUSAGE, "--require-resolution must be above 0%%");
     DT_TRY(dt_tier_find("--require", required.decided ? "exact" : tier, &required.tier));
