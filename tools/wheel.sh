@@ -47,8 +47,8 @@ fresh() # NAME ROOT: the bare system with Python and, to compile the example, a 
         bare_root_run "$2" root apt-get install -y -q --no-install-recommends python3 python3-venv gcc libc6-dev
 }
 
-# Debian 11's OpenBLAS takes processors that are newer than it for old ones without AVX. This is the source of Debian 13, without LAPACK and
-# double precision, and for the processors on which it makes a difference; as a package, so that its licence is found as the others are.
+# Debian 11's OpenBLAS takes processors that are newer than it for old ones without AVX. This is the source of Debian 13, in single precision
+# and for AVX2 and AVX-512; as a package, so that its licence is found as the others are.
 openblas() # ROOT
 {
     bare_root_sources trixie | sed -n '1s/^deb /deb-src /p' >"$1/etc/apt/sources.list.d/openblas.list"
@@ -57,7 +57,7 @@ openblas() # ROOT
         tar -xf *.orig.tar.* -C tree --strip-components=1
         tar -xf *.debian.tar.* -C tree
         cd tree
-        nice -n 19 make -s -j"$(nproc)" DYNAMIC_ARCH=1 DYNAMIC_LIST="NEHALEM HASWELL ZEN SKYLAKEX COOPERLAKE" USE_OPENMP=1 NUM_THREADS=128 NO_LAPACK=1 \
+        nice -n 19 make -s -j"$(nproc)" DYNAMIC_ARCH=1 DYNAMIC_LIST="HASWELL SKYLAKEX" USE_OPENMP=1 NUM_THREADS=128 NO_LAPACK=1 \
             NOFORTRAN=1 NO_AFFINITY=1 BUILD_SINGLE=1 libs shared
         make -s NO_LAPACK=1 NOFORTRAN=1 DYNAMIC_ARCH=1 USE_OPENMP=1 BUILD_SINGLE=1 PREFIX=/usr/local DESTDIR=/openblas/package install
         mkdir -p ../package/DEBIAN ../package/usr/share/doc/libopenblas0-wheel

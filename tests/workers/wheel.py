@@ -88,6 +88,29 @@ def layout(version):
     t.exits("a package without its program", t.run(scripts / "dittune", env=environment), 1, f"dittune: cannot run {package}/bin/dittune: No such file")
 
 
+def container():
+    """tools/wheel.sh runs its commands, one a line."""
+    lines = [line for line in text("examples/container/Containerfile").splitlines() if line and not line.startswith("#")]
+    words = [line.split()[0] for line in lines]
+    t.check("the container's file has instructions of one line", words[0] == "FROM" and set(words) <= {"FROM", "RUN", "COPY", "ARG", "ENV", "VOLUME", "ENTRYPOINT"}
+            and not any(line.endswith("\\") for line in lines), lines)
+
+
+def cuda(version):
+    """The wheel of the CUDA worker is of the same version, and takes what PyTorch has brought of NVIDIA's packages."""
+    project = text("workers/cuda13/pyproject.toml")
+    provided = requirements.SameVersion().dynamic_metadata({}, {"version": version})
+    t.check("it needs dittune of its version", provided == {"dependencies": [f"dittune=={version}"]}, provided)
+    ranges = re.findall(r'"(nvidia-[a-z0-9-]+)>=([0-9.]+),<([0-9]+)"', project)
+    t.check("and a range of NVIDIA's packages", [name for name, *_ in ranges] == ["nvidia-cublas", "nvidia-nccl-cu13", "nvidia-cudnn-cu13"]
+            and all(int(low.split(".")[0]) + 1 == int(high) for _, low, high in ranges), ranges)
+    rules = [re.search(r"^regex = '(.*)'$", words, re.M)[1] for words in (PROJECT, project)]
+    t.check("and the same rule reads the version", rules[0] == rules[1], rules)
+
+
 metadata()
-layout(versions())
+container()
+found = versions()
+layout(found)
+cuda(found)
 t.finish()
