@@ -13,7 +13,7 @@ import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import FULL, Dittune
+from dittune_test import FULL, SOURCE, Dittune
 from lib_page import HIDDEN, Page
 
 MS = 1_000_000
@@ -93,6 +93,17 @@ t.check("its times are in milliseconds, those that were planted", len(times) > 3
 t.check("the speed is that of the page", abs(float(columns["speed against the default"][0].split()[0]) - best) < 0.002, columns)
 t.check("what a session was not told is not measured", "The number of denoising steps of an image was not given" in done.out
         and "A GPU: ranks ran on processor cores" in done.out, done)
+
+t.check("memory by the driver is unknown, by the allocator known", "- Memory by the driver's count (nvidia-smi).\n" in done.out
+        and "- Peak by the allocator, of the largest rank: " in done.out and "Peak memory by the allocator." not in done.out, done)
+t.tune("--budget", "60s", "--quiet", "--db", t.path / "driver", env={"SCENARIO": t.write("driver.json", {"device": {"taken": 400000}})})
+done = t.tool("report", "--format", "recipe", "--db", t.path / "driver")
+t.check("memory by the driver is a line of its own", "- By the driver, on the fullest device: 488 KiB in use of 977 KiB while the plan was resident, "
+        "391 KiB of it taken by the worker.\n" in done.out and "by the driver's count" not in done.out, done)
+t.tool("--model", SOURCE / "tests/cli/small.json", "--size", "128", "--budget", "8s", "--quiet", "--db", t.path / "dit", clock="real")
+done = t.tool("report", "--format", "recipe", "--db", t.path / "dit")
+t.check("a recipe of the built-in network", done.code == 0 and re.findall(r"^## .*$", done.out, re.M) == heads[1:]
+        and "dittune --model small --size 128x128 --dtype float32 --devices " in done.out and "Loaded weights: they were random" in done.out, done)
 
 # ---- without gnuplot, other formats
 

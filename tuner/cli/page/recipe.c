@@ -4,6 +4,7 @@
 #include "tuner/cli/page/page_int.h"
 
 #include "db/engines/engines.h"
+#include "model/network.h"
 #include "model/task.h"
 #include "space/json/json.h"
 #include "tuner/cli/export.h"
@@ -65,8 +66,14 @@ static void question_add(const struct dt_target *target, const char *engine, str
     for (enum dt_task_field i = 0; i < DT_TASK_FIELDS; i++)
         if (dt_task_rows[i].whose != DT_TASK_LEARNED)
             json_array_append_new(names, json_string(dt_task_rows[i].name));
+    const json_t *key = target->identity.key;
     if (target->foreign)
         dt_task_options(job, names, false, out);
+    else
+        dt_text_add(out, " --size %lldx%lld --dtype %s",
+                    DT_LATENT_PIXELS * (long long)dt_json_integer_at(key, "width"),
+                    DT_LATENT_PIXELS * (long long)dt_json_integer_at(key, "height"),
+                    dt_json_text_at(key, "dtype"));
     dt_text_add(out, " --devices %lld --objective %s",
                 (long long)dt_json_integer_at(target->identity.key, "devices"),
                 target->objective->name);
@@ -183,6 +190,42 @@ static void row_add(const struct page_view *view, struct page_pen *pen, const ch
                                                     : NAN);
 }
 
+/* The rank whose device has the least memory left while the plan is resident; -1: the driver was not asked. */
+static int fullest_rank(const struct dt_device_bytes *memory)
+{
+    int fullest = -1;
+    for (int r = 0; r < memory->free.count && r < memory->total.count; r++)
+        if (fullest < 0 || memory->free.at[r] < memory->free.at[fullest])
+            fullest = r;
+    return fullest;
+}
+
+/* A rank counts what it allocates; the driver also what libraries and other programs hold. */
+static void memory_add(const struct dt_result *best, struct page_pen *pen)
+{
+    const struct dt_device_bytes *memory = &best->memory;
+    dt_auto_text text = {0};
+    int rank = fullest_rank(memory);
+    if (best->facts.peak_bytes > 0) {
+        dt_text_add(&text, "Peak by the allocator, of the largest rank: %s.",
+                    dt_figure_bytes_of(best->facts.peak_bytes).text);
+        item_add(pen, dt_text_at(&text));
+        dt_text_clear(&text);
+    }
+    if (rank >= 0) {
+        dt_text_add(&text, "By the driver, on the fullest device: %s in use",
+                    dt_figure_bytes_of(memory->total.at[rank] - memory->free.at[rank]).text);
+        dt_text_add(&text, " of %s while the plan was resident",
+                    dt_figure_bytes_of(memory->total.at[rank]).text);
+        if (rank < memory->taken.count)
+            dt_text_add(&text, ", %s of it taken by the worker",
+                        dt_figure_bytes_of(memory->taken.at[rank]).text);
+        dt_text_add(&text, ".");
+        item_add(pen, dt_text_at(&text));
+    }
+    dt_text_add(pen->out, "\n");
+}
+
 static void times_add(const struct page_view *view, const struct dt_result *best,
                       struct page_pen *pen)
 {
@@ -207,6 +250,7 @@ static void times_add(const struct page_view *view, const struct dt_result *best
             row_add(view, pen, dt_entrant_role_text(roles[i]), result, NULL);
     }
     dt_pen_end(pen);
+    memory_add(best, pen);
     dt_page_fact(view, "Memory", &image);
     dt_pen_say(pen, dt_text_at(&image));
     dt_text_clear(&image);
@@ -216,7 +260,8 @@ static void times_add(const struct page_view *view, const struct dt_result *best
 
 /* ---- what was not measured */
 
-static void missing_add(const struct page_view *view, struct page_pen *pen)
+static void missing_add(const struct page_view *view, const struct dt_result *best,
+                        struct page_pen *pen)
 {
     const struct dt_session *session = view->session;
     const struct dt_target *target = session->target;
@@ -247,6 +292,10 @@ static void missing_add(const struct page_view *view, struct page_pen *pen)
         dt_text_add(&plans, " were tried.");
         item_add(pen, dt_text_at(&plans));
     }
+    if (best->facts.peak_bytes <= 0)
+        item_add(pen, "Peak memory by the allocator.");
+    if (fullest_rank(&best->memory) < 0)
+        item_add(pen, "Memory by the driver's count (nvidia-smi).");
     if (!dt_session_compared(session))
         item_add(pen, "A comparison in several sets of fresh processes.");
     item_add(pen, "Load: requests that wait for others, and the tail of their times.");
@@ -271,7 +320,7 @@ void dt_page_recipe(const struct page_view *view, struct page_pen *pen)
     command_add(view, best, pen);
     protocol_add(view, best, pen);
     times_add(view, best, pen);
-    missing_add(view, pen);
+    missing_add(view, best, pen);
     dt_text_add(pen->out, "Measured by dittune on %s UTC, session %s.\n",
                 dt_figure_minute(session->began_wall_ns).text, view->page->journal);
 }
