@@ -165,6 +165,8 @@ def deploy_files():
 
 
 def refusals():
+    t.exits("nothing of an engine, without a model", lookup("--engine", "xdit"), 10, out="",
+            err="no plan that was tuned on xdit for this machine is stored in")
     done = lookup("--plan", "ranks=4 ulysses=4", "--engine", "sglang")
     t.check("a rule of the engine refuses the plan", done.code == 3 and done.out == "" and "would do" in done.err
             and "tensor x ulysses must divide the number of heads" in done.err, done)

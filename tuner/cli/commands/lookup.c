@@ -211,6 +211,13 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
     dt_auto_text advice = {0}, stores = {0};
     for (int i = 0; i < options->stores->count; i++)
         dt_text_add(&stores, "%s%s", i > 0 ? ", " : "", options->stores->at[i]);
+    const char *engine = options->lookup.engine;
+    if (engine != NULL && !dt_ask_is_engine(options) && !dt_option_given(options, "model"))
+        return dt_fail(DT_EWEAK,
+                       "no plan that was tuned on %s for this machine is stored in %s: run dittune "
+                       "--engine %s --model .. first; the question without --model is one about "
+                       "the built-in network, too, for which there is none",
+                       engine, dt_text_at(&stores), engine);
     advice_add(options, &advice);
     return dt_fail(DT_EWEAK,
                    "no plan is stored in %s for %s (objective %s, %lld device%s) on %s: %s%s",
