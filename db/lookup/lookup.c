@@ -628,11 +628,13 @@ static void candidates_narrow(const struct dt_asked *asked, int trait, struct ca
                               struct dt_refusals *refusals)
 {
     const struct candidate question = {.key = asked->key, .hard = asked->hard, .task = asked->task};
-    dt_auto_text values = {0};
+    dt_auto_text values = {0}, classes = {0};
     size_t left = 0;
     if (list->count == 0 || !is_asked(asked, &question, trait))
         return;
     traits_list(list, trait, &values);
+    if (trait == DT_TASK_model)
+        traits_list(list, DT_TASK_pipeline_class, &classes);
     for (size_t i = 0; i < list->count; i++)
         if (trait_same(&list->at[i], &question, trait))
             list->at[left++] = list->at[i];
@@ -641,6 +643,9 @@ static void candidates_narrow(const struct dt_asked *asked, int trait, struct ca
         dt_text_add(&refusals->text, "none was tuned with %s ", traits[trait].option);
         trait_add(&question, trait, &refusals->text);
         dt_text_add(&refusals->text, ", only with %s", dt_text_at(&values));
+        if (strcmp(dt_text_at(&values), "none") == 0 && classes.size > 0)
+            dt_text_add(&refusals->text, ": they are of pipelines (--pipeline-class %s)",
+                        dt_text_at(&classes));
     }
     refusals->text.failed = refusals->text.failed || values.failed;
 }

@@ -86,7 +86,7 @@ def three():
     """An image by ulysses, a video with two transformers by halves of guidance in two calls, and halves in one batch."""
     plan = plant("flux", "flux", dict(ranks=2, ulysses=2, threads=1))
     one = applied("flux", "flux", plan, ranks=2)
-    t.check("flux: what was done is listed", "ulysses=2" in " ".join(one["did"]) and "1 threads" in one["did"], one)
+    t.check("flux: what was done is listed", "ulysses=2" in " ".join(one["did"]) and "1 thread" in one["did"], one)
     plan = plant("wan22", "wan22", dict(ranks=2, cfg=2, threads=1), "--cfg")
     halved("wan22", applied("wan22", "wan22", plan, "counted", ranks=2))
     applied("wan22", "wan22", plan, "whole", ranks=2)

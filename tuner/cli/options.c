@@ -1026,6 +1026,7 @@ dt_status dt_options_parse(int argc, const char *const *argv, struct dt_options 
     *command = &dt_commands[0];
     if (named)
         DT_TRY(dt_command_find(argv[1], false, command));
+    const struct dt_command *late;
     bool only_words = false;
     for (int i = named ? 2 : 1; i < argc; i++) {
         if (!only_words && strcmp(argv[i], "--") == 0) {
@@ -1037,6 +1038,9 @@ dt_status dt_options_parse(int argc, const char *const *argv, struct dt_options 
             only_words = true;
         } else if (!only_words && argv[i][0] == '-' && argv[i][1] != '\0') {
             DT_TRY(parse_option(argc, argv, &i, *command, options));
+        } else if (!named && words == 0 && dt_command_find(argv[i], false, &late) == DT_OK) {
+            return dt_fail(DT_EUSAGE, "a command stands before its options: dittune %s ..",
+                           argv[i]);
         } else if (words++ < DT_REST_MOST) {
             options->words.rest[words - 1] = argv[i];
         }

@@ -40,7 +40,9 @@ struct dt_target_worker {
     int64_t asked_ns;              /* that a foreign worker's first start took, for its hello */
     json_t *wanted;                /* the job that the user gave */
     json_t *hello, *ready; /* replies of a foreign worker when it was started; NULL for ours */
-    json_t *announced;     /* the hello's "parameters", "constants" and "rules" */
+    json_t *
+        started; /* of a session that is read back: {"engine", "program", "arguments"}; NULL: not recorded */
+    json_t *announced; /* the hello's "parameters", "constants" and "rules" */
 };
 
 /* The devices that plans run on. */

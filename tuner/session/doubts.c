@@ -160,11 +160,11 @@ static void add_disturbed(const struct dt_session *session, struct dt_text *out)
         dt_text_add(out, "used %.0f of the GPUs", gpus);
     else
         dt_text_add(out, "kept up to %.1f of the cores busy", most);
-    dt_text_add(
-        out,
-        " in %d of %d sets of the final comparison, and fewer than %d others decide nothing "
-        "(DITTUNE_LOAD=none measures beside them)",
-        sets->count - dt_sets_quiet(sets), sets->count, DT_SETS_LEAST);
+    dt_text_add(out,
+                " in %d of %d sets of the final comparison, and fewer than %d undisturbed sets "
+                "decide nothing "
+                "(DITTUNE_LOAD=none measures beside them)",
+                sets->count - dt_sets_quiet(sets), sets->count, DT_SETS_LEAST);
 }
 
 /* How many times as long the first entrant took in one set as in another, where no load was seen; 1 where the best plan was faster

@@ -34,6 +34,7 @@ class Applied:
     say: str                                         # in one sentence
     plan: dict = None                                # that is set now; None: nothing was changed
     tier: str = "none"                               # of the answer
+    provisional: bool = False                        # the session that stored it decided nothing
     near: dict = dataclasses.field(default_factory=dict)  # {length: (that of the entry, that of the call or None)} where they differ
     did: list = dataclasses.field(default_factory=list)   # each setting
     left: list = dataclasses.field(default_factory=list)  # what is left to the program
@@ -209,7 +210,7 @@ def set_rest(pipe, parts, plan, device, did, left):
             left.append(f"{name} is compiled as a whole by the program: plans were measured with its blocks alone compiled, or nothing")
     if "threads" in plan and device.type == "cpu":
         torch.set_num_threads(plan["threads"])
-        did.append(f"{plan['threads']} threads")
+        did.append(f"{plan['threads']} thread{'s' * (plan['threads'] > 1)}")
 
 
 def set_attention(parts, plan, did):
@@ -240,15 +241,15 @@ def apply(pipe, where, options, require, call):
     answer, job, near = find(pipe, parts, where, options, call)
     told = answer.get("answer", answer)
     if job is None or told["plan"] is None or not dittune.enough(told, require):
-        why = told["refused"] or told["reason"] if told["plan"] is None or job is None else f"the plan that is stored is {told['tier']}: {told['reason']}"
+        why = told["refused"] or told["reason"] if told["plan"] is None or job is None else told["warning"] or f"the plan that is stored is of tier {told['tier']}: {told['reason']}"
         return end(Applied(f"no plan is set: {why}; this would make one: {make_line(pipe, call)}", tier=told["tier"], answer=told))
     plan, tier = told["plan"], "near" if near and told["tier"] == "exact" else told["tier"]
-    found = Applied("", None, tier, near, [], [], answer)
+    found = Applied("", None, tier, told["provisional"], near, [], [], answer)
     lengths = ", ".join(f"{name} {stored}" + (f", not {asked:g}" if isinstance(asked, (int, float)) else "") for name, (stored, asked) in near.items())
     words = " ".join(f"{name}={value}" for name, value in plan.items())
     before = [known[part][1] for part in parts.values() if part in known]
     if world() != plan["ranks"]:
-        found.say = f"no plan is set: {words} runs {plan['ranks']} ranks, and this program has {world()}: start it with {start_line(answer)}"
+        found.say = f"no plan is set: {words} runs {plan['ranks']} rank{'s' * (plan['ranks'] > 1)}, and this program has {world()}: start it with {start_line(answer)}"
         return end(found)
     if before and any(each.get(name) != plan.get(name) for each in before for name in LAYOUT):
         found.say = f"no plan is set: an earlier apply() set {' '.join(f'{name}={value}' for name, value in before[0].items())}, and {words} needs a new pipeline"

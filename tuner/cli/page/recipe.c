@@ -3,6 +3,7 @@
  * times by stage, memory, and what was not measured. All times are in milliseconds, as in other recipes. */
 #include "tuner/cli/page/page_int.h"
 
+#include "base/quote.h"
 #include "db/engines/engines.h"
 #include "model/network.h"
 #include "model/task.h"
@@ -12,6 +13,7 @@
 #include "tuner/session/session.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MS 1e3
@@ -41,9 +43,21 @@ static bool engine_add(const struct page_view *view, const struct dt_result *bes
                                               .hard = identity->hard};
     if (!dt_engine_known(engine) || dt_export(&request, &export) != DT_OK)
         return false;
-    code_add("bash", dt_text_at(&export.text), out);
+    dt_auto_text line = {0}, text = {0};
+    const char *name;
+    json_t *value;
+    json_object_foreach(json_object_get(export.json, "environment"), name, value)
+    {
+        dt_text_clear(&text);
+        dt_json_plain(value, &text);
+        dt_text_add(&line, "export %s=", name);
+        dt_quote(dt_text_at(&text), &line);
+        dt_text_add(&line, "\n");
+    }
+    dt_text_add(&line, "%s", dt_text_at(&export.text));
+    code_add("bash", dt_text_at(&line), out);
     const json_t *keywords = dt_export_keywords(&export);
-    dt_auto_text text = {0};
+    dt_text_clear(&text);
     if (keywords != NULL && dt_json_text(keywords, &text) == DT_OK) {
         dt_text_add(out, "with these keywords in the program:\n\n");
         code_add("json", dt_text_at(&text), out);
@@ -56,10 +70,23 @@ static bool engine_add(const struct page_view *view, const struct dt_result *bes
     return true;
 }
 
-/* The session's question, as far as its key has it. */
-static void question_add(const struct dt_target *target, const char *engine, struct dt_text *out)
+/* The text without the folder of the user's own file, which is nobody else's. */
+static void published_add(const struct dt_target *target, const char *text, struct dt_text *out)
 {
     const json_t *job = json_object_get(target->identity.key, "job");
+    const char *file = dt_json_text_at(job, "pipeline"), *slash = strrchr(file, '/');
+    size_t folder = slash != NULL ? (size_t)(slash - file) + 1 : 0;
+    const char *at = folder > 0 ? strstr(text, file) : NULL;
+    if (at != NULL)
+        dt_text_add_bytes(out, text, (size_t)(at - text));
+    dt_text_add(out, "%s", at != NULL ? at + folder : text);
+}
+
+/* The session's question, as far as its key has it, and its worker's arguments. */
+static void question_add(const struct dt_target *target, const char *engine, struct dt_text *out)
+{
+    const json_t *job = json_object_get(target->identity.key, "job"), *word;
+    size_t k;
     json_auto_t *names = json_array();
     dt_text_add(out, "dittune%s%s", target->foreign ? " --engine " : " --model ",
                 target->foreign ? engine : dt_json_text_at(target->identity.key, "model"));
@@ -77,6 +104,11 @@ static void question_add(const struct dt_target *target, const char *engine, str
     dt_text_add(out, " --devices %lld --objective %s",
                 (long long)dt_json_integer_at(target->identity.key, "devices"),
                 target->objective->name);
+    json_array_foreach(json_object_get(target->worker.started, "arguments"), k, word)
+    {
+        dt_text_add(out, k == 0 ? " -- " : " ");
+        dt_quote(json_string_value(word), out);
+    }
 }
 
 static void command_add(const struct page_view *view, const struct dt_result *best,
@@ -84,7 +116,7 @@ static void command_add(const struct page_view *view, const struct dt_result *be
 {
     const struct dt_target *target = view->session->target;
     const char *engine = dt_json_text_at(target->identity.hard, "engine");
-    dt_auto_text text = {0};
+    dt_auto_text text = {0}, line = {0};
     dt_text_add(pen->out, "## Command\n\n");
     dt_text_add(&text, "The plan: ");
     dt_page_plan(view, &best->point, &text);
@@ -93,8 +125,33 @@ static void command_add(const struct page_view *view, const struct dt_result *be
         dt_pen_say(pen, "dittune has no file of this engine's own flags.");
     dt_text_clear(&text);
     question_add(target, engine, &text);
-    dt_text_add(pen->out, "It was found, and is found again, by:\n\n");
-    code_add("bash", dt_text_at(&text), pen->out);
+    published_add(target, dt_text_at(&text), &line);
+    dt_text_add(pen->out, "It was tuned by this line, with a `--budget`:\n\n");
+    code_add("bash", dt_text_at(&line), pen->out);
+}
+
+/* ---- the machine */
+
+/* Of the fingerprint what people compare: no hashes, and nothing of dittune's own. */
+static void machine_add(const struct page_view *view, struct page_pen *pen)
+{
+    static const char *const hidden[] = {"topology", "calls", "method", NULL};
+    const struct dt_fingerprint *machine = &view->session->fingerprint;
+    const json_t *parts[] = {machine->hard, machine->soft};
+    const char *name;
+    json_t *value;
+    dt_pen_table(pen, "", "", "property|value");
+    for (int i = 0; i < 2; i++)
+        json_object_foreach((json_t *)parts[i], name, value)
+        {
+            dt_auto_text text = {0};
+            if (dt_text_index(name, hidden) >= 0 || json_is_object(value) || json_is_array(value))
+                continue;
+            dt_json_plain(value, &text);
+            dt_pen_cell(pen, "%s", name);
+            dt_pen_cell(pen, "%s", dt_text_at(&text));
+        }
+    dt_pen_end(pen);
 }
 
 /* ---- the protocol */
@@ -135,15 +192,15 @@ static void protocol_add(const struct page_view *view, const struct dt_result *b
     dt_text_add(&text, "Warm-up: the exact shapes, until the time was steady");
     if (trial != NULL && trial->report.warm_up_steps > 0)
         dt_text_add(&text, ", %d steps before the first sample", trial->report.warm_up_steps);
-    dt_text_add(&text, "; the first one is told apart.");
+    dt_text_add(&text, "; the first one has a column of its own.");
     if (!image->starts)
         item_add(pen, dt_text_at(&text));
     dt_text_clear(&text);
     if (dt_session_compared(session))
         dt_text_add(&text,
-                    "Comparison: the plans in turn, side by side, in %d sets of fresh processes; "
-                    "the speed is the ratio of their pairs.",
-                    session->finals.sets.count);
+                    "Comparison: plans in turn, side by side, in %d sets of fresh processes, of "
+                    "which %d were undisturbed; a speed is the ratio of pairs of one set.",
+                    session->finals.sets.count, dt_sets_quiet(&session->finals.sets));
     else
         dt_text_add(&text, "Comparison: none was completed; each plan was measured by itself.");
     item_add(pen, dt_text_at(&text));
@@ -177,7 +234,9 @@ static void row_add(const struct page_view *view, struct page_pen *pen, const ch
     dt_pen_cell(pen, stages ? "%d" : "-", steps);
     dt_pen_figure(pen, MS * step);
     dt_pen_range(pen, MS * result->summary.interval.low, MS * result->summary.interval.high);
-    if (speed != NULL && speed->pairs > 0)
+    if (speed != NULL && speed->pairs > 0 && speed->ratio == 1 && speed->interval.low == 1)
+        dt_pen_cell(pen, "1");
+    else if (speed != NULL && speed->pairs > 0)
         dt_pen_cell(pen, "%.3f (%.3f to %.3f)", 1 / speed->ratio, 1 / speed->interval.high,
                     1 / speed->interval.low);
     else
@@ -226,34 +285,70 @@ static void memory_add(const struct dt_result *best, struct page_pen *pen)
     dt_text_add(pen->out, "\n");
 }
 
+static bool is_plan(const struct page_view *view, const struct dt_result *a,
+                    const struct dt_result *b)
+{
+    return dt_point_equal(view->session->target->space, &a->point, &b->point);
+}
+
+/* The plan to use, then what it was compared with, then the known plans that were tried alone. */
+static void rows_add(const struct page_view *view, const struct dt_result *best,
+                     struct page_pen *pen)
+{
+    const struct dt_session *session = view->session;
+    const struct dt_session_finals *finals = &session->finals;
+    const enum dt_entrant_role roles[] = {DT_ENTRANT_DEFAULT, DT_ENTRANT_DOCUMENTED,
+                                          DT_ENTRANT_BASELINE};
+    bool against = dt_session_against_default(session);
+    const struct dt_ratio *own = NULL;
+    char role[80];
+    snprintf(role, sizeof role, "%s", dt_words_role(session->verdict));
+    for (int i = 0; i < finals->entrant_count; i++)
+        if (is_plan(view, &finals->entrants[i].result, best) &&
+            !dt_entrant_twin(&finals->entrants[i])) {
+            snprintf(role, sizeof role, "%s, %s", dt_words_role(session->verdict),
+                     dt_entrant_role_text(finals->entrants[i].role));
+            own = against ? &finals->entrants[i].ratio : NULL;
+            break;
+        }
+    row_add(view, pen, role, best, own);
+    for (int i = 0; i < finals->entrant_count; i++) {
+        const struct dt_entrant *entrant = &finals->entrants[i];
+        if (!dt_entrant_twin(entrant) && entrant->result.samples.n > 0 &&
+            !is_plan(view, &entrant->result, best))
+            row_add(view, pen, dt_entrant_role_text(entrant->role), &entrant->result,
+                    against ? &entrant->ratio : NULL);
+    }
+    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++) {
+        const struct dt_result *known = dt_session_role(session, roles[i]);
+        bool listed = known == NULL || known->samples.n == 0 || is_plan(view, known, best);
+        for (int k = 0; k < finals->entrant_count && !listed; k++)
+            listed = is_plan(view, known, &finals->entrants[k].result);
+        for (size_t k = 0; k < i && !listed; k++) {
+            const struct dt_result *before = dt_session_role(session, roles[k]);
+            listed = before != NULL && is_plan(view, known, before);
+        }
+        if (!listed)
+            row_add(view, pen, dt_entrant_role_text(roles[i]), known, NULL);
+    }
+}
+
 static void times_add(const struct page_view *view, const struct dt_result *best,
                       struct page_pen *pen)
 {
-    const struct dt_session *session = view->session;
-    const struct dt_entrant *winner = dt_page_winner(session);
-    const enum dt_entrant_role roles[] = {DT_ENTRANT_BASELINE, DT_ENTRANT_DEFAULT,
-                                          DT_ENTRANT_DOCUMENTED};
-    const char *unit = session->target->image.step;
+    const char *unit = view->session->target->image.step;
     dt_auto_text image = {0};
     dt_text_add(pen->out, "## Times and memory\n\n");
     dt_pen_table(pen, "", "All times in ms",
-                 "role|plan|>devices|>request|>text encoder and VAE|>denoise|>updates|>%s|>its "
-                 "interval|>speed against the default|>first %s|>start and load|>peak memory of a "
+                 "role|plan|>%ss|>request|>text encoder and VAE|>denoise|>updates|>%s|>its "
+                 "interval|>speed against the default|>first %s|>made resident|>peak memory of a "
                  "rank, MiB",
+                 view->session->target->hardware.unit != NULL ? view->session->target->hardware.unit
+                                                              : "device",
                  unit != NULL ? unit : "an update", unit != NULL ? unit : "update");
-    row_add(view, pen, dt_words_role(session->verdict), best,
-            winner != NULL ? &winner->ratio : NULL);
-    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++) {
-        const struct dt_result *result = dt_session_role(session, roles[i]);
-        if (result != NULL && result->samples.n > 0 &&
-            !dt_point_equal(session->target->space, &result->point, &best->point))
-            row_add(view, pen, dt_entrant_role_text(roles[i]), result, NULL);
-    }
+    rows_add(view, best, pen);
     dt_pen_end(pen);
     memory_add(best, pen);
-    dt_page_fact(view, "Memory", &image);
-    dt_pen_say(pen, dt_text_at(&image));
-    dt_text_clear(&image);
     dt_page_fact(view, "Documented", &image);
     dt_pen_say(pen, dt_text_at(&image));
 }
@@ -308,13 +403,18 @@ void dt_page_recipe(const struct page_view *view, struct page_pen *pen)
     const struct dt_session *session = view->session;
     const struct dt_result *best = dt_session_best(session);
     dt_auto_text text = {0};
+    published_add(session->target, session->target->identity.title, &text);
     dt_text_add(pen->out, "# ");
-    dt_pen_text(pen, session->target->identity.title);
+    dt_pen_text(pen, dt_text_at(&text));
     dt_text_add(pen->out, "\n\n");
+    dt_text_clear(&text);
     dt_page_verdict(view, &text);
     dt_pen_say(pen, dt_text_at(&text));
-    dt_text_add(pen->out, "\n## Hardware and versions\n\n");
-    dt_page_machine(view, pen);
+    dt_text_clear(&text);
+    dt_page_fact(view, "How sure", &text);
+    dt_pen_say(pen, dt_text_at(&text));
+    dt_text_add(pen->out, "## Hardware and versions\n\n");
+    machine_add(view, pen);
     if (best == NULL)
         return;
     command_add(view, best, pen);

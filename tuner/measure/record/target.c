@@ -53,6 +53,7 @@ void dt_target_free_documents(struct dt_target *target)
     json_decref(target->worker.wanted);
     json_decref(target->worker.hello);
     json_decref(target->worker.ready);
+    json_decref(target->worker.started);
     json_decref(target->worker.announced);
 }
 

@@ -78,6 +78,7 @@ static dt_status begun_decode(const json_t *json, const struct context *context,
     read->identity.hard = json_incref(begun->fingerprint.hard);
     read->workload = network != NULL ? json_pack("{s:O}", "network", network) : NULL;
     read->worker.announced = json_incref(json_object_get(json, "space"));
+    read->worker.started = json_incref(json_object_get(json, "worker"));
     begun->has_against = against != NULL && !json_is_null(against);
     return begun->has_against ? dt_point_read(begun->target->space, against, &begun->against)
                               : DT_OK;
