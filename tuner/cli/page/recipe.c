@@ -349,6 +349,9 @@ static void times_add(const struct page_view *view, const struct dt_result *best
     rows_add(view, best, pen);
     dt_pen_end(pen);
     memory_add(best, pen);
+    dt_page_fact(view, "A whole image", &image);
+    dt_pen_say(pen, view->session->target->image.known ? dt_text_at(&image) : "");
+    dt_text_clear(&image);
     dt_page_fact(view, "Documented", &image);
     dt_pen_say(pen, dt_text_at(&image));
 }
