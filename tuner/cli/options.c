@@ -1005,7 +1005,8 @@ static dt_status pipeline_place(struct dt_options *options)
     dt_auto_free char *folder = typed != NULL ? realpath(typed, NULL) : NULL;
     if (folder == NULL)
         return DT_OK;
-    int size = snprintf(options->pipeline, sizeof options->pipeline, "%s/%s", folder, name);
+    int size = snprintf(options->pipeline, sizeof options->pipeline, "%s/%s",
+                        strcmp(folder, "/") == 0 ? "" : folder, name);
     if (size >= (int)sizeof options->pipeline)
         return dt_fail(DT_EUSAGE, "--pipeline '%.200s..' is too long", *text);
     *text = options->pipeline;

@@ -406,8 +406,10 @@ void dt_page_recipe(const struct page_view *view, struct page_pen *pen)
     const struct dt_session *session = view->session;
     const struct dt_result *best = dt_session_best(session);
     dt_auto_text text = {0};
+    bool draft =
+        session->verdict == DT_VERDICT_PROVISIONAL || session->verdict == DT_VERDICT_INCONCLUSIVE;
     published_add(session->target, session->target->identity.title, &text);
-    dt_text_add(pen->out, "# ");
+    dt_text_add(pen->out, "# %s", draft ? "Draft, nothing is decided: " : "");
     dt_pen_text(pen, dt_text_at(&text));
     dt_text_add(pen->out, "\n\n");
     dt_text_clear(&text);
