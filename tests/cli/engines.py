@@ -3,6 +3,7 @@
 """A plan in an engine's words, from the command line: what sh makes of it, what is said beside it, exit codes."""
 import json
 import pathlib
+import shlex
 import subprocess
 import sys
 
@@ -103,7 +104,7 @@ def flags():
         whole = dit(plan, engine, "--format", "json").json["argv"]
         t.check(f"flags of {engine}", done.code == 0 and done.out == says and whole[-len(says.split()):] == says.split(), done)
         t.check(f"notes of {engine} are beside them", f"not measured on {engine}" in done.err and "capitals" not in done.err, done)
-    words = words_of_sh(f"printf '%s\\0' serve $({t.program()} lookup --model dit-xl/2 --plan '{plan}' --engine sglang --format flags 2>/dev/null) --port 1")
+    words = words_of_sh(f"printf '%s\\0' serve $({shlex.quote(str(t.program()))} lookup --model dit-xl/2 --plan '{plan}' --engine sglang --format flags 2>/dev/null) --port 1")
     t.check("in a command line", words == ["serve", "--num-gpus", "4", "--cfg-parallel-size", "2", "--tp-size", "1", "--sp-degree", "2",
                                            "--ulysses-degree", "2", "--ring-degree", "1", "--port", "1"], words)
     for name, engine, more, says in (
