@@ -145,13 +145,14 @@ def start_line(answer):
     return shlex.join(own)
 
 
-def make_line(pipe, call):
-    """The command that would tune this pipeline."""
+def make_line(pipe, call, options):
+    """The command that would tune this pipeline; words of the worker are the user's own."""
     name = getattr(pipe, "name_or_path", None) or getattr(pipe.config, "_name_or_path", None)
     what = f"--model {shlex.quote(str(name))}" if name else "--pipeline FILE.py:NAME"
     given, _ = asked_of(pipe, call)
     size = f" --size {given['width']}x{given['height']}" if {"width", "height"} <= given.keys() else ""
     more = "".join(f" --{name} {given[name]}" for name in ("frames", "steps") if name in given)
+    more += "".join(f" --{name} {value}" for name, value in options.items() if value)
     return f"dittune --engine {ENGINE} {what}{size}{more} --budget 2h"
 
 
@@ -242,7 +243,7 @@ def apply(pipe, where, options, require, call):
     told = answer.get("answer", answer)
     if job is None or told["plan"] is None or not dittune.enough(told, require):
         why = told["refused"] or told["reason"] if told["plan"] is None or job is None else told["warning"] or f"the plan that is stored is of tier {told['tier']}: {told['reason']}"
-        return end(Applied(f"no plan is set: {why}; this would make one: {make_line(pipe, call)}", tier=told["tier"], answer=told))
+        return end(Applied(f"no plan is set: {why}; this would make one: {make_line(pipe, call, options)}", tier=told["tier"], answer=told))
     plan, tier = told["plan"], "near" if near and told["tier"] == "exact" else told["tier"]
     found = Applied("", None, tier, told["provisional"], near, [], [], answer)
     lengths = ", ".join(f"{name} {stored}" + (f", not {asked:g}" if isinstance(asked, (int, float)) else "") for name, (stored, asked) in near.items())
