@@ -196,13 +196,17 @@ static void protocol_add(const struct page_view *view, const struct dt_result *b
     if (!image->starts)
         item_add(pen, dt_text_at(&text));
     dt_text_clear(&text);
-    if (dt_session_compared(session))
-        dt_text_add(&text,
-                    "Comparison: plans in turn, side by side, in %d sets of fresh processes, of "
-                    "which %d were undisturbed; a speed is the ratio of pairs of one set.",
-                    session->finals.sets.count, dt_sets_quiet(&session->finals.sets));
-    else
-        dt_text_add(&text, "Comparison: none was completed; each plan was measured by itself.");
+    const struct dt_stored_load load = dt_session_load(session);
+    if (dt_session_compared(session)) {
+        dt_text_add(&text, "Comparison: plans in turn, side by side, in %d sets of fresh processes",
+                    session->finals.sets.count);
+        if (load.known)
+            dt_text_add(&text, ", of which %d were undisturbed",
+                        dt_sets_quiet(&session->finals.sets));
+        dt_text_add(&text, "; a speed is the ratio of pairs of one set.");
+    } else {
+        dt_text_add(&text, "Comparison: too few sets of fresh processes were completed.");
+    }
     item_add(pen, dt_text_at(&text));
     fact_item(view, pen, "Output");
     fact_item(view, pen, "Load by others");
