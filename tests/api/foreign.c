@@ -44,15 +44,24 @@ static void store(const char *kernel, int tp)
     dt_machine_free(machine);
 }
 
-static struct dittune_answer *ask(struct dittune_db **db, struct dittune_query **query)
+/* A new question on the test's machine; the query has what it needs of it. */
+static struct dittune_query *question(void)
 {
     struct dittune_machine *machine = NULL;
+    struct dittune_query *query = NULL;
     char why[512] = "";
     assert_int_equal(
         dittune_machine_parse(MADE_MACHINE, strlen(MADE_MACHINE), &machine, why, sizeof why),
         DITTUNE_OK);
-    assert_int_equal(dittune_query_new(machine, query, why, sizeof why), DITTUNE_OK);
-    dittune_machine_free(machine); /* the query has what it needs */
+    assert_int_equal(dittune_query_new(machine, &query, why, sizeof why), DITTUNE_OK);
+    dittune_machine_free(machine);
+    return query;
+}
+
+static struct dittune_answer *ask(struct dittune_db **db, struct dittune_query **query)
+{
+    char why[512] = "";
+    *query = question();
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (dittune_query_set(*query, words[i][0], words[i][1], why, sizeof why) != DITTUNE_OK)
             fail_msg("%s", why);
@@ -107,16 +116,10 @@ static void answers_obey_the_rules(void **state)
 static void a_plan_is_found_by_its_engine(void **state)
 {
     (void)state;
-    struct dittune_machine *machine = NULL;
-    struct dittune_query *query = NULL;
     char why[512] = "";
     store("fused", 4);
     struct dittune_db *db = session_open();
-    assert_int_equal(
-        dittune_machine_parse(MADE_MACHINE, strlen(MADE_MACHINE), &machine, why, sizeof why),
-        DITTUNE_OK);
-    assert_int_equal(dittune_query_new(machine, &query, why, sizeof why), DITTUNE_OK);
-    dittune_machine_free(machine);
+    struct dittune_query *query = question();
     assert_int_equal(dittune_query_set(query, "engine", "sglang", why, sizeof why), DITTUNE_OK);
     assert_int_equal(dittune_query_set(query, "devices", "4", why, sizeof why), DITTUNE_OK);
     assert_int_equal(dittune_query_set(query, "model", "org/flux", why, sizeof why), DITTUNE_OK);
@@ -142,16 +145,10 @@ static void a_plan_is_found_by_its_engine(void **state)
 static void the_jobs_that_could_answer_are_listed(void **state)
 {
     (void)state;
-    struct dittune_machine *machine = NULL;
-    struct dittune_query *query = NULL;
     char why[512] = "", *text = NULL;
     store("fused", 4);
     struct dittune_db *db = session_open();
-    assert_int_equal(
-        dittune_machine_parse(MADE_MACHINE, strlen(MADE_MACHINE), &machine, why, sizeof why),
-        DITTUNE_OK);
-    assert_int_equal(dittune_query_new(machine, &query, why, sizeof why), DITTUNE_OK);
-    dittune_machine_free(machine);
+    struct dittune_query *query = question();
     assert_int_equal(dittune_query_set(query, "devices", "4", why, sizeof why), DITTUNE_OK);
     assert_int_equal(dittune_jobs(db, query, &text, why, sizeof why), DITTUNE_USAGE);
     assert_string_equal(why, "the query is not sealed");

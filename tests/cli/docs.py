@@ -44,7 +44,6 @@ SUBSTITUTES = (
     (r"report A B\b", "report A.jsonl B.jsonl"),
     (r"db import$", "db import exported.json"),
     (r"my-net\.json", TINY),
-    (r"my-model\.json", "model/cards/qwen-image.json"),
     (r"--model dit-b/2 --size (256,)?512", rf"--model {TINY} --size \g<1>128"),
     (r"--model dit-xl/2 --size 512", f"--model {TINY} --size 128"),
     (r"--model dit-s/2 --size 320", f"--model {TINY} --size 160"),
@@ -203,6 +202,7 @@ class Page:
 
     def bash(self, line):
         newest = self.journals()[-1].stem if self.journals() else ""
+        shutil.copy(SOURCE / "model/cards/qwen-image.json", self.path / "my-model.json")  # a command may write it
         return self.t.run("bash", "-o", "pipefail", "-c", line, cwd=self.path, timeout=1800, env={
             "HOME": self.path / "home", "DITTUNE_STORE": self.path / "home/.local/share/dittune", "ID": newest,
             "PATH": f"{self.t.path / 'bin'}:{ENGINES + '/bin:' if ENGINES else ''}{os.environ['PATH']}"})
