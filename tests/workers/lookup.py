@@ -81,6 +81,15 @@ os.environ["CODE"] = "3"
 refused("a session that fails has the program's code", 3, "exit code 3", ask=lambda **options: dittune.tune(mine.make, budget="9m", **options), devices=2, lossy=True, arguments=["--cfg"])
 words = t.read("words").split("\n")[:-1]
 t.check("its command line", words == ["tune", "--engine", "diffusers", "--pipeline", f"{t.path}/mine.py:make", "--budget", "9m", "--devices", "2", "--lossy", "--", "--cfg"], words)
+os.environ["CODE"] = "130"
+try:
+    dittune.tune(mine.make)
+    t.check("a session that was interrupted interrupts", False)
+except KeyboardInterrupt:
+    t.check("a session that was interrupted interrupts", True)
+program.unlink()
+os.environ["PATH"] = str(t.path)
+refused("no program", 1, "the program dittune cannot be run", ask=lambda: dittune.tune(mine.make))
 refused("a function without a name cannot be imported", 2, "under a name of its own", ask=lambda: dittune.tune(lambda: None))
 
 light = subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, {str(SOURCE / 'workers')!r}); before = set(sys.modules); import dittune; "

@@ -27,11 +27,26 @@ def words_of(options):
     return words
 
 
+def ended(line):
+    """The exit code of a session. Ctrl-C reaches it, too: it stores what it has, and is waited for."""
+    try:
+        process = subprocess.Popen(line, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise dittune.Failed(1, f"the program {line[0]} cannot be run ({error.strerror}): install dittune, or put it into PATH") from None
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
+
+
 def tune(make, budget, options):
     arguments = list(options.pop("arguments", ()))
     asked = ["--engine", options.pop("engine", "diffusers"), "--pipeline", place_of(make)]
     line = [place.program(), "tune", *asked, "--budget", str(budget), *words_of(options), *(["--", *arguments] if arguments else [])]
-    code = subprocess.run(line, stdin=subprocess.DEVNULL, check=False).returncode
+    code = ended(line)
+    if code == 130:
+        raise KeyboardInterrupt
     if code not in (0, 6):
         raise dittune.Failed(code, f"dittune ended with exit code {code}: its messages are above")
     known = {name: options[name] for name in ("devices", "objective") if name in options}
