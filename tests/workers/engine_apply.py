@@ -114,6 +114,9 @@ def nothing():
     untouched("flux", "flux", "torchrun --nproc_per_node=2")
     untouched("flux", "flux", "none was tuned with size 256x64, only with 128x64", "width=256")
     untouched("flux", "near", "called enable_parallelism of transformer itself", "own")
+    plant("adapters", "flux", dict(ranks=1, threads=1), adapters="style 0.8")
+    plant("adapters", "flux", dict(ranks=1, threads=1), adapters="style 0.4")
+    untouched("flux", "adapters", "this call has adapters none, guidance 3.5, and what is stored has adapters style 0.4, guidance 3.5; adapters style 0.8, guidance 3.5")
     untouched("flux_lora", "flux", "dittune --engine diffusers")
     untouched("wan22", "flux", "none was tuned with pipeline-class WanPipeline, only with FluxPipeline")
 

@@ -108,6 +108,13 @@ def fits(job, usual, adapters):
     return job.get("adapters", "") == adapters and (guided is None or "guidance" not in job or (job["guidance"] > 1) == (guided > 1))
 
 
+def other_work(stored, usual, adapters):
+    """An answer without a plan: the entries of these networks are of other adapters or of another kind of guidance."""
+    kinds = sorted({f"adapters {job.get('adapters') or 'none'}, guidance {job.get('guidance', 0):g}" for job in stored})
+    why = f"this call has adapters {adapters or 'none'}, guidance {usual['guidance']:g}, and what is stored has {'; '.join(kinds)}"
+    return dict(tier="none", plan=None, reason=why, refused=why, warning=None, provisional=False)
+
+
 def find(pipe, parts, where, options, call):
     """(the answer, its job, {length: (the entry's, the call's)}), or (an answer without a plan, None, {})."""
     given, usual = asked_of(pipe, call)
@@ -118,9 +125,13 @@ def find(pipe, parts, where, options, call):
     settled.update({name: value for name, value in {**given, **sized}.items() if value is not None and name != "steps"})
     for networks in hashes(parts):
         with library.question(dict(settled, networks=networks), **where) as (db, query):
-            rows = [job for job in library.jobs(db, query) if fits(job, usual, adapters)]
-            if not rows:
+            stored = library.jobs(db, query)
+            rows = [job for job in stored if fits(job, usual, adapters)]
+            if not stored:
                 missing = library.answer(db, query)
+            elif not rows:
+                missing = other_work(stored, usual, adapters)
+            if not rows:
                 continue
         job = min(rows, key=lambda each: distance(each, usual))  # of equal ones the first
         with library.question({**settled, **job}, **where) as (db, query):
@@ -178,7 +189,7 @@ def set_layout(parts, plan, answer, device, did):
     """Parallelism and streaming, which modules take once."""
     degrees = settings.degrees_of(plan)
     split_facts = {name: record.part_facts(part) for name, part in parts.items()}
-    if plan["ranks"] > 1:
+    if plan.get("ranks", 1) > 1:
         join(device)
         if answer.get("python"):  # the engine has no call for it: its file has lines
             exec(compile(answer["python"], f"<lines of {ENGINE}>", "exec"), {"pipe": types.SimpleNamespace(**parts)})  # pylint: disable=exec-used
@@ -249,8 +260,8 @@ def apply(pipe, where, options, require, call):
     lengths = ", ".join(f"{name} {stored}" + (f", not {asked:g}" if isinstance(asked, (int, float)) else "") for name, (stored, asked) in near.items())
     words = " ".join(f"{name}={value}" for name, value in plan.items())
     before = [known[part][1] for part in parts.values() if part in known]
-    if world() != plan["ranks"]:
-        found.say = f"no plan is set: {words} runs {plan['ranks']} rank{'s' * (plan['ranks'] > 1)}, and this program has {world()}: start it with {start_line(answer)}"
+    if world() != plan.get("ranks", 1):
+        found.say = f"no plan is set: {words} runs {plan.get('ranks', 1)} rank{'s' * (plan.get('ranks', 1) > 1)}, and this program has {world()}: start it with {start_line(answer)}"
         return end(found)
     if before and any(each.get(name) != plan.get(name) for each in before for name in LAYOUT):
         found.say = f"no plan is set: an earlier apply() set {' '.join(f'{name}={value}' for name, value in before[0].items())}, and {words} needs a new pipeline"
