@@ -712,14 +712,16 @@ static dt_status answer_tuned(const struct dt_snapshot *snapshot, const struct d
     return status;
 }
 
-/* The fields of a job that a question may have. */
+/* The fields of a job that a question may have, a new object; NULL: out of memory. */
 static json_t *job_fields(const json_t *job)
 {
     json_t *fields = json_object();
     for (enum dt_task_field i = 0; i < DT_TASK_FIELDS; i++) {
         json_t *value = json_object_get(job, dt_task_rows[i].name);
-        if (value != NULL && json_object_set(fields, dt_task_rows[i].name, value) != 0)
-            break;
+        if (value != NULL && json_object_set(fields, dt_task_rows[i].name, value) != 0) {
+            json_decref(fields);
+            return NULL;
+        }
     }
     return fields;
 }
@@ -735,7 +737,8 @@ dt_status dt_lookup_jobs(const struct dt_snapshot *snapshot, const struct dt_que
     if (!query->sealed || asked == NULL)
         return dt_fail(DT_EUSAGE, "the query %s",
                        query->sealed ? "names no engine" : "is not sealed");
-    dt_status status = candidates_gather(snapshot, asked, &list);
+    dt_status status =
+        found != NULL ? candidates_gather(snapshot, asked, &list) : dt_no_memory(DT_LOOKING_UP);
     for (int trait = 0; trait < TRAITS && status == DT_OK; trait++)
         candidates_narrow(asked, trait, &list, &refusals);
     if (status == DT_OK)

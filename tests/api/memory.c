@@ -211,6 +211,35 @@ static void every_allocation_of_an_engine_s_answer_may_fail(void **state)
     every_allocation(OF_ENGINE, DITTUNE_EXACT);
 }
 
+static void every_allocation_of_a_list_of_jobs_may_fail(void **state)
+{
+    (void)state;
+    struct story story = {0};
+    char why[256] = "", *whole = NULL;
+    bool reached = true;
+    long n = 0;
+    assert_int_equal(tell(&story, OF_ENGINE, why), DITTUNE_OK);
+    assert_int_equal(dittune_jobs(story.db, story.query, &whole, why, 256), DITTUNE_OK);
+    assert_non_null(strstr(whole, "\"steps\":28"));
+    for (; reached; n++) {
+        char *text = NULL;
+        for_ever = failed = false;
+        left = n;
+        int32_t code = dittune_jobs(story.db, story.query, &text, why, 256);
+        left = -1;
+        reached = failed;
+        if (code == DITTUNE_OK)
+            assert_string_equal(text, whole);
+        else
+            assert_int_equal(code, DITTUNE_NOMEM);
+        dittune_text_free(text);
+    }
+    print_message("jobs: %ld allocations\n", n);
+    assert_true(n > 10);
+    dittune_text_free(whole);
+    end(&story);
+}
+
 static int make_engine_store(void)
 {
     json_t *entry = NULL;
@@ -265,6 +294,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_allocation_of_an_exact_answer_may_fail),
         cmocka_unit_test(every_allocation_of_a_near_answer_may_fail),
+        cmocka_unit_test(every_allocation_of_a_list_of_jobs_may_fail),
         cmocka_unit_test(every_allocation_of_an_engine_s_answer_may_fail),
     };
     return cmocka_run_group_tests(tests, make, unmake);
