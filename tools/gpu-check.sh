@@ -3,13 +3,14 @@
 # The run on a machine with a GPU, in groups of at most eight minutes each, the most valuable first: builds, checks what is computed,
 # times it beside PyTorch, and ends with one table: step, result, seconds. Goes on after a failure; each step has a limit of its own.
 #
-#     tools/gpu-check.sh [--only A,B,C,E] [--prefix FILE|DIR] [--cuda-prefix DIR]... [--build DIR | --built DIR] [--wheels DIR] [--seconds N]
-#                        [--quick FILE]
+#     tools/gpu-check.sh [--only A,B,C,E] [--steps PATTERN] [--prefix FILE|DIR] [--cuda-prefix DIR]... [--build DIR | --built DIR]
+#                        [--wheels DIR] [--seconds N] [--quick FILE]
 #     tools/gpu-check.sh --fill FILE
 #
 #     --only GROUPS       A: attention, passes and linear layers, rates, and the first under compute-sanitizer; B: PyTorch beside us,
 #                         plans of one rank, profiles by ncu; C: ranks staged and by NCCL, a session, killed and hung trials; E: an
-#                         engine, diffusers, in a session of three minutes, without a GPU on cores [A,B,C]
+#                         engine, diffusers, in a session of three minutes, without a GPU on cores; in this order [A,B,C]
+#     --steps PATTERN     of these groups only the steps with such a name, an extended regular expression: 'gpu_.*|rates|torch'
 #     --prefix FILE|DIR   what tools/gpu-prefix.sh packed, or unpacked, where the machine lacks these packages [build/prefix or
 #                         build/prefix.tar.gz, if one is there]
 #     --cuda-prefix DIR   a folder with NCCL and cuDNN; Python's nvidia folder is found by itself
@@ -27,12 +28,12 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
 source tools/gpu_check_groups.sh
 
-only=A,B,C prefix='' build=build/gpu built='' wheels='' most='' quick='' cuda_prefix=()
+only=A,B,C steps='.*' prefix='' build=build/gpu built='' wheels='' most='' quick='' cuda_prefix=()
 usage() { sed -n 's/^# \{0,1\}//; 3,26p' "$0"; }
 refuse() { echo "gpu-check: $1" >&2; exit 2; }
 while [ $# -gt 0 ]; do
     case $1 in
-    --only | --prefix | --cuda-prefix | --build | --built | --wheels | --seconds | --quick | --fill) [ $# -gt 1 ] || refuse "$1 needs a value" ;;
+    --only | --steps | --prefix | --cuda-prefix | --build | --built | --wheels | --seconds | --quick | --fill) [ $# -gt 1 ] || refuse "$1 needs a value" ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; refuse "'$1' is unknown" ;;
     esac
@@ -40,6 +41,10 @@ while [ $# -gt 0 ]; do
     --only)
         [[ $2 =~ ^[ABCE](,[ABCE])*$ ]] || refuse "--only $2: expected groups, A, B, C or E, with commas"
         only=$2
+        ;;
+    --steps)
+        [[ x =~ ^($2)$ ]] || [ $? -eq 1 ] || refuse "--steps $2: no extended regular expression"
+        steps=$2
         ;;
     --prefix)
         [ -d "$2/usr" ] || [ -f "$2" ] || refuse "--prefix $2: no folder or archive that tools/gpu-prefix.sh made"
@@ -81,17 +86,21 @@ most=${most:-$((480 * ${#groups[@]} + 270))}
 rm -rf "$build/log"
 mkdir -p "$build/log"
 build=$(cd "$build" && pwd)
-rows=() broken=() failed=0 gpus=0 ran=unknown child='' until=$most lenient=''
+declare -A children=() # process: name, limit, second it began at, lenient
+rows=() broken=() failed=0 gpus=0 ran=unknown until=$most lenient='' in_group=''
 
 add_row() { rows+=("$(printf '%-24s %-12s %4s  %s' "$@")"); }
 
-# step NAME LIMIT COMMAND...: `ran` is its result. 77 is skipped, as in ctest; the last line it printed goes into the table. A step that
-# is past its limit has failed, unless `lenient` is set, or the limit was what the group had left. Functions run in a shell of their own,
-# so that `timeout` can end them.
-step()
+# begin NAME LIMIT COMMAND...: starts a step, which `gather` waits for, beside those that began before. Functions run in a shell of their
+# own, so that `timeout` can end them.
+begin()
 {
-    local name=$1 limit=$2 start=$SECONDS status=0 log=$build/log/$1.txt left=$((until - SECONDS)) last late=$lenient
+    local name=$1 limit=$2 left=$((until - SECONDS)) late=$lenient
     shift 2
+    if [ -n "$in_group" ] && ! [[ $name =~ ^($steps)$ ]]; then
+        ran=skipped
+        return
+    fi
     [ $left -ge "$limit" ] || limit=$left late=yes
     if [ "$limit" -lt 5 ]; then
         ran=skipped
@@ -99,22 +108,43 @@ step()
         return
     fi
     printf '== %s (at most %d s)\n' "$name" "$limit"
-    timeout --kill-after=5 "$limit" bash -c '"$@"' bash "$@" >"$log" 2>&1 </dev/null & # waited for, so that a signal is seen at once
-    child=$!
-    wait $child || status=$?
-    child=''
-    case $status in
-    0) ran=ok ;;
-    77) ran=skipped ;;
-    124 | 137) ran="over $limit s" ;;
-    *) ran="FAILED ($status)" ;;
-    esac
-    last=$(grep -v '^[[:space:]]*$' "$log" | tail -n 1 | cut -c1-66)
-    [[ -z $late || $ran != over* ]] || { last=$ran ran=skipped status=77; }
-    [ $status -eq 0 ] || [ $status -eq 77 ] || { failed=$((failed + 1)); broken+=("$name"); }
-    add_row "$name" "$ran" $((SECONDS - start)) "$last"
-    python3 tools/gpu_figures.py add "$build/log/gpu-check.json" "${card%%, *}" "$driver" "$name" "$ran" $((SECONDS - start)) "$log" ||
-        echo "gpu-check: no figures of $name"
+    # shellcheck disable=SC2016
+    timeout --kill-after=5 "$limit" bash -c '"$@"' bash "$@" >"$build/log/$name.txt" 2>&1 </dev/null & # waited for, so that a signal is seen at once
+    children[$!]="$name $limit $SECONDS $late"
+}
+
+# Waits for all steps that began; `ran` is the result of the one that ended last. 77 is skipped, as in ctest; the last line a step printed
+# goes into the table. One that is past its limit has failed, unless `lenient` is set, or the limit was what the group had left.
+gather()
+{
+    local child name limit began late status log last
+    while [ ${#children[@]} -gt 0 ]; do
+        status=0 child=''
+        wait -n -p child "${!children[@]}" || status=$?
+        [ -n "$child" ] || continue
+        read -r name limit began late <<<"${children[$child]}"
+        unset "children[$child]"
+        log=$build/log/$name.txt
+        case $status in
+        0) ran=ok ;;
+        77) ran=skipped ;;
+        124 | 137) ran="over $limit s" ;;
+        *) ran="FAILED ($status)" ;;
+        esac
+        last=$(grep -v '^[[:space:]]*$' "$log" | tail -n 1 | cut -c1-66)
+        [[ -z $late || $ran != over* ]] || { last=$ran ran=skipped status=77; }
+        [ $status -eq 0 ] || [ $status -eq 77 ] || { failed=$((failed + 1)); broken+=("$name"); }
+        add_row "$name" "$ran" $((SECONDS - began)) "$last"
+        python3 tools/gpu_figures.py add "$build/log/gpu-check.json" "${card%%, *}" "$driver" "$name" "$ran" $((SECONDS - began)) "$log" ||
+            echo "gpu-check: no figures of $name"
+    done
+}
+
+# step NAME LIMIT COMMAND...: one by itself; `ran` is its result.
+step()
+{
+    begin "$@"
+    gather
 }
 
 # What the compiler, CMake and the loader must know of the prefix. Its .pc files say /usr, which the sysroot stands before.
@@ -195,7 +225,7 @@ summary()
 
 stop()
 {
-    [ -z "$child" ] || kill "$child" 2>/dev/null # timeout, which hands it to all it started
+    [ ${#children[@]} -eq 0 ] || kill "${!children[@]}" 2>/dev/null # timeout, which hands it to all it started
     wait
     echo "gpu-check: stopped" >&2
     summary
@@ -238,7 +268,7 @@ if [ -n "$built" ] || [ "$ran" = ok ]; then
             add_row "group $group" skipped '' 'no GPU'
             continue
         fi
-        until=$((SECONDS + 480 < most ? SECONDS + 480 : most))
+        until=$((SECONDS + 480 < most ? SECONDS + 480 : most)) in_group=$group
         "group_$group"
     done
 fi

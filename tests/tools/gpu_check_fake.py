@@ -48,7 +48,7 @@ exec {shutil.which("timeout")} "$kill" $most "$@"
 """
 # Each strikes every process of the script: where the group first uses the card in earnest.
 FAULTS = {"A": ":fault=launch,at=30,code=700", "B": ":fault=cudaMalloc,at=3,code=2,always", "C": ":fault=exchange,at=5,do=error", "E": ""}
-MUST_FAIL = {"A": "gpu_cuda_passes", "B": "run-own", "C": "nccl-ulysses-2", "E": "engine-test"}
+MUST_FAIL = {"A": "gpu_cuda_passes", "B": "run-own", "C": "nccl-ulysses", "E": "engine-test"}
 NOT_RUN = {"engine-test", "engine-tune"}  # without their packages they have no log
 NOT_BUILT = {"run-cudnn", "run-cudnn-8", "run-fa3"}  # attention that a build with fakes has not
 
@@ -65,8 +65,9 @@ def program(path, text):
     path.chmod(0o755)
 
 
-# What computes has little memory: the rate of a GPU is that of a product as large as its memory allows, which takes long here.
-LITTLE = """[ "$1" = --devices ] || DITTUNE_FAKE_CUDA=$(echo "$DITTUNE_FAKE_CUDA" | sed s/memory=8g/memory=300m/)
+# What computes a rate has little memory: that is of a product as large as its memory allows, which takes long here. The plans of several
+# ranks need more, since they run side by side.
+LITTLE = """[ "$1" = --devices ] || DITTUNE_FAKE_CUDA=$(echo "$DITTUNE_FAKE_CUDA" | sed s/memory=8g/memory=${DITTUNE_COMM:+2}300m/)
 export DITTUNE_FAKE_CUDA
 """
 
@@ -84,7 +85,7 @@ def lay_out():
     for name, real in {"dittune": "dittune", "dittune-worker": "dittune-worker", "bench-gpu": "bench-gpu-fake",
                        "dittune-worker-cuda": WORKER.name}.items():
         program(built / name, (LITTLE if name != "dittune" else "") + f'exec "{BUILD / real}" "$@"\n')
-    program(built / "tests/cuda/test_gpu_cuda", f'[ $# -gt 0 ] || exec "{REAL}"\n{AS_CTEST}export DITTUNE_DOSE=thin\n{LITTLE}exec "{BUILD}/tests/cuda/test_cuda" "$@"\n')
+    program(built / "tests/cuda/test_gpu_cuda", f'[ $# -gt 0 ] || exec "{REAL}"\n{AS_CTEST}export DITTUNE_DOSE=thin\nexec "{BUILD}/tests/cuda/test_cuda" "$@"\n')
     program(built / "tests/cudnn/test_cudnn_execute", "case $DITTUNE_FAKE_CUDA in *devices=0*) exit 77 ;; esac\necho 'cuDNN is right'\n")
     program(built / "workers/dittune-worker-diffusers", ENGINE.format(t.worker))
     for name, text in {"nvidia-smi": NVIDIA_SMI, "compute-sanitizer": SANITIZER, "ncu": NCU, "torch": TORCH, "timeout": TIMEOUT}.items():
@@ -179,11 +180,13 @@ def bad(group):
 def limits():
     """The sum of a group's limits."""
     text = """source tools/gpu_check_groups.sh
-step() { sum=$((sum + $2)); ran=ok; }
-build=$1 quick= gpus=1 sum=0; mkdir -p "$build/log"; "group_$2"; echo $sum"""
-    for group in "AB":
+begin() { most=$(($2 > most ? $2 : most)); ran=ok; }
+gather() { sum=$((sum + most)) most=0; }
+step() { begin "$@"; gather; }
+build=$1 quick= gpus=1 sum=0 most=0 broken=(); mkdir -p "$build/log"; "group_$2"; echo $sum"""
+    for group in "ABC":
         done = t.run("bash", "-c", text, "bash", BUILT, group, cwd=SOURCE)
-        t.check(f"the limits of {group} are below 8 minutes", done.code == 0 and 240 < int(done.out.split()[-1]) < 480, done)
+        t.check(f"the limits of {group} are below 8 minutes", done.code == 0 and 200 < int(done.out.split()[-1]) < 480, done)
 
 
 BUILT = lay_out()

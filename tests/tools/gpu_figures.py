@@ -115,7 +115,7 @@ lost = [cells for cells in rows if not gpu_figures.cell_of(cells)]
 t.check("a figure belongs to each row", len(rows) >= 12 and not lost, lost)
 script = (SOURCE / "tools/gpu_check_groups.sh").read_text(encoding="utf-8")
 steps = {step for _, _, figures in gpu_figures.CELLS for _, step, _, _ in figures}
-t.check("of a step of the script", all(re.search(rf"\n *step {step} ", script) for step in steps), steps)
+t.check("of a step of the script", all(re.search(rf"\n *(step|timed) {step} ", script) for step in steps), steps)
 texts = [what for _, _, figures in gpu_figures.CELLS for _, step, what, _ in figures if step == "rates" and what.startswith("attention")]
 source = (SOURCE / "bench/gpu/attention.c").read_text(encoding="utf-8").split("void bench_attention")[1].split("first_only")[0]
 shapes = {("float32 " if dtype == "FLOAT32" else "") + f"S={tokens} D={head} {heads} heads"
