@@ -185,11 +185,11 @@ use_libraries()
 
 # ---- what is printed: at most 100 lines of 110 characters, since where the script runs only the last 12,000 may be kept
 
-figures() # rates and the comparison with PyTorch
+figures() # rates and the comparisons with PyTorch; of our own tiles the default one
 {
     local name
-    for name in rates torch; do
-        [ ! -s "$build/log/$name.txt" ] || { grep -E '^(clocks|torch|copy|pack|linear|attention|norm|gate|dittune)' "$build/log/$name.txt" | head -n 40; }
+    for name in rates torch-ops torch; do
+        [ ! -s "$build/log/$name.txt" ] || { grep -E '^(clocks|torch|ratio|copy|pack|norm|gate|dittune|linear.* chosen|attention.*(cudnn|fa3|128x64 stages 1))' "$build/log/$name.txt" | grep -v 'torch linear\|torch attention' | head -n 45; }
     done
 }
 

@@ -5,7 +5,7 @@
 
 export_steps()
 {
-    export -f machine capability configure compile devices doctor run_test refused sanitize watch_clocks rates beside_torch network pixels \
+    export -f machine capability configure compile devices doctor run_test refused sanitize watch_clocks rates torch_ops beside_torch network pixels \
         run_plan profile ranks_plan session check_stored strike engine_python engine_folder engine \
         gpu_tests without_gpu
 }
@@ -149,8 +149,8 @@ timed() # a step
 # Tests and sanitizers side by side: they ask what is right, not how long it takes.
 group_A()
 {
-    local name program argument how=--short lenient='' limit
-    local -A limits=([attention]=75 [passes]=75 [linear]=45 [ops]=30)
+    local name program argument how='' lenient='' limit
+    local -A limits=([attention]=150 [passes]=75 [linear]=45 [ops]=30)
     [ -z "$quick" ] || how=--quick
     gpu_tests >"$build/log/tests"
     while read -r name program argument; do
@@ -160,7 +160,9 @@ group_A()
     done <"$build/log/tests"
     gather
     step doctor 15 doctor
-    timed rates 60 rates $how
+    # shellcheck disable=SC2086 # a word or none
+    timed rates 75 rates $how
+    timed torch-ops 45 torch_ops
     # shellcheck disable=SC2034 # begin reads it
     lenient=yes # their time differs a hundred times by driver
     for name in attention passes linear; do
@@ -187,6 +189,14 @@ run_plan() # model, options
     echo "$output"
     [ $status -ne 0 ] || sed -n 's/^warm step *\([^[]*\).*/\1/p; s/^verified.* by /off by /p' <<<"$output" | paste -sd' '
     return $status
+}
+
+torch_ops() # our own rates are those of the step before
+{
+    local python=${BENCH_PYTHON:-python3}
+    "$python" -c 'import torch' 2>/dev/null || { echo "no PyTorch in $python"; return 77; }
+    [ -s "$build/log/rates.txt" ] || { echo 'no rates to compare with'; return 77; }
+    "$python" bench/torch_ops.py "$build/log/rates.txt" ${quick:+--quick}
 }
 
 beside_torch()

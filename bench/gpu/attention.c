@@ -35,9 +35,12 @@ static void time_kernel(struct bench *bench, struct operands *operands)
     if (op->kind == DT_ATTENTION_OWN && operands->dtype == DT_BFLOAT16)
         snprintf(kernel, sizeof kernel, "own %dx%d stages %d warps %d", op->tile.tile_q,
                  op->tile.tile_kv, op->tile.stages, op->tile.warps);
-    snprintf(what, sizeof what, "attention %sS=%d D=%d %d heads, %s",
-             operands->dtype == DT_FLOAT32 ? "float32 " : "", op->queries, op->head, op->heads,
-             kernel);
+    char sequences[24] = "";
+    if (op->sequences > 1)
+        snprintf(sequences, sizeof sequences, "%d x ", op->sequences);
+    snprintf(what, sizeof what, "attention %s%sS=%d D=%d %d heads, %s",
+             operands->dtype == DT_FLOAT32 ? "float32 " : "", sequences, op->queries, op->head,
+             op->heads, kernel);
     if (compute->attention.ready(bench->device, operands->dtype, op) != DT_OK) {
         printf("%-58s not run: %s\n", what, dt_message());
         return;
@@ -59,12 +62,18 @@ static void time_kernels(struct bench *bench, struct operands *operands)
     }
 }
 
-static void time_shape(struct bench *bench, enum dt_dtype dtype, int tokens, int heads, int head)
+struct shape {
+    enum dt_dtype dtype;
+    int sequences, tokens, heads, head;
+};
+
+static void time_shape(struct bench *bench, const struct shape *shape)
 {
-    const int64_t channels = (int64_t)heads * head, element = dt_dtype_bytes(dtype);
-    struct operands operands = {.dtype = dtype,
-                                .qkv_bytes = tokens * 3 * channels * element,
-                                .out_bytes = tokens * channels * element};
+    const int64_t channels = (int64_t)shape->heads * shape->head, rows = shape->tokens,
+                  element = dt_dtype_bytes(shape->dtype);
+    struct operands operands = {.dtype = shape->dtype,
+                                .qkv_bytes = shape->sequences * rows * 3 * channels * element,
+                                .out_bytes = shape->sequences * rows * channels * element};
     operands.sets = bench_sets(bench, operands.qkv_bytes + operands.out_bytes);
     operands.qkv = bench_memory(bench, operands.sets * operands.qkv_bytes);
     operands.out = bench_memory(bench, operands.sets * operands.out_bytes);
@@ -72,14 +81,14 @@ static void time_shape(struct bench *bench, enum dt_dtype dtype, int tokens, int
                                         .k = operands.qkv + channels * element,
                                         .v = operands.qkv + channels * 2 * element,
                                         .out = operands.out,
-                                        .q_at = {tokens * 3 * channels, 3 * channels},
-                                        .kv_at = {tokens * 3 * channels, 3 * channels},
-                                        .out_at = {tokens * channels, channels},
-                                        .sequences = 1,
-                                        .heads = heads,
-                                        .head = head,
-                                        .queries = tokens,
-                                        .keys = tokens};
+                                        .q_at = {rows * 3 * channels, 3 * channels},
+                                        .kv_at = {rows * 3 * channels, 3 * channels},
+                                        .out_at = {rows * channels, channels},
+                                        .sequences = shape->sequences,
+                                        .heads = shape->heads,
+                                        .head = shape->head,
+                                        .queries = shape->tokens,
+                                        .keys = shape->tokens};
     if (operands.qkv == NULL || operands.out == NULL)
         bench_refused(bench, "attention");
     else
@@ -88,18 +97,26 @@ static void time_shape(struct bench *bench, enum dt_dtype dtype, int tokens, int
     bench_release(bench, operands.out);
 }
 
+enum { SHORT = 5 };
+
 void bench_attention(struct bench *bench)
 {
-    if (bench->quick) {
-        time_shape(bench, DT_BFLOAT16, 96, 2, 64);
-        time_shape(bench, DT_FLOAT32, 96, 2, 64);
-        return;
-    }
-    time_shape(bench, DT_BFLOAT16, 1024, 16, 72);
-    time_shape(bench, DT_BFLOAT16, 4608, 24, 128);
-    time_shape(bench, DT_BFLOAT16, 16384, 24, 64);
-    time_shape(bench, DT_BFLOAT16, 16384, 16, 88);
-    time_shape(bench, DT_FLOAT32, 1024, 16, 72);
-    if (!bench->first_only)
-        time_shape(bench, DT_BFLOAT16, 16384, 24, 128);
+    static const struct shape large[] = {
+        {DT_BFLOAT16, 1, 1024, 16, 72},
+        {DT_BFLOAT16, 1, 4608, 24, 128},
+        {DT_BFLOAT16, 1, 16384, 24, 64},
+        {DT_BFLOAT16, 1, 16384, 16, 88},
+        {DT_FLOAT32, 1, 1024, 16, 72},
+        /* Guided steps of DiT-S/2 and DiT-XL/2: at 256 px, at 512 px with one and eight images, at 1024 px. */
+        {DT_BFLOAT16, 2, 256, 6, 64},
+        {DT_BFLOAT16, 2, 256, 16, 72},
+        {DT_BFLOAT16, 2, 1024, 16, 72},
+        {DT_BFLOAT16, 16, 1024, 16, 72},
+        {DT_BFLOAT16, 2, 4096, 16, 72},
+        {DT_BFLOAT16, 1, 16384, 24, 128},
+    };
+    static const struct shape small[] = {{DT_BFLOAT16, 2, 96, 2, 64}, {DT_FLOAT32, 1, 96, 2, 64}};
+    size_t n = bench->quick ? sizeof small / sizeof small[0] : sizeof large / sizeof large[0];
+    for (size_t i = 0; i < n && (i < SHORT || !bench->first_only); i++)
+        time_shape(bench, bench->quick ? &small[i] : &large[i]);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* bench - speed of single operations of a GPU, through the table of kernels/compute.h
  *
- * A row is one operation on one shape. Its batches of 20 calls lie between two marks of the device, behind an untimed call, so that no
- * time contains the start of an idle queue; the median of the batches' means is printed beside a rate. Calls take turns on several sets
+ * A row is one operation on one shape. Its batches of 20 calls, one graph, lie between two marks of the device, behind an untimed call:
+ * no time contains the start of an idle queue or the host's launches; the median of the batches' means is printed beside a rate. Calls take turns on several sets
  * of operands, which together exceed the L2 cache, so that each call finds its own in memory, as a step finds the weights of its blocks.
  * To add a group of rows: one function, and a row in the table of main.c.
  */

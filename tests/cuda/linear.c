@@ -24,12 +24,14 @@ struct trial {
     bool reported; /* this layer's first wrong number was printed */
 };
 
-/* No DiT has it: rows that are no multiple of 16 bytes, for which a library need not have a product. A real library that has none, or
- * misses the bound there, is only named. */
-static bool tolerated(const struct trial *trial)
+/* Rows that are no multiple of 16 bytes, which no DiT has. A real library need not have a product for them; cuBLASLt 13.1 on an H100
+ * stores the product, or parts of it, in the output's data type before it adds the bias. */
+static bool unaligned(const struct trial *trial)
 {
     const struct dt_linear_shape *shape = &trial->shape;
-    return getenv("DITTUNE_FAKE_CUDA") == NULL && (shape->in % 8 != 0 || shape->out % 8 != 0);
+    int groups = shape->groups > 1 ? shape->groups : 1;
+    return getenv("DITTUNE_FAKE_CUDA") == NULL &&
+           (shape->in % 8 != 0 || shape->out / groups % 8 != 0);
 }
 
 static double activated(enum dt_activation act, double y)
@@ -53,6 +55,8 @@ static double allowed(const struct trial *trial, double magnitudes, double bias,
         off += 1.13 * ldexp(fabs(bias), -8) + ldexp(fabs(y), -8) * 1.01;
     if (narrow && trial->shape.act == DT_ACT_GELU)
         off += ldexp(fabs(sum), -11) / 2.0;
+    if (narrow && unaligned(trial))
+        off += 1.13 * ldexp(magnitudes, -8);
     if (trial->dtype == DT_TF32)
         off += 1.13 * 2.0 * ldexp(magnitudes, -10);
     return off + 1e-30;
@@ -83,7 +87,7 @@ static void check_one(struct trial *trial, int row, int out, float got)
     describe(trial, text);
     print_message("%s: y[%d][%d] is %.9g, not %.9g +- %.2g\n", text, row, out, (double)got, y, off);
     trial->reported = true;
-    trial->wrong += !tolerated(trial) || !isfinite(got);
+    trial->wrong++;
 }
 
 /* y begins as NaN and is a little longer than it need be: between the groups, and after the last, it stays so. */
@@ -121,7 +125,7 @@ static void try(struct trial *trial)
     bool narrow = trial->dtype == DT_BFLOAT16 && !shape->wide;
     if (bare && narrow && shape->act != DT_ACT_NONE)
         assert_int_equal(status, DT_EUNSUP);
-    else if (status == DT_EUNSUP && tolerated(trial))
+    else if (status == DT_EUNSUP && unaligned(trial))
         print_message("%s\n", dt_message());
     else if (status != DT_OK)
         fail_msg("%s", dt_message());

@@ -117,9 +117,9 @@ script = (SOURCE / "tools/gpu_check_groups.sh").read_text(encoding="utf-8")
 steps = {step for _, _, figures in gpu_figures.CELLS for _, step, _, _ in figures}
 t.check("of a step of the script", all(re.search(rf"\n *(step|timed) {step} ", script) for step in steps), steps)
 texts = [what for _, _, figures in gpu_figures.CELLS for _, step, what, _ in figures if step == "rates" and what.startswith("attention")]
-source = (SOURCE / "bench/gpu/attention.c").read_text(encoding="utf-8").split("void bench_attention")[1].split("first_only")[0]
+source = (SOURCE / "bench/gpu/attention.c").read_text(encoding="utf-8").split("large[] = {")[1].split("};")[0]
 shapes = {("float32 " if dtype == "FLOAT32" else "") + f"S={tokens} D={head} {heads} heads"
-          for dtype, tokens, heads, head in re.findall(r"time_shape\(bench, DT_(\w+), (\d+), (\d+), (\d+)\)", source)}
-t.check("attention of a shape that the short rates have", all(text.split(", ")[0].removeprefix("attention ") in shapes for text in texts), (shapes, texts))
+          for dtype, tokens, heads, head in re.findall(r"\{DT_(\w+), 1, (\d+), (\d+), (\d+)\}", source)}
+t.check("attention of a shape that the rates have", all(text.split(", ")[0].removeprefix("attention ") in shapes for text in texts), (shapes, texts))
 t.exits("no rows that the page knows", t.run("python3", TOOL, "fill", t.write("none.json", "[]"), PAGE), 1, "0 figures")
 t.finish()
