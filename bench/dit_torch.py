@@ -52,9 +52,12 @@ class Mlp(nn.Module):
 class Block(nn.Module):
     def __init__(self, dim, heads, wide):
         super().__init__()
-        self.norm = lambda x: F.layer_norm(x, (dim,), eps=1e-6)
+        self.dim = dim
         self.attn, self.mlp = Attention(dim, heads), Mlp(dim, wide)
         self.adaLN_modulation = nn.Sequential(nn.SiLU(), nn.Linear(dim, 6 * dim))
+
+    def norm(self, x):
+        return F.layer_norm(x, (self.dim,), eps=1e-6)
 
     def forward(self, x, c):
         s1, m1, g1, s2, m2, g2 = self.adaLN_modulation(c).chunk(6, dim=1)
@@ -129,24 +132,35 @@ def load_out(path):
     return torch.frombuffer(bytearray(blob[begin:end]), dtype=torch.float32).reshape(header["out"]["shape"])
 
 
-def make(folder, model, height, width, batch, seed):
-    """Writes the files; the network and what it is given."""
+def make_net(folder, model, seed):
+    """Writes w.safetensors; the network."""
     torch.manual_seed(seed)
     with open(model) as file:
         m = json.load(file)
     net = DiT(m).eval()
     for value in net.parameters():
         nn.init.normal_(value, std=1.2 / math.sqrt(value[0].numel()) if value.dim() > 1 else 0.1)
-    x, t = torch.randn(batch, m["in_channels"], height, width), torch.randint(0, 1000, (batch,))
-    y = torch.randint(0, m["classes"], (batch,))
-    t[: min(2, batch)] = torch.tensor([0, 999])[: min(2, batch)]
-    y[-1] = m["classes"]
     weights = {k: v.detach() for k, v in net.named_parameters()}
     side = m["latent_size"] // m["patch"]
     weights["pos_embed"] = net.positions(side, side)[None]
     save(folder + "/w.safetensors", weights)
+    return net
+
+
+def make_input(folder, m, height, width, batch, seed):
+    """Writes x.safetensors; what the network is given."""
+    torch.manual_seed(seed)
+    x, t = torch.randn(batch, m["in_channels"], height, width), torch.randint(0, 1000, (batch,))
+    y = torch.randint(0, m["classes"], (batch,))
+    t[: min(2, batch)] = torch.tensor([0, 999])[: min(2, batch)]
+    y[-1] = m["classes"]
     save(folder + "/x.safetensors", {"x": x, "t": t, "y": y})
-    return net, (x, t, y)
+    return x, t, y
+
+
+def make(folder, model, height, width, batch, seed):
+    net = make_net(folder, model, seed)
+    return net, make_input(folder, net.m, height, width, batch, seed + 1)
 
 
 def worst(want, got):

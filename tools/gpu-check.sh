@@ -3,13 +3,14 @@
 # The run on a machine with a GPU, in groups of at most eight minutes each, the most valuable first: builds, checks what is computed,
 # times it beside PyTorch, and ends with one table: step, result, seconds. Goes on after a failure; each step has a limit of its own.
 #
-#     tools/gpu-check.sh [--only A,B,C,E] [--steps PATTERN] [--prefix FILE|DIR] [--cuda-prefix DIR]... [--build DIR | --built DIR]
+#     tools/gpu-check.sh [--only A,B,C,D,E] [--steps PATTERN] [--prefix FILE|DIR] [--cuda-prefix DIR]... [--build DIR | --built DIR]
 #                        [--wheels DIR] [--seconds N] [--quick FILE]
 #     tools/gpu-check.sh --fill FILE
 #
 #     --only GROUPS       A: attention, passes and linear layers, rates, and the first under compute-sanitizer; B: PyTorch beside us,
-#                         plans of one rank, profiles by ncu; C: ranks staged and by NCCL, a session, killed and hung trials; E: an
-#                         engine, diffusers, in a session of three minutes, without a GPU on cores; in this order [A,B,C]
+#                         plans of one rank, profiles by ncu; C: ranks staged and by NCCL, a session, killed and hung trials; D: more
+#                         sizes beside PyTorch; E: an engine, diffusers, in a session of three minutes, without a GPU on cores; in
+#                         this order [A,B,C]
 #     --steps PATTERN     of these groups only the steps with such a name, an extended regular expression: 'gpu_.*|rates|torch'
 #     --prefix FILE|DIR   what tools/gpu-prefix.sh packed, or unpacked, where the machine lacks these packages [build/prefix or
 #                         build/prefix.tar.gz, if one is there]
@@ -29,7 +30,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
 source tools/gpu_check_groups.sh
 
 only=A,B,C steps='.*' prefix='' build=build/gpu built='' wheels='' most='' quick='' cuda_prefix=()
-usage() { sed -n 's/^# \{0,1\}//; 3,26p' "$0"; }
+usage() { sed -n 's/^# \{0,1\}//; 3,27p' "$0"; }
 refuse() { echo "gpu-check: $1" >&2; exit 2; }
 while [ $# -gt 0 ]; do
     case $1 in
@@ -39,7 +40,7 @@ while [ $# -gt 0 ]; do
     esac
     case $1 in
     --only)
-        [[ $2 =~ ^[ABCE](,[ABCE])*$ ]] || refuse "--only $2: expected groups, A, B, C or E, with commas"
+        [[ $2 =~ ^[A-E](,[A-E])*$ ]] || refuse "--only $2: expected groups, A to E, with commas"
         only=$2
         ;;
     --steps)
@@ -188,7 +189,7 @@ use_libraries()
 figures() # rates and the comparisons with PyTorch; of our own tiles the default one
 {
     local name
-    for name in rates torch-ops torch; do
+    for name in rates torch-ops torch torch-sizes torch-wide; do
         [ ! -s "$build/log/$name.txt" ] || { grep -E '^(clocks|torch|ratio|copy|pack|norm|gate|dittune|linear.* chosen|attention.*(cudnn|fa3|128x64 stages 1))' "$build/log/$name.txt" | grep -v 'torch linear\|torch attention' | head -n 45; }
     done
 }

@@ -199,9 +199,9 @@ torch_ops() # our own rates are those of the step before
     "$python" bench/torch_ops.py "$build/log/rates.txt" ${quick:+--quick}
 }
 
-beside_torch()
+beside_torch() # options of bench/torch_gpu.py
 {
-    local python=${BENCH_PYTHON:-python3} words=(--model dit-xl/2 --size 512 --seconds 90)
+    local python=${BENCH_PYTHON:-python3} words=("$@")
     [ -z "$quick" ] || words=(--model "$quick" --quick)
     "$python" -c 'import torch' 2>/dev/null || { echo "no PyTorch in $python"; return 77; }
     "$python" bench/torch_gpu.py --build "$build" "${words[@]}"
@@ -220,7 +220,7 @@ group_B()
     local words
     # shellcheck disable=SC2207 # words or none
     words=(dit-xl/2 $(pixels 512) --dtype bfloat16)
-    timed torch 170 beside_torch
+    timed torch 170 beside_torch --model dit-xl/2 --case 512,2 --seconds 90
     timed run-own 30 run_plan "${words[@]}" --plan attention=own
     timed run-cudnn 30 refused 'which are not here' run_plan "${words[@]}" --plan attention=cudnn
     timed run-own-8 35 run_plan "${words[@]}" --batch 8 --plan attention=own
@@ -283,7 +283,7 @@ strike()
 # Does what the session stored still win? No verdict (exit code 5) is no failure of the card.
 check_stored()
 {
-    local status=0 budget=60s
+    local status=0 budget=45s
     [ -z "$quick" ] || budget=4s
     "$build/dittune" check --db "$build/log/db" --budget $budget || status=$?
     [ $status -ne 5 ] || { echo "no verdict within $budget"; return 0; }
@@ -310,9 +310,23 @@ EOF
     begin killed 75 strike KILL crashed
     begin hung 75 strike STOP hung
     gather
-    timed tune 220 session 180 dit-xl/2
+    # shellcheck disable=SC2046 # words or none
+    timed tune 220 session 180 dit-xl/2 $(pixels 512)
     step check 70 check_stored
     step nccl-graph 40 ranks_plan nccl 'ranks=2 ulysses=2 graph=1' # last: exchanges within a graph are the least tried part
+}
+
+# ---- D: whole steps of more sizes beside PyTorch's, whose blocks are compiled
+
+group_D()
+{
+    local words=(--rows 'cudnn, eager' --rows 'cudnn, blocks' --default-only --seconds 120)
+    # shellcheck disable=SC2046 # words or none
+    timed small-graph 25 run_plan dit-s/2 $(pixels 256) --dtype bfloat16
+    # shellcheck disable=SC2046 # words or none
+    timed small-eager 25 run_plan dit-s/2 $(pixels 256) --dtype bfloat16 --plan graph=0
+    timed torch-sizes 150 beside_torch --model dit-xl/2 --case 512,16 --case 1024,2 "${words[@]}"
+    timed torch-wide 110 beside_torch --model bench/dit-3072.json --case 0,1 "${words[@]}" # 4624 tokens
 }
 
 # ---- E: an engine

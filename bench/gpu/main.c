@@ -3,6 +3,7 @@
  * 77 (no GPU). */
 #include "bench/gpu/bench.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/rng.h"
 
@@ -15,15 +16,10 @@
 enum { BATCHES = 7, CALLS = 20, LONG_CALLS = 5 };
 
 #define LONG_NS (DT_NS_PER_SECOND / 400) /* of a call: fewer of those make a batch */
+#define WARM_NS (DT_NS_PER_SECOND / 50)  /* an idle GPU raises its clock in steps */
 
 /* More than twice the L2 cache of an H200. */
 #define CACHE_BYTES (INT64_C(128) << 20)
-
-static int ascending(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
 
 int bench_sets(const struct bench *bench, int64_t bytes)
 {
@@ -72,6 +68,9 @@ static dt_status run_batches(struct bench *bench, const struct bench_row *row, i
     int calls = bench->quick ? 1 : cold > LONG_NS ? LONG_CALLS : CALLS;
     DT_TRY(record(bench, row, calls, &graph));
     dt_status status = DT_OK;
+    for (int64_t warm = bench->quick ? WARM_NS : 0; status == DT_OK && warm < WARM_NS;
+         warm += calls * ns[0] + 1)
+        status = run_batch(bench, row, graph, calls, &ns[0]);
     for (int i = 0; status == DT_OK && i < BATCHES; i++)
         status = run_batch(bench, row, graph, calls, &ns[i]);
     bench->device->compute->graph.free(bench->device, graph);
@@ -85,7 +84,7 @@ void bench_time(struct bench *bench, const struct bench_row *row)
         bench_refused(bench, row->what);
         return;
     }
-    qsort(ns, BATCHES, sizeof ns[0], ascending);
+    qsort(ns, BATCHES, sizeof ns[0], dt_ascending_int64);
     int64_t middle = ns[BATCHES / 2];
     double seconds = (double)middle * 1e-9, scale = row->unit[0] == 'T' ? 1e12 : 1e9;
     printf("%-58s %10.4f ms %9.1f %s\n", row->what, seconds * 1e3,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/rng.h"
 #include "kernels/cuda/cuda_int.h"
@@ -124,10 +125,12 @@ struct dt_linear {
  * its input, which was just written, from the cache: so successive calls take copies of the weight that the L2 cache cannot all hold. */
 
 #define PATIENCE_NS (60 * DT_NS_PER_SECOND)
-#define ENOUGH_NS   50000000 /* of the device's time for one shape, after the first round */
+#define WARM_NS     10000000 /* of the device's time before: an idle GPU raises its clock in steps */
+#define WINDOW_NS   300000   /* of a proposal in a round */
+#define ENOUGH_NS   60000000 /* for one shape, after the first round */
 #define CLOSE       1.01 /* an earlier proposal is kept when it takes at most this much longer */
 
-enum { ROUNDS = 3, CALLS = 4, COPIES_MOST = 32 };
+enum { ROUNDS = 5, CALLS = 4, CALLS_MOST = 40, WARM_ROUNDS_MOST = 50, COPIES_MOST = 32 };
 
 /* All that decides which product it is; zeroed before it is filled, so that it can be compared as bytes. */
 struct form {
@@ -339,44 +342,78 @@ static dt_status keep_accepted(struct dt_linear *linear, struct operands *operan
     return dt_cuda_finish(&linear->cuda->base, dt_clock_ns() + PATIENCE_NS, NULL, NULL);
 }
 
-/* Each in turn, some calls between two marks. least: of all rounds so far; *spent: of this one. */
+/* What time_round is to do, and what it found. */
+struct round {
+    const cublasLtMatmulHeuristicResult_t *found;
+    const int *kept; /* n of found */
+    int n, calls;
+    bool backwards;
+    int64_t ns[DT_CUDA_PROPOSALS], spent; /* of a call of each; of all */
+};
+
+/* Each in turn, some calls between two marks. */
 static dt_status time_round(struct dt_linear *linear, struct operands *operands,
-                            const cublasLtMatmulHeuristicResult_t found[], const int kept[], int n,
-                            int64_t least[], int64_t *spent)
+                            struct round *round)
 {
     struct dt_device *device = &linear->cuda->base;
     int64_t at[2 * DT_CUDA_PROPOSALS];
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < round->n; i++) {
+        int which = round->backwards ? round->n - 1 - i : i;
         dt_cuda_mark(device, 2 * i);
-        for (int k = 0; k < CALLS; k++)
-            DT_TRY(called(linear->cuda, call(linear, operands, &found[kept[i]])));
+        for (int k = 0; k < round->calls; k++)
+            DT_TRY(called(linear->cuda, call(linear, operands, &round->found[round->kept[which]])));
         dt_cuda_mark(device, 2 * i + 1);
     }
     DT_TRY(dt_cuda_finish(device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
-    DT_TRY(dt_cuda_times(device, 2 * n, at));
-    *spent = at[2 * n - 1];
-    for (int i = 0; i < n; i++) {
-        int64_t ns = at[2 * i + 1] - at[2 * i];
-        least[i] = ns < least[i] ? ns : least[i];
+    DT_TRY(dt_cuda_times(device, 2 * round->n, at));
+    round->spent = at[2 * round->n - 1];
+    for (int i = 0; i < round->n; i++) {
+        int which = round->backwards ? round->n - 1 - i : i;
+        round->ns[which] = (at[2 * i + 1] - at[2 * i]) / round->calls;
     }
     return DT_OK;
 }
 
-/* Their least times, in rounds, so that a change of the clock frequency meets all of them. */
-static dt_status time_all(struct dt_linear *linear, struct operands *operands,
-                          const cublasLtMatmulHeuristicResult_t found[], const int kept[], int n,
+/* Until the clock is up; then as many calls as make a window. */
+static dt_status warm_up(struct dt_linear *linear, struct operands *operands, struct round *round)
+{
+    int64_t all = 0;
+    round->calls = CALLS;
+    for (int i = 0; i < WARM_ROUNDS_MOST && all < WARM_NS; i++, all += round->spent)
+        DT_TRY(time_round(linear, operands, round));
+    int64_t each = round->spent / (round->n * CALLS) + 1, calls = WINDOW_NS / each;
+    round->calls = calls < CALLS ? CALLS : calls < CALLS_MOST ? (int)calls : CALLS_MOST;
+    return DT_OK;
+}
+
+/* The middle one of a proposal's times. */
+static int64_t middle(int64_t ns[][DT_CUDA_PROPOSALS], int rounds, int proposal)
+{
+    int64_t sorted[ROUNDS];
+    for (int i = 0; i < rounds; i++)
+        sorted[i] = ns[i][proposal];
+    qsort(sorted, (size_t)rounds, sizeof sorted[0], dt_ascending_int64);
+    return sorted[(rounds - 1) / 2];
+}
+
+/* In rounds, forwards and backwards, so that a drift of the clock meets all of them alike. */
+static dt_status time_all(struct dt_linear *linear, struct operands *operands, struct round *round,
                           int *fastest)
 {
-    int64_t least[DT_CUDA_PROPOSALS], all = 0, spent = 0;
-    for (int i = 0; i < n; i++)
-        least[i] = INT64_MAX;
-    for (int round = 0; round < ROUNDS && all <= ENOUGH_NS; round++, all += spent)
-        DT_TRY(time_round(linear, operands, found, kept, n, least, &spent));
-    int best = 0;
-    for (int i = 1; i < n; i++)
-        best = least[i] < least[best] ? i : best;
+    int64_t ns[ROUNDS][DT_CUDA_PROPOSALS], times[DT_CUDA_PROPOSALS], all = 0;
+    int rounds = 0, best = 0;
+    DT_TRY(warm_up(linear, operands, round));
+    for (; rounds < ROUNDS && all <= ENOUGH_NS; rounds++, all += round->spent) {
+        round->backwards = rounds % 2 == 1;
+        DT_TRY(time_round(linear, operands, round));
+        memcpy(ns[rounds], round->ns, sizeof ns[rounds]);
+    }
+    for (int i = 0; i < round->n; i++) {
+        times[i] = middle(ns, rounds, i);
+        best = times[i] < times[best] ? i : best;
+    }
     *fastest = 0;
-    while ((double)least[*fastest] > CLOSE * (double)least[best])
+    while ((double)times[*fastest] > CLOSE * (double)times[best])
         ++*fastest;
     return DT_OK;
 }
@@ -388,8 +425,9 @@ static dt_status choose(struct dt_linear *linear, struct operands *operands,
     DT_TRY(keep_accepted(linear, operands, found, count, kept, &n));
     if (n == 0)
         return DT_WAIT;
+    struct round round = {.found = found, .kept = kept, .n = n};
     if (n > 1)
-        DT_TRY(time_all(linear, operands, found, kept, n, &fastest));
+        DT_TRY(time_all(linear, operands, &round, &fastest));
     linear->algorithm = found[kept[fastest]].algo;
     return DT_OK;
 }

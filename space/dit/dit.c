@@ -478,13 +478,13 @@ static struct dt_attn_tile default_tile(void)
     return best;
 }
 
-/* On Hopper and later cuDNN's attention in bfloat16 is faster than mma.sync kernels as ours for heads of 64 and 128 channels (Shah et
- * al. 2024, FlashAttention-3, figure 5), and every engine takes it or FlashAttention-3 there. */
+/* On Hopper and later cuDNN's attention in bfloat16 is faster than mma.sync kernels as ours, with heads of 64 to 128 channels and more
+ * than 256 tokens (docs/hardware.md; Shah et al. 2024, FlashAttention-3, figure 5), and every engine takes it or FlashAttention-3. */
 static int default_attention(const struct dt_workload *workload, const struct dt_gpus *gpus)
 {
     int head = dt_network_head(&workload->network);
-    bool faster = gpus->attention[DT_ATTENTION_CUDNN] && gpus->capability >= HOPPER &&
-                  (head == 64 || head == 128);
+    bool faster = gpus->attention[DT_ATTENTION_CUDNN] && gpus->capability >= HOPPER && head >= 64 &&
+                  head <= 128 && head % 8 == 0;
     return faster && workload->dtype == DT_BFLOAT16 ? DT_ATTENTION_CUDNN : DT_ATTENTION_OWN;
 }
 

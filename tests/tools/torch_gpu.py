@@ -40,12 +40,14 @@ exec '{BUILD}/dittune' "$@"
 
 done = compare(BUILD, "--device", "cpu")
 rows = [line for line in done.out.splitlines() if line.startswith(("torch ", "dittune "))][1:]
-t.check("all rows, and dittune twice", done.code == 0 and len(rows) == 12, done)
-for name in ("torch flash, eager", "torch math, eager", "torch flash, default", "torch flash, reduce-overhead", "torch flash, max-autotune"):
+t.check("all rows, and dittune twice", done.code == 0 and len(rows) == 14, done)
+for name in ("torch flash, eager", "torch math, eager", "torch flash, default", "torch flash, blocks", "torch flash, reduce-overhead", "torch flash, max-autotune"):
     t.check(f"{name} runs", [row for row in rows if row.startswith(name + " ") and "of dittune's" in row], done)
 t.check("cuDNN is none of the CPU's, and named so", [row for row in rows if row.startswith("torch cudnn, eager") and "not run: " in row], done)
 done = compare(BUILD, "--device", "cpu", "--seconds", "0")
-t.check("time that is over leaves rows out", done.code == 0 and done.out.count("seconds are over") == 10, done)
+t.check("time that is over leaves rows out", done.code == 0 and done.out.count("seconds are over") == 12, done)
+done = compare(BUILD, "--device", "cpu", "--case", "0,2", "--case", "0,3", "--rows", "math, eager")
+t.check("cases of the same weights", done.code == 0 and [done.out.count(f"batch {n},") for n in (2, 3)] == [1, 1] and done.out.count("torch math, eager") == 2, done)
 done = compare(wrong_dittune(), "--device", "cpu", "--seconds", "0")
 t.check("an output that differs is an error", done.code == 1 and "WRONG" in done.out, done)
 done = compare(BUILD)
