@@ -179,7 +179,7 @@ def page(build, rows):
     text = f"""# Attention kernels of the CUDA back end
 
 What {compiler(build)} made of each row of [model/tiles_cuda.def](../model/tiles_cuda.def) for each head dimension, written by
-`tools/cuda_table.py BUILD > docs/cuda_kernels.md` and compared by a test. **None of these kernels has run on a GPU yet**
+`tools/cuda_table.py BUILD > docs/cuda_kernels.md` and compared by a test. Those of sm_90 have run on an H100
 ([hardware.md](hardware.md)): registers and instructions are read from the compiled code, occupancy is theoretical.
 
 - *registers* of a thread: ptxas. No kernel spills or has a stack frame: a test fails otherwise.

@@ -16,14 +16,18 @@ import sys
 ROOT = pathlib.Path(__file__).parents[1]
 PAGE = ROOT / "docs/hardware.md"
 DIT = "DiT-XL/2, 512 px, batch {}, guided ({} TFLOP)"
-# first cell, second cell (that of an empty first cell belongs to the row before), [(name in the cell, step, what, column of the expected)]
+# first cell, second cell (that of an empty first cell belongs to the row before), [(name in the cell, step, what, column of the expected)];
+# of figures with one name the last that there is
 CELLS = [
-    (DIT.format(1, "2.1"), "attention=own", [("", "run-own", "warm step", 2), ("torch.compile", "torch", "torch flash, default", 3),
+    (DIT.format(1, "2.1"), "attention=own", [("", "torch", "dittune attention=own", 2), ("", "run-own", "warm step", 2),
+                                             ("torch.compile", "torch", "torch flash, default", 3),
                                              ("with graphs", "torch", "torch flash, reduce-overhead", 3)]),
-    (DIT.format(1, "2.1"), "attention=cudnn", [("", "run-cudnn", "warm step", 2)]),
+    (DIT.format(1, "2.1"), "attention=cudnn", [("", "torch", "dittune attention=cudnn", 2), ("", "run-cudnn", "warm step", 2),
+                                               ("torch.compile, cuDNN, with graphs", "torch", "torch cudnn, reduce-overhead", 3)]),
     (DIT.format(1, "2.1"), "attention=own graph=0", [("", "run-eager", "warm step", 2)]),
     (DIT.format(8, "16.8"), "attention=own", [("", "run-own-8", "warm step", 2)]),
-    (DIT.format(8, "16.8"), "attention=cudnn", [("", "run-cudnn-8", "warm step", 2)]),
+    (DIT.format(8, "16.8"), "attention=cudnn", [("", "torch-sizes", "512 px batch 16: dittune default plan", 2), ("", "run-cudnn-8", "warm step", 2),
+                                                ("blocks compiled, cuDNN, one graph", "torch-sizes", "512 px batch 16: torch cudnn, blocks", 3)]),
 ]
 LAYERS = "chosen, of the first proposal"
 CELLS += [(cell, None, [("own", "rates", f"attention {shape}, own", 1), ("cuDNN", "rates", f"attention {shape}, cudnn", 3),
@@ -32,7 +36,7 @@ CELLS += [(cell, None, [("own", "rates", f"attention {shape}, own", 1), ("cuDNN"
     ("heads of 72, 1024 tokens, 16 heads (DiT-XL/2)", "S=1024 D=72 16 heads"), ("heads of 88", "S=16384 D=88 16 heads"))]
 CELLS += [("float32, heads of 72, 1024 tokens", None, [("own", "rates", "attention float32 S=1024 D=72 16 heads, own", 1)]),
           ("layers of DiT-XL/2: the proposal of cuBLASLt that a plan takes, of its first", None, [("", "rates", LAYERS, 1)]),
-          ("tile 128x64, one stage, 4 warps", None, [("", "rates", "tile 128x64 stages 1 warps 4 of the best tile", 1)]),
+          ("tile 128x64, one stage, 4 warps: least share of the best tile's rate", None, [("", "rates", "tile 128x64 stages 1 warps 4 of the best tile", 1)]),
           ("a copy, read and write", None, [("", "rates", "copy, read and write", 1)]),
           ("a bfloat16 product of 8192 x 8192 x 8192", None, [("", "rates", "linear bfloat16 8192 x 8192 -> 8192, chosen", 1)])]
 TILE = "own 128x64 stages 1 warps 4"
@@ -64,8 +68,11 @@ def expected(step, what):
 
 def measured(text):
     """(what, figure, unit) of a log: rates of bench-gpu and bench/torch_gpu.py, and a step as `dittune run` prints it."""
-    best, tiles = {}, {}
+    best, tiles, case = {}, {}, ""
+    many = text.count(" px, batch ") > 1  # cases of bench/torch_gpu.py in one log
     for line in text.splitlines():
+        if many and (found := re.match(r"torch \S+, .*; \S+, (\d+ px), (batch \d+), ", line)):
+            case = f"{found[1]} {found[2]}: "
         if found := re.match(r"(\S.*?) +[\d.]+ ms +([\d.]+) (TFLOP/s|GB/s)$", line):
             name, rate = found[1], float(found[2])
             if own := re.match(r"(attention .*), (own .*)", name):
@@ -73,7 +80,7 @@ def measured(text):
                 name = own[1] + ", own"
             best[name] = (max(rate, best.get(name, (0, ""))[0]), found[3])
         elif found := re.match(r"((?:torch|dittune) \S.*?) {2,}([\d.]+) ms ", line):
-            best[found[1]] = (float(found[2]), "ms")
+            best[case + found[1]] = (float(found[2]), "ms")
         elif found := re.match(r"warm step *([\d.]+) (us|ms|s)\b", line):
             best["warm step"] = (float(found[1]) * {"us": 1e-3, "ms": 1, "s": 1e3}[found[2]], "ms")
         elif found := re.match(r"verified.* by ([\d.e+-]+)", line):
@@ -104,12 +111,12 @@ def short(figure, unit):
 
 
 def cell_text(rows, figures):
-    parts = []
+    parts = {}
     for name, step, what, _ in figures:
         row = next((row for row in reversed(rows) if (row["step"], row["what"]) == (step, what)), None)
         if row:
-            parts.append(f"{name} {short(row['figure'], row['unit'])}".strip())
-    return ", ".join(parts)
+            parts[name] = f"{name} {short(row['figure'], row['unit'])}".strip()
+    return ", ".join(parts.values())
 
 
 def fill(file, page):

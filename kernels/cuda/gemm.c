@@ -121,14 +121,16 @@ struct dt_linear {
 };
 
 /* The fastest of cuBLASLt's proposals for a product. Its heuristics order them without running any; by how much the best of eight is
- * faster than the first differs by shape, so it is measured where a plan is prepared. In a step a layer's weight comes from memory, and
+ * faster than the first differs by shape, so it is measured where a plan is prepared, but for long products: on an H100 those measured
+ * side by side were up to 15 % slower by themselves than the first proposal, perhaps since the card is then at its limit of power. In a step a layer's weight comes from memory, and
  * its input, which was just written, from the cache: so successive calls take copies of the weight that the L2 cache cannot all hold. */
 
 #define PATIENCE_NS (60 * DT_NS_PER_SECOND)
 #define WARM_NS     10000000 /* of the device's time before: an idle GPU raises its clock in steps */
 #define WINDOW_NS   300000   /* of a proposal in a round */
+#define MANY_FLOPS  1e11     /* of a product */
 #define ENOUGH_NS   60000000 /* for one shape, after the first round */
-#define CLOSE       1.01 /* an earlier proposal is kept when it takes at most this much longer */
+#define CLOSE       1.02 /* an earlier proposal is kept when it takes at most this much longer */
 
 enum { ROUNDS = 5, CALLS = 4, CALLS_MOST = 40, WARM_ROUNDS_MOST = 50, COPIES_MOST = 32 };
 
@@ -426,7 +428,8 @@ static dt_status choose(struct dt_linear *linear, struct operands *operands,
     if (n == 0)
         return DT_WAIT;
     struct round round = {.found = found, .kept = kept, .n = n};
-    if (n > 1)
+    const struct dt_linear_shape *shape = &linear->shape;
+    if (n > 1 && 2.0 * shape->rows * shape->in * shape->out < MANY_FLOPS)
         DT_TRY(time_all(linear, operands, &round, &fastest));
     linear->algorithm = found[kept[fastest]].algo;
     return DT_OK;
