@@ -95,6 +95,7 @@ build_cuda()
             "nvidia-cuda-runtime==13.0.*" "nvidia-cublas==13.0.*" "nvidia-nccl-cu13==2.27.7" "nvidia-cudnn-cu13==9.13.1.*"
         nvidia=$(python -c "import sysconfig; print(sysconfig.get_path(\"purelib\"))")/nvidia
         cd /source/workers/cuda13
+        export LIBRARY_PATH=$nvidia/cu13/lib # nvcc looks into lib64 only
         CUDA_HOME=$nvidia/cu13 nice -n 19 python -m build --wheel --no-isolation -Cbuild-dir=/build-cuda -Ccmake.define.DT_CUDA_PREFIX="$nvidia" -o /plain-cuda
         auditwheel repair --plat manylinux_2_31_x86_64 --exclude "libcu*" --exclude "libnccl*" -w /repaired-cuda /plain-cuda/*.whl
         python ../../tools/wheel_licences.py /repaired-cuda/*.whl /wheels'
