@@ -86,7 +86,7 @@ JSON = {
                           "tuner/cli/page/page.h",
 }
 
-GENERATED = {"presets.inc": "model", "cards.inc": "model", "engines.inc": "db", "workers.inc": "tuner/machine", "page.html.inc": "tuner/cli",
+GENERATED = {"presets.inc": "model", "cards.inc": "model", "machines.inc": "model", "engines.inc": "db", "workers.inc": "tuner/machine", "page.html.inc": "tuner/cli",
              "completion.bash.inc": "tuner/cli", "completion.zsh.inc": "tuner/cli", "completion.fish.inc": "tuner/cli"}  # included by name alone, in that module
 OPAQUE = {"dt_linear"}  # one for each compute back end, which alone sees the inside
 SUFFIXES = (".c", ".h", ".def", ".cu", ".cuh", ".inc")

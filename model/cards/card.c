@@ -136,6 +136,23 @@ static dt_status read_engines(const json_t *root, const char *what, struct dt_ca
     return DT_OK;
 }
 
+/* Optional: widths that do not follow from the heads. */
+static dt_status read_widths(const json_t *root, const char *what, struct dt_card *card)
+{
+    static const char *const known[] = {"width", "gated", NULL};
+    json_t *forward = NULL;
+    card->hidden = card->heads * card->head_size;
+    if (dt_json_has(root, "hidden"))
+        DT_TRY(read_count(root, what, "hidden", 1, &card->hidden));
+    card->feed_forward = 4 * card->hidden;
+    if (!dt_json_has(root, "feed_forward"))
+        return DT_OK;
+    DT_TRY(dt_json_object(root, what, "feed_forward", &forward));
+    DT_TRY(dt_json_only(forward, what, known));
+    DT_TRY(read_count(forward, what, "width", 1, &card->feed_forward));
+    return dt_json_bool(forward, what, "gated", &card->gated);
+}
+
 static dt_status read_shape(const json_t *root, const char *what, struct dt_card *card)
 {
     static const char *const attentions[] = {"cross", "joint", NULL};
@@ -166,7 +183,7 @@ static dt_status read_shape(const json_t *root, const char *what, struct dt_card
     if (dt_json_has(root, "references"))
         DT_TRY(read_count(root, what, "references", 1, &card->references));
     card->passes = (int)passes;
-    return DT_OK;
+    return read_widths(root, what, card);
 }
 
 /* Optional. */
@@ -194,9 +211,10 @@ static dt_status read_classes(const json_t *root, const char *what, struct dt_ca
 static dt_status read_card(const json_t *root, const char *what, struct dt_card *card)
 {
     static const char *const known[] = {
-        "name",      "aliases",   "doc",  "heads",  "head_size", "depth",      "text_tokens",
-        "attention", "guidance",  "vae",  "patch",  "usual",     "parameters", "engines",
-        "sources",   "diffusers", "text", "passes", "kv_heads",  "references", NULL};
+        "name",        "aliases",    "doc",      "heads",        "head_size", "depth",
+        "text_tokens", "attention",  "guidance", "vae",          "patch",     "usual",
+        "parameters",  "engines",    "sources",  "diffusers",    "text",      "passes",
+        "kv_heads",    "references", "hidden",   "feed_forward", NULL};
     struct dt_card read = {.engine_count = 0};
     json_t *sources = NULL;
     int aliases;
@@ -211,6 +229,9 @@ static dt_status read_card(const json_t *root, const char *what, struct dt_card 
     DT_TRY(read_parameters(root, what, "transformer", &read.parameters.transformer));
     DT_TRY(read_parameters(root, what, "vae", &read.parameters.vae));
     DT_TRY(read_parameters(root, what, "text_encoder", &read.parameters.text_encoder));
+    read.unsplit = -1;
+    if (dt_json_has(json_object_get(root, "parameters"), "unsplit"))
+        DT_TRY(read_parameters(root, what, "unsplit", &read.unsplit));
     DT_TRY(read_engines(root, what, &read));
     DT_TRY(dt_json_object(root, what, "sources", &sources));
     DT_TRY(dt_card_check_size(&read, read.usual));

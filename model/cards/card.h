@@ -63,6 +63,9 @@ struct dt_card {
     int references; /* images that are part of the sequence, of as many tokens as the usual size */
     int heads, head_size, depth; /* depth: blocks of every kind */
     int kv_heads;                /* heads of keys and values */
+    int hidden;                  /* width of the residual stream; usually heads * head_size */
+    int feed_forward;            /* its width; usually 4 hidden */
+    bool gated;                  /* it has three matrices, not two */
     int text_tokens;             /* of a prompt, or the most that one may have */
     bool
         prompt; /* each text has the prompt's own length; else the pipeline pads it to text_tokens */
@@ -73,6 +76,8 @@ struct dt_card {
     int patch;               /* latent pixels along a side of a token */
     struct dt_frames usual;
     struct dt_card_parameters parameters;
+    int64_t
+        unsplit; /* of the transformer's: those that tensor parallelism leaves whole; -1: not known */
     struct dt_card_engine engines[DT_CARD_ENGINES];
     int engine_count;
 };

@@ -266,6 +266,18 @@ dt_status dt_export_card_key(const struct dt_options *options, const struct dt_c
     return *key != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 
+dt_status dt_export_card_plan(const char *engine, const struct dt_card *card, const json_t *key,
+                              const json_t *plan, struct dt_export *export)
+{
+    const struct dt_export_request request = {.engine = engine,
+                                              .form = DT_FORM_ARGV,
+                                              .plan = plan,
+                                              .key = key,
+                                              .card = card,
+                                              .checkpoint = card->name};
+    return dt_export(&request, export);
+}
+
 void dt_export_own_fini(struct dt_export_own *own)
 {
     json_decref(own->plan);

@@ -271,7 +271,8 @@ static dt_status parse_percent(const char *option, const char *text, void *field
 #define TASK_EVERY(name, option, kind, values, help)
 #define TASK_ENGINE(name, option, kind, values, help)                                              \
     {option, values, JOBS, NULL, KIND_##kind(name), help},
-#define TASK_IMAGE TASK_ENGINE
+#define TASK_IMAGE(name, option, kind, values, help)                                               \
+    {option, values, JOBS " plan", NULL, KIND_##kind(name), help},
 #define TASK_LEARNED(name, option, kind, values, help)                                             \
     {option, values, "lookup", NULL, KIND_##kind(name), help},
 #define KIND_TEXT(name)    parse_text, AT(task.at[DT_TASK_##name].text)
@@ -304,21 +305,32 @@ const struct dt_option_row dt_option_rows[] = {
      "{program}"},
     {"mixed-hosts", NULL, "tune run noise check", NULL, parse_switch, AT(job.hosts.mixed),
      "also hosts with different processors or GPUs"},
-    {"size", "WxH", "models", NULL, parse_sizes, AT(job.sizes),
+    {"model", "NAME", "plan", NULL, parse_text, AT(plan.model),
+     "a published model (dittune models lists them), or a .json file of a card"},
+    {"machine", "NAME|FILE", "plan", NULL, parse_text, AT(plan.machine),
+     "a machine of model/machines, as h100 or 8xh100, or a file of the same fields"},
+    {"given", "'PLAN TIME'", "plan", NULL, parse_text, AT(plan.given),
+     "one measured time of a request, which scales all others: '6.71s' of one device, or "
+     "'ulysses=2 4.38s'"},
+    {"against", "TABLE.csv", "plan", NULL, parse_text, AT(plan.against),
+     "score the predictions against a table of measured times (docs/cost.md)"},
+    {"size", "WxH", "models plan", NULL, parse_sizes, AT(job.sizes),
      "image or video size in pixels (default: the model's usual one)"},
     {"from", "FOLDER|FILE", "models", NULL, parse_text, AT(lookup.from),
      "write a card from a model's configurations: a folder that diffusers saved, or config.json"},
     {"devices", "N", "models", NULL, parse_devices, AT(job.devices),
      "plans on at most N devices, of whatever machine (default: 8)"},
-    {"frames", "N", "models", NULL, KIND_COUNT(frames),
+    {"frames", "N", "models plan", NULL, KIND_COUNT(frames),
      "frames of the video (default: the model's usual ones)"},
-    {"text-tokens", "N[,N]", "models", NULL, KIND_LENGTHS(text_tokens),
+    {"text-tokens", "N[,N]", "models plan", NULL, KIND_LENGTHS(text_tokens),
      "tokens of the prompts that plans must run (default: the pipeline's padded length, or any)"},
     {"lossy", NULL, JOBS " models", NULL, parse_switch, AT(lossy),
      "also plans that change the output beyond rounding (caches, fp8, ...); --max-error limits "
      "their error"},
     {"engine", "NAME[:VERSION]", "models", NULL, parse_text, AT(lookup.engine),
      "list the plans that this engine takes, each with its command"},
+    {"engine", "NAME[:VERSION]", "plan", NULL, parse_text, AT(lookup.engine),
+     "whose plans are predicted"},
     {"backend", "auto|cpu|cuda", "tune run noise space explain lookup machine", "auto", parse_text,
      AT(job.backend), "back end: cpu, cuda, or auto (GPUs where there are any)"},
     {"shared-devices", NULL, "tune run noise check", NULL, parse_switch, AT(job.shared_devices),
@@ -337,6 +349,11 @@ const struct dt_option_row dt_option_rows[] = {
      "what the documented plan is for: the time of one image, or images a second of all devices"},
     {"max-bytes", "SIZE", "tune run noise space explain lookup", NULL, parse_bytes,
      AT(job.max_bytes), "limit of a rank's memory: 2GiB"},
+    {"objective", "latency|throughput|cost", "plan", "latency", parse_text, AT(job.objective),
+     "what is best: the time of a request, requests an hour of all devices, or device-seconds of a "
+     "request"},
+    {"max-bytes", "SIZE", "plan", NULL, parse_bytes, AT(job.max_bytes),
+     "memory of a device that plans may take (default: all of it)"},
     {"max-bytes", "SIZE", "models", NULL, parse_bytes, AT(job.max_bytes),
      "memory of a device: only plans whose weights in bfloat16 fit: 80GiB"},
     {"reserve", "SIZE", "tune run lookup check", NULL, parse_bytes, AT(job.reserve_bytes),
@@ -550,7 +567,7 @@ const struct dt_option_row dt_option_rows[] = {
     {"wait", "TIME", "tune run noise check worker-test", NULL, parse_duration, AT(wait_ns),
      "wait at most so long for another dittune that measures here, then exit with code 12"},
     {"json", NULL,
-     "tune run noise analyze space simulate explain lookup machine doctor check "
+     "tune run noise analyze space simulate explain lookup machine doctor check plan "
      "history why report db models worker-test",
      NULL, parse_switch, AT(print.json), "one JSON object on standard output (docs/json.md)"},
     {"json-stream", NULL, "tune run check", NULL, parse_switch, AT(print.stream),
@@ -767,7 +784,7 @@ static dt_status refuse_given(const struct dt_options *options, const char *cons
 static dt_status refuse_task(const struct dt_options *options, bool images)
 {
     static const char *const whole[] = {"text-and-vae", NULL};
-    if (dt_option_given(options, "pipeline"))
+    if (dt_option_given(options, dt_task_rows[DT_TASK_pipeline].option))
         return dt_fail(DT_EUSAGE,
                        "--pipeline %s is for the worker of an engine: add --engine "
                        "diffusers, or --worker PROGRAM",
@@ -786,7 +803,7 @@ static dt_status check_assigned(const struct dt_command *command, const struct d
     bool started = dt_option_given(options, "worker") || options->command.text != NULL ||
                    options->worker.engine != NULL || strcmp(command->name, "worker-test") == 0;
     bool foreign =
-        started || options->lookup.engine != NULL || strcmp(command->name, "models") == 0;
+        started || options->lookup.engine != NULL || has_word("models plan", command->name);
     bool own = !foreign && has_word("tune run", command->name); /* both show whole images */
     if (!foreign && strcmp(command->name, "db") != 0)
         DT_TRY(refuse_task(options, own));
@@ -845,10 +862,10 @@ static dt_status effects_check(const struct dt_command *command, const struct dt
                        options->job.sizes.count);
     bool max = dt_figure_metric(options->job.objective) != NULL;
     if (dt_option_given(options, "objective") && !max &&
-        !has_word("tune run space explain lookup models", command->name))
+        !has_word("tune run space explain lookup models plan", command->name))
         return dt_fail(DT_EUSAGE, "--objective %s has no effect on '%s': only max:METRIC has",
                        options->job.objective, command->name);
-    if (max && has_word("tune run space lookup models", command->name) &&
+    if (max && has_word("tune run space lookup models plan", command->name) &&
         !dt_option_given(options, "command") && !dt_option_given(options, "server") &&
         !dt_option_given(options, "worker"))
         return dt_fail(DT_EUSAGE, "--objective %s has no effect: a metric belongs to --command",

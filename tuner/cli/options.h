@@ -93,6 +93,10 @@ struct dt_lookup_options {
     bool engines;
 };
 
+struct dt_plan_options {
+    const char *model, *machine, *given, *against;
+};
+
 struct dt_check_options {
     const char *require, *junit;
     double threshold, max_gain_loss, resolution; /* shares: 0.03 */
@@ -136,6 +140,7 @@ struct dt_options {
     struct dt_command_options command;
     struct dt_simulate_options simulate;
     struct dt_lookup_options lookup;
+    struct dt_plan_options plan;
     struct dt_check_options check;
     struct dt_upkeep_options upkeep;
     struct dt_print_options print;

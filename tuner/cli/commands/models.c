@@ -191,18 +191,6 @@ static dt_status each_engine(const struct question *question, json_t *answer, st
     return DT_OK;
 }
 
-static dt_status plan_export(const struct question *question, const char *engine,
-                             const json_t *plan, struct dt_export *export)
-{
-    const struct dt_export_request request = {.engine = engine,
-                                              .form = DT_FORM_ARGV,
-                                              .plan = plan,
-                                              .key = question->key,
-                                              .card = &question->card,
-                                              .checkpoint = question->card.name};
-    return dt_export(&request, export);
-}
-
 /* The lines that run a plan, and the keywords where they are the plan. */
 static dt_status add_lines(const struct dt_export *export, struct dt_text *out)
 {
@@ -225,7 +213,7 @@ static dt_status add_plan(const struct question *question, const char *engine, c
                           struct dt_text *out)
 {
     DT_CLEANUP(dt_export_fini) struct dt_export export = {.json = NULL};
-    DT_TRY(plan_export(question, engine, plan, &export));
+    DT_TRY(dt_export_card_plan(engine, &question->card, question->key, plan, &export));
     add_degrees(plan, out);
     dt_text_add(out, "\n");
     return add_lines(&export, out);
@@ -241,7 +229,8 @@ static dt_status add_known(const struct question *question, const char *engine, 
     size_t i;
     add_degrees(plan, out);
     dt_text_add(out, "\n");
-    dt_status status = dt_error_keep(&refused, plan_export(question, engine, plan, &export));
+    dt_status status = dt_error_keep(
+        &refused, dt_export_card_plan(engine, &question->card, question->key, plan, &export));
     if (status == DT_EINFEASIBLE) {
         dt_text_add(out, "  %s\n", refused.sentence);
         json_object_set_new(known, "refused", json_string(refused.sentence));

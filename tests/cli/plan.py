@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+# ctest:
+"""dittune plan: every plan of an engine on a machine that is not at hand; tables of measured times; and one sentence for what is wrong.
+The published tables, where they lie beside the sources, give the scores that docs/cost.md has."""
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import SOURCE, Dittune
+
+t = Dittune()
+FLUX = ("plan", "--model", "flux.1-dev", "--engine", "sglang")
+HEAD = "table,model,gpu,gpus,cfg,tp,ulysses,ring,metric,value,unit\n"
+PUBLISHED = SOURCE.parent / "shared/field/published_tables.csv"
+
+
+def plan(*words):
+    return t.tool(*FLUX, *words)
+
+
+def answer(*words):
+    done = plan(*words, "--json")
+    t.check(f"{words} is answered", done.code == 0, done)
+    return done.json
+
+
+def plans():
+    one = answer("--machine", "8xh100", "--steps", "28")
+    rows = one["plans"]
+    t.check("every plan of the engine", len(rows) == len(t.tool("models", "flux.1-dev", "--engine", "sglang", "--json").json["plans"]), len(rows))
+    t.check("the terms are the step", all(abs(sum(row["terms"].values()) / row["step_seconds"] - 1) < 1e-9 for row in rows))
+    t.check("best first, but for ties", all(a["request_seconds"] <= 1.02 * b["request_seconds"] for a, b in zip(rows, rows[1:])), rows[:3])
+    t.check("an interval holds its time", all(row["step_interval"][0] < row["step_seconds"] < row["step_interval"][1] for row in rows))
+    given = answer("--machine", "8xh100", "--steps", "28", "--given", "4.30s")
+    alone = next(row for row in given["plans"] if row["devices"] == 1)
+    t.check("a measured time is that of its plan", abs(alone["request_seconds"] - 4.3) < 1e-9 and given["rates"] == "scaled", alone)
+    t.check("and narrows the intervals", given["plans"][0]["step_interval"][1] / given["plans"][0]["step_seconds"]
+            < rows[0]["step_interval"][1] / rows[0]["step_seconds"])
+    many = answer("--machine", "8xh100", "--steps", "28", "--objective", "throughput")
+    t.check("requests that wait: replicas", many["plans"][0]["replicas"] > 1
+            and many["plans"][0]["requests_an_hour"] >= rows[0]["requests_an_hour"], many["plans"][0])
+    t.exits("words for people", plan("--machine", "8xh100"), 0, "80 % interval", "What would change the answer", "sglang serve", "nothing was measured")
+    t.exits("where some do not fit", plan("--machine", "8xl40", "--max-bytes", "30GiB"), 0, "Do not fit into 30 GiB", "lacks")
+
+
+def bad_input():
+    t.exits("no machine", plan(), 2, "plan needs --machine")
+    t.exits("an unknown machine", plan("--machine", "h10"), 2, "did you mean 'h100'")
+    t.exits("too many devices", plan("--machine", "9xh100"), 2, "1 to 8 devices")
+    t.exits("an unknown model", t.tool("plan", "--model", "flux.1-dew", "--engine", "sglang", "--machine", "h100"), 2, "did you mean")
+    t.exits("a size that the model cannot take", plan("--machine", "h100", "--size", "1000x1001"), 2, "1001")
+    t.exits("no plan fits", plan("--machine", "2xrtx-4090"), 3, "no plan of black-forest-labs/FLUX.1-dev fits into 24 GiB", "would fit with")
+    t.exits("no time", plan("--machine", "h100", "--given", "ulysses=2"), 2, "has no time of a request")
+    good = json.loads((SOURCE / "model/machines/h100.json").read_text(encoding="utf-8"))
+    for name, change, words in (
+        ("pair", {"pair": "hccs"}, "which 'links' has no rate of"),
+        ("measured", {"measured": {"bfloat16_tflops": 1200}}, "above device.bfloat16_tflops"),
+        ("devices", {"devices": 0}, "devices"),
+        ("none", {"device": {**good["device"], "memory_gb_s": -1}}, "expected a number above 0"),
+        ("unknown", {"gpus": 4}, "gpus"),
+    ):
+        file = t.write(f"{name}.json", json.dumps({**good, **change}))
+        t.exits(f"a machine that contradicts itself: {name}", plan("--machine", file), 2, words)
+    t.exits("a file of one's own", plan("--machine", t.write("own.json", json.dumps(good))), 0, "80 % interval")
+
+
+def score(text, *words):
+    return t.tool("plan", "--against", t.write("table.csv", text), *words)
+
+
+def tables():
+    rows = "".join(f"A,flux.1-dev 1024x1024,H100,{n},1,{tp},{u},1,e2e,{s},s\n" for n, tp, u, s in
+                   ((1, 1, 1, 4.3), (2, 1, 2, 2.5), (2, 2, 1, 9.0), (4, 1, 4, 1.6), (4, 4, 1, 9.0)))
+    done = score(HEAD + rows, "--json")
+    t.check("a table with a planted winner", done.code == 0 and (done.json["right"], done.json["of"]) == (2, 2), done)
+    t.check("random choice has the mean's regret", abs(done.json["pairs"][0]["random_regret"] - ((2.5 + 9) / 2 / 2.5 - 1)) < 1e-9, done.json["pairs"])
+    t.check("the anchor is not scored", len(done.json["times"]) == 4, done.json["times"])
+    t.exits("an unknown column", score("table,colour\n"), 2, "the column 'colour' is unknown")
+    t.exits("a missing column", score("table,model\n"), 2, "there is no column 'gpu'")
+    t.exits("an unknown unit", score(HEAD + "A,flux.1-dev,H100,1,1,1,1,1,e2e,4,h\n"), 2, "the unit 'h' is unknown")
+    t.exits("no number", score(HEAD + "A,flux.1-dev,H100,1,1,1,1,1,e2e,fast,s\n"), 2, "'fast' is no number above 0")
+    t.exits("no degree", score(HEAD + "A,flux.1-dev,H100,1,1,x,1,1,e2e,4,s\n"), 2, "'tp' is 'x'")
+    t.exits("no rows", score(HEAD), 2, "has no row")
+    t.exits("no file", t.tool("plan", "--against", t.path / "none.csv"), 74, "cannot read the table")
+    t.exits("a model without a card is named", score(HEAD + rows + "A,Unknown-9B,H100,1,1,1,1,1,e2e,4,s\n"), 0, "no card of this model")
+
+
+def published():
+    if not PUBLISHED.exists():
+        print("skipped: the published tables are not beside the sources")
+        return
+    got = t.tool("plan", "--against", PUBLISHED, "--json").json
+    t.check("winners", got["of"] == 9 and got["right"] >= 8 and got["worse_than_rule"] == 0, got["pairs"])
+    t.check("times", got["median_error"] <= 0.15 and got["ninth_error"] <= 0.30, (got["median_error"], got["ninth_error"]))
+    t.check("intervals", 0.7 <= got["covered"] / got["scored"] <= 0.9, (got["covered"], got["scored"]))
+    t.check("memory", got["memories_right"] >= 8 and got["false_fits"] == 0, got)
+
+
+def sources():
+    for path in sorted((SOURCE / "model/machines").glob("*.json")):
+        card = json.loads(path.read_text(encoding="utf-8"))
+        numbers = [f"{part}.{name}" for part in ("device", "links", "measured") for name, value in card.get(part, {}).items()
+                   if isinstance(value, (int, float))] + ["devices"]
+        lost = [name for name in numbers if not card["sources"].get(name)]
+        t.check(f"{path.name}: a source for each number", not lost and path.stem == card["name"], lost)
+
+
+plans()
+sources()
+bad_input()
+tables()
+published()
+t.none_left()
+t.finish()

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: MIT */
+/* Every plan that an engine takes of a published model, predicted for a machine that is not at hand, best first; or predictions held
+ * against a table of measured times. Nothing is measured. */
+#include "base/array.h"
+#include "base/figures.h"
+#include "db/engines/engines.h"
+#include "model/predict.h"
+#include "tuner/cli/export.h"
+#include "tuner/cli/options.h"
+#include "tuner/cli/planned/score.h"
+#include "tuner/cli/print.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN = 12, CLOSE_MOST = 3, STEPS = 50, START_S = 180, REQUESTS = 30 };
+#define CLOSE 1.05 /* predicted times that no one should choose between */
+#define TIE   1.02 /* of which the field's rule of thumb takes one */
+
+struct row {
+    const json_t *plan; /* borrowed */
+    struct dt_degrees degrees;
+    struct dt_prediction prediction;
+    double factor; /* of the 80 % interval */
+    double value;  /* of the objective: less is better */
+    enum dt_fit fit;
+    int replicas;
+};
+
+struct planning {
+    struct dt_card card;
+    struct dt_machine_card machine;
+    struct dt_predict_job job;
+    const char *engine, *objective;
+    double device_bytes;
+    json_t *key, *plans;
+    struct row *rows; /* best first, those that do not fit last */
+    size_t count;
+    double scale;                /* measured over predicted; 1: none was given */
+    struct dt_prediction anchor; /* of the measured plan */
+    bool anchored;
+};
+
+static void planning_fini(struct planning *planning)
+{
+    json_decref(planning->key);
+    json_decref(planning->plans);
+    free(planning->rows);
+}
+
+static int degree(const json_t *plan, const char *name)
+{
+    json_int_t value = json_integer_value(json_object_get(plan, name));
+    return value > 1 && value < 1 << 16 ? (int)value : 1;
+}
+
+static struct dt_degrees degrees_of(const json_t *plan)
+{
+    struct dt_degrees degrees = {.cfg = degree(plan, "cfg"),
+                                 .tensor = degree(plan, "tensor"),
+                                 .ulysses = degree(plan, "ulysses"),
+                                 .ring = degree(plan, "ring"),
+                                 .kv_gather = degree(plan, "kv_gather"),
+                                 .pipe = degree(plan, "pipe")};
+    return degrees;
+}
+
+/* Engines that launch PyTorch's operations one by one, and those whose sequence parallelism is a wrapper. */
+static void set_engine(struct planning *planning)
+{
+    const char *engine = planning->engine;
+    planning->job.wrapped = strncmp(engine, "xdit", 4) == 0;
+    planning->job.eager = planning->job.wrapped || strncmp(engine, "diffusers", 9) == 0 ||
+                          strncmp(engine, "cache-dit", 9) == 0;
+}
+
+static double value_of(const struct planning *planning, const struct row *row)
+{
+    double seconds = row->prediction.request;
+    if (strcmp(planning->objective, "throughput") == 0)
+        return seconds / row->replicas;
+    return strcmp(planning->objective, "cost") == 0 ? seconds * row->prediction.devices : seconds;
+}
+
+static void fill_row(const struct planning *planning, const json_t *plan, struct row *row)
+{
+    *row = (struct row){.plan = plan, .degrees = degrees_of(plan), .replicas = 1};
+    dt_predict(&planning->job, &row->degrees, &row->prediction);
+    double spread = dt_predict_spread(
+        &row->prediction, planning->anchored ? &planning->anchor : NULL, row->degrees.pipe > 1);
+    dt_predict_scaled(&row->prediction, planning->scale);
+    row->factor = dt_predict_factor(spread);
+    row->fit = dt_predict_fit(&row->prediction, planning->device_bytes);
+    if (strcmp(planning->objective, "latency") != 0)
+        row->replicas = planning->machine.devices / row->prediction.devices;
+    row->value = value_of(planning, row);
+}
+
+/* What does not fit is last, by the bytes that it lacks. */
+static int better(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    bool lacks = x->fit == DT_FITS_NOT, other = y->fit == DT_FITS_NOT;
+    if (lacks != other)
+        return lacks ? 1 : -1;
+    double p = lacks ? x->prediction.memory_bytes : x->value;
+    double q = lacks ? y->prediction.memory_bytes : y->value;
+    return p < q ? -1 : p > q ? 1 : dt_predict_rule(&x->degrees, &y->degrees);
+}
+
+/* Of the best and those within TIE of it the one that the rule of thumb prefers comes first. */
+static void settle_tie(struct planning *planning)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < planning->count && planning->rows[i].fit != DT_FITS_NOT &&
+                       planning->rows[i].value <= TIE * planning->rows[0].value;
+         i++)
+        if (dt_predict_rule(&planning->rows[i].degrees, &planning->rows[best].degrees) < 0)
+            best = i;
+    struct row first = planning->rows[best];
+    memmove(&planning->rows[1], &planning->rows[0], best * sizeof first);
+    planning->rows[0] = first;
+}
+
+static dt_status predict_all(struct planning *planning)
+{
+    size_t i;
+    const json_t *plan;
+    planning->count = json_array_size(planning->plans);
+    planning->rows = calloc(planning->count + 1, sizeof *planning->rows);
+    if (planning->rows == NULL)
+        return dt_fail(DT_ENOMEM, "no memory for %zu plans", planning->count);
+    json_array_foreach(planning->plans, i, plan) fill_row(planning, plan, &planning->rows[i]);
+    qsort(planning->rows, planning->count, sizeof planning->rows[0], better);
+    if (planning->count > 0 && planning->rows[0].fit != DT_FITS_NOT)
+        settle_tie(planning);
+    return DT_OK;
+}
+
+/* "ulysses=2 4.38s": degrees, then the time of a request. */
+static dt_status read_given(const char *given, struct planning *planning)
+{
+    json_auto_t *plan = json_object();
+    char words[256], *next = words, *word;
+    double seconds = 0;
+    snprintf(words, sizeof words, "%s", given);
+    while ((word = strsep(&next, " ")) != NULL) {
+        char *equals = strchr(word, '='), *end;
+        if (equals != NULL) {
+            *equals = '\0';
+            json_object_set_new(plan, word, json_integer(strtol(equals + 1, NULL, 10)));
+            continue;
+        }
+        seconds = strtod(word, &end);
+        seconds *= strcmp(end, "ms") == 0 ? 1e-3 : strcmp(end, "s") == 0 ? 1 : 0;
+    }
+    if (!(seconds > 0))
+        return dt_fail(DT_EUSAGE,
+                       "--given '%.200s' has no time of a request: expected '6.71s' of one device, "
+                       "or 'ulysses=2 4.38s'",
+                       given);
+    struct dt_degrees degrees = degrees_of(plan);
+    dt_predict(&planning->job, &degrees, &planning->anchor);
+    planning->scale = seconds / planning->anchor.request;
+    planning->anchored = true;
+    return DT_OK;
+}
+
+static dt_status check_given(const struct dt_options *options)
+{
+    static const char *const needed[] = {"model", "engine", "machine", NULL};
+    for (int i = 0; needed[i] != NULL; i++)
+        if (!dt_option_given(options, needed[i]))
+            return dt_fail(DT_EUSAGE,
+                           "plan needs --%s: dittune plan --model flux.1-dev --engine sglang "
+                           "--machine 8xh100",
+                           needed[i]);
+    return DT_OK;
+}
+
+static dt_status read_planning(const struct dt_options *options, struct planning *planning)
+{
+    struct dt_lengths lengths;
+    const struct dt_task_value *steps = &options->task.at[DT_TASK_steps];
+    DT_TRY(check_given(options));
+    DT_TRY(dt_card_load(options->plan.model, &planning->card));
+    DT_TRY(dt_machine_card_load(options->plan.machine, &planning->machine));
+    DT_TRY(
+        dt_card_lengths(&planning->card, &options->task.at[DT_TASK_text_tokens].lengths, &lengths));
+    planning->engine = options->lookup.engine;
+    planning->objective = options->job.objective;
+    planning->scale = 1;
+    planning->job = (struct dt_predict_job){.card = &planning->card,
+                                            .machine = &planning->machine,
+                                            .text_tokens = lengths.at[0],
+                                            .steps = steps->given ? (int)steps->count : STEPS,
+                                            .guided = planning->card.guidance == DT_GUIDANCE_CFG};
+    set_engine(planning);
+    planning->device_bytes = options->job.max_bytes > 0 ? (double)options->job.max_bytes
+                                                        : planning->machine.memory_bytes;
+    DT_TRY(dt_export_card_key(options, &planning->card, planning->machine.devices,
+                              &planning->job.size, &planning->key));
+    if (options->plan.given != NULL)
+        DT_TRY(read_given(options->plan.given, planning));
+    const struct dt_plans_wanted wanted = {.devices = planning->machine.devices,
+                                           .throughput =
+                                               strcmp(planning->objective, "latency") != 0,
+                                           .card = &planning->card};
+    DT_TRY(dt_engine_plans(planning->engine, planning->key, wanted, &planning->plans));
+    return predict_all(planning);
+}
+
+static void add_plan(const json_t *plan, struct dt_text *out)
+{
+    const char *name;
+    json_t *value;
+    int words = 0;
+    json_object_foreach((json_t *)plan, name, value)
+    {
+        if (json_integer_value(value) > 1)
+            dt_text_add(out, "%s%s=%lld", words++ > 0 ? " " : "", name,
+                        (long long)json_integer_value(value));
+        else if (json_is_string(value))
+            dt_text_add(out, "%s%s=%s", words++ > 0 ? " " : "", name, json_string_value(value));
+    }
+    if (words == 0)
+        dt_text_add(out, "one device");
+}
+
+/* ---- the table */
+
+static void add_row(const struct row *row, struct dt_text *out)
+{
+    static const char *const fits[] = {"", " narrow", " no"};
+    const struct dt_prediction *p = &row->prediction;
+    dt_auto_text name = {0};
+    add_plan(row->plan, &name);
+    if (row->replicas > 1)
+        dt_text_add(&name, " x %d", row->replicas);
+    dt_text_add(out, "%-40s %9.1f [%.1f, %.1f]  %8.2f  %6.1f%-7s %8.0f %9.1f  %s\n",
+                dt_text_at(&name), p->step * 1e3, p->step / row->factor * 1e3,
+                p->step * row->factor * 1e3, p->request, p->memory_bytes / 1073741824.0,
+                fits[row->fit], 3600 / p->request * row->replicas, p->request * p->devices,
+                dt_term_texts[dt_predict_limit(p)]);
+}
+
+static void add_head(const struct planning *planning, struct dt_text *out)
+{
+    const struct dt_predict_job *job = &planning->job;
+    dt_text_add(out,
+                "%s, %lld x %lld px, %lld frame%s, %d steps, on %d x %s (%s)\n%zu plans of %s, "
+                "predicted: nothing was measured here. Rates: %s\n\n",
+                planning->card.name, (long long)job->size.width, (long long)job->size.height,
+                (long long)job->size.frames, job->size.frames == 1 ? "" : "s", job->steps,
+                planning->machine.devices, planning->machine.device,
+                dt_pair_texts[planning->machine.pair], planning->count, planning->engine,
+                planning->anchored ? "datasheets, scaled by the time that was given"
+                                   : "datasheets; --given a measured time narrows the intervals");
+    dt_text_add(out, "%-40s %s\n", "plan",
+                "  step, ms  80 % interval   request, s   GiB fits     an hour  device-s  limited "
+                "by");
+}
+
+/* Those within CLOSE of the best, it included. */
+static size_t close_to_best(const struct planning *planning)
+{
+    size_t n = 0;
+    while (n < planning->count && planning->rows[n].fit != DT_FITS_NOT &&
+           planning->rows[n].value <= CLOSE * planning->rows[0].value)
+        n++;
+    return n;
+}
+
+static bool same_degrees(const struct dt_degrees *a, const struct dt_degrees *b)
+{
+    return a->cfg == b->cfg && a->tensor == b->tensor && a->ulysses == b->ulysses &&
+           a->ring == b->ring && a->kv_gather == b->kv_gather && a->pipe == b->pipe;
+}
+
+/* The best, or that it cannot be told from others; and the documented plan beside it. */
+static void add_answer(const struct planning *planning, const struct row *documented,
+                       struct dt_text *out)
+{
+    const struct row *best = &planning->rows[0];
+    size_t close = close_to_best(planning);
+    if (documented != NULL && documented->value <= CLOSE * best->value &&
+        documented->fit != DT_FITS_NOT) {
+        dt_text_add(out, "The documented plan is enough: ");
+        add_plan(documented->plan, out);
+        dt_text_add(out, " is within %.1f %% of the best.\n",
+                    fmax(0, 100 * (documented->value / best->value - 1)));
+    } else if (close > 1) {
+        dt_text_add(out, "Cannot tell: measure these, which are within 5 %%: ");
+        for (size_t i = 0; i < close && i < CLOSE_MOST; i++) {
+            dt_text_add(out, "%s", i > 0 ? "; " : "");
+            add_plan(planning->rows[i].plan, out);
+        }
+        size_t some = close < CLOSE_MOST ? close : CLOSE_MOST;
+        double seconds = (double)some * (START_S + REQUESTS * best->prediction.request);
+        dt_text_add(out,
+                    ".\n  on such a machine, about %s: dittune --engine %s --model %s --size "
+                    "%lldx%lld --devices %d\n",
+                    dt_figure_span_of(seconds).text, planning->engine, planning->card.name,
+                    (long long)planning->job.size.width, (long long)planning->job.size.height,
+                    planning->machine.devices);
+    } else {
+        dt_text_add(out, "Best: ");
+        add_plan(best->plan, out);
+        dt_text_add(out, ".\n");
+    }
+    if (documented != NULL && !same_degrees(&documented->degrees, &best->degrees)) {
+        dt_text_add(out, "The best is predicted %.2f times as fast as the documented plan, ",
+                    documented->value / best->value);
+        add_plan(documented->plan, out);
+        dt_text_add(out, "%s.\n", documented->fit == DT_FITS_NOT ? ", which does not fit" : "");
+    }
+}
+
+/* The best plan of the same plans under another job or machine; NULL: none fits. */
+static dt_status flip(struct planning changed, const char *what, struct dt_text *out)
+{
+    const struct dt_degrees before = changed.rows[0].degrees;
+    changed.rows = NULL;
+    changed.job.card = &changed.card;
+    changed.job.machine = &changed.machine;
+    DT_TRY(predict_all(&changed));
+    const struct row *best = &changed.rows[0];
+    if (best->fit != DT_FITS_NOT && !same_degrees(&best->degrees, &before)) {
+        dt_text_add(out, "%s%s: ", out->size > 0 ? "; " : "", what);
+        add_plan(best->plan, out);
+    }
+    free(changed.rows);
+    return DT_OK;
+}
+
+static dt_status add_flips(const struct planning *planning, struct dt_text *out)
+{
+    dt_auto_text flips = {0};
+    struct planning changed = *planning;
+    changed.machine.pair_rate /= 4;
+    DT_TRY(flip(changed, "links at a quarter of their rate", &flips));
+    changed = *planning;
+    changed.job.guided = false;
+    if (planning->job.guided)
+        DT_TRY(flip(changed, "guidance off", &flips));
+    changed = *planning;
+    changed.objective = strcmp(planning->objective, "latency") == 0 ? "throughput" : "latency";
+    DT_TRY(flip(changed,
+                strcmp(changed.objective, "latency") == 0 ? "one request at a time"
+                                                          : "requests waiting (throughput)",
+                &flips));
+    if (flips.size == 0)
+        dt_text_add(&flips, "none of links at a quarter of their rate, guidance off, load");
+    dt_text_add(out, "What would change the answer: %s.\n", dt_text_at(&flips));
+    out->failed = out->failed || flips.failed;
+    return DT_OK;
+}
+
+/* What would make it fit: the text encoder elsewhere, the weights split between the devices, or both. */
+static const char *remedy(const struct planning *planning, const struct row *row)
+{
+    struct dt_prediction p;
+    struct dt_degrees degrees = row->degrees;
+    double encoder = 2.0 * (double)planning->card.parameters.text_encoder;
+    encoder = encoder > 0 ? encoder : 0;
+    if (row->prediction.memory_bytes - encoder <= planning->device_bytes)
+        return "the text encoder elsewhere";
+    degrees.shards = true;
+    dt_predict(&planning->job, &degrees, &p);
+    if (row->prediction.devices > 1 && p.memory_bytes <= planning->device_bytes)
+        return "sharded weights";
+    if (row->prediction.devices > 1 && p.memory_bytes - encoder <= planning->device_bytes)
+        return "sharded weights and the text encoder elsewhere";
+    return "offload of weights to the host";
+}
+
+static void add_lacking(const struct planning *planning, struct dt_text *out)
+{
+    size_t first = planning->count;
+    while (first > 0 && planning->rows[first - 1].fit == DT_FITS_NOT)
+        first--;
+    if (first < planning->count)
+        dt_text_add(out, "\nDo not fit into %s:\n",
+                    dt_figure_bytes_of((int64_t)planning->device_bytes).text);
+    for (size_t i = first; i < planning->count && i < first + SHOWN; i++) {
+        const struct row *row = &planning->rows[i];
+        dt_auto_text name = {0};
+        add_plan(row->plan, &name);
+        double lacks = row->prediction.memory_bytes - planning->device_bytes;
+        dt_text_add(out, "%-40s lacks %s; would fit with %s\n", dt_text_at(&name),
+                    dt_figure_bytes_of((int64_t)lacks).text, remedy(planning, row));
+    }
+    if (planning->count > first + SHOWN)
+        dt_text_add(out, "and %zu more (--json has all)\n", planning->count - first - SHOWN);
+}
+
+static dt_status add_table(const struct planning *planning, const struct row *documented,
+                           struct dt_text *out)
+{
+    add_head(planning, out);
+    size_t fitting = 0;
+    while (fitting < planning->count && planning->rows[fitting].fit != DT_FITS_NOT)
+        fitting++;
+    for (size_t i = 0; i < fitting && i < SHOWN; i++)
+        add_row(&planning->rows[i], out);
+    if (fitting > SHOWN)
+        dt_text_add(out, "and %zu more (--json has all)\n", fitting - SHOWN);
+    add_lacking(planning, out);
+    dt_text_add(out, "\n");
+    add_answer(planning, documented, out);
+    DT_CLEANUP(dt_export_fini) struct dt_export export = {.json = NULL};
+    DT_TRY(dt_export_card_plan(planning->engine, &planning->card, planning->key,
+                               planning->rows[0].plan, &export));
+    dt_text_add(out, "%s", dt_text_at(&export.text));
+    return add_flips(planning, out);
+}
+
+/* ---- JSON */
+
+static json_t *terms_json(const struct dt_prediction *p)
+{
+    static const char *const names[] = {
+#define DT_TERM(name, text) #name,
+        DT_TERM_ROWS
+#undef DT_TERM
+    };
+    json_t *terms = json_object();
+    for (int i = 0; i < DT_TERMS; i++)
+        json_object_set_new(terms, names[i], json_real(p->term[i]));
+    return terms;
+}
+
+static json_t *row_json(const struct row *row, const struct row *documented)
+{
+    static const char *const fits[] = {"yes", "narrowly", "no"};
+    const struct dt_prediction *p = &row->prediction;
+    json_t *of = documented != NULL ? json_real(documented->value / row->value) : json_null();
+    return json_pack("{s:O, s:i, s:i, s:f, s:[f, f], s:f, s:[f, f], s:f, s:I, s:s, s:s, s:o, s:f, "
+                     "s:f, s:o}",
+                     "plan", row->plan, "devices", p->devices, "replicas", row->replicas,
+                     "step_seconds", p->step, "step_interval", p->step / row->factor,
+                     p->step * row->factor, "request_seconds", p->request, "request_interval",
+                     p->request / row->factor, p->request * row->factor, "vae_seconds", p->vae,
+                     "memory_bytes", (json_int_t)p->memory_bytes, "fits", fits[row->fit], "limit",
+                     dt_term_texts[dt_predict_limit(p)], "terms", terms_json(p), "requests_an_hour",
+                     3600 / p->request * row->replicas, "device_seconds", p->request * p->devices,
+                     "of_documented", of);
+}
+
+static json_t *answer_json(const struct planning *planning, const struct row *documented)
+{
+    json_t *plans = json_array(), *asked = json_object_get(planning->key, "job");
+    json_t *of = documented != NULL ? json_incref((json_t *)documented->plan) : NULL;
+    for (size_t i = 0; i < planning->count; i++)
+        json_array_append_new(plans, row_json(&planning->rows[i], documented));
+    return json_pack("{s:O, s:s, s:s, s:s, s:i, s:i, s:s, s:s, s:f, s:o*, s:o}", "job", asked,
+                     "engine", planning->engine, "machine", planning->machine.name, "device",
+                     planning->machine.device, "devices", planning->machine.devices,
+                     "denoising_steps", planning->job.steps, "objective", planning->objective,
+                     "rates", planning->anchored ? "scaled" : "datasheet", "scale", planning->scale,
+                     "documented", of, "plans", plans);
+}
+
+static dt_status no_plan_fits(const struct planning *planning)
+{
+    const struct row *least = &planning->rows[0];
+    dt_auto_text name = {0};
+    add_plan(least->plan, &name);
+    return dt_fail(
+        DT_EINFEASIBLE,
+        "no plan of %s fits into %s: the least, %s, needs %s of a device; it would fit with %s",
+        planning->card.name, dt_figure_bytes_of((int64_t)planning->device_bytes).text,
+        dt_text_at(&name), dt_figure_bytes_of((int64_t)least->prediction.memory_bytes).text,
+        remedy(planning, least));
+}
+
+static dt_status show(const struct dt_options *options, struct planning *planning)
+{
+    json_auto_t *known = NULL;
+    struct row row = {.plan = NULL}, *documented = NULL;
+    struct dt_text text = {0};
+    const struct dt_plans_wanted wanted = {.devices = planning->machine.devices,
+                                           .throughput =
+                                               strcmp(planning->objective, "latency") != 0,
+                                           .card = &planning->card};
+    if (planning->count == 0)
+        return dt_fail(DT_EINFEASIBLE, "%s takes no plan of %s at this size", planning->engine,
+                       planning->card.name);
+    if (planning->rows[0].fit == DT_FITS_NOT)
+        return no_plan_fits(planning);
+    DT_TRY(dt_engine_documented(planning->engine, planning->key, wanted, &known));
+    if (known != NULL) {
+        fill_row(planning, json_object_get(known, "plan"), &row);
+        documented = &row;
+    }
+    dt_status status = add_table(planning, documented, &text);
+    return dt_print_either(options, status, answer_json(planning, documented), &text);
+}
+
+dt_status dt_command_plan(const struct dt_options *options)
+{
+    DT_CLEANUP(planning_fini) struct planning planning = {.key = NULL};
+    if (options->plan.against != NULL)
+        return dt_score_table(options, options->plan.against);
+    DT_TRY(read_planning(options, &planning));
+    return show(options, &planning);
+}
