@@ -59,7 +59,7 @@ def check_space():
     done = t.tool("explain", "--json", "ulysses=2", "cfg=2")
     plan = done.json["plan"]
     t.check("a plan is completed for them", done.code == 0 and "threads" not in plan
-            and (plan["tile_kv"], plan["warps"], plan["attention"]) == (64, 4, "own"), done)
+            and (plan["tile_kv"], plan["warps"], plan["attention"]) == (64, 4, "cudnn"), done)
     done = t.tool("explain", "--json", "ranks=1", "windows=1")
     sentence = done.json["violations"][0]["sentence"]
     t.check("a rule of theirs is one sentence", done.code == 3
@@ -82,14 +82,14 @@ def check_lookup():
     done = t.tool(*ask)
     plan, key = done.json["plan"], done.json["key"]
     t.check("a look-up for a described GPU machine asks what a session there tunes", done.code == 0
-            and (plan["ranks"], plan["cfg"], plan["ulysses"], plan["attention"]) == (8, 2, 4, "own")
+            and (plan["ranks"], plan["cfg"], plan["ulysses"], plan["attention"]) == (8, 2, 4, "cudnn")
             and (key["model"], key["height"], key["dtype"]) == ("dit-xl/2", 64, "bfloat16"), done)
     done = t.tool(*ask, "--engine", "xdit", "--format", "json", "--checkpoint", "X")
     unexpressed = {parameter["name"] for parameter in done.json["unexpressed"]}
     t.check("an engine's flags are printed for it", done.code == 0
             and "--ulysses_degree" in done.json["argv"] and {"tile_q", "stages", "warps", "graph"} <= unexpressed
             and "attention" not in unexpressed, done)
-    for model, attention in {"dit-s/2": "cudnn", "dit-xl/2": "own"}.items():
+    for model, attention in {"dit-s/2": "cudnn", "dit-xl/2": "cudnn"}.items():
         plan = t.tool(*ask, "--model", model).json["plan"]
         t.check(f"the default of heads of {model} on a described card is what engines do", (plan["attention"], plan["graph"]) == (attention, 1), plan)
     old = t.write("machine", {**MACHINE, "hard": {**MACHINE["hard"], "compute": "8.0"}})

@@ -23,7 +23,7 @@ BAD = {
     "an unknown setting": ("has no setting 'nosuch'", ["--search", "tpe:nosuch=1"]),
     "a setting out of range": ("must be a number from", ["--search", "tpe:candidates=-1"]),
     "a prior that is no table": ("small.json", ["--prior", SOURCE / "tests" / "cli" / "small.json"]),
-    "a cost estimate of a worker": ("built-in network only", ["--prior", "cost"]),
+    "a cost estimate of a worker": ("--prior cost knows the built-in network, and published models", ["--prior", "cost"]),
 }
 
 
@@ -41,6 +41,24 @@ def same(t, store, done, name):
 
 def distinct(trials):
     return len({json.dumps(trial["plan"], sort_keys=True) for trial in trials})
+
+
+def of_an_engine(t):
+    """A published model on GPUs that have a card: predicted times are the prior; else there is none."""
+    job = {"model": "wan2.1-t2v-14b", "width": 832, "height": 480, "frames": 81, "steps": 50}
+    planted = dict(base=MS, cv=0.005, axes={"cfg": [1, 2], "ulysses": [1, 2, 4, 8], "tensor": [1, 2, 4, 8]},
+                   weights={"cfg": 0.5, "ulysses": 0.4, "tensor": 0.4}, best={"cfg": 2, "ulysses": 4, "tensor": 1},
+                   protocol=2, engine="sglang", obeys=list(job), job=job)
+    found = []
+    for name, card, words, prior in (("gpu", "NVIDIA H100 80GB HBM3", [], "predicted times of Wan-AI/Wan2.1-T2V-14B-Diffusers on NVIDIA H100"),
+                                     ("none", "NVIDIA H100 80GB HBM3", ["--prior", "none"], None),
+                                     ("other", "Another GPU", [], None)):
+        t.scenario(card=card, **planted)
+        done = session(t, f"engine-{name}", 20, "--model", job["model"], "--size", "832x480", "--frames", "81", *words)
+        got = done.json["prior"]
+        t.check(f"the prior of an engine: {name}", done.code == 0 and (got or "").startswith(prior or "") and (got is None) == (prior is None), done)
+        found.append(done.json["best"]["plan"])
+    t.check("the answer does not depend on it", found[0] == found[1] == found[2], found)
 
 
 def small(t):
@@ -143,6 +161,7 @@ def refused(t, journal):
 
 t = Dittune()
 journal = small(t)
+of_an_engine(t)
 slower_machine(t, journal)
 large(t)
 flat(t)

@@ -63,13 +63,20 @@ static void fail(struct worker *worker, const char *at, const char *kind, const 
 static json_t *ready(const struct worker *worker)
 {
     json_t *ranks = json_array(), *versions = json_object_get(worker->scenario.root, "versions");
+    const json_t *card =
+        json_object_get(worker->scenario.root, "card"); /* of a GPU for each rank */
+    json_t *devices = card != NULL ? json_array() : NULL;
+    for (int r = 0; r < worker->ranks && card != NULL; r++)
+        json_array_append_new(devices, json_pack("{s:O, s:s, s:I}", "name", card, "compute", "9.0",
+                                                 "memory_bytes", (json_int_t)80 << 30));
     for (int r = 0; r < worker->ranks; r++)
-        json_array_append_new(ranks,
-                              json_pack("{s:i, s:i, s:s, s:s, s:[i], s:i, s:O*}", "rank", r, "pid",
-                                        (int)getpid(), "host", "here", "device", "cpu", "cores", r,
-                                        "threads", 1, "versions", r == 0 ? versions : NULL));
-    return json_pack("{s:s, s:o, s:s, s:O*}", "op", "ready", "ranks", ranks, "comm", "self",
-                     "text_and_vae_ns", json_object_get(worker->scenario.root, "text_and_vae_ns"));
+        json_array_append_new(ranks, json_pack("{s:i, s:i, s:s, s:s, s:[i], s:i, s:O*}", "rank", r,
+                                               "pid", (int)getpid(), "host", "here", "device",
+                                               card != NULL ? "gpu" : "cpu", "cores", r, "threads",
+                                               1, "versions", r == 0 ? versions : NULL));
+    return json_pack("{s:s, s:o, s:o*, s:s, s:O*}", "op", "ready", "ranks", ranks, "devices",
+                     devices, "comm", "self", "text_and_vae_ns",
+                     json_object_get(worker->scenario.root, "text_and_vae_ns"));
 }
 
 /* mpirun's, those of the scenario, or those that are asked for. */

@@ -73,6 +73,7 @@ static const struct {
     {"s", -1},
     {"exchange", JSON_OBJECT},
     {"device", JSON_OBJECT},
+    {"card", JSON_STRING},
     {"peak", JSON_OBJECT},
     {"name", JSON_STRING},
     {"version", JSON_STRING},

@@ -126,6 +126,9 @@ dt_status dt_target_new(const struct dt_job *job, struct dt_target **target) DT_
 void dt_target_free(struct dt_target *target);
 DT_FREE_AT(dt_target_free, struct dt_target)
 
+/* The fields of a foreign worker's job, as its key has them; none for ours. The texts are the target's. */
+void dt_target_task(const struct dt_target *target, struct dt_task *task);
+
 /* Memory of one device, or of all cores; 0: unknown. */
 int64_t dt_target_memory(const struct dt_target *target);
 /* Holds so much memory of each device back. DT_EUSAGE where their memory is not known. */

@@ -127,6 +127,68 @@ static dt_status believe_cost(struct dt_belief *belief)
     return DT_OK;
 }
 
+static int value_at(const struct dt_space *space, const struct dt_point *point, const char *name)
+{
+    for (int i = 0; i < dt_space_axes(space); i++) {
+        const struct dt_axis *axis = dt_space_axis(space, i);
+        if (strcmp(axis->name, name) == 0 && axis->labels == NULL)
+            return (int)axis->values[point->index[i]];
+    }
+    return 1;
+}
+
+static double predicted_value(const void *context, const struct dt_point *point)
+{
+    const struct dt_belief *belief = context;
+    const struct dt_target *target = belief->target;
+    const struct dt_space *space = target->space;
+    const struct dt_degrees degrees = {.cfg = value_at(space, point, "cfg"),
+                                       .tensor = value_at(space, point, "tensor"),
+                                       .ulysses = value_at(space, point, "ulysses"),
+                                       .ring = value_at(space, point, "ring"),
+                                       .kv_gather = value_at(space, point, "kv_gather"),
+                                       .pipe = value_at(space, point, "pipe")};
+    struct dt_prediction prediction;
+    dt_predict(&belief->engine.job, &degrees, &prediction);
+    int batch = dt_target_batch(target, point);
+    return target->objective->value(prediction.step * batch,
+                                    batch * dt_target_replicas(target, point),
+                                    dt_target_devices(target, point));
+}
+
+static int64_t count_or(const struct dt_task *task, enum dt_task_field field, int64_t usual)
+{
+    return task->at[field].given ? task->at[field].count : usual;
+}
+
+/* An engine's published model on GPUs that have a card. False: one of them is not known; nothing is believed then. */
+static bool believe_prediction(struct dt_belief *belief)
+{
+    const struct dt_identity *identity = &belief->target->identity;
+    struct dt_task task;
+    struct dt_card *card = &belief->engine.card;
+    struct dt_machine_card *machine = &belief->engine.machine;
+    dt_target_task(belief->target, &task);
+    if (!task.at[DT_TASK_model].given || !dt_card_known(task.at[DT_TASK_model].text, card) ||
+        (!dt_machine_card_of(dt_json_text_at(identity->hard, "devices"), machine) &&
+         !dt_machine_card_of(dt_json_text_at(identity->hard, "device"), machine)))
+        return false;
+    belief->engine.job =
+        (struct dt_predict_job){.card = card,
+                                .machine = machine,
+                                .size = {count_or(&task, DT_TASK_width, card->usual.width),
+                                         count_or(&task, DT_TASK_height, card->usual.height),
+                                         count_or(&task, DT_TASK_frames, card->usual.frames)},
+                                .text_tokens = card->text_tokens,
+                                .steps = 1,
+                                .guided = card->guidance == DT_GUIDANCE_CFG};
+    snprintf(belief->name, sizeof belief->name, "predicted times of %.40s on %.40s", card->name,
+             machine->device);
+    belief->prior =
+        (struct dt_prior){.name = belief->name, .value = predicted_value, .context = belief};
+    return true;
+}
+
 static double table_value(const void *context, const struct dt_point *point)
 {
     return dt_transfer_value(&((const struct dt_belief *)context)->transfer, point);
@@ -166,14 +228,18 @@ dt_status dt_belief_init(struct dt_belief *belief, const struct dt_target *targe
                          const char *option)
 {
     *belief = (struct dt_belief){.target = target};
-    if (option == NULL ? target->foreign : strcmp(option, "none") == 0)
+    if (option != NULL && strcmp(option, "none") == 0)
         return DT_OK;
     if (option != NULL && strcmp(option, "cost") != 0)
         return believe_table(belief, option);
-    if (target->foreign)
-        return dt_fail(DT_EUSAGE, "--prior cost knows the built-in network only, not the worker %s",
-                       target->worker.program);
-    return believe_cost(belief);
+    if (!target->foreign)
+        return believe_cost(belief);
+    if (believe_prediction(belief) || option == NULL)
+        return DT_OK;
+    return dt_fail(DT_EUSAGE,
+                   "--prior cost knows the built-in network, and published models (dittune models) "
+                   "on GPUs of model/machines, but not what the worker %s runs",
+                   target->worker.program);
 }
 
 void dt_belief_fini(struct dt_belief *belief)

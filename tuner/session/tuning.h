@@ -13,6 +13,7 @@
 #ifndef DT_TUNER_SESSION_TUNING_H
 #define DT_TUNER_SESSION_TUNING_H
 
+#include "model/predict.h"
 #include "model/workload.h"
 #include "search/landscape/landscape.h"
 #include "search/search.h"
@@ -27,12 +28,18 @@
 /* The prior of a session's search:
  *
  *     --prior FILE      a table that another machine recorded (docs/search.md)
- *     --prior cost      operations and bytes of each plan (model/cost.h); the built-in network's default
+ *     --prior cost      operations and bytes of each plan (model/cost.h), or, of an engine's published model on GPUs that have a card,
+ *                       predicted times (model/predict.h); the default
  *     --prior none
  */
 struct dt_belief {
     const struct dt_target *target;
     struct dt_workload workload; /* of the built-in network */
+    struct {
+        struct dt_card card;
+        struct dt_machine_card machine;
+        struct dt_predict_job job; /* of an engine: points to these */
+    } engine;
     struct dt_landscape *source; /* owned; NULL: the cost model is used */
     struct dt_transfer transfer; /* from the source */
     char name[160];              /* "" when there is none */

@@ -804,3 +804,8 @@ void dt_target_options(const struct dt_target *target, bool learned, struct dt_t
         dt_text_add(out, " --lossy");
     dt_task_options(job, obeys, learned, out);
 }
+
+void dt_target_task(const struct dt_target *target, struct dt_task *task)
+{
+    dt_task_read(target->foreign ? json_object_get(target->identity.key, "job") : NULL, task);
+}
