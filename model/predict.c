@@ -4,6 +4,8 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
+#include <strings.h>
 
 #define GIB 1073741824.0
 
@@ -210,9 +212,29 @@ static double memory_bytes(const struct dt_predict_job *job, const struct layer 
     if (degrees->shards)
         own = weights / l->devices;
     double step = WIDTHS * 2 * l->tokens * l->hidden / l->tensor;
-    return own + part(card->parameters.text_encoder) / at_least_1(degrees->text_encoder) +
-           part(card->parameters.vae) + step + BASE_BYTES + WORK_BYTES_PX * pixels / l->tensor +
+    double sharers = job->shares_encoder ? l->devices : at_least_1(degrees->text_encoder);
+    return own + part(card->parameters.text_encoder) / sharers + part(card->parameters.vae) + step +
+           BASE_BYTES + WORK_BYTES_PX * pixels / l->tensor +
            peer_bytes[job->machine->pair] * (l->devices - 1);
+}
+
+/* vLLM-Omni's recipes of MiniMax-H3: the encoder's memory falls with the number of devices. */
+void dt_predict_engine(struct dt_predict_job *job, const char *engine, bool compiled)
+{
+    static const struct {
+        const char *name;
+        bool eager, wrapped, shares_encoder;
+    } rows[] = {{"diffusers", true, false, false},
+                {"cache-dit", true, false, false},
+                {"xdit", true, true, false},
+                {"vllm-omni", false, false, true}};
+    job->eager = job->wrapped = job->shares_encoder = false;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strncasecmp(engine, rows[i].name, strlen(rows[i].name)) == 0) {
+            job->eager = rows[i].eager && !compiled;
+            job->wrapped = rows[i].wrapped && !compiled;
+            job->shares_encoder = rows[i].shares_encoder;
+        }
 }
 
 void dt_predict(const struct dt_predict_job *job, const struct dt_degrees *degrees,

@@ -51,9 +51,11 @@ struct dt_predict_job {
     const struct dt_machine_card *machine;
     struct dt_frames size;
     int text_tokens, steps;
-    bool guided;  /* a step has the card's passes */
+    bool guided; /* a step has the card's passes */
+    /* of the engine, as dt_predict_engine sets them: */
     bool eager;   /* operations are launched one by one from Python, element-wise ones unfused */
     bool wrapped; /* and sequence parallelism is a wrapper around them, as in xDiT */
+    bool shares_encoder; /* the text encoder is split between all devices */
 };
 
 struct dt_prediction {
@@ -64,6 +66,10 @@ struct dt_prediction {
     double request;        /* seconds: steps, VAE, text */
     double memory_bytes;   /* of a device */
 };
+
+/* Sets what the job has of the engine, by its name, case ignored; compiled: its blocks or the whole network are. */
+void dt_predict_engine(struct dt_predict_job *job, const char *engine, bool compiled);
+
 void dt_predict(const struct dt_predict_job *job, const struct dt_degrees *degrees,
                 struct dt_prediction *prediction);
 

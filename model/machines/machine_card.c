@@ -41,8 +41,9 @@ static dt_status read_rate(const json_t *object, const char *what, const char *k
                            double *out)
 {
     DT_TRY(dt_json_real(object, what, key, out));
-    if (!(*out > 0))
-        return dt_fail(DT_EUSAGE, "%s: '%s' is %g, expected a number above 0", what, key, *out);
+    if (!(*out >= 1e-3 && *out <= 1e9))
+        return dt_fail(DT_EUSAGE, "%s: '%s' is %g, expected a number of 0.001 to 1e9", what, key,
+                       *out);
     *out *= unit;
     return DT_OK;
 }
@@ -59,35 +60,62 @@ static dt_status read_word(const json_t *root, const char *what, const char *key
 }
 
 /* What was measured cannot be above what the datasheet has. */
-static dt_status check_measured(const json_t *measured, const json_t *device, const char *what)
+static dt_status check_measured(const json_t *root, const char *what)
 {
-    static const char *const keys[] = {"bfloat16_tflops", "memory_gb_s", "memory_gib"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        double most = json_number_value(json_object_get(device, keys[i]));
-        double seen = json_number_value(json_object_get(measured, keys[i]));
-        if (seen > most)
-            return dt_fail(DT_EUSAGE, "%s: measured.%s is %g, above device.%s, which is %g", what,
-                           keys[i], seen, keys[i], most);
+    static const struct {
+        const char *measured, *part, *of;
+    } rows[] = {{"bfloat16_tflops", "device", "bfloat16_tflops"},
+                {"float32_tflops", "device", "float32_tflops"},
+                {"memory_gb_s", "device", "memory_gb_s"},
+                {"memory_gib", "device", "memory_gib"},
+                {"nvlink_gb_s", "links", "nvlink"},
+                {"pcie_gb_s", "links", "pcie"}};
+    json_t *measured = NULL;
+    DT_TRY(dt_json_object(root, what, "measured", &measured));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const json_t *part = json_object_get(root, rows[i].part);
+        double most = json_number_value(json_object_get(part, rows[i].of)), seen;
+        if (!dt_json_has(measured, rows[i].measured))
+            continue;
+        DT_TRY(read_rate(measured, what, rows[i].measured, 1, &seen));
+        if (dt_json_has(part, rows[i].of) && seen > most)
+            return dt_fail(DT_EUSAGE, "%s: measured.%s is %g, above %s.%s, which is %g", what,
+                           rows[i].measured, seen, rows[i].part, rows[i].of, most);
     }
+    return DT_OK;
+}
+
+/* "9.0" */
+static dt_status read_compute(const json_t *device, const char *what, int *capability)
+{
+    const char *compute;
+    char *end;
+    DT_TRY(dt_json_string(device, what, "compute", &compute));
+    double value = strtod(compute, &end);
+    if (end == compute || *end != '\0' || !(value > 0 && value < 100))
+        return dt_fail(DT_EUSAGE, "%s: 'compute' is '%.40s', expected a capability such as 9.0",
+                       what, compute);
+    *capability = (int)(value * 10 + 0.5);
     return DT_OK;
 }
 
 static dt_status read_device(const json_t *root, const char *what, struct dt_machine_card *card)
 {
-    json_t *device = NULL, *measured = json_object_get(root, "measured");
-    const char *compute;
+    static const char *const known[] = {
+        "name", "memory_gib", "bfloat16_tflops", "float32_tflops", "memory_gb_s", "compute", NULL};
+    json_t *device = NULL;
     DT_TRY(dt_json_object(root, what, "device", &device));
+    DT_TRY(dt_json_only(device, what, known));
     DT_TRY(read_word(device, what, "name", card->device));
     DT_TRY(read_rate(device, what, "memory_gib", GIB, &card->memory_bytes));
     DT_TRY(read_rate(device, what, "bfloat16_tflops", TERA, &card->flop_rate));
     DT_TRY(read_rate(device, what, "memory_gb_s", GIGA, &card->copy_rate));
-    if (dt_json_has(device, "compute")) {
-        DT_TRY(dt_json_string(device, what, "compute", &compute));
-        card->capability = (int)(strtod(compute, NULL) * 10 + 0.5);
-    }
-    if (measured == NULL)
+    if (dt_json_has(device, "compute"))
+        DT_TRY(read_compute(device, what, &card->capability));
+    if (!dt_json_has(root, "measured"))
         return DT_OK;
-    DT_TRY(check_measured(measured, device, what));
+    DT_TRY(check_measured(root, what));
+    const json_t *measured = json_object_get(root, "measured");
     return dt_json_has(measured, "memory_gib")
                ? read_rate(measured, what, "memory_gib", GIB, &card->memory_bytes)
                : DT_OK;
@@ -162,7 +190,10 @@ dt_status dt_machine_card_load(const char *text, struct dt_machine_card *card)
 {
     char *end;
     long count = strtol(text, &end, 10);
-    bool counted = end != text && (*end == 'x' || *end == 'X');
+    FILE *file = is_file(text) ? fopen(text, "r") : NULL; /* one whose name begins like a count */
+    bool counted = file == NULL && end != text && (*end == 'x' || *end == 'X');
+    if (file != NULL)
+        (void)fclose(file);
     DT_TRY(load_named(counted ? end + 1 : text, card));
     if (counted && (count < 1 || count > card->devices))
         return dt_fail(DT_EUSAGE,

@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-enum { DT_MACHINE_WORD = 96, DT_MACHINE_DEVICES_MOST = 1024 };
+enum { DT_MACHINE_WORD = 96, DT_MACHINE_DEVICES_MOST = 72 };
 
 /* What two devices of a host talk over. */
 enum dt_pair { DT_PAIR_NVLINK, DT_PAIR_PCIE, DT_PAIR_HCCS, DT_PAIRS };

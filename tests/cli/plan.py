@@ -50,14 +50,23 @@ def bad_input():
     t.exits("too many devices", plan("--machine", "9xh100"), 2, "1 to 8 devices")
     t.exits("an unknown model", t.tool("plan", "--model", "flux.1-dew", "--engine", "sglang", "--machine", "h100"), 2, "did you mean")
     t.exits("a size that the model cannot take", plan("--machine", "h100", "--size", "1000x1001"), 2, "1001")
-    t.exits("no plan fits", plan("--machine", "2xrtx-4090"), 3, "no plan of black-forest-labs/FLUX.1-dev fits into 24 GiB", "would fit with")
+    t.exits("no plan fits", plan("--machine", "2xrtx-4090"), 3, "no plan of black-forest-labs/FLUX.1-dev fits into 24 GiB", "would need")
+    t.exits("an unknown objective", plan("--machine", "h100", "--objective", "best"), 2, "unknown objective 'best'")
+    for given, words in (("tp=2 4s", "'tp' is no degree"), ("ulysses=0 4s", "ulysses is '0', expected 1 to"), ("ulysses=8 4s", "a plan of 8 devices"),
+                         ("4s 5s", "'5s' is no time"), ("infs", "'infs' is no time")):
+        t.exits(f"--given {given}", plan("--machine", "4xh100", "--given", given), 2, words)
+    t.exits("a table names its own machine", t.tool("plan", "--against", "t.csv", "--machine", "h100"), 2, "--machine has no effect beside --against")
     t.exits("no time", plan("--machine", "h100", "--given", "ulysses=2"), 2, "has no time of a request")
     good = json.loads((SOURCE / "model/machines/h100.json").read_text(encoding="utf-8"))
     for name, change, words in (
         ("pair", {"pair": "hccs"}, "which 'links' has no rate of"),
         ("measured", {"measured": {"bfloat16_tflops": 1200}}, "above device.bfloat16_tflops"),
         ("devices", {"devices": 0}, "devices"),
-        ("none", {"device": {**good["device"], "memory_gb_s": -1}}, "expected a number above 0"),
+        ("link", {"measured": {"nvlink_gb_s": 9999}}, "above links.nvlink"),
+        ("text", {"measured": "fast"}, "measured"),
+        ("compute", {"device": {**good["device"], "compute": "nine"}}, "expected a capability"),
+        ("typo", {"device": {**good["device"], "memory_gb": 1}}, "memory_gb"),
+        ("none", {"device": {**good["device"], "memory_gb_s": -1}}, "expected a number of 0.001 to 1e9"),
         ("unknown", {"gpus": 4}, "gpus"),
     ):
         file = t.write(f"{name}.json", json.dumps({**good, **change}))
@@ -81,6 +90,10 @@ def tables():
     t.exits("an unknown unit", score(HEAD + "A,flux.1-dev,H100,1,1,1,1,1,e2e,4,h\n"), 2, "the unit 'h' is unknown")
     t.exits("no number", score(HEAD + "A,flux.1-dev,H100,1,1,1,1,1,e2e,fast,s\n"), 2, "'fast' is no number above 0")
     t.exits("no degree", score(HEAD + "A,flux.1-dev,H100,1,1,x,1,1,e2e,4,s\n"), 2, "'tp' is 'x'")
+    t.exits("more after a number", score(HEAD + "A,flux.1-dev,H100,1,1,1,1,1,e2e,4x,s\n"), 2, "'4x' is no number")
+    t.exits("degrees that contradict the devices", score(HEAD + rows + "A,flux.1-dev,H100,8,1,1,4,1,e2e,4,s\n"), 0, "its degrees do not make its devices")
+    t.exits("nothing to score", score(HEAD + "A,flux.1-dev 1024x1024,H100,1,1,1,1,1,e2e,4,s\n"), 2, "has no row to score")
+    t.exits("a mark before the header", score("\ufeff" + HEAD + rows), 0, "winners: 2 of 2")
     t.exits("no rows", score(HEAD), 2, "has no row")
     t.exits("no file", t.tool("plan", "--against", t.path / "none.csv"), 74, "cannot read the table")
     t.exits("a model without a card is named", score(HEAD + rows + "A,Unknown-9B,H100,1,1,1,1,1,e2e,4,s\n"), 0, "no card of this model")

@@ -763,6 +763,9 @@ static const struct effect {
     {"tune check", "dry-run", "json-stream", "nothing happens that it could report"},
     {"check", "dry-run", "update junit github", "nothing is measured"},
     {"tune run check", "json-stream", "json", "the last event has what it prints"},
+    {"plan", "against",
+     "model engine machine given size frames steps text-tokens objective max-bytes",
+     "the table names what it is of"},
     {"models", "from", "engine devices lossy max-bytes objective", "a card has no plans"},
     {"simulate", "racing", "search prior spend replay-noise", "a race has no search"},
 };

@@ -67,13 +67,11 @@ static struct dt_degrees degrees_of(const json_t *plan)
     return degrees;
 }
 
-/* Engines that launch PyTorch's operations one by one, and those whose sequence parallelism is a wrapper. */
-static void set_engine(struct planning *planning)
+/* Its word for compiling is not that it does not. */
+static bool is_compiled(const json_t *plan)
 {
-    const char *engine = planning->engine;
-    planning->job.wrapped = strncmp(engine, "xdit", 4) == 0;
-    planning->job.eager = planning->job.wrapped || strncmp(engine, "diffusers", 9) == 0 ||
-                          strncmp(engine, "cache-dit", 9) == 0;
+    const char *word = dt_json_text_at(plan, "compile");
+    return word[0] != '\0' && strcmp(word, "off") != 0 && strcmp(word, "none") != 0;
 }
 
 static double value_of(const struct planning *planning, const struct row *row)
@@ -86,8 +84,10 @@ static double value_of(const struct planning *planning, const struct row *row)
 
 static void fill_row(const struct planning *planning, const json_t *plan, struct row *row)
 {
+    struct dt_predict_job job = planning->job;
     *row = (struct row){.plan = plan, .degrees = degrees_of(plan), .replicas = 1};
-    dt_predict(&planning->job, &row->degrees, &row->prediction);
+    dt_predict_engine(&job, planning->engine, is_compiled(plan));
+    dt_predict(&job, &row->degrees, &row->prediction);
     double spread = dt_predict_spread(
         &row->prediction, planning->anchored ? &planning->anchor : NULL, row->degrees.pipe > 1);
     dt_predict_scaled(&row->prediction, planning->scale);
@@ -110,15 +110,18 @@ static int better(const void *a, const void *b)
     return p < q ? -1 : p > q ? 1 : dt_predict_rule(&x->degrees, &y->degrees);
 }
 
-/* Of the best and those within TIE of it the one that the rule of thumb prefers comes first. */
+/* Of the best and those within TIE of it the one of fewest devices, or that the rule of thumb prefers, comes first. */
 static void settle_tie(struct planning *planning)
 {
     size_t best = 0;
     for (size_t i = 1; i < planning->count && planning->rows[i].fit != DT_FITS_NOT &&
                        planning->rows[i].value <= TIE * planning->rows[0].value;
-         i++)
-        if (dt_predict_rule(&planning->rows[i].degrees, &planning->rows[best].degrees) < 0)
+         i++) {
+        const struct row *row = &planning->rows[i], *first = &planning->rows[best];
+        int fewer = row->prediction.devices - first->prediction.devices;
+        if (fewer < 0 || (fewer == 0 && dt_predict_rule(&row->degrees, &first->degrees) < 0))
             best = i;
+    }
     struct row first = planning->rows[best];
     memmove(&planning->rows[1], &planning->rows[0], best * sizeof first);
     planning->rows[0] = first;
@@ -139,30 +142,61 @@ static dt_status predict_all(struct planning *planning)
     return DT_OK;
 }
 
+/* A word of --given: a degree above 0, or the time in seconds. */
+static dt_status read_word(char *word, json_t *plan, double *seconds)
+{
+    static const char *const names[] = {"cfg",       "tensor", "ulysses", "ring",
+                                        "kv_gather", "pipe",   NULL};
+    char *equals = strchr(word, '='), *end;
+    if (equals == NULL) {
+        double value = strtod(word, &end);
+        double unit = strcmp(end, "ms") == 0 ? 1e-3 : strcmp(end, "s") == 0 ? 1 : 0;
+        if (*seconds > 0 || !(value * unit > 0 && value * unit < 1e9))
+            return dt_fail(DT_EUSAGE,
+                           "--given: '%.60s' is no time, such as 6.71s or 830ms, or a second one",
+                           word);
+        *seconds = value * unit;
+        return DT_OK;
+    }
+    *equals = '\0';
+    long degree = strtol(equals + 1, &end, 10);
+    if (dt_text_index(word, names) < 0)
+        return dt_fail(
+            DT_EUSAGE,
+            "--given: '%.60s' is no degree: expected cfg, tensor, ulysses, ring, kv_gather or pipe",
+            word);
+    if (end == equals + 1 || *end != '\0' || degree < 1 || degree > DT_MACHINE_DEVICES_MOST)
+        return dt_fail(DT_EUSAGE, "--given: %s is '%.60s', expected 1 to %d", word, equals + 1,
+                       DT_MACHINE_DEVICES_MOST);
+    json_object_set_new(plan, word, json_integer(degree));
+    return DT_OK;
+}
+
 /* "ulysses=2 4.38s": degrees, then the time of a request. */
 static dt_status read_given(const char *given, struct planning *planning)
 {
     json_auto_t *plan = json_object();
     char words[256], *next = words, *word;
     double seconds = 0;
+    if (strlen(given) >= sizeof words)
+        return dt_fail(DT_EUSAGE, "--given has %zu bytes, at most %zu", strlen(given),
+                       sizeof words - 1);
     snprintf(words, sizeof words, "%s", given);
-    while ((word = strsep(&next, " ")) != NULL) {
-        char *equals = strchr(word, '='), *end;
-        if (equals != NULL) {
-            *equals = '\0';
-            json_object_set_new(plan, word, json_integer(strtol(equals + 1, NULL, 10)));
-            continue;
-        }
-        seconds = strtod(word, &end);
-        seconds *= strcmp(end, "ms") == 0 ? 1e-3 : strcmp(end, "s") == 0 ? 1 : 0;
-    }
+    while ((word = strsep(&next, " ")) != NULL)
+        if (word[0] != '\0')
+            DT_TRY(read_word(word, plan, &seconds));
     if (!(seconds > 0))
         return dt_fail(DT_EUSAGE,
                        "--given '%.200s' has no time of a request: expected '6.71s' of one device, "
                        "or 'ulysses=2 4.38s'",
                        given);
-    struct dt_degrees degrees = degrees_of(plan);
-    dt_predict(&planning->job, &degrees, &planning->anchor);
+    struct row row;
+    fill_row(planning, plan, &row);
+    if (row.prediction.devices > planning->machine.devices)
+        return dt_fail(DT_EUSAGE,
+                       "--given '%.200s' is a plan of %d devices, and the machine has %d", given,
+                       row.prediction.devices, planning->machine.devices);
+    planning->anchor = row.prediction;
     planning->scale = seconds / planning->anchor.request;
     planning->anchored = true;
     return DT_OK;
@@ -184,7 +218,9 @@ static dt_status read_planning(const struct dt_options *options, struct planning
 {
     struct dt_lengths lengths;
     const struct dt_task_value *steps = &options->task.at[DT_TASK_steps];
+    const struct dt_objective *objective;
     DT_TRY(check_given(options));
+    DT_TRY(dt_objective_find(options->job.objective, &objective));
     DT_TRY(dt_card_load(options->plan.model, &planning->card));
     DT_TRY(dt_machine_card_load(options->plan.machine, &planning->machine));
     DT_TRY(
@@ -197,9 +233,9 @@ static dt_status read_planning(const struct dt_options *options, struct planning
                                             .text_tokens = lengths.at[0],
                                             .steps = steps->given ? (int)steps->count : STEPS,
                                             .guided = planning->card.guidance == DT_GUIDANCE_CFG};
-    set_engine(planning);
-    planning->device_bytes = options->job.max_bytes > 0 ? (double)options->job.max_bytes
-                                                        : planning->machine.memory_bytes;
+    planning->device_bytes = planning->machine.memory_bytes;
+    if (options->job.max_bytes > 0)
+        planning->device_bytes = fmin(planning->device_bytes, (double)options->job.max_bytes);
     DT_TRY(dt_export_card_key(options, &planning->card, planning->machine.devices,
                               &planning->job.size, &planning->key));
     if (options->plan.given != NULL)
@@ -279,18 +315,37 @@ static bool same_degrees(const struct dt_degrees *a, const struct dt_degrees *b)
            a->ring == b->ring && a->kv_gather == b->kv_gather && a->pipe == b->pipe;
 }
 
+/* " --model .. --size ..": all that was asked. */
+static void add_job(json_t *job, struct dt_text *out)
+{
+    json_auto_t *names = json_array();
+    const char *name;
+    json_t *value;
+    json_object_foreach(job, name, value) json_array_append_new(names, json_string(name));
+    dt_task_options(job, names, false, out);
+}
+
+static bool is_enough(const struct planning *planning, const struct row *documented)
+{
+    return documented != NULL && documented->fit != DT_FITS_NOT &&
+           documented->value <= CLOSE * planning->rows[0].value;
+}
+
 /* The best, or that it cannot be told from others; and the documented plan beside it. */
 static void add_answer(const struct planning *planning, const struct row *documented,
                        struct dt_text *out)
 {
     const struct row *best = &planning->rows[0];
     size_t close = close_to_best(planning);
-    if (documented != NULL && documented->value <= CLOSE * best->value &&
-        documented->fit != DT_FITS_NOT) {
+    if (is_enough(planning, documented)) {
+        double share = documented->value / best->value;
         dt_text_add(out, "The documented plan is enough: ");
         add_plan(documented->plan, out);
-        dt_text_add(out, " is within %.1f %% of the best.\n",
-                    fmax(0, 100 * (documented->value / best->value - 1)));
+        if (share < 1)
+            dt_text_add(out, " is predicted %.2f times as fast as the first above%s.\n", 1 / share,
+                        is_compiled(documented->plan) ? ", which is not compiled" : "");
+        else
+            dt_text_add(out, " is within %.1f %% of the best.\n", 100 * (share - 1));
     } else if (close > 1) {
         dt_text_add(out, "Cannot tell: measure these, which are within 5 %%: ");
         for (size_t i = 0; i < close && i < CLOSE_MOST; i++) {
@@ -300,22 +355,51 @@ static void add_answer(const struct planning *planning, const struct row *docume
         size_t some = close < CLOSE_MOST ? close : CLOSE_MOST;
         double seconds = (double)some * (START_S + REQUESTS * best->prediction.request);
         dt_text_add(out,
-                    ".\n  on such a machine, about %s: dittune --engine %s --model %s --size "
-                    "%lldx%lld --devices %d\n",
-                    dt_figure_span_of(seconds).text, planning->engine, planning->card.name,
-                    (long long)planning->job.size.width, (long long)planning->job.size.height,
-                    planning->machine.devices);
+                    ".\n  on such a machine, about %s for these, which a session tries first: "
+                    "dittune --engine %s",
+                    dt_figure_span_of(seconds).text, planning->engine);
+        add_job(json_object_get(planning->key, "job"), out);
+        dt_text_add(out, " --devices %d --objective %s\n", planning->machine.devices,
+                    planning->objective);
     } else {
-        dt_text_add(out, "Best: ");
+        dt_text_add(out, "Predicted best: ");
         add_plan(best->plan, out);
+        if (planning->count > 1 && planning->rows[1].fit != DT_FITS_NOT)
+            dt_text_add(out, ", by %.0f %% over the next",
+                        100 * (planning->rows[1].value / best->value - 1));
         dt_text_add(out, ".\n");
     }
-    if (documented != NULL && !same_degrees(&documented->degrees, &best->degrees)) {
-        dt_text_add(out, "The best is predicted %.2f times as fast as the documented plan, ",
+    if (documented != NULL && documented->fit == DT_FITS_NOT) {
+        double lacks = documented->prediction.memory_bytes - planning->device_bytes;
+        dt_text_add(out, "The documented plan, ");
+        add_plan(documented->plan, out);
+        dt_text_add(out, ", does not fit: it lacks %s.\n", dt_figure_bytes_of((int64_t)lacks).text);
+    } else if (documented != NULL && documented->value > best->value &&
+               !same_degrees(&documented->degrees, &best->degrees)) {
+        dt_text_add(out, "The first above is predicted %.2f times as fast as the documented plan, ",
                     documented->value / best->value);
         add_plan(documented->plan, out);
-        dt_text_add(out, "%s.\n", documented->fit == DT_FITS_NOT ? ", which does not fit" : "");
+        dt_text_add(out, ".\n");
     }
+}
+
+/* The engine's lines and keywords for the plan, with its replicas. */
+static dt_status add_command(const struct planning *planning, const struct row *row,
+                             struct dt_text *out)
+{
+    DT_CLEANUP(dt_export_fini) struct dt_export export = {.json = NULL};
+    json_auto_t *plan = dt_json_copy(row->plan);
+    if (row->replicas > 1)
+        json_object_set_new(plan, "replicas", json_integer(row->replicas));
+    DT_TRY(dt_export_card_plan(planning->engine, &planning->card, planning->key, plan, &export));
+    dt_text_add(out, "%s", dt_text_at(&export.text));
+    const json_t *keywords = dt_export_keywords(&export);
+    if (keywords != NULL) {
+        dt_text_add(out, "keywords ");
+        DT_TRY(dt_json_text(keywords, out));
+        dt_text_add(out, "\n");
+    }
+    return DT_OK;
 }
 
 /* The best plan of the same plans under another job or machine; NULL: none fits. */
@@ -352,7 +436,8 @@ static dt_status add_flips(const struct planning *planning, struct dt_text *out)
                                                           : "requests waiting (throughput)",
                 &flips));
     if (flips.size == 0)
-        dt_text_add(&flips, "none of links at a quarter of their rate, guidance off, load");
+        dt_text_add(&flips, "none of links at a quarter of their rate, %sload",
+                    planning->job.guided ? "guidance off, " : "");
     dt_text_add(out, "What would change the answer: %s.\n", dt_text_at(&flips));
     out->failed = out->failed || flips.failed;
     return DT_OK;
@@ -389,7 +474,7 @@ static void add_lacking(const struct planning *planning, struct dt_text *out)
         dt_auto_text name = {0};
         add_plan(row->plan, &name);
         double lacks = row->prediction.memory_bytes - planning->device_bytes;
-        dt_text_add(out, "%-40s lacks %s; would fit with %s\n", dt_text_at(&name),
+        dt_text_add(out, "%-40s lacks %s; would need %s\n", dt_text_at(&name),
                     dt_figure_bytes_of((int64_t)lacks).text, remedy(planning, row));
     }
     if (planning->count > first + SHOWN)
@@ -410,10 +495,8 @@ static dt_status add_table(const struct planning *planning, const struct row *do
     add_lacking(planning, out);
     dt_text_add(out, "\n");
     add_answer(planning, documented, out);
-    DT_CLEANUP(dt_export_fini) struct dt_export export = {.json = NULL};
-    DT_TRY(dt_export_card_plan(planning->engine, &planning->card, planning->key,
-                               planning->rows[0].plan, &export));
-    dt_text_add(out, "%s", dt_text_at(&export.text));
+    DT_TRY(add_command(planning, is_enough(planning, documented) ? documented : &planning->rows[0],
+                       out));
     return add_flips(planning, out);
 }
 
@@ -436,7 +519,8 @@ static json_t *row_json(const struct row *row, const struct row *documented)
 {
     static const char *const fits[] = {"yes", "narrowly", "no"};
     const struct dt_prediction *p = &row->prediction;
-    json_t *of = documented != NULL ? json_real(documented->value / row->value) : json_null();
+    bool compared = documented != NULL && documented->fit != DT_FITS_NOT;
+    json_t *of = compared ? json_real(documented->value / row->value) : json_null();
     return json_pack("{s:O, s:i, s:i, s:f, s:[f, f], s:f, s:[f, f], s:f, s:I, s:s, s:s, s:o, s:f, "
                      "s:f, s:o}",
                      "plan", row->plan, "devices", p->devices, "replicas", row->replicas,
@@ -470,7 +554,7 @@ static dt_status no_plan_fits(const struct planning *planning)
     add_plan(least->plan, &name);
     return dt_fail(
         DT_EINFEASIBLE,
-        "no plan of %s fits into %s: the least, %s, needs %s of a device; it would fit with %s",
+        "no plan of %s fits into %s: the least, %s, needs %s of a device; it would need %s",
         planning->card.name, dt_figure_bytes_of((int64_t)planning->device_bytes).text,
         dt_text_at(&name), dt_figure_bytes_of((int64_t)least->prediction.memory_bytes).text,
         remedy(planning, least));
@@ -495,7 +579,7 @@ static dt_status show(const struct dt_options *options, struct planning *plannin
         fill_row(planning, json_object_get(known, "plan"), &row);
         documented = &row;
     }
-    dt_status status = add_table(planning, documented, &text);
+    dt_status status = options->print.json ? DT_OK : add_table(planning, documented, &text);
     return dt_print_either(options, status, answer_json(planning, documented), &text);
 }
 

@@ -43,7 +43,13 @@ static const char *const column_names[] = {"table",  "model",     "gpu",  "gpus"
                                            "unit",   "kv_gather", "fsdp", "vae_sp", "engine",
                                            "memory", "note",      "link", "source", NULL};
 
-enum { LINE_ROOM = 4096, ROWS_MOST = 4096, TEXT_ROOM = 160, KNOWN_DEVICES = 1024 };
+enum {
+    LINE_ROOM = 4096,
+    ROWS_MOST = 1024,
+    TEXT_ROOM = 160,
+    KNOWN_DEVICES = 1024,
+    STEPS_MOST = 1 << 20
+};
 
 enum metric { METRIC_REQUEST, METRIC_STEPS, METRIC_OTHER };
 
@@ -54,8 +60,10 @@ struct measured_row {
     enum metric metric;
     double seconds;
     double memory_bytes; /* 0: not told */
+    bool sized;          /* its size is told */
     bool offloaded;      /* some weights lie on the host */
-    const char *why;     /* it is not scored; NULL: it is */
+    int line;
+    const char *why; /* it is not scored; NULL: it is */
     struct dt_card card;
     struct dt_machine_card machine;
     struct dt_predict_job job;
@@ -150,8 +158,8 @@ static bool find_card(const char *text, struct dt_card *card)
     return longest > 0;
 }
 
-/* "832x480", "1344x768x124", "81 frames", "50 steps" in the text. False: it has no size. */
-static bool read_shape(const char *text, struct measured_row *row)
+/* "832x480", "1344x768x124", "81 frames", "50 steps" in the text. False: the model cannot take them; frames may be any. */
+static bool read_shape(const char *text, struct measured_row *row, bool *has_size)
 {
     struct dt_frames *size = &row->job.size;
     bool sized = false;
@@ -172,12 +180,17 @@ static bool read_shape(const char *text, struct measured_row *row)
             size->frames = frames;
         used = 0;
         if (sscanf(at, "%lld steps%n", &frames, &used) == 1 && used > 0)
-            row->steps = (int)frames;
+            row->steps = frames < STEPS_MOST ? (int)frames : 0;
         used = 0;
         if (sscanf(at, "%lld updates%n", &frames, &used) == 1 && used > 0)
-            row->steps = (int)frames;
+            row->steps = frames < STEPS_MOST ? (int)frames : 0;
     }
-    return sized;
+    struct dt_frames whole = *size;
+    whole.frames = row->card.usual.frames;
+    *has_size = sized;
+    return row->steps >= 1 && size->frames >= 1 && size->frames < STEPS_MOST &&
+           whole.width < STEPS_MOST && whole.height < STEPS_MOST &&
+           (!sized || dt_card_check_size(&row->card, whole) == DT_OK);
 }
 
 static enum metric metric_of(const char *text)
@@ -193,7 +206,7 @@ static dt_status read_numbers(struct table *table, char *fields[], int n, struct
     const char *unit = field(table, fields, n, AT_unit), *value = field(table, fields, n, AT_value);
     char *end;
     row->seconds = strtod(value, &end);
-    if (end == value || !(row->seconds > 0))
+    if (end == value || *end != '\0' || !(row->seconds > 0 && row->seconds < 1e9))
         return dt_fail(DT_EUSAGE, "%s, line %d: the value '%.40s' is no number above 0",
                        table->path, table->line, value);
     if (strcmp(unit, "ms") == 0)
@@ -225,6 +238,11 @@ static dt_status read_numbers(struct table *table, char *fields[], int n, struct
     return DT_OK;
 }
 
+static int64_t devices_of(const struct dt_degrees *d)
+{
+    return (int64_t)d->cfg * d->tensor * d->ulysses * d->ring * d->kv_gather;
+}
+
 /* "same" and an empty model are those of the row before. */
 static dt_status read_row(struct table *table, char *line)
 {
@@ -232,7 +250,7 @@ static dt_status read_row(struct table *table, char *line)
     int n = split(line, fields, 64);
     struct measured_row *row = &table->rows[table->count];
     const struct measured_row *before = table->count > 0 ? row - 1 : NULL;
-    *row = (struct measured_row){.anchor = -1, .steps = 50};
+    *row = (struct measured_row){.anchor = -1, .steps = 50, .line = table->line};
     copy(row->table, sizeof row->table, field(table, fields, n, AT_table));
     const char *model = field(table, fields, n, AT_model), *gpu = field(table, fields, n, AT_gpu);
     bool same = strcmp(model, "same") == 0 && before != NULL;
@@ -243,14 +261,19 @@ static dt_status read_row(struct table *table, char *line)
     const char *note = field(table, fields, n, AT_note),
                *engine = field(table, fields, n, AT_engine);
     row->offloaded = strstr(note, "streamed") != NULL || strstr(note, "offload") != NULL;
-    row->job.eager = strstr(row->model, "eager") != NULL || strstr(note, "eager") != NULL;
-    row->job.wrapped = row->job.eager && strcasecmp(engine, "xdit") == 0;
+    bool told = strstr(row->model, "eager") != NULL || strstr(note, "eager") != NULL;
+    dt_predict_engine(&row->job, engine, !told);
+    row->job.eager = told;
     if (row->metric == METRIC_OTHER)
         row->why = "neither a request nor its steps";
     else if (!find_card(row->model, &row->card))
         row->why = "no card of this model";
     else if (!dt_machine_card_of(row->gpu, &row->machine))
         row->why = "no card of this device";
+    else if (devices_of(&row->degrees) != row->devices && row->why == NULL)
+        row->why = "its degrees do not make its devices";
+    else if (!read_shape(row->model, row, &row->sized))
+        row->why = "the model cannot take its size or steps";
     table->count++;
     return DT_OK;
 }
@@ -263,8 +286,13 @@ static dt_status read_table(struct table *table)
     if (file == NULL)
         return dt_fail(DT_EIO, "cannot read the table '%s': %s", table->path, strerror(errno));
     while (status == DT_OK && fgets(line, sizeof line, file) != NULL) {
-        if (table->line++ == 0)
-            status = read_header(table, line);
+        static const char mark[] = "\xef\xbb\xbf"; /* that some programs begin a file with */
+        bool cut = strchr(line, '\n') == NULL && feof(file) == 0;
+        if (cut)
+            status = dt_fail(DT_EUSAGE, "%s, line %d: it has more than %d bytes", table->path,
+                             table->line + 1, LINE_ROOM - 1);
+        else if (table->line++ == 0)
+            status = read_header(table, line + (strncmp(line, mark, 3) == 0 ? 3 : 0));
         else if (line[strspn(line, " \r\n")] != '\0')
             status = table->count < ROWS_MOST
                          ? read_row(table, line)
@@ -314,9 +342,9 @@ static double own_seconds(const struct measured_row *row)
 }
 
 /* Modes that the forms have no term for: caches, sparse attention, narrow numbers; or a size that is not told. */
-static bool is_unsure(const struct measured_row *row, bool sized)
+static bool is_unsure(const struct measured_row *row)
 {
-    return !sized || strcasestr(row->model, "cache") != NULL ||
+    return !row->sized || strcasestr(row->model, "cache") != NULL ||
            strcasestr(row->model, "sparse") != NULL || strcasestr(row->model, "fp4") != NULL ||
            strcasestr(row->model, "fp8") != NULL;
 }
@@ -329,19 +357,17 @@ static void predict_rows(struct table *table)
             continue;
         row->job.card = &row->card;
         row->job.machine = &row->machine;
-        row->factor = read_shape(row->model, row) ? 0 : 1; /* until the interval is known */
         row->job.text_tokens = row->card.text_tokens;
         row->job.guided =
             row->card.guidance == DT_GUIDANCE_CFG && strstr(row->model, "no guidance") == NULL;
         row->job.steps = row->steps;
-        row->degrees.text_encoder = row->devices;
         dt_predict(&row->job, &row->degrees, &row->prediction);
     }
     for (int i = 0; i < table->count; i++) {
         struct measured_row *row = &table->rows[i];
         if (row->why != NULL)
             continue;
-        bool unsure = is_unsure(row, row->factor < 1);
+        bool unsure = is_unsure(row);
         row->anchor = anchor_of(table, i);
         const struct measured_row *anchor = row->anchor >= 0 ? &table->rows[row->anchor] : NULL;
         row->predicted = own_seconds(row);
@@ -536,7 +562,7 @@ static void add_skipped(const struct table *table, struct dt_text *out)
 {
     for (int i = 0; i < table->count; i++)
         if (table->rows[i].why != NULL && table->rows[i].metric != METRIC_OTHER)
-            dt_text_add(out, "not scored, line %d (%.60s, %.30s): %s\n", i + 2,
+            dt_text_add(out, "not scored, line %d (%.60s, %.30s): %s\n", table->rows[i].line,
                         table->rows[i].model, table->rows[i].gpu, table->rows[i].why);
 }
 
@@ -548,6 +574,18 @@ static dt_status print_score(const struct dt_options *options, const struct tabl
         return dt_fail(DT_ENOMEM, "no memory for scores");
     json_t *pairs = score_pairs(table, score, &text), *times = score_times(table, score, &text);
     qsort(score->errors, (size_t)score->count, sizeof score->errors[0], ascending);
+    if (score->count == 0) {
+        json_decref(pairs);
+        json_decref(times);
+        free(score);
+        dt_auto_text why = {0};
+        add_skipped(table, &why);
+        dt_text_fini(&text);
+        return dt_fail(DT_EUSAGE,
+                       "%s has no row to score: two rows of one table, device and model are "
+                       "needed, of which one is the measured time that scales the other\n%s",
+                       table->path, dt_text_at(&why));
+    }
     double median = quantile(score->errors, score->count, 0.5);
     double ninth = quantile(score->errors, score->count, 0.9);
     add_skipped(table, &text);
@@ -563,9 +601,8 @@ static dt_status print_score(const struct dt_options *options, const struct tabl
     json_t *answer = json_pack(
         "{s:o, s:o, s:i, s:i, s:i, s:f, s:f, s:i, s:i, s:i, s:i, s:i, s:i}", "pairs", pairs,
         "times", times, "right", score->right, "of", score->pairs, "worse_than_rule", score->worse,
-        "median_error", score->count > 0 ? median : 0.0, "ninth_error",
-        score->count > 0 ? ninth : 0.0, "within_30", score->within_30, "covered", score->covered,
-        "scored", score->count, "memories_right", score->memories_right, "memories",
+        "median_error", median, "ninth_error", ninth, "within_30", score->within_30, "covered",
+        score->covered, "scored", score->count, "memories_right", score->memories_right, "memories",
         score->memories, "false_fits", score->false_fits);
     free(score);
     return dt_print_either(options, DT_OK, answer, &text);
