@@ -155,6 +155,28 @@ static dt_status read_card(const json_t *root, const char *what, struct dt_machi
     return DT_OK;
 }
 
+/* What `dittune machine --json` prints on a machine with GPUs: the card of its device, with its own number of them and memory. */
+static dt_status read_described(const json_t *root, const char *what, struct dt_machine_card *card)
+{
+    const json_t *hard = json_object_get(root, "hard");
+    const char *device = dt_json_text_at(hard, "device");
+    json_int_t gpus = dt_json_integer_at(hard, "gpus"),
+               gib = dt_json_integer_at(hard, "memory_gib");
+    if (gpus < 1)
+        return dt_fail(DT_EUSAGE,
+                       "%s: that machine has no GPUs ('%.60s'): plans are predicted for GPUs", what,
+                       device);
+    if (!dt_machine_card_of(device, card))
+        return dt_fail(DT_EUSAGE,
+                       "%s: there is no card of its device '%.60s' in model/machines: write one "
+                       "(docs/cost.md)",
+                       what, device);
+    card->devices = gpus < DT_MACHINE_DEVICES_MOST ? (int)gpus : DT_MACHINE_DEVICES_MOST;
+    if (gib > 0)
+        card->memory_bytes = (double)gib * GIB;
+    return DT_OK;
+}
+
 static dt_status parse_card(const char *text, const char *what, struct dt_machine_card *card)
 {
     json_auto_t *root = NULL;
@@ -176,7 +198,8 @@ static dt_status load_named(const char *name, struct dt_machine_card *card)
             return parse_card(files[i].text, files[i].name, card);
     if (is_file(name)) {
         DT_TRY(dt_json_read(name, "the machine's card", &root));
-        return read_card(root, name, card);
+        return dt_json_has(root, "hard") ? read_described(root, name, card)
+                                         : read_card(root, name, card);
     }
     const char *near = dt_json_nearest(name, file_names);
     return dt_fail(DT_EUSAGE,

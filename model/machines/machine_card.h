@@ -2,7 +2,7 @@
 /* machine_card - what is known of a machine with GPUs that is not at hand: rates, memory and links, for predictions
  *
  * A card is one file, model/machines/<name>.json, compiled in, with a source for each number; a user's own file of the same fields does
- * as well. Rates are those of the datasheet: what a program reaches of them is model/predict.h's matter.
+ * as well, and so does what `dittune machine --json` prints on a machine whose GPUs have a card. Rates are those of the datasheet: what a program reaches of them is model/predict.h's matter.
  *
  *     struct dt_machine_card machine;
  *     DT_TRY(dt_machine_card_load("8xh100", &machine));

@@ -491,7 +491,9 @@ static const struct dt_knob knobs[] = {
     [VOTE] = {"vote", "weight of the average failure rate in the probability of success", 0.5, 1e-3,
               100},
     [CANDIDATES] = {"candidates", "most points that the model predicts", 100000, 100, 1e7},
-    [TOP] = {"top", "with --prior: number of its best plans from which the first trials are chosen",
+    [TOP] = {"top",
+             "with --prior: number of its best plans, at most an eighth of them, from which the "
+             "first trials are chosen",
              40, 1, 1e6},
     [SLOPE] = {"slope", "with --prior: prior deviation of its exponent from 1", 0.5, 0, 10},
     [TRUST] = {"trust",

@@ -239,6 +239,8 @@ void dt_hint_ask(struct dt_hint *hint, const struct dt_candidates *candidates,
     }
 }
 
+enum { FAVOURED = 8 }; /* a prior favours at most one plan in so many */
+
 struct believed {
     float value;
     int32_t candidate;
@@ -266,7 +268,8 @@ int dt_hint_next(const struct dt_hint *hint, const struct dt_candidates *candida
     }
     if (n > 0)
         qsort(order, (size_t)n, sizeof *order, by_belief);
-    for (int i = 0; i < n && i < top; i++) {
+    int among = top < n / FAVOURED + 1 ? top : n / FAVOURED + 1; /* all of a small space are none */
+    for (int i = 0; i < among && i < n; i++) {
         if (best >= 0 && (seen == 0 || dt_rng_below(rng, 2) == 0))
             continue;
         double distance = dt_candidates_nearest(candidates, kernel, order[i].candidate);

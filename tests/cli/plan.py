@@ -71,6 +71,12 @@ def bad_input():
     ):
         file = t.write(f"{name}.json", json.dumps({**good, **change}))
         t.exits(f"a machine that contradicts itself: {name}", plan("--machine", file), 2, words)
+    real = {"format": "dittune-machine", "hard": {"device": "NVIDIA H100 80GB HBM3", "gpus": 4, "memory_gib": 80}}
+    done = plan("--machine", t.write("real.json", json.dumps(real)), "--json")
+    t.check("what dittune machine --json printed", done.code == 0 and (done.json["machine"], done.json["devices"]) == ("h100", 4), done)
+    real["hard"]["device"] = "Another GPU"
+    t.exits("a device without a card", plan("--machine", t.write("other.json", json.dumps(real))), 2, "there is no card of its device 'Another GPU'")
+    t.exits("cores", plan("--machine", t.write("cores.json", t.tool("machine", "--json").out)), 2, "that machine has no GPUs")
     t.exits("a file of one's own", plan("--machine", t.write("own.json", json.dumps(good))), 0, "80 % interval")
 
 

@@ -47,7 +47,7 @@ def of_an_engine(t):
     """A published model on GPUs that have a card: predicted times are the prior; else there is none."""
     job = {"model": "wan2.1-t2v-14b", "width": 832, "height": 480, "frames": 81, "steps": 50}
     planted = dict(base=MS, cv=0.005, axes={"cfg": [1, 2], "ulysses": [1, 2, 4, 8], "tensor": [1, 2, 4, 8]},
-                   weights={"cfg": 0.5, "ulysses": 0.4, "tensor": 0.4}, best={"cfg": 2, "ulysses": 4, "tensor": 1},
+                   weights={"cfg": 0.5, "ulysses": 0.4, "tensor": 0.4}, best={"cfg": 1, "ulysses": 2, "tensor": 0},
                    protocol=2, engine="sglang", obeys=list(job), job=job)
     found = []
     for name, card, words, prior in (("gpu", "NVIDIA H100 80GB HBM3", [], "predicted times of Wan-AI/Wan2.1-T2V-14B-Diffusers on NVIDIA H100"),
