@@ -4,8 +4,6 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
-#include <strings.h>
 
 #define GIB 1073741824.0
 
@@ -218,25 +216,6 @@ static double memory_bytes(const struct dt_predict_job *job, const struct layer 
            peer_bytes[job->machine->pair] * (l->devices - 1);
 }
 
-/* vLLM-Omni's recipes of MiniMax-H3: the encoder's memory falls with the number of devices. */
-void dt_predict_engine(struct dt_predict_job *job, const char *engine, bool compiled)
-{
-    static const struct {
-        const char *name;
-        bool eager, wrapped, shares_encoder;
-    } rows[] = {{"diffusers", true, false, false},
-                {"cache-dit", true, false, false},
-                {"xdit", true, true, false},
-                {"vllm-omni", false, false, true}};
-    job->eager = job->wrapped = job->shares_encoder = false;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (strncasecmp(engine, rows[i].name, strlen(rows[i].name)) == 0) {
-            job->eager = rows[i].eager && !compiled;
-            job->wrapped = rows[i].wrapped && !compiled;
-            job->shares_encoder = rows[i].shares_encoder;
-        }
-}
-
 void dt_predict(const struct dt_predict_job *job, const struct dt_degrees *degrees,
                 struct dt_prediction *prediction)
 {
@@ -300,4 +279,14 @@ int dt_predict_rule(const struct dt_degrees *a, const struct dt_degrees *b)
     double more_ulysses = at_least_1(b->ulysses) - at_least_1(a->ulysses);
     double first = more_cfg != 0 ? more_cfg : tensor != 0 ? tensor : more_ulysses;
     return first < 0 ? -1 : first > 0;
+}
+
+bool dt_degrees_equal(const struct dt_degrees *a, const struct dt_degrees *b)
+{
+    return at_least_1(a->cfg) == at_least_1(b->cfg) &&
+           at_least_1(a->tensor) == at_least_1(b->tensor) &&
+           at_least_1(a->ulysses) == at_least_1(b->ulysses) &&
+           at_least_1(a->ring) == at_least_1(b->ring) &&
+           at_least_1(a->kv_gather) == at_least_1(b->kv_gather) &&
+           at_least_1(a->pipe) == at_least_1(b->pipe);
 }

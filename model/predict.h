@@ -52,7 +52,7 @@ struct dt_predict_job {
     struct dt_frames size;
     int text_tokens, steps;
     bool guided; /* a step has the card's passes */
-    /* of the engine, as dt_predict_engine sets them: */
+    /* of the engine, as dt_engine_runs of db/engines/engines.h sets them: */
     bool eager;   /* operations are launched one by one from Python, element-wise ones unfused */
     bool wrapped; /* and sequence parallelism is a wrapper around them, as in xDiT */
     bool shares_encoder; /* the text encoder is split between all devices */
@@ -67,9 +67,7 @@ struct dt_prediction {
     double memory_bytes;   /* of a device */
 };
 
-/* Sets what the job has of the engine, by its name, case ignored; compiled: its blocks or the whole network are. */
-void dt_predict_engine(struct dt_predict_job *job, const char *engine, bool compiled);
-
+/* Overwrites *prediction. */
 void dt_predict(const struct dt_predict_job *job, const struct dt_degrees *degrees,
                 struct dt_prediction *prediction);
 
@@ -86,6 +84,9 @@ double dt_predict_spread(const struct dt_prediction *prediction, const struct dt
 
 /* An 80 % interval reaches from the time over this factor to the time by it. */
 double dt_predict_factor(double spread);
+
+/* All degrees are the same; those of VAE and text encoder are not compared. */
+bool dt_degrees_equal(const struct dt_degrees *a, const struct dt_degrees *b);
 
 enum dt_fit { DT_FITS, DT_FITS_NARROWLY, DT_FITS_NOT };
 

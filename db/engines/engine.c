@@ -374,13 +374,33 @@ static dt_status read_rules(struct dt_engine *engine, const char *what)
     return DT_OK;
 }
 
+/* Optional. */
+static dt_status read_runs(const struct dt_engine *engine, const char *what)
+{
+    static const char *const known[] = {"eager", "wrapped", "shares_encoder", NULL};
+    json_t *runs = NULL, *word;
+    size_t i;
+    if (!dt_json_has(engine->root, "runs"))
+        return DT_OK;
+    DT_TRY(dt_json_array(engine->root, what, "runs", &runs));
+    json_array_foreach(
+        runs, i,
+        word) if (!json_is_string(word) ||
+                  dt_text_index(json_string_value(word), known) <
+                      0) return dt_fail(DT_EUSAGE,
+                                        "%s: 'runs' has a word that is none of eager, wrapped, "
+                                        "shares_encoder",
+                                        what);
+    return DT_OK;
+}
+
 static dt_status read_root(struct dt_engine *engine, const char *what)
 {
     static const char *const known[] = {
         "engine",     "version",    "doc",         "family",    "sources", "parameters", "default",
         "documented", "lossy",      "cannot",      "processes", "starts",  "rules",      "words",
         "program",    "checkpoint", "environment", "kwargs",    "notes",   "choices",    "worker",
-        "python",     "yaml",       "yaml_for",    NULL,
+        "python",     "yaml",       "yaml_for",    "runs",      NULL,
     };
     json_t *unused = NULL;
     const char *text;
@@ -395,6 +415,7 @@ static dt_status read_root(struct dt_engine *engine, const char *what)
     DT_TRY(dt_json_array(engine->root, what, "words", &unused));
     DT_TRY(dt_json_array(engine->root, what, "environment", &unused));
     DT_TRY(dt_json_array(engine->root, what, "kwargs", &unused));
+    DT_TRY(read_runs(engine, what));
     DT_TRY(read_names(engine, what));
     DT_TRY(find_degrees(engine, what));
     DT_TRY(defaults_check(engine, what));

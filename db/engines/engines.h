@@ -106,6 +106,11 @@ dt_status dt_engine_default(const char *engine, const json_t *key, const struct 
 dt_status dt_engine_documented(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
                                json_t **documented) DT_MUST_CHECK;
 
+/* Sets how the engine runs plans (its file's "runs"): eager, wrapped, shares_encoder; a plan that compiles is neither of the first two.
+ * engine: "xdit", "vllm-omni:0.30.0", case ignored; of one without a file all three are false. */
+struct dt_predict_job;
+void dt_engine_runs(const char *engine, bool compiled, struct dt_predict_job *job);
+
 /* The known engines, [{"engine", "version", "doc", "sources", "cannot"}], sorted. New reference. */
 dt_status dt_engines(json_t **list) DT_MUST_CHECK;
 

@@ -3,7 +3,9 @@
  * where the rules hold; those nearest to another plan; and the engine's own choice. */
 #include "db/engines/engines_int.h"
 #include "model/plan.h"
+#include "model/predict.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -232,4 +234,20 @@ dt_status dt_engine_choices(const char *engine, json_t **choices)
     json_t *found = json_object_get(read->root, "choices");
     *choices = found != NULL ? json_incref(found) : json_object();
     return *choices != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+void dt_engine_runs(const char *engine, bool compiled, struct dt_predict_job *job)
+{
+    char name[64];
+    size_t size = strlen(engine) < sizeof name ? strlen(engine) : 0;
+    struct dt_error none = {DT_OK, ""};
+    struct dt_engine *opened = NULL;
+    for (size_t i = 0; i <= size; i++)
+        name[i] = i < size ? (char)tolower((unsigned char)engine[i]) : '\0';
+    dt_status status = dt_error_keep(&none, dt_engine_open(name, &opened));
+    const json_t *runs = status == DT_OK ? json_object_get(opened->root, "runs") : NULL;
+    job->eager = dt_json_lists(runs, "eager") && !compiled;
+    job->wrapped = dt_json_lists(runs, "wrapped") && !compiled;
+    job->shares_encoder = dt_json_lists(runs, "shares_encoder");
+    dt_engine_free(opened);
 }

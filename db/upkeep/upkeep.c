@@ -126,7 +126,10 @@ static int time_order(int64_t mine, int64_t its)
 static int entry_order(const struct dt_stored_info *entry, const struct dt_stored_info *known)
 {
     int session = time_order(entry->t_wall_ns, known->t_wall_ns);
-    return session != 0 ? session : time_order(entry->checked_ns, known->checked_ns);
+    int checked = time_order(entry->checked_ns, known->checked_ns);
+    return session != 0   ? session
+           : checked != 0 ? checked
+                          : time_order(entry->lost_ns, known->lost_ns);
 }
 
 static enum dt_offer offer_compare(const json_t *entry, const json_t *known, bool later)

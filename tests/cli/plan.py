@@ -25,6 +25,10 @@ def answer(*words):
     return done.json
 
 
+def answer_of(engine, machine):
+    return t.tool("plan", "--model", "flux.1-dev", "--engine", engine, "--machine", machine, "--json").json
+
+
 def plans():
     one = answer("--machine", "8xh100", "--steps", "28")
     rows = one["plans"]
@@ -41,6 +45,12 @@ def plans():
     t.check("requests that wait: replicas", many["plans"][0]["replicas"] > 1
             and many["plans"][0]["requests_an_hour"] >= rows[0]["requests_an_hour"], many["plans"][0])
     t.exits("words for people", plan("--machine", "8xh100"), 0, "80 % interval", "What would change the answer", "sglang serve", "nothing was measured")
+    t.exits("an engine that the card does not list", t.tool("plan", "--model", "flux.1-dev", "--engine", "wan2.1", "--machine", "h100"), 0,
+            "does not list wan2.1: whether it runs the model is not known")
+    eager, compiled = (next(row for row in answer_of("xdit", "8xh100")["plans"] if row["devices"] == 8), answer_of("xdit", "8xh100"))
+    t.check("an eager engine waits for its host", eager["terms"]["host"] > 0 and eager["of_documented"] < 1, (eager, compiled["documented"]))
+    t.exits("the command is that of the plan that is named", t.tool("plan", "--model", "flux.1-dev", "--engine", "xdit", "--machine", "8xh100"), 0,
+            "The documented plan is enough: ulysses=8 compile=on", "--ulysses_degree 8 --ring_degree 1 --use_torch_compile")
     t.exits("where some do not fit", plan("--machine", "8xl40", "--max-bytes", "30GiB"), 0, "Do not fit into 30 GiB", "lacks")
 
 

@@ -43,6 +43,11 @@ static void the_walk(void **state)
                                "(z) ");
     names_of((struct dt_journals){.directory = scratch, .since = "20261124T000000Z"}, names);
     assert_string_equal(names, "(z) 20261125T000000Z-1-c 20261124T000000Z-1-b ");
+    /* two of one second: processes count up */
+    write_file(at("runs/20261126T090909Z-9998-d.jsonl"), "", 0);
+    write_file(at("runs/20261126T090909Z-10002-a.jsonl"), "", 0);
+    names_of((struct dt_journals){.directory = scratch, .since = "20261126T000000Z"}, names);
+    assert_string_equal(names, "(z) 20261126T090909Z-10002-a 20261126T090909Z-9998-d ");
 }
 
 /* Ended by the caller: the rest is freed, and the caller's status comes back. */

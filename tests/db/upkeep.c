@@ -63,7 +63,7 @@ static void verify_beside_gc(void **state)
     size_t size;
     session(entry_at("a", 1, false, 1), true, first);
     session(entry_at("b", 2, false, 2), true, second);
-    bool in_order = strcmp(first, second) < 0;
+    bool in_order = strverscmp(first, second) < 0;
     char *bytes = read_file(journal_path(in_order ? first : second), &size);
     write_file(journal_path(in_order ? first : second), bytes, size - 9);
     free(bytes);

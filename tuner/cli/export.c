@@ -266,6 +266,23 @@ dt_status dt_export_card_key(const struct dt_options *options, const struct dt_c
     return *key != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 
+void dt_export_add_degrees(const json_t *plan, struct dt_text *out)
+{
+    const char *name;
+    json_t *value;
+    int words = 0;
+    json_object_foreach((json_t *)plan, name, value)
+    {
+        if (json_integer_value(value) > 1)
+            dt_text_add(out, "%s%s=%lld", words++ > 0 ? " " : "", name,
+                        (long long)json_integer_value(value));
+        else if (json_is_string(value))
+            dt_text_add(out, "%s%s=%s", words++ > 0 ? " " : "", name, json_string_value(value));
+    }
+    if (words == 0)
+        dt_text_add(out, "one device");
+}
+
 dt_status dt_export_card_plan(const char *engine, const struct dt_card *card, const json_t *key,
                               const json_t *plan, struct dt_export *export)
 {

@@ -40,6 +40,9 @@ void dt_export_own_fini(struct dt_export_own *own);
 /* --plan: a plan of the user's own, for the workload of the options; nothing is looked up. */
 dt_status dt_export_own(const struct dt_options *options) DT_MUST_CHECK;
 
+/* "ulysses=2 ring=2 attention=flash": a plan's degrees above 1 and its words; "one device" when there are none. */
+void dt_export_add_degrees(const json_t *plan, struct dt_text *out);
+
 /* The lines that run an engine's plan of a published model; key: as dt_export_card_key makes it. */
 dt_status dt_export_card_plan(const char *engine, const struct dt_card *card, const json_t *key,
                               const json_t *plan, struct dt_export *export) DT_MUST_CHECK;

@@ -2,6 +2,7 @@
 /* What is expected of plans before a session searches: recorded tables and journals of other machines, or operations and bytes. */
 #include "tuner/session/tuning.h"
 
+#include "db/engines/engines.h"
 #include "model/cost.h"
 #include "model/workload_json.h"
 #include "search/landscape/table.h"
@@ -182,6 +183,7 @@ static bool believe_prediction(struct dt_belief *belief)
                                 .text_tokens = card->text_tokens,
                                 .steps = 1,
                                 .guided = card->guidance == DT_GUIDANCE_CFG};
+    dt_engine_runs(identity->engine, false, &belief->engine.job);
     snprintf(belief->name, sizeof belief->name, "predicted times of %.40s on %.40s", card->name,
              machine->device);
     belief->prior =

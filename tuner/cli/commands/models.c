@@ -117,24 +117,6 @@ static void add_facts(const struct question *question, struct dt_text *out)
     dt_text_add(out, "\n");
 }
 
-/* "ulysses=2 ring=2 attention=flash"; "one device" when every degree is 1. */
-static void add_degrees(const json_t *plan, struct dt_text *out)
-{
-    const char *name;
-    json_t *value;
-    int words = 0;
-    json_object_foreach((json_t *)plan, name, value)
-    {
-        if (json_integer_value(value) > 1)
-            dt_text_add(out, "%s%s=%lld", words++ > 0 ? " " : "", name,
-                        (long long)json_integer_value(value));
-        else if (json_is_string(value))
-            dt_text_add(out, "%s%s=%s", words++ > 0 ? " " : "", name, json_string_value(value));
-    }
-    if (words == 0)
-        dt_text_add(out, "one device");
-}
-
 static int64_t degree(const json_t *plan, const char *name)
 {
     const json_t *value = json_object_get(plan, name);
@@ -214,7 +196,7 @@ static dt_status add_plan(const struct question *question, const char *engine, c
 {
     DT_CLEANUP(dt_export_fini) struct dt_export export = {.json = NULL};
     DT_TRY(dt_export_card_plan(engine, &question->card, question->key, plan, &export));
-    add_degrees(plan, out);
+    dt_export_add_degrees(plan, out);
     dt_text_add(out, "\n");
     return add_lines(&export, out);
 }
@@ -227,7 +209,7 @@ static dt_status add_known(const struct question *question, const char *engine, 
     const json_t *plan = json_object_get(known, "plan"), *remark;
     struct dt_error refused = {DT_OK, ""};
     size_t i;
-    add_degrees(plan, out);
+    dt_export_add_degrees(plan, out);
     dt_text_add(out, "\n");
     dt_status status = dt_error_keep(
         &refused, dt_export_card_plan(engine, &question->card, question->key, plan, &export));
@@ -291,7 +273,7 @@ static void add_choice(const json_t *chosen, const json_t *plans, struct dt_text
     size_t i;
     dt_text_add(out, "left to itself it %s", chosen != NULL ? "chooses " : "runs on one device");
     if (chosen != NULL)
-        add_degrees(chosen, out);
+        dt_export_add_degrees(chosen, out);
     json_array_foreach(plans, i, plan)
     {
         listed = listed || (has_degrees(chosen, plan) && has_degrees(plan, chosen));

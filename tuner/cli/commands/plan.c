@@ -86,7 +86,7 @@ static void fill_row(const struct planning *planning, const json_t *plan, struct
 {
     struct dt_predict_job job = planning->job;
     *row = (struct row){.plan = plan, .degrees = degrees_of(plan), .replicas = 1};
-    dt_predict_engine(&job, planning->engine, is_compiled(plan));
+    dt_engine_runs(planning->engine, is_compiled(plan), &job);
     dt_predict(&job, &row->degrees, &row->prediction);
     double spread = dt_predict_spread(
         &row->prediction, planning->anchored ? &planning->anchor : NULL, row->degrees.pipe > 1);
@@ -248,23 +248,6 @@ static dt_status read_planning(const struct dt_options *options, struct planning
     return predict_all(planning);
 }
 
-static void add_plan(const json_t *plan, struct dt_text *out)
-{
-    const char *name;
-    json_t *value;
-    int words = 0;
-    json_object_foreach((json_t *)plan, name, value)
-    {
-        if (json_integer_value(value) > 1)
-            dt_text_add(out, "%s%s=%lld", words++ > 0 ? " " : "", name,
-                        (long long)json_integer_value(value));
-        else if (json_is_string(value))
-            dt_text_add(out, "%s%s=%s", words++ > 0 ? " " : "", name, json_string_value(value));
-    }
-    if (words == 0)
-        dt_text_add(out, "one device");
-}
-
 /* ---- the table */
 
 static void add_row(const struct row *row, struct dt_text *out)
@@ -272,7 +255,7 @@ static void add_row(const struct row *row, struct dt_text *out)
     static const char *const fits[] = {"", " narrow", " no"};
     const struct dt_prediction *p = &row->prediction;
     dt_auto_text name = {0};
-    add_plan(row->plan, &name);
+    dt_export_add_degrees(row->plan, &name);
     if (row->replicas > 1)
         dt_text_add(&name, " x %d", row->replicas);
     dt_text_add(out, "%-40s %9.1f [%.1f, %.1f]  %8.2f  %6.1f%-7s %8.0f %9.1f  %s\n",
@@ -280,6 +263,17 @@ static void add_row(const struct row *row, struct dt_text *out)
                 p->step * row->factor * 1e3, p->request, p->memory_bytes / 1073741824.0,
                 fits[row->fit], 3600 / p->request * row->replicas, p->request * p->devices,
                 dt_term_texts[dt_predict_limit(p)]);
+}
+
+/* The card says nothing of this engine, in any version. */
+static bool is_foreign_to(const struct dt_card *card, const char *engine)
+{
+    char name[DT_CARD_WORD];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(engine, ":"), engine);
+    for (int i = 0; i < card->engine_count; i++)
+        if (strncmp(card->engines[i].engine, name, strlen(name)) == 0)
+            return false;
+    return true;
 }
 
 static void add_head(const struct planning *planning, struct dt_text *out)
@@ -294,6 +288,10 @@ static void add_head(const struct planning *planning, struct dt_text *out)
                 dt_pair_texts[planning->machine.pair], planning->count, planning->engine,
                 planning->anchored ? "datasheets, scaled by the time that was given"
                                    : "datasheets; --given a measured time narrows the intervals");
+    if (is_foreign_to(&planning->card, planning->engine))
+        dt_text_add(
+            out, "The model's card does not list %s: whether it runs the model is not known.\n\n",
+            planning->engine);
     dt_text_add(out, "%-40s %s\n", "plan",
                 "  step, ms  80 % interval   request, s   GiB fits     an hour  device-s  limited "
                 "by");
@@ -307,12 +305,6 @@ static size_t close_to_best(const struct planning *planning)
            planning->rows[n].value <= CLOSE * planning->rows[0].value)
         n++;
     return n;
-}
-
-static bool same_degrees(const struct dt_degrees *a, const struct dt_degrees *b)
-{
-    return a->cfg == b->cfg && a->tensor == b->tensor && a->ulysses == b->ulysses &&
-           a->ring == b->ring && a->kv_gather == b->kv_gather && a->pipe == b->pipe;
 }
 
 /* " --model .. --size ..": all that was asked. */
@@ -340,7 +332,7 @@ static void add_answer(const struct planning *planning, const struct row *docume
     if (is_enough(planning, documented)) {
         double share = documented->value / best->value;
         dt_text_add(out, "The documented plan is enough: ");
-        add_plan(documented->plan, out);
+        dt_export_add_degrees(documented->plan, out);
         if (share < 1)
             dt_text_add(out, " is predicted %.2f times as fast as the first above%s.\n", 1 / share,
                         is_compiled(documented->plan) ? ", which is not compiled" : "");
@@ -350,7 +342,7 @@ static void add_answer(const struct planning *planning, const struct row *docume
         dt_text_add(out, "Cannot tell: measure these, which are within 5 %%: ");
         for (size_t i = 0; i < close && i < CLOSE_MOST; i++) {
             dt_text_add(out, "%s", i > 0 ? "; " : "");
-            add_plan(planning->rows[i].plan, out);
+            dt_export_add_degrees(planning->rows[i].plan, out);
         }
         size_t some = close < CLOSE_MOST ? close : CLOSE_MOST;
         double seconds = (double)some * (START_S + REQUESTS * best->prediction.request);
@@ -363,7 +355,7 @@ static void add_answer(const struct planning *planning, const struct row *docume
                     planning->objective);
     } else {
         dt_text_add(out, "Predicted best: ");
-        add_plan(best->plan, out);
+        dt_export_add_degrees(best->plan, out);
         if (planning->count > 1 && planning->rows[1].fit != DT_FITS_NOT)
             dt_text_add(out, ", by %.0f %% over the next",
                         100 * (planning->rows[1].value / best->value - 1));
@@ -372,13 +364,13 @@ static void add_answer(const struct planning *planning, const struct row *docume
     if (documented != NULL && documented->fit == DT_FITS_NOT) {
         double lacks = documented->prediction.memory_bytes - planning->device_bytes;
         dt_text_add(out, "The documented plan, ");
-        add_plan(documented->plan, out);
+        dt_export_add_degrees(documented->plan, out);
         dt_text_add(out, ", does not fit: it lacks %s.\n", dt_figure_bytes_of((int64_t)lacks).text);
     } else if (documented != NULL && documented->value > best->value &&
-               !same_degrees(&documented->degrees, &best->degrees)) {
+               !dt_degrees_equal(&documented->degrees, &best->degrees)) {
         dt_text_add(out, "The first above is predicted %.2f times as fast as the documented plan, ",
                     documented->value / best->value);
-        add_plan(documented->plan, out);
+        dt_export_add_degrees(documented->plan, out);
         dt_text_add(out, ".\n");
     }
 }
@@ -411,9 +403,9 @@ static dt_status flip(struct planning changed, const char *what, struct dt_text 
     changed.job.machine = &changed.machine;
     DT_TRY(predict_all(&changed));
     const struct row *best = &changed.rows[0];
-    if (best->fit != DT_FITS_NOT && !same_degrees(&best->degrees, &before)) {
+    if (best->fit != DT_FITS_NOT && !dt_degrees_equal(&best->degrees, &before)) {
         dt_text_add(out, "%s%s: ", out->size > 0 ? "; " : "", what);
-        add_plan(best->plan, out);
+        dt_export_add_degrees(best->plan, out);
     }
     free(changed.rows);
     return DT_OK;
@@ -472,7 +464,7 @@ static void add_lacking(const struct planning *planning, struct dt_text *out)
     for (size_t i = first; i < planning->count && i < first + SHOWN; i++) {
         const struct row *row = &planning->rows[i];
         dt_auto_text name = {0};
-        add_plan(row->plan, &name);
+        dt_export_add_degrees(row->plan, &name);
         double lacks = row->prediction.memory_bytes - planning->device_bytes;
         dt_text_add(out, "%-40s lacks %s; would need %s\n", dt_text_at(&name),
                     dt_figure_bytes_of((int64_t)lacks).text, remedy(planning, row));
@@ -551,7 +543,7 @@ static dt_status no_plan_fits(const struct planning *planning)
 {
     const struct row *least = &planning->rows[0];
     dt_auto_text name = {0};
-    add_plan(least->plan, &name);
+    dt_export_add_degrees(least->plan, &name);
     return dt_fail(
         DT_EINFEASIBLE,
         "no plan of %s fits into %s: the least, %s, needs %s of a device; it would need %s",

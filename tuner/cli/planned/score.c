@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/figures.h"
 #include "base/json.h"
+#include "db/engines/engines.h"
 #include "model/predict.h"
 #include "tuner/cli/print.h"
 
@@ -262,7 +263,7 @@ static dt_status read_row(struct table *table, char *line)
                *engine = field(table, fields, n, AT_engine);
     row->offloaded = strstr(note, "streamed") != NULL || strstr(note, "offload") != NULL;
     bool told = strstr(row->model, "eager") != NULL || strstr(note, "eager") != NULL;
-    dt_predict_engine(&row->job, engine, !told);
+    dt_engine_runs(engine, !told, &row->job);
     row->job.eager = told;
     if (row->metric == METRIC_OTHER)
         row->why = "neither a request nor its steps";
@@ -310,12 +311,6 @@ static bool is_group(const struct measured_row *a, const struct measured_row *b)
 {
     return strcmp(a->table, b->table) == 0 && strcmp(a->gpu, b->gpu) == 0 &&
            strcmp(a->model, b->model) == 0 && a->metric == b->metric;
-}
-
-static bool same_degrees(const struct dt_degrees *a, const struct dt_degrees *b)
-{
-    return a->cfg == b->cfg && a->tensor == b->tensor && a->ulysses == b->ulysses &&
-           a->ring == b->ring && a->kv_gather == b->kv_gather;
 }
 
 /* The row of fewest devices whose plan the rule of thumb prefers. */
@@ -393,7 +388,7 @@ static const struct measured_row *least_of(const struct table *table, const stru
     for (int k = 0; k < table->count; k++) {
         const struct measured_row *row = &table->rows[k];
         if (row->why == NULL && is_group(row, of) && row->devices == of->devices &&
-            same_degrees(&row->degrees, &of->degrees) && row->seconds < least->seconds)
+            dt_degrees_equal(&row->degrees, &of->degrees) && row->seconds < least->seconds)
             least = row;
     }
     return least;
@@ -441,7 +436,7 @@ static bool has_steps(const struct table *table, const struct measured_row *of)
         const struct measured_row *row = &table->rows[k];
         if (of->metric == METRIC_REQUEST && row->metric == METRIC_STEPS && row->why == NULL &&
             strcmp(row->table, of->table) == 0 && row->devices == of->devices &&
-            same_degrees(&row->degrees, &of->degrees))
+            dt_degrees_equal(&row->degrees, &of->degrees))
             return true;
     }
     return false;
