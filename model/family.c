@@ -129,6 +129,12 @@ static double rest_bytes(const struct dt_workload *workload, const struct dt_op 
     return 0;
 }
 
+static double calls(const struct dt_workload *workload, const struct dt_op *op, int tokens)
+{
+    (void)workload, (void)tokens;
+    return op->kind != DT_OP_END;
+}
+
 /* Over all operations of a step. */
 static double sum(const struct dt_workload *workload, int tokens,
                   double (*of)(const struct dt_workload *workload, const struct dt_op *op,
@@ -154,6 +160,11 @@ double dt_family_linear(const struct dt_workload *workload, int tokens)
 double dt_family_attentions(const struct dt_workload *workload)
 {
     return sum(workload, 0, attentions);
+}
+
+double dt_family_calls(const struct dt_workload *workload)
+{
+    return sum(workload, 0, calls);
 }
 
 double dt_family_rest_bytes(const struct dt_workload *workload)

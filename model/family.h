@@ -121,9 +121,10 @@ bool dt_op_runs(const struct dt_op *op, int block, int depth);
 int dt_op_times(const struct dt_op *op, int depth);
 
 /* Sums over the operations of a step: multiply-adds of the linear layers of one sequence with so many tokens on this rank; how many
- * attentions there are; bytes of one token that the passes between the matrix products read and write. */
+ * attentions, and how many operations, there are; bytes of one token that the passes between the matrix products read and write. */
 double dt_family_linear(const struct dt_workload *workload, int tokens);
 double dt_family_attentions(const struct dt_workload *workload);
+double dt_family_calls(const struct dt_workload *workload);
 double dt_family_rest_bytes(const struct dt_workload *workload);
 
 #endif

@@ -2,6 +2,8 @@
 /* Units: seconds, bytes, operations. Sources of the constants: docs/cost.md, by their names. */
 #include "model/predict.h"
 
+#include "model/predict_int.h"
+
 #include <math.h>
 #include <stddef.h>
 
@@ -110,6 +112,16 @@ static struct layer layer_of(const struct dt_predict_job *job, const struct dt_d
 static double attention_eff(int head)
 {
     return head > 96 ? 0.74 : head > 68 ? 0.33 : 0.51;
+}
+
+struct dt_reached dt_reached_on(const struct dt_machine_card *machine, int head)
+{
+    return (struct dt_reached){.gemm = GEMM_EFF * machine->flop_rate,
+                               .attention = attention_eff(head) * machine->flop_rate,
+                               .copy = COPY_EFF * machine->copy_rate,
+                               .link = link_eff[machine->pair] * machine->pair_rate,
+                               .message = ALPHA_S,
+                               .call = KERNEL_S};
 }
 
 static double all_to_all(const struct layer *l)

@@ -14,6 +14,7 @@
 
 #include "model/cards/card.h"
 #include "model/machines/machine_card.h"
+#include "model/workload.h"
 
 /* What a step's time consists of, in the order of the words. */
 #define DT_TERM_ROWS                                                                               \
@@ -70,6 +71,12 @@ struct dt_prediction {
 /* Overwrites *prediction. */
 void dt_predict(const struct dt_predict_job *job, const struct dt_degrees *degrees,
                 struct dt_prediction *prediction);
+
+/* The same for a plan of the built-in network (model/predict_network.c): its own shares and tiles. machine NULL: on cores, so many
+ * of the host that the plan's ranks and their threads share; there is no VAE and no text, and a request is one step. */
+void dt_predict_network(const struct dt_workload *workload, const struct dt_plan *plan,
+                        const struct dt_machine_card *machine, int cores,
+                        struct dt_prediction *prediction);
 
 /* All times by a factor: measured over predicted time of one plan. */
 void dt_predict_scaled(struct dt_prediction *prediction, double factor);

@@ -64,7 +64,7 @@ def check_session(t):
                                            for trial in o["trials"] if trial["outcome"] == "ok"), o["trials"])
     t.check("no plan is tried twice, unless the machine became faster or slower", not again(o) or "tried again" in done.err, done)
     t.check("the search says which it was, why, and what it believed", o["search"] == "auto" and o["known"] == [] and
-            "plans" in o["search_reason"] and o["prior"] == "operations and bytes of each plan", done)
+            "plans" in o["search_reason"] and o["prior"] == "predicted times on cores", done)
     return o
 
 

@@ -12,8 +12,8 @@ mkdir "$copy/docs"
 cp "$source/docs/tour.md" "$copy/docs/"
 for module in base model space stats search db kernels worker tuner; do cp -r "$source/$module" "$copy/"; done
 refused() { ! "$source/tools/check-tour.py" "$copy" >"$copy/out" 2>&1 || { echo "not seen: $1"; exit 1; }; }
-sed -i '1a #include "model/tensors.h"' "$copy/model/cost.h"
-refused "cost.h above tensors.h"
+sed -i '1a #include "model/tensors.h"' "$copy/model/workload.h"
+refused "workload.h above tensors.h"
 "$source/tools/check-tour.py" --fix "$copy" >/dev/null
 "$source/tools/check-tour.py" "$copy" >/dev/null
 sed -i 's/drawing=stats/drawing/' "$copy/docs/tour.md"

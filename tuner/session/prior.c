@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What is expected of plans before a session searches: recorded tables and journals of other machines, or operations and bytes. */
+/* What is expected of plans before a session searches: recorded tables and journals of other machines, or predictions. */
 #include "tuner/session/tuning.h"
 
 #include "db/engines/engines.h"
-#include "model/cost.h"
+#include "model/predict.h"
 #include "model/workload_json.h"
 #include "search/landscape/table.h"
 #include "space/dit/dit.h"
@@ -104,27 +104,33 @@ dt_status dt_session_landscape(const char *path, struct dt_landscape **landscape
 
 /* ---- the prior of the search */
 
-/* Rough values, which the first answers correct; only the order of plans matters. Cores of 50 Gflop/s that send 5 GB/s;
- * GPUs of 500 Tflop/s that send 370 GB/s (NVLink 4 after its own overhead, github.com/NVIDIA/nccl-tests/issues/212). */
-#define FLOPS_PER_BYTE     10
-#define GPU_FLOPS_PER_BYTE 1350
-
-static double cost_value(const void *context, const struct dt_point *point)
+static double network_value(const void *context, const struct dt_point *point)
 {
     const struct dt_belief *belief = context;
     const struct dt_target *target = belief->target;
     struct dt_plan plan = dt_dit_plan(target->space, point);
-    double step = dt_cost_step(&belief->workload, &plan, target->hardware.cores,
-                               target->hardware.backend.cuda ? GPU_FLOPS_PER_BYTE : FLOPS_PER_BYTE);
-    int images = dt_target_batch(target, point) * dt_target_replicas(target, point);
-    return target->objective->value(step, images, dt_target_devices(target, point));
+    struct dt_prediction prediction;
+    int replicas = dt_target_replicas(target, point);
+    dt_predict_network(&belief->workload, &plan, belief->on_gpus ? &belief->engine.machine : NULL,
+                       (target->hardware.cores + replicas - 1) / replicas, &prediction);
+    return target->objective->value(prediction.step, dt_target_batch(target, point) * replicas,
+                                    dt_target_devices(target, point));
 }
 
-static dt_status believe_cost(struct dt_belief *belief)
+/* The device's card, or that of an H100 where it has none: then only the order of plans may be right. */
+static dt_status believe_network(struct dt_belief *belief)
 {
-    DT_TRY(dt_workload_from_json(belief->target->workload, "the workload", &belief->workload));
-    snprintf(belief->name, sizeof belief->name, "operations and bytes of each plan");
-    belief->prior = (struct dt_prior){.name = belief->name, .value = cost_value, .context = belief};
+    const struct dt_target *target = belief->target;
+    struct dt_machine_card *machine = &belief->engine.machine;
+    DT_TRY(dt_workload_from_json(target->workload, "the workload", &belief->workload));
+    belief->on_gpus = target->hardware.backend.cuda;
+    if (belief->on_gpus &&
+        !dt_machine_card_of(dt_json_text_at(target->identity.hard, "device"), machine))
+        DT_TRY(dt_machine_card_load("h100", machine));
+    snprintf(belief->name, sizeof belief->name, "predicted times on %.60s",
+             belief->on_gpus ? machine->device : "cores");
+    belief->prior =
+        (struct dt_prior){.name = belief->name, .value = network_value, .context = belief};
     return DT_OK;
 }
 
@@ -235,7 +241,7 @@ dt_status dt_belief_init(struct dt_belief *belief, const struct dt_target *targe
     if (option != NULL && strcmp(option, "cost") != 0)
         return believe_table(belief, option);
     if (!target->foreign)
-        return believe_cost(belief);
+        return believe_network(belief);
     if (believe_prediction(belief) || option == NULL)
         return DT_OK;
     return dt_fail(DT_EUSAGE,

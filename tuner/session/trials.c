@@ -36,12 +36,38 @@
  * time of the slowest trial. */
 #define COMPUTING 0.1
 
-/* Longest a trial may take while its worker is silent: its share of the time, but enough for what the slowest one needed. */
-static int64_t trial_deadline(const struct dt_tuning *tuning, double share)
+#define PREDICTED_MOST 8 /* times the slowest trial: predictions may be wrong */
+
+/* The prior's value of the plan over the default's; NAN: it has none. */
+static double predicted_ratio(const struct dt_tuning *tuning, const struct dt_point *point)
+{
+    const struct dt_prior *prior = dt_belief_prior(&tuning->search.belief);
+    double ratio = prior != NULL ? prior->value(prior->context, point) /
+                                       prior->value(prior->context, &tuning->target->fallback)
+                                 : NAN;
+    return isfinite(ratio) && ratio > 0 ? ratio : NAN;
+}
+
+/* How many times as long as the slowest trial so far the plan is predicted to take, at least 1. */
+static double predicted_slowest(const struct dt_tuning *tuning, const struct dt_point *point)
+{
+    const struct dt_session *session = tuning->session;
+    double slowest = 0, ratio = predicted_ratio(tuning, point);
+    for (int i = 0; i < session->count; i++)
+        if (session->trials[i].outcome == DT_TRIAL_OK)
+            slowest = fmax(slowest, session->trials[i].facts.predicted);
+    return slowest > 0 && ratio > slowest ? fmin(ratio / slowest, PREDICTED_MOST) : 1;
+}
+
+/* Longest a trial may take while its worker is silent: its share of the time, but enough for what the slowest one needed, or for more
+ * where more is predicted. */
+static int64_t trial_deadline(const struct dt_tuning *tuning, const struct dt_point *point,
+                              double share)
 {
     int64_t all = tuning->clock.deadline_ns - tuning->clock.began_ns;
     int64_t most = (int64_t)((double)all * share);
-    int64_t seen = SLOWEST_TIMES * tuning->session->slowest_ns;
+    int64_t seen = (int64_t)(SLOWEST_TIMES * predicted_slowest(tuning, point) *
+                             (double)tuning->session->slowest_ns);
     int64_t least = seen > LEAST_NS ? seen : LEAST_NS;
     int64_t deadline = dt_clock_ns() + (most > least ? most : least);
     return deadline < tuning->clock.search_deadline_ns ? deadline
@@ -150,16 +176,6 @@ static dt_status record_trial(struct dt_tuning *tuning, struct dt_result *result
     return settle_memory(tuning, trial->outcome);
 }
 
-/* The prior's value of the plan over the default's; 0: it has none. */
-static double predicted_ratio(const struct dt_tuning *tuning, const struct dt_point *point)
-{
-    const struct dt_prior *prior = dt_belief_prior(&tuning->search.belief);
-    double ratio = prior != NULL ? prior->value(prior->context, point) /
-                                       prior->value(prior->context, &tuning->target->fallback)
-                                 : NAN;
-    return isfinite(ratio) && ratio > 0 ? ratio : NAN;
-}
-
 /* The ceilings of the report's roofline, once: not on GPUs, whose memory must stay as the plans of the group find it, nor of
  * a worker whose operations are not known. */
 static bool wants_peak(const struct dt_target *target)
@@ -180,7 +196,7 @@ dt_status dt_trials_try(struct dt_tuning *tuning, const struct dt_point *point, 
 {
     int64_t all = tuning->clock.deadline_ns - tuning->clock.began_ns;
     double rest = racing ? RACING_SHARE : KNOWN_SHARE;
-    struct dt_measure how = {.deadline_ns = trial_deadline(tuning, share),
+    struct dt_measure how = {.deadline_ns = trial_deadline(tuning, point, share),
                              .until_ns = extended_deadline(tuning),
                              .rest_ns = dt_clock_ns() + (int64_t)(rest * (double)all),
                              .half_width = HALF_WIDTH,

@@ -28,19 +28,20 @@
 /* The prior of a session's search:
  *
  *     --prior FILE      a table that another machine recorded (docs/search.md)
- *     --prior cost      operations and bytes of each plan (model/cost.h), or, of an engine's published model on GPUs that have a card,
- *                       predicted times (model/predict.h); the default
+ *     --prior cost      predicted times (model/predict.h): of the built-in network, and of an engine's published model on GPUs that
+ *                       have a card; the default
  *     --prior none
  */
 struct dt_belief {
     const struct dt_target *target;
-    struct dt_workload workload; /* of the built-in network */
+    struct dt_workload workload; /* of the built-in network, */
+    bool on_gpus;                /* on engine.machine; otherwise on cores */
     struct {
         struct dt_card card;
         struct dt_machine_card machine;
         struct dt_predict_job job; /* of an engine: points to these */
     } engine;
-    struct dt_landscape *source; /* owned; NULL: the cost model is used */
+    struct dt_landscape *source; /* owned; NULL: predictions are used */
     struct dt_transfer transfer; /* from the source */
     char name[160];              /* "" when there is none */
     struct dt_prior prior;       /* points into the belief, which must not move */
