@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #define GIB 1073741824.0
 
@@ -25,11 +26,12 @@
 
 /* Exchange. */
 #define ALPHA_S     15e-6
-#define P2P_EFF     0.75  /* of a collective's rate */
-#define PACK_PASSES 1.0   /* that lay out what an all-to-all sends */
-#define RING_MERGE  6.0   /* passes in float32 over the output, a block */
-#define RING_SLOW   0.2   /* of attention beside a transfer */
-#define SKEW        0.026 /* of a step, for each doubling of the devices */
+#define ALPHA_NET_S 25.6e-6 /* between hosts */
+#define P2P_EFF     0.75    /* of a collective's rate */
+#define PACK_PASSES 1.0     /* that lay out what an all-to-all sends */
+#define RING_MERGE  6.0     /* passes in float32 over the output, a block */
+#define RING_SLOW   0.2     /* of attention beside a transfer */
+#define SKEW        0.026   /* of a step, for each doubling of the devices */
 
 /* VAE and text. */
 #define VAE_FLOPS_PX 12e6
@@ -53,8 +55,10 @@
 #define SPREAD_FREE     0.25 /* without a measured time */
 #define NORMAL_80       1.2816
 
-static const double link_eff[DT_PAIRS] = {0.82, 0.75, 0.5};
-static const double peer_bytes[DT_PAIRS] = {1.6 * GIB, 0.25 * GIB, 0.5 * GIB};
+/* By link: the share of its rate that exchanges get, and buffers for each device behind it. */
+static const double link_eff[DT_LINKS] = {0.82, 0.5, 0.75, 0.75, 0.94};
+static const double peer_bytes[DT_LINKS] = {1.6 * GIB, 0.5 * GIB, 0.25 * GIB, 0.25 * GIB,
+                                            0.25 * GIB};
 
 const char *const dt_term_texts[] = {
 #define DT_TERM(name, text) text,
@@ -67,14 +71,121 @@ static double at_least_1(int degree)
     return degree > 1 ? degree : 1;
 }
 
+/* Where a group of more consecutive devices than `devices` leaves one link for a farther one. */
+struct border {
+    enum dt_link link;
+    int devices, lanes; /* lanes: that these share */
+};
+enum { BORDERS = 4 };
+
+/* What the exchanges of a group of devices get. */
+struct group {
+    double ranks;
+    double alpha;   /* seconds */
+    double scatter; /* seconds a byte that a device has in an all-to-all, its own part included */
+    double gather;  /* bytes a second of a device in a ring of all */
+    double send;    /* bytes a second to the next device */
+};
+
 /* The degrees as numbers, and what follows from them and the job for one layer of one pass. */
 struct layer {
     double cfg, tensor, ulysses, ring, gather, pipe, devices;
     double tokens, keys; /* of this device; of all */
     double hidden, inner, kv_width;
-    double weights;    /* that a token meets in a layer */
-    double copy, link; /* bytes a second */
+    double weights; /* that a token meets in a layer */
+    double copy;    /* bytes a second */
+    struct border borders[BORDERS];
 };
+
+/* What was measured, else a share of the datasheet's. */
+static double rate_of(struct dt_rate rate, double share)
+{
+    return rate.measured > 0 ? rate.measured : share * rate.sheet;
+}
+
+static double link_rate(const struct dt_machine_card *machine, enum dt_link link)
+{
+    return rate_of(machine->links[link].rate, link_eff[link]);
+}
+
+static double link_alpha(const struct dt_machine_card *machine, enum dt_link link)
+{
+    double usual = link == DT_LINK_network ? ALPHA_NET_S : ALPHA_S;
+    return machine->links[link].latency > 0 ? machine->links[link].latency : usual;
+}
+
+/* The fewest hosts that take so many devices, as many on each. */
+static int hosts_of(const struct dt_machine_card *machine, int devices)
+{
+    int least = (devices + machine->devices - 1) / machine->devices;
+    for (int hosts = least; hosts <= machine->hosts; hosts++)
+        if (devices % hosts == 0)
+            return hosts;
+    return least;
+}
+
+/* From near to far; of 0 devices: there is none. */
+static void find_borders(const struct dt_machine_card *machine, int devices,
+                         struct border borders[BORDERS])
+{
+    int hosts = hosts_of(machine, devices), own = (devices + hosts - 1) / hosts;
+    int reached = machine->reach / machine->devices; /* hosts */
+    const struct dt_machine_link *links = machine->links;
+    const struct border found[BORDERS] = {
+        {DT_LINK_pcie, machine->per_switch, 1},
+        {DT_LINK_pcie, machine->reach < machine->devices ? machine->reach : 0, 0},
+        {DT_LINK_across_sockets, machine->per_socket, links[DT_LINK_across_sockets].lanes},
+        {DT_LINK_network, own * (reached > 1 ? reached : 1), links[DT_LINK_network].lanes}};
+    memcpy(borders, found, sizeof found);
+}
+
+static long common_divisor(long a, long b)
+{
+    while (b != 0) {
+        long rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static void note_link(struct dt_prediction *out, enum dt_link link)
+{
+    out->link = out->link == DT_LINKS || link > out->link ? link : out->link;
+}
+
+/* So many devices, each `stride` ranks from the next. Of an exchange over a border only what crosses it is sent over the farther link,
+ * at the same time as the rest; the slowest link takes its time. */
+static struct group group_of(const struct dt_predict_job *job, const struct layer *l, double ranks,
+                             double stride, struct dt_prediction *out)
+{
+    const struct dt_machine_card *machine = job->machine;
+    const double near = link_rate(machine, machine->pair);
+    const long span = (long)(ranks * stride);
+    struct group group = {.ranks = ranks,
+                          .alpha = link_alpha(machine, machine->pair),
+                          .scatter = (ranks - 1) / ranks / near,
+                          .gather = near,
+                          .send = near};
+    if (ranks > 1)
+        note_link(out, machine->pair);
+    for (int i = 0; i < BORDERS; i++) {
+        const struct border *border = &l->borders[i];
+        const double rate = link_rate(machine, border->link), n = border->devices;
+        if (ranks <= 1 || border->devices < 1 || l->devices <= n || border->devices % span == 0 ||
+            rate <= 0)
+            continue;
+        /* of the group on one side, the fewest; lanes of each device there */
+        double inside = fmax(1, (double)common_divisor(border->devices, span) / stride);
+        double lanes = border->lanes > 0 && border->lanes < n ? border->lanes / n : 1;
+        group.alpha = fmax(group.alpha, link_alpha(machine, border->link));
+        group.scatter = fmax(group.scatter, (ranks - inside) / ranks / (rate * lanes));
+        group.gather = fmin(group.gather, rate * lanes * inside);
+        group.send = fmin(group.send, rate * fmin(1, lanes * inside));
+        note_link(out, border->link);
+    }
+    return group;
+}
 
 /* Weights of a layer that one token meets: of the two streams of a joint block it is one's. */
 static double layer_weights(const struct dt_card *card)
@@ -99,12 +210,12 @@ static struct layer layer_of(const struct dt_predict_job *job, const struct dt_d
                       .inner = (double)card->heads * card->head_size,
                       .kv_width = (double)card->kv_heads * card->head_size,
                       .weights = layer_weights(card),
-                      .copy = COPY_EFF * job->machine->copy_rate,
-                      .link = link_eff[job->machine->pair] * job->machine->pair_rate};
+                      .copy = rate_of(job->machine->copy, COPY_EFF)};
     double sequence = l.ulysses * l.ring * l.gather;
     l.devices = l.cfg * l.tensor * sequence * l.pipe;
     l.keys = (double)dt_card_tokens(card, job->size) + (card->joint ? job->text_tokens : 0);
     l.tokens = ceil(l.keys / sequence);
+    find_borders(job->machine, (int)l.devices, l.borders);
     return l;
 }
 
@@ -118,59 +229,65 @@ struct dt_reached dt_reached_on(const struct dt_machine_card *machine, int head)
 {
     return (struct dt_reached){.gemm = GEMM_EFF * machine->flop_rate,
                                .attention = attention_eff(head) * machine->flop_rate,
-                               .copy = COPY_EFF * machine->copy_rate,
-                               .link = link_eff[machine->pair] * machine->pair_rate,
-                               .message = ALPHA_S,
+                               .copy = rate_of(machine->copy, COPY_EFF),
+                               .link = link_rate(machine, machine->pair),
+                               .message = link_alpha(machine, machine->pair),
                                .call = KERNEL_S};
 }
 
-static double all_to_all(const struct layer *l)
+static double all_to_all(const struct layer *l, const struct group *group)
 {
     const double widths[] = {l->inner, l->kv_width, l->kv_width, l->inner};
     double seconds = 0;
     for (int i = 0; i < 4 && l->ulysses > 1; i++) {
         double bytes = 2 * l->tokens * widths[i] / l->tensor;
-        seconds += ALPHA_S * log2(l->ulysses) + bytes * (l->ulysses - 1) / l->ulysses / l->link +
+        seconds += group->alpha * log2(group->ranks) + bytes * group->scatter +
                    PACK_PASSES * 2 * bytes / l->copy;
     }
     return seconds;
 }
 
 /* Keys and values travel while a block is attended to. */
-static double around_the_ring(const struct layer *l, double attention)
+static double around_the_ring(const struct layer *l, const struct group *group, double attention)
 {
     double bytes = 4 * l->keys / l->ring * l->kv_width / (l->ulysses * l->tensor);
-    double send = ALPHA_S + bytes / (P2P_EFF * l->link), block = attention / l->ring;
+    double send = group->alpha + bytes / (P2P_EFF * group->send), block = attention / l->ring;
     double merge = RING_MERGE * 8 * l->tokens * l->inner / l->tensor / l->copy;
     return (l->ring - 1) * (fmax(0, send - block) + RING_SLOW * block + merge + 2 * KERNEL_S);
 }
 
+/* Each of the group sends its bytes to all others; twice, where a sum is reduced and then gathered. */
+static double gathered(const struct group *group, double times, double bytes)
+{
+    return group->alpha * log2(group->ranks) + times * (group->ranks - 1) * bytes / group->gather;
+}
+
 /* Of one layer of one pass. */
 static void layer_terms(const struct dt_predict_job *job, const struct layer *l, bool shards,
-                        double term[DT_TERMS])
+                        struct dt_prediction *out)
 {
-    const double flop_rate = job->machine->flop_rate;
+    const struct dt_reached reached = dt_reached_on(job->machine, job->card->head_size);
+    double *term = out->term;
     double passes =
         (job->eager ? PASSES_EAGER : PASSES_FUSED) * (1 - PASSES_SPLIT + PASSES_SPLIT / l->tensor);
-    term[DT_TERM_gemm] = 2 * l->tokens * l->weights / l->tensor / (GEMM_EFF * flop_rate);
-    term[DT_TERM_attention] = 4 * l->tokens * l->keys * l->inner / l->tensor /
-                              (attention_eff(job->card->head_size) * flop_rate);
+    term[DT_TERM_gemm] = 2 * l->tokens * l->weights / l->tensor / reached.gemm;
+    term[DT_TERM_attention] = 4 * l->tokens * l->keys * l->inner / l->tensor / reached.attention;
     term[DT_TERM_passes] = passes * 4 * l->tokens * l->hidden / l->copy;
     term[DT_TERM_launch] = KERNELS_LAYER * KERNEL_S;
-    term[DT_TERM_ulysses] = all_to_all(l);
-    term[DT_TERM_ring] = around_the_ring(l, term[DT_TERM_attention]);
-    if (l->gather > 1)
-        term[DT_TERM_gather] = ALPHA_S * log2(l->gather) +
-                               4 * l->tokens * l->kv_width / l->tensor * (l->gather - 1) / l->link;
-    if (l->tensor > 1)
-        term[DT_TERM_tensor] = (job->card->joint ? 2 : 3) *
-                               (ALPHA_S * log2(l->tensor) + 2 * (l->tensor - 1) / l->tensor * 2 *
-                                                                l->tokens * l->hidden / l->link);
-    if (shards && l->devices > 1) {
+    struct group group = group_of(job, l, l->tensor, 1, out);
+    term[DT_TERM_tensor] =
+        (job->card->joint ? 2 : 3) * gathered(&group, 2, 2 * l->tokens * l->hidden / l->tensor);
+    group = group_of(job, l, l->ulysses, l->tensor, out);
+    term[DT_TERM_ulysses] = all_to_all(l, &group);
+    group = group_of(job, l, l->ring, l->tensor * l->ulysses, out);
+    term[DT_TERM_ring] = around_the_ring(l, &group, term[DT_TERM_attention]);
+    group = group_of(job, l, l->gather, l->tensor * l->ulysses * l->ring, out);
+    term[DT_TERM_gather] = gathered(&group, 1, 4 * l->tokens * l->kv_width / l->tensor);
+    if (shards) {
         double compute = term[DT_TERM_gemm] + term[DT_TERM_attention] + term[DT_TERM_passes];
-        double gather = ALPHA_S * log2(l->devices) +
-                        2 * l->weights / l->tensor * (l->devices - 1) / l->devices / l->link;
-        term[DT_TERM_shards] = fmax(0, gather - compute);
+        group = group_of(job, l, l->devices, 1, out);
+        term[DT_TERM_shards] =
+            fmax(0, gathered(&group, 1, 2 * l->weights / l->tensor / l->devices) - compute);
     }
 }
 
@@ -182,11 +299,14 @@ static void step_terms(const struct dt_predict_job *job, const struct layer *l,
     double layers = job->card->depth * ceil(passes / l->cfg) / l->pipe;
     for (int i = 0; i < DT_TERMS; i++)
         sum += out->term[i] *= layers;
+    const double stage = l->tensor * l->ulysses * l->ring * l->gather;
+    struct group group = group_of(job, l, l->cfg, stage * l->pipe, out);
     if (l->cfg > 1)
-        sum += out->term[DT_TERM_guidance] = ALPHA_S + 128 * l->keys / l->link;
+        sum += out->term[DT_TERM_guidance] = group.alpha + 128 * l->keys / group.send;
+    group = group_of(job, l, l->pipe, stage, out);
     if (l->pipe > 1) /* patches go from stage to stage, beside the work */
         sum += out->term[DT_TERM_pipe] =
-            l->pipe * (ALPHA_S + 2 * l->tokens * l->hidden / l->pipe / (P2P_EFF * l->link));
+            l->pipe * (group.alpha + 2 * l->tokens * l->hidden / l->pipe / (P2P_EFF * group.send));
     double wrapped =
         job->wrapped && l->ulysses * l->ring > 1 ? HOST_SP_S + (l->ring > 1 ? HOST_RING_S : 0) : 0;
     double host = job->eager ? layers * (HOST_LAYER_S + wrapped) : 0;
@@ -201,7 +321,7 @@ static void step_terms(const struct dt_predict_job *job, const struct layer *l,
 static double vae_seconds(const struct dt_predict_job *job, double devices)
 {
     double pixels = (double)job->size.width * (double)job->size.height * (double)job->size.frames;
-    double eff = job->machine->pair == DT_PAIR_HCCS ? VAE_EFF_NPU : VAE_EFF;
+    double eff = job->machine->pair == DT_LINK_hccs ? VAE_EFF_NPU : VAE_EFF;
     double alone = VAE_FLOPS_PX * pixels / (eff * job->machine->flop_rate);
     return alone * (1 / devices + VAE_SERIAL) / (1 + VAE_SERIAL);
 }
@@ -222,18 +342,23 @@ static double memory_bytes(const struct dt_predict_job *job, const struct layer 
     if (degrees->shards)
         own = weights / l->devices;
     double step = WIDTHS * 2 * l->tokens * l->hidden / l->tensor;
+    double near = fmin(l->devices, l->borders[BORDERS - 1].devices); /* not over the network */
     double sharers = job->shares_encoder ? l->devices : at_least_1(degrees->text_encoder);
     return own + part(card->parameters.text_encoder) / sharers + part(card->parameters.vae) + step +
            BASE_BYTES + WORK_BYTES_PX * pixels / l->tensor +
-           peer_bytes[job->machine->pair] * (l->devices - 1);
+           peer_bytes[job->machine->pair] * (near - 1) +
+           peer_bytes[DT_LINK_network] * (l->devices - near);
 }
 
 void dt_predict(const struct dt_predict_job *job, const struct dt_degrees *degrees,
                 struct dt_prediction *prediction)
 {
     struct layer l = layer_of(job, degrees);
-    *prediction = (struct dt_prediction){.devices = (int)l.devices, .text = TEXT_S};
-    layer_terms(job, &l, degrees->shards, prediction->term);
+    *prediction = (struct dt_prediction){.devices = (int)l.devices,
+                                         .hosts = hosts_of(job->machine, (int)l.devices),
+                                         .link = DT_LINKS,
+                                         .text = TEXT_S};
+    layer_terms(job, &l, degrees->shards, prediction);
     step_terms(job, &l, prediction);
     prediction->vae = vae_seconds(job, at_least_1(degrees->vae));
     prediction->request = job->steps * prediction->step + prediction->vae + prediction->text;
@@ -267,7 +392,7 @@ double dt_predict_spread(const struct dt_prediction *prediction, const struct dt
     if (anchor != NULL)
         doublings = log2((double)prediction->devices / anchor->devices);
     else
-        unsure_by = SPREAD_FREE;
+        unsure_by = hypot(SPREAD_FREE, unsure_by);
     return sqrt(SPREAD_BASE * SPREAD_BASE + pow(SPREAD_DEVICES * doublings, 2) +
                 pow(SPREAD_EXCHANGE * distance, 2) + unsure_by * unsure_by);
 }

@@ -39,7 +39,8 @@ enum dt_term {
 };
 extern const char *const dt_term_texts[];
 
-/* Degrees of a plan; 0 counts as 1. */
+/* Degrees of a plan; 0 counts as 1. Neighbours in `tensor` are consecutive ranks, then those in ulysses, ring, kv_gather, pipe and cfg;
+ * ranks fill as many hosts as they need, as many on each. */
 struct dt_degrees {
     int cfg, tensor, ulysses, ring, kv_gather, pipe;
     int vae, text_encoder; /* devices that share these */
@@ -60,7 +61,8 @@ struct dt_predict_job {
 };
 
 struct dt_prediction {
-    int devices;           /* of one replica */
+    int devices, hosts;    /* of one replica */
+    enum dt_link link;     /* the farthest that its exchanges cross; DT_LINKS: none */
     double term[DT_TERMS]; /* seconds of a step */
     double step;           /* seconds: their sum */
     double vae, text;      /* seconds of a request beside its steps */

@@ -461,6 +461,18 @@ dt_status dt_engine_string(const char *text, const char *what, json_t **string)
                                  : dt_fail(DT_EUSAGE, "%s is not UTF-8", what);
 }
 
+bool dt_engine_spans(const struct dt_engine *engine)
+{
+    const json_t *row;
+    size_t i;
+    json_array_foreach(json_object_get(engine->root, "words"), i, row)
+    {
+        if (strstr(dt_json_text_at(row, "when"), "hosts") != NULL)
+            return true;
+    }
+    return false;
+}
+
 void dt_engine_free(struct dt_engine *engine)
 {
     if (engine == NULL)

@@ -80,6 +80,7 @@ bool dt_engine_known(const char *engine);
  * degrees; DT_EUSAGE for an unknown engine. New reference. */
 struct dt_plans_wanted {
     int64_t devices;            /* at most */
+    int hosts, slots;           /* as in a request: only plans that the engine can start on these */
     int64_t device_bytes;       /* memory of a device; 0: all fits */
     bool throughput;            /* images a second of all devices count, not the time of one */
     bool lossy;                 /* with degrees that change the output beyond rounding */

@@ -66,6 +66,8 @@ dt_status dt_engine_read(const char *text, const char *what,
                          struct dt_engine **engine) DT_MUST_CHECK;
 /* Finds and reads. */
 dt_status dt_engine_open(const char *name, struct dt_engine **engine) DT_MUST_CHECK;
+/* Its file has words for a start on several hosts. */
+bool dt_engine_spans(const struct dt_engine *engine);
 void dt_engine_free(struct dt_engine *engine);
 DT_FREE_AT(dt_engine_free, struct dt_engine)
 /* Compiles an expression, in which words in quotes are those of choices. */

@@ -657,18 +657,11 @@ static dt_status note_row(const struct dt_engine *engine, const json_t *row,
 static dt_status note_hosts(const struct dt_engine *engine, const struct dt_values *values,
                             json_t *notes)
 {
-    const json_t *rows = json_object_get(engine->root, "words"), *row;
     int64_t hosts;
-    bool known = false;
-    size_t i;
     DT_TRY(dt_values_eval(engine, "hosts", values, &hosts));
-    json_array_foreach(rows, i, row)
-    {
-        known |= strstr(dt_json_text_at(row, "when"), "hosts") != NULL;
-    }
     if (hosts == 1)
         return DT_OK;
-    if (!known)
+    if (!dt_engine_spans(engine))
         return dt_engine_note(notes,
                               json_sprintf("its processes are on %lld hosts, and how %s %s starts "
                                            "there is not known here",

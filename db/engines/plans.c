@@ -16,11 +16,22 @@ struct walk {
     json_t *plan, *plans;
 };
 
+/* No rule forbids the plan, and it is known how the engine starts on as many hosts. */
+static dt_status plan_starts(const struct dt_engine *engine, struct dt_values *values, bool *starts)
+{
+    int64_t hosts;
+    DT_TRY(dt_values_eval(engine, "hosts", values, &hosts));
+    *starts = (hosts == 1 || dt_engine_spans(engine)) && dt_values_legal(engine, values);
+    return DT_OK;
+}
+
 static dt_status plan_keep(struct walk *walk)
 {
     struct dt_values values;
+    bool starts;
     DT_TRY(dt_values_read(walk->engine, &walk->request, &values));
-    if (!dt_values_legal(walk->engine, &values))
+    DT_TRY(plan_starts(walk->engine, &values, &starts));
+    if (!starts)
         return DT_OK;
     json_auto_t *plan = json_deep_copy(walk->plan);
     DT_TRY(dt_choices_add(walk->engine, &values, plan));
@@ -48,12 +59,16 @@ dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans
     DT_CLEANUP(dt_engine_free_at) struct dt_engine *read = NULL;
     json_auto_t *plan = json_object(), *list = json_array();
     DT_TRY(dt_engine_open(engine, &read));
-    struct walk walk = {
-        .engine = read,
-        .request = {.engine = engine, .plan = plan, .key = key, .card = wanted.card},
-        .barred = wanted.lossy ? NULL : json_object_get(read->root, "lossy"),
-        .plan = plan,
-        .plans = list};
+    struct walk walk = {.engine = read,
+                        .request = {.engine = engine,
+                                    .plan = plan,
+                                    .key = key,
+                                    .card = wanted.card,
+                                    .hosts = wanted.hosts,
+                                    .slots = wanted.slots},
+                        .barred = wanted.lossy ? NULL : json_object_get(read->root, "lossy"),
+                        .plan = plan,
+                        .plans = list};
     DT_TRY(degree_walk(&walk, 0, wanted.devices));
     *plans = json_incref(list);
     return DT_OK;
@@ -184,13 +199,14 @@ static dt_status row_plan(const struct dt_engine *engine, struct dt_export_reque
 {
     json_auto_t *chosen = json_object();
     struct dt_values values;
-    bool holds;
+    bool holds, starts;
     *plan = NULL;
     request.plan = chosen;
     DT_TRY(plan_choose(engine, &request, json_object_get(row, "plan"), chosen, &values));
     DT_TRY(dt_values_when(engine, row, &values, &holds));
-    if (!holds || !dt_row_counts(json_object_get(row, "classes"), &values) ||
-        !dt_values_legal(engine, &values) || dt_values_ranks(engine, &values) > devices)
+    DT_TRY(plan_starts(engine, &values, &starts));
+    if (!holds || !dt_row_counts(json_object_get(row, "classes"), &values) || !starts ||
+        dt_values_ranks(engine, &values) > devices)
         return DT_OK;
     *plan = json_incref(chosen);
     return DT_OK;
@@ -210,8 +226,11 @@ dt_status dt_engine_documented(const char *engine, const json_t *key, struct dt_
     json_object_set_new(constants, "devices", json_integer(wanted.devices));
     if (bytes > 0)
         json_object_set_new(constants, "device_mib", json_integer(bytes >> 20));
-    const struct dt_export_request request = {
-        .key = key, .card = wanted.card, .constants = constants};
+    const struct dt_export_request request = {.key = key,
+                                              .card = wanted.card,
+                                              .constants = constants,
+                                              .hosts = wanted.hosts,
+                                              .slots = wanted.slots};
     json_array_foreach(json_object_get(read->root, "documented"), i, row)
     {
         json_t *plan = NULL;

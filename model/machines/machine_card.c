@@ -29,16 +29,25 @@ static const char *const file_names[] = {
     NULL};
 #undef MACHINE
 
-const char *const dt_pair_texts[] = {"nvlink", "pcie", "hccs", NULL};
+const char *const dt_link_texts[] = {
+#define DT_LINK(name) #name,
+    DT_LINK_ROWS
+#undef DT_LINK
+        NULL};
 
 const char *const *dt_machine_cards(void)
 {
     return file_names;
 }
 
+double dt_rate_value(struct dt_rate rate)
+{
+    return rate.measured > 0 ? rate.measured : rate.sheet;
+}
+
 /* A number above 0. */
-static dt_status read_rate(const json_t *object, const char *what, const char *key, double unit,
-                           double *out)
+static dt_status read_number(const json_t *object, const char *what, const char *key, double unit,
+                             double *out)
 {
     DT_TRY(dt_json_real(object, what, key, out));
     if (!(*out >= 1e-3 && *out <= 1e9))
@@ -59,29 +68,87 @@ static dt_status read_word(const json_t *root, const char *what, const char *key
     return DT_OK;
 }
 
-/* What was measured cannot be above what the datasheet has. */
-static dt_status check_measured(const json_t *root, const char *what)
+/* An optional count; 0: it is not there. */
+static dt_status read_count(const json_t *object, const char *what, const char *key, int *out)
 {
-    static const struct {
-        const char *measured, *part, *of;
-    } rows[] = {{"bfloat16_tflops", "device", "bfloat16_tflops"},
-                {"float32_tflops", "device", "float32_tflops"},
-                {"memory_gb_s", "device", "memory_gb_s"},
-                {"memory_gib", "device", "memory_gib"},
-                {"nvlink_gb_s", "links", "nvlink"},
-                {"pcie_gb_s", "links", "pcie"}};
-    json_t *measured = NULL;
-    DT_TRY(dt_json_object(root, what, "measured", &measured));
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const json_t *part = json_object_get(root, rows[i].part);
-        double most = json_number_value(json_object_get(part, rows[i].of)), seen;
-        if (!dt_json_has(measured, rows[i].measured))
-            continue;
-        DT_TRY(read_rate(measured, what, rows[i].measured, 1, &seen));
-        if (dt_json_has(part, rows[i].of) && seen > most)
-            return dt_fail(DT_EUSAGE, "%s: measured.%s is %g, above %s.%s, which is %g", what,
-                           rows[i].measured, seen, rows[i].part, rows[i].of, most);
+    int64_t count = 0;
+    if (dt_json_has(object, key))
+        DT_TRY(dt_json_int(object, what, key, 1, DT_MACHINE_DEVICES_MOST, &count));
+    *out = (int)count;
+    return DT_OK;
+}
+
+struct rate_row {
+    const char *part, *key, *measured; /* where it stands: on the datasheet, and in "measured" */
+    double unit;
+    struct dt_rate *rate;
+    bool needed;
+    bool assumed; /* no datasheet has it: a measured rate may be above it */
+};
+
+/* What was measured cannot be above what the datasheet has. */
+static dt_status read_rate(const json_t *root, const char *what, const struct rate_row *row)
+{
+    const json_t *part = json_object_get(root, row->part);
+    const json_t *measured = json_object_get(root, "measured");
+    *row->rate = (struct dt_rate){0, 0};
+    if (row->needed || dt_json_has(part, row->key))
+        DT_TRY(read_number(part, what, row->key, row->unit, &row->rate->sheet));
+    if (!dt_json_has(measured, row->measured))
+        return DT_OK;
+    DT_TRY(read_number(measured, what, row->measured, row->unit, &row->rate->measured));
+    if (row->rate->sheet > 0 && row->rate->measured > row->rate->sheet && !row->assumed)
+        return dt_fail(DT_EUSAGE, "%s: measured.%s is %g, above %s.%s, which is %g", what,
+                       row->measured, row->rate->measured / row->unit, row->part, row->key,
+                       row->rate->sheet / row->unit);
+    return DT_OK;
+}
+
+static dt_status read_rates(const json_t *root, const char *what, struct dt_machine_card *card)
+{
+    static const char *const of_device[] = {
+        "name", "memory_gib", "bfloat16_tflops", "float32_tflops", "memory_gb_s", "compute", NULL};
+    static const char *const of_links[] = {"nvlink",  "pcie", "hccs", "across_sockets",
+                                           "network", "c2c",  NULL};
+    static const char *const of_measured[] = {"bfloat16_tflops",
+                                              "float32_tflops",
+                                              "memory_gb_s",
+                                              "memory_gib",
+                                              "nvlink_gb_s",
+                                              "pcie_gb_s",
+                                              "hccs_gb_s",
+                                              "across_sockets_gb_s",
+                                              "network_gb_s",
+                                              "c2c_gb_s",
+                                              "attention_bfloat16_tflops",
+                                              "attention_float16_tflops",
+                                              NULL};
+    struct dt_rate flop, unused;
+    struct dt_machine_link *links = card->links;
+    const struct rate_row rows[] = {
+        {"device", "memory_gib", "memory_gib", GIB, &card->memory, true, false},
+        {"device", "bfloat16_tflops", "bfloat16_tflops", TERA, &flop, true, false},
+        {"device", "float32_tflops", "float32_tflops", TERA, &unused, false, false},
+        {"device", "memory_gb_s", "memory_gb_s", GIGA, &card->copy, true, false},
+        {"links", "nvlink", "nvlink_gb_s", GIGA, &links[DT_LINK_nvlink].rate, false, false},
+        {"links", "pcie", "pcie_gb_s", GIGA, &links[DT_LINK_pcie].rate, false, false},
+        {"links", "hccs", "hccs_gb_s", GIGA, &links[DT_LINK_hccs].rate, false, false},
+        {"links", "across_sockets", "across_sockets_gb_s", GIGA,
+         &links[DT_LINK_across_sockets].rate, false, true},
+        {"links", "network", "network_gb_s", GIGA, &links[DT_LINK_network].rate, false, false},
+        {"links", "c2c", "c2c_gb_s", GIGA, &unused, false, false}};
+    json_t *part = NULL;
+    DT_TRY(dt_json_object(root, what, "device", &part));
+    DT_TRY(dt_json_only(part, what, of_device));
+    DT_TRY(dt_json_object(root, what, "links", &part));
+    DT_TRY(dt_json_only(part, what, of_links));
+    if (dt_json_has(root, "measured")) {
+        DT_TRY(dt_json_object(root, what, "measured", &part));
+        DT_TRY(dt_json_only(part, what, of_measured));
     }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        DT_TRY(read_rate(root, what, &rows[i]));
+    card->flop_rate = flop.sheet;
     return DT_OK;
 }
 
@@ -99,48 +166,106 @@ static dt_status read_compute(const json_t *device, const char *what, int *capab
     return DT_OK;
 }
 
-static dt_status read_device(const json_t *root, const char *what, struct dt_machine_card *card)
+/* "lanes" and "latency_us", both optional; a latency may be null. */
+static dt_status read_more(const json_t *root, const char *what, struct dt_machine_card *card)
 {
-    static const char *const known[] = {
-        "name", "memory_gib", "bfloat16_tflops", "float32_tflops", "memory_gb_s", "compute", NULL};
-    json_t *device = NULL;
-    DT_TRY(dt_json_object(root, what, "device", &device));
-    DT_TRY(dt_json_only(device, what, known));
-    DT_TRY(read_word(device, what, "name", card->device));
-    DT_TRY(read_rate(device, what, "memory_gib", GIB, &card->memory_bytes));
-    DT_TRY(read_rate(device, what, "bfloat16_tflops", TERA, &card->flop_rate));
-    DT_TRY(read_rate(device, what, "memory_gb_s", GIGA, &card->copy_rate));
-    if (dt_json_has(device, "compute"))
-        DT_TRY(read_compute(device, what, &card->capability));
-    if (!dt_json_has(root, "measured"))
-        return DT_OK;
-    DT_TRY(check_measured(root, what));
-    const json_t *measured = json_object_get(root, "measured");
-    return dt_json_has(measured, "memory_gib")
-               ? read_rate(measured, what, "memory_gib", GIB, &card->memory_bytes)
+    static const char *const shared[] = {"across_sockets", "network", NULL};
+    json_t *lanes = NULL, *latency = NULL;
+    if (dt_json_has(root, "lanes")) {
+        DT_TRY(dt_json_object(root, what, "lanes", &lanes));
+        DT_TRY(dt_json_only(lanes, what, shared));
+    }
+    if (dt_json_has(root, "latency_us")) {
+        DT_TRY(dt_json_object(root, what, "latency_us", &latency));
+        DT_TRY(dt_json_only(latency, what, dt_link_texts));
+    }
+    for (int i = 0; i < DT_LINKS; i++) {
+        struct dt_machine_link *link = &card->links[i];
+        const json_t *known = json_object_get(latency, dt_link_texts[i]);
+        DT_TRY(read_count(lanes, what, dt_link_texts[i], &link->lanes));
+        if (known != NULL && !json_is_null(known))
+            DT_TRY(read_number(latency, what, dt_link_texts[i], 1e-6, &link->latency));
+    }
+    return DT_OK;
+}
+
+static dt_status read_pair(const json_t *root, const char *what, struct dt_machine_card *card)
+{
+    const char *pair;
+    DT_TRY(dt_json_string(root, what, "pair", &pair));
+    int found = dt_text_index(pair, dt_link_texts);
+    if (found < 0 || found >= DT_PAIRS)
+        return dt_fail(DT_EUSAGE, "%s: 'pair' is '%s', expected nvlink, pcie or hccs", what, pair);
+    if (card->links[found].rate.sheet <= 0)
+        return dt_fail(DT_EUSAGE, "%s: 'pair' is '%s', which 'links' has no rate of", what, pair);
+    card->pair = (enum dt_link)found;
+    return DT_OK;
+}
+
+/* What groups larger than a count of devices talk over has a rate, and no higher one than what it is reached over. */
+static dt_status check_link(const struct dt_machine_card *card, const char *what, const char *field,
+                            int count, enum dt_link far, enum dt_link near)
+{
+    const double farther = card->links[far].rate.sheet, nearer = card->links[near].rate.sheet;
+    if (count > 0 && farther <= 0)
+        return dt_fail(DT_EUSAGE, "%s: '%s' is %d, and 'links' has no rate of %s", what, field,
+                       count, dt_link_texts[far]);
+    if (nearer > 0 && farther > nearer)
+        return dt_fail(DT_EUSAGE,
+                       "%s: links.%s is %g, above links.%s, over which it is reached: %g", what,
+                       dt_link_texts[far], farther / GIGA, dt_link_texts[near], nearer / GIGA);
+    return DT_OK;
+}
+
+static dt_status check_divides(const char *what, const char *field, int part, const char *of,
+                               int total)
+{
+    return part > 0 && total > 0 && total % part != 0
+               ? dt_fail(DT_EUSAGE, "%s: '%s' is %d, which does not divide '%s', which is %d", what,
+                         field, part, of, total)
                : DT_OK;
 }
 
-static dt_status read_links(const json_t *root, const char *what, struct dt_machine_card *card)
+/* Hosts, and how the devices of one lie. */
+static dt_status read_places(const json_t *root, const char *what, struct dt_machine_card *card)
 {
-    json_t *links = NULL;
-    const char *pair;
-    DT_TRY(dt_json_object(root, what, "links", &links));
-    DT_TRY(dt_json_string(root, what, "pair", &pair));
-    int found = dt_text_index(pair, dt_pair_texts);
-    if (found < 0)
-        return dt_fail(DT_EUSAGE, "%s: 'pair' is '%s', expected nvlink, pcie or hccs", what, pair);
-    if (!dt_json_has(links, pair))
-        return dt_fail(DT_EUSAGE, "%s: 'pair' is '%s', which 'links' has no rate of", what, pair);
-    card->pair = (enum dt_pair)found;
-    return read_rate(links, what, pair, GIGA, &card->pair_rate);
+    int hosts, reach;
+    DT_TRY(read_count(root, what, "hosts", &hosts));
+    DT_TRY(read_count(root, what, "reach", &reach));
+    DT_TRY(read_count(root, what, "per_switch", &card->per_switch));
+    DT_TRY(read_count(root, what, "per_socket", &card->per_socket));
+    card->hosts = hosts > 0 ? hosts : 1;
+    card->reach = reach > 0 ? reach : card->devices;
+    if (card->hosts * card->devices > DT_MACHINE_DEVICES_MOST)
+        return dt_fail(DT_EUSAGE, "%s: %d hosts of %d devices, expected at most %d devices in all",
+                       what, card->hosts, card->devices, DT_MACHINE_DEVICES_MOST);
+    if (card->pair != DT_LINK_pcie && card->reach >= card->devices &&
+        card->per_switch + card->per_socket > 0)
+        return dt_fail(
+            DT_EUSAGE, "%s: '%s' is of devices that talk over PCIe, and %s reaches all of a host",
+            what, card->per_switch > 0 ? "per_switch" : "per_socket", dt_link_texts[card->pair]);
+    if (card->reach > card->devices)
+        DT_TRY(check_divides(what, "devices", card->devices, "reach", card->reach));
+    DT_TRY(
+        check_divides(what, "reach", reach < card->devices ? reach : 0, "devices", card->devices));
+    DT_TRY(check_divides(what, "per_socket", card->per_socket, "devices", card->devices));
+    DT_TRY(check_divides(what, "per_switch", card->per_switch, "per_socket", card->per_socket));
+    DT_TRY(check_divides(what, "per_switch", card->per_switch, "devices", card->devices));
+    int beyond = card->reach < card->devices ? card->reach : 0;
+    if (card->pair != DT_LINK_pcie)
+        DT_TRY(check_link(card, what, "reach", beyond, DT_LINK_pcie, card->pair));
+    DT_TRY(check_link(card, what, "per_socket", card->per_socket, DT_LINK_across_sockets,
+                      DT_LINK_pcie));
+    int networked = card->hosts > 1 && card->hosts * card->devices > card->reach ? card->hosts : 0;
+    return check_link(card, what, "hosts", networked, DT_LINK_network, card->pair);
 }
 
 static dt_status read_card(const json_t *root, const char *what, struct dt_machine_card *card)
 {
-    static const char *const known[] = {
-        "name",     "device",  "devices", "pair", "links", "host_memory_gib",
-        "measured", "sources", "notes",   NULL};
+    static const char *const known[] = {"name",     "device",     "devices",    "hosts",
+                                        "reach",    "per_switch", "per_socket", "pair",
+                                        "links",    "lanes",      "latency_us", "host_memory_gib",
+                                        "measured", "sources",    "notes",      NULL};
     struct dt_machine_card read = {.devices = 0};
     json_t *sources = NULL;
     int64_t devices;
@@ -148,20 +273,38 @@ static dt_status read_card(const json_t *root, const char *what, struct dt_machi
     DT_TRY(read_word(root, what, "name", read.name));
     DT_TRY(dt_json_int(root, what, "devices", 1, DT_MACHINE_DEVICES_MOST, &devices));
     read.devices = (int)devices;
-    DT_TRY(read_device(root, what, &read));
-    DT_TRY(read_links(root, what, &read));
+    DT_TRY(read_rates(root, what, &read));
+    const json_t *device = json_object_get(root, "device");
+    DT_TRY(read_word(device, what, "name", read.device));
+    if (dt_json_has(device, "compute"))
+        DT_TRY(read_compute(device, what, &read.capability));
+    DT_TRY(read_pair(root, what, &read));
+    DT_TRY(read_more(root, what, &read));
+    DT_TRY(read_places(root, what, &read));
     DT_TRY(dt_json_object(root, what, "sources", &sources));
     *card = read;
     return DT_OK;
 }
 
-/* What `dittune machine --json` prints on a machine with GPUs: the card of its device, with its own number of them and memory. */
+/* So many of a host; of links that reach over several hosts, as many hosts. */
+static void set_devices(struct dt_machine_card *card, int devices)
+{
+    if (card->reach >= card->devices)
+        card->reach = card->reach / card->devices * devices;
+    else if (card->reach > devices)
+        card->reach = devices;
+    card->devices = devices;
+}
+
+/* What `dittune machine --json` prints on a machine with GPUs: the card of its device, with its own number of them and memory, which the
+ * driver reported. */
 static dt_status read_described(const json_t *root, const char *what, struct dt_machine_card *card)
 {
     const json_t *hard = json_object_get(root, "hard");
     const char *device = dt_json_text_at(hard, "device");
     json_int_t gpus = dt_json_integer_at(hard, "gpus"),
-               gib = dt_json_integer_at(hard, "memory_gib");
+               gib = dt_json_integer_at(hard, "memory_gib"),
+               bytes = dt_json_integer_at(json_object_get(root, "limits"), "memory_bytes");
     if (gpus < 1)
         return dt_fail(DT_EUSAGE,
                        "%s: that machine has no GPUs ('%.60s'): plans are predicted for GPUs", what,
@@ -171,9 +314,9 @@ static dt_status read_described(const json_t *root, const char *what, struct dt_
                        "%s: there is no card of its device '%.60s' in model/machines: write one "
                        "(docs/cost.md)",
                        what, device);
-    card->devices = gpus < DT_MACHINE_DEVICES_MOST ? (int)gpus : DT_MACHINE_DEVICES_MOST;
-    if (gib > 0)
-        card->memory_bytes = (double)gib * GIB;
+    set_devices(card, gpus < DT_MACHINE_DEVICES_MOST ? (int)gpus : DT_MACHINE_DEVICES_MOST);
+    if (bytes > 0 || gib > 0)
+        card->memory.measured = bytes > 0 ? (double)bytes : (double)gib * GIB;
     return DT_OK;
 }
 
@@ -209,22 +352,62 @@ static dt_status load_named(const char *name, struct dt_machine_card *card)
                    near != NULL ? "'?" : "");
 }
 
+/* The counts before the name, "2x8xh100": hosts, and devices of each. */
+static dt_status read_counts(const char *text, long counts[2], int *n, const char **name)
+{
+    for (*n = 0, *name = text;; ++*n) {
+        char *end;
+        long count = strtol(*name, &end, 10);
+        if (end == *name || (*end != 'x' && *end != 'X'))
+            return DT_OK;
+        if (*n == 2)
+            return dt_fail(DT_EUSAGE,
+                           "--machine %s has three counts: expected devices, as 8xh100, or hosts "
+                           "and the devices of each, as 2x8xh100",
+                           text);
+        counts[*n] = count;
+        *name = end + 1;
+    }
+}
+
+/* The counts take the place of the card's. */
+static dt_status put_counts(const char *text, const long counts[2], int n,
+                            struct dt_machine_card *card)
+{
+    long devices = counts[n - 1], hosts = n == 2 ? counts[0] : card->hosts;
+    if (devices < 1 || devices > card->devices)
+        return dt_fail(DT_EUSAGE,
+                       "--machine %s: a host with %s has 1 to %d devices; several hosts are "
+                       "2x%dx%s",
+                       text, card->device, card->devices, card->devices, card->name);
+    if (hosts < 1 || hosts > DT_MACHINE_DEVICES_MOST / devices)
+        return dt_fail(DT_EUSAGE, "--machine %s: %ld hosts of %ld devices, expected 1 to %ld hosts",
+                       text, hosts, devices, DT_MACHINE_DEVICES_MOST / devices);
+    set_devices(card, (int)devices);
+    card->hosts = (int)hosts;
+    if (hosts > 1 && hosts * devices > card->reach && card->links[DT_LINK_network].rate.sheet <= 0)
+        return dt_fail(DT_EUSAGE,
+                       "--machine %s: the card %s has no links.network, what its hosts talk over: "
+                       "give a file with one (docs/cost.md)",
+                       text, card->name);
+    return DT_OK;
+}
+
 dt_status dt_machine_card_load(const char *text, struct dt_machine_card *card)
 {
-    char *end;
-    long count = strtol(text, &end, 10);
+    long counts[2] = {0, 0};
+    int n = 0;
+    const char *name = text;
     FILE *file = is_file(text) ? fopen(text, "r") : NULL; /* one whose name begins like a count */
-    bool counted = file == NULL && end != text && (*end == 'x' || *end == 'X');
     if (file != NULL)
         (void)fclose(file);
-    DT_TRY(load_named(counted ? end + 1 : text, card));
-    if (counted && (count < 1 || count > card->devices))
-        return dt_fail(DT_EUSAGE,
-                       "--machine %s: a host with %s has 1 to %d devices; plans over "
-                       "several hosts are not predicted",
-                       text, card->device, card->devices);
-    if (counted)
-        card->devices = (int)count;
+    else
+        DT_TRY(read_counts(text, counts, &n, &name));
+    struct dt_machine_card read;
+    DT_TRY(load_named(name, &read));
+    if (n > 0)
+        DT_TRY(put_counts(text, counts, n, &read));
+    *card = read;
     return DT_OK;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* machine_card - what is known of a machine with GPUs that is not at hand: rates, memory and links, for predictions
+/* machine_card - what is known of a machine with GPUs that is not at hand: rates, memory, links and hosts, for predictions
  *
  * A card is one file, model/machines/<name>.json, compiled in, with a source for each number; a user's own file of the same fields does
- * as well, and so does what `dittune machine --json` prints on a machine whose GPUs have a card. Rates are those of the datasheet: what a program reaches of them is model/predict.h's matter.
+ * as well, and so does what `dittune machine --json` prints on a machine whose GPUs have a card. What a program reaches of the
+ * datasheet's rates is model/predict.h's matter; a rate that was measured is what a program reached.
  *
  *     struct dt_machine_card machine;
- *     DT_TRY(dt_machine_card_load("8xh100", &machine));
+ *     DT_TRY(dt_machine_card_load("2x8xh100", &machine));
  */
 #ifndef DT_MODEL_MACHINES_MACHINE_CARD_H
 #define DT_MODEL_MACHINES_MACHINE_CARD_H
@@ -14,24 +15,51 @@
 
 #include <stdbool.h>
 
-enum { DT_MACHINE_WORD = 96, DT_MACHINE_DEVICES_MOST = 72 };
+enum { DT_MACHINE_WORD = 96, DT_MACHINE_DEVICES_MOST = 256 /* of all hosts */ };
 
-/* What two devices of a host talk over. */
-enum dt_pair { DT_PAIR_NVLINK, DT_PAIR_PCIE, DT_PAIR_HCCS, DT_PAIRS };
+/* What two devices talk over, from near to far; neighbours over one of the first three. */
+#define DT_LINK_ROWS                                                                               \
+    DT_LINK(nvlink)                                                                                \
+    DT_LINK(hccs)                                                                                  \
+    DT_LINK(pcie)                                                                                  \
+    DT_LINK(across_sockets)                                                                        \
+    DT_LINK(network)
+enum dt_link {
+#define DT_LINK(name) DT_LINK_##name,
+    DT_LINK_ROWS
+#undef DT_LINK
+        DT_LINKS,
+    DT_PAIRS = DT_LINK_across_sockets
+};
+extern const char *const dt_link_texts[];
+
+/* A rate: what is on the datasheet, and what was measured; 0: not known. */
+struct dt_rate {
+    double sheet, measured;
+};
+
+struct dt_machine_link {
+    struct dt_rate rate; /* bytes a second that a device sends over one of them */
+    double latency;      /* seconds; 0: not known */
+    int lanes;           /* of a socket or host, which its devices share; 0: each device has one */
+};
 
 struct dt_machine_card {
     char name[DT_MACHINE_WORD], device[DT_MACHINE_WORD];
-    int devices;         /* of one host */
-    double memory_bytes; /* of a device, as its driver reports it where that is known */
-    double flop_rate;    /* bfloat16, dense, a second */
-    double copy_rate;    /* bytes a second that are read or written */
-    enum dt_pair pair;
-    double pair_rate; /* bytes a second that a device sends to the others of its host */
-    int capability;   /* 90 for 9.0; 0: none */
+    int hosts, devices;    /* devices of one host */
+    struct dt_rate memory; /* bytes of a device; measured: as its driver reports it */
+    double flop_rate;      /* bfloat16, dense, a second, of the datasheet */
+    struct dt_rate copy;   /* bytes a second that are read or written */
+    enum dt_link pair;     /* of neighbours */
+    int reach;      /* devices that `pair` connects, of several hosts where more than `devices` */
+    int per_switch; /* devices of a PCIe switch, which share its one link upwards; 0: not known */
+    int per_socket; /* 0: not known */
+    struct dt_machine_link links[DT_LINKS];
+    int capability; /* 90 for 9.0; 0: none */
 };
 
-/* text: a card's name, or a path that ends in .json; "8x" before it: so many devices, at most those of the card. DT_EUSAGE names the
- * nearest card, or the field that is wrong or contradicts another; DT_EIO when a file is unreadable. */
+/* text: a card's name, or a path that ends in .json; "8x" before it: so many devices, at most those of the card; "2x8x": of each of so
+ * many hosts. DT_EUSAGE names the nearest card, or the field that is wrong or contradicts another; DT_EIO when a file is unreadable. */
 dt_status dt_machine_card_load(const char *text, struct dt_machine_card *card) DT_MUST_CHECK;
 
 /* The cards' names, NULL-ended, in the order of their files. */
@@ -41,6 +69,7 @@ const char *const *dt_machine_cards(void);
  * words of it; false: none. Sets no sentence. */
 bool dt_machine_card_of(const char *text, struct dt_machine_card *card);
 
-extern const char *const dt_pair_texts[];
+/* What was measured, else the datasheet's. */
+double dt_rate_value(struct dt_rate rate);
 
 #endif

@@ -11,6 +11,7 @@ from dittune_test import SOURCE, Dittune
 
 t = Dittune()
 FLUX = ("plan", "--model", "flux.1-dev", "--engine", "sglang")
+PCIE = {"pair": "pcie", "links": {"pcie": 64, "across_sockets": 22, "network": 25}, "measured": {}}
 HEAD = "table,model,gpu,gpus,cfg,tp,ulysses,ring,metric,value,unit\n"
 PUBLISHED = SOURCE.parent / "shared/field/published_tables.csv"
 
@@ -38,7 +39,11 @@ def plans():
     t.check("an interval holds its time", all(row["step_interval"][0] < row["step_seconds"] < row["step_interval"][1] for row in rows))
     given = answer("--machine", "8xh100", "--steps", "28", "--given", "4.30s")
     alone = next(row for row in given["plans"] if row["devices"] == 1)
-    t.check("a measured time is that of its plan", abs(alone["request_seconds"] - 4.3) < 1e-9 and given["rates"] == "scaled", alone)
+    t.check("a measured time is that of its plan", abs(alone["request_seconds"] - 4.3) < 1e-9, alone)
+    basis = [row["basis"] for row in given["plans"] + rows]
+    t.check("and each number says what it is", alone["basis"] == {"step": "scaled", "request": "measured", "memory": "fitted", "bfloat16": "datasheet",
+            "copy": "measured", "link": None} and {one["request"] for one in basis} == {"measured", "scaled", "fitted"}
+            and {one["step"] for one in basis} == {"scaled", "fitted"}, basis[:3])
     t.check("and narrows the intervals", given["plans"][0]["step_interval"][1] / given["plans"][0]["step_seconds"]
             < rows[0]["step_interval"][1] / rows[0]["step_seconds"])
     many = answer("--machine", "8xh100", "--steps", "28", "--objective", "throughput")
@@ -54,10 +59,33 @@ def plans():
     t.exits("where some do not fit", plan("--machine", "8xl40", "--max-bytes", "30GiB"), 0, "Do not fit into 30 GiB", "lacks")
 
 
+def hosts():
+    two = answer("--machine", "2x8xh100")
+    across = [row for row in two["plans"] if row["hosts"] == 2]
+    t.check("plans of two hosts", (two["hosts"], two["devices"]) == (2, 16) and across and all(
+        row["devices"] > 8 and row["link"] == "network" and row["devices"] % 2 == 0 for row in across), two["plans"][:3])
+    one = {json.dumps(row["plan"]): row["step_seconds"] for row in answer("--machine", "8xh100")["plans"]}
+    same = {json.dumps(row["plan"]): row["step_seconds"] for row in two["plans"] if row["hosts"] == 1}
+    t.check("those of one host are as they are without the other", same == one, (len(same), len(one)))
+    t.exits("the engine's command for two hosts", t.tool("plan", "--model", "wan2.1-t2v-14b", "--engine", "sglang", "--machine", "2x8xh100"), 0,
+            "on 2 hosts of 8 x NVIDIA H100", "network 50 GB/s (datasheet)", "--num-gpus 16 --nnodes 2 --node-rank NODE_RANK", "on each of 2 hosts")
+    omni = t.tool("plan", "--model", "flux.1-dev", "--engine", "vllm-omni", "--machine", "2x8xh100", "--objective", "throughput", "--json").json
+    t.check("an engine that starts on one host only has replicas on both", all(row["hosts"] == 1 for row in omni["plans"])
+            and max(row["replicas"] for row in omni["plans"]) == 16, omni["plans"][:3])
+    card = json.loads((SOURCE / "model/machines/h100.json").read_text(encoding="utf-8"))
+    done = plan("--machine", t.write("two.json", json.dumps({**card, "hosts": 2})), "--json")
+    t.check("a file of two hosts", done.code == 0 and done.json["plans"] == two["plans"], done)
+    done = plan("--machine", "2x4xgb200", "--json")
+    t.check("hosts of one rack have no network between them", done.code == 0 and not any(row["link"] == "network" for row in done.json["plans"]), done)
+
+
 def bad_input():
+    for machine, words in (("9xh100", "1 to 8 devices; several hosts are 2x8xh100"), ("0x8xh100", "0 hosts of 8 devices, expected 1 to 32"),
+                           ("2x0xh100", "1 to 8 devices"), ("64x8xh100", "64 hosts of 8 devices, expected 1 to 32"),
+                           ("2x2x8xh100", "has three counts"), ("2x8xl20", "has no links.network"), ("2x", "no card of the machine ''")):
+        t.exits(f"--machine {machine}", plan("--machine", machine), 2, words)
     t.exits("no machine", plan(), 2, "plan needs --machine")
     t.exits("an unknown machine", plan("--machine", "h10"), 2, "did you mean 'h100'")
-    t.exits("too many devices", plan("--machine", "9xh100"), 2, "1 to 8 devices")
     t.exits("an unknown model", t.tool("plan", "--model", "flux.1-dew", "--engine", "sglang", "--machine", "h100"), 2, "did you mean")
     t.exits("a size that the model cannot take", plan("--machine", "h100", "--size", "1000x1001"), 2, "1001")
     t.exits("no plan fits", plan("--machine", "2xrtx-4090"), 3, "no plan of black-forest-labs/FLUX.1-dev fits into 24 GiB", "would need")
@@ -78,12 +106,28 @@ def bad_input():
         ("typo", {"device": {**good["device"], "memory_gb": 1}}, "memory_gb"),
         ("none", {"device": {**good["device"], "memory_gb_s": -1}}, "expected a number of 0.001 to 1e9"),
         ("unknown", {"gpus": 4}, "gpus"),
+        ("hosts", {"hosts": 0}, "'hosts' is 0, expected 1 to 256"),
+        ("many", {"hosts": 100}, "100 hosts of 8 devices"),
+        ("network", {"links": {**good["links"], "network": 460}}, "links.network is 460, above links.nvlink, over which it is reached: 450"),
+        ("alone", {"hosts": 2, "links": {"nvlink": 450}, "measured": {}}, "'hosts' is 2, and 'links' has no rate of network"),
+        ("class", {"links": {**good["links"], "infiniband": 50}}, "unknown field 'infiniband'"),
+        ("of nvlink", {"per_socket": 4}, "'per_socket' is of devices that talk over PCIe, and nvlink reaches all of a host"),
+        ("socket", {**PCIE, "per_socket": 3}, "'per_socket' is 3, which does not divide 'devices', which is 8"),
+        ("switch", {**PCIE, "per_switch": 4, "per_socket": 2}, "'per_switch' is 4, which does not divide 'per_socket', which is 2"),
+        ("no rate", {"pair": "pcie", "per_socket": 4}, "'per_socket' is 4, and 'links' has no rate of across_sockets"),
+        ("fast", {"pair": "pcie", "links": {"pcie": 64, "across_sockets": 65}}, "links.across_sockets is 65, above links.pcie"),
+        ("lanes", {"lanes": {"network": 0}}, "'network' is 0, expected 1 to 256"),
+        ("latency", {"latency_us": {"network": -1}}, "expected a number of 0.001 to 1e9"),
+        ("reach", {"reach": 3}, "'reach' is 3, which does not divide 'devices', which is 8"),
     ):
         file = t.write(f"{name}.json", json.dumps({**good, **change}))
         t.exits(f"a machine that contradicts itself: {name}", plan("--machine", file), 2, words)
     real = {"format": "dittune-machine", "hard": {"device": "NVIDIA H100 80GB HBM3", "gpus": 4, "memory_gib": 80}}
     done = plan("--machine", t.write("real.json", json.dumps(real)), "--json")
     t.check("what dittune machine --json printed", done.code == 0 and (done.json["machine"], done.json["devices"]) == ("h100", 4), done)
+    real["limits"] = {"memory_bytes": 85520809984}
+    done = plan("--machine", t.write("real.json", json.dumps(real)))
+    t.exits("the driver's bytes of its devices", done, 0, "79.6 GiB (measured)")
     real["hard"]["device"] = "Another GPU"
     t.exits("a device without a card", plan("--machine", t.write("other.json", json.dumps(real))), 2, "there is no card of its device 'Another GPU'")
     t.exits("cores", plan("--machine", t.write("cores.json", t.tool("machine", "--json").out)), 2, "that machine has no GPUs")
@@ -129,13 +173,14 @@ def published():
 def sources():
     for path in sorted((SOURCE / "model/machines").glob("*.json")):
         card = json.loads(path.read_text(encoding="utf-8"))
-        numbers = [f"{part}.{name}" for part in ("device", "links", "measured") for name, value in card.get(part, {}).items()
-                   if isinstance(value, (int, float))] + ["devices"]
+        numbers = [f"{part}.{name}" for part in ("device", "links", "measured", "lanes", "latency_us") for name, value in card.get(part, {}).items()
+                   if isinstance(value, (int, float))] + [name for name in ("devices", "reach", "per_switch", "per_socket") if name in card]
         lost = [name for name in numbers if not card["sources"].get(name)]
         t.check(f"{path.name}: a source for each number", not lost and path.stem == card["name"], lost)
 
 
 plans()
+hosts()
 sources()
 bad_input()
 tables()

@@ -85,7 +85,9 @@ static void laws_hold(void **state)
             assert_int_equal(dt_card_load(*model, &card), DT_OK);
             struct dt_predict_job job = job_of(&card, &machine, *model, *name, card.usual);
             faster = machine;
-            faster.pair_rate *= 4;
+            for (int i = 0; i < DT_LINKS; i++)
+                faster.links[i].rate = (struct dt_rate){4 * machine.links[i].rate.sheet,
+                                                        4 * machine.links[i].rate.measured};
             for (int i = 0; i < 81; i++) {
                 const int each[] = {1, 2, 4};
                 const struct dt_degrees degrees = {.cfg = each[i % 3 > 1 ? 0 : i % 3],
@@ -113,6 +115,150 @@ static void laws_hold(void **state)
             }
         }
     print_message("%d plans\n", count);
+}
+
+/* Two hosts whose devices send 400 GB/s to their neighbours and 40 GB/s to other hosts, reading and writing 1 TB/s. */
+static struct dt_machine_card two_hosts(int devices)
+{
+    struct dt_machine_card machine = {.hosts = 2,
+                                      .devices = devices,
+                                      .reach = devices,
+                                      .pair = DT_LINK_nvlink,
+                                      .flop_rate = 1e15,
+                                      .copy = {2e12, 1e12}};
+    machine.links[DT_LINK_nvlink] =
+        (struct dt_machine_link){.rate = {500e9, 400e9}, .latency = 10e-6};
+    machine.links[DT_LINK_network] =
+        (struct dt_machine_link){.rate = {50e9, 40e9}, .latency = 20e-6};
+    return machine;
+}
+
+static struct dt_prediction predicted(const struct dt_predict_job *job,
+                                      const struct dt_machine_card *machine,
+                                      struct dt_degrees degrees)
+{
+    struct dt_predict_job here = *job;
+    struct dt_prediction p;
+    here.machine = machine;
+    dt_predict(&here, &degrees, &p);
+    return p;
+}
+
+/* FLUX.1-dev at 1024 px: 4096 tokens and 512 of text, width 3072, 57 layers. Each time is written out by hand: latency, then the larger
+ * of all bytes over NVLink and those that cross over the network. */
+static void groups_that_cross_pay_the_slower_link(void **state)
+{
+    (void)state;
+    struct dt_card card;
+    struct dt_machine_card any, machine = two_hosts(8);
+    struct dt_predict_job job =
+        job_of(&card, &any, "flux.1-dev", "h100", (struct dt_frames){1024, 1024, 1});
+    const double layers = 57, width = 3072, n = 4608 / 16.0, all = 4608;
+    assert_int_equal(card.depth, 57);
+
+    struct dt_prediction p = predicted(&job, &machine, (struct dt_degrees){.ulysses = 16});
+    double bytes = 2 * n * width; /* half of them cross: 8 of 16 parts */
+    close_to(p.term[DT_TERM_ulysses],
+             layers * 4 * (4 * 20e-6 + bytes / 2 / 40e9 + 2 * bytes / 1e12));
+    assert_int_equal(p.hosts, 2);
+    assert_int_equal(p.link, DT_LINK_network);
+
+    /* a ring through all crosses over eight devices' networks: 320 GB/s */
+    p = predicted(&job, &machine, (struct dt_degrees){.tensor = 16});
+    close_to(p.term[DT_TERM_tensor],
+             layers * 2 * (4 * 20e-6 + 2 * 15 / 16.0 * 2 * all * width / 320e9));
+
+    /* ulysses within a host, rings between two devices of two hosts: their keys and values are not hidden */
+    p = predicted(&job, &machine, (struct dt_degrees){.ulysses = 8, .ring = 2});
+    bytes = 2 * n * width;
+    close_to(p.term[DT_TERM_ulysses],
+             layers * 4 * (3 * 10e-6 + 7 / 8.0 * bytes / 400e9 + 2 * bytes / 1e12));
+    double attention = p.term[DT_TERM_attention] / layers / 2;
+    double send = 20e-6 + 4 * all / 2 * width / 8 / (0.75 * 40e9);
+    close_to(p.term[DT_TERM_ring], layers * (fmax(0, send - attention) + 0.2 * attention +
+                                             6 * 8 * n * width / 1e12 + 5e-6));
+
+    /* guidance is the outermost: a half on each host */
+    p = predicted(&job, &machine, (struct dt_degrees){.cfg = 2, .ulysses = 8});
+    close_to(p.term[DT_TERM_guidance], 20e-6 + 128 * all / 40e9);
+
+    /* one adapter a host, which eight devices share; in a ring one stream of it crosses */
+    machine.links[DT_LINK_network].lanes = 1;
+    bytes = 2 * n * width;
+    p = predicted(&job, &machine, (struct dt_degrees){.ulysses = 16});
+    close_to(p.term[DT_TERM_ulysses],
+             layers * 4 * (4 * 20e-6 + bytes / 2 / 5e9 + 2 * bytes / 1e12));
+    p = predicted(&job, &machine, (struct dt_degrees){.tensor = 16});
+    close_to(p.term[DT_TERM_tensor],
+             layers * 2 * (4 * 20e-6 + 2 * 15 / 16.0 * 2 * all * width / 40e9));
+
+    /* 6 devices are 3 on each of two hosts of 4: sums of 3 stay there */
+    machine = two_hosts(4);
+    p = predicted(&job, &machine, (struct dt_degrees){.tensor = 3, .ulysses = 2});
+    close_to(p.term[DT_TERM_tensor],
+             layers * 2 * (10e-6 * log2(3) + 4 / 3.0 * 2 * all / 2 * width / 400e9));
+
+    /* sockets of 4: three consecutive devices lie on two of them somewhere; the devices of a socket share its link */
+    machine.hosts = 1;
+    machine.devices = machine.reach = 8;
+    machine.per_socket = 4;
+    machine.links[DT_LINK_across_sockets] =
+        (struct dt_machine_link){.rate = {0, 20e9}, .latency = 12e-6, .lanes = 1};
+    p = predicted(&job, &machine, (struct dt_degrees){.tensor = 3, .ulysses = 2});
+    close_to(p.term[DT_TERM_tensor],
+             layers * 2 * (12e-6 * log2(3) + 4 / 3.0 * 2 * all / 2 * width / 5e9));
+    p = predicted(&job, &machine, (struct dt_degrees){.ulysses = 4, .ring = 2});
+    close_to(p.term[DT_TERM_ulysses] / layers / 4,
+             2 * 10e-6 + 3 / 4.0 * 2 * all / 8 * width / 400e9 + 4 * all / 8 * width / 1e12);
+}
+
+/* Of each machine with a network: plans of one host are the same beside a second one; hosts whose network is as good as a host's links
+ * are one host; a real one is never faster. */
+static void a_second_host_is_no_magic(void **state)
+{
+    (void)state;
+    int crossed = 0;
+    for (const char *const *name = dt_machine_cards(); *name != NULL; name++) {
+        struct dt_card card;
+        struct dt_machine_card machine;
+        struct dt_predict_job job = job_of(&card, &machine, "wan2.1-t2v-14b", *name, card.usual);
+        job.size = card.usual;
+        if (machine.links[DT_LINK_network].rate.sheet <= 0)
+            continue;
+        struct dt_machine_card two = machine, big = machine, ideal;
+        two.hosts = 2;
+        big.devices = big.reach = 2 * machine.devices;
+        ideal = two;
+        ideal.links[DT_LINK_network] = (struct dt_machine_link){
+            .rate = {1e30, 1e30}, .latency = machine.links[machine.pair].latency};
+        if (ideal.links[DT_LINK_network].latency <= 0)
+            ideal.links[DT_LINK_network].latency = 15e-6;
+        two.reach = ideal.reach = machine.devices;
+        for (int i = 0; i < 1024; i++) {
+            const struct dt_degrees degrees = {.cfg = 1 << (i & 3),
+                                               .tensor = 1 << (i >> 2 & 3),
+                                               .ulysses = 1 << (i >> 4 & 3),
+                                               .ring = 1 << (i >> 6 & 3),
+                                               .kv_gather = 1 << (i >> 8 & 3),
+                                               .shards = i % 3 == 0};
+            struct dt_prediction on_two = predicted(&job, &two, degrees);
+            struct dt_prediction on_big = predicted(&job, &big, degrees);
+            struct dt_prediction on_ideal = predicted(&job, &ideal, degrees);
+            if (on_two.devices > 2 * machine.devices)
+                continue;
+            for (int k = 0; k < DT_TERMS; k++) {
+                close_to(on_ideal.term[k], on_big.term[k]);
+                assert_true(on_two.term[k] >= on_big.term[k] * (1 - 1e-9));
+            }
+            struct dt_prediction on_one = predicted(&job, &machine, degrees);
+            if (on_two.devices <= machine.devices) {
+                assert_memory_equal(on_one.term, on_two.term, sizeof on_one.term);
+                close_to(on_two.memory_bytes, on_one.memory_bytes);
+            }
+            crossed += on_two.link == DT_LINK_network;
+        }
+    }
+    assert_true(crossed > 100);
 }
 
 static void one_measured_time_scales_all(void **state)
@@ -157,6 +303,12 @@ static void machines_are_found(void **state)
     assert_int_equal(machine.devices, 4);
     assert_int_equal(dt_machine_card_load("9xh100", &machine), DT_EUSAGE);
     assert_non_null(strstr(dt_message(), "1 to 8 devices"));
+    assert_int_equal(dt_machine_card_load("2x4xH100", &machine), DT_OK);
+    assert_int_equal(machine.hosts, 2);
+    assert_int_equal(machine.devices, 4);
+    assert_int_equal(machine.reach, 4);
+    assert_int_equal(dt_machine_card_load("2x2xgb200", &machine), DT_OK);
+    assert_int_equal(machine.reach, 36); /* a rack of 18 hosts */
     assert_int_equal(dt_machine_card_load("h10", &machine), DT_EUSAGE);
     assert_non_null(strstr(dt_message(), "did you mean"));
 }
@@ -166,6 +318,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(another_implementation_agrees),
         cmocka_unit_test(laws_hold),
+        cmocka_unit_test(groups_that_cross_pay_the_slower_link),
+        cmocka_unit_test(a_second_host_is_no_magic),
         cmocka_unit_test(one_measured_time_scales_all),
         cmocka_unit_test(machines_are_found),
     };

@@ -83,8 +83,9 @@ static void exchanges_follow_a_count_by_hand(void **state)
     struct dt_machine_card slow, fast;
     assert_int_equal(dt_machine_card_load("h100", &slow), DT_OK);
     fast = slow;
-    slow.pair_rate = 1e9; /* bytes a second; the other: none of the time */
-    fast.pair_rate = 1e30;
+    slow.links[slow.pair].rate =
+        (struct dt_rate){1e9, 0}; /* bytes a second; the other: none of the time */
+    fast.links[fast.pair].rate = (struct dt_rate){1e30, 0};
     const struct {
         struct dt_plan plan;
         double bytes;

@@ -15,7 +15,7 @@ except ImportError:
     skip("the jsonschema for Python here is older than 4, which knows the draft of 2020-12")
 
 SCHEMAS = {"best": "dittune-best-2.schema.json", "trial": "dittune-trial-1.schema.json",
-           "lookup": "dittune-lookup-1.schema.json", "machine": "dittune-machine-1.schema.json", "event": "dittune-event-1.schema.json"}
+           "lookup": "dittune-lookup-1.schema.json", "machine": "dittune-machine-1.schema.json", "plan": "dittune-plan-1.schema.json", "event": "dittune-event-1.schema.json"}
 
 # kind, where, what: None takes the field away, a function changes it. "?": where the document has it.
 SPOILT = [
@@ -48,6 +48,10 @@ SPOILT = [
     ("machine", "soft.kernel", {"release": 6}), ("machine", "soft.environment", {"A": 1}),
     ("machine", "soft.environment", {"A B": "1"}), ("machine", "info.t_wall_ns", "now"),
     ("machine", "limits.memory_bytes", 0), ("machine", "limits.bfloat16", "yes"), ("machine", "limits", None),
+    ("plan", "plans", {}), ("plan", "hosts", 0), ("plan", "scale", 0), ("plan", "machine", None), ("plan", "plans.0.basis", None),
+    ("plan", "plans.0.basis.step", "datasheet"), ("plan", "plans.0.basis.request", None), ("plan", "plans.0.basis.link", "fitted"),
+    ("plan", "plans.0.link", "wire"), ("plan", "plans.0.step_interval", [1]), ("plan", "plans.0.fits", True),
+    ("plan", "plans.0.terms", {"gemm": -1}), ("plan", "plans.0.memory_bytes", 1.5),
     ("lookup", "tier", "perfect"), ("lookup", "tier", None), ("lookup", "stale", "no"),
     ("lookup", "stale_reasons", "none"), ("lookup", "stale_reasons", [1]), ("lookup", "distance", -1),
     ("lookup", "reason", ""), ("lookup", "reason", None), ("lookup", "age_seconds", "old"),
@@ -73,7 +77,7 @@ SPOILT = [
 # Additions of another version are no errors.
 ADDED = [("best", ""), ("best", "entries.0"), ("best", "entries.0.key"), ("best", "entries.0.figures"),
          ("best", "entries.0.fingerprint"), ("best", "version"), ("machine", ""), ("machine", "limits"),
-         ("machine", "info"), ("lookup", ""), ("trial", ""), ("event", "")]
+         ("machine", "info"), ("lookup", ""), ("plan", ""), ("plan", "plans.0.basis"), ("trial", ""), ("event", "")]
 
 
 def validator(kind):

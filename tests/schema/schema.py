@@ -30,7 +30,7 @@ TIERS = (("exact", "exact"), ("exact", "stale"), ("near", "near"), ("scaled", "s
 
 t = Dittune(scenario=FOREIGN)
 foreign = ["--worker", t.worker]
-of = {kind: lib_documents.Documents(t, kind) for kind in ("best", "trial", "lookup", "machine")}
+of = {kind: lib_documents.Documents(t, kind) for kind in ("best", "trial", "lookup", "machine", "plan")}
 
 
 def records(paths):
@@ -47,6 +47,12 @@ def machines():
     of["machine"].conform("the machine", [t.tool("machine", "--json").json])
     of["machine"].conform("a foreign worker's machine", [t.tool("machine", *foreign, "--json").json])
     of["machine"].conform("a machine described by hand", [DESCRIBED])
+
+
+def plans():
+    words = ("plan", "--model", "flux.1-dev", "--engine", "sglang", "--machine", "2x8xh100", "--json")
+    of["plan"].conform("plans of two hosts", [t.tool(*words).json])
+    of["plan"].conform("plans beside a measured one", [t.tool(*words, "--given", "4.30s").json])
 
 
 def sessions():
@@ -101,6 +107,7 @@ def answers():
 
 
 machines()
+plans()
 sessions()
 fallen_default()
 check("a check that cannot judge", "--budget", "10s")

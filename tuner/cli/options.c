@@ -308,7 +308,8 @@ const struct dt_option_row dt_option_rows[] = {
     {"model", "NAME", "plan", NULL, parse_text, AT(plan.model),
      "a published model (dittune models lists them), or a .json file of a card"},
     {"machine", "NAME|FILE", "plan", NULL, parse_text, AT(plan.machine),
-     "a machine of model/machines, as h100 or 8xh100, or a file of the same fields"},
+     "a machine of model/machines, as h100, 8xh100 or 2x8xh100 (two hosts), or a file of the same "
+     "fields"},
     {"given", "'PLAN TIME'", "plan", NULL, parse_text, AT(plan.given),
      "one measured time of a request, which scales all others: '6.71s' of one device, or "
      "'ulysses=2 4.38s'"},

@@ -40,6 +40,7 @@ struct planning {
     size_t count;
     double scale;                /* measured over predicted; 1: none was given */
     struct dt_prediction anchor; /* of the measured plan */
+    struct dt_degrees measured;  /* its degrees */
     bool anchored;
 };
 
@@ -82,19 +83,32 @@ static double value_of(const struct planning *planning, const struct row *row)
     return strcmp(planning->objective, "cost") == 0 ? seconds * row->prediction.devices : seconds;
 }
 
+/* As many as fit on the hosts; of plans on several hosts one on as many. */
+static int replicas_of(const struct dt_machine_card *machine, const struct dt_prediction *p)
+{
+    int each = machine->devices / p->devices;
+    return p->hosts > 1 ? machine->hosts / p->hosts : machine->hosts * each;
+}
+
+static int all_devices(const struct dt_machine_card *machine)
+{
+    return machine->hosts * machine->devices;
+}
+
 static void fill_row(const struct planning *planning, const json_t *plan, struct row *row)
 {
     struct dt_predict_job job = planning->job;
     *row = (struct row){.plan = plan, .degrees = degrees_of(plan), .replicas = 1};
     dt_engine_runs(planning->engine, is_compiled(plan), &job);
     dt_predict(&job, &row->degrees, &row->prediction);
-    double spread = dt_predict_spread(
-        &row->prediction, planning->anchored ? &planning->anchor : NULL, row->degrees.pipe > 1);
+    bool unsure = row->degrees.pipe > 1 || row->prediction.hosts > 1;
+    double spread =
+        dt_predict_spread(&row->prediction, planning->anchored ? &planning->anchor : NULL, unsure);
     dt_predict_scaled(&row->prediction, planning->scale);
     row->factor = dt_predict_factor(spread);
     row->fit = dt_predict_fit(&row->prediction, planning->device_bytes);
     if (strcmp(planning->objective, "latency") != 0)
-        row->replicas = planning->machine.devices / row->prediction.devices;
+        row->replicas = replicas_of(&planning->machine, &row->prediction);
     row->value = value_of(planning, row);
 }
 
@@ -192,11 +206,12 @@ static dt_status read_given(const char *given, struct planning *planning)
                        given);
     struct row row;
     fill_row(planning, plan, &row);
-    if (row.prediction.devices > planning->machine.devices)
+    if (row.prediction.devices > all_devices(&planning->machine))
         return dt_fail(DT_EUSAGE,
                        "--given '%.200s' is a plan of %d devices, and the machine has %d", given,
-                       row.prediction.devices, planning->machine.devices);
+                       row.prediction.devices, all_devices(&planning->machine));
     planning->anchor = row.prediction;
+    planning->measured = row.degrees;
     planning->scale = seconds / planning->anchor.request;
     planning->anchored = true;
     return DT_OK;
@@ -212,6 +227,15 @@ static dt_status check_given(const struct dt_options *options)
                            "--machine 8xh100",
                            needed[i]);
     return DT_OK;
+}
+
+static struct dt_plans_wanted plans_wanted(const struct planning *planning)
+{
+    return (struct dt_plans_wanted){.devices = all_devices(&planning->machine),
+                                    .hosts = planning->machine.hosts,
+                                    .slots = planning->machine.devices,
+                                    .throughput = strcmp(planning->objective, "latency") != 0,
+                                    .card = &planning->card};
 }
 
 static dt_status read_planning(const struct dt_options *options, struct planning *planning)
@@ -233,24 +257,42 @@ static dt_status read_planning(const struct dt_options *options, struct planning
                                             .text_tokens = lengths.at[0],
                                             .steps = steps->given ? (int)steps->count : STEPS,
                                             .guided = planning->card.guidance == DT_GUIDANCE_CFG};
-    planning->device_bytes = planning->machine.memory_bytes;
+    planning->device_bytes = dt_rate_value(planning->machine.memory);
     if (options->job.max_bytes > 0)
         planning->device_bytes = fmin(planning->device_bytes, (double)options->job.max_bytes);
-    DT_TRY(dt_export_card_key(options, &planning->card, planning->machine.devices,
+    DT_TRY(dt_export_card_key(options, &planning->card, all_devices(&planning->machine),
                               &planning->job.size, &planning->key));
     if (options->plan.given != NULL)
         DT_TRY(read_given(options->plan.given, planning));
-    const struct dt_plans_wanted wanted = {.devices = planning->machine.devices,
-                                           .throughput =
-                                               strcmp(planning->objective, "latency") != 0,
-                                           .card = &planning->card};
+    const struct dt_plans_wanted wanted = plans_wanted(planning);
     DT_TRY(dt_engine_plans(planning->engine, planning->key, wanted, &planning->plans));
     return predict_all(planning);
 }
 
+/* ---- what a number is */
+
+static const char *rate_basis(struct dt_rate rate)
+{
+    return rate.measured > 0 ? "measured" : "datasheet";
+}
+
+/* Of a request: one that was given was measured, and scales the others. Its steps were not timed by themselves. */
+static const char *request_basis(const struct planning *planning, const struct row *row)
+{
+    if (!planning->anchored)
+        return "fitted";
+    bool same = dt_degrees_equal(&row->degrees, &planning->measured) && !is_compiled(row->plan);
+    return same ? "measured" : "scaled";
+}
+
+static const char *step_basis(const struct planning *planning)
+{
+    return planning->anchored ? "scaled" : "fitted";
+}
+
 /* ---- the table */
 
-static void add_row(const struct row *row, struct dt_text *out)
+static void add_row(const struct planning *planning, const struct row *row, struct dt_text *out)
 {
     static const char *const fits[] = {"", " narrow", " no"};
     const struct dt_prediction *p = &row->prediction;
@@ -258,11 +300,11 @@ static void add_row(const struct row *row, struct dt_text *out)
     dt_export_add_degrees(row->plan, &name);
     if (row->replicas > 1)
         dt_text_add(&name, " x %d", row->replicas);
-    dt_text_add(out, "%-40s %9.1f [%.1f, %.1f]  %8.2f  %6.1f%-7s %8.0f %9.1f  %s\n",
+    dt_text_add(out, "%-40s %9.1f [%.1f, %.1f]  %8.2f %-8s  %6.1f%-7s %8.0f %9.1f  %s\n",
                 dt_text_at(&name), p->step * 1e3, p->step / row->factor * 1e3,
-                p->step * row->factor * 1e3, p->request, p->memory_bytes / 1073741824.0,
-                fits[row->fit], 3600 / p->request * row->replicas, p->request * p->devices,
-                dt_term_texts[dt_predict_limit(p)]);
+                p->step * row->factor * 1e3, p->request, request_basis(planning, row),
+                p->memory_bytes / 1073741824.0, fits[row->fit], 3600 / p->request * row->replicas,
+                p->request * p->devices, dt_term_texts[dt_predict_limit(p)]);
 }
 
 /* The card says nothing of this engine, in any version. */
@@ -276,25 +318,59 @@ static bool is_foreign_to(const struct dt_card *card, const char *engine)
     return true;
 }
 
+/* What the times come from, each with what it is. */
+static void add_rates(const struct planning *planning, struct dt_text *out)
+{
+    const struct dt_machine_card *machine = &planning->machine;
+    const struct {
+        const char *name, *unit;
+        double per;
+        struct dt_rate rate;
+    } rows[] = {{"bfloat16", "TFLOP/s", 1e12, {machine->flop_rate, 0}},
+                {"memory", "GB/s", 1e9, machine->copy}};
+    bool used[DT_LINKS + 1] = {false};
+    dt_text_add(out, "Rates: ");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        dt_text_add(out, "%s%s %g %s (%s)", i > 0 ? ", " : "", rows[i].name,
+                    dt_rate_value(rows[i].rate) / rows[i].per, rows[i].unit,
+                    rate_basis(rows[i].rate));
+    for (size_t i = 0; i < planning->count; i++)
+        used[planning->rows[i].prediction.link] = true;
+    for (int i = 0; i < DT_LINKS; i++)
+        if (used[i])
+            dt_text_add(out, ", %s %g GB/s (%s)", dt_link_texts[i],
+                        dt_rate_value(machine->links[i].rate) / 1e9,
+                        rate_basis(machine->links[i].rate));
+    dt_text_add(out, "; %s (%s).\n", dt_figure_bytes_of((int64_t)planning->device_bytes).text,
+                planning->device_bytes < dt_rate_value(machine->memory)
+                    ? "--max-bytes"
+                    : rate_basis(machine->memory));
+    dt_text_add(out,
+                "Steps are %s, requests as they say; memory and intervals are fitted "
+                "(docs/cost.md).\n\n",
+                step_basis(planning));
+}
+
 static void add_head(const struct planning *planning, struct dt_text *out)
 {
     const struct dt_predict_job *job = &planning->job;
-    dt_text_add(out,
-                "%s, %lld x %lld px, %lld frame%s, %d steps, on %d x %s (%s)\n%zu plans of %s, "
-                "predicted: nothing was measured here. Rates: %s\n\n",
-                planning->card.name, (long long)job->size.width, (long long)job->size.height,
-                (long long)job->size.frames, job->size.frames == 1 ? "" : "s", job->steps,
-                planning->machine.devices, planning->machine.device,
-                dt_pair_texts[planning->machine.pair], planning->count, planning->engine,
-                planning->anchored ? "datasheets, scaled by the time that was given"
-                                   : "datasheets; --given a measured time narrows the intervals");
+    const struct dt_machine_card *machine = &planning->machine;
+    dt_text_add(out, "%s, %lld x %lld px, %lld frame%s, %d steps, on ", planning->card.name,
+                (long long)job->size.width, (long long)job->size.height,
+                (long long)job->size.frames, job->size.frames == 1 ? "" : "s", job->steps);
+    if (machine->hosts > 1)
+        dt_text_add(out, "%d hosts of ", machine->hosts);
+    dt_text_add(out, "%d x %s\n%zu plans of %s, predicted: nothing was measured here.%s\n",
+                machine->devices, machine->device, planning->count, planning->engine,
+                planning->anchored ? "" : " --given a measured time narrows the intervals.");
+    add_rates(planning, out);
     if (is_foreign_to(&planning->card, planning->engine))
         dt_text_add(
             out, "The model's card does not list %s: whether it runs the model is not known.\n\n",
             planning->engine);
     dt_text_add(out, "%-40s %s\n", "plan",
-                "  step, ms  80 % interval   request, s   GiB fits     an hour  device-s  limited "
-                "by");
+                "  step, ms  80 % interval   request, s            GiB fits     an hour  device-s  "
+                "limited by");
 }
 
 /* Those within CLOSE of the best, it included. */
@@ -315,6 +391,15 @@ static void add_job(json_t *job, struct dt_text *out)
     json_t *value;
     json_object_foreach(job, name, value) json_array_append_new(names, json_string(name));
     dt_task_options(job, names, false, out);
+}
+
+/* " --devices 8", or " --hosts HOST1:8,HOST2:8". */
+static void add_machine(const struct dt_machine_card *machine, struct dt_text *out)
+{
+    if (machine->hosts == 1)
+        dt_text_add(out, " --devices %d", machine->devices);
+    for (int i = 0; i < machine->hosts && machine->hosts > 1; i++)
+        dt_text_add(out, "%sHOST%d:%d", i > 0 ? "," : " --hosts ", i + 1, machine->devices);
 }
 
 static bool is_enough(const struct planning *planning, const struct row *documented)
@@ -351,8 +436,8 @@ static void add_answer(const struct planning *planning, const struct row *docume
                     "dittune --engine %s",
                     dt_figure_span_of(seconds).text, planning->engine);
         add_job(json_object_get(planning->key, "job"), out);
-        dt_text_add(out, " --devices %d --objective %s\n", planning->machine.devices,
-                    planning->objective);
+        add_machine(&planning->machine, out);
+        dt_text_add(out, " --objective %s\n", planning->objective);
     } else {
         dt_text_add(out, "Predicted best: ");
         dt_export_add_degrees(best->plan, out);
@@ -381,15 +466,30 @@ static dt_status add_command(const struct planning *planning, const struct row *
 {
     DT_CLEANUP(dt_export_fini) struct dt_export export = {.json = NULL};
     json_auto_t *plan = dt_json_copy(row->plan);
+    const json_t *note;
+    size_t i;
     if (row->replicas > 1)
         json_object_set_new(plan, "replicas", json_integer(row->replicas));
-    DT_TRY(dt_export_card_plan(planning->engine, &planning->card, planning->key, plan, &export));
+    const struct dt_export_request request = {.engine = planning->engine,
+                                              .form = DT_FORM_ARGV,
+                                              .plan = plan,
+                                              .key = planning->key,
+                                              .card = &planning->card,
+                                              .checkpoint = planning->card.name,
+                                              .hosts = planning->machine.hosts,
+                                              .slots = planning->machine.devices};
+    DT_TRY(dt_export(&request, &export));
     dt_text_add(out, "%s", dt_text_at(&export.text));
     const json_t *keywords = dt_export_keywords(&export);
     if (keywords != NULL) {
         dt_text_add(out, "keywords ");
         DT_TRY(dt_json_text(keywords, out));
         dt_text_add(out, "\n");
+    }
+    json_array_foreach(export.notes, i, note)
+    {
+        if (planning->machine.hosts > 1)
+            dt_text_add(out, "  (%s)\n", json_string_value(note));
     }
     return DT_OK;
 }
@@ -415,7 +515,10 @@ static dt_status add_flips(const struct planning *planning, struct dt_text *out)
 {
     dt_auto_text flips = {0};
     struct planning changed = *planning;
-    changed.machine.pair_rate /= 4;
+    for (int i = 0; i < DT_LINKS; i++) {
+        changed.machine.links[i].rate.sheet /= 4;
+        changed.machine.links[i].rate.measured /= 4;
+    }
     DT_TRY(flip(changed, "links at a quarter of their rate", &flips));
     changed = *planning;
     changed.job.guided = false;
@@ -481,7 +584,7 @@ static dt_status add_table(const struct planning *planning, const struct row *do
     while (fitting < planning->count && planning->rows[fitting].fit != DT_FITS_NOT)
         fitting++;
     for (size_t i = 0; i < fitting && i < SHOWN; i++)
-        add_row(&planning->rows[i], out);
+        add_row(planning, &planning->rows[i], out);
     if (fitting > SHOWN)
         dt_text_add(out, "and %zu more (--json has all)\n", fitting - SHOWN);
     add_lacking(planning, out);
@@ -507,22 +610,35 @@ static json_t *terms_json(const struct dt_prediction *p)
     return terms;
 }
 
-static json_t *row_json(const struct row *row, const struct row *documented)
+/* What its numbers are, and the rates that they come from. */
+static json_t *basis_json(const struct planning *planning, const struct row *row)
+{
+    const struct dt_machine_card *machine = &planning->machine;
+    enum dt_link link = row->prediction.link;
+    const char *over = link < DT_LINKS ? rate_basis(machine->links[link].rate) : NULL;
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?}", "step", step_basis(planning), "request",
+                     request_basis(planning, row), "memory", "fitted", "bfloat16", "datasheet",
+                     "copy", rate_basis(machine->copy), "link", over);
+}
+
+static json_t *row_json(const struct planning *planning, const struct row *row,
+                        const struct row *documented)
 {
     static const char *const fits[] = {"yes", "narrowly", "no"};
     const struct dt_prediction *p = &row->prediction;
     bool compared = documented != NULL && documented->fit != DT_FITS_NOT;
     json_t *of = compared ? json_real(documented->value / row->value) : json_null();
-    return json_pack("{s:O, s:i, s:i, s:f, s:[f, f], s:f, s:[f, f], s:f, s:I, s:s, s:s, s:o, s:f, "
-                     "s:f, s:o}",
-                     "plan", row->plan, "devices", p->devices, "replicas", row->replicas,
-                     "step_seconds", p->step, "step_interval", p->step / row->factor,
-                     p->step * row->factor, "request_seconds", p->request, "request_interval",
-                     p->request / row->factor, p->request * row->factor, "vae_seconds", p->vae,
-                     "memory_bytes", (json_int_t)p->memory_bytes, "fits", fits[row->fit], "limit",
-                     dt_term_texts[dt_predict_limit(p)], "terms", terms_json(p), "requests_an_hour",
-                     3600 / p->request * row->replicas, "device_seconds", p->request * p->devices,
-                     "of_documented", of);
+    return json_pack("{s:O, s:i, s:i, s:s?, s:i, s:o, s:f, s:[f, f], s:f, s:[f, f], s:f, s:I, s:s, "
+                     "s:s, s:o, s:f, s:f, s:o}",
+                     "plan", row->plan, "devices", p->devices, "hosts", p->hosts, "link",
+                     p->link < DT_LINKS ? dt_link_texts[p->link] : NULL, "replicas", row->replicas,
+                     "basis", basis_json(planning, row), "step_seconds", p->step, "step_interval",
+                     p->step / row->factor, p->step * row->factor, "request_seconds", p->request,
+                     "request_interval", p->request / row->factor, p->request * row->factor,
+                     "vae_seconds", p->vae, "memory_bytes", (json_int_t)p->memory_bytes, "fits",
+                     fits[row->fit], "limit", dt_term_texts[dt_predict_limit(p)], "terms",
+                     terms_json(p), "requests_an_hour", 3600 / p->request * row->replicas,
+                     "device_seconds", p->request * p->devices, "of_documented", of);
 }
 
 static json_t *answer_json(const struct planning *planning, const struct row *documented)
@@ -530,13 +646,13 @@ static json_t *answer_json(const struct planning *planning, const struct row *do
     json_t *plans = json_array(), *asked = json_object_get(planning->key, "job");
     json_t *of = documented != NULL ? json_incref((json_t *)documented->plan) : NULL;
     for (size_t i = 0; i < planning->count; i++)
-        json_array_append_new(plans, row_json(&planning->rows[i], documented));
-    return json_pack("{s:O, s:s, s:s, s:s, s:i, s:i, s:s, s:s, s:f, s:o*, s:o}", "job", asked,
+        json_array_append_new(plans, row_json(planning, &planning->rows[i], documented));
+    return json_pack("{s:O, s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:f, s:o*, s:o}", "job", asked,
                      "engine", planning->engine, "machine", planning->machine.name, "device",
-                     planning->machine.device, "devices", planning->machine.devices,
-                     "denoising_steps", planning->job.steps, "objective", planning->objective,
-                     "rates", planning->anchored ? "scaled" : "datasheet", "scale", planning->scale,
-                     "documented", of, "plans", plans);
+                     planning->machine.device, "hosts", planning->machine.hosts, "devices",
+                     all_devices(&planning->machine), "denoising_steps", planning->job.steps,
+                     "objective", planning->objective, "scale", planning->scale, "documented", of,
+                     "plans", plans);
 }
 
 static dt_status no_plan_fits(const struct planning *planning)
@@ -557,10 +673,7 @@ static dt_status show(const struct dt_options *options, struct planning *plannin
     json_auto_t *known = NULL;
     struct row row = {.plan = NULL}, *documented = NULL;
     struct dt_text text = {0};
-    const struct dt_plans_wanted wanted = {.devices = planning->machine.devices,
-                                           .throughput =
-                                               strcmp(planning->objective, "latency") != 0,
-                                           .card = &planning->card};
+    const struct dt_plans_wanted wanted = plans_wanted(planning);
     if (planning->count == 0)
         return dt_fail(DT_EINFEASIBLE, "%s takes no plan of %s at this size", planning->engine,
                        planning->card.name);

@@ -505,8 +505,8 @@ static void score_memory(const struct measured_row *row, struct score *score)
     double predicted = row->prediction.memory_bytes;
     score->memories++;
     score->memories_right += fabs(predicted / row->memory_bytes - 1) <= 0.1;
-    score->false_fits +=
-        predicted <= row->machine.memory_bytes && row->memory_bytes > row->machine.memory_bytes;
+    score->false_fits += predicted <= dt_rate_value(row->machine.memory) &&
+                         row->memory_bytes > dt_rate_value(row->machine.memory);
 }
 
 static json_t *score_times(const struct table *table, struct score *score, struct dt_text *out)
