@@ -208,8 +208,39 @@ static void groups_that_cross_pay_the_slower_link(void **state)
     close_to(p.term[DT_TERM_tensor],
              layers * 2 * (12e-6 * log2(3) + 4 / 3.0 * 2 * all / 2 * width / 5e9));
     p = predicted(&job, &machine, (struct dt_degrees){.ulysses = 4, .ring = 2});
+    assert_int_equal(p.link, DT_LINK_across_sockets);
     close_to(p.term[DT_TERM_ulysses] / layers / 4,
              2 * 10e-6 + 3 / 4.0 * 2 * all / 8 * width / 400e9 + 4 * all / 8 * width / 1e12);
+}
+
+/* Pairs of a bridge and of a switch: of four devices, half of what each has goes to the other pair. */
+static void pairs_share_what_leads_out_of_them(void **state)
+{
+    (void)state;
+    struct dt_card card;
+    struct dt_machine_card any, machine = two_hosts(8);
+    struct dt_predict_job job =
+        job_of(&card, &any, "flux.1-dev", "h100", (struct dt_frames){1024, 1024, 1});
+    const double bytes = 2 * 4608 / 4.0 * 3072, all = 2 * 4608 * 3072;
+    const struct dt_degrees ulysses = {.ulysses = 4}, tensor = {.tensor = 4};
+    machine.hosts = 1;
+    machine.reach = 2; /* bridges of two, each device with a PCIe link of 30 GB/s of its own */
+    machine.links[DT_LINK_pcie] = (struct dt_machine_link){.rate = {0, 30e9}, .latency = 10e-6};
+    struct dt_prediction p = predicted(&job, &machine, ulysses);
+    close_to(p.term[DT_TERM_ulysses] / 57 / 4, 2 * 10e-6 + bytes / 2 / 30e9 + 2 * bytes / 1e12);
+    p = predicted(&job, &machine, tensor); /* two streams of a ring leave a bridge */
+    close_to(p.term[DT_TERM_tensor] / 57 / 2, 2 * 10e-6 + 2 * 3 / 4.0 * all / 60e9);
+    p = predicted(&job, &machine, (struct dt_degrees){.ulysses = 2});
+    close_to(p.term[DT_TERM_ulysses] / 57 / 4, 10e-6 + bytes / 400e9 + 4 * bytes / 1e12);
+    assert_int_equal(p.link, DT_LINK_nvlink);
+
+    machine.pair = DT_LINK_pcie;
+    machine.reach = 8;
+    machine.per_switch = 2; /* two devices share the switch's link of 30 GB/s */
+    p = predicted(&job, &machine, ulysses);
+    close_to(p.term[DT_TERM_ulysses] / 57 / 4, 2 * 10e-6 + bytes / 2 / 15e9 + 2 * bytes / 1e12);
+    p = predicted(&job, &machine, tensor);
+    close_to(p.term[DT_TERM_tensor] / 57 / 2, 2 * 10e-6 + 2 * 3 / 4.0 * all / 30e9);
 }
 
 /* Of each machine with a network: plans of one host are the same beside a second one; hosts whose network is as good as a host's links
@@ -319,6 +350,7 @@ int main(void)
         cmocka_unit_test(another_implementation_agrees),
         cmocka_unit_test(laws_hold),
         cmocka_unit_test(groups_that_cross_pay_the_slower_link),
+        cmocka_unit_test(pairs_share_what_leads_out_of_them),
         cmocka_unit_test(a_second_host_is_no_magic),
         cmocka_unit_test(one_measured_time_scales_all),
         cmocka_unit_test(machines_are_found),

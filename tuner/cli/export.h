@@ -45,13 +45,13 @@ void dt_export_add_degrees(const json_t *plan, struct dt_text *out);
 
 /* The lines that run an engine's plan of a published model; key: as dt_export_card_key makes it. */
 dt_status dt_export_card_plan(const char *engine, const struct dt_card *card, const json_t *key,
-                              const json_t *plan, struct dt_export *export) DT_MUST_CHECK;
+                              const json_t *plan, struct dt_export *out) DT_MUST_CHECK;
 
 /* --engines */
 dt_status dt_export_engines(const struct dt_options *options) DT_MUST_CHECK;
 
 /* The keywords that hold the plan where the command does not, borrowed; NULL: the command does. */
-const json_t *dt_export_keywords(const struct dt_export *export);
+const json_t *dt_export_keywords(const struct dt_export *exported);
 
 /* The key {"job"[,"devices"]} of a published model for an engine's rules, which take the rest from its card: the fields that the
  * options give, with the card's full name, and the card's usual size and frames where they give none. devices 0: not known. *size

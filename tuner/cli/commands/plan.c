@@ -393,12 +393,16 @@ static void add_job(json_t *job, struct dt_text *out)
     dt_task_options(job, names, false, out);
 }
 
-/* " --devices 8", or " --hosts HOST1:8,HOST2:8". */
-static void add_machine(const struct dt_machine_card *machine, struct dt_text *out)
+/* " --devices 8", or " --hosts HOST1:8,HOST2:8" where some of the first plans are on several hosts. */
+static void add_machine(const struct planning *planning, size_t some, struct dt_text *out)
 {
-    if (machine->hosts == 1)
+    const struct dt_machine_card *machine = &planning->machine;
+    int hosts = 1;
+    for (size_t i = 0; i < some; i++)
+        hosts = planning->rows[i].prediction.hosts > 1 ? machine->hosts : hosts;
+    if (hosts == 1)
         dt_text_add(out, " --devices %d", machine->devices);
-    for (int i = 0; i < machine->hosts && machine->hosts > 1; i++)
+    for (int i = 0; i < hosts && hosts > 1; i++)
         dt_text_add(out, "%sHOST%d:%d", i > 0 ? "," : " --hosts ", i + 1, machine->devices);
 }
 
@@ -436,7 +440,7 @@ static void add_answer(const struct planning *planning, const struct row *docume
                     "dittune --engine %s",
                     dt_figure_span_of(seconds).text, planning->engine);
         add_job(json_object_get(planning->key, "job"), out);
-        add_machine(&planning->machine, out);
+        add_machine(planning, some, out);
         dt_text_add(out, " --objective %s\n", planning->objective);
     } else {
         dt_text_add(out, "Predicted best: ");
