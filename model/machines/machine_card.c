@@ -286,9 +286,9 @@ static dt_status read_card(const json_t *root, const char *what, struct dt_machi
     return DT_OK;
 }
 
-/* So many of a host; of links that reach over several hosts, as many hosts. */
-static void set_devices(struct dt_machine_card *card, int devices)
+void dt_machine_card_place(struct dt_machine_card *card, int hosts, int devices)
 {
+    card->hosts = hosts;
     if (card->reach >= card->devices)
         card->reach = card->reach / card->devices * devices;
     else if (card->reach > devices)
@@ -314,7 +314,8 @@ static dt_status read_described(const json_t *root, const char *what, struct dt_
                        "%s: there is no card of its device '%.60s' in model/machines: write one "
                        "(docs/cost.md)",
                        what, device);
-    set_devices(card, gpus < DT_MACHINE_DEVICES_MOST ? (int)gpus : DT_MACHINE_DEVICES_MOST);
+    dt_machine_card_place(card, 1,
+                          gpus < DT_MACHINE_DEVICES_MOST ? (int)gpus : DT_MACHINE_DEVICES_MOST);
     if (bytes > 0 || gib > 0)
         card->memory.measured = bytes > 0 ? (double)bytes : (double)gib * GIB;
     return DT_OK;
@@ -383,8 +384,7 @@ static dt_status put_counts(const char *text, const long counts[2], int n,
     if (hosts < 1 || hosts > DT_MACHINE_DEVICES_MOST / devices)
         return dt_fail(DT_EUSAGE, "--machine %s: %ld hosts of %ld devices, expected 1 to %ld hosts",
                        text, hosts, devices, DT_MACHINE_DEVICES_MOST / devices);
-    set_devices(card, (int)devices);
-    card->hosts = (int)hosts;
+    dt_machine_card_place(card, (int)hosts, (int)devices);
     if (hosts > 1 && hosts * devices > card->reach && card->links[DT_LINK_network].rate.sheet <= 0)
         return dt_fail(DT_EUSAGE,
                        "--machine %s: the card %s has no links.network, what its hosts talk over: "

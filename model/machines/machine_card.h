@@ -62,6 +62,9 @@ struct dt_machine_card {
  * many hosts. DT_EUSAGE names the nearest card, or the field that is wrong or contradicts another; DT_EIO when a file is unreadable. */
 dt_status dt_machine_card_load(const char *text, struct dt_machine_card *card) DT_MUST_CHECK;
 
+/* So many hosts of so many devices, instead of the card's; links that reach over several hosts reach over as many. */
+void dt_machine_card_place(struct dt_machine_card *card, int hosts, int devices);
+
 /* The cards' names, NULL-ended, in the order of their files. */
 const char *const *dt_machine_cards(void);
 

@@ -340,6 +340,8 @@ static void machines_are_found(void **state)
     assert_int_equal(machine.reach, 4);
     assert_int_equal(dt_machine_card_load("2x2xgb200", &machine), DT_OK);
     assert_int_equal(machine.reach, 36); /* a rack of 18 hosts */
+    dt_machine_card_place(&machine, 1, 4);
+    assert_int_equal(machine.reach, 72);
     assert_int_equal(dt_machine_card_load("h10", &machine), DT_EUSAGE);
     assert_non_null(strstr(dt_message(), "did you mean"));
 }

@@ -180,6 +180,9 @@ static bool believe_prediction(struct dt_belief *belief)
         (!dt_machine_card_of(dt_json_text_at(identity->hard, "devices"), machine) &&
          !dt_machine_card_of(dt_json_text_at(identity->hard, "device"), machine)))
         return false;
+    const struct dt_hosts *hosts = &belief->target->hardware.hosts;
+    if (hosts->count > 0)
+        dt_machine_card_place(machine, hosts->count, dt_hosts_least_slots(hosts));
     belief->engine.job =
         (struct dt_predict_job){.card = card,
                                 .machine = machine,
