@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Units: seconds, bytes, operations. Sources of the constants: docs/cost.md, by their names. */
 #include "model/predict.h"
+#include "model/predict_constants.h"
 
 #include "model/predict_int.h"
 
@@ -10,55 +11,27 @@
 
 #define GIB 1073741824.0
 
-/* Kernels: shares of the datasheet's rates, and their number. */
-#define GEMM_EFF      0.82
-#define COPY_EFF      0.91
-#define KERNELS_LAYER 17
-#define KERNEL_S      2.5e-6
-#define PASSES_FUSED  16 /* each reads and writes the activations of a layer once */
-#define PASSES_EAGER  45
-#define PASSES_SPLIT  0.5 /* share of them that tensor parallelism divides */
+#define NORMAL_80 1.2816
 
-/* The host of an eager engine, seconds a layer and pass. */
-#define HOST_LAYER_S 1e-3
-#define HOST_SP_S    0.75e-3 /* of a wrapper for sequence parallelism */
-#define HOST_RING_S  0.4e-3
+const struct dt_predict_constants dt_predict_defaults = {
+#define DT_CONSTANT(name, value, unit, fitted) .name = (value),
+    DT_PREDICT_CONSTANTS
+#undef DT_CONSTANT
+};
 
-/* Exchange. */
-#define ALPHA_S     15e-6
-#define ALPHA_NET_S 25.6e-6 /* between hosts */
-#define P2P_EFF     0.75    /* of a collective's rate */
-#define PACK_PASSES 1.0     /* that lay out what an all-to-all sends */
-#define RING_MERGE  6.0     /* passes in float32 over the output, a block */
-#define RING_SLOW   0.2     /* of attention beside a transfer */
-#define SKEW        0.026   /* of a step, for each doubling of the devices */
+const struct dt_predict_constant dt_predict_constant_rows[] = {
+#define DT_CONSTANT(name, value, unit, fitted)                                                     \
+    {#name, unit, fitted, offsetof(struct dt_predict_constants, name)},
+    DT_PREDICT_CONSTANTS
+#undef DT_CONSTANT
+    {NULL, NULL, false, 0}};
 
-/* VAE and text. */
-#define VAE_FLOPS_PX 12e6
-#define VAE_EFF      0.35
-#define VAE_EFF_NPU  0.025
-#define VAE_SERIAL   0.035
-#define TEXT_S       0.1
+static const struct dt_predict_constants *used = &dt_predict_defaults;
 
-/* Memory. */
-#define WIDTHS        16.0 /* buffers of the tokens' width at a step's peak */
-#define BASE_BYTES    (2.0 * GIB)
-#define WORK_BYTES_PX 130.0 /* of a pixel; shared by the tensor degree */
-#define UNSPLIT_SHARE                                                                              \
-    0.25 /* of the weights, which tensor parallelism leaves whole, where the card does not know */
-
-/* Interval. */
-#define SPREAD_BASE     0.03
-#define SPREAD_DEVICES  0.05
-#define SPREAD_EXCHANGE 0.10
-#define SPREAD_UNSURE   0.15
-#define SPREAD_FREE     0.25 /* without a measured time */
-#define NORMAL_80       1.2816
-
-/* By link: the share of its rate that exchanges get, and buffers for each device behind it. */
-static const double link_eff[DT_LINKS] = {0.82, 0.5, 0.75, 0.75, 0.94};
-static const double peer_bytes[DT_LINKS] = {1.6 * GIB, 0.5 * GIB, 0.25 * GIB, 0.25 * GIB,
-                                            0.25 * GIB};
+void dt_predict_use(const struct dt_predict_constants *constants)
+{
+    used = constants != NULL ? constants : &dt_predict_defaults;
+}
 
 const char *const dt_term_texts[] = {
 #define DT_TERM(name, text) text,
@@ -69,6 +42,21 @@ const char *const dt_term_texts[] = {
 static double at_least_1(int degree)
 {
     return degree > 1 ? degree : 1;
+}
+
+/* Of the link's rate, that exchanges get. */
+static double link_share(enum dt_link link)
+{
+    const double shares[DT_LINKS] = {used->link_nvlink, used->link_hccs, used->link_pcie,
+                                     used->link_pcie, used->link_network};
+    return shares[link];
+}
+
+/* Buffers for each other device of a host. */
+static double peer_gib(enum dt_link pair)
+{
+    const double gib[DT_PAIRS] = {used->peer_nvlink_gib, used->peer_hccs_gib, used->peer_pcie_gib};
+    return gib[pair];
 }
 
 /* Where a group of more consecutive devices than `devices` leaves one link for a farther one. */
@@ -105,12 +93,12 @@ static double rate_of(struct dt_rate rate, double share)
 
 static double link_rate(const struct dt_machine_card *machine, enum dt_link link)
 {
-    return rate_of(machine->links[link].rate, link_eff[link]);
+    return rate_of(machine->links[link].rate, link_share(link));
 }
 
 static double link_alpha(const struct dt_machine_card *machine, enum dt_link link)
 {
-    double usual = link == DT_LINK_network ? ALPHA_NET_S : ALPHA_S;
+    double usual = link == DT_LINK_network ? used->alpha_network_s : used->alpha_s;
     return machine->links[link].latency > 0 ? machine->links[link].latency : usual;
 }
 
@@ -210,7 +198,7 @@ static struct layer layer_of(const struct dt_predict_job *job, const struct dt_d
                       .inner = (double)card->heads * card->head_size,
                       .kv_width = (double)card->kv_heads * card->head_size,
                       .weights = layer_weights(card),
-                      .copy = rate_of(job->machine->copy, COPY_EFF)};
+                      .copy = rate_of(job->machine->copy, used->copy)};
     double sequence = l.ulysses * l.ring * l.gather;
     l.devices = l.cfg * l.tensor * sequence * l.pipe;
     l.keys = (double)dt_card_tokens(card, job->size) + (card->joint ? job->text_tokens : 0);
@@ -222,17 +210,19 @@ static struct layer layer_of(const struct dt_predict_job *job, const struct dt_d
 /* Share of the datasheet's rate that cuDNN's attention reaches, by the head's channels. */
 static double attention_eff(int head)
 {
-    return head > 96 ? 0.74 : head > 68 ? 0.33 : 0.51;
+    return head > 96   ? used->attention_wide
+           : head > 68 ? used->attention_middle
+                       : used->attention_narrow;
 }
 
 struct dt_reached dt_reached_on(const struct dt_machine_card *machine, int head)
 {
-    return (struct dt_reached){.gemm = GEMM_EFF * machine->flop_rate,
+    return (struct dt_reached){.gemm = used->gemm * machine->flop_rate,
                                .attention = attention_eff(head) * machine->flop_rate,
-                               .copy = rate_of(machine->copy, COPY_EFF),
+                               .copy = rate_of(machine->copy, used->copy),
                                .link = link_rate(machine, machine->pair),
                                .message = link_alpha(machine, machine->pair),
-                               .call = KERNEL_S};
+                               .call = used->kernel_s};
 }
 
 static double all_to_all(const struct layer *l, const struct group *group)
@@ -242,7 +232,7 @@ static double all_to_all(const struct layer *l, const struct group *group)
     for (int i = 0; i < 4 && l->ulysses > 1; i++) {
         double bytes = 2 * l->tokens * widths[i] / l->tensor;
         seconds += group->alpha * log2(group->ranks) + bytes * group->scatter +
-                   PACK_PASSES * 2 * bytes / l->copy;
+                   used->pack_passes * 2 * bytes / l->copy;
     }
     return seconds;
 }
@@ -251,9 +241,11 @@ static double all_to_all(const struct layer *l, const struct group *group)
 static double around_the_ring(const struct layer *l, const struct group *group, double attention)
 {
     double bytes = 4 * l->keys / l->ring * l->kv_width / (l->ulysses * l->tensor);
-    double send = group->alpha + bytes / (P2P_EFF * group->send), block = attention / l->ring;
-    double merge = RING_MERGE * 8 * l->tokens * l->inner / l->tensor / l->copy;
-    return (l->ring - 1) * (fmax(0, send - block) + RING_SLOW * block + merge + 2 * KERNEL_S);
+    double send = group->alpha + bytes / (used->one_to_one * group->send),
+           block = attention / l->ring;
+    double merge = used->ring_merge * 8 * l->tokens * l->inner / l->tensor / l->copy;
+    return (l->ring - 1) *
+           (fmax(0, send - block) + used->ring_slow * block + merge + 2 * used->kernel_s);
 }
 
 /* Each of the group sends its bytes to all others; twice, where a sum is reduced and then gathered. */
@@ -268,12 +260,12 @@ static void layer_terms(const struct dt_predict_job *job, const struct layer *l,
 {
     const struct dt_reached reached = dt_reached_on(job->machine, job->card->head_size);
     double *term = out->term;
-    double passes =
-        (job->eager ? PASSES_EAGER : PASSES_FUSED) * (1 - PASSES_SPLIT + PASSES_SPLIT / l->tensor);
+    double passes = (job->eager ? used->passes_eager : used->passes_fused) *
+                    (1 - used->passes_split + used->passes_split / l->tensor);
     term[DT_TERM_gemm] = 2 * l->tokens * l->weights / l->tensor / reached.gemm;
     term[DT_TERM_attention] = 4 * l->tokens * l->keys * l->inner / l->tensor / reached.attention;
     term[DT_TERM_passes] = passes * 4 * l->tokens * l->hidden / l->copy;
-    term[DT_TERM_launch] = KERNELS_LAYER * KERNEL_S;
+    term[DT_TERM_launch] = used->kernels * used->kernel_s;
     struct group group = group_of(job, l, l->tensor, 1, out);
     term[DT_TERM_tensor] =
         (job->card->joint ? 2 : 3) * gathered(&group, 2, 2 * l->tokens * l->hidden / l->tensor);
@@ -306,24 +298,26 @@ static void step_terms(const struct dt_predict_job *job, const struct layer *l,
     group = group_of(job, l, l->pipe, stage, out);
     if (l->pipe > 1) /* patches go from stage to stage, beside the work */
         sum += out->term[DT_TERM_pipe] =
-            l->pipe * (group.alpha + 2 * l->tokens * l->hidden / l->pipe / (P2P_EFF * group.send));
-    double wrapped =
-        job->wrapped && l->ulysses * l->ring > 1 ? HOST_SP_S + (l->ring > 1 ? HOST_RING_S : 0) : 0;
-    double host = job->eager ? layers * (HOST_LAYER_S + wrapped) : 0;
+            l->pipe *
+            (group.alpha + 2 * l->tokens * l->hidden / l->pipe / (used->one_to_one * group.send));
+    double wrapped = job->wrapped && l->ulysses * l->ring > 1
+                         ? used->host_wrapper_s + (l->ring > 1 ? used->host_ring_s : 0)
+                         : 0;
+    double host = job->eager ? layers * (used->host_layer_s + wrapped) : 0;
     if (host > sum) {
         out->term[DT_TERM_host] = host - sum;
         sum = host;
     }
-    out->term[DT_TERM_skew] = sum * SKEW * log2(l->devices);
+    out->term[DT_TERM_skew] = sum * used->imbalance * log2(l->devices);
     out->step = sum + out->term[DT_TERM_skew];
 }
 
 static double vae_seconds(const struct dt_predict_job *job, double devices)
 {
     double pixels = (double)job->size.width * (double)job->size.height * (double)job->size.frames;
-    double eff = job->machine->pair == DT_LINK_hccs ? VAE_EFF_NPU : VAE_EFF;
-    double alone = VAE_FLOPS_PX * pixels / (eff * job->machine->flop_rate);
-    return alone * (1 / devices + VAE_SERIAL) / (1 + VAE_SERIAL);
+    double eff = job->machine->pair == DT_LINK_hccs ? used->vae_hccs : used->vae;
+    double alone = used->vae_flops * pixels / (eff * job->machine->flop_rate);
+    return alone * (1 / devices + used->vae_serial) / (1 + used->vae_serial);
 }
 
 static double part(int64_t parameters)
@@ -337,17 +331,17 @@ static double memory_bytes(const struct dt_predict_job *job, const struct layer 
     const struct dt_card *card = job->card;
     double pixels = (double)job->size.width * (double)job->size.height * (double)job->size.frames;
     double weights = part(card->parameters.transformer);
-    double unsplit = card->unsplit >= 0 ? part(card->unsplit) : UNSPLIT_SHARE * weights;
+    double unsplit = card->unsplit >= 0 ? part(card->unsplit) : used->unsplit * weights;
     double own = (unsplit + (weights - unsplit) / l->tensor) / l->pipe;
     if (degrees->shards)
         own = weights / l->devices;
-    double step = WIDTHS * 2 * l->tokens * l->hidden / l->tensor;
+    double step = used->widths * 2 * l->tokens * l->hidden / l->tensor;
     double near = fmin(l->devices, l->borders[BORDERS - 1].devices); /* not over the network */
     double sharers = job->shares_encoder ? l->devices : at_least_1(degrees->text_encoder);
     return own + part(card->parameters.text_encoder) / sharers + part(card->parameters.vae) + step +
-           BASE_BYTES + WORK_BYTES_PX * pixels / l->tensor +
-           peer_bytes[job->machine->pair] * (near - 1) +
-           peer_bytes[DT_LINK_network] * (l->devices - near);
+           used->base_gib * GIB + used->pixel_bytes * pixels / l->tensor +
+           peer_gib(job->machine->pair) * GIB * (near - 1) +
+           used->peer_network_gib * GIB * (l->devices - near);
 }
 
 void dt_predict(const struct dt_predict_job *job, const struct dt_degrees *degrees,
@@ -357,7 +351,7 @@ void dt_predict(const struct dt_predict_job *job, const struct dt_degrees *degre
     *prediction = (struct dt_prediction){.devices = (int)l.devices,
                                          .hosts = hosts_of(job->machine, (int)l.devices),
                                          .link = DT_LINKS,
-                                         .text = TEXT_S};
+                                         .text = used->text_s};
     layer_terms(job, &l, degrees->shards, prediction);
     step_terms(job, &l, prediction);
     prediction->vae = vae_seconds(job, at_least_1(degrees->vae));
@@ -383,18 +377,27 @@ enum dt_term dt_predict_limit(const struct dt_prediction *prediction)
     return (enum dt_term)most;
 }
 
+/* Share of the step that the host would take if the engine launched operations one by one. */
+static double host_share(const struct dt_prediction *prediction)
+{
+    double launches = prediction->term[DT_TERM_launch] / prediction->step;
+    return fmin(1, launches * used->host_layer_s / (used->kernels * used->kernel_s));
+}
+
 double dt_predict_spread(const struct dt_prediction *prediction, const struct dt_prediction *anchor,
                          bool unsure)
 {
-    double distance = 0, doublings = 0, unsure_by = unsure ? SPREAD_UNSURE : 0;
+    double distance = 0, doublings = 0, unsure_by = unsure ? used->spread_unsure : 0, host = 0;
     for (int i = DT_TERM_ulysses; i <= DT_TERM_host && anchor != NULL; i++)
         distance += fabs(prediction->term[i] / prediction->step - anchor->term[i] / anchor->step);
     if (anchor != NULL)
         doublings = log2((double)prediction->devices / anchor->devices);
     else
-        unsure_by = hypot(SPREAD_FREE, unsure_by);
-    return sqrt(SPREAD_BASE * SPREAD_BASE + pow(SPREAD_DEVICES * doublings, 2) +
-                pow(SPREAD_EXCHANGE * distance, 2) + unsure_by * unsure_by);
+        unsure_by = hypot(used->spread_free, unsure_by);
+    if (anchor == NULL || distance > 0 || doublings != 0)
+        host = used->spread_host * host_share(prediction);
+    return sqrt(used->spread_base * used->spread_base + pow(used->spread_devices * doublings, 2) +
+                pow(used->spread_exchange * distance, 2) + host * host + unsure_by * unsure_by);
 }
 
 double dt_predict_factor(double spread)
