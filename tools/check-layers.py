@@ -41,6 +41,7 @@ PUBLIC = {
     "tuner/runner": "hosts.h load.h runner.h samples.h samples_json.h",
     "tuner/session": "log.h replay.h tuning.h record/session_json.h",
     "tuner/check": "timeline.h",
+    "tuner/cli": "planned/measured.h planned/score.h",  # of bench/predict_fit
 }
 
 # header (a prefix of the path in < >): the folders or files that may include it.
