@@ -177,6 +177,8 @@ def words_of_tables():
         t.check(f"in other words: {change}", all(abs(got.get(key, 0) / said[key] - 1) < 1e-9 for key in ("measured_seconds", "predicted_seconds")), done)
     crossed = head + rows(*plain).replace('28 steps"', '28\nsteps"')
     t.check("a line feed in quotes, and lines of Windows", score(crossed.replace("\n", "\r\n"), "--json").json["times"][0] == said)
+    slow = score(head + rows(*plain[:6], "PCIe", *plain[7:]), "--json").json["times"][0]
+    t.check("a row's PCIe takes the place of the card's NVLink", slow["predicted_seconds"] > 1.05 * said["predicted_seconds"], (slow, said))
     for model, left in (("FLUX.2-klein-4B 1024x1024", "no card of this model"), ("Qwen-Image-Layered 1024x1024", "no card of this model"),
                         ("LTX-2.3 768x512", "no card of this model"), ("flux.1-dev 1024x1024, 16 frames", "cannot take its size")):
         row = f'B,"{model}",H100,2,1,1,2,1,e2e,4,s,,,,,,\n'
