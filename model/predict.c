@@ -39,6 +39,12 @@ const char *const dt_term_texts[] = {
 #undef DT_TERM
         NULL};
 
+const char *const dt_setting_texts[] = {
+#define DT_SETTING(name) #name,
+    DT_SETTING_ROWS
+#undef DT_SETTING
+        NULL};
+
 static double at_least_1(int degree)
 {
     return degree > 1 ? degree : 1;
@@ -80,8 +86,10 @@ struct layer {
     double cfg, tensor, ulysses, ring, gather, pipe, devices;
     double tokens, keys; /* of this device; of all */
     double hidden, inner, kv_width;
-    double weights; /* that a token meets in a layer */
-    double copy;    /* bytes a second */
+    double weights;    /* that a token meets in a layer */
+    double block;      /* bytes of a layer's weights on this device, of all streams */
+    double copy, host; /* bytes a second; host: from its pinned memory */
+    unsigned settings;
     struct border borders[BORDERS];
 };
 
@@ -185,6 +193,18 @@ static double layer_weights(const struct dt_card *card)
     return own + cross + (card->gated ? 3 : 2) * hidden * card->feed_forward;
 }
 
+/* Bytes of a part in bfloat16; 0: not known. */
+static double part(int64_t parameters)
+{
+    return parameters > 0 ? 2.0 * (double)parameters : 0;
+}
+
+static double block_bytes(const struct dt_card *card)
+{
+    double all = part(card->parameters.transformer);
+    return all > 0 ? all / (card->depth * at_least_1(card->transformers)) : 2 * layer_weights(card);
+}
+
 static struct layer layer_of(const struct dt_predict_job *job, const struct dt_degrees *degrees)
 {
     const struct dt_card *card = job->card;
@@ -198,11 +218,14 @@ static struct layer layer_of(const struct dt_predict_job *job, const struct dt_d
                       .inner = (double)card->heads * card->head_size,
                       .kv_width = (double)card->kv_heads * card->head_size,
                       .weights = layer_weights(card),
-                      .copy = rate_of(job->machine->copy, used->copy)};
+                      .copy = rate_of(job->machine->copy, used->copy),
+                      .host = rate_of(job->machine->host, used->host_link),
+                      .settings = degrees->settings};
     double sequence = l.ulysses * l.ring * l.gather;
     l.devices = l.cfg * l.tensor * sequence * l.pipe;
     l.keys = (double)dt_card_tokens(card, job->size) + (card->joint ? job->text_tokens : 0);
     l.tokens = ceil(l.keys / sequence);
+    l.block = block_bytes(card) / l.tensor;
     find_borders(job->machine, (int)l.devices, l.borders);
     return l;
 }
@@ -254,8 +277,24 @@ static double gathered(const struct group *group, double times, double bytes)
     return group->alpha * log2(group->ranks) + times * (group->ranks - 1) * bytes / group->gather;
 }
 
+/* A layer's weights that are not on the device: fetched beside the work of the layer before, but from pageable memory. */
+static void weight_terms(const struct dt_predict_job *job, const struct layer *l,
+                         struct dt_prediction *out)
+{
+    double *term = out->term;
+    double work = term[DT_TERM_gemm] + term[DT_TERM_attention] + term[DT_TERM_passes];
+    if ((l->settings & DT_SETTING_shards) != 0) {
+        const struct group group = group_of(job, l, l->devices, 1, out);
+        term[DT_TERM_shards] = fmax(0, gathered(&group, 1, l->block / l->devices) - work);
+    }
+    if ((l->settings & DT_SETTING_streams) != 0)
+        term[DT_TERM_stream] = fmax(0, l->block / l->host - work);
+    if ((l->settings & DT_SETTING_pages) != 0)
+        term[DT_TERM_stream] = l->block / used->paged_rate;
+}
+
 /* Of one layer of one pass. */
-static void layer_terms(const struct dt_predict_job *job, const struct layer *l, bool shards,
+static void layer_terms(const struct dt_predict_job *job, const struct layer *l,
                         struct dt_prediction *out)
 {
     const struct dt_reached reached = dt_reached_on(job->machine, job->card->head_size);
@@ -275,12 +314,7 @@ static void layer_terms(const struct dt_predict_job *job, const struct layer *l,
     term[DT_TERM_ring] = around_the_ring(l, &group, term[DT_TERM_attention]);
     group = group_of(job, l, l->gather, l->tensor * l->ulysses * l->ring, out);
     term[DT_TERM_gather] = gathered(&group, 1, 4 * l->tokens * l->kv_width / l->tensor);
-    if (shards) {
-        double compute = term[DT_TERM_gemm] + term[DT_TERM_attention] + term[DT_TERM_passes];
-        group = group_of(job, l, l->devices, 1, out);
-        term[DT_TERM_shards] =
-            fmax(0, gathered(&group, 1, 2 * l->weights / l->tensor / l->devices) - compute);
-    }
+    weight_terms(job, l, out);
 }
 
 /* A step: layers and passes, and what is once a step. */
@@ -320,26 +354,62 @@ static double vae_seconds(const struct dt_predict_job *job, double devices)
     return alone * (1 / devices + used->vae_serial) / (1 + used->vae_serial);
 }
 
-static double part(int64_t parameters)
+/* The prompts' encoding, a negative one included, and what is copied from the host once a request. */
+static double text_seconds(const struct dt_predict_job *job, const struct layer *l)
 {
-    return parameters > 0 ? 2.0 * (double)parameters : 0;
+    const struct dt_card_parameters *parameters = &job->card->parameters;
+    double encoder = part(parameters->text_encoder), prompts = job->guided ? 2 : 1;
+    double parts = part(parameters->transformer) / l->tensor + encoder + part(parameters->vae);
+    double seconds = encoder > 0 ? encoder * job->text_tokens * prompts /
+                                           (used->gemm * job->machine->flop_rate) +
+                                       used->text_host_s
+                                 : used->text_s;
+    if ((l->settings & DT_SETTING_encoder_streams) != 0)
+        seconds += encoder / l->host;
+    if ((l->settings & DT_SETTING_pages) != 0)
+        seconds += encoder / used->paged_rate;
+    if ((l->settings & DT_SETTING_swaps) != 0)
+        seconds += 2 * parts / used->paged_rate;
+    if ((l->settings & DT_SETTING_stages) != 0)
+        seconds += parts / l->host;
+    return seconds;
+}
+
+/* The transformer's weights on a device. */
+static double weight_bytes(const struct dt_card *card, const struct layer *l)
+{
+    double weights = part(card->parameters.transformer);
+    double unsplit = card->unsplit >= 0 ? part(card->unsplit) : used->unsplit * weights;
+    if (!(weights > 0))
+        return 0; /* not known */
+    if ((l->settings & (DT_SETTING_streams | DT_SETTING_pages)) != 0)
+        return used->blocks_held * l->block;
+    if ((l->settings & DT_SETTING_shards) != 0 && l->devices > 1)
+        return weights / l->devices + used->blocks_held * l->block;
+    return (unsplit + (weights - unsplit) / l->tensor) / l->pipe;
+}
+
+static double encoder_bytes(const struct dt_predict_job *job, const struct layer *l,
+                            const struct dt_degrees *degrees)
+{
+    double encoder = part(job->card->parameters.text_encoder);
+    bool shared = job->shares_encoder || (l->settings & DT_SETTING_encoder_shards) != 0;
+    if ((l->settings & (DT_SETTING_encoder_streams | DT_SETTING_pages)) != 0)
+        return used->encoder_held * encoder;
+    return encoder / (shared ? l->devices : at_least_1(degrees->text_encoder));
 }
 
 static double memory_bytes(const struct dt_predict_job *job, const struct layer *l,
                            const struct dt_degrees *degrees)
 {
-    const struct dt_card *card = job->card;
     double pixels = (double)job->size.width * (double)job->size.height * (double)job->size.frames;
-    double weights = part(card->parameters.transformer);
-    double unsplit = card->unsplit >= 0 ? part(card->unsplit) : used->unsplit * weights;
-    double own = (unsplit + (weights - unsplit) / l->tensor) / l->pipe;
-    if (degrees->shards)
-        own = weights / l->devices;
+    double weights = weight_bytes(job->card, l), vae = part(job->card->parameters.vae);
+    double encoder = encoder_bytes(job, l, degrees);
+    bool turns = (l->settings & (DT_SETTING_swaps | DT_SETTING_stages)) != 0;
+    double parts = turns ? fmax(weights, fmax(encoder, vae)) : weights + encoder + vae;
     double step = used->widths * 2 * l->tokens * l->hidden / l->tensor;
     double near = fmin(l->devices, l->borders[BORDERS - 1].devices); /* not over the network */
-    double sharers = job->shares_encoder ? l->devices : at_least_1(degrees->text_encoder);
-    return own + part(card->parameters.text_encoder) / sharers + part(card->parameters.vae) + step +
-           used->base_gib * GIB + used->pixel_bytes * pixels / l->tensor +
+    return parts + step + used->base_gib * GIB + used->pixel_bytes * pixels / l->tensor +
            peer_gib(job->machine->pair) * GIB * (near - 1) +
            used->peer_network_gib * GIB * (l->devices - near);
 }
@@ -351,8 +421,8 @@ void dt_predict(const struct dt_predict_job *job, const struct dt_degrees *degre
     *prediction = (struct dt_prediction){.devices = (int)l.devices,
                                          .hosts = hosts_of(job->machine, (int)l.devices),
                                          .link = DT_LINKS,
-                                         .text = used->text_s};
-    layer_terms(job, &l, degrees->shards, prediction);
+                                         .text = text_seconds(job, &l)};
+    layer_terms(job, &l, prediction);
     step_terms(job, &l, prediction);
     prediction->vae = vae_seconds(job, at_least_1(degrees->vae));
     prediction->request = job->steps * prediction->step + prediction->vae + prediction->text;
@@ -369,12 +439,16 @@ void dt_predict_scaled(struct dt_prediction *prediction, double factor)
     prediction->request *= factor;
 }
 
-enum dt_term dt_predict_limit(const struct dt_prediction *prediction)
+const char *dt_predict_limit(const struct dt_prediction *prediction)
 {
     int most = 0;
     for (int i = 1; i < DT_TERMS; i++)
         most = prediction->term[i] > prediction->term[most] ? i : most;
-    return (enum dt_term)most;
+    double steps = (prediction->request - prediction->vae - prediction->text) / prediction->step;
+    double longest = steps * prediction->term[most];
+    if (prediction->vae > longest && prediction->vae > prediction->text)
+        return "VAE";
+    return prediction->text > longest ? "text encoder" : dt_term_texts[most];
 }
 
 /* Share of the step that the host would take if the engine launched operations one by one. */
@@ -428,5 +502,5 @@ bool dt_degrees_equal(const struct dt_degrees *a, const struct dt_degrees *b)
            at_least_1(a->ulysses) == at_least_1(b->ulysses) &&
            at_least_1(a->ring) == at_least_1(b->ring) &&
            at_least_1(a->kv_gather) == at_least_1(b->kv_gather) &&
-           at_least_1(a->pipe) == at_least_1(b->pipe);
+           at_least_1(a->pipe) == at_least_1(b->pipe) && a->settings == b->settings;
 }

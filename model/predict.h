@@ -27,6 +27,7 @@
     DT_TERM(gather, "all-gather of keys and values")                                               \
     DT_TERM(tensor, "all-reduce")                                                                  \
     DT_TERM(shards, "all-gather of weights")                                                       \
+    DT_TERM(stream, "weights from the host")                                                       \
     DT_TERM(guidance, "exchange of guidance")                                                      \
     DT_TERM(pipe, "pipeline")                                                                      \
     DT_TERM(host, "host")                                                                          \
@@ -39,12 +40,41 @@ enum dt_term {
 };
 extern const char *const dt_term_texts[];
 
+/* What an engine can do with weights that a device has no room for, by the words of its file. Pinned memory of the host is copied at
+ * the link's rate and ahead of use, pageable memory at a few GB/s and not beside the work. */
+#define DT_SETTING_ROWS                                                                            \
+    DT_SETTING(shards) /* the transformer's: split between all devices, gathered block by block */ \
+    DT_SETTING(streams) /* the transformer's: block by block from pinned memory of the host */     \
+    DT_SETTING(pages)   /* all: layer by layer from pageable memory of the host */                 \
+    DT_SETTING(swaps) /* transformer, text encoder and VAE take turns; pageable, there and back */ \
+    DT_SETTING(stages)          /* they take turns; pinned, and only there */                      \
+    DT_SETTING(encoder_shards)  /* the text encoder's: split between all devices */                \
+    DT_SETTING(encoder_streams) /* the text encoder's: layer by layer from pinned memory */
+enum dt_setting_index {
+#define DT_SETTING(name) DT_SETTING_INDEX_##name,
+    DT_SETTING_ROWS
+#undef DT_SETTING
+        DT_SETTINGS
+};
+enum dt_setting {
+#define DT_SETTING(name) DT_SETTING_##name = 1 << DT_SETTING_INDEX_##name,
+    DT_SETTING_ROWS
+#undef DT_SETTING
+};
+extern const char *const dt_setting_texts[]; /* NULL-ended */
+
+/* Those that copy weights from the host's memory: what they take is less sure. */
+enum {
+    DT_SETTING_OF_HOST = DT_SETTING_streams | DT_SETTING_pages | DT_SETTING_swaps |
+                         DT_SETTING_stages | DT_SETTING_encoder_streams
+};
+
 /* Degrees of a plan; 0 counts as 1. Neighbours in `tensor` are consecutive ranks, then those in ulysses, ring, kv_gather, pipe and cfg;
  * ranks fill as many hosts as they need, as many on each. */
 struct dt_degrees {
     int cfg, tensor, ulysses, ring, kv_gather, pipe;
     int vae, text_encoder; /* devices that share these */
-    bool shards;           /* weights are split between all devices and gathered (FSDP, HSDP) */
+    unsigned settings;     /* of enum dt_setting */
 };
 
 /* What is computed, and by what kind of engine. */
@@ -83,18 +113,19 @@ void dt_predict_network(const struct dt_workload *workload, const struct dt_plan
 /* All times by a factor: measured over predicted time of one plan. */
 void dt_predict_scaled(struct dt_prediction *prediction, double factor);
 
-/* The largest term. */
-enum dt_term dt_predict_limit(const struct dt_prediction *prediction);
+/* What takes most of a request: the text of a step's term, "VAE" or "text encoder". */
+const char *dt_predict_limit(const struct dt_prediction *prediction);
 
 /* Standard deviation of the logarithm of true over predicted time. anchor: the plan whose measured time scaled it, NULL: none;
- * unsure: modes, link, device or size are not those of the forms. */
+ * unsure: modes, link, device or size are not those of the forms. With another plan as the anchor it is that of the ratio of their
+ * times: what both predictions have wrong cancels. */
 double dt_predict_spread(const struct dt_prediction *prediction, const struct dt_prediction *anchor,
                          bool unsure);
 
 /* An 80 % interval reaches from the time over this factor to the time by it. */
 double dt_predict_factor(double spread);
 
-/* All degrees are the same; those of VAE and text encoder are not compared. */
+/* All degrees and settings are the same; degrees of VAE and text encoder are not compared. */
 bool dt_degrees_equal(const struct dt_degrees *a, const struct dt_degrees *b);
 
 enum dt_fit { DT_FITS, DT_FITS_NARROWLY, DT_FITS_NOT };

@@ -42,7 +42,14 @@
     DT_CONSTANT(vae, 0.35, "of peak", true)                                                        \
     DT_CONSTANT(vae_hccs, 0.025, "of peak", true)                                                  \
     DT_CONSTANT(vae_serial, 0.035, "of one device's time, not divided", true)                      \
-    DT_CONSTANT(text_s, 0.1, "s", false)                                                           \
+    DT_CONSTANT(text_host_s, 18e-3, "s, layers of the text encoder launched one by one", false)    \
+    DT_CONSTANT(text_s, 0.1, "s, of an encoder whose parameters are not known", false)             \
+    /* weights that come from the host's memory */                                                 \
+    DT_CONSTANT(host_link, 0.75, "of the link's rate, from pinned memory", false)                  \
+    DT_CONSTANT(paged_rate, 2.5e9, "bytes a second, of pageable memory", false)                    \
+    DT_CONSTANT(blocks_held, 3, "of a transformer that is streamed: in use, coming, no block",     \
+                false)                                                                             \
+    DT_CONSTANT(encoder_held, 0.1, "of a text encoder that is streamed", false)                    \
     /* memory */                                                                                   \
     DT_CONSTANT(widths, 16, "buffers of the tokens' width", true)                                  \
     DT_CONSTANT(base_gib, 2, "GiB", true)                                                          \

@@ -3,6 +3,9 @@
  * name, and read, with every expression in them compiled, so that mistakes are reported. */
 #include "db/engines/engines_int.h"
 
+#include "base/array.h"
+#include "model/predict.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,10 +113,49 @@ dt_status dt_engines(json_t **list)
     return DT_OK;
 }
 
+/* What a word does to memory: names of model/predict.h. */
+static dt_status settings_read(const char *what, const char *name, const json_t *names,
+                               unsigned *settings)
+{
+    const json_t *each;
+    size_t i;
+    json_array_foreach(names, i, each)
+    {
+        const char *text = json_string_value(each);
+        int at = text != NULL ? dt_text_index(text, dt_setting_texts) : -1;
+        if (at < 0)
+            return dt_fail(DT_EUSAGE,
+                           "%s: 'memory' of the choice '%s' has a word that is none of "
+                           "shards, streams, pages, swaps, stages, encoder_shards, "
+                           "encoder_streams",
+                           what, name);
+        *settings |= 1U << at;
+    }
+    return DT_OK;
+}
+
+static dt_status memory_read(const char *what, const char *name, const json_t *row,
+                             struct dt_engine_choice *choice)
+{
+    const char *word;
+    json_t *names;
+    json_object_foreach(json_object_get(row, "memory"), word, names)
+    {
+        int at = dt_choice_find(choice, word);
+        if (at < 1 || !json_is_array(names))
+            return dt_fail(DT_EUSAGE,
+                           "%s: '%s' of 'memory' is no value of the choice '%s' but the first, "
+                           "with a list of what it does",
+                           what, word, name);
+        DT_TRY(settings_read(what, name, names, &choice->settings[at]));
+    }
+    return DT_OK;
+}
+
 static dt_status choice_read(const char *what, const char *name, const json_t *row,
                              struct dt_engine_choice *choice)
 {
-    static const char *const known[] = {"values", "lossy", "does", "source", NULL};
+    static const char *const known[] = {"values", "lossy", "does", "memory", "source", NULL};
     json_t *values = NULL, *value, *why;
     const char *source, *word;
     size_t i;
@@ -141,7 +183,7 @@ static dt_status choice_read(const char *what, const char *name, const json_t *r
                                what, word, k == 0 ? "does" : "lossy", name,
                                k == 0 ? "what it does" : "its reason");
         }
-    return DT_OK;
+    return memory_read(what, name, row, choice);
 }
 
 static dt_status choices_read(struct dt_engine *engine, const char *what)
@@ -394,13 +436,30 @@ static dt_status read_runs(const struct dt_engine *engine, const char *what)
     return DT_OK;
 }
 
+/* Optional: the transformers of the only models that it runs. */
+static dt_status read_models(const struct dt_engine *engine, const char *what)
+{
+    static const char *const known[] = {"classes", "source", NULL};
+    const json_t *models = json_object_get(engine->root, "models");
+    json_t *classes = NULL;
+    const char *source;
+    if (models == NULL)
+        return DT_OK;
+    DT_TRY(dt_json_only(models, what, known));
+    DT_TRY(dt_json_array(models, what, "classes", &classes));
+    DT_TRY(dt_json_string(models, what, "source", &source));
+    if (json_object_get(json_object_get(engine->root, "sources"), source) == NULL)
+        return dt_fail(DT_EUSAGE, "%s: '%s' of 'models' is no source", what, source);
+    return DT_OK;
+}
+
 static dt_status read_root(struct dt_engine *engine, const char *what)
 {
     static const char *const known[] = {
         "engine",     "version",    "doc",         "family",    "sources", "parameters", "default",
         "documented", "lossy",      "cannot",      "processes", "starts",  "rules",      "words",
         "program",    "checkpoint", "environment", "kwargs",    "notes",   "choices",    "worker",
-        "python",     "yaml",       "yaml_for",    "runs",      NULL,
+        "python",     "yaml",       "yaml_for",    "runs",      "models",  NULL,
     };
     json_t *unused = NULL;
     const char *text;
@@ -416,6 +475,7 @@ static dt_status read_root(struct dt_engine *engine, const char *what)
     DT_TRY(dt_json_array(engine->root, what, "environment", &unused));
     DT_TRY(dt_json_array(engine->root, what, "kwargs", &unused));
     DT_TRY(read_runs(engine, what));
+    DT_TRY(read_models(engine, what));
     DT_TRY(read_names(engine, what));
     DT_TRY(find_degrees(engine, what));
     DT_TRY(defaults_check(engine, what));

@@ -107,10 +107,34 @@ dt_status dt_engine_default(const char *engine, const json_t *key, const struct 
 dt_status dt_engine_documented(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
                                json_t **documented) DT_MUST_CHECK;
 
-/* Sets how the engine runs plans (its file's "runs"): eager, wrapped, shares_encoder; a plan that compiles is neither of the first two.
- * engine: "xdit", "vllm-omni:0.30.0", case ignored; of one without a file all three are false. */
+/* For each of the plans an array of those that it becomes with words that lower the memory of a device (the file's choices: "memory"),
+ * where the rules take them; null in the place of a plan has none. New reference. */
+dt_status dt_engine_variants(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
+                             const json_t *plans, json_t **variants) DT_MUST_CHECK;
+
+/* How an engine runs plans, read once: its file's "runs", and those words. */
+enum { DT_ENGINE_WAYS = 16 };
+struct dt_engine_ways {
+    bool eager, wrapped, shares_encoder; /* as in struct dt_predict_job */
+    int count;
+    struct dt_engine_way {
+        char choice[32], word[32];
+        unsigned settings; /* of model/predict.h */
+    } at[DT_ENGINE_WAYS];
+};
+/* engine: "xdit", "vllm-omni:0.30.0", case ignored; of one without a file all is empty. */
+void dt_engine_ways(const char *engine, struct dt_engine_ways *ways);
+/* What the plan's words do to memory. */
+unsigned dt_engine_settings(const struct dt_engine_ways *ways, const json_t *plan);
+/* Sets eager, wrapped, shares_encoder; a plan that compiles is neither of the first two. */
 struct dt_predict_job;
+void dt_engine_way(const struct dt_engine_ways *ways, bool compiled, struct dt_predict_job *job);
+/* The same of an engine's name. */
 void dt_engine_runs(const char *engine, bool compiled, struct dt_predict_job *job);
+
+/* DT_EUSAGE, with the engines that the card names: the engine's file has the only transformers that it runs ("models"), and the
+ * model's is none of them, or its card names other engines and not this one. */
+dt_status dt_engine_check_model(const char *engine, const struct dt_card *card) DT_MUST_CHECK;
 
 /* The known engines, [{"engine", "version", "doc", "sources", "cannot"}], sorted. New reference. */
 dt_status dt_engines(json_t **list) DT_MUST_CHECK;

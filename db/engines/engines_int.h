@@ -8,7 +8,7 @@
 #include "space/expr/expr.h"
 
 enum { DT_ENGINE_NAMES = 64, DT_ENGINE_RULES = 32, DT_ENGINE_DEGREES = 12 };
-enum { DT_ENGINE_CHOICES = 6, DT_ENGINE_LABELS = 24 };
+enum { DT_ENGINE_CHOICES = 10, DT_ENGINE_LABELS = 24 };
 
 struct dt_engine_rule {
     struct dt_expr *expr;
@@ -24,6 +24,7 @@ struct dt_engine_choice {
     json_t
         *lossy;   /* of the root, may be NULL: words that change the output, each with the reason */
     json_t *does; /* likewise: words whose plan is marked with what it does */
+    unsigned settings[DT_ENGINE_LABELS]; /* of model/predict.h: what a word does to memory */
 };
 
 /* Names in this order: the workload's, the engine's parameters, its choices, processes, starts. */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Every plan of an engine's version for a model: all values of its degrees whose product is at most the devices, kept
- * where the rules hold; those nearest to another plan; and the engine's own choice. */
+ * where the rules hold, and each with words that lower its memory; those nearest to another plan; the engine's own choice; and how it
+ * runs them. */
 #include "db/engines/engines_int.h"
 #include "model/plan.h"
 #include "model/predict.h"
 
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 struct walk {
@@ -72,6 +74,54 @@ dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans
     DT_TRY(degree_walk(&walk, 0, wanted.devices));
     *plans = json_incref(list);
     return DT_OK;
+}
+
+/* The words of choices from i on that lower memory; words: how many the plan has. */
+static dt_status settings_walk(struct walk *walk, int i, int words)
+{
+    if (i == walk->engine->choice_count)
+        return words > 0 ? plan_keep(walk) : DT_OK;
+    const struct dt_engine_choice *choice = &walk->engine->choices[i];
+    const char *name = walk->engine->names[choice->name];
+    DT_TRY(settings_walk(walk, i + 1, words));
+    for (int at = 1; at < choice->count; at++) {
+        if (choice->settings[at] == 0 || dt_json_has(walk->plan, name))
+            continue;
+        if (json_object_set_new(walk->plan, name, json_string(choice->labels[at])) != 0)
+            return dt_no_memory("for an engine");
+        DT_TRY(settings_walk(walk, i + 1, words + 1));
+        json_object_del(walk->plan, name);
+    }
+    return DT_OK;
+}
+
+dt_status dt_engine_variants(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
+                             const json_t *plans, json_t **variants)
+{
+    DT_CLEANUP(dt_engine_free_at) struct dt_engine *read = NULL;
+    json_auto_t *lists = json_array();
+    const json_t *each;
+    size_t i;
+    DT_TRY(dt_engine_open(engine, &read));
+    json_array_foreach(plans, i, each)
+    {
+        json_auto_t *plan = json_is_object(each) ? dt_json_copy(each) : json_object();
+        json_t *list = json_array();
+        DT_TRY(dt_engine_note(lists, list));
+        struct walk walk = {.engine = read,
+                            .request = {.engine = engine,
+                                        .plan = plan,
+                                        .key = key,
+                                        .card = wanted.card,
+                                        .hosts = wanted.hosts,
+                                        .slots = wanted.slots},
+                            .plan = plan,
+                            .plans = list};
+        if (json_is_object(each))
+            DT_TRY(settings_walk(&walk, 0, 0));
+    }
+    *variants = json_incref(lists);
+    return *variants != NULL ? DT_OK : dt_no_memory("for an engine");
 }
 
 /* The value of a degree in a plan, 1 where it is not named. */
@@ -255,18 +305,84 @@ dt_status dt_engine_choices(const char *engine, json_t **choices)
     return *choices != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 
-void dt_engine_runs(const char *engine, bool compiled, struct dt_predict_job *job)
+void dt_engine_ways(const char *engine, struct dt_engine_ways *ways)
 {
     char name[64];
     size_t size = strlen(engine) < sizeof name ? strlen(engine) : 0;
     struct dt_error none = {DT_OK, ""};
     struct dt_engine *opened = NULL;
+    *ways = (struct dt_engine_ways){.count = 0};
     for (size_t i = 0; i <= size; i++)
         name[i] = i < size ? (char)tolower((unsigned char)engine[i]) : '\0';
-    dt_status status = dt_error_keep(&none, dt_engine_open(name, &opened));
-    const json_t *runs = status == DT_OK ? json_object_get(opened->root, "runs") : NULL;
-    job->eager = dt_json_lists(runs, "eager") && !compiled;
-    job->wrapped = dt_json_lists(runs, "wrapped") && !compiled;
-    job->shares_encoder = dt_json_lists(runs, "shares_encoder");
+    if (dt_error_keep(&none, dt_engine_open(name, &opened)) != DT_OK)
+        return;
+    const json_t *runs = json_object_get(opened->root, "runs");
+    ways->eager = dt_json_lists(runs, "eager");
+    ways->wrapped = dt_json_lists(runs, "wrapped");
+    ways->shares_encoder = dt_json_lists(runs, "shares_encoder");
+    for (int i = 0; i < opened->choice_count; i++) {
+        const struct dt_engine_choice *choice = &opened->choices[i];
+        for (int k = 1; k < choice->count && ways->count < DT_ENGINE_WAYS; k++) {
+            struct dt_engine_way *way = &ways->at[ways->count];
+            if (choice->settings[k] == 0)
+                continue;
+            snprintf(way->choice, sizeof way->choice, "%s", opened->names[choice->name]);
+            snprintf(way->word, sizeof way->word, "%s", choice->labels[k]);
+            way->settings = choice->settings[k];
+            ways->count++;
+        }
+    }
     dt_engine_free(opened);
+}
+
+unsigned dt_engine_settings(const struct dt_engine_ways *ways, const json_t *plan)
+{
+    unsigned settings = 0;
+    for (int i = 0; i < ways->count; i++)
+        if (strcmp(dt_json_text_at(plan, ways->at[i].choice), ways->at[i].word) == 0)
+            settings |= ways->at[i].settings;
+    return settings;
+}
+
+void dt_engine_way(const struct dt_engine_ways *ways, bool compiled, struct dt_predict_job *job)
+{
+    job->eager = ways->eager && !compiled;
+    job->wrapped = ways->wrapped && !compiled;
+    job->shares_encoder = ways->shares_encoder;
+}
+
+void dt_engine_runs(const char *engine, bool compiled, struct dt_predict_job *job)
+{
+    struct dt_engine_ways ways;
+    dt_engine_ways(engine, &ways);
+    dt_engine_way(&ways, compiled, job);
+}
+
+/* "sglang, xdit, diffusers" */
+static void add_engines(const struct dt_card *card, struct dt_text *out)
+{
+    for (int i = 0; i < card->engine_count; i++)
+        dt_text_add(out, "%s%s", i > 0 ? ", " : "", card->engines[i].engine);
+}
+
+dt_status dt_engine_check_model(const char *engine, const struct dt_card *card)
+{
+    DT_CLEANUP(dt_engine_free_at) struct dt_engine *read = NULL;
+    dt_auto_text others = {0}, classes = {0};
+    const json_t *each;
+    size_t i;
+    DT_TRY(dt_engine_open(engine, &read));
+    const json_t *only = json_object_get(json_object_get(read->root, "models"), "classes");
+    bool known =
+        only == NULL || card->transformer[0] == '\0' || dt_json_lists(only, card->transformer);
+    bool other = only != NULL && card->engine_count > 0 &&
+                 dt_card_engine(card, read->name, read->version) == NULL;
+    if (known && !other)
+        return DT_OK;
+    json_array_foreach(only, i, each)
+        dt_text_add(&classes, "%s%s", i > 0 ? ", " : "", json_string_value(each));
+    add_engines(card, &others);
+    return dt_fail(DT_EUSAGE, "%s does not run %s, only models of its own (%s)%s%s", read->name,
+                   card->name, dt_text_at(&classes),
+                   others.size > 0 ? "; engines that take it: " : "", dt_text_at(&others));
 }

@@ -403,7 +403,8 @@ static bool choices_settle(const struct dt_engine *engine, int i, struct dt_valu
     const struct dt_engine_choice *choice = &engine->choices[i];
     int64_t own = values->at[choice->name];
     for (int at = 0; at < (values->open[i] ? choice->count : 1); at++) {
-        if (at > 0 && json_object_get(choice->lossy, choice->labels[at]) != NULL)
+        if (at > 0 && (choice->settings[at] != 0 ||
+                       json_object_get(choice->lossy, choice->labels[at]) != NULL))
             continue;
         values->at[choice->name] = values->open[i] ? at : own;
         if (choices_settle(engine, i + 1, values))

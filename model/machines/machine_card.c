@@ -136,7 +136,7 @@ static dt_status read_rates(const json_t *root, const char *what, struct dt_mach
         {"links", "across_sockets", "across_sockets_gb_s", GIGA,
          &links[DT_LINK_across_sockets].rate, false, true},
         {"links", "network", "network_gb_s", GIGA, &links[DT_LINK_network].rate, false, false},
-        {"links", "c2c", "c2c_gb_s", GIGA, &unused, false, false}};
+        {"links", "c2c", "c2c_gb_s", GIGA, &card->host, false, false}};
     json_t *part = NULL;
     DT_TRY(dt_json_object(root, what, "device", &part));
     DT_TRY(dt_json_only(part, what, of_device));
@@ -149,7 +149,11 @@ static dt_status read_rates(const json_t *root, const char *what, struct dt_mach
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         DT_TRY(read_rate(root, what, &rows[i]));
     card->flop_rate = flop.sheet;
-    return DT_OK;
+    if (card->host.sheet <= 0)
+        card->host = links[DT_LINK_pcie].rate;
+    return dt_json_has(root, "host_memory_gib")
+               ? read_number(root, what, "host_memory_gib", GIB, &card->host_memory_bytes)
+               : DT_OK;
 }
 
 /* "9.0" */

@@ -55,7 +55,9 @@ struct dt_machine_card {
     int per_switch; /* devices of a PCIe switch, which share its one link upwards; 0: not known */
     int per_socket; /* 0: not known */
     struct dt_machine_link links[DT_LINKS];
-    int capability; /* 90 for 9.0; 0: none */
+    struct dt_rate host;      /* bytes a second that a device reads of its host's memory */
+    double host_memory_bytes; /* of one host; 0: not known */
+    int capability;           /* 90 for 9.0; 0: none */
 };
 
 /* text: a card's name, or a path that ends in .json; "8x" before it: so many devices, at most those of the card; "2x8x": of each of so

@@ -52,6 +52,15 @@ def line(entry):
     return '%s,"crc":"%s"}' % (body, crc32c(body.encode()))
 
 
+def put(folder, lines):
+    """Makes the folder a store of these lines."""
+    head = '{"format":"dittune-best","version":{"major":2,"minor":0},"incompat":[],"compat":[],"entries":[\n'
+    text = head + ",\n".join(lines) + "\n]"
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "best.json"), "w") as file:
+        file.write('%s,"checksum":"%s"}\n' % (text, crc32c(text.encode())))
+
+
 def write(folder, machine, entries):
     """Makes the folder a store of these entries, for the machine that was described."""
     network = json.load(open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "small.json")))
@@ -69,11 +78,7 @@ def write(folder, machine, entries):
                 at = at[name]
             at[last] = value
         lines.append(line(entry))
-    head = '{"format":"dittune-best","version":{"major":2,"minor":0},"incompat":[],"compat":[],"entries":[\n'
-    text = head + ",\n".join(lines) + "\n]"
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "best.json"), "w") as file:
-        file.write('%s,"checksum":"%s"}\n' % (text, crc32c(text.encode())))
+    put(folder, lines)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,12 @@
 """dittune plan: every plan of an engine on a machine that is not at hand; tables of measured times; and one sentence for what is wrong.
 The published tables, where they lie beside the sources, give the scores that docs/cost.md has."""
 import json
+import math
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+import lib_store
 from dittune_test import SOURCE, Dittune
 
 t = Dittune()
@@ -26,8 +28,8 @@ def answer(*words):
     return done.json
 
 
-def answer_of(engine, machine):
-    return t.tool("plan", "--model", "flux.1-dev", "--engine", engine, "--machine", machine, "--json").json
+def answer_of(engine, machine, *words, model="flux.1-dev"):
+    return t.tool("plan", "--model", model, "--engine", engine, "--machine", machine, *words, "--json").json
 
 
 def plans():
@@ -50,13 +52,117 @@ def plans():
     t.check("requests that wait: replicas", many["plans"][0]["replicas"] > 1
             and many["plans"][0]["requests_an_hour"] >= rows[0]["requests_an_hour"], many["plans"][0])
     t.exits("words for people", plan("--machine", "8xh100"), 0, "80 % interval", "What would change the answer", "sglang serve", "nothing was measured")
-    t.exits("an engine that the card does not list", t.tool("plan", "--model", "flux.1-dev", "--engine", "wan2.1", "--machine", "h100"), 0,
-            "does not list wan2.1: whether it runs the model is not known")
+    t.exits("an engine that the card does not list", t.tool("plan", "--model", "flux.1-dev", "--engine", "trtllm-visualgen", "--machine", "h100"), 0,
+            "does not list trtllm-visualgen: whether it runs the model is not known")
+    for engine, model, others in (("wan2.1", "flux.1-dev", "engines that take it: sglang, xdit"), ("hunyuanvideo", "wan2.1-t2v-14b", "wan2.1"),
+                                  ("wan2.1", "wan2.2-t2v-a14b", "wan2.2"), ("wan2.2", "wan2.1-t2v-14b", "wan2.1")):
+        t.exits(f"{engine} does not run {model}", t.tool("plan", "--model", model, "--engine", engine, "--machine", "h100"), 2,
+                f"{engine} does not run ", "only models of its own", others)
     eager, compiled = (next(row for row in answer_of("xdit", "8xh100")["plans"] if row["devices"] == 8), answer_of("xdit", "8xh100"))
     t.check("an eager engine waits for its host", eager["terms"]["host"] > 0 and eager["of_documented"] < 1, (eager, compiled["documented"]))
     t.exits("the command is that of the plan that is named", t.tool("plan", "--model", "flux.1-dev", "--engine", "xdit", "--machine", "8xh100"), 0,
             "The documented plan is enough: ulysses=8 compile=on", "--ulysses_degree 8 --ring_degree 1 --use_torch_compile")
-    t.exits("where some do not fit", plan("--machine", "8xl40", "--max-bytes", "30GiB"), 0, "Do not fit into 30 GiB", "lacks")
+    t.check("what takes most of a request", answer("--machine", "8xb200", "--steps", "1")["plans"][0]["limit"] in ("VAE", "text encoder")
+            and rows[-1]["limit"] in ("GEMM", "attention"), (rows[-1],))
+
+
+def settings():
+    """What does not fit, and the engine's own settings that make it fit."""
+    some = answer("--machine", "8xl40", "--max-bytes", "30GiB")
+    fit = [row for row in some["plans"] if row["fits"] != "no"]
+    lacking = [row for row in some["plans"] if row["fits"] == "no"]
+    t.check("what does not fit has more than the device", lacking and not some["needs_setting"]
+            and all(row["memory_bytes"] > some["device_bytes"] >= other["memory_bytes"] for row in lacking for other in fit), (len(fit), len(lacking)))
+    mended = [row for row in lacking if row["setting"]]
+    t.check("a setting makes it fit, and costs time", mended and all(row["setting"]["memory_bytes"] <= some["device_bytes"]
+            and row["setting"]["request_seconds"] >= row["request_seconds"] for row in mended), mended)
+    t.check("it is the same plan with more words", all(set(row["plan"].items()) < set(row["setting"]["plan"].items()) for row in mended), mended[0])
+    t.exits("by the engine's words", plan("--machine", "8xl40", "--max-bytes", "30GiB"), 0, "Do not fit into 30 GiB", "lacks", "makes it fit",
+            "--text-encoder-cpu-offload true")
+    none = answer("--machine", "2xrtx-4090")
+    t.check("none fits without", none["needs_setting"] and all(row["memory_bytes"] <= none["device_bytes"] for row in none["plans"] if row["fits"] != "no"), none)
+    t.exits("said, with the command", plan("--machine", "2xrtx-4090"), 0, "No plan fits into 24 GiB without a setting", "sglang serve", "offload")
+    t.exits("an engine without settings", t.tool("plan", "--model", "flux.1-dev", "--engine", "xdit:0.4.5", "--machine", "2xrtx-4090"), 3,
+            "no plan of black-forest-labs/FLUX.1-dev fits into 24 GiB, with no known setting of xdit:0.4.5: the least, ")
+    for engine in ("sglang", "diffusers", "cache-dit", "vllm-omni", "xdit", "xdit-runner", "trtllm-visualgen"):
+        t.exits(f"a model too large for any setting of {engine}", t.tool("plan", "--model", planted_model(1000), "--engine", engine, "--machine", "8xl40"), 3,
+                "no plan of planted/large fits into", "the least, ", " of a device")
+    weights = 2 * 11901408320
+    streamed = answer_of("diffusers", "1xl40", "--max-bytes", "20GiB")["plans"][0]
+    t.check("streamed weights are not on the device", streamed["plan"].get("offload") == "blocks" and streamed["memory_bytes"] < weights, streamed)
+    slow = t.write("slow.json", json.dumps({**machine("l40"), "devices": 1, "links": {"pcie": 3.2}}))
+    t.check("and take the link's time", answer_of("diffusers", slow, "--max-bytes", "20GiB")["plans"][0]["step_seconds"]
+            >= weights / 3.2e9 > 5 * streamed["step_seconds"] / 10, streamed)
+    known = t.write("unknown.json", json.dumps({**machine("h100"), "devices": 1, "links": {"nvlink": 450}, "measured": {}}))
+    t.exits("no offload where the host's link is not known", t.tool("plan", "--model", "flux.1-dev", "--engine", "diffusers", "--machine", known,
+            "--max-bytes", "20GiB"), 3, "no plan of")
+    little = t.write("little.json", json.dumps({**machine("h100"), "devices": 1, "host_memory_gib": 8}))
+    t.exits("nor where the host has no room", t.tool("plan", "--model", "flux.1-dev", "--engine", "diffusers", "--machine", little,
+            "--max-bytes", "20GiB"), 3, "no plan of")
+
+
+def machine(name):
+    return json.loads((SOURCE / f"model/machines/{name}.json").read_text(encoding="utf-8"))
+
+
+def planted_model(times):
+    """FLUX.1-dev with so many times the parameters."""
+    card = json.loads((SOURCE / "model/cards/flux.1-dev.json").read_text(encoding="utf-8"))
+    card.update(name="planted/large", aliases=[], parameters={name: times * value for name, value in card["parameters"].items()})
+    card.pop("unsplit", None)
+    return t.write("large.json", json.dumps(card))
+
+
+def ratios():
+    """Two plans are told apart by the 80 % interval of the ratio of their times."""
+    for engine, name, words in (("sglang", "8xh100", ()), ("vllm-omni", "8xh100", ()), ("sglang", "8xl40", ("--objective", "throughput")), ("xdit", "8xa100", ())):
+        got = answer_of(engine, name, *words, model="wan2.1-t2v-14b")
+        fit = [row for row in got["plans"] if row["fits"] != "no"]
+        t.check(f"{engine} on {name}: the best over itself", fit[0]["over_best"] == [1, 1, 1], fit[0]["over_best"])
+        t.check(f"{engine} on {name}: an interval about the ratio", all(low <= ratio <= high and abs(math.log(ratio / low) - math.log(high / ratio)) < 1e-9
+                for ratio, low, high in (row["over_best"] for row in fit)), fit[0]["over_best"])
+        close = [row["plan"] for row in fit if row["over_best"][1] <= 1]
+        told = got["answer"] == ("cannot tell" if len(close) > 1 else "best")
+        t.check(f"{engine} on {name}: the answer follows from the intervals", got["answer"] == "documented" or (told and got["fastest"][0] == fit[0]["plan"]),
+                (got["answer"], len(close)))
+        widths = {row["devices"]: row["over_best"][2] / row["over_best"][0] for row in fit[1:] if row["devices"] in (fit[0]["devices"], 1)}
+        t.check(f"{engine} on {name}: a plan of as many devices is told more sharply than one of fewer", len(widths) < 2
+                or widths[fit[0]["devices"]] < widths[1] or fit[0]["devices"] == 1, widths)
+
+
+def entry(steps=28, size=1024, seconds=0.2, model="black-forest-labs/FLUX.1-dev", engine="sglang", device="NVIDIA H100 80GB HBM3", unit="step", **plan_words):
+    return {"key": {"worker": "w", "workload": "x", "job": {"model": model, "width": size, "height": size, "steps": steps}, "devices": 8, "objective": "latency"},
+            "fingerprint": {"hard": {"device": device, "gpus": 8, "engine": engine, "dtype": "bfloat16", "mode": "serve"}, "soft": {}},
+            "plan": {"ranks": 1, **plan_words}, "verdict": "faster", "provisional": False,
+            "figures": {"median_ns": int(seconds * 1e9), "peak_bytes": 1}, "image": {"steps": steps, "unit": unit}, "journal": "20260101T000000-1"}
+
+
+def from_store():
+    """A measured plan of the store scales the others."""
+    def id_of(line):
+        return json.loads(line)["id"]
+    half, whole, other = (lib_store.line(each) for each in (
+        entry(size=512, seconds=0.05, ulysses=2), entry(seconds=3.0, unit="image", ulysses=4), entry(model="Qwen/Qwen-Image", seconds=1)))
+    thin = lib_store.line(entry(engine="diffusers"))
+    lib_store.put(t.path / "db", [half, whole, other, thin])
+    got = answer("--machine", "8xh100", "--steps", "28", "--given", id_of(whole)[:8])
+    four = next(row for row in got["plans"] if row["plan"]["ulysses"] == 4 and row["devices"] == 4)
+    t.check("a whole image that was measured is that plan's request", abs(four["request_seconds"] - 3) < 1e-6 and got["entry"] == id_of(whole), four)
+    got = answer("--machine", "8xh100", "--size", "512x512", "--given", id_of(half))
+    two = next(row for row in got["plans"] if row["plan"]["ulysses"] == 2 and row["devices"] == 2)
+    t.check("a step that was measured is that plan's step", abs(two["step_seconds"] - 0.05) < 1e-7, two)
+    near = answer("--machine", "8xh100", "--given", "store")
+    t.check("store: the entry of the nearest size", near["entry"] == id_of(whole), near["entry"])
+    far = answer("--machine", "8xh100", "--given", id_of(half)[:8])
+    t.check("of another size: less sure", far["plans"][0]["step_interval"][1] / far["plans"][0]["step_seconds"]
+            > near["plans"][0]["step_interval"][1] / near["plans"][0]["step_seconds"])
+    t.exits("said", plan("--machine", "8xh100", "--given", "store"), 0, f"is of the store's entry {id_of(whole)}")
+    t.exits("an entry of another model", plan("--machine", "8xh100", "--given", id_of(other)), 2, "scales nothing here: it is of Qwen/Qwen-Image on sglang")
+    t.exits("an entry of another engine", plan("--machine", "8xh100", "--given", id_of(thin)), 2, "on diffusers")
+    t.exits("an entry of another device", plan("--machine", "8xa100", "--given", id_of(whole)), 2, "H100")
+    t.exits("no such entry", plan("--machine", "8xh100", "--given", "0123456789abcdef"), 2, "no entry of the store has an id that begins with")
+    t.exits("nothing in the store", plan("--machine", "8xa100", "--given", "store"), 2, "the store has no entry of black-forest-labs/FLUX.1-dev on sglang")
+    t.exits("another store", plan("--machine", "8xh100", "--given", "store", "--db", t.path / "none"), 2, "the store has no entry of")
 
 
 def hosts():
@@ -88,7 +194,8 @@ def bad_input():
     t.exits("an unknown machine", plan("--machine", "h10"), 2, "did you mean 'h100'")
     t.exits("an unknown model", t.tool("plan", "--model", "flux.1-dew", "--engine", "sglang", "--machine", "h100"), 2, "did you mean")
     t.exits("a size that the model cannot take", plan("--machine", "h100", "--size", "1000x1001"), 2, "1001")
-    t.exits("no plan fits", plan("--machine", "2xrtx-4090"), 3, "no plan of black-forest-labs/FLUX.1-dev fits into 24 GiB", "would need")
+    t.exits("no plan fits", plan("--machine", "2xrtx-4090", "--max-bytes", "1GiB"), 3, "no plan of black-forest-labs/FLUX.1-dev fits into 1 GiB",
+            "the least, ", " of a device")
     t.exits("an unknown objective", plan("--machine", "h100", "--objective", "best"), 2, "unknown objective 'best'")
     for given, words in (("tp=2 4s", "'tp' is no degree"), ("ulysses=0 4s", "ulysses is '0', expected 1 to"), ("ulysses=8 4s", "a plan of 8 devices"),
                          ("4s 5s", "'5s' is no time"), ("infs", "'infs' is no time")):
@@ -233,6 +340,9 @@ def sources():
 
 plans()
 hosts()
+settings()
+ratios()
+from_store()
 sources()
 bad_input()
 tables()

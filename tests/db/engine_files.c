@@ -269,6 +269,20 @@ static void refuses_a_faulty_file(void **state)
               "\"cannot\": {}, \"choices\": {\"c\": {\"values\": [\"a\", \"b\"], \"source\": "
               "\"s\", \"does\": {\"d\": \"w\"}}}}",
          "'d' of 'does' is no value"},
+        {HEAD "\"parameters\": {\"ranks\": \"1\"}, \"words\": [], \"environment\": [], \"kwargs\": "
+              "[], \"rules\": [],"
+              "\"cannot\": {}, \"choices\": {\"c\": {\"values\": [\"a\", \"b\"], \"source\": "
+              "\"s\", \"memory\": {\"a\": [\"streams\"]}}}}",
+         "'a' of 'memory' is no value"},
+        {HEAD "\"parameters\": {\"ranks\": \"1\"}, \"words\": [], \"environment\": [], \"kwargs\": "
+              "[], \"rules\": [],"
+              "\"cannot\": {}, \"choices\": {\"c\": {\"values\": [\"a\", \"b\"], \"source\": "
+              "\"s\", \"memory\": {\"b\": [\"stream\"]}}}}",
+         "has a word that is none of shards, streams"},
+        {HEAD "\"parameters\": {\"ranks\": \"1\"}, \"words\": [], \"environment\": [], \"kwargs\": "
+              "[], \"rules\": [],"
+              "\"cannot\": {}, \"models\": {\"classes\": [\"A\"], \"source\": \"none\"}}",
+         "'none' of 'models' is no source"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

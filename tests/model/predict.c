@@ -271,7 +271,7 @@ static void a_second_host_is_no_magic(void **state)
                                                .ulysses = 1 << (i >> 4 & 3),
                                                .ring = 1 << (i >> 6 & 3),
                                                .kv_gather = 1 << (i >> 8 & 3),
-                                               .shards = i % 3 == 0};
+                                               .settings = i % 3 == 0 ? DT_SETTING_shards : 0};
             struct dt_prediction on_two = predicted(&job, &two, degrees);
             struct dt_prediction on_big = predicted(&job, &big, degrees);
             struct dt_prediction on_ideal = predicted(&job, &ideal, degrees);
@@ -292,6 +292,131 @@ static void a_second_host_is_no_magic(void **state)
     assert_true(crossed > 100);
 }
 
+/* A setting never raises the memory and never makes a request shorter. */
+static void settings_trade_time_for_memory(void **state)
+{
+    (void)state;
+    int lower[DT_SETTINGS] = {0};
+    for (const char *const *model = dt_cards(); *model != NULL; model++)
+        for (const char *const *name = dt_machine_cards(); *name != NULL; name++) {
+            struct dt_card card;
+            struct dt_machine_card machine;
+            assert_int_equal(dt_card_load(*model, &card), DT_OK);
+            struct dt_predict_job job = job_of(&card, &machine, *model, *name, card.usual);
+            assert_true(machine.host.sheet > 0);
+            for (int i = 0; i < 8 * DT_SETTINGS; i++) {
+                struct dt_degrees degrees = {
+                    .cfg = 1 + (i & 1), .tensor = 1 + (i & 2), .ulysses = 1 + (i & 4)};
+                struct dt_prediction p, q;
+                dt_predict(&job, &degrees, &p);
+                degrees.settings = 1U << i / 8;
+                dt_predict(&job, &degrees, &q);
+                /* shards and the gathered blocks may be more than what tensors leave */
+                bool split = i / 8 == DT_SETTING_INDEX_shards;
+                if ((!split || degrees.tensor == 1) && q.memory_bytes > p.memory_bytes + 1)
+                    fail_msg("%s on %s, %d devices, %s: %g of %g bytes", *model, *name, p.devices,
+                             dt_setting_texts[i / 8], q.memory_bytes, p.memory_bytes);
+                assert_true(q.request >= p.request * (1 - 1e-12));
+                lower[i / 8] += q.memory_bytes < p.memory_bytes;
+            }
+        }
+    for (int i = 0; i < DT_SETTINGS; i++)
+        assert_true(lower[i] > 0);
+}
+
+/* Where the link is slower than the work, a step of streamed weights is the time of their copies. */
+static void streams_are_copies(void **state)
+{
+    (void)state;
+    struct dt_card card;
+    struct dt_machine_card machine;
+    struct dt_predict_job job =
+        job_of(&card, &machine, "flux.1-dev", "h100", (struct dt_frames){1024, 1024, 1});
+    struct dt_degrees degrees = {.settings = DT_SETTING_streams};
+    struct dt_prediction p;
+    dt_predict(&job, &degrees, &p);
+    close_to(p.term[DT_TERM_gemm] + p.term[DT_TERM_attention] + p.term[DT_TERM_passes] +
+                 p.term[DT_TERM_stream],
+             2.0 * (double)card.parameters.transformer / 52.8e9);
+    machine.host.measured *= 1000;
+    dt_predict(&job, &degrees, &p);
+    close_to(p.term[DT_TERM_stream], 0);
+    degrees.settings = DT_SETTING_pages;
+    dt_predict(&job, &degrees, &p);
+    close_to(p.term[DT_TERM_stream], 2.0 * (double)card.parameters.transformer / 2.5e9);
+}
+
+/* What others measured (docs/cost.md): seconds of a request, or how many more than without, or of its text encoders; share: how far from
+ * it. */
+static void offload_is_near_what_was_measured(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *machine;
+        unsigned settings;
+        struct dt_frames size;
+        int steps;
+        bool text;
+        double before, seconds, share;
+    } rows[] = {
+        {"flux.1-dev", "h100", 0, {1024, 1024, 1}, 1, true, 0, 0.02411, 0.1},
+        {"flux.1-dev", "rtx-4090", 0, {1024, 1024, 1}, 1, true, 0, 0.05715, 0.1},
+        {"flux.1-dev",
+         "h100",
+         DT_SETTING_encoder_streams,
+         {1024, 1024, 1},
+         1,
+         true,
+         0,
+         0.1962,
+         0.15},
+        {"flux.1-dev",
+         "rtx-4090",
+         DT_SETTING_encoder_streams,
+         {1024, 1024, 1},
+         1,
+         true,
+         0,
+         0.48535,
+         0.15},
+        {"flux.1-dev", "h100", DT_SETTING_streams, {1024, 1024, 1}, 50, false, 0, 20.7, 0.15},
+        {"flux.1-dev", "l20", DT_SETTING_swaps, {1024, 1024, 1}, 28, false, 24, 56, 0.2},
+        {"flux.1-dev", "l20", DT_SETTING_pages, {1024, 1024, 1}, 28, false, 24, 335, 0.2},
+        {"wan2.2-t2v-a14b", "h200", DT_SETTING_streams, {832, 480, 17}, 4, false, 4.22, 6.77, 0.2},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dt_card card;
+        struct dt_machine_card machine;
+        struct dt_prediction p, q;
+        struct dt_predict_job job =
+            job_of(&card, &machine, rows[i].model, rows[i].machine, rows[i].size);
+        job.steps = rows[i].steps;
+        dt_predict(&job, &(struct dt_degrees){.cfg = 1}, &p);
+        dt_predict(&job, &(struct dt_degrees){.settings = rows[i].settings}, &q);
+        double predicted = rows[i].text         ? q.text
+                           : rows[i].before > 0 ? q.request - p.request
+                                                : q.request;
+        double measured = rows[i].seconds - rows[i].before;
+        print_message("%s on %s: %.4g s, measured %.4g s (%+.0f %%)\n", rows[i].model,
+                      rows[i].machine, predicted, measured, 100 * (predicted / measured - 1));
+        assert_true(fabs(predicted / measured - 1) <= rows[i].share);
+    }
+}
+
+/* The longest part of a request, of the forms' own seconds. */
+static void the_longest_stage_limits(void **state)
+{
+    (void)state;
+    struct dt_prediction p = {.step = 1, .vae = 5, .text = 1, .request = 10};
+    p.term[DT_TERM_gemm] = 0.6;
+    p.term[DT_TERM_attention] = 0.4;
+    assert_string_equal(dt_predict_limit(&p), "VAE");
+    p.request = 20;
+    assert_string_equal(dt_predict_limit(&p), "GEMM");
+    p.text = 12;
+    assert_string_equal(dt_predict_limit(&p), "text encoder");
+}
+
 static void one_measured_time_scales_all(void **state)
 {
     (void)state;
@@ -306,6 +431,7 @@ static void one_measured_time_scales_all(void **state)
     double free = dt_predict_spread(&q, NULL, false), near = dt_predict_spread(&p, &p, false);
     assert_true(near < dt_predict_spread(&q, &p, false) && dt_predict_spread(&q, &p, false) < free);
     close_to(dt_predict_factor(near), exp(1.2816 * near));
+    assert_true(dt_predict_spread(&q, &p, false) >= dt_predict_spread(&p, &q, false)); /* host */
     double request = p.request;
     dt_predict_scaled(&p, 2);
     close_to(p.request, 2 * request);
@@ -354,6 +480,10 @@ int main(void)
         cmocka_unit_test(groups_that_cross_pay_the_slower_link),
         cmocka_unit_test(pairs_share_what_leads_out_of_them),
         cmocka_unit_test(a_second_host_is_no_magic),
+        cmocka_unit_test(settings_trade_time_for_memory),
+        cmocka_unit_test(streams_are_copies),
+        cmocka_unit_test(offload_is_near_what_was_measured),
+        cmocka_unit_test(the_longest_stage_limits),
         cmocka_unit_test(one_measured_time_scales_all),
         cmocka_unit_test(machines_are_found),
     };

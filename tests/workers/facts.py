@@ -165,7 +165,9 @@ def told():
         file, card = facts.files(engine)[-1], cards.find(model)
         path = next(path for path in cards.paths() if json.loads(path.read_text(encoding="utf-8")) == card)
         for mib in (facts.MEMORY_UNKNOWN, 24576):
-            words = ("--max-bytes", f"{mib}MiB") if mib < facts.MEMORY_UNKNOWN and card.get("parameters", {}).get("text_encoder") else ()
+            known = card.get("parameters", {})
+            holds = known.get("text_encoder") and known["transformer"] <= mib << 19  # where it does not, the worker offloads, and the file's rows do not
+            words = ("--max-bytes", f"{mib}MiB") if mib < facts.MEMORY_UNKNOWN and holds else ()
             if mib < facts.MEMORY_UNKNOWN and not words:
                 continue
             want = t.tool("models", path, "--engine", engine, "--devices", devices, "--json", *words).json["documented"]

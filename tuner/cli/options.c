@@ -310,9 +310,9 @@ const struct dt_option_row dt_option_rows[] = {
     {"machine", "NAME|FILE", "plan", NULL, parse_text, AT(plan.machine),
      "a machine of model/machines, as h100, 8xh100 or 2x8xh100 (two hosts), or a file of the same "
      "fields"},
-    {"given", "'PLAN TIME'", "plan", NULL, parse_text, AT(plan.given),
-     "one measured time of a request, which scales all others: '6.71s' of one device, or "
-     "'ulysses=2 4.38s'"},
+    {"given", "'PLAN TIME'|ID", "plan", NULL, parse_text, AT(plan.given),
+     "one measured time of a request, which scales all others: '6.71s' of one device, "
+     "'ulysses=2 4.38s', the id of an entry of the store, or store: the nearest of its entries"},
     {"against", "TABLE.csv", "plan", NULL, parse_text, AT(plan.against),
      "score the predictions against a table of measured times (docs/cost.md)"},
     {"size", "WxH", "models plan", NULL, parse_sizes, AT(job.sizes),
@@ -548,7 +548,7 @@ const struct dt_option_row dt_option_rows[] = {
      "the engine's name of the model"},
     {"engines", NULL, "lookup", NULL, parse_switch, AT(lookup.engines),
      "list the known engines and versions, and the parameters each cannot express"},
-    {"db", "DIR[:DIR..]", "tune explain lookup check history why report db", NULL, parse_text,
+    {"db", "DIR[:DIR..]", "tune explain lookup plan check history why report db", NULL, parse_text,
      AT(db),
      "folder of the store (default: $DITTUNE_STORE or the user's data folder); look-ups also ask "
      "those behind it"},
@@ -765,7 +765,7 @@ static const struct effect {
     {"check", "dry-run", "update junit github", "nothing is measured"},
     {"tune run check", "json-stream", "json", "the last event has what it prints"},
     {"plan", "against",
-     "model engine machine given size frames steps text-tokens objective max-bytes",
+     "model engine machine given db size frames steps text-tokens objective max-bytes",
      "the table names what it is of"},
     {"models", "from", "engine devices lossy max-bytes objective", "a card has no plans"},
     {"simulate", "racing", "search prior spend replay-noise", "a race has no search"},

@@ -638,10 +638,11 @@ static dt_status read_degrees(const struct csv *csv, struct dt_measured_row *row
         return DT_OK;
     int parts = 1;
     if (is_one_of(shards, yes))
-        d->shards = true;
+        d->settings = DT_SETTING_shards;
     else
         DT_TRY(read_count(csv, AT_fsdp, row, &parts));
-    d->shards |= parts > 1 || strcmp(shards, "1") == 0;
+    if (parts > 1 || strcmp(shards, "1") == 0)
+        d->settings = DT_SETTING_shards;
     return DT_OK;
 }
 
