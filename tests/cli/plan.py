@@ -298,8 +298,15 @@ def words_of_tables():
                     ("HunyuanVideo-1.5 720p 121 frames", "Wan2.2-A14B 480p 5s", "LTX-2 121 frames 768x512", "Wan 2.1 14B 81x480x832") for n, u, s in ((1, 1, 9), (2, 2, 5)))
     done = score(head + video, "--json")
     t.check("names, lines and clips of videos", done.code == 0 and done.json["scored"] == 4, done)
-    full = "F,flux.1-dev 1024x1024,RTX 4090,1,1,1,1,1,e2e,OOM,s,,,,,,\n"
-    t.check("what ran out of memory is no false fit", score(head + rows(*plain) + full, "--json").json["false_fits"] == 0)
+    for one, other in (("Wan2.1-T2V-14B 81x480x832", "Wan2.1-T2V-14B 832x480, 81 frames"), ("HunyuanVideo 720p", "HunyuanVideo 1280x720x129"),
+                       ("Wan2.2-A14B 480p 5s", "Wan2.2-T2V-A14B 480x832x81"), ("Qwen-Image 1024px", "Qwen-Image 1024x1024"),
+                       ("Qwen-Image 2K, 50 steps", "Qwen-Image 2048 x 2048, 50 steps"), ("Wan2.1-T2V-14B 832x480 40-step", "Wan2.1-T2V-14B 832x480, steps: 40")):
+        sizes = [score(head + "".join(f'S,"{model}, eager",H20,{n},1,1,{n},1,e2e,{s},s,,,,,,\n' for n, s in ((1, 9), (4, 3))), "--json").json["times"][0]
+                 for model in (one, other)]
+        t.check(f"{one} is {other}", sizes[0] == sizes[1], sizes)
+    for device, fits in (("RTX 4090", 0), ("B200", 1)):
+        row = f"F,flux.1-dev 1024x1024,{device},1,1,1,1,1,e2e,OOM,s,,,,,,\n"
+        t.check(f"what ran out of memory on {device}", score(head + rows(*plain) + row, "--json").json["false_fits"] == fits)
     for name, text, words in (("semicolons", HEAD.replace(",", ";"), "not separated by commas"), ("an open quote", HEAD + 'A,"flux\n', "a quote is not closed"),
                               ("a comma outside of quotes", HEAD + "A,flux, big,H100,1,1,1,1,1,e2e,4,s\n", "12 fields for 11 columns"),
                               ("two columns of a name", HEAD.replace("ring", "cfg"), "two columns 'cfg'"), ("a byte of 0", HEAD + "A\0", "is no text")):
