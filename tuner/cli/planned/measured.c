@@ -101,7 +101,7 @@ static const char *csv_field(const struct csv *csv, enum column column)
     return at >= 0 && at < csv->count ? csv->fields[at] : "";
 }
 
-static void lower(char *text)
+static void lower_text(char *text)
 {
     for (; *text != '\0'; text++)
         *text = (char)tolower((unsigned char)*text);
@@ -117,7 +117,7 @@ static dt_status read_header(struct csv *csv)
                        "%s: its columns are not separated by commas: expected '%s,%s,%s,...'",
                        csv->path, column_names[0], column_names[1], column_names[2]);
     for (int i = 0; i < csv->count; i++) {
-        lower(csv->fields[i]);
+        lower_text(csv->fields[i]);
         int column = dt_text_index(csv->fields[i], column_names);
         if (column < 0)
             return dt_fail(DT_EUSAGE,
@@ -137,7 +137,7 @@ static dt_status read_header(struct csv *csv)
 
 /* ---- words */
 
-static void copy(char *to, size_t room, const char *text)
+static void copy_text(char *to, size_t room, const char *text)
 {
     snprintf(to, room, "%s", text);
     dt_text_mend(to);
@@ -145,7 +145,7 @@ static void copy(char *to, size_t room, const char *text)
 }
 
 /* One of the words, separated by '|', is part of the text, case ignored. */
-static bool names(const char *text, const char *words)
+static bool mentions(const char *text, const char *words)
 {
     for (const char *at = words; *at != '\0';) {
         size_t size = strcspn(at, "|");
@@ -468,8 +468,8 @@ static double told_bytes(const char *text)
 static void read_link(const char *link, struct dt_measured_row *row)
 {
     struct dt_machine_card *machine = &row->machine;
-    bool pcie = names(link, "pcie|pci-e") || names(row->text.gpu, "pcie");
-    bool nvlink = names(link, "nvlink|nv18|nvswitch") || names(row->text.gpu, "nvl");
+    bool pcie = mentions(link, "pcie|pci-e") || mentions(row->text.gpu, "pcie");
+    bool nvlink = mentions(link, "nvlink|nv18|nvswitch") || mentions(row->text.gpu, "nvl");
     enum dt_link told = pcie ? DT_LINK_pcie : DT_LINK_nvlink;
     if (pcie == nvlink || machine->pair == told)
         return;
@@ -515,7 +515,7 @@ static enum dt_metric metric_of(const char *text)
         {"e2e|end-to-end|end to end|latency|pipeline|total|request|wall|generat|inference|time",
          DT_METRIC_REQUEST}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (names(text, rows[i].words))
+        if (mentions(text, rows[i].words))
             return rows[i].metric;
     return strncasecmp(text, "vae", 3) == 0 ? DT_METRIC_VAE : DT_METRIC_NONE;
 }
@@ -594,14 +594,16 @@ static dt_status read_count(const struct csv *csv, enum column column, struct dt
 {
     const char *text = csv_field(csv, column);
     char *end;
-    double count = is_absent(text) ? 1 : strtod(text, &end);
     *to = 1;
+    if (is_absent(text))
+        return DT_OK;
     if (is_unknown(text)) {
         leave_out(row, "a degree is not told");
         return DT_OK;
     }
-    bool whole = is_absent(text) || (end > text && *end == '\0');
-    if (!whole || !(count >= 1 && count <= DEVICES_MOST) || floor(count) != count)
+    double count = strtod(text, &end);
+    if (end == text || *end != '\0' || !(count >= 1 && count <= DEVICES_MOST) ||
+        floor(count) != count)
         return dt_fail(DT_EUSAGE, "%s, line %d: '%s' is '%.40s', no count of 1 to %d", csv->path,
                        csv->line, column_names[column], text, DEVICES_MOST);
     *to = (int)count;
@@ -667,7 +669,7 @@ static void read_stage(const char *note, struct shape *shape, struct dt_measured
     const char *stage = strstr(note, "stage 1 ");
     char *end;
     double seconds = stage != NULL ? strtod(stage + 8, &end) : 0;
-    if (!names(row->text.model, "two-stage|two stage|2-stage"))
+    if (!mentions(row->text.model, "two-stage|two stage|2-stage"))
         return;
     row->unsure = true;
     if (!(seconds > 0 && seconds < 1e9) || strncmp(end, " s", 2) != 0) {
@@ -683,7 +685,7 @@ static void read_stage(const char *note, struct shape *shape, struct dt_measured
 /* Modes that the forms have no term for. */
 static bool has_modes(const char *text)
 {
-    return names(text, "cache|sparse|fp4|fp8|int8|int4|quant|sage|w8a8|mxfp|sliding|async");
+    return mentions(text, "cache|sparse|fp4|fp8|int8|int4|quant|sage|w8a8|mxfp|sliding|async");
 }
 
 static void read_job(const struct csv *csv, const char *sized_by, struct dt_measured_row *row)
@@ -698,14 +700,14 @@ static void read_job(const struct csv *csv, const char *sized_by, struct dt_meas
     row->known = true;
     read_stage(note, &shape, row);
     snprintf(engine, sizeof engine, "%.*s", (int)strcspn(row->text.engine, " "), row->text.engine);
-    bool compiled = names(model, "compil") || names(note, "compil");
+    bool compiled = mentions(model, "compil") || mentions(note, "compil");
     dt_engine_runs(engine, compiled, &row->job);
-    row->job.eager |= names(model, "eager") || names(note, "eager");
+    row->job.eager |= mentions(model, "eager") || mentions(note, "eager");
     row->job.size = shape.size;
     row->job.steps = shape.steps;
     row->job.text_tokens = row->card.text_tokens;
     row->job.guided = row->card.guidance == DT_GUIDANCE_CFG &&
-                      !names(model, "no guidance|no cfg|without guidance|without cfg|distill");
+                      !mentions(model, "no guidance|no cfg|without guidance|without cfg|distill");
     row->unsure |=
         has_modes(model) || !shape.sized || (!shape.stepped && row->metric == DT_METRIC_REQUEST);
 }
@@ -713,10 +715,10 @@ static void read_job(const struct csv *csv, const char *sized_by, struct dt_meas
 static void read_memory(const struct csv *csv, struct dt_measured_row *row)
 {
     const char *text = csv_field(csv, AT_memory), *note = csv_field(csv, AT_note);
-    double memory = read_real(text, NULL) * (names(text, "mb|mib") ? 1048576.0 : 1073741824.0);
+    double memory = read_real(text, NULL) * (mentions(text, "mb|mib") ? 1048576.0 : 1073741824.0);
     if (memory > 0 && row->memory_bytes <= 0)
         row->memory_bytes = memory;
-    row->offloaded = names(note, "streamed|offload") || names(row->text.model, "offload");
+    row->offloaded = mentions(note, "streamed|offload") || mentions(row->text.model, "offload");
 }
 
 static dt_status read_row(const struct csv *csv, struct dt_timings *table)
@@ -726,13 +728,13 @@ static dt_status read_row(const struct csv *csv, struct dt_timings *table)
     struct dt_measured_text *text = &row->text;
     const char *model = csv_field(csv, AT_model), *gpu = csv_field(csv, AT_gpu);
     const struct dt_measured_row *last = table->count > 0 ? row - 1 : NULL;
-    copy(text->table, sizeof text->table, csv_field(csv, AT_table));
-    copy(text->engine, sizeof text->engine, csv_field(csv, AT_engine));
-    copy(text->metric, sizeof text->metric, csv_field(csv, AT_metric));
-    copy(text->gpu, sizeof text->gpu, gpu[0] == '\0' && last != NULL ? last->text.gpu : gpu);
+    copy_text(text->table, sizeof text->table, csv_field(csv, AT_table));
+    copy_text(text->engine, sizeof text->engine, csv_field(csv, AT_engine));
+    copy_text(text->metric, sizeof text->metric, csv_field(csv, AT_metric));
+    copy_text(text->gpu, sizeof text->gpu, gpu[0] == '\0' && last != NULL ? last->text.gpu : gpu);
     const struct dt_measured_row *like = referred(table, model);
     bool same = like != NULL && strstr(model, " as ") == NULL;
-    copy(text->model, sizeof text->model, same ? like->text.model : model);
+    copy_text(text->model, sizeof text->model, same ? like->text.model : model);
     const char *sized_by = like != NULL ? like->text.model : text->model;
     int devices = 1;
     row->metric = metric_of(text->metric);
