@@ -58,11 +58,12 @@ static double link_share(enum dt_link link)
     return shares[link];
 }
 
-/* Buffers for each other device of a host. */
-static double peer_gib(enum dt_link pair)
+/* Buffers for each device behind it. */
+static double peer_bytes(enum dt_link link)
 {
-    const double gib[DT_PAIRS] = {used->peer_nvlink_gib, used->peer_hccs_gib, used->peer_pcie_gib};
-    return gib[pair];
+    const double gib[DT_LINKS] = {used->peer_nvlink_gib, used->peer_hccs_gib, used->peer_pcie_gib,
+                                  used->peer_pcie_gib, used->peer_network_gib};
+    return gib[link] * GIB;
 }
 
 /* Where a group of more consecutive devices than `devices` leaves one link for a farther one. */
@@ -410,8 +411,8 @@ static double memory_bytes(const struct dt_predict_job *job, const struct layer 
     double step = used->widths * 2 * l->tokens * l->hidden / l->tensor;
     double near = fmin(l->devices, l->borders[BORDERS - 1].devices); /* not over the network */
     return parts + step + used->base_gib * GIB + used->pixel_bytes * pixels / l->tensor +
-           peer_gib(job->machine->pair) * GIB * (near - 1) +
-           used->peer_network_gib * GIB * (l->devices - near);
+           peer_bytes(job->machine->pair) * (near - 1) +
+           peer_bytes(DT_LINK_network) * (l->devices - near);
 }
 
 void dt_predict(const struct dt_predict_job *job, const struct dt_degrees *degrees,
