@@ -459,20 +459,40 @@ static double host_share(const struct dt_prediction *prediction)
     return fmin(1, launches * used->host_layer_s / (used->kernels * used->kernel_s));
 }
 
+static double distance_of(const struct dt_prediction *a, const struct dt_prediction *b)
+{
+    double distance = 0;
+    for (int i = DT_TERM_ulysses; i <= DT_TERM_host; i++)
+        distance += fabs(a->term[i] / a->step - b->term[i] / b->step);
+    return distance;
+}
+
+static double spread_of(double doublings, double distance, double host, double unsure_by)
+{
+    return sqrt(used->spread_base * used->spread_base + pow(used->spread_devices * doublings, 2) +
+                pow(used->spread_exchange * distance, 2) + pow(used->spread_host * host, 2) +
+                unsure_by * unsure_by);
+}
+
 double dt_predict_spread(const struct dt_prediction *prediction, const struct dt_prediction *anchor,
                          bool unsure)
 {
-    double distance = 0, doublings = 0, unsure_by = unsure ? used->spread_unsure : 0, host = 0;
-    for (int i = DT_TERM_ulysses; i <= DT_TERM_host && anchor != NULL; i++)
-        distance += fabs(prediction->term[i] / prediction->step - anchor->term[i] / anchor->step);
-    if (anchor != NULL)
-        doublings = log2((double)prediction->devices / anchor->devices);
-    else
-        unsure_by = hypot(used->spread_free, unsure_by);
-    if (anchor == NULL || distance > 0 || doublings != 0)
-        host = used->spread_host * host_share(prediction);
-    return sqrt(used->spread_base * used->spread_base + pow(used->spread_devices * doublings, 2) +
-                pow(used->spread_exchange * distance, 2) + host * host + unsure_by * unsure_by);
+    double unsure_by = unsure ? used->spread_unsure : 0, host = host_share(prediction);
+    if (anchor == NULL)
+        return spread_of(0, 0, host, hypot(used->spread_free, unsure_by));
+    double doublings = log2((double)prediction->devices / anchor->devices);
+    double distance = distance_of(prediction, anchor);
+    return spread_of(doublings, distance, distance > 0 || doublings != 0 ? host : 0, unsure_by);
+}
+
+double dt_predict_ratio_spread(const struct dt_prediction *a, const struct dt_prediction *b,
+                               bool unsure)
+{
+    double doublings = log2((double)a->devices / b->devices);
+    double host = host_share(a) - host_share(b), unsure_by = unsure ? used->spread_unsure : 0;
+    return sqrt(pow(used->ratio_base, 2) + pow(used->ratio_exchange * distance_of(a, b), 2) +
+                pow(used->spread_devices * doublings, 2) + pow(used->spread_host * host, 2) +
+                unsure_by * unsure_by);
 }
 
 double dt_predict_factor(double spread)

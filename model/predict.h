@@ -123,6 +123,11 @@ double dt_predict_spread(const struct dt_prediction *prediction, const struct dt
                          bool unsure);
 
 /* An 80 % interval reaches from the time over this factor to the time by it. */
+/* That of the ratio of two predictions' times. A host that takes part in both makes them alike, and changes no order. unsure: one of
+ * them is. */
+double dt_predict_ratio_spread(const struct dt_prediction *a, const struct dt_prediction *b,
+                               bool unsure);
+
 double dt_predict_factor(double spread);
 
 /* All degrees and settings are the same; degrees of VAE and text encoder are not compared. */

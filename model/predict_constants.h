@@ -65,7 +65,10 @@
     DT_CONSTANT(spread_exchange, 0.08, "of a share of exchange that differs", true)                \
     DT_CONSTANT(spread_host, 0.5, "of the share of the host", true)                                \
     DT_CONSTANT(spread_unsure, 0.10, "", true)                                                     \
-    DT_CONSTANT(spread_free, 0.25, "without a measured time", false)
+    DT_CONSTANT(spread_free, 0.25, "without a measured time", false)                               \
+    /* the same of the ratio of two plans */                                                       \
+    DT_CONSTANT(ratio_base, 0.12, "", false)                                                       \
+    DT_CONSTANT(ratio_exchange, 0.15, "of a share of exchange that differs", false)
 
 struct dt_predict_constants {
 #define DT_CONSTANT(name, value, unit, fitted) double name;

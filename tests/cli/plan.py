@@ -5,6 +5,7 @@ The published tables, where they lie beside the sources, give the scores that do
 import json
 import math
 import pathlib
+import shlex
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
@@ -111,6 +112,14 @@ def planted_model(times):
     card.update(name="planted/large", aliases=[], parameters={name: times * value for name, value in card["parameters"].items()})
     card.pop("unsplit", None)
     return t.write("large.json", json.dumps(card))
+
+
+def lines_of_python():
+    """A plan that needs lines of Python names the command that prints them."""
+    shown = t.tool("plan", "--model", "wan2.1-t2v-14b", "--engine", "diffusers", "--machine", "8xl40").out
+    command = shown.partition("which this prints: dittune ")[2].partition(")\n")[0]
+    done = t.tool(*shlex.split(command))
+    t.check("the command prints the lines", command and done.code == 0 and "current_accelerator() if 1" in done.out and "part.forward" in done.out, (command, done))
 
 
 def ratios():
@@ -322,6 +331,7 @@ def public():
     t.check("public: most winners, none worse than the rule", got["of"] >= 20 and got["right"] >= 0.75 * got["of"] and got["worse_than_rule"] == 0, got["pairs"])
     t.check("public: times", got["scored"] >= 80 and got["median_error"] <= 0.2 and got["within_30"] >= 0.85 * got["scored"],
             (got["scored"], got["median_error"], got["ninth_error"]))
+    t.check("public: ratios", 0.7 <= got["ratios_covered"] / got["ratios"] <= 0.9 and got["told_right"] >= 0.9 * got["told"] > 0, got)
     t.check("public: intervals", 0.7 <= got["covered"] / got["scored"] <= 0.9, (got["covered"], got["scored"]))
 
 
@@ -332,6 +342,7 @@ def published():
     got = t.tool("plan", "--against", PUBLISHED, "--json").json
     t.check("winners", got["of"] == 9 and got["right"] >= 8 and got["worse_than_rule"] == 0, got["pairs"])
     t.check("times", got["median_error"] <= 0.15 and got["ninth_error"] <= 0.30, (got["median_error"], got["ninth_error"]))
+    t.check("ratios", 0.7 <= got["ratios_covered"] / got["ratios"] <= 0.9 and got["told_right"] >= 0.9 * got["told"] > 0, got)
     t.check("intervals", 0.7 <= got["covered"] / got["scored"] <= 0.9, (got["covered"], got["scored"]))
     t.check("memory", got["memories_right"] >= 8 and got["false_fits"] == 0, got)
 
@@ -349,6 +360,7 @@ plans()
 hosts()
 settings()
 ratios()
+lines_of_python()
 from_store()
 sources()
 bad_input()

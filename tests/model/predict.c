@@ -431,7 +431,10 @@ static void one_measured_time_scales_all(void **state)
     double free = dt_predict_spread(&q, NULL, false), near = dt_predict_spread(&p, &p, false);
     assert_true(near < dt_predict_spread(&q, &p, false) && dt_predict_spread(&q, &p, false) < free);
     close_to(dt_predict_factor(near), exp(1.2816 * near));
-    assert_true(dt_predict_spread(&q, &p, false) >= dt_predict_spread(&p, &q, false)); /* host */
+    double ratio = dt_predict_ratio_spread(&p, &q, false);
+    close_to(ratio, dt_predict_ratio_spread(&q, &p, false));
+    assert_true(dt_predict_ratio_spread(&p, &p, false) < ratio);
+    assert_true(ratio < dt_predict_ratio_spread(&p, &q, true));
     double request = p.request;
     dt_predict_scaled(&p, 2);
     close_to(p.request, 2 * request);

@@ -378,11 +378,11 @@ static void add_name(const struct row *row, struct dt_text *out)
         dt_text_add(out, " x %d", row->replicas);
 }
 
-/* Of the first rows. */
-static int widest_name(const struct planning *planning)
+/* Of the rows from `first` that are shown. */
+static int widest_name(const struct planning *planning, size_t first)
 {
     size_t widest = sizeof "plan";
-    for (size_t i = 0; i < planning->count && i < SHOWN; i++) {
+    for (size_t i = first; i < planning->count && i < first + SHOWN; i++) {
         dt_auto_text name = {0};
         add_name(&planning->rows[i], &name);
         widest = name.size > widest ? name.size : widest;
@@ -397,10 +397,11 @@ static void add_row(const struct planning *planning, const struct row *row, int 
     const struct dt_prediction *p = &row->prediction;
     dt_auto_text name = {0}, interval = {0};
     add_name(row, &name);
-    dt_text_add(&interval, "[%.1f, %.1f]", p->step / row->factor * 1e3,
+    int digits = p->step < 10 ? 1 : 0;
+    dt_text_add(&interval, "[%.*f, %.*f]", digits, p->step / row->factor * 1e3, digits,
                 p->step * row->factor * 1e3);
-    dt_text_add(out, "%-*s %9.1f %-18s %10.2f %-8s  %6.1f%-7s %8.0f %9.1f  %s\n", width,
-                dt_text_at(&name), p->step * 1e3, dt_text_at(&interval), p->request,
+    dt_text_add(out, "%-*s %9.*f %-18s %10.2f %-8s  %6.1f%-7s %8.0f %9.1f  %s\n", width,
+                dt_text_at(&name), digits, p->step * 1e3, dt_text_at(&interval), p->request,
                 request_basis(planning, row), p->memory_bytes / 1073741824.0, fits[row->fit],
                 3600 / p->request * row->replicas, p->request * p->devices, dt_predict_limit(p));
 }
@@ -503,9 +504,8 @@ static void add_head(const struct planning *planning, int width, struct dt_text 
 /* Of the 80 % interval of the ratio of two plans' times: what both predictions have wrong cancels. */
 static double ratio_factor(const struct row *a, const struct row *b)
 {
-    bool unsure = is_unsure(a) != is_unsure(b);
-    return dt_predict_factor(fmax(dt_predict_spread(&a->prediction, &b->prediction, unsure),
-                                  dt_predict_spread(&b->prediction, &a->prediction, unsure)));
+    return dt_predict_factor(
+        dt_predict_ratio_spread(&a->prediction, &b->prediction, is_unsure(a) != is_unsure(b)));
 }
 
 struct answer {
@@ -538,7 +538,7 @@ static struct answer answer_of(const struct planning *planning, const struct row
                         answer.count < CLOSE_MOST);
             take_close(row, &answer);
         }
-        if (fits)
+        if (fits && !dt_degrees_equal(&row->degrees, &documented->degrees))
             answer.gain =
                 fmax(answer.gain, documented->value / row->value * ratio_factor(row, documented));
     }
@@ -703,6 +703,14 @@ static dt_status add_command(const struct planning *planning, const struct row *
         DT_TRY(dt_json_text(keywords, out));
         dt_text_add(out, "\n");
     }
+    if (json_object_get(export.json, "python") != NULL) {
+        dt_text_add(out, "  (and lines of Python, which this prints: dittune lookup --engine %s",
+                    planning->engine);
+        add_job(json_object_get(planning->key, "job"), out);
+        dt_text_add(out, " --devices %d --plan '", row->prediction.devices);
+        dt_export_add_degrees(row->plan, out);
+        dt_text_add(out, "')\n");
+    }
     json_array_foreach(export.notes, i, note)
     {
         if (planning->machine.hosts > 1)
@@ -794,6 +802,7 @@ static dt_status add_lacking(const struct planning *planning, struct dt_text *ou
     size_t first = planning->count;
     while (first > 0 && planning->rows[first - 1].fit == DT_FITS_NOT)
         first--;
+    int width = widest_name(planning, first);
     if (first < planning->count)
         dt_text_add(out, "\nDo not fit into %s:\n",
                     dt_figure_bytes_of((int64_t)planning->device_bytes).text);
@@ -802,7 +811,7 @@ static dt_status add_lacking(const struct planning *planning, struct dt_text *ou
         dt_auto_text name = {0};
         dt_export_add_degrees(row->plan, &name);
         double lacks = row->prediction.memory_bytes - planning->device_bytes;
-        dt_text_add(out, "%-40s lacks %s; ", dt_text_at(&name),
+        dt_text_add(out, "%-*s lacks %s; ", width, dt_text_at(&name),
                     dt_figure_bytes_of((int64_t)lacks).text);
         if (row->mended != NULL) {
             DT_TRY(add_setting(planning, row->mended, out));
@@ -841,7 +850,7 @@ static dt_status add_faster(const struct planning *planning, struct dt_text *out
 static dt_status add_table(const struct planning *planning, const struct answer *answer,
                            struct dt_text *out)
 {
-    int width = widest_name(planning);
+    int width = widest_name(planning, 0);
     add_head(planning, width, out);
     size_t fitting = 0;
     while (fitting < planning->count && planning->rows[fitting].fit != DT_FITS_NOT)

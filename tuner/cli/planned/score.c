@@ -180,6 +180,33 @@ static void score_memory(const struct dt_measured_row *row, struct dt_scores *sc
     scores->memories_right += fabs(predicted / row->memory_bytes - 1) <= 0.1;
 }
 
+static bool is_compared(const struct dt_timings *table, const struct dt_measured_row *row)
+{
+    return row->why == NULL && !row->offloaded && row->metric != DT_METRIC_VAE &&
+           !has_steps(table, row);
+}
+
+/* Row i against each later one of its pair. */
+static void score_ratios(const struct dt_timings *table, int i, struct dt_scores *scores)
+{
+    const struct dt_measured_row *a = &table->rows[i];
+    for (int k = i + 1; k < table->count && is_compared(table, a); k++) {
+        const struct dt_measured_row *b = &table->rows[k];
+        const struct dt_prediction *p = &a->judged.prediction, *q = &b->judged.prediction;
+        if (!is_compared(table, b) || !is_group(a, b) || p->devices != q->devices ||
+            dt_degrees_equal(&a->degrees, &b->degrees) ||
+            strcmp(a->text.engine, b->text.engine) != 0)
+            continue;
+        double factor = dt_predict_factor(dt_predict_ratio_spread(p, q, a->unsure != b->unsure));
+        double predicted = own_seconds(a) / own_seconds(b), measured = a->seconds / b->seconds;
+        bool told = predicted > factor || predicted < 1 / factor;
+        scores->ratios++;
+        scores->ratios_covered += measured <= predicted * factor && measured >= predicted / factor;
+        scores->told += told;
+        scores->told_right += told && (predicted > 1) == (measured > 1);
+    }
+}
+
 static int ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -194,6 +221,7 @@ void dt_measured_score(const struct dt_timings *table, const char *name, struct 
         if (name != NULL && strcmp(row->text.table, name) != 0)
             continue;
         score_memory(row, scores);
+        score_ratios(table, i, scores);
         if (dt_measured_pair(table, i, &pair)) {
             scores->pairs++;
             scores->right += pair.regret <= 0.03;
@@ -320,11 +348,13 @@ static void add_sums(const struct dt_scores *scores, struct dt_text *out)
         out,
         "\nwinners: %d of %d pairs right or within 3 %%, %d of more regret than the rule of "
         "thumb\ntimes after one measured row: median error %.1f %%, nine of ten within "
-        "%.1f %%, %d of %d within 30 %%; the 80 %% intervals hold %d of %d\nmemory: %d of "
-        "%d within 10 %%, %d false fits\n",
+        "%.1f %%, %d of %d within 30 %%; the 80 %% intervals hold %d of %d\nratios of two "
+        "plans of as many devices: the 80 %% intervals hold %d of %d; where they leave out 1, "
+        "%d of %d are on the right side\nmemory: %d of %d within 10 %%, %d false fits\n",
         scores->right, scores->pairs, scores->worse, 100 * dt_scores_error(scores, 0.5),
         100 * dt_scores_error(scores, 0.9), scores->within_30, scores->count, scores->covered,
-        scores->count, scores->memories_right, scores->memories, scores->false_fits);
+        scores->count, scores->ratios_covered, scores->ratios, scores->told_right, scores->told,
+        scores->memories_right, scores->memories, scores->false_fits);
 }
 
 static dt_status print_scores(const struct dt_options *options, const struct dt_timings *table)
@@ -344,12 +374,13 @@ static dt_status print_scores(const struct dt_options *options, const struct dt_
     add_left_out(table, &text);
     add_sums(&scores, &text);
     json_t *answer = json_pack(
-        "{s:o, s:o, s:i, s:i, s:i, s:f, s:f, s:i, s:i, s:i, s:i, s:i, s:i}", "pairs", pairs,
-        "times", times, "right", scores.right, "of", scores.pairs, "worse_than_rule", scores.worse,
-        "median_error", dt_scores_error(&scores, 0.5), "ninth_error", dt_scores_error(&scores, 0.9),
-        "within_30", scores.within_30, "covered", scores.covered, "scored", scores.count,
-        "memories_right", scores.memories_right, "memories", scores.memories, "false_fits",
-        scores.false_fits);
+        "{s:o, s:o, s:i, s:i, s:i, s:f, s:f, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}",
+        "pairs", pairs, "times", times, "right", scores.right, "of", scores.pairs,
+        "worse_than_rule", scores.worse, "median_error", dt_scores_error(&scores, 0.5),
+        "ninth_error", dt_scores_error(&scores, 0.9), "within_30", scores.within_30, "covered",
+        scores.covered, "scored", scores.count, "ratios_covered", scores.ratios_covered, "ratios",
+        scores.ratios, "told_right", scores.told_right, "told", scores.told, "memories_right",
+        scores.memories_right, "memories", scores.memories, "false_fits", scores.false_fits);
     return dt_print_either(options, DT_OK, answer, &text);
 }
 

@@ -23,6 +23,8 @@ struct dt_scores {
     double errors
         [DT_MEASURED_ROWS]; /* ascending: predicted over measured time, less 1, without the sign */
     int count, within_30, covered;
+    int ratios, ratios_covered, told,
+        told_right; /* pairs of plans of as many devices; of them, one told faster */
     int memories, memories_right, false_fits;
 };
 
