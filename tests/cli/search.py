@@ -59,6 +59,16 @@ def of_an_engine(t):
         t.check(f"the prior of an engine: {name}", done.code == 0 and (got or "").startswith(prior or "") and (got is None) == (prior is None), done)
         found.append(done.json["best"]["plan"])
     t.check("the answer does not depend on it", found[0] == found[1] == found[2], found)
+    t.scenario(card="NVIDIA L40", **planted)
+    session(t, "engine-small", 20, "--model", job["model"], "--size", "832x480", "--frames", "81")
+    told = {tuple(row["plan"].values()): row["predicted"] for row in records(t, "engine-small") if row["kind"] == "trial"}
+    lacks, fits = told[1, 1, 1], told[1, 1, 2]
+    t.check("a plan that lacks memory is expected four times as late", 4 < lacks / fits < 12 and told[1, 8, 1] < fits, told)
+
+
+def records(t, name):
+    (journal,) = (t.path / name / "runs").glob("*.jsonl")
+    return [json.loads(line) for line in journal.read_text().splitlines() if line]
 
 
 def small(t):

@@ -7,6 +7,7 @@
 #include "model/workload_json.h"
 #include "search/landscape/table.h"
 #include "space/dit/dit.h"
+#include "space/json/json.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -144,6 +145,18 @@ static int value_at(const struct dt_space *space, const struct dt_point *point, 
     return 1;
 }
 
+/* Times as long as it is predicted: a plan that lacks memory is tried after those that fit, as the prediction may be wrong. */
+#define LACKING 4
+
+/* What the point's words do to memory. */
+static unsigned settings_at(const struct dt_belief *belief, const struct dt_point *point)
+{
+    if (belief->engine.ways.count == 0)
+        return 0;
+    json_auto_t *plan = dt_point_json(belief->target->space, point);
+    return dt_engine_settings(&belief->engine.ways, plan);
+}
+
 static double predicted_value(const void *context, const struct dt_point *point)
 {
     const struct dt_belief *belief = context;
@@ -154,11 +167,14 @@ static double predicted_value(const void *context, const struct dt_point *point)
                                        .ulysses = value_at(space, point, "ulysses"),
                                        .ring = value_at(space, point, "ring"),
                                        .kv_gather = value_at(space, point, "kv_gather"),
-                                       .pipe = value_at(space, point, "pipe")};
+                                       .pipe = value_at(space, point, "pipe"),
+                                       .settings = settings_at(belief, point)};
     struct dt_prediction prediction;
     dt_predict(&belief->engine.job, &degrees, &prediction);
     int batch = dt_target_batch(target, point);
-    return target->objective->value(prediction.step * batch,
+    bool fits =
+        dt_predict_fit(&prediction, dt_rate_value(belief->engine.machine.memory)) != DT_FITS_NOT;
+    return target->objective->value(prediction.step * batch * (fits ? 1 : LACKING),
                                     batch * dt_target_replicas(target, point),
                                     dt_target_devices(target, point));
 }
@@ -192,7 +208,8 @@ static bool believe_prediction(struct dt_belief *belief)
                                 .text_tokens = card->text_tokens,
                                 .steps = 1,
                                 .guided = card->guidance == DT_GUIDANCE_CFG};
-    dt_engine_runs(identity->engine, false, &belief->engine.job);
+    dt_engine_ways(identity->engine, &belief->engine.ways);
+    dt_engine_way(&belief->engine.ways, false, &belief->engine.job);
     snprintf(belief->name, sizeof belief->name, "predicted times of %.40s on %.40s", card->name,
              machine->device);
     belief->prior =

@@ -13,6 +13,7 @@
 #ifndef DT_TUNER_SESSION_TUNING_H
 #define DT_TUNER_SESSION_TUNING_H
 
+#include "db/engines/engines.h"
 #include "model/predict.h"
 #include "model/workload.h"
 #include "search/landscape/landscape.h"
@@ -40,6 +41,7 @@ struct dt_belief {
         struct dt_card card;
         struct dt_machine_card machine;
         struct dt_predict_job job; /* of an engine: points to these */
+        struct dt_engine_ways ways;
     } engine;
     struct dt_landscape *source; /* owned; NULL: predictions are used */
     struct dt_transfer transfer; /* from the source */
