@@ -7,7 +7,6 @@
 #include "model/workload_json.h"
 #include "search/landscape/table.h"
 #include "space/dit/dit.h"
-#include "space/json/json.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -135,6 +134,18 @@ static dt_status believe_network(struct dt_belief *belief)
     return DT_OK;
 }
 
+/* "": the space has no such words. */
+static const char *label_at(const struct dt_space *space, const struct dt_point *point,
+                            const char *name)
+{
+    for (int i = 0; i < dt_space_axes(space); i++) {
+        const struct dt_axis *axis = dt_space_axis(space, i);
+        if (strcmp(axis->name, name) == 0 && axis->labels != NULL)
+            return axis->labels[point->index[i]];
+    }
+    return "";
+}
+
 static int value_at(const struct dt_space *space, const struct dt_point *point, const char *name)
 {
     for (int i = 0; i < dt_space_axes(space); i++) {
@@ -151,10 +162,13 @@ static int value_at(const struct dt_space *space, const struct dt_point *point, 
 /* What the point's words do to memory. */
 static unsigned settings_at(const struct dt_belief *belief, const struct dt_point *point)
 {
-    if (belief->engine.ways.count == 0)
-        return 0;
-    json_auto_t *plan = dt_point_json(belief->target->space, point);
-    return dt_engine_settings(&belief->engine.ways, plan);
+    const struct dt_engine_ways *ways = &belief->engine.ways;
+    unsigned settings = 0;
+    for (int i = 0; i < ways->count; i++)
+        if (strcmp(label_at(belief->target->space, point, ways->at[i].choice), ways->at[i].word) ==
+            0)
+            settings |= ways->at[i].settings;
+    return settings;
 }
 
 static double predicted_value(const void *context, const struct dt_point *point)
