@@ -80,6 +80,9 @@ def settings():
     t.check("it is the same plan with more words", all(set(row["plan"].items()) < set(row["setting"]["plan"].items()) for row in mended), mended[0])
     t.exits("by the engine's words", plan("--machine", "8xl40", "--max-bytes", "30GiB"), 0, "Do not fit into 30 GiB", "lacks", "makes it fit",
             "--text-encoder-cpu-offload true")
+    for engine in ("sglang", "diffusers"):
+        lacking = [row for row in answer_of(engine, "4xl40", model="qwen-image")["plans"] if row["fits"] == "no" and row["plan"]["cfg"] == 1]
+        t.check(f"{engine}: the setting that costs least", lacking and all(set(row["setting"]["plan"]) - set(row["plan"]) == {"encoder"} for row in lacking), lacking[:2])
     none = answer("--machine", "2xrtx-4090")
     t.check("none fits without", none["needs_setting"] and all(row["memory_bytes"] <= none["device_bytes"] for row in none["plans"] if row["fits"] != "no"), none)
     t.exits("said, with the command", plan("--machine", "2xrtx-4090"), 0, "No plan fits into 24 GiB without a setting", "sglang serve", "offload")
