@@ -635,7 +635,8 @@ static void add_documented(const struct planning *planning, const struct row *do
         double lacks = documented->prediction.memory_bytes - planning->device_bytes;
         dt_text_add(out, "The documented plan, ");
         dt_export_add_degrees(documented->plan, out);
-        dt_text_add(out, ", does not fit: it lacks %s.\n", dt_figure_bytes_of((int64_t)lacks).text);
+        dt_text_add(out, ", does not fit as it is: it lacks %s.\n",
+                    dt_figure_bytes_of((int64_t)lacks).text);
     } else if (documented->value > best->value &&
                !dt_degrees_equal(&documented->degrees, &best->degrees)) {
         dt_text_add(out, "The first above is predicted %.2f times as fast as the documented plan, ",
