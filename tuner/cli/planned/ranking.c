@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/cli/planned/ranking.h"
+
+#include "tuner/cli/export.h"
+#include "tuner/cli/planned/given.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS = 50 };
+#define TIE 1.02 /* of which the field's rule of thumb takes one */
+
+void dt_ranking_fini(struct dt_ranking *ranking)
+{
+    json_decref(ranking->key);
+    json_decref(ranking->plans);
+    json_decref(ranking->variants);
+    free(ranking->rows);
+    free(ranking->mended);
+}
+
+static int degree(const json_t *plan, const char *name)
+{
+    json_int_t value = json_integer_value(json_object_get(plan, name));
+    return value > 1 && value < 1 << 16 ? (int)value : 1;
+}
+
+static struct dt_degrees degrees_of(const json_t *plan)
+{
+    struct dt_degrees degrees = {.cfg = degree(plan, "cfg"),
+                                 .tensor = degree(plan, "tensor"),
+                                 .ulysses = degree(plan, "ulysses"),
+                                 .ring = degree(plan, "ring"),
+                                 .kv_gather = degree(plan, "kv_gather"),
+                                 .pipe = degree(plan, "pipe")};
+    return degrees;
+}
+
+/* Its word for compiling is not that it does not. */
+bool dt_ranked_compiles(const json_t *plan)
+{
+    const char *word = dt_json_text_at(plan, "compile");
+    return word[0] != '\0' && strcmp(word, "off") != 0 && strcmp(word, "none") != 0;
+}
+
+static double value_of(const struct dt_ranking *ranking, const struct dt_ranked *row)
+{
+    double seconds = row->prediction.request;
+    if (strcmp(ranking->objective, "throughput") == 0)
+        return seconds / row->replicas;
+    return strcmp(ranking->objective, "cost") == 0 ? seconds * row->prediction.devices : seconds;
+}
+
+/* As many as fit on the hosts; of plans on several hosts one on as many. */
+static int replicas_of(const struct dt_machine_card *machine, const struct dt_prediction *p)
+{
+    int each = machine->devices / p->devices;
+    return p->hosts > 1 ? machine->hosts / p->hosts : machine->hosts * each;
+}
+
+int dt_ranking_devices(const struct dt_machine_card *machine)
+{
+    return machine->hosts * machine->devices;
+}
+
+struct dt_plans_wanted dt_ranking_wanted(const struct dt_ranking *ranking)
+{
+    return (struct dt_plans_wanted){.devices = dt_ranking_devices(&ranking->machine),
+                                    .hosts = ranking->machine.hosts,
+                                    .slots = ranking->machine.devices,
+                                    .throughput = strcmp(ranking->objective, "latency") != 0,
+                                    .card = &ranking->card};
+}
+
+/* What is held against no row: PipeFusion, several hosts, and weights that come from a host's memory. */
+bool dt_ranked_unsure(const struct dt_ranked *row)
+{
+    return row->degrees.pipe > 1 || row->prediction.hosts > 1 ||
+           (row->degrees.settings & DT_SETTING_OF_HOST) != 0;
+}
+
+void dt_ranking_fill(const struct dt_ranking *ranking, const json_t *plan, struct dt_ranked *row)
+{
+    struct dt_predict_job job = ranking->job;
+    *row = (struct dt_ranked){.plan = plan, .degrees = degrees_of(plan), .replicas = 1};
+    row->degrees.settings = dt_engine_settings(&ranking->ways, plan);
+    dt_engine_way(&ranking->ways, dt_ranked_compiles(plan), &job);
+    dt_predict(&job, &row->degrees, &row->prediction);
+    double spread = dt_predict_spread(&row->prediction, ranking->anchored ? &ranking->anchor : NULL,
+                                      dt_ranked_unsure(row) || ranking->elsewhere);
+    dt_predict_scaled(&row->prediction, ranking->scale);
+    row->factor = dt_predict_factor(spread);
+    row->fit = dt_predict_fit(&row->prediction, ranking->device_bytes);
+    if (strcmp(ranking->objective, "latency") != 0)
+        row->replicas = replicas_of(&ranking->machine, &row->prediction);
+    row->value = value_of(ranking, row);
+}
+
+/* What does not fit is last, by the bytes that it lacks. */
+static int better(const void *a, const void *b)
+{
+    const struct dt_ranked *x = a, *y = b;
+    bool lacks = x->fit == DT_FITS_NOT, other = y->fit == DT_FITS_NOT;
+    if (lacks != other)
+        return lacks ? 1 : -1;
+    double p = lacks ? x->prediction.memory_bytes : x->value;
+    double q = lacks ? y->prediction.memory_bytes : y->value;
+    return p < q ? -1 : p > q ? 1 : dt_predict_rule(&x->degrees, &y->degrees);
+}
+
+/* Of the best and those within TIE of it the one of fewest devices, or that the rule of thumb prefers, comes first. */
+static void settle_tie(struct dt_ranking *ranking)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < ranking->count && ranking->rows[i].fit != DT_FITS_NOT &&
+                       ranking->rows[i].value <= TIE * ranking->rows[0].value;
+         i++) {
+        const struct dt_ranked *row = &ranking->rows[i], *first = &ranking->rows[best];
+        int fewer = row->prediction.devices - first->prediction.devices;
+        if (fewer < 0 || (fewer == 0 && dt_predict_rule(&row->degrees, &first->degrees) < 0))
+            best = i;
+    }
+    struct dt_ranked first = ranking->rows[best];
+    memmove(&ranking->rows[1], &ranking->rows[0], best * sizeof first);
+    ranking->rows[0] = first;
+}
+
+/* ---- settings that make a plan fit */
+
+static dt_status find_variants(struct dt_ranking *ranking)
+{
+    json_auto_t *unfit = json_array();
+    bool any = false;
+    for (size_t i = 0; i < ranking->count; i++) {
+        bool lacks = ranking->rows[i].fit == DT_FITS_NOT;
+        any = any || lacks;
+        json_array_append_new(unfit,
+                              lacks ? json_incref((json_t *)ranking->rows[i].plan) : json_null());
+    }
+    return any && ranking->variants == NULL
+               ? dt_engine_variants(ranking->engine, ranking->key, dt_ranking_wanted(ranking),
+                                    unfit, &ranking->variants)
+               : DT_OK;
+}
+
+/* The host has the room, and a known rate, for what the plan keeps there: a copy for each device. */
+static bool host_holds(const struct dt_ranking *ranking, const struct dt_ranked *row)
+{
+    const struct dt_card_parameters *parameters = &ranking->card.parameters;
+    const struct dt_machine_card *machine = &ranking->machine;
+    unsigned settings = row->degrees.settings & DT_SETTING_OF_HOST;
+    double transformer = fmax(0, 2.0 * (double)parameters->transformer);
+    double bytes =
+        fmax(0, 2.0 * (double)parameters->text_encoder) +
+        (settings == DT_SETTING_encoder_streams ? 0 : transformer / degree(row->plan, "tensor"));
+    return settings == 0 ||
+           (dt_rate_value(machine->host) > 0 &&
+            (machine->host_memory_bytes <= 0 || bytes * row->prediction.devices * row->replicas <=
+                                                    machine->host_memory_bytes * machine->hosts));
+}
+
+static void note_least(struct dt_ranking *ranking, const struct dt_ranked *row)
+{
+    if (!ranking->lacks || row->prediction.memory_bytes < ranking->least.prediction.memory_bytes)
+        ranking->least = *row;
+    ranking->lacks = true;
+}
+
+/* Of the plan's variants the best that fits. */
+static void mend(struct dt_ranking *ranking, struct dt_ranked *row)
+{
+    struct dt_ranked *best = &ranking->mended[row->index];
+    const json_t *variant;
+    size_t i;
+    note_least(ranking, row);
+    json_array_foreach(json_array_get(ranking->variants, row->index), i, variant)
+    {
+        struct dt_ranked other;
+        dt_ranking_fill(ranking, variant, &other);
+        other.index = row->index;
+        if (!host_holds(ranking, &other))
+            continue;
+        note_least(ranking, &other);
+        if (other.fit == DT_FITS_NOT || (row->mended != NULL && other.value >= best->value))
+            continue;
+        *best = other;
+        row->mended = best;
+    }
+}
+
+/* Where no plan fits, those that a setting mends take their places. */
+static void mend_all(struct dt_ranking *ranking)
+{
+    bool fits = false;
+    for (size_t i = 0; i < ranking->count; i++) {
+        if (ranking->rows[i].fit == DT_FITS_NOT)
+            mend(ranking, &ranking->rows[i]);
+        else
+            fits = true;
+    }
+    ranking->set = false;
+    for (size_t i = 0; i < ranking->count && !fits; i++)
+        if (ranking->rows[i].mended != NULL) {
+            ranking->rows[i] = *ranking->rows[i].mended;
+            ranking->set = true;
+        }
+}
+
+dt_status dt_ranking_predict(struct dt_ranking *ranking)
+{
+    size_t i;
+    const json_t *plan;
+    ranking->lacks = false;
+    ranking->count = json_array_size(ranking->plans);
+    ranking->rows = calloc(ranking->count + 1, sizeof *ranking->rows);
+    ranking->mended = calloc(ranking->count + 1, sizeof *ranking->mended);
+    if (ranking->rows == NULL || ranking->mended == NULL)
+        return dt_fail(DT_ENOMEM, "no memory for %zu plans", ranking->count);
+    json_array_foreach(ranking->plans, i, plan)
+    {
+        dt_ranking_fill(ranking, plan, &ranking->rows[i]);
+        ranking->rows[i].index = i;
+    }
+    DT_TRY(find_variants(ranking));
+    mend_all(ranking);
+    qsort(ranking->rows, ranking->count, sizeof ranking->rows[0], better);
+    if (ranking->count > 0 && ranking->rows[0].fit != DT_FITS_NOT)
+        settle_tie(ranking);
+    return DT_OK;
+}
+
+/* ---- what is asked */
+
+static dt_status read_given(const struct dt_options *options, struct dt_ranking *ranking)
+{
+    DT_CLEANUP(dt_given_fini) struct dt_given given = {.plan = NULL};
+    const struct dt_given_asked asked = {options->stores, &ranking->job, ranking->engine};
+    struct dt_ranking there = *ranking;
+    struct dt_ranked row;
+    DT_TRY(dt_given_read(options->plan.given, &asked, &given));
+    there.job = given.job;
+    dt_ranking_fill(&there, given.plan, &row);
+    const int devices = dt_ranking_devices(&ranking->machine);
+    if (given.entry[0] == '\0' && row.prediction.devices > devices)
+        return dt_fail(DT_EUSAGE,
+                       "--given '%.200s' is a plan of %d devices, and the machine has %d",
+                       options->plan.given, row.prediction.devices, devices);
+    ranking->anchor = row.prediction;
+    ranking->measured = row.degrees;
+    ranking->scale = given.seconds / (given.of_step ? row.prediction.step : row.prediction.request);
+    ranking->anchored = true;
+    ranking->elsewhere = dt_card_tokens(&ranking->card, given.job.size) !=
+                         dt_card_tokens(&ranking->card, ranking->job.size);
+    memcpy(ranking->entry, given.entry, sizeof ranking->entry);
+    if (given.of_step || ranking->elsewhere)
+        ranking->measured.settings = ~0U; /* no plan's request was measured */
+    return DT_OK;
+}
+
+static dt_status check_given(const struct dt_options *options)
+{
+    static const char *const needed[] = {"model", "engine", "machine", NULL};
+    for (int i = 0; needed[i] != NULL; i++)
+        if (!dt_option_given(options, needed[i]))
+            return dt_fail(DT_EUSAGE,
+                           "plan needs --%s: dittune plan --model flux.1-dev --engine sglang "
+                           "--machine 8xh100",
+                           needed[i]);
+    return DT_OK;
+}
+
+dt_status dt_ranking_read(const struct dt_options *options, struct dt_ranking *ranking)
+{
+    struct dt_lengths lengths;
+    const struct dt_task_value *steps = &options->task.at[DT_TASK_steps];
+    const struct dt_objective *objective;
+    DT_TRY(check_given(options));
+    DT_TRY(dt_objective_find(options->job.objective, &objective));
+    DT_TRY(dt_card_load(options->plan.model, &ranking->card));
+    DT_TRY(dt_machine_card_load(options->plan.machine, &ranking->machine));
+    DT_TRY(
+        dt_card_lengths(&ranking->card, &options->task.at[DT_TASK_text_tokens].lengths, &lengths));
+    ranking->engine = options->lookup.engine;
+    ranking->objective = options->job.objective;
+    ranking->scale = 1;
+    DT_TRY(dt_engine_check_model(ranking->engine, &ranking->card));
+    dt_engine_ways(ranking->engine, &ranking->ways);
+    ranking->job = (struct dt_predict_job){.card = &ranking->card,
+                                           .machine = &ranking->machine,
+                                           .text_tokens = lengths.at[0],
+                                           .steps = steps->given ? (int)steps->count : STEPS,
+                                           .guided = ranking->card.guidance == DT_GUIDANCE_CFG};
+    ranking->device_bytes = dt_rate_value(ranking->machine.memory);
+    if (options->job.max_bytes > 0)
+        ranking->device_bytes = fmin(ranking->device_bytes, (double)options->job.max_bytes);
+    DT_TRY(dt_export_card_key(options, &ranking->card, dt_ranking_devices(&ranking->machine),
+                              &ranking->job.size, &ranking->key));
+    if (options->plan.given != NULL)
+        DT_TRY(read_given(options, ranking));
+    DT_TRY(dt_engine_plans(ranking->engine, ranking->key, dt_ranking_wanted(ranking),
+                           &ranking->plans));
+    return dt_ranking_predict(ranking);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* ranking - every plan that an engine takes of a published model, predicted for a machine, best first
+ *
+ *     DT_CLEANUP(dt_ranking_fini) struct dt_ranking ranking = {.key = NULL};
+ *     DT_TRY(dt_ranking_read(options, &ranking));
+ *     if (ranking.count > 0 && ranking.rows[0].fit != DT_FITS_NOT)
+ *         ..                                            the best is ranking.rows[0].plan
+ */
+#ifndef DT_TUNER_CLI_PLANNED_RANKING_H
+#define DT_TUNER_CLI_PLANNED_RANKING_H
+
+#include "db/engines/engines.h"
+#include "model/predict.h"
+#include "tuner/cli/options.h"
+
+struct dt_ranked {
+    const json_t *plan; /* borrowed */
+    struct dt_degrees degrees;
+    struct dt_prediction prediction;
+    double factor; /* of the 80 % interval */
+    double value;  /* of the objective: less is better */
+    enum dt_fit fit;
+    int replicas;
+    size_t index; /* of the plan among the engine's, without settings */
+    const struct dt_ranked
+        *mended; /* of what does not fit: with the setting that does; NULL: none */
+};
+
+struct dt_ranking {
+    struct dt_card card;
+    struct dt_machine_card machine;
+    struct dt_predict_job job;
+    const char *engine, *objective;
+    double device_bytes;
+    struct dt_engine_ways ways;
+    json_t *key, *plans, *variants; /* with settings, of those that do not fit; NULL: all do */
+    struct dt_ranked *rows;         /* best first, those that do not fit last */
+    struct dt_ranked *mended;       /* by index */
+    size_t count;
+    bool set; /* nothing fits without a setting: rows have theirs */
+    bool lacks;
+    struct dt_ranked least;      /* if so, of what does not fit: that of the least memory */
+    double scale;                /* measured over predicted; 1: none was given */
+    struct dt_prediction anchor; /* of the measured plan */
+    struct dt_degrees measured;  /* its degrees */
+    bool anchored, elsewhere;    /* elsewhere: at another size */
+    char entry[17];              /* of the store, that has the time; "": none */
+};
+
+/* Of the options of `dittune plan`. The ranking must not move; owned by the caller also after an error. */
+dt_status dt_ranking_read(const struct dt_options *options,
+                          struct dt_ranking *ranking) DT_MUST_CHECK;
+void dt_ranking_fini(struct dt_ranking *ranking);
+
+/* The same plans again, for a changed job, machine or objective; rows and mended are new. */
+dt_status dt_ranking_predict(struct dt_ranking *ranking) DT_MUST_CHECK;
+
+/* Predicts one plan, which is borrowed. */
+void dt_ranking_fill(const struct dt_ranking *ranking, const json_t *plan, struct dt_ranked *row);
+
+/* Of all hosts. */
+int dt_ranking_devices(const struct dt_machine_card *machine);
+struct dt_plans_wanted dt_ranking_wanted(const struct dt_ranking *ranking);
+
+/* It has what no measured row tells of: PipeFusion, several hosts, weights from a host's memory. */
+bool dt_ranked_unsure(const struct dt_ranked *row);
+
+/* Its word for compiling is not that it does not. */
+bool dt_ranked_compiles(const json_t *plan);
+
+#endif
