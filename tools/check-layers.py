@@ -84,7 +84,7 @@ JSON = {
     "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/check_int.h tuner/check/timeline.h",
     "what --json prints": "tuner/cli/evidence/evidence.h tuner/cli/live/progress.h tuner/cli/live/stream.h tuner/cli/print.h "
                           "tuner/cli/export.h tuner/cli/lookup/show.h tuner/cli/works.h tuner/cli/report/report.h "
-                          "tuner/cli/page/page.h tuner/cli/planned/given.h",
+                          "tuner/cli/page/page.h tuner/cli/planned/given.h tuner/cli/planned/ranking.h",
 }
 
 GENERATED = {"presets.inc": "model", "cards.inc": "model", "machines.inc": "model", "engines.inc": "db", "workers.inc": "tuner/machine", "page.html.inc": "tuner/cli",

@@ -131,6 +131,23 @@ def nothing_measured():
     t.exits("no plan is weaker than any", ask(*impossible, "--require", "heuristic"), 10)
 
 
+def predicted_for_an_engine():
+    """An engine's plan of a published model on GPUs that have a card: that which `dittune plan` ranks first."""
+    words = ("--model", "wan2.1-t2v-14b", "--size", "832x480", "--engine", "sglang")
+    there = ("--machine", SOURCE / "examples/machines/8xh200.json", "--db", t.path / "nothing")
+    refused("it was not measured", t.tool("lookup", *words, *there), 10, "take the predicted plan with --require heuristic")
+    done = t.tool("lookup", *words, *there, "--require", "heuristic", "--json")
+    planned = t.tool("plan", *words, "--machine", "8xh200", "--json").json["plans"][0]
+    answer = done.json["answer"]
+    t.check("the plan that is predicted to be the fastest", done.code == 0 and answer["plan"] == planned["plan"]
+            and [answer["tier"], answer["evidence"], answer["entry"]] == ["heuristic", "predicted", None], (done, planned))
+    t.check("with the model's name in the engine's words", "--model-path=Wan-AI/Wan2.1-T2V-14B-Diffusers" in done.json["argv"], done.json)
+    t.check("and the tier is said", "predicted for NVIDIA H200" in done.err, done)
+    for name, other in (("no card of the device", t.write("cards.json", {**machine, "hard": {**machine["hard"], "device": "Another GPU", "gpus": 2}})),
+                        ("cores", t.write("cores.json", machine))):
+        t.exits(f"nothing is predicted: {name}", t.tool("lookup", *words, "--machine", other, "--db", t.path / "nothing", "--require", "heuristic"), 10)
+
+
 def limits():
     t.exits("a limit its figures break", ask("--max-latency", "3ms"), 10, err="longer than max_latency")
     done = ask("--max-latency", "4ms", "--json")
@@ -181,7 +198,8 @@ def damaged(other):
             err=["best.json is damaged", "best.json.1 was read instead", "dittune db rebuild"])
 
 
-for part in (exact, what_was_found, not_decided, weaker, nothing_measured, limits, not_as_it_was, another_machine):
+for part in (exact, what_was_found, not_decided, weaker, nothing_measured, predicted_for_an_engine, limits, not_as_it_was,
+             another_machine):
     part()
 transcript = t.path / "transcript"
 t.check("no worker was started", not transcript.exists() or transcript.read_bytes() == b"")

@@ -7,6 +7,7 @@
 #include "tuner/cli/export.h"
 #include "tuner/cli/lookup/ask.h"
 #include "tuner/cli/lookup/show.h"
+#include "tuner/cli/planned/ranking.h"
 #include "tuner/cli/print.h"
 
 #include <limits.h>
@@ -38,15 +39,23 @@ static bool of_engine(const struct dt_answer *answer)
     return json_object_get(json_object_get(answer->entry, "key"), "worker") != NULL;
 }
 
+/* A predicted plan of an engine, which has no entry: the question has its job. */
+static bool is_predicted(const struct dt_answer *answer)
+{
+    return answer->entry == NULL && json_object_get(answer->key, "job") != NULL;
+}
+
 static dt_status print_export(const struct dt_options *options, const struct dt_answer *answer)
 {
     struct dt_export_request request = {.plan = NULL};
     json_auto_t *constants = NULL, *object = dt_answer_json(answer);
     dt_answer_export(answer, &request);
-    if (!of_engine(answer)) {
+    if (!of_engine(answer) && !is_predicted(answer)) {
         DT_TRY(constants_of(options, answer, &constants));
         request.constants = constants;
     }
+    if (is_predicted(answer))
+        request.checkpoint = dt_json_text_at(json_object_get(answer->key, "job"), "model");
     return dt_export_print(options, request, object);
 }
 
@@ -168,13 +177,14 @@ static dt_status fail_resolution(const struct dt_options *options, const struct 
 
 /* Prints only JSON, which includes the tier; a plan alone would not show it. */
 static dt_status refuse(const struct dt_options *options, const struct dt_query *query,
-                        const struct dt_answer *answer, const struct required *required)
+                        const struct dt_answer *answer, const struct required *required,
+                        const char *other)
 {
     if (answer->entry == NULL && answer->refused == NULL && options->lookup.engine != NULL)
         DT_TRY(check_engine(options));
-    const char *rule = answer->plan != NULL ? ", or take the default rule's plan with --require "
-                                              "heuristic"
-                                            : "";
+    char rule[80] = "";
+    if (other != NULL)
+        snprintf(rule, sizeof rule, ", or take the %s with --require heuristic", other);
     const char *tier = dt_tier_text(answer->tier);
     size_t reasons = json_array_size(answer->stale_reasons);
     const char *lost = json_string_value(json_array_get(answer->stale_reasons, reasons - 1));
@@ -253,6 +263,48 @@ static dt_status look_private(const struct dt_options *options, const struct dt_
     return DT_OK;
 }
 
+/* The engine's plan of a published model that is predicted to be the fastest on the question's device; *plan stays NULL where the
+ * model or the device has no card, or nothing fits. */
+static dt_status predict(const struct dt_options *options, const struct dt_query *query,
+                         struct dt_ranking *ranking, const json_t **plan)
+{
+    const json_t *hard = dt_query_hard(query);
+    int64_t devices = dt_json_integer_at(dt_query_key(query), "devices");
+    const char *model = dt_option_given(options, "model") ? options->job.model : NULL;
+    if (options->lookup.engine == NULL || !dt_engine_known(options->lookup.engine) || devices < 1 ||
+        devices > DT_MACHINE_DEVICES_MOST || model == NULL ||
+        !dt_card_known(model, &ranking->card) ||
+        (!dt_machine_card_of(dt_json_text_at(hard, "devices"), &ranking->machine) &&
+         !dt_machine_card_of(dt_json_text_at(hard, "device"), &ranking->machine)))
+        return DT_OK;
+    dt_machine_card_place(&ranking->machine, 1, (int)devices);
+    dt_status status = dt_ranking_open(options, ranking);
+    if (status == DT_EINFEASIBLE || status == DT_EUSAGE)
+        return DT_OK;
+    DT_TRY(status);
+    if (ranking->count > 0 && ranking->rows[0].fit != DT_FITS_NOT)
+        *plan = ranking->rows[0].plan;
+    return DT_OK;
+}
+
+/* Of an engine: not measured, predicted. */
+static dt_status print_predicted(const struct dt_options *options, const struct dt_answer *answer,
+                                 const struct dt_ranking *ranking, const json_t *plan)
+{
+    struct dt_answer told = *answer;
+    dt_auto_text reason = {0};
+    dt_text_add(&reason,
+                "%s; predicted for %s from its datasheet: 'dittune plan' has all plans and "
+                "intervals",
+                answer->reason, ranking->machine.device);
+    DT_TRY(dt_text_status(&reason));
+    told.tier = DT_TIER_HEURISTIC;
+    told.evidence = "predicted";
+    told.reason = dt_text_at(&reason);
+    told.plan = plan;
+    return print(options, &told);
+}
+
 static dt_status look(const struct dt_options *options, const struct dt_query *query,
                       const struct required *required)
 {
@@ -270,9 +322,19 @@ static dt_status look(const struct dt_options *options, const struct dt_query *q
     DT_TRY(dt_lookup(snapshot, query, &answer));
     if (!enough(options, answer, required))
         DT_TRY(look_private(options, snapshot, &private, &answer));
+    if (enough(options, answer, required) && answer->plan != NULL)
+        return print(options, answer);
+    DT_CLEANUP(dt_ranking_fini) struct dt_ranking ranking = {.key = NULL};
+    const json_t *plan = NULL;
+    DT_TRY(predict(options, query, &ranking, &plan));
+    if (plan != NULL && required->tier <= DT_TIER_HEURISTIC && answer->plan == NULL)
+        return print_predicted(options, answer, &ranking, plan);
     return enough(options, answer, required)
                ? print(options, answer)
-               : refuse(options, private != NULL ? private : query, answer, required);
+               : refuse(options, private != NULL ? private : query, answer, required,
+                        plan != NULL           ? "predicted plan"
+                        : answer->plan != NULL ? "default rule's plan"
+                                               : NULL);
 }
 
 dt_status dt_command_lookup(const struct dt_options *options)

@@ -177,8 +177,8 @@ static void add_head(const struct dt_ranking *ranking, int width, struct dt_text
 /* Of the 80 % interval of the ratio of two plans' times: what both predictions have wrong cancels. */
 static double ratio_factor(const struct dt_ranked *a, const struct dt_ranked *b)
 {
-    return dt_predict_factor(
-        dt_predict_ratio_spread(&a->prediction, &b->prediction, dt_ranked_unsure(a) != dt_ranked_unsure(b)));
+    return dt_predict_factor(dt_predict_ratio_spread(&a->prediction, &b->prediction,
+                                                     dt_ranked_unsure(a) != dt_ranked_unsure(b)));
 }
 
 struct answer {

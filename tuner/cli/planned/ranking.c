@@ -272,13 +272,18 @@ static dt_status check_given(const struct dt_options *options)
 
 dt_status dt_ranking_read(const struct dt_options *options, struct dt_ranking *ranking)
 {
+    DT_TRY(check_given(options));
+    DT_TRY(dt_card_load(options->plan.model, &ranking->card));
+    DT_TRY(dt_machine_card_load(options->plan.machine, &ranking->machine));
+    return dt_ranking_open(options, ranking);
+}
+
+dt_status dt_ranking_open(const struct dt_options *options, struct dt_ranking *ranking)
+{
     struct dt_lengths lengths;
     const struct dt_task_value *steps = &options->task.at[DT_TASK_steps];
     const struct dt_objective *objective;
-    DT_TRY(check_given(options));
     DT_TRY(dt_objective_find(options->job.objective, &objective));
-    DT_TRY(dt_card_load(options->plan.model, &ranking->card));
-    DT_TRY(dt_machine_card_load(options->plan.machine, &ranking->machine));
     DT_TRY(
         dt_card_lengths(&ranking->card, &options->task.at[DT_TASK_text_tokens].lengths, &lengths));
     ranking->engine = options->lookup.engine;

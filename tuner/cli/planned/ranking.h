@@ -50,6 +50,9 @@ struct dt_ranking {
 /* Of the options of `dittune plan`. The ranking must not move; owned by the caller also after an error. */
 dt_status dt_ranking_read(const struct dt_options *options,
                           struct dt_ranking *ranking) DT_MUST_CHECK;
+/* The same of a card and a machine that the ranking has already. */
+dt_status dt_ranking_open(const struct dt_options *options,
+                          struct dt_ranking *ranking) DT_MUST_CHECK;
 void dt_ranking_fini(struct dt_ranking *ranking);
 
 /* The same plans again, for a changed job, machine or objective; rows and mended are new. */
