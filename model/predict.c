@@ -303,7 +303,8 @@ static void layer_terms(const struct dt_predict_job *job, const struct layer *l,
     double passes = (job->eager ? used->passes_eager : used->passes_fused) *
                     (1 - used->passes_split + used->passes_split / l->tensor);
     term[DT_TERM_gemm] = 2 * l->tokens * l->weights / l->tensor / reached.gemm;
-    term[DT_TERM_attention] = 4 * l->tokens * l->keys * l->inner / l->tensor / reached.attention;
+    double met = job->card->linear ? job->card->head_size : l->keys; /* by a token */
+    term[DT_TERM_attention] = 4 * l->tokens * met * l->inner / l->tensor / reached.attention;
     term[DT_TERM_passes] = passes * 4 * l->tokens * l->hidden / l->copy;
     term[DT_TERM_launch] = used->kernels * used->kernel_s;
     struct group group = group_of(job, l, l->tensor, 1, out);

@@ -155,7 +155,7 @@ static dt_status read_widths(const json_t *root, const char *what, struct dt_car
 
 static dt_status read_shape(const json_t *root, const char *what, struct dt_card *card)
 {
-    static const char *const attentions[] = {"cross", "joint", NULL};
+    static const char *const attentions[] = {"cross", "joint", "linear", NULL};
     static const char *const texts[] = {"padded", "prompt", NULL};
     json_t *vae = NULL;
     int joint, guidance, prompt = 0;
@@ -173,6 +173,7 @@ static dt_status read_shape(const json_t *root, const char *what, struct dt_card
     DT_TRY(read_count(vae, what, "space", 1, &card->vae_space));
     DT_TRY(read_count(root, what, "patch", 1, &card->patch));
     card->joint = joint == 1;
+    card->linear = joint == 2;
     card->prompt = prompt == 1;
     card->guidance = (enum dt_guidance)guidance;
     card->kv_heads = card->heads;

@@ -70,6 +70,8 @@ struct dt_card {
     bool
         prompt; /* each text has the prompt's own length; else the pipeline pads it to text_tokens */
     bool joint; /* image and text tokens are one sequence, not text by cross attention */
+    bool
+        linear; /* no token meets all others: attention of keys' and values' product, text by cross attention */
     enum dt_guidance guidance;
     int passes;              /* of a guided step with DT_GUIDANCE_CFG: 2, 3 or 4 */
     int vae_time, vae_space; /* frames and pixels of one latent frame and pixel */

@@ -417,6 +417,28 @@ static void the_longest_stage_limits(void **state)
     assert_string_equal(dt_predict_limit(&p), "text encoder");
 }
 
+/* Twice the side is four times the tokens: sixteen times the attention, where each token meets all, else four times. */
+static void linear_attention_grows_with_the_tokens(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        double times;
+    } rows[] = {{"sana-1600m", 4}, {"pixart-alpha", 16}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dt_card card;
+        struct dt_machine_card machine;
+        struct dt_predict_job job =
+            job_of(&card, &machine, rows[i].model, "h100", (struct dt_frames){1024, 1024, 1});
+        const struct dt_degrees one = {.cfg = 1};
+        struct dt_prediction p, q;
+        dt_predict(&job, &one, &p);
+        job.size = (struct dt_frames){2048, 2048, 1};
+        dt_predict(&job, &one, &q);
+        close_to(q.term[DT_TERM_attention], rows[i].times * p.term[DT_TERM_attention]);
+    }
+}
+
 static void one_measured_time_scales_all(void **state)
 {
     (void)state;
@@ -480,6 +502,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(another_implementation_agrees),
         cmocka_unit_test(laws_hold),
+        cmocka_unit_test(linear_attention_grows_with_the_tokens),
         cmocka_unit_test(groups_that_cross_pay_the_slower_link),
         cmocka_unit_test(pairs_share_what_leads_out_of_them),
         cmocka_unit_test(a_second_host_is_no_magic),

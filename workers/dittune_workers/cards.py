@@ -20,7 +20,7 @@ def wrong(card):
     network = card.get("diffusers", {"class": "", "config": {}})
     classes = network if isinstance(network, dict) else {}
     right = {"name": isinstance(card["name"], str), "vae": counts(card["vae"], "time", "space"),
-             "usual": counts(card["usual"], "width", "height", "frames"), "attention": card["attention"] in ("joint", "cross"),
+             "usual": counts(card["usual"], "width", "height", "frames"), "attention": card["attention"] in ("joint", "cross", "linear"),
              "guidance": card["guidance"] in ("cfg", "embedded", "none"), "engines": isinstance(card.get("engines", []), list),
              "passes": card.get("passes", 2) in (2, 3, 4), "kv_heads": counts(dict(card, kv_heads=card.get("kv_heads", 1)), "kv_heads"), "text": card.get("text", "padded") in ("padded", "prompt"),
              "references": counts(dict(card, references=card.get("references", 1)), "references"),

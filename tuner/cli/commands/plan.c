@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN = 12, CLOSE_MOST = 3, START_S = 180, REQUESTS = 30 };
+enum { SHOWN = 12, CLOSE_MOST = 3, START_S = 180 };
 #define CLOSE 1.05 /* a documented plan within it is enough */
 
 /* ---- what a number is */
@@ -267,6 +267,12 @@ static void add_enough(const struct dt_ranking *ranking, const struct answer *an
 }
 
 /* The command that measures the plans, and about how long that takes. */
+/* Of a plan: thirty, of long ones what ten minutes have room for, at least eight. */
+static double requests_to_tell(double seconds)
+{
+    return fmax(8, fmin(30, 600 / seconds));
+}
+
 static void add_measuring(const struct dt_ranking *ranking, const struct answer *answer,
                           struct dt_text *out)
 {
@@ -277,7 +283,8 @@ static void add_measuring(const struct dt_ranking *ranking, const struct answer 
         dt_text_add(out, "%s", i > 0 ? "; " : "");
         dt_export_add_degrees(answer->close[i]->plan, out);
     }
-    double seconds = (double)some * (START_S + REQUESTS * answer->close[0]->prediction.request);
+    double request = answer->close[0]->prediction.request;
+    double seconds = (double)some * (START_S + request * requests_to_tell(request));
     dt_text_add(out,
                 ".\n  on such a machine, about %s for these, which a session tries first: "
                 "dittune --engine %s",
