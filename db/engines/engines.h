@@ -126,6 +126,8 @@ struct dt_engine_ways {
 void dt_engine_ways(const char *engine, struct dt_engine_ways *ways);
 /* What the plan's words do to memory. */
 unsigned dt_engine_settings(const struct dt_engine_ways *ways, const json_t *plan);
+/* A plan's word for compiling is one that compiles. */
+bool dt_engine_compiles(const char *word);
 /* Sets eager, wrapped, shares_encoder; a plan that compiles is neither of the first two. */
 struct dt_predict_job;
 void dt_engine_way(const struct dt_engine_ways *ways, bool compiled, struct dt_predict_job *job);

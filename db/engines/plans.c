@@ -344,6 +344,11 @@ unsigned dt_engine_settings(const struct dt_engine_ways *ways, const json_t *pla
     return settings;
 }
 
+bool dt_engine_compiles(const char *word)
+{
+    return word[0] != '\0' && strcmp(word, "off") != 0 && strcmp(word, "none") != 0;
+}
+
 void dt_engine_way(const struct dt_engine_ways *ways, bool compiled, struct dt_predict_job *job)
 {
     job->eager = ways->eager && !compiled;

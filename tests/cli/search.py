@@ -62,8 +62,7 @@ def of_an_engine(t):
     t.scenario(card="NVIDIA L40", **planted)
     session(t, "engine-small", 20, "--model", job["model"], "--size", "832x480", "--frames", "81")
     told = {tuple(row["plan"].values()): row["predicted"] for row in records(t, "engine-small") if row["kind"] == "trial"}
-    lacks, fits = told[1, 1, 1], told[1, 1, 2]
-    t.check("a plan that lacks memory is expected four times as late", 4 < lacks / fits < 12 and told[1, 8, 1] < fits, told)
+    t.check("what is told of a plan that lacks memory is its time", 1 < told[1, 1, 1] / told[1, 1, 2] < 2, told)
 
 
 def records(t, name):

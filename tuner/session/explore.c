@@ -230,7 +230,7 @@ static struct dt_search_opts search_opts(struct dt_tuning *tuning, const struct 
                                    .start = &tuning->target->fallback,
                                    .known = tuning->search.known,
                                    .known_count = tuning->search.known_count,
-                                   .prior = dt_belief_prior(&tuning->search.belief),
+                                   .prior = dt_belief_order(&tuning->search.belief),
                                    .groups = &tuning->search.groups,
                                    .evaluations = (int64_t)fmax(1, room->left / room->trial),
                                    .seconds = fmax(room->left, 1e-3),

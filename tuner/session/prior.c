@@ -104,34 +104,21 @@ dt_status dt_session_landscape(const char *path, struct dt_landscape **landscape
 
 /* ---- the prior of the search */
 
-static double network_value(const void *context, const struct dt_point *point)
+/* A plan's step, and whether it has the memory that it needs. */
+struct expected {
+    double seconds;
+    bool lacks;
+};
+
+static struct expected expect_network(const struct dt_belief *belief, const struct dt_point *point)
 {
-    const struct dt_belief *belief = context;
     const struct dt_target *target = belief->target;
     struct dt_plan plan = dt_dit_plan(target->space, point);
     struct dt_prediction prediction;
     int replicas = dt_target_replicas(target, point);
-    dt_predict_network(&belief->workload, &plan, belief->on_gpus ? &belief->engine.machine : NULL,
+    dt_predict_network(&belief->workload, &plan, belief->on_gpus ? &belief->machine : NULL,
                        (target->hardware.cores + replicas - 1) / replicas, &prediction);
-    return target->objective->value(prediction.step, dt_target_batch(target, point) * replicas,
-                                    dt_target_devices(target, point));
-}
-
-/* The device's card, or that of an H100 where it has none: then only the order of plans may be right. */
-static dt_status believe_network(struct dt_belief *belief)
-{
-    const struct dt_target *target = belief->target;
-    struct dt_machine_card *machine = &belief->engine.machine;
-    DT_TRY(dt_workload_from_json(target->workload, "the workload", &belief->workload));
-    belief->on_gpus = target->hardware.backend.cuda;
-    if (belief->on_gpus &&
-        !dt_machine_card_of(dt_json_text_at(target->identity.hard, "device"), machine))
-        DT_TRY(dt_machine_card_load("h100", machine));
-    snprintf(belief->name, sizeof belief->name, "predicted times on %.60s",
-             belief->on_gpus ? machine->device : "cores");
-    belief->prior =
-        (struct dt_prior){.name = belief->name, .value = network_value, .context = belief};
-    return DT_OK;
+    return (struct expected){.seconds = prediction.step};
 }
 
 /* "": the space has no such words. */
@@ -156,9 +143,6 @@ static int value_at(const struct dt_space *space, const struct dt_point *point, 
     return 1;
 }
 
-/* Times as long as it is predicted: a plan that lacks memory is tried after those that fit, as the prediction may be wrong. */
-#define LACKING 4
-
 /* What the point's words do to memory. */
 static unsigned settings_at(const struct dt_belief *belief, const struct dt_point *point)
 {
@@ -171,9 +155,8 @@ static unsigned settings_at(const struct dt_belief *belief, const struct dt_poin
     return settings;
 }
 
-static double predicted_value(const void *context, const struct dt_point *point)
+static struct expected expect_engine(const struct dt_belief *belief, const struct dt_point *point)
 {
-    const struct dt_belief *belief = context;
     const struct dt_target *target = belief->target;
     const struct dt_space *space = target->space;
     const struct dt_degrees degrees = {.cfg = value_at(space, point, "cfg"),
@@ -183,14 +166,70 @@ static double predicted_value(const void *context, const struct dt_point *point)
                                        .kv_gather = value_at(space, point, "kv_gather"),
                                        .pipe = value_at(space, point, "pipe"),
                                        .settings = settings_at(belief, point)};
-    struct dt_prediction prediction;
-    dt_predict(&belief->engine.job, &degrees, &prediction);
-    int batch = dt_target_batch(target, point);
-    bool fits =
-        dt_predict_fit(&prediction, dt_rate_value(belief->engine.machine.memory)) != DT_FITS_NOT;
-    return target->objective->value(prediction.step * batch * (fits ? 1 : LACKING),
-                                    batch * dt_target_replicas(target, point),
-                                    dt_target_devices(target, point));
+    struct dt_predict_job job = belief->engine.job;
+    struct dt_prediction p;
+    dt_engine_way(&belief->engine.ways, dt_engine_compiles(label_at(space, point, "compile")),
+                  &job);
+    dt_predict(&job, &degrees, &p);
+    bool fits = dt_predict_fit(&p, dt_rate_value(belief->machine.memory)) != DT_FITS_NOT &&
+                !dt_target_exceeds(target, p.devices, (int64_t)p.memory_bytes, NULL);
+    return (struct expected){.seconds = p.step * dt_target_batch(target, point), .lacks = !fits};
+}
+
+static struct expected expect(const struct dt_belief *belief, const struct dt_point *point)
+{
+    return belief->engine.job.card != NULL ? expect_engine(belief, point)
+                                           : expect_network(belief, point);
+}
+
+static double objective_value(const struct dt_belief *belief, const struct dt_point *point,
+                              double seconds)
+{
+    const struct dt_target *target = belief->target;
+    return target->objective->value(
+        seconds, dt_target_batch(target, point) * dt_target_replicas(target, point),
+        dt_target_devices(target, point));
+}
+
+static double predicted_value(const void *context, const struct dt_point *point)
+{
+    const struct dt_belief *belief = context;
+    return objective_value(belief, point, expect(belief, point).seconds);
+}
+
+/* A plan that is predicted to lack memory is tried after those that fit: as if it took so many times as long, as the prediction may be
+ * wrong. */
+#define LACKING 4
+
+static double tried_value(const void *context, const struct dt_point *point)
+{
+    const struct dt_belief *belief = context;
+    const struct expected expected = expect(belief, point);
+    return objective_value(belief, point, expected.seconds * (expected.lacks ? LACKING : 1));
+}
+
+static void believe(struct dt_belief *belief,
+                    double (*value)(const void *context, const struct dt_point *point),
+                    double (*tried)(const void *context, const struct dt_point *point))
+{
+    belief->prior = (struct dt_prior){.name = belief->name, .value = value, .context = belief};
+    belief->order = (struct dt_prior){.name = belief->name, .value = tried, .context = belief};
+}
+
+/* The device's card, or that of an H100 where it has none: then only the order of plans may be right. */
+static dt_status believe_network(struct dt_belief *belief)
+{
+    const struct dt_target *target = belief->target;
+    struct dt_machine_card *machine = &belief->machine;
+    DT_TRY(dt_workload_from_json(target->workload, "the workload", &belief->workload));
+    belief->on_gpus = target->hardware.backend.cuda;
+    if (belief->on_gpus &&
+        !dt_machine_card_of(dt_json_text_at(target->identity.hard, "device"), machine))
+        DT_TRY(dt_machine_card_load("h100", machine));
+    snprintf(belief->name, sizeof belief->name, "predicted times on %.60s",
+             belief->on_gpus ? machine->device : "cores");
+    believe(belief, predicted_value, predicted_value);
+    return DT_OK;
 }
 
 static int64_t count_or(const struct dt_task *task, enum dt_task_field field, int64_t usual)
@@ -204,7 +243,7 @@ static bool believe_prediction(struct dt_belief *belief)
     const struct dt_identity *identity = &belief->target->identity;
     struct dt_task task;
     struct dt_card *card = &belief->engine.card;
-    struct dt_machine_card *machine = &belief->engine.machine;
+    struct dt_machine_card *machine = &belief->machine;
     dt_target_task(belief->target, &task);
     if (!task.at[DT_TASK_model].given || !dt_card_known(task.at[DT_TASK_model].text, card) ||
         (!dt_machine_card_of(dt_json_text_at(identity->hard, "devices"), machine) &&
@@ -223,11 +262,9 @@ static bool believe_prediction(struct dt_belief *belief)
                                 .steps = 1,
                                 .guided = card->guidance == DT_GUIDANCE_CFG};
     dt_engine_ways(identity->engine, &belief->engine.ways);
-    dt_engine_way(&belief->engine.ways, false, &belief->engine.job);
     snprintf(belief->name, sizeof belief->name, "predicted times of %.40s on %.40s", card->name,
              machine->device);
-    belief->prior =
-        (struct dt_prior){.name = belief->name, .value = predicted_value, .context = belief};
+    believe(belief, predicted_value, tried_value);
     return true;
 }
 
@@ -261,8 +298,7 @@ static dt_status believe_table(struct dt_belief *belief, const char *path)
         return dt_fail(DT_EUSAGE, "--prior %s: none of its %lld plans is a plan of %s", path,
                        (long long)belief->source->count, belief->target->identity.title);
     snprintf(belief->name, sizeof belief->name, "%.80s (%lld plans)", path, (long long)n);
-    belief->prior =
-        (struct dt_prior){.name = belief->name, .value = table_value, .context = belief};
+    believe(belief, table_value, table_value);
     return DT_OK;
 }
 
@@ -294,4 +330,14 @@ void dt_belief_fini(struct dt_belief *belief)
 const struct dt_prior *dt_belief_prior(const struct dt_belief *belief)
 {
     return belief->prior.value != NULL ? &belief->prior : NULL;
+}
+
+const struct dt_prior *dt_belief_order(const struct dt_belief *belief)
+{
+    return belief->order.value != NULL ? &belief->order : NULL;
+}
+
+double dt_belief_seconds(const struct dt_belief *belief, const struct dt_point *point)
+{
+    return belief->prior.value == predicted_value ? expect(belief, point).seconds : NAN;
 }

@@ -52,11 +52,12 @@ static double predicted_ratio(const struct dt_tuning *tuning, const struct dt_po
 static double predicted_slowest(const struct dt_tuning *tuning, const struct dt_point *point)
 {
     const struct dt_session *session = tuning->session;
-    double slowest = 0, ratio = predicted_ratio(tuning, point);
-    for (int i = 0; i < session->count; i++)
+    const struct dt_belief *belief = &tuning->search.belief;
+    double slowest = 0, seconds = dt_belief_seconds(belief, point);
+    for (int i = 0; i < session->count && isfinite(seconds); i++)
         if (session->trials[i].outcome == DT_TRIAL_OK)
-            slowest = fmax(slowest, session->trials[i].facts.predicted);
-    return slowest > 0 && ratio > slowest ? fmin(ratio / slowest, PREDICTED_MOST) : 1;
+            slowest = fmax(slowest, dt_belief_seconds(belief, &session->trials[i].point));
+    return slowest > 0 && seconds > slowest ? fmin(seconds / slowest, PREDICTED_MOST) : 1;
 }
 
 /* Longest a trial may take while its worker is silent: its share of the time, but enough for what the slowest one needed, or for more

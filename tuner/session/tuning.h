@@ -35,18 +35,18 @@
  */
 struct dt_belief {
     const struct dt_target *target;
-    struct dt_workload workload; /* of the built-in network, */
-    bool on_gpus;                /* on engine.machine; otherwise on cores */
+    struct dt_machine_card machine; /* that is predicted for */
+    struct dt_workload workload;    /* the built-in network's */
+    bool on_gpus; /* the built-in network runs on the machine; otherwise on cores */
     struct {
         struct dt_card card;
-        struct dt_machine_card machine;
-        struct dt_predict_job job; /* of an engine: points to these */
+        struct dt_predict_job job; /* points to card and machine; card NULL: the built-in network */
         struct dt_engine_ways ways;
     } engine;
-    struct dt_landscape *source; /* owned; NULL: predictions are used */
-    struct dt_transfer transfer; /* from the source */
-    char name[160];              /* "" when there is none */
-    struct dt_prior prior;       /* points into the belief, which must not move */
+    struct dt_landscape *source;  /* owned; NULL: predictions are used */
+    struct dt_transfer transfer;  /* from the source */
+    char name[160];               /* "" when there is none */
+    struct dt_prior prior, order; /* point into the belief, which must not move */
 };
 
 /* DT_EUSAGE, DT_EIO: the file is no table, or has no plan of the target. */
@@ -54,8 +54,14 @@ dt_status dt_belief_init(struct dt_belief *belief, const struct dt_target *targe
                          const char *option) DT_MUST_CHECK;
 void dt_belief_fini(struct dt_belief *belief);
 
-/* For dt_search_opts; NULL: none. */
+/* The expected value of the objective; NULL: none. */
 const struct dt_prior *dt_belief_prior(const struct dt_belief *belief);
+
+/* The same for dt_search_opts: a plan that is predicted to lack memory is worse by a factor, so that it is tried late. */
+const struct dt_prior *dt_belief_order(const struct dt_belief *belief);
+
+/* The expected step of the plan's batch; NAN: only a ratio is believed, or nothing. */
+double dt_belief_seconds(const struct dt_belief *belief, const struct dt_point *point);
 
 /* Callbacks for the display of a running session, until dt_tuning_run returns. */
 struct dt_watch {

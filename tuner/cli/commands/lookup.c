@@ -272,14 +272,14 @@ static dt_status predict(const struct dt_options *options, const struct dt_query
     int64_t devices = dt_json_integer_at(dt_query_key(query), "devices");
     const char *model = dt_option_given(options, "model") ? options->job.model : NULL;
     if (options->lookup.engine == NULL || !dt_engine_known(options->lookup.engine) || devices < 1 ||
-        devices > DT_MACHINE_DEVICES_MOST || model == NULL ||
+        devices > dt_json_integer_at(hard, "gpus") || model == NULL ||
         !dt_card_known(model, &ranking->card) ||
         (!dt_machine_card_of(dt_json_text_at(hard, "devices"), &ranking->machine) &&
          !dt_machine_card_of(dt_json_text_at(hard, "device"), &ranking->machine)))
         return DT_OK;
     dt_machine_card_place(&ranking->machine, 1, (int)devices);
     dt_status status = dt_ranking_open(options, ranking);
-    if (status == DT_EINFEASIBLE || status == DT_EUSAGE)
+    if (status == DT_EINFEASIBLE)
         return DT_OK;
     DT_TRY(status);
     if (ranking->count > 0 && ranking->rows[0].fit != DT_FITS_NOT)
@@ -332,9 +332,9 @@ static dt_status look(const struct dt_options *options, const struct dt_query *q
     return enough(options, answer, required)
                ? print(options, answer)
                : refuse(options, private != NULL ? private : query, answer, required,
-                        plan != NULL           ? "predicted plan"
-                        : answer->plan != NULL ? "default rule's plan"
-                                               : NULL);
+                        answer->plan != NULL ? "default rule's plan"
+                        : plan != NULL       ? "predicted plan"
+                                             : NULL);
 }
 
 dt_status dt_command_lookup(const struct dt_options *options)

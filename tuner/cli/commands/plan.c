@@ -29,16 +29,17 @@ static const char *rate_basis(struct dt_rate rate)
 /* Of a request: one that was given was measured, and scales the others. Its steps were not timed by themselves. */
 static const char *request_basis(const struct dt_ranking *ranking, const struct dt_ranked *row)
 {
-    if (!ranking->anchored)
+    const struct dt_anchor *anchor = &ranking->anchor;
+    if (!anchor->given)
         return "fitted";
-    bool same =
-        dt_degrees_equal(&row->degrees, &ranking->measured) && !dt_ranked_compiles(row->plan);
+    bool same = anchor->is_request && dt_degrees_equal(&row->degrees, &anchor->degrees) &&
+                dt_ranked_compiles(row->plan) == anchor->compiles;
     return same ? "measured" : "scaled";
 }
 
 static const char *step_basis(const struct dt_ranking *ranking)
 {
-    return ranking->anchored ? "scaled" : "fitted";
+    return ranking->anchor.given ? "scaled" : "fitted";
 }
 
 /* ---- the table */
@@ -154,10 +155,11 @@ static void add_head(const struct dt_ranking *ranking, int width, struct dt_text
         dt_text_add(out, "%d hosts of ", machine->hosts);
     dt_text_add(out, "%d x %s\n%zu plans of %s, predicted: nothing was measured here.%s%s\n",
                 machine->devices, machine->device, ranking->count, ranking->engine,
-                ranking->entry[0] != '\0' ? " The time that scales them is of the store's entry "
-                : ranking->anchored       ? ""
-                                          : " --given a measured time narrows the intervals.",
-                ranking->entry);
+                ranking->anchor.entry[0] != '\0'
+                    ? " The time that scales them is of the store's entry "
+                : ranking->anchor.given ? ""
+                                        : " --given a measured time narrows the intervals.",
+                ranking->anchor.entry);
     add_rates(ranking, out);
     if (ranking->set)
         dt_text_add(out,
@@ -253,10 +255,10 @@ static void add_enough(const struct dt_ranking *ranking, const struct answer *an
     double share = answer->documented->value / ranking->rows[0].value;
     dt_text_add(out, "The documented plan is enough: ");
     dt_export_add_degrees(answer->documented->plan, out);
-    if (share < 0.9995)
+    if (share < 0.995)
         dt_text_add(out, " is predicted %.2f times as fast as the first above%s", 1 / share,
                     dt_ranked_compiles(answer->documented->plan) ? ", which is not compiled" : "");
-    else if (share < 1.0005)
+    else if (share < 1.0005) /* of ties the rule of thumb may put another first */
         dt_text_add(out, " is the fastest that is predicted");
     else
         dt_text_add(out, " is within %.1f %% of the best", 100 * (share - 1));
@@ -401,25 +403,29 @@ static dt_status add_command(const struct dt_ranking *ranking, const struct dt_r
     return ranking->machine.hosts > 1 ? DT_OK : add_notes(ranking, row, out);
 }
 
-/* The best plan of the same plans under another job or machine; NULL: none fits. */
-static dt_status flip(struct dt_ranking changed, const char *what, struct dt_text *out)
+/* What takes the answer's place under another job, machine or objective, if anything does. */
+static dt_status flip(struct dt_ranking changed, const struct answer *answer, const char *what,
+                      struct dt_text *out)
 {
     const struct dt_degrees before = changed.rows[0].degrees;
-    changed.rows = changed.mended = NULL;
-    changed.job.card = &changed.card;
-    changed.job.machine = &changed.machine;
-    dt_status status = dt_ranking_predict(&changed);
+    struct dt_ranked documented = {.fit = DT_FITS_NOT};
+    dt_status status = dt_ranking_again(&changed);
     const struct dt_ranked *best = &changed.rows[0];
-    if (status == DT_OK && best->fit != DT_FITS_NOT && !dt_degrees_equal(&best->degrees, &before)) {
+    if (status == DT_OK && answer->enough)
+        dt_ranking_fill(&changed, answer->documented->plan, &documented);
+    bool stays = answer->enough
+                     ? documented.fit != DT_FITS_NOT && documented.value <= CLOSE * best->value
+                     : dt_degrees_equal(&best->degrees, &before);
+    if (status == DT_OK && best->fit != DT_FITS_NOT && !stays) {
         dt_text_add(out, "%s%s: ", out->size > 0 ? "; " : "", what);
         dt_export_add_degrees(best->plan, out);
     }
-    free(changed.rows);
-    free(changed.mended);
+    dt_ranking_drop(&changed);
     return status;
 }
 
-static dt_status add_flips(const struct dt_ranking *ranking, struct dt_text *out)
+static dt_status add_flips(const struct dt_ranking *ranking, const struct answer *answer,
+                           struct dt_text *out)
 {
     dt_auto_text flips = {0};
     struct dt_ranking changed = *ranking;
@@ -427,14 +433,14 @@ static dt_status add_flips(const struct dt_ranking *ranking, struct dt_text *out
         changed.machine.links[i].rate.sheet /= 4;
         changed.machine.links[i].rate.measured /= 4;
     }
-    DT_TRY(flip(changed, "links at a quarter of their rate", &flips));
+    DT_TRY(flip(changed, answer, "links at a quarter of their rate", &flips));
     changed = *ranking;
     changed.job.guided = false;
     if (ranking->job.guided)
-        DT_TRY(flip(changed, "guidance off", &flips));
+        DT_TRY(flip(changed, answer, "guidance off", &flips));
     changed = *ranking;
     changed.objective = strcmp(ranking->objective, "latency") == 0 ? "throughput" : "latency";
-    DT_TRY(flip(changed,
+    DT_TRY(flip(changed, answer,
                 strcmp(changed.objective, "latency") == 0 ? "one request at a time"
                                                           : "requests waiting (throughput)",
                 &flips));
@@ -544,9 +550,9 @@ static dt_status add_table(const struct dt_ranking *ranking, const struct answer
     DT_TRY(add_lacking(ranking, out));
     dt_text_add(out, "\n");
     add_answer(ranking, answer, out);
-    DT_TRY(add_faster(ranking, out));
     DT_TRY(add_command(ranking, answer->enough ? answer->documented : &ranking->rows[0], out));
-    return add_flips(ranking, out);
+    DT_TRY(add_faster(ranking, out));
+    return add_flips(ranking, answer, out);
 }
 
 /* ---- JSON */
@@ -629,9 +635,9 @@ static json_t *answer_json(const struct dt_ranking *ranking, const struct answer
                      "device", ranking->machine.device, "hosts", ranking->machine.hosts, "devices",
                      dt_ranking_devices(&ranking->machine), "device_bytes",
                      (json_int_t)ranking->device_bytes, "denoising_steps", ranking->job.steps,
-                     "objective", ranking->objective, "scale", ranking->scale, "entry",
-                     ranking->entry[0] != '\0' ? ranking->entry : NULL, "needs_setting",
-                     ranking->set, "answer",
+                     "objective", ranking->objective, "scale", ranking->anchor.scale, "entry",
+                     ranking->anchor.entry[0] != '\0' ? ranking->anchor.entry : NULL,
+                     "needs_setting", ranking->set, "answer",
                      answer->enough      ? "documented"
                      : answer->count > 1 ? "cannot tell"
                                          : "best",

@@ -11,13 +11,20 @@
 enum { STEPS = 50 };
 #define TIE 1.02 /* of which the field's rule of thumb takes one */
 
+void dt_ranking_drop(struct dt_ranking *ranking)
+{
+    free(ranking->rows);
+    free(ranking->mended);
+    ranking->rows = ranking->mended = NULL;
+    ranking->count = 0;
+}
+
 void dt_ranking_fini(struct dt_ranking *ranking)
 {
     json_decref(ranking->key);
     json_decref(ranking->plans);
     json_decref(ranking->variants);
-    free(ranking->rows);
-    free(ranking->mended);
+    dt_ranking_drop(ranking);
 }
 
 static int degree(const json_t *plan, const char *name)
@@ -40,8 +47,7 @@ static struct dt_degrees degrees_of(const json_t *plan)
 /* Its word for compiling is not that it does not. */
 bool dt_ranked_compiles(const json_t *plan)
 {
-    const char *word = dt_json_text_at(plan, "compile");
-    return word[0] != '\0' && strcmp(word, "off") != 0 && strcmp(word, "none") != 0;
+    return dt_engine_compiles(dt_json_text_at(plan, "compile"));
 }
 
 static double value_of(const struct dt_ranking *ranking, const struct dt_ranked *row)
@@ -87,9 +93,10 @@ void dt_ranking_fill(const struct dt_ranking *ranking, const json_t *plan, struc
     row->degrees.settings = dt_engine_settings(&ranking->ways, plan);
     dt_engine_way(&ranking->ways, dt_ranked_compiles(plan), &job);
     dt_predict(&job, &row->degrees, &row->prediction);
-    double spread = dt_predict_spread(&row->prediction, ranking->anchored ? &ranking->anchor : NULL,
-                                      dt_ranked_unsure(row) || ranking->elsewhere);
-    dt_predict_scaled(&row->prediction, ranking->scale);
+    double spread = dt_predict_spread(&row->prediction,
+                                      ranking->anchor.given ? &ranking->anchor.prediction : NULL,
+                                      dt_ranked_unsure(row) || ranking->anchor.elsewhere);
+    dt_predict_scaled(&row->prediction, ranking->anchor.scale);
     row->factor = dt_predict_factor(spread);
     row->fit = dt_predict_fit(&row->prediction, ranking->device_bytes);
     if (strcmp(ranking->objective, "latency") != 0)
@@ -144,20 +151,32 @@ static dt_status find_variants(struct dt_ranking *ranking)
                : DT_OK;
 }
 
-/* The host has the room, and a known rate, for what the plan keeps there: a copy for each device. */
+/* Bytes of a device's weights that lie in its host's memory. */
+static double hosted_bytes(const struct dt_ranking *ranking, const struct dt_degrees *degrees)
+{
+    enum {
+        BLOCKS = DT_SETTING_streams | DT_SETTING_pages | DT_SETTING_swaps | DT_SETTING_stages,
+        ENCODER =
+            DT_SETTING_encoder_streams | DT_SETTING_pages | DT_SETTING_swaps | DT_SETTING_stages
+    };
+    const struct dt_card_parameters *parameters = &ranking->card.parameters;
+    double transformer = fmax(0, 2.0 * (double)parameters->transformer) / degrees->tensor;
+    double encoder = fmax(0, 2.0 * (double)parameters->text_encoder);
+    return ((degrees->settings & BLOCKS) != 0 ? transformer : 0) +
+           ((degrees->settings & ENCODER) != 0 ? encoder : 0);
+}
+
+/* Each host has the room, and a link of a known rate, for what its devices keep there. */
 static bool host_holds(const struct dt_ranking *ranking, const struct dt_ranked *row)
 {
-    const struct dt_card_parameters *parameters = &ranking->card.parameters;
     const struct dt_machine_card *machine = &ranking->machine;
-    unsigned settings = row->degrees.settings & DT_SETTING_OF_HOST;
-    double transformer = fmax(0, 2.0 * (double)parameters->transformer);
-    double bytes =
-        fmax(0, 2.0 * (double)parameters->text_encoder) +
-        (settings == DT_SETTING_encoder_streams ? 0 : transformer / degree(row->plan, "tensor"));
-    return settings == 0 ||
+    const struct dt_prediction *p = &row->prediction;
+    int here = row->replicas > 1 && p->hosts == 1 ? machine->devices / p->devices * p->devices
+                                                  : (p->devices + p->hosts - 1) / p->hosts;
+    return (row->degrees.settings & DT_SETTING_OF_HOST) == 0 ||
            (dt_rate_value(machine->host) > 0 &&
-            (machine->host_memory_bytes <= 0 || bytes * row->prediction.devices * row->replicas <=
-                                                    machine->host_memory_bytes * machine->hosts));
+            (machine->host_memory_bytes <= 0 ||
+             hosted_bytes(ranking, &row->degrees) * here <= machine->host_memory_bytes));
 }
 
 static void note_least(struct dt_ranking *ranking, const struct dt_ranked *row)
@@ -207,10 +226,11 @@ static void mend_all(struct dt_ranking *ranking)
         }
 }
 
-dt_status dt_ranking_predict(struct dt_ranking *ranking)
+static dt_status predict_all(struct dt_ranking *ranking)
 {
     size_t i;
     const json_t *plan;
+    dt_ranking_drop(ranking);
     ranking->lacks = false;
     ranking->count = json_array_size(ranking->plans);
     ranking->rows = calloc(ranking->count + 1, sizeof *ranking->rows);
@@ -230,6 +250,14 @@ dt_status dt_ranking_predict(struct dt_ranking *ranking)
     return DT_OK;
 }
 
+dt_status dt_ranking_again(struct dt_ranking *copy)
+{
+    copy->rows = copy->mended = NULL;
+    copy->job.card = &copy->card;
+    copy->job.machine = &copy->machine;
+    return predict_all(copy);
+}
+
 /* ---- what is asked */
 
 static dt_status read_given(const struct dt_options *options, struct dt_ranking *ranking)
@@ -246,15 +274,20 @@ static dt_status read_given(const struct dt_options *options, struct dt_ranking 
         return dt_fail(DT_EUSAGE,
                        "--given '%.200s' is a plan of %d devices, and the machine has %d",
                        options->plan.given, row.prediction.devices, devices);
-    ranking->anchor = row.prediction;
-    ranking->measured = row.degrees;
-    ranking->scale = given.seconds / (given.of_step ? row.prediction.step : row.prediction.request);
-    ranking->anchored = true;
-    ranking->elsewhere = dt_card_tokens(&ranking->card, given.job.size) !=
-                         dt_card_tokens(&ranking->card, ranking->job.size);
-    memcpy(ranking->entry, given.entry, sizeof ranking->entry);
-    if (given.of_step || ranking->elsewhere)
-        ranking->measured.settings = ~0U; /* no plan's request was measured */
+    const struct dt_predict_job *asked_job = &ranking->job;
+    struct dt_anchor *anchor = &ranking->anchor;
+    *anchor = (struct dt_anchor){
+        .given = true,
+        .scale = given.seconds / (given.of_step ? row.prediction.step : row.prediction.request),
+        .prediction = row.prediction,
+        .degrees = row.degrees,
+        .compiles = dt_ranked_compiles(given.plan),
+        .elsewhere = dt_card_tokens(&ranking->card, given.job.size) !=
+                     dt_card_tokens(&ranking->card, asked_job->size)};
+    anchor->is_request =
+        !given.of_step && !anchor->elsewhere && given.job.steps == asked_job->steps &&
+        given.job.text_tokens == asked_job->text_tokens && given.job.guided == asked_job->guided;
+    memcpy(anchor->entry, given.entry, sizeof anchor->entry);
     return DT_OK;
 }
 
@@ -288,7 +321,7 @@ dt_status dt_ranking_open(const struct dt_options *options, struct dt_ranking *r
         dt_card_lengths(&ranking->card, &options->task.at[DT_TASK_text_tokens].lengths, &lengths));
     ranking->engine = options->lookup.engine;
     ranking->objective = options->job.objective;
-    ranking->scale = 1;
+    ranking->anchor.scale = 1;
     DT_TRY(dt_engine_check_model(ranking->engine, &ranking->card));
     dt_engine_ways(ranking->engine, &ranking->ways);
     ranking->job = (struct dt_predict_job){.card = &ranking->card,
@@ -305,5 +338,5 @@ dt_status dt_ranking_open(const struct dt_options *options, struct dt_ranking *r
         DT_TRY(read_given(options, ranking));
     DT_TRY(dt_engine_plans(ranking->engine, ranking->key, dt_ranking_wanted(ranking),
                            &ranking->plans));
-    return dt_ranking_predict(ranking);
+    return predict_all(ranking);
 }

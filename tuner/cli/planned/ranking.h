@@ -22,8 +22,20 @@ struct dt_ranked {
     enum dt_fit fit;
     int replicas;
     size_t index; /* of the plan among the engine's, without settings */
-    const struct dt_ranked
-        *mended; /* of what does not fit: with the setting that does; NULL: none */
+    const struct dt_ranked *
+        mended; /* for a plan that lacks memory: the same with the cheapest setting that makes it fit; NULL: none */
+};
+
+/* The one measured time that scales the others. */
+struct dt_anchor {
+    bool given;
+    double scale;                    /* measured over predicted; 1: none was given */
+    struct dt_prediction prediction; /* of the measured plan */
+    struct dt_degrees degrees;       /* its degrees */
+    bool compiles;                   /* the plan is compiled */
+    bool elsewhere;                  /* it was measured at another size */
+    bool is_request;                 /* it is a request as it is asked for */
+    char entry[17]; /* the id of the store's entry that has it; "": the user's words */
 };
 
 struct dt_ranking {
@@ -37,14 +49,10 @@ struct dt_ranking {
     struct dt_ranked *rows;         /* best first, those that do not fit last */
     struct dt_ranked *mended;       /* by index */
     size_t count;
-    bool set; /* nothing fits without a setting: rows have theirs */
-    bool lacks;
-    struct dt_ranked least;      /* if so, of what does not fit: that of the least memory */
-    double scale;                /* measured over predicted; 1: none was given */
-    struct dt_prediction anchor; /* of the measured plan */
-    struct dt_degrees measured;  /* its degrees */
-    bool anchored, elsewhere;    /* elsewhere: at another size */
-    char entry[17];              /* of the store, that has the time; "": none */
+    bool set;               /* nothing fits without a setting: rows have theirs */
+    bool lacks;             /* some plan does not fit as it is: */
+    struct dt_ranked least; /* the one of these, settings included, that needs the least memory */
+    struct dt_anchor anchor;
 };
 
 /* Of the options of `dittune plan`. The ranking must not move; owned by the caller also after an error. */
@@ -55,8 +63,10 @@ dt_status dt_ranking_open(const struct dt_options *options,
                           struct dt_ranking *ranking) DT_MUST_CHECK;
 void dt_ranking_fini(struct dt_ranking *ranking);
 
-/* The same plans again, for a changed job, machine or objective; rows and mended are new. */
-dt_status dt_ranking_predict(struct dt_ranking *ranking) DT_MUST_CHECK;
+/* Of a copy whose job, machine or objective was changed: ranks the same plans again. The copy's rows are its own, which
+ * dt_ranking_drop frees; all else is the original's. */
+dt_status dt_ranking_again(struct dt_ranking *copy) DT_MUST_CHECK;
+void dt_ranking_drop(struct dt_ranking *copy);
 
 /* Predicts one plan, which is borrowed. */
 void dt_ranking_fill(const struct dt_ranking *ranking, const json_t *plan, struct dt_ranked *row);
@@ -68,7 +78,7 @@ struct dt_plans_wanted dt_ranking_wanted(const struct dt_ranking *ranking);
 /* It has what no measured row tells of: PipeFusion, several hosts, weights from a host's memory. */
 bool dt_ranked_unsure(const struct dt_ranked *row);
 
-/* Its word for compiling is not that it does not. */
+/* The plan is compiled. */
 bool dt_ranked_compiles(const json_t *plan);
 
 #endif
