@@ -50,7 +50,7 @@ static double at_least_1(int degree)
     return degree > 1 ? degree : 1;
 }
 
-/* Of the link's rate, that exchanges get. */
+/* Share of the link's rate that exchanges get. */
 static double link_share(enum dt_link link)
 {
     const double shares[DT_LINKS] = {used->link_nvlink, used->link_hccs, used->link_pcie,
@@ -66,14 +66,15 @@ static double peer_bytes(enum dt_link link)
     return gib[link] * GIB;
 }
 
-/* Where a group of more consecutive devices than `devices` leaves one link for a farther one. */
+/* Where consecutive ranks leave one link for a farther one: at multiples of `devices`. */
 struct border {
     enum dt_link link;
-    int devices, lanes; /* lanes: that these share */
+    int devices;        /* 0: there is no such border */
+    int sharing, lanes; /* devices on one side, and the lanes that they share */
 };
 enum { BORDERS = 4 };
 
-/* What the exchanges of a group of devices get. */
+/* Latency and rates of the exchanges of a group of devices. */
 struct group {
     double ranks;
     double alpha;   /* seconds */
@@ -94,7 +95,7 @@ struct layer {
     struct border borders[BORDERS];
 };
 
-/* What was measured, else a share of the datasheet's. */
+/* The measured rate, else a share of the datasheet's. */
 static double rate_of(struct dt_rate rate, double share)
 {
     return rate.measured > 0 ? rate.measured : share * rate.sheet;
@@ -121,21 +122,6 @@ static int hosts_of(const struct dt_machine_card *machine, int devices)
     return least;
 }
 
-/* From near to far; of 0 devices: there is none. */
-static void find_borders(const struct dt_machine_card *machine, int devices,
-                         struct border borders[BORDERS])
-{
-    int hosts = hosts_of(machine, devices), own = (devices + hosts - 1) / hosts;
-    int reached = machine->reach / machine->devices; /* hosts */
-    const struct dt_machine_link *links = machine->links;
-    const struct border found[BORDERS] = {
-        {DT_LINK_pcie, machine->per_switch, 1},
-        {DT_LINK_pcie, machine->reach < machine->devices ? machine->reach : 0, 0},
-        {DT_LINK_across_sockets, machine->per_socket, links[DT_LINK_across_sockets].lanes},
-        {DT_LINK_network, own * (reached > 1 ? reached : 1), links[DT_LINK_network].lanes}};
-    memcpy(borders, found, sizeof found);
-}
-
 static long common_divisor(long a, long b)
 {
     while (b != 0) {
@@ -146,13 +132,42 @@ static long common_divisor(long a, long b)
     return a;
 }
 
+/* Between parts of `each` devices of a host that has `own` ranks. Ranks on a host that are no multiple of a part leave its last part
+ * unfilled: then every border of every host is a multiple of the common divisor. */
+static struct border border_within(enum dt_link link, int each, int own, int lanes)
+{
+    const struct border none = {.link = link};
+    return each < 1 || own <= each ? none
+                                   : (struct border){.link = link,
+                                                     .devices = (int)common_divisor(own, each),
+                                                     .sharing = each,
+                                                     .lanes = lanes};
+}
+
+/* From near to far. */
+static void find_borders(const struct dt_machine_card *machine, int devices,
+                         struct border borders[BORDERS])
+{
+    int hosts = hosts_of(machine, devices), own = (devices + hosts - 1) / hosts;
+    int reached = machine->reach / machine->devices; /* hosts */
+    const struct dt_machine_link *links = machine->links;
+    const int rack = own * (reached > 1 ? reached : 1);
+    const struct border found[BORDERS] = {
+        border_within(DT_LINK_pcie, machine->per_switch, own, 1),
+        border_within(DT_LINK_pcie, machine->reach < machine->devices ? machine->reach : 0, own, 0),
+        border_within(DT_LINK_across_sockets, machine->per_socket, own,
+                      links[DT_LINK_across_sockets].lanes),
+        {DT_LINK_network, rack, rack, links[DT_LINK_network].lanes}};
+    memcpy(borders, found, sizeof found);
+}
+
 static void note_link(struct dt_prediction *out, enum dt_link link)
 {
     out->link = out->link == DT_LINKS || link > out->link ? link : out->link;
 }
 
-/* So many devices, each `stride` ranks from the next. Of an exchange over a border only what crosses it is sent over the farther link,
- * at the same time as the rest; the slowest link takes its time. */
+/* A group of `ranks` devices, each `stride` ranks from the next. Over the farther link of a border goes only what crosses it, at the same
+ * time as the rest; the slowest link takes its time. */
 static struct group group_of(const struct dt_predict_job *job, const struct layer *l, double ranks,
                              double stride, struct dt_prediction *out)
 {
@@ -168,13 +183,13 @@ static struct group group_of(const struct dt_predict_job *job, const struct laye
         note_link(out, machine->pair);
     for (int i = 0; i < BORDERS; i++) {
         const struct border *border = &l->borders[i];
-        const double rate = link_rate(machine, border->link), n = border->devices;
-        if (ranks <= 1 || border->devices < 1 || l->devices <= n || border->devices % span == 0 ||
-            rate <= 0)
+        const double rate = link_rate(machine, border->link), sharing = border->sharing;
+        if (ranks <= 1 || border->devices < 1 || l->devices <= border->devices ||
+            border->devices % span == 0 || rate <= 0)
             continue;
-        /* of the group on one side, the fewest; lanes of each device there */
+        /* inside: the fewest devices of the group on one side; lanes: of each device there */
         double inside = fmax(1, (double)common_divisor(border->devices, span) / stride);
-        double lanes = border->lanes > 0 && border->lanes < n ? border->lanes / n : 1;
+        double lanes = border->lanes > 0 && border->lanes < sharing ? border->lanes / sharing : 1;
         group.alpha = fmax(group.alpha, link_alpha(machine, border->link));
         group.scatter = fmax(group.scatter, (ranks - inside) / ranks / (rate * lanes));
         group.gather = fmin(group.gather, rate * lanes * inside);
@@ -294,7 +309,7 @@ static void weight_terms(const struct dt_predict_job *job, const struct layer *l
         term[DT_TERM_stream] = l->block / used->paged_rate;
 }
 
-/* Of one layer of one pass. */
+/* Sets the terms of one layer of one pass. */
 static void layer_terms(const struct dt_predict_job *job, const struct layer *l,
                         struct dt_prediction *out)
 {
@@ -519,10 +534,7 @@ int dt_predict_rule(const struct dt_degrees *a, const struct dt_degrees *b)
 
 bool dt_degrees_equal(const struct dt_degrees *a, const struct dt_degrees *b)
 {
-    return at_least_1(a->cfg) == at_least_1(b->cfg) &&
-           at_least_1(a->tensor) == at_least_1(b->tensor) &&
-           at_least_1(a->ulysses) == at_least_1(b->ulysses) &&
-           at_least_1(a->ring) == at_least_1(b->ring) &&
-           at_least_1(a->kv_gather) == at_least_1(b->kv_gather) &&
-           at_least_1(a->pipe) == at_least_1(b->pipe) && a->settings == b->settings;
+#define DT_PREDICT_DEGREE(name) at_least_1(a->name) == at_least_1(b->name) &&
+    return DT_PREDICT_DEGREE_ROWS a->settings == b->settings;
+#undef DT_PREDICT_DEGREE
 }

@@ -69,10 +69,21 @@ enum {
                          DT_SETTING_stages | DT_SETTING_encoder_streams
 };
 
+/* Names of the degrees, in plans and in the order of words. */
+#define DT_PREDICT_DEGREE_ROWS                                                                     \
+    DT_PREDICT_DEGREE(cfg)                                                                         \
+    DT_PREDICT_DEGREE(tensor)                                                                      \
+    DT_PREDICT_DEGREE(ulysses)                                                                     \
+    DT_PREDICT_DEGREE(ring)                                                                        \
+    DT_PREDICT_DEGREE(kv_gather)                                                                   \
+    DT_PREDICT_DEGREE(pipe)
+
 /* Degrees of a plan; 0 counts as 1. Neighbours in `tensor` are consecutive ranks, then those in ulysses, ring, kv_gather, pipe and cfg;
  * ranks fill as many hosts as they need, as many on each. */
 struct dt_degrees {
-    int cfg, tensor, ulysses, ring, kv_gather, pipe;
+#define DT_PREDICT_DEGREE(name) int name;
+    DT_PREDICT_DEGREE_ROWS
+#undef DT_PREDICT_DEGREE
     int vae, text_encoder; /* devices that share these */
     unsigned settings;     /* of enum dt_setting */
 };
@@ -117,17 +128,16 @@ void dt_predict_scaled(struct dt_prediction *prediction, double factor);
 const char *dt_predict_limit(const struct dt_prediction *prediction);
 
 /* Standard deviation of the logarithm of true over predicted time. anchor: the plan whose measured time scaled it, NULL: none;
- * unsure: modes, link, device or size are not those of the forms. With another plan as the anchor it is that of the ratio of their
- * times: what both predictions have wrong cancels. */
+ * unsure: modes, link, device or size are not those of the forms. */
 double dt_predict_spread(const struct dt_prediction *prediction, const struct dt_prediction *anchor,
                          bool unsure);
 
-/* An 80 % interval reaches from the time over this factor to the time by it. */
-/* That of the ratio of two predictions' times. A host that takes part in both makes them alike, and changes no order. unsure: one of
- * them is. */
+/* The same of the ratio of two predictions' times, where a host that takes part in both cancels. unsure: exactly one of the two is; what
+ * makes both unsure is taken to cancel. */
 double dt_predict_ratio_spread(const struct dt_prediction *a, const struct dt_prediction *b,
                                bool unsure);
 
+/* An 80 % interval reaches from the time divided by this factor to the time multiplied by it. */
 double dt_predict_factor(double spread);
 
 /* All degrees and settings are the same; degrees of VAE and text encoder are not compared. */
@@ -137,6 +147,9 @@ enum dt_fit { DT_FITS, DT_FITS_NARROWLY, DT_FITS_NOT };
 
 /* Narrowly: less than 5 % are left. */
 enum dt_fit dt_predict_fit(const struct dt_prediction *prediction, double device_bytes);
+
+/* Plans that are predicted within this factor of the best tie: the fewest devices come first, then what the rule of thumb prefers. */
+#define DT_PREDICT_TIE 1.02
 
 /* The plan that the field's rule of thumb prefers: more devices on guidance, else fewer on tensors, else more on ulysses. Below 0: a. */
 int dt_predict_rule(const struct dt_degrees *a, const struct dt_degrees *b);

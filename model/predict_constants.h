@@ -67,8 +67,8 @@
     DT_CONSTANT(spread_unsure, 0.10, "", true)                                                     \
     DT_CONSTANT(spread_free, 0.25, "without a measured time", false)                               \
     /* the same of the ratio of two plans */                                                       \
-    DT_CONSTANT(ratio_base, 0.12, "", false)                                                       \
-    DT_CONSTANT(ratio_exchange, 0.15, "of a share of exchange that differs", false)
+    DT_CONSTANT(ratio_base, 0.12, "", true)                                                        \
+    DT_CONSTANT(ratio_exchange, 0.15, "of a share of exchange that differs", true)
 
 struct dt_predict_constants {
 #define DT_CONSTANT(name, value, unit, fitted) double name;

@@ -131,8 +131,11 @@ void dt_predict_network(const struct dt_workload *workload, const struct dt_plan
     const struct rates found = machine != NULL ? gpu_rates(machine, workload, plan) : core;
     const struct rates *rates = &found;
     double *term = prediction->term, sum = 0, layers = dt_family_attentions(workload);
-    *prediction = (struct dt_prediction){
-        .devices = plan->ranks, .memory_bytes = (double)dt_workload_rank_bytes(workload, plan)};
+    *prediction =
+        (struct dt_prediction){.devices = plan->ranks,
+                               .hosts = 1,
+                               .link = DT_LINKS,
+                               .memory_bytes = (double)dt_workload_rank_bytes(workload, plan)};
     dt_layout_init(&own.layout, workload, plan, 0);
     own.width = (double)own.layout.heads * dt_network_head(&workload->network);
     double rows = (double)own.layout.sequences * own.layout.tokens;

@@ -213,6 +213,35 @@ static void groups_that_cross_pay_the_slower_link(void **state)
              2 * 10e-6 + 3 / 4.0 * 2 * all / 8 * width / 400e9 + 4 * all / 8 * width / 1e12);
 }
 
+/* Sockets of 4 with one link of 20 GB/s between them, on hosts whose devices are not all taken. */
+static void hosts_that_are_not_filled_have_fewer_borders(void **state)
+{
+    (void)state;
+    struct dt_card card;
+    struct dt_machine_card any, machine = two_hosts(4);
+    struct dt_predict_job job =
+        job_of(&card, &any, "flux.1-dev", "h100", (struct dt_frames){1024, 1024, 1});
+    const double layers = 57, width = 3072, all = 4608;
+    const struct dt_machine_link sockets = {.rate = {0, 20e9}, .latency = 12e-6, .lanes = 1};
+
+    /* 3 on each of two hosts: all three are on one socket */
+    machine.per_socket = 4;
+    machine.links[DT_LINK_across_sockets] = sockets;
+    struct dt_prediction p =
+        predicted(&job, &machine, (struct dt_degrees){.tensor = 3, .ulysses = 2});
+    close_to(p.term[DT_TERM_tensor],
+             layers * 2 * (10e-6 * log2(3) + 4 / 3.0 * 2 * all / 2 * width / 400e9));
+
+    /* 6 on each of two hosts: ranks 4 to 7 lie on both hosts, 8 to 11 on two sockets of the second, where two streams cross */
+    machine = two_hosts(8);
+    machine.per_socket = 4;
+    machine.links[DT_LINK_across_sockets] = sockets;
+    p = predicted(&job, &machine, (struct dt_degrees){.tensor = 4, .ulysses = 3});
+    assert_int_equal(p.hosts, 2);
+    close_to(p.term[DT_TERM_tensor],
+             layers * 2 * (2 * 20e-6 + 2 * 3 / 4.0 * 2 * all / 3 * width / (2 * 20e9 / 4)));
+}
+
 /* Pairs of a bridge and of a switch: of four devices, half of what each has goes to the other pair. */
 static void pairs_share_what_leads_out_of_them(void **state)
 {
@@ -346,8 +375,10 @@ static void streams_are_copies(void **state)
     close_to(p.term[DT_TERM_stream], 2.0 * (double)card.parameters.transformer / 2.5e9);
 }
 
-/* What others measured (docs/cost.md): seconds of a request, or how many more than without, or of its text encoders; share: how far from
- * it. */
+enum measured_kind { REQUEST, MORE, TEXT };
+
+/* Seconds that others measured (docs/cost.md): of a request, more than without the setting, or of its text encoders; share: how far the
+ * prediction may be from it, missed: and is not, as the engine does not hide its copies. */
 static void offload_is_near_what_was_measured(void **state)
 {
     (void)state;
@@ -356,33 +387,27 @@ static void offload_is_near_what_was_measured(void **state)
         unsigned settings;
         struct dt_frames size;
         int steps;
-        bool text;
-        double before, seconds, share;
+        enum measured_kind kind;
+        double seconds, share;
+        bool missed;
     } rows[] = {
-        {"flux.1-dev", "h100", 0, {1024, 1024, 1}, 1, true, 0, 0.02411, 0.1},
-        {"flux.1-dev", "rtx-4090", 0, {1024, 1024, 1}, 1, true, 0, 0.05715, 0.1},
-        {"flux.1-dev",
-         "h100",
-         DT_SETTING_encoder_streams,
-         {1024, 1024, 1},
-         1,
-         true,
-         0,
-         0.1962,
-         0.15},
-        {"flux.1-dev",
-         "rtx-4090",
-         DT_SETTING_encoder_streams,
-         {1024, 1024, 1},
-         1,
-         true,
-         0,
-         0.48535,
-         0.15},
-        {"flux.1-dev", "h100", DT_SETTING_streams, {1024, 1024, 1}, 50, false, 0, 20.7, 0.15},
-        {"flux.1-dev", "l20", DT_SETTING_swaps, {1024, 1024, 1}, 28, false, 24, 56, 0.2},
-        {"flux.1-dev", "l20", DT_SETTING_pages, {1024, 1024, 1}, 28, false, 24, 335, 0.2},
-        {"wan2.2-t2v-a14b", "h200", DT_SETTING_streams, {832, 480, 17}, 4, false, 4.22, 6.77, 0.2},
+#define FLUX {1024, 1024, 1}
+#define CLIP                                                                                       \
+    {                                                                                              \
+        832, 480, 17                                                                               \
+    }
+        {"flux.1-dev", "h100", 0, FLUX, 1, TEXT, 0.02411, 0.1, false},
+        {"flux.1-dev", "rtx-4090", 0, FLUX, 1, TEXT, 0.05715, 0.1, false},
+        {"flux.1-dev", "h100", DT_SETTING_encoder_streams, FLUX, 1, TEXT, 0.1962, 0.15, false},
+        {"flux.1-dev", "rtx-4090", DT_SETTING_encoder_streams, FLUX, 1, TEXT, 0.48535, 0.15, false},
+        {"flux.1-dev", "h100", DT_SETTING_streams, FLUX, 50, REQUEST, 20.7, 0.15, false},
+        {"flux.1-dev", "l20", DT_SETTING_streams, FLUX, 28, MORE, 17, 0.5, true},
+        {"flux.1-dev", "l20", DT_SETTING_swaps, FLUX, 28, MORE, 56 - 24, 0.2, false},
+        {"flux.1-dev", "l20", DT_SETTING_pages, FLUX, 28, MORE, 335 - 24, 0.2, false},
+        {"wan2.2-t2v-a14b", "h200", DT_SETTING_streams, CLIP, 4, MORE, 6.77 - 4.22, 0.2, false},
+        {"wan2.2-t2v-a14b", "h100", DT_SETTING_swaps, CLIP, 4, MORE, 47, 0.2, false},
+#undef FLUX
+#undef CLIP
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct dt_card card;
@@ -393,13 +418,13 @@ static void offload_is_near_what_was_measured(void **state)
         job.steps = rows[i].steps;
         dt_predict(&job, &(struct dt_degrees){.cfg = 1}, &p);
         dt_predict(&job, &(struct dt_degrees){.settings = rows[i].settings}, &q);
-        double predicted = rows[i].text         ? q.text
-                           : rows[i].before > 0 ? q.request - p.request
-                                                : q.request;
-        double measured = rows[i].seconds - rows[i].before;
+        double predicted = rows[i].kind == TEXT   ? q.text
+                           : rows[i].kind == MORE ? q.request - p.request
+                                                  : q.request;
+        double measured = rows[i].seconds;
         print_message("%s on %s: %.4g s, measured %.4g s (%+.0f %%)\n", rows[i].model,
                       rows[i].machine, predicted, measured, 100 * (predicted / measured - 1));
-        assert_true(fabs(predicted / measured - 1) <= rows[i].share);
+        assert_int_equal(fabs(predicted / measured - 1) > rows[i].share, rows[i].missed);
     }
 }
 
@@ -504,6 +529,7 @@ int main(void)
         cmocka_unit_test(laws_hold),
         cmocka_unit_test(linear_attention_grows_with_the_tokens),
         cmocka_unit_test(groups_that_cross_pay_the_slower_link),
+        cmocka_unit_test(hosts_that_are_not_filled_have_fewer_borders),
         cmocka_unit_test(pairs_share_what_leads_out_of_them),
         cmocka_unit_test(a_second_host_is_no_magic),
         cmocka_unit_test(settings_trade_time_for_memory),
