@@ -26,8 +26,10 @@ void dt_given_fini(struct dt_given *given)
 /* A word of --given: a degree above 0, or the time in seconds. */
 static dt_status read_word(char *word, json_t *plan, double *seconds)
 {
-    static const char *const names[] = {"cfg",       "tensor", "ulysses", "ring",
-                                        "kv_gather", "pipe",   NULL};
+#define DT_PREDICT_DEGREE(name) #name,
+    static const char *const names[] = {DT_PREDICT_DEGREE_ROWS NULL};
+#undef DT_PREDICT_DEGREE
+#define DT_PREDICT_DEGREE(name) " " #name
     char *equals = strchr(word, '='), *end;
     if (equals == NULL) {
         double value = strtod(word, &end);
@@ -42,10 +44,10 @@ static dt_status read_word(char *word, json_t *plan, double *seconds)
     *equals = '\0';
     long degree = strtol(equals + 1, &end, 10);
     if (dt_text_index(word, names) < 0)
-        return dt_fail(
-            DT_EUSAGE,
-            "--given: '%.60s' is no degree: expected cfg, tensor, ulysses, ring, kv_gather or pipe",
-            word);
+        return dt_fail(DT_EUSAGE,
+                       "--given: '%.60s' is no degree: expected one of" DT_PREDICT_DEGREE_ROWS,
+                       word);
+#undef DT_PREDICT_DEGREE
     if (end == equals + 1 || *end != '\0' || degree < 1 || degree > DT_MACHINE_DEVICES_MOST)
         return dt_fail(DT_EUSAGE, "--given: %s is '%.60s', expected 1 to %d", word, equals + 1,
                        DT_MACHINE_DEVICES_MOST);

@@ -49,6 +49,7 @@ struct dt_measured_row {
         double seconds, factor; /* predicted; of the 80 % interval */
         int anchor;             /* the row that scaled it; -1: none */
         bool scored;            /* it has an anchor, which is not itself */
+        bool compared;          /* with other plans of its job: its time has no better stand-in */
     } judged;
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/figures.h"
 #include "base/json.h"
+#include "tuner/cli/export.h"
 #include "tuner/cli/print.h"
 
 #include <math.h>
@@ -22,7 +23,7 @@ static bool is_group(const struct dt_measured_row *a, const struct dt_measured_r
     return same_job(&a->text, &b->text) && a->metric == b->metric;
 }
 
-/* One pass unless a plan of the same job splits guidance. */
+/* Guidance is on where a plan of the same job splits it between devices, else where the row and its card have it. */
 static bool is_guided(const struct dt_timings *table, const struct dt_measured_row *of)
 {
     for (int k = 0; k < table->count; k++)
@@ -58,7 +59,7 @@ static double own_seconds(const struct dt_measured_row *row)
                                             : row->job.steps * p->step;
 }
 
-/* A table's denoising rows stand for its requests. */
+/* The table has the denoising time of the same plan too, which is scored in place of the request's. */
 static bool has_steps(const struct dt_timings *table, const struct dt_measured_row *of)
 {
     for (int k = 0; k < table->count && of->metric == DT_METRIC_REQUEST; k++) {
@@ -76,6 +77,7 @@ static void judge_row(struct dt_timings *table, int i)
     struct dt_projection *judged = &row->judged;
     if (row->why != NULL || row->metric == DT_METRIC_VAE)
         return;
+    judged->compared = !has_steps(table, row);
     judged->anchor = anchor_of(table, i);
     const struct dt_measured_row *anchor =
         judged->anchor >= 0 ? &table->rows[judged->anchor] : NULL;
@@ -85,7 +87,7 @@ static void judge_row(struct dt_timings *table, int i)
     bool unsure = row->unsure || judged->prediction.link == DT_LINK_network ||
                   (anchor != NULL && strcmp(row->text.engine, anchor->text.engine) != 0);
     judged->factor = dt_predict_factor(dt_predict_spread(&judged->prediction, scaled, unsure));
-    judged->scored = anchor != NULL && anchor != row && !row->offloaded && !has_steps(table, row);
+    judged->scored = anchor != NULL && anchor != row && !row->offloaded && judged->compared;
 }
 
 void dt_measured_predict(struct dt_timings *table)
@@ -118,17 +120,44 @@ static const struct dt_measured_row *least_of(const struct dt_timings *table,
     return least;
 }
 
-#define TIE 1.02 /* of predicted times: the rule of thumb decides */
+/* Row k is of the pair of `of`, and the least measured of its plan. */
+static bool in_pair(const struct dt_timings *table, int k, const struct dt_measured_row *of)
+{
+    const struct dt_measured_row *row = &table->rows[k];
+    return row->why == NULL && is_group(row, of) &&
+           row->judged.prediction.devices == of->judged.prediction.devices &&
+           row == least_of(table, row);
+}
+
+/* Of the plans whose predicted times tie with the least the one that the rule of thumb prefers, of equal ones the least. */
+static const struct dt_measured_row *pick(const struct dt_timings *table,
+                                          const struct dt_measured_row *of)
+{
+    const struct dt_measured_row *picked = NULL;
+    double least = INFINITY;
+    for (int k = 0; k < table->count; k++)
+        if (table->rows[k].judged.seconds < least && in_pair(table, k, of))
+            least = table->rows[k].judged.seconds;
+    for (int k = 0; k < table->count; k++) {
+        const struct dt_measured_row *row = &table->rows[k];
+        if (row->judged.seconds > DT_PREDICT_TIE * least || !in_pair(table, k, of))
+            continue;
+        int rule = picked != NULL ? dt_predict_rule(&row->degrees, &picked->degrees) : -1;
+        if (rule < 0 || (rule == 0 && row->judged.seconds < picked->judged.seconds))
+            picked = row;
+    }
+    return picked;
+}
 
 bool dt_measured_pair(const struct dt_timings *table, int i, struct dt_scored_pair *pair)
 {
     const struct dt_measured_row *of = &table->rows[i];
     double sum = 0;
     *pair = (struct dt_scored_pair){.first = of};
-    if (of->why != NULL || of->metric == DT_METRIC_VAE || has_steps(table, of))
+    if (!of->judged.compared)
         return false;
     for (int k = 0; k < table->count; k++) {
-        const struct dt_measured_row *row = &table->rows[k], *picked = pair->picked;
+        const struct dt_measured_row *row = &table->rows[k];
         if (row->why != NULL || !is_group(row, of) ||
             row->judged.prediction.devices != of->judged.prediction.devices)
             continue;
@@ -142,14 +171,10 @@ bool dt_measured_pair(const struct dt_timings *table, int i, struct dt_scored_pa
             pair->best = row;
         if (pair->ruled == NULL || dt_predict_rule(&row->degrees, &pair->ruled->degrees) < 0)
             pair->ruled = row;
-        bool close = picked != NULL && row->judged.seconds < TIE * picked->judged.seconds &&
-                     picked->judged.seconds < TIE * row->judged.seconds;
-        if (picked == NULL || (close ? dt_predict_rule(&row->degrees, &picked->degrees) < 0
-                                     : row->judged.seconds < picked->judged.seconds))
-            pair->picked = row;
     }
     if (pair->plans < 2)
         return false;
+    pair->picked = pick(table, of);
     pair->regret = pair->picked->seconds / pair->best->seconds - 1;
     pair->rule = pair->ruled->seconds / pair->best->seconds - 1;
     pair->random = sum / pair->plans / pair->best->seconds - 1;
@@ -180,20 +205,16 @@ static void score_memory(const struct dt_measured_row *row, struct dt_scores *sc
     scores->memories_right += fabs(predicted / row->memory_bytes - 1) <= 0.1;
 }
 
-static bool is_compared(const struct dt_timings *table, const struct dt_measured_row *row)
-{
-    return row->why == NULL && !row->offloaded && row->metric != DT_METRIC_VAE &&
-           !has_steps(table, row);
-}
-
 /* Row i against each later one of its pair. */
 static void score_ratios(const struct dt_timings *table, int i, struct dt_scores *scores)
 {
     const struct dt_measured_row *a = &table->rows[i];
-    for (int k = i + 1; k < table->count && is_compared(table, a); k++) {
+    if (!a->judged.compared || a->offloaded)
+        return;
+    for (int k = i + 1; k < table->count; k++) {
         const struct dt_measured_row *b = &table->rows[k];
         const struct dt_prediction *p = &a->judged.prediction, *q = &b->judged.prediction;
-        if (!is_compared(table, b) || !is_group(a, b) || p->devices != q->devices ||
+        if (!b->judged.compared || b->offloaded || p->devices != q->devices || !is_group(a, b) ||
             dt_degrees_equal(&a->degrees, &b->degrees) ||
             strcmp(a->text.engine, b->text.engine) != 0)
             continue;
@@ -248,20 +269,11 @@ double dt_scores_error(const struct dt_scores *scores, double share)
 
 static void add_degrees(const struct dt_degrees *d, struct dt_text *out)
 {
-    const struct {
-        const char *name;
-        int degree;
-    } rows[] = {{"cfg", d->cfg},
-                {"tensor", d->tensor},
-                {"ulysses", d->ulysses},
-                {"ring", d->ring},
-                {"kv_gather", d->kv_gather}};
-    int words = 0;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (rows[i].degree > 1)
-            dt_text_add(out, "%s%s=%d", words++ > 0 ? " " : "", rows[i].name, rows[i].degree);
-    if (words == 0)
-        dt_text_add(out, "one device");
+#define DT_PREDICT_DEGREE(name) json_object_set_new(plan, #name, json_integer(d->name));
+    json_auto_t *plan = json_object();
+    DT_PREDICT_DEGREE_ROWS
+#undef DT_PREDICT_DEGREE
+    dt_export_add_degrees(plan, out);
 }
 
 static json_t *add_pairs(const struct dt_timings *table, struct dt_text *out)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* score - predictions of plans held against a table of measured times: winners, errors, intervals, memory
  *
- * The anchor of a table, engine, device and model is the row of fewest devices that the rule of thumb prefers: its measured time scales
- * the others. A pair is what random choice, the rule and the prediction choose from: one of these with one number of devices.
+ * The rows of one table, device, model and metric are a group. Its anchor is the row of fewest devices, of several the plan that the rule
+ * of thumb prefers: the anchor's measured time over its predicted one scales the group's predictions. A pair is the rows of a group with
+ * the same number of devices: random choice, the rule of thumb and the prediction each choose a plan of them.
  */
 #ifndef DT_TUNER_CLI_PLANNED_SCORE_H
 #define DT_TUNER_CLI_PLANNED_SCORE_H
@@ -10,7 +11,7 @@
 #include "tuner/cli/options.h"
 #include "tuner/cli/planned/measured.h"
 
-/* Plans of a pair: measured best, predicted best, of the rule. */
+/* Plans of a pair: the one measured best, the one predicted best, the one that the rule of thumb prefers. */
 struct dt_scored_pair {
     const struct dt_measured_row *first, *best, *picked, *ruled;
     int plans;
