@@ -149,13 +149,44 @@ static dt_status memory_read(const char *what, const char *name, const json_t *r
                            what, word, name);
         DT_TRY(settings_read(what, name, names, &choice->settings[at]));
     }
-    return DT_OK;
+    names = NULL;
+    if (dt_json_has(row, "alone"))
+        DT_TRY(dt_json_array(row, what, "alone", &names));
+    return settings_read(what, name, names, &choice->alone);
+}
+
+/* What struct dt_engine_ways has room for. */
+static dt_status ways_check(const struct dt_engine *engine, const char *what)
+{
+    int words = 0, alone = 0;
+    for (int i = 0; i < engine->choice_count; i++) {
+        const struct dt_engine_choice *choice = &engine->choices[i];
+        const char *name = engine->names[choice->name];
+        alone += choice->alone != 0;
+        for (int k = 0; k < choice->count; k++) {
+            unsigned settings = k > 0 ? choice->settings[k] : choice->alone;
+            words += k > 0 && settings != 0;
+            if (settings != 0 &&
+                (strlen(name) >= DT_ENGINE_WORD || strlen(choice->labels[k]) >= DT_ENGINE_WORD))
+                return dt_fail(
+                    DT_EUSAGE,
+                    "%s: the choice '%s' and its word '%s', which lowers the memory, may "
+                    "each have %d bytes",
+                    what, name, choice->labels[k], DT_ENGINE_WORD - 1);
+        }
+    }
+    if (words > DT_ENGINE_WAYS)
+        return dt_fail(DT_EUSAGE, "%s: %d words lower the memory, at most %d", what, words,
+                       DT_ENGINE_WAYS);
+    return alone > 1 ? dt_fail(DT_EUSAGE, "%s: %d choices have 'alone', at most one", what, alone)
+                     : DT_OK;
 }
 
 static dt_status choice_read(const char *what, const char *name, const json_t *row,
                              struct dt_engine_choice *choice)
 {
-    static const char *const known[] = {"values", "lossy", "does", "memory", "source", NULL};
+    static const char *const known[] = {"values", "lossy",  "does", "memory",
+                                        "alone",  "source", NULL};
     json_t *values = NULL, *value, *why;
     const char *source, *word;
     size_t i;
@@ -201,7 +232,7 @@ static dt_status choices_read(struct dt_engine *engine, const char *what)
         engine->label_counts[engine->count] = choice->count;
         engine->names[engine->count++] = name;
     }
-    return DT_OK;
+    return ways_check(engine, what);
 }
 
 const struct dt_engine_choice *dt_choice_named(const struct dt_engine *engine, const char *name)

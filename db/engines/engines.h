@@ -113,14 +113,16 @@ dt_status dt_engine_variants(const char *engine, const json_t *key, struct dt_pl
                              const json_t *plans, json_t **variants) DT_MUST_CHECK;
 
 /* How an engine runs plans, read once: its file's "runs", and those words. */
-enum { DT_ENGINE_WAYS = 16 };
+enum { DT_ENGINE_WAYS = 16, DT_ENGINE_WORD = 32 };
 struct dt_engine_ways {
     bool eager, wrapped, shares_encoder; /* as in struct dt_predict_job */
     int count;
     struct dt_engine_way {
-        char choice[32], word[32];
+        char choice[DT_ENGINE_WORD], word[DT_ENGINE_WORD];
         unsigned settings; /* of model/predict.h */
     } at[DT_ENGINE_WAYS];
+    /* by itself, of a plan of one device that does not name the choice; settings 0: nothing */
+    struct dt_engine_way alone;
 };
 /* engine: "xdit", "vllm-omni:0.30.0", case ignored; of one without a file all is empty. */
 void dt_engine_ways(const char *engine, struct dt_engine_ways *ways);

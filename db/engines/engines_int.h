@@ -25,6 +25,7 @@ struct dt_engine_choice {
         *lossy;   /* of the root, may be NULL: words that change the output, each with the reason */
     json_t *does; /* likewise: words whose plan is marked with what it does */
     unsigned settings[DT_ENGINE_LABELS]; /* of model/predict.h: what a word does to memory */
+    unsigned alone;                      /* what the first word does to it on one device */
 };
 
 /* Names in this order: the workload's, the engine's parameters, its choices, processes, starts. */

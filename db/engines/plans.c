@@ -18,6 +18,22 @@ struct walk {
     json_t *plan, *plans;
 };
 
+/* Of the request all but the words of one plan, which the walk changes; plans: where it adds those that it finds. */
+static struct walk walk_of(const struct dt_engine *engine, const char *name, const json_t *key,
+                           const struct dt_plans_wanted *wanted, json_t *plan, json_t *plans)
+{
+    return (struct walk){.engine = engine,
+                         .request = {.engine = name,
+                                     .plan = plan,
+                                     .key = key,
+                                     .card = wanted->card,
+                                     .hosts = wanted->hosts,
+                                     .slots = wanted->slots},
+                         .barred = wanted->lossy ? NULL : json_object_get(engine->root, "lossy"),
+                         .plan = plan,
+                         .plans = plans};
+}
+
 /* No rule forbids the plan, and it is known how the engine starts on as many hosts. */
 static dt_status plan_starts(const struct dt_engine *engine, struct dt_values *values, bool *starts)
 {
@@ -40,11 +56,30 @@ static dt_status plan_keep(struct walk *walk)
     return dt_engine_note(walk->plans, json_incref(plan));
 }
 
+/* The plan, and where the engine lowers the memory of one device by itself, the plan with each word that does not. */
+static dt_status plans_keep(struct walk *walk)
+{
+    DT_TRY(plan_keep(walk));
+    for (int i = 0; i < walk->engine->choice_count; i++) {
+        const struct dt_engine_choice *choice = &walk->engine->choices[i];
+        const char *name = walk->engine->names[choice->name];
+        for (int at = 1; at < choice->count && choice->alone != 0; at++) {
+            if (choice->settings[at] != 0)
+                continue;
+            if (json_object_set_new(walk->plan, name, json_string(choice->labels[at])) != 0)
+                return dt_no_memory("for an engine");
+            DT_TRY(plan_keep(walk));
+            json_object_del(walk->plan, name);
+        }
+    }
+    return DT_OK;
+}
+
 /* The degrees from index i on; room: the largest product that they may have. */
 static dt_status degree_walk(struct walk *walk, int i, int64_t room)
 {
     if (i == walk->engine->degree_count)
-        return plan_keep(walk);
+        return plans_keep(walk);
     const char *name = walk->engine->names[walk->engine->degrees[i]];
     int64_t most = json_object_get(walk->barred, name) != NULL ? 1 : room;
     for (int64_t value = 1; value <= most; value++) {
@@ -61,16 +96,7 @@ dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans
     DT_CLEANUP(dt_engine_free_at) struct dt_engine *read = NULL;
     json_auto_t *plan = json_object(), *list = json_array();
     DT_TRY(dt_engine_open(engine, &read));
-    struct walk walk = {.engine = read,
-                        .request = {.engine = engine,
-                                    .plan = plan,
-                                    .key = key,
-                                    .card = wanted.card,
-                                    .hosts = wanted.hosts,
-                                    .slots = wanted.slots},
-                        .barred = wanted.lossy ? NULL : json_object_get(read->root, "lossy"),
-                        .plan = plan,
-                        .plans = list};
+    struct walk walk = walk_of(read, engine, key, &wanted, plan, list);
     DT_TRY(degree_walk(&walk, 0, wanted.devices));
     *plans = json_incref(list);
     return DT_OK;
@@ -108,15 +134,7 @@ dt_status dt_engine_variants(const char *engine, const json_t *key, struct dt_pl
         json_auto_t *plan = json_is_object(each) ? dt_json_copy(each) : json_object();
         json_t *list = json_array();
         DT_TRY(dt_engine_note(lists, list));
-        struct walk walk = {.engine = read,
-                            .request = {.engine = engine,
-                                        .plan = plan,
-                                        .key = key,
-                                        .card = wanted.card,
-                                        .hosts = wanted.hosts,
-                                        .slots = wanted.slots},
-                            .plan = plan,
-                            .plans = list};
+        struct walk walk = walk_of(read, engine, key, &wanted, plan, list);
         if (json_is_object(each))
             DT_TRY(settings_walk(&walk, 0, 0));
     }
@@ -305,6 +323,15 @@ dt_status dt_engine_choices(const char *engine, json_t **choices)
     return *choices != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 
+static struct dt_engine_way way_of(const struct dt_engine *engine,
+                                   const struct dt_engine_choice *choice, int at, unsigned settings)
+{
+    struct dt_engine_way way = {.settings = settings};
+    snprintf(way.choice, sizeof way.choice, "%s", engine->names[choice->name]);
+    snprintf(way.word, sizeof way.word, "%s", choice->labels[at]);
+    return way;
+}
+
 void dt_engine_ways(const char *engine, struct dt_engine_ways *ways)
 {
     char name[64];
@@ -322,22 +349,27 @@ void dt_engine_ways(const char *engine, struct dt_engine_ways *ways)
     ways->shares_encoder = dt_json_lists(runs, "shares_encoder");
     for (int i = 0; i < opened->choice_count; i++) {
         const struct dt_engine_choice *choice = &opened->choices[i];
-        for (int k = 1; k < choice->count && ways->count < DT_ENGINE_WAYS; k++) {
-            struct dt_engine_way *way = &ways->at[ways->count];
-            if (choice->settings[k] == 0)
-                continue;
-            snprintf(way->choice, sizeof way->choice, "%s", opened->names[choice->name]);
-            snprintf(way->word, sizeof way->word, "%s", choice->labels[k]);
-            way->settings = choice->settings[k];
-            ways->count++;
-        }
+        if (choice->alone != 0)
+            ways->alone = way_of(opened, choice, 0, choice->alone);
+        for (int k = 1; k < choice->count; k++)
+            if (choice->settings[k] != 0)
+                ways->at[ways->count++] = way_of(opened, choice, k, choice->settings[k]);
     }
     dt_engine_free(opened);
 }
 
+static bool is_alone(const json_t *plan)
+{
+#define DT_PREDICT_DEGREE(name) plan_degree(plan, #name) == 1 &&
+    return DT_PREDICT_DEGREE_ROWS true;
+#undef DT_PREDICT_DEGREE
+}
+
 unsigned dt_engine_settings(const struct dt_engine_ways *ways, const json_t *plan)
 {
-    unsigned settings = 0;
+    const char *own = dt_json_text_at(plan, ways->alone.choice);
+    bool by_itself = own[0] == '\0' || strcmp(own, ways->alone.word) == 0;
+    unsigned settings = by_itself && is_alone(plan) ? ways->alone.settings : 0;
     for (int i = 0; i < ways->count; i++)
         if (strcmp(dt_json_text_at(plan, ways->at[i].choice), ways->at[i].word) == 0)
             settings |= ways->at[i].settings;

@@ -98,6 +98,12 @@ def predicted():
     threads = one["plan"]["threads"]
     t.check("the default is itself, and threads divide no more than the work", ratios["default"] == 1
             and 1 <= ratios["slow"] / ratios["one"] <= threads, (ratios, threads))
+    def tiles(q, kv):
+        words = f"ranks=1 threads=1 tile_q={q} tile_kv={kv}"
+        return t.tool("explain", *network, "--size", 256, "--db", t.path / "unused", "--json", words, env=worker).json["predicted"]["over_default"]
+    by_q, by_kv = tiles(32, 64) - tiles(64, 64), tiles(64, 64) - tiles(64, 128)
+    t.check("tiles cost what docs/cost.md says: 4.7 / tile_q and 5.1 / tile_kv of the attention", by_kv > 0
+            and abs(by_q / by_kv - 4.7 * (1 / 32 - 1 / 64) / (5.1 * (1 / 64 - 1 / 128))) < 1e-6, (by_q, by_kv))
     text = t.tool("explain", *network, "--db", db, "ranks=1", env=worker).out
     t.check("as text", re.search(r"predicted: \S+ times the default plan's time by predicted times on cores, or \S+ ms",
                                    " ".join(text.split())), text)

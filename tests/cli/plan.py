@@ -84,6 +84,15 @@ def settings():
     for engine in ("sglang", "diffusers"):
         lacking = [row for row in answer_of(engine, "4xl40", model="qwen-image")["plans"] if row["fits"] == "no" and row["plan"]["cfg"] == 1]
         t.check(f"{engine}: the setting that costs least", lacking and all(set(row["setting"]["plan"]) - set(row["plan"]) == {"encoder"} for row in lacking), lacking[:2])
+    wan = {row["plan"].get("offload"): row for row in answer_of("wan2.1", "1xh100", model="wan2.1-t2v-1.3b")["plans"]}
+    parts = 2 * sum(json.loads((SOURCE / "model/cards/wan2.1-t2v-1.3b.json").read_text(encoding="utf-8"))["parameters"].values())
+    t.check("what an engine does by itself on one device: it swaps its parts, at 2.5 GB/s there and back", set(wan) == {None, "off"}
+            and abs(wan[None]["request_seconds"] - wan["off"]["request_seconds"] - 2 * parts / 2.5e9) < 1e-6, wan)
+    t.exits("is no setting that it offers", t.tool("plan", "--model", "wan2.2-t2v-a14b", "--engine", "wan2.2", "--machine", "1xh100"), 0,
+            "no known setting of wan2.2 makes it fit", "Predicted best: one device.")
+    several = [row for row in answer_of("wan2.1", "8xh100", model="wan2.1-t2v-1.3b")["plans"] if row["devices"] > 1]
+    t.check("on several devices it does not", several and not any(row["plan"].get("offload") for row in several)
+            and all(row["request_seconds"] - 50 * row["step_seconds"] < 2 * parts / 2.5e9 for row in several), several[:1])
     none = answer("--machine", "2xrtx-4090")
     t.check("none fits without", none["needs_setting"] and all(row["memory_bytes"] <= none["device_bytes"] for row in none["plans"] if row["fits"] != "no"), none)
     t.exits("said, with the command", plan("--machine", "2xrtx-4090"), 0, "No plan fits into 24 GiB without a setting", "sglang serve", "offload")
@@ -140,7 +149,7 @@ def ratios():
     alone, all_four = {(1, 1)}, {(4, 1), (2, 2), (1, 4)}
     for words, gb_s, answer_there, names in (("links too slow for any exchange", 0.01, "best", alone), ("links that cost little", 400, "cannot tell", all_four)):
         file = t.write("links.json", json.dumps({**machine("h100"), "devices": 4, "pair": "pcie", "links": {"pcie": gb_s}, "measured": {}}))
-        got = answer_of("wan2.1", file, model="wan2.1-t2v-14b")
+        got = answer_of("hunyuanvideo", file, model="hunyuanvideo")
         found = {(plan["ulysses"], plan["ring"]) for plan in got["fastest"]}
         t.check(f"{words}: {answer_there}", got["answer"] == answer_there and found == names and len(got["fastest"]) == len(names), (got["answer"], got["fastest"]))
 

@@ -235,6 +235,26 @@ static void refuses_a_faulty_file(void **state)
         {"", "mine"},
         {"[]", "mine"},
         {"{\"engine\": \"mine\", \"colour\": 1}", "colour"},
+        {HEAD "\"parameters\": {\"ranks\": \"1\"}, \"choices\": {\"k\": {\"values\": [\"a\", "
+              "\"wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww\"], \"memory\": "
+              "{\"wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww\": [\"pages\"]}, \"source\": \"s\"}}, "
+              "\"words\": [], \"environment\": [], \"kwargs\": [], \"rules\": [], \"cannot\": {}}",
+         "each have 31 bytes"},
+        {HEAD
+         "\"parameters\": {\"ranks\": \"1\"}, \"choices\": {\"k\": {\"values\": [\"a\", \"b\", "
+         "\"c\", \"d\", \"e\", \"f\", \"g\", \"h\", \"i\", \"j\", \"k\", \"l\", \"m\", \"n\", "
+         "\"o\", \"p\", \"q\", \"r\"], \"memory\": {\"b\": [\"pages\"], \"c\": [\"pages\"], \"d\": "
+         "[\"pages\"], \"e\": [\"pages\"], \"f\": [\"pages\"], \"g\": [\"pages\"], \"h\": "
+         "[\"pages\"], \"i\": [\"pages\"], \"j\": [\"pages\"], \"k\": [\"pages\"], \"l\": "
+         "[\"pages\"], \"m\": [\"pages\"], \"n\": [\"pages\"], \"o\": [\"pages\"], \"p\": "
+         "[\"pages\"], \"q\": [\"pages\"], \"r\": [\"pages\"]}, \"source\": \"s\"}}, \"words\": "
+         "[], \"environment\": [], \"kwargs\": [], \"rules\": [], \"cannot\": {}}",
+         "17 words lower the memory, at most 16"},
+        {HEAD "\"parameters\": {\"ranks\": \"1\"}, \"choices\": {\"k\": {\"values\": [\"a\", "
+              "\"b\"], \"alone\": [\"pages\"], \"source\": \"s\"}, \"l\": {\"values\": [\"a\", "
+              "\"b\"], \"alone\": [\"swaps\"], \"source\": \"s\"}}, \"words\": [], "
+              "\"environment\": [], \"kwargs\": [], \"rules\": [], \"cannot\": {}}",
+         "2 choices have 'alone', at most one"},
         {HEAD
          "\"parameters\": {\"cfg\": \"1\"}, \"words\": [], \"environment\": [], \"kwargs\": [],"
          "\"rules\": [], \"cannot\": {}}",
