@@ -8,7 +8,7 @@
 
 static const struct dt_unit times[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}};
 static const struct dt_unit sizes[] = {
-    {"GiB", 1073741824.}, {"MiB", 1048576.}, {"KiB", 1024.}, {"bytes", 1}};
+    {"GiB", DT_GIB}, {"MiB", 1048576.}, {"KiB", 1024.}, {"bytes", 1}};
 
 static struct dt_unit largest(const struct dt_unit units[], int n, double amount)
 {

@@ -12,6 +12,8 @@ struct dt_unit {
     double size; /* in seconds, or in bytes */
 };
 
+#define DT_GIB 1073741824.0 /* bytes */
+
 /* The largest unit that does not exceed the amount: of time s, ms, us; of memory GiB, MiB, KiB, bytes. */
 struct dt_unit dt_figure_time_unit(double seconds);
 struct dt_unit dt_figure_bytes_unit(double bytes);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Units: seconds, bytes, operations. Sources of the constants: docs/cost.md, by their names. */
 #include "model/predict.h"
-#include "model/predict_constants.h"
 
+#include "base/figures.h"
+#include "model/predict_constants.h"
 #include "model/predict_int.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
-
-#define GIB 1073741824.0
 
 #define NORMAL_80 1.2816
 
@@ -63,7 +62,7 @@ static double peer_bytes(enum dt_link link)
 {
     const double gib[DT_LINKS] = {used->peer_nvlink_gib, used->peer_hccs_gib, used->peer_pcie_gib,
                                   used->peer_pcie_gib, used->peer_network_gib};
-    return gib[link] * GIB;
+    return gib[link] * DT_GIB;
 }
 
 /* Where consecutive ranks leave one link for a farther one: at multiples of `devices`. */
@@ -86,9 +85,9 @@ struct group {
 /* The degrees as numbers, and what follows from them and the job for one layer of one pass. */
 struct layer {
     double cfg, tensor, ulysses, ring, gather, pipe, devices;
-    double tokens, keys; /* of this device; of all */
+    double tokens, keys; /* tokens of this device, and of all */
     double hidden, inner, kv_width;
-    double weights;    /* that a token meets in a layer */
+    double weights;    /* numbers of a layer by which a token is multiplied */
     double block;      /* bytes of a layer's weights on this device, of all streams */
     double copy, host; /* bytes a second; host: from its pinned memory */
     unsigned settings;
@@ -144,7 +143,7 @@ static struct border border_within(enum dt_link link, int each, int own, int lan
                                                      .lanes = lanes};
 }
 
-/* From near to far. */
+/* Sets the borders, from the nearest link to the farthest. */
 static void find_borders(const struct dt_machine_card *machine, int devices,
                          struct border borders[BORDERS])
 {
@@ -426,7 +425,7 @@ static double memory_bytes(const struct dt_predict_job *job, const struct layer 
     double parts = turns ? fmax(weights, fmax(encoder, vae)) : weights + encoder + vae;
     double step = used->widths * 2 * l->tokens * l->hidden / l->tensor;
     double near = fmin(l->devices, l->borders[BORDERS - 1].devices); /* not over the network */
-    return parts + step + used->base_gib * GIB + used->pixel_bytes * pixels / l->tensor +
+    return parts + step + used->base_gib * DT_GIB + used->pixel_bytes * pixels / l->tensor +
            peer_bytes(job->machine->pair) * (near - 1) +
            peer_bytes(DT_LINK_network) * (l->devices - near);
 }

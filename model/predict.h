@@ -16,7 +16,7 @@
 #include "model/machines/machine_card.h"
 #include "model/workload.h"
 
-/* What a step's time consists of, in the order of the words. */
+/* Terms of the time of a step, with their words. */
 #define DT_TERM_ROWS                                                                               \
     DT_TERM(gemm, "GEMM")                                                                          \
     DT_TERM(attention, "attention")                                                                \
@@ -40,7 +40,7 @@ enum dt_term {
 };
 extern const char *const dt_term_texts[];
 
-/* What an engine can do with weights that a device has no room for, by the words of its file. Pinned memory of the host is copied at
+/* Ways in which an engine lowers the memory of weights on a device, named as in its file. Pinned memory of the host is copied at
  * the link's rate and ahead of use, pageable memory at a few GB/s and not beside the work. */
 #define DT_SETTING_ROWS                                                                            \
     DT_SETTING(shards) /* the transformer's: split between all devices, gathered block by block */ \
@@ -63,7 +63,7 @@ enum dt_setting {
 };
 extern const char *const dt_setting_texts[]; /* NULL-ended */
 
-/* Those that copy weights from the host's memory: what they take is less sure. */
+/* The settings that copy weights from the host's memory; their times are less sure. */
 enum {
     DT_SETTING_OF_HOST = DT_SETTING_streams | DT_SETTING_pages | DT_SETTING_swaps |
                          DT_SETTING_stages | DT_SETTING_encoder_streams
@@ -88,14 +88,14 @@ struct dt_degrees {
     unsigned settings;     /* of enum dt_setting */
 };
 
-/* What is computed, and by what kind of engine. */
+/* The job and the kind of engine that computes it. */
 struct dt_predict_job {
     const struct dt_card *card;
     const struct dt_machine_card *machine;
     struct dt_frames size;
     int text_tokens, steps;
     bool guided; /* a step has the card's passes */
-    /* of the engine, as dt_engine_runs of db/engines/engines.h sets them: */
+    /* set by the engine, as dt_engine_runs of db/engines/engines.h sets them: */
     bool eager;   /* operations are launched one by one from Python, element-wise ones unfused */
     bool wrapped; /* and sequence parallelism is a wrapper around them, as in xDiT */
     bool shares_encoder; /* the text encoder is split between all devices */
@@ -124,7 +124,7 @@ void dt_predict_network(const struct dt_workload *workload, const struct dt_plan
 /* All times by a factor: measured over predicted time of one plan. */
 void dt_predict_scaled(struct dt_prediction *prediction, double factor);
 
-/* What takes most of a request: the text of a step's term, "VAE" or "text encoder". */
+/* The longest part of a request: the text of a step's term, "VAE" or "text encoder". */
 const char *dt_predict_limit(const struct dt_prediction *prediction);
 
 /* Standard deviation of the logarithm of true over predicted time. anchor: the plan whose measured time scaled it, NULL: none;

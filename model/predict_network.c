@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* What one thread of cores, or a GPU, does a second, and the seconds of what has no size. */
+/* Rates of one thread of cores, or of a GPU, and the seconds of operations that have no size. */
 struct rates {
     double gemm, attention; /* operations */
     double copy, link;      /* bytes read or written; bytes that a rank sends */
@@ -31,7 +31,7 @@ static const struct rates core = {.gemm = 1.1e11,
                                   .tile_kv = 5.1,
                                   .uneven = 0.019};
 
-/* Of a GPU: its own attention starts a tile of queries for each of its tiles of keys, cuDNN chooses tiles itself; float32 runs at a
+/* On a GPU dittune's own attention starts a tile of queries for each of its tiles of keys, cuDNN chooses tiles itself; float32 runs at a
  * sixteenth of bfloat16, tf32 at half (the datasheet's ratios on an H100); a graph saves a launch's share on the host. */
 #define GPU_TILE_Q      64
 #define GPU_MERGE_BYTES 48
@@ -67,7 +67,7 @@ struct share {
     double threads, element, width; /* bytes of an activation; channels of the own heads */
 };
 
-/* Of one layer: threads take whole tiles of queries, which the last ones do not fill. */
+/* Seconds of one layer. Threads take whole tiles of queries; the last tiles are not full. */
 static double attention_seconds(const struct rates *rates, const struct share *own)
 {
     double keys = dt_workload_tokens(own->workload), queries = own->layout.block;

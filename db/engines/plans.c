@@ -18,7 +18,7 @@ struct walk {
     json_t *plan, *plans;
 };
 
-/* Of the request all but the words of one plan, which the walk changes; plans: where it adds those that it finds. */
+/* plan: changed by the walk; plans: the walk adds those that the engine takes. */
 static struct walk walk_of(const struct dt_engine *engine, const char *name, const json_t *key,
                            const struct dt_plans_wanted *wanted, json_t *plan, json_t *plans)
 {

@@ -2,6 +2,7 @@
 #include "model/machines/machine_card.h"
 
 #include "base/array.h"
+#include "base/figures.h"
 #include "base/json.h"
 
 #include <ctype.h>
@@ -10,7 +11,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define GIB  1073741824.0
 #define GIGA 1e9
 #define TERA 1e12
 
@@ -79,14 +79,14 @@ static dt_status read_count(const json_t *object, const char *what, const char *
 }
 
 struct rate_row {
-    const char *part, *key, *measured; /* where it stands: on the datasheet, and in "measured" */
+    const char *part, *key, *measured; /* fields of the datasheet, and of "measured" */
     double unit;
     struct dt_rate *rate;
     bool needed;
     bool assumed; /* no datasheet has it: a measured rate may be above it */
 };
 
-/* What was measured cannot be above what the datasheet has. */
+/* A measured rate cannot be above that of the datasheet. */
 static dt_status read_rate(const json_t *root, const char *what, const struct rate_row *row)
 {
     const json_t *part = json_object_get(root, row->part);
@@ -126,7 +126,7 @@ static dt_status read_rates(const json_t *root, const char *what, struct dt_mach
     struct dt_rate flop, unused;
     struct dt_machine_link *links = card->links;
     const struct rate_row rows[] = {
-        {"device", "memory_gib", "memory_gib", GIB, &card->memory, true, false},
+        {"device", "memory_gib", "memory_gib", DT_GIB, &card->memory, true, false},
         {"device", "bfloat16_tflops", "bfloat16_tflops", TERA, &flop, true, false},
         {"device", "float32_tflops", "float32_tflops", TERA, &unused, false, false},
         {"device", "memory_gb_s", "memory_gb_s", GIGA, &card->copy, true, false},
@@ -152,7 +152,7 @@ static dt_status read_rates(const json_t *root, const char *what, struct dt_mach
     if (card->host.sheet <= 0)
         card->host = links[DT_LINK_pcie].rate;
     return dt_json_has(root, "host_memory_gib")
-               ? read_number(root, what, "host_memory_gib", GIB, &card->host_memory_bytes)
+               ? read_number(root, what, "host_memory_gib", DT_GIB, &card->host_memory_bytes)
                : DT_OK;
 }
 
@@ -206,7 +206,8 @@ static dt_status read_pair(const json_t *root, const char *what, struct dt_machi
     return DT_OK;
 }
 
-/* What groups larger than a count of devices talk over has a rate, and no higher one than what it is reached over. */
+/* The link `far`, which groups of more than `count` devices use, has a rate, and none above that of the link `near`, over which it is
+ * reached. */
 static dt_status check_link(const struct dt_machine_card *card, const char *what, const char *field,
                             int count, enum dt_link far, enum dt_link near)
 {
@@ -300,8 +301,8 @@ void dt_machine_card_place(struct dt_machine_card *card, int hosts, int devices)
     card->devices = devices;
 }
 
-/* What `dittune machine --json` prints on a machine with GPUs: the card of its device, with its own number of them and memory, which the
- * driver reported. */
+/* Reads what `dittune machine --json` prints on a machine with GPUs: the card of its device, but the number of devices and the memory that
+ * the driver reported. */
 static dt_status read_described(const json_t *root, const char *what, struct dt_machine_card *card)
 {
     const json_t *hard = json_object_get(root, "hard");
@@ -321,7 +322,7 @@ static dt_status read_described(const json_t *root, const char *what, struct dt_
     dt_machine_card_place(card, 1,
                           gpus < DT_MACHINE_DEVICES_MOST ? (int)gpus : DT_MACHINE_DEVICES_MOST);
     if (bytes > 0 || gib > 0)
-        card->memory.measured = bytes > 0 ? (double)bytes : (double)gib * GIB;
+        card->memory.measured = bytes > 0 ? (double)bytes : (double)gib * DT_GIB;
     return DT_OK;
 }
 

@@ -17,7 +17,7 @@
 
 enum { DT_MACHINE_WORD = 96, DT_MACHINE_DEVICES_MOST = 256 /* of all hosts */ };
 
-/* What two devices talk over, from near to far; neighbours over one of the first three. */
+/* Links between two devices, from near to far; neighbours have one of the first three. */
 #define DT_LINK_ROWS                                                                               \
     DT_LINK(nvlink)                                                                                \
     DT_LINK(hccs)                                                                                  \
@@ -33,7 +33,7 @@ enum dt_link {
 };
 extern const char *const dt_link_texts[];
 
-/* A rate: what is on the datasheet, and what was measured; 0: not known. */
+/* The rate on the datasheet and the measured one; 0: not known. */
 struct dt_rate {
     double sheet, measured;
 };
@@ -64,7 +64,7 @@ struct dt_machine_card {
  * many hosts. DT_EUSAGE names the nearest card, or the field that is wrong or contradicts another; DT_EIO when a file is unreadable. */
 dt_status dt_machine_card_load(const char *text, struct dt_machine_card *card) DT_MUST_CHECK;
 
-/* So many hosts of so many devices, instead of the card's; links that reach over several hosts reach over as many. */
+/* Replaces the card's numbers of hosts and of devices of a host; links that reach over several hosts reach over as many. */
 void dt_machine_card_place(struct dt_machine_card *card, int hosts, int devices);
 
 /* The cards' names, NULL-ended, in the order of their files. */
@@ -74,7 +74,7 @@ const char *const *dt_machine_cards(void);
  * words of it; false: none. Sets no sentence. */
 bool dt_machine_card_of(const char *text, struct dt_machine_card *card);
 
-/* What was measured, else the datasheet's. */
+/* The measured rate, else that of the datasheet. */
 double dt_rate_value(struct dt_rate rate);
 
 #endif

@@ -2,6 +2,7 @@
 #include "tuner/cli/planned/measured.h"
 
 #include "base/array.h"
+#include "base/figures.h"
 #include "base/read.h"
 #include "db/engines/engines.h"
 
@@ -192,7 +193,7 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '.';
 }
 
-/* Of letters, digits and points between them. */
+/* Bytes of the word at the beginning: letters, digits and points between them. */
 static size_t word_size(const char *at)
 {
     size_t size = 0;
@@ -221,7 +222,7 @@ static bool word_is(const char *at, const char *words)
     return is_one_of(word, words);
 }
 
-/* What follows a name with a dash makes it another model ("FLUX.2-klein"), unless it is a size, a date, a task or a format. */
+/* A word behind the name and a dash makes it another model ("FLUX.2-klein"), unless it is a size, a date, a task or a format. */
 static bool is_another(const char *behind)
 {
     static const char same[] = "diffusers|preview|t2v|i2v|ti2v|720p|480p|bf16|fp8|dev|text|with";
@@ -459,7 +460,7 @@ static double told_bytes(const char *text)
             continue;
         long gib = strtol(at, &end, 10);
         if (word_is(end, "g|gb|gib") && gib > 0 && gib <= 1024)
-            return (double)gib * 1073741824.0;
+            return (double)gib * DT_GIB;
     }
     return 0;
 }
@@ -480,7 +481,7 @@ static void read_link(const char *link, struct dt_measured_row *row)
         row->unsure = true;
 }
 
-/* What the row says of its devices that the card does not have. */
+/* Link and memory of the row take the place of the card's. */
 static void read_device(const struct csv *csv, int devices, struct dt_measured_row *row)
 {
     struct dt_machine_card *machine = &row->machine;
@@ -715,7 +716,7 @@ static void read_job(const struct csv *csv, const char *sized_by, struct dt_meas
 static void read_memory(const struct csv *csv, struct dt_measured_row *row)
 {
     const char *text = csv_field(csv, AT_memory), *note = csv_field(csv, AT_note);
-    double memory = read_real(text, NULL) * (mentions(text, "mb|mib") ? 1048576.0 : 1073741824.0);
+    double memory = read_real(text, NULL) * (mentions(text, "mb|mib") ? DT_GIB / 1024 : DT_GIB);
     if (memory > 0 && row->memory_bytes <= 0)
         row->memory_bytes = memory;
     row->offloaded = mentions(note, "streamed|offload") || mentions(row->text.model, "offload");

@@ -16,7 +16,7 @@
 
 enum { DT_MEASURED_WORD = 64, DT_MEASURED_TEXT = 256, DT_MEASURED_ROWS = 1024 };
 
-/* What a row's time is of; DT_METRIC_VAE is fitted, not scored. */
+/* The part of a request that a row's time measures; DT_METRIC_VAE is fitted, not scored. */
 enum dt_metric {
     DT_METRIC_REQUEST,
     DT_METRIC_STEPS,
@@ -25,7 +25,7 @@ enum dt_metric {
     DT_METRIC_NONE
 };
 
-/* What a table says in a row. */
+/* The texts of a table's row. */
 struct dt_measured_text {
     char table[DT_MEASURED_WORD], gpu[DT_MEASURED_WORD], engine[DT_MEASURED_WORD];
     char metric[DT_MEASURED_WORD], model[DT_MEASURED_TEXT];

@@ -129,7 +129,7 @@ static bool in_pair(const struct dt_timings *table, int k, const struct dt_measu
            row == least_of(table, row);
 }
 
-/* Of the plans whose predicted times tie with the least the one that the rule of thumb prefers, of equal ones the least. */
+/* The plan that the rule of thumb prefers among those whose predicted times tie with the least; among equal ones the fastest. */
 static const struct dt_measured_row *pick(const struct dt_timings *table,
                                           const struct dt_measured_row *of)
 {
