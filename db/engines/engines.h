@@ -116,6 +116,7 @@ dt_status dt_engine_variants(const char *engine, const json_t *key, struct dt_pl
 enum { DT_ENGINE_WAYS = 16, DT_ENGINE_WORD = 32 };
 struct dt_engine_ways {
     bool eager, wrapped, shares_encoder; /* as in struct dt_predict_job */
+    bool worker;                         /* dittune has a worker of the engine */
     int count;
     struct dt_engine_way {
         char choice[DT_ENGINE_WORD], word[DT_ENGINE_WORD];

@@ -344,6 +344,7 @@ void dt_engine_ways(const char *engine, struct dt_engine_ways *ways)
     if (dt_error_keep(&none, dt_engine_open(name, &opened)) != DT_OK)
         return;
     const json_t *runs = json_object_get(opened->root, "runs");
+    ways->worker = dt_json_has(opened->root, "worker");
     ways->eager = dt_json_lists(runs, "eager");
     ways->wrapped = dt_json_lists(runs, "wrapped");
     ways->shares_encoder = dt_json_lists(runs, "shares_encoder");

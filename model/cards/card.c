@@ -164,6 +164,8 @@ static dt_status read_shape(const json_t *root, const char *what, struct dt_card
     DT_TRY(read_count(root, what, "head_size", 1, &card->head_size));
     DT_TRY(read_count(root, what, "depth", 1, &card->depth));
     DT_TRY(read_count(root, what, "text_tokens", 0, &card->text_tokens));
+    if (dt_json_has(root, "steps"))
+        DT_TRY(read_count(root, what, "steps", 1, &card->steps));
     if (dt_json_has(root, "text"))
         DT_TRY(read_choice(root, what, "text", texts, &prompt));
     DT_TRY(read_choice(root, what, "attention", attentions, &joint));
@@ -212,10 +214,10 @@ static dt_status read_classes(const json_t *root, const char *what, struct dt_ca
 static dt_status read_card(const json_t *root, const char *what, struct dt_card *card)
 {
     static const char *const known[] = {
-        "name",        "aliases",    "doc",      "heads",        "head_size", "depth",
-        "text_tokens", "attention",  "guidance", "vae",          "patch",     "usual",
-        "parameters",  "engines",    "sources",  "diffusers",    "text",      "passes",
-        "kv_heads",    "references", "hidden",   "feed_forward", NULL};
+        "name",        "aliases",    "doc",        "heads",    "head_size",    "depth",
+        "text_tokens", "steps",      "attention",  "guidance", "vae",          "patch",
+        "usual",       "parameters", "engines",    "sources",  "diffusers",    "text",
+        "passes",      "kv_heads",   "references", "hidden",   "feed_forward", NULL};
     struct dt_card read = {.engine_count = 0};
     json_t *sources = NULL;
     int aliases;
@@ -365,6 +367,9 @@ dt_status dt_card_check_size(const struct dt_card *card, struct dt_frames size)
                              .height = nearest_multiple(size.height, side),
                              .frames = 1 + (size.frames - 1 + (card->vae_time - 1) / 2) /
                                                card->vae_time * card->vae_time};
+    if (card->vae_time == 1 && card->usual.frames == 1 && size.frames > 1)
+        return dt_fail(DT_EUSAGE, "%s makes images: 1 frame, not %lld", card->name,
+                       (long long)size.frames);
     if (size.frames < 1 || size.frames != near.frames)
         return dt_fail(DT_EUSAGE, "%s takes 1 frame and %d more at a time, not %lld: %lld would do",
                        card->name, card->vae_time, (long long)size.frames,

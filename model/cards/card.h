@@ -66,6 +66,7 @@ struct dt_card {
     int hidden;                  /* width of the residual stream; usually heads * head_size */
     int feed_forward;            /* its width; usually 4 hidden */
     bool gated;                  /* it has three matrices, not two */
+    int steps;                   /* usual denoising steps; 0: not told */
     int text_tokens;             /* of a prompt, or the most that one may have */
     bool
         prompt; /* each text has the prompt's own length; else the pipeline pads it to text_tokens */

@@ -209,6 +209,21 @@ def hosts():
     t.check("hosts of one rack have no network between them", done.code == 0 and not any(row["link"] == "network" for row in done.json["plans"]), done)
 
 
+def with_a_setting():
+    """A plan that a setting of the engine makes fit, and that is better than all that fit, is the answer, with the setting in its command."""
+    words = ("--model", "chroma1-hd", "--engine", "cache-dit", "--machine", "2xrtx-4090", "--objective", "cost")
+    got = t.tool("plan", *words, "--json").json
+    first = got["plans"][0]
+    t.check("the best has a setting", first["plan"].get("offload") == "layers" and not got["needs_setting"]
+            and first["device_seconds"] < min(row["device_seconds"] for row in got["plans"] if "offload" not in row["plan"]
+                                              and "encoder" not in row["plan"] and row["fits"] != "no"), first)
+    t.exits("and its words are of what is counted", t.tool("plan", *words), 0, "times as cheap as the next", "layerwise_cpu_offload")
+    many = t.tool("plan", *words[:-1], "throughput").out
+    t.check("or of throughput", "throughput" in many and "as fast as" not in many, many)
+    fewer = t.tool("plan", "--model", "flux.1-schnell", "--engine", "sglang", "--machine", "h100", "--json").json
+    t.check("a distilled model has its own steps", fewer["denoising_steps"] == 4, fewer["denoising_steps"])
+
+
 def bad_input():
     for machine, words in (("9xh100", "1 to 8 devices; several hosts are 2x8xh100"), ("0x8xh100", "0 hosts of 8 devices, expected 1 to 32"),
                            ("2x0xh100", "1 to 8 devices"), ("64x8xh100", "64 hosts of 8 devices, expected 1 to 32"),
@@ -222,10 +237,13 @@ def bad_input():
             "the least, ", " of a device")
     t.exits("an unknown objective", plan("--machine", "h100", "--objective", "best"), 2, "unknown objective 'best'")
     for given, words in (("tp=2 4s", "'tp' is no degree"), ("ulysses=0 4s", "ulysses is '0', expected 1 to"), ("ulysses=8 4s", "a plan of 8 devices"),
-                         ("4s 5s", "'5s' is no time"), ("infs", "'infs' is no time")):
+                         ("4s 5s", "there are two times, and '5s' is the second"), ("infs", "'infs' is no time"), ("0x10s", "'0x10s' is no time"),
+                         ("1e-300s", "1e-6 s to 1e9 s"), ("ulysses=2 ulysses=2 4s", "ulysses is there twice")):
         t.exits(f"--given {given}", plan("--machine", "4xh100", "--given", given), 2, words)
     t.exits("a table names its own machine", t.tool("plan", "--against", "t.csv", "--machine", "h100"), 2, "--machine has no effect beside --against")
     t.exits("no time", plan("--machine", "h100", "--given", "ulysses=2"), 2, "has no time of a request")
+    t.exits("minutes", plan("--machine", "4xh100", "--steps", "28", "--given", "0.1min"), 0, "All times are multiplied by")
+    t.exits("frames of an image", plan("--machine", "h100", "--frames", "5"), 2, "makes images: 1 frame, not 5")
     good = json.loads((SOURCE / "model/machines/h100.json").read_text(encoding="utf-8"))
     for name, change, words in (
         ("pair", {"pair": "hccs"}, "which 'links' has no rate of"),
@@ -372,6 +390,7 @@ def sources():
 
 
 plans()
+with_a_setting()
 hosts()
 settings()
 ratios()

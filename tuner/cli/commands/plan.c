@@ -17,8 +17,7 @@
 #include <string.h>
 
 enum { SHOWN = 12, CLOSE_MOST = 3, START_S = 180 };
-#define CLOSE 1.05 /* a documented plan within it is enough */
-
+#define TRIALS_SHARE 0.6 /* of a session's budget, before plans are compared */
 /* ---- what a number is */
 
 static const char *rate_basis(struct dt_rate rate)
@@ -72,12 +71,13 @@ static void add_row(const struct dt_ranking *ranking, const struct dt_ranked *ro
     dt_auto_text name = {0}, interval = {0};
     add_name(row, &name);
     int digits = p->step < 10 ? 1 : 0;
+    double an_hour = 3600 / p->request * row->replicas;
     dt_text_add(&interval, "[%.*f, %.*f]", digits, p->step / row->factor * 1e3, digits,
                 p->step * row->factor * 1e3);
-    dt_text_add(out, "%-*s %9.*f %-18s %10.2f %-8s  %6.1f%-7s %8.0f %9.1f  %s\n", width,
+    dt_text_add(out, "%-*s %9.*f %-18s %10.2f %-8s  %6.1f%-7s %8.*f %9.1f  %s\n", width,
                 dt_text_at(&name), digits, p->step * 1e3, dt_text_at(&interval), p->request,
                 request_basis(ranking, row), p->memory_bytes / 1073741824.0, fits[row->fit],
-                3600 / p->request * row->replicas, p->request * p->devices, dt_predict_limit(p));
+                an_hour < 100 ? 2 : 0, an_hour, p->request * p->devices, dt_predict_limit(p));
 }
 
 /* The card says nothing of this engine, in any version. */
@@ -148,18 +148,23 @@ static void add_head(const struct dt_ranking *ranking, int width, struct dt_text
 {
     const struct dt_predict_job *job = &ranking->job;
     const struct dt_machine_card *machine = &ranking->machine;
-    dt_text_add(out, "%s, %lld x %lld px, %lld frame%s, %d steps, on ", ranking->card.name,
+    dt_text_add(out, "%s, %lld x %lld px, %lld frame%s, %d step%s, on ", ranking->card.name,
                 (long long)job->size.width, (long long)job->size.height,
-                (long long)job->size.frames, job->size.frames == 1 ? "" : "s", job->steps);
+                (long long)job->size.frames, job->size.frames == 1 ? "" : "s", job->steps,
+                job->steps == 1 ? "" : "s");
     if (machine->hosts > 1)
         dt_text_add(out, "%d hosts of ", machine->hosts);
-    dt_text_add(out, "%d x %s\n%zu plans of %s, predicted: nothing was measured here.%s%s\n",
-                machine->devices, machine->device, ranking->count, ranking->engine,
+    dt_text_add(out, "%d x %s\n%zu plan%s of %s, predicted: nothing was measured here.%s%s\n",
+                machine->devices, machine->device, ranking->count, ranking->count == 1 ? "" : "s",
+                ranking->engine,
                 ranking->anchor.entry[0] != '\0'
                     ? " The time that scales them is of the store's entry "
                 : ranking->anchor.given ? ""
                                         : " --given a measured time narrows the intervals.",
                 ranking->anchor.entry);
+    if (ranking->anchor.given)
+        dt_text_add(out, "All times are multiplied by %.3g, so that the given one is met.\n",
+                    ranking->anchor.scale);
     add_rates(ranking, out);
     if (ranking->set)
         dt_text_add(out,
@@ -205,7 +210,7 @@ static struct answer answer_of(const struct dt_ranking *ranking, const struct dt
     const struct dt_ranked *best = &ranking->rows[0];
     struct answer answer = {.documented = documented};
     bool fits = documented != NULL && documented->fit != DT_FITS_NOT;
-    answer.enough = fits && documented->value <= CLOSE * best->value;
+    answer.enough = dt_ranking_is_enough(ranking);
     bool in = !fits || documented->value > ratio_factor(documented, best) * best->value;
     for (size_t i = 0; i < ranking->count && ranking->rows[i].fit != DT_FITS_NOT; i++) {
         const struct dt_ranked *row = &ranking->rows[i];
@@ -249,6 +254,21 @@ static void add_machine(const struct dt_ranking *ranking, const struct answer *a
         dt_text_add(out, "%sHOST%d:%d", i > 0 ? "," : " --hosts ", i + 1, machine->devices);
 }
 
+/* "1.25 times as fast as", by what the objective counts. */
+static const char *times_as(const struct dt_ranking *ranking)
+{
+    return strcmp(ranking->objective, "latency") == 0      ? "times as fast as"
+           : strcmp(ranking->objective, "throughput") == 0 ? "times the throughput of"
+                                                           : "times as cheap as";
+}
+
+static const char *the_best(const struct dt_ranking *ranking)
+{
+    return strcmp(ranking->objective, "latency") == 0      ? "is the fastest"
+           : strcmp(ranking->objective, "throughput") == 0 ? "has the most throughput"
+                                                           : "is the cheapest";
+}
+
 static void add_enough(const struct dt_ranking *ranking, const struct answer *answer,
                        struct dt_text *out)
 {
@@ -256,19 +276,21 @@ static void add_enough(const struct dt_ranking *ranking, const struct answer *an
     dt_text_add(out, "The documented plan is enough: ");
     dt_export_add_degrees(answer->documented->plan, out);
     if (share < 0.995)
-        dt_text_add(out, " is predicted %.2f times as fast as the first above%s", 1 / share,
+        dt_text_add(out, " is predicted %.2f %s the first above%s", 1 / share, times_as(ranking),
                     dt_ranked_compiles(answer->documented->plan) ? ", which is not compiled" : "");
     else if (share < 1.0005) /* of ties the rule of thumb may put another first */
-        dt_text_add(out, " is the fastest that is predicted");
+        dt_text_add(out, " %s of all that are predicted", the_best(ranking));
     else
         dt_text_add(out, " is within %.1f %% of the best", 100 * (share - 1));
     if (answer->gain > 1)
-        dt_text_add(out, "; no other is likely to be more than %.0f %% faster",
-                    ceil(100 * (answer->gain - 1)));
+        dt_text_add(out, ". That another is %.2f %s it is not likely", answer->gain,
+                    times_as(ranking));
     dt_text_add(out, ".\n");
+    if (answer->documented->degrees.pipe > 1)
+        dt_text_add(out, "  (pipe is PipeFusion, which changes the output; its prediction is held "
+                         "against no measured time)\n");
 }
 
-/* The command that measures the plans, and about how long that takes. */
 /* Of a plan: thirty, of long ones what ten minutes have room for, at least eight. */
 static double requests_to_tell(double seconds)
 {
@@ -279,20 +301,32 @@ static void add_measuring(const struct dt_ranking *ranking, const struct answer 
                           struct dt_text *out)
 {
     size_t some = answer->count < CLOSE_MOST ? answer->count : CLOSE_MOST;
-    dt_text_add(out, "Cannot tell which of %zu plans is the fastest: measure %s", answer->count,
-                some < answer->count ? "first " : "");
+    dt_text_add(out, "Cannot tell which of %zu plans %s: measure %s", answer->count,
+                the_best(ranking), some < answer->count ? "first " : "");
     for (size_t i = 0; i < some; i++) {
         dt_text_add(out, "%s", i > 0 ? "; " : "");
         dt_export_add_degrees(answer->close[i]->plan, out);
     }
-    double request = answer->close[0]->prediction.request;
-    double seconds = (double)some * (START_S + request * requests_to_tell(request));
-    dt_text_add(out,
-                ".\n  on such a machine, about %s for these, which a session tries first: "
-                "dittune --engine %s",
-                dt_figure_span_of(seconds).text, ranking->engine);
+    double seconds = 0;
+    for (size_t i = 0; i < some; i++) {
+        double request = answer->close[i]->prediction.request;
+        seconds += START_S + request * requests_to_tell(request);
+    }
+    dt_text_add(out, ".\n  on such a machine, about %s for these", dt_figure_span_of(seconds).text);
+    if (!ranking->ways.worker) {
+        dt_text_add(out,
+                    ": there is no worker of %s; time a request of one by hand, and give it "
+                    "with --given\n",
+                    ranking->engine);
+        return;
+    }
+    dt_text_add(out, ", which a session tries first: dittune --engine %.*s --budget %.0fm",
+                (int)strcspn(ranking->engine, ":"), ranking->engine,
+                ceil(seconds / TRIALS_SHARE / 60));
     add_job(json_object_get(ranking->key, "job"), out);
     add_machine(ranking, answer, some, out);
+    if (ranking->device_bytes < dt_rate_value(ranking->machine.memory))
+        dt_text_add(out, " --max-bytes %.0f", ranking->device_bytes);
     dt_text_add(out, " --objective %s\n", ranking->objective);
 }
 
@@ -303,8 +337,8 @@ static void add_best(const struct dt_ranking *ranking, struct dt_text *out)
     dt_export_add_degrees(best->plan, out);
     if (ranking->count > 1 && next->fit != DT_FITS_NOT) {
         double ratio = next->value / best->value, factor = ratio_factor(next, best);
-        dt_text_add(out, ", %.2f times as fast as the next (80 %% interval %.2f to %.2f)", ratio,
-                    ratio / factor, ratio * factor);
+        dt_text_add(out, ", %.2f %s the next (80 %% interval %.2f to %.2f)", ratio,
+                    times_as(ranking), ratio / factor, ratio * factor);
     }
     dt_text_add(out, ".\n");
 }
@@ -320,10 +354,10 @@ static void add_documented(const struct dt_ranking *ranking, const struct dt_ran
         dt_export_add_degrees(documented->plan, out);
         dt_text_add(out, ", does not fit as it is: it lacks %s.\n",
                     dt_figure_bytes_of((int64_t)lacks).text);
-    } else if (documented->value > best->value &&
+    } else if (documented->value > DT_RANKING_CLOSE * best->value &&
                !dt_degrees_equal(&documented->degrees, &best->degrees)) {
-        dt_text_add(out, "The first above is predicted %.2f times as fast as the documented plan, ",
-                    documented->value / best->value);
+        dt_text_add(out, "The first above is predicted %.2f %s the documented plan, ",
+                    documented->value / best->value, times_as(ranking));
         dt_export_add_degrees(documented->plan, out);
         dt_text_add(out, ".\n");
     }
@@ -340,25 +374,6 @@ static void add_answer(const struct dt_ranking *ranking, const struct answer *an
         add_best(ranking, out);
     if (answer->documented != NULL)
         add_documented(ranking, answer->documented, out);
-}
-
-/* What the settings of a plan ask of the user besides the command. */
-static dt_status add_notes(const struct dt_ranking *ranking, const struct dt_ranked *row,
-                           struct dt_text *out)
-{
-    DT_CLEANUP(dt_export_fini) struct dt_export with = {.json = NULL}, without = {.json = NULL};
-    const json_t *plain = json_array_get(ranking->plans, row->index), *note;
-    size_t i;
-    if (row->degrees.settings == 0)
-        return DT_OK;
-    DT_TRY(dt_export_card_plan(ranking->engine, &ranking->card, ranking->key, row->plan, &with));
-    DT_TRY(dt_export_card_plan(ranking->engine, &ranking->card, ranking->key, plain, &without));
-    json_array_foreach(with.notes, i, note)
-    {
-        if (!dt_json_contains(without.notes, note))
-            dt_text_add(out, "  (%s)\n", json_string_value(note));
-    }
-    return DT_OK;
 }
 
 /* The engine's lines and keywords for the plan, with its replicas. */
@@ -395,12 +410,8 @@ static dt_status add_command(const struct dt_ranking *ranking, const struct dt_r
         dt_export_add_degrees(row->plan, out);
         dt_text_add(out, "')\n");
     }
-    json_array_foreach(export.notes, i, note)
-    {
-        if (ranking->machine.hosts > 1)
-            dt_text_add(out, "  (%s)\n", json_string_value(note));
-    }
-    return ranking->machine.hosts > 1 ? DT_OK : add_notes(ranking, row, out);
+    json_array_foreach(export.notes, i, note) dt_text_add(out, "  (%s)\n", json_string_value(note));
+    return DT_OK;
 }
 
 /* What takes the answer's place under another job, machine or objective, if anything does. */
@@ -413,9 +424,9 @@ static dt_status flip(struct dt_ranking changed, const struct answer *answer, co
     const struct dt_ranked *best = &changed.rows[0];
     if (status == DT_OK && answer->enough)
         dt_ranking_fill(&changed, answer->documented->plan, &documented);
-    bool stays = answer->enough
-                     ? documented.fit != DT_FITS_NOT && documented.value <= CLOSE * best->value
-                     : dt_degrees_equal(&best->degrees, &before);
+    bool stays = answer->enough ? documented.fit != DT_FITS_NOT &&
+                                      documented.value <= DT_RANKING_CLOSE * best->value
+                                : dt_degrees_equal(&best->degrees, &before);
     if (status == DT_OK && best->fit != DT_FITS_NOT && !stays) {
         dt_text_add(out, "%s%s: ", out->size > 0 ? "; " : "", what);
         dt_export_add_degrees(best->plan, out);
@@ -514,27 +525,6 @@ static dt_status add_lacking(const struct dt_ranking *ranking, struct dt_text *o
     return DT_OK;
 }
 
-/* A plan that does not fit as it is, and is faster than all that do once it has a setting. */
-static dt_status add_faster(const struct dt_ranking *ranking, struct dt_text *out)
-{
-    const struct dt_ranked *fastest = NULL;
-    for (size_t i = 0; i < ranking->count; i++) {
-        const struct dt_ranked *row = ranking->rows[i].mended;
-        if (row != NULL && (fastest == NULL || row->value < fastest->value))
-            fastest = row;
-    }
-    if (fastest == NULL || CLOSE * fastest->value >= ranking->rows[0].value)
-        return DT_OK;
-    dt_text_add(out, "With ");
-    DT_TRY(add_setting(ranking, fastest, out));
-    dt_text_add(out, ", ");
-    dt_export_add_degrees(json_array_get(ranking->plans, fastest->index), out);
-    dt_text_add(out, " is predicted %.2f times as fast as the first above: %s a request.\n",
-                ranking->rows[0].value / fastest->value,
-                dt_figure_of(fastest->prediction.request).text);
-    return add_notes(ranking, fastest, out);
-}
-
 static dt_status add_table(const struct dt_ranking *ranking, const struct answer *answer,
                            struct dt_text *out)
 {
@@ -547,11 +537,14 @@ static dt_status add_table(const struct dt_ranking *ranking, const struct answer
         add_row(ranking, &ranking->rows[i], width, out);
     if (fitting > SHOWN)
         dt_text_add(out, "and %zu more (--json has all)\n", fitting - SHOWN);
+    if (fitting > 1 && ranking->rows[0].value > ranking->rows[1].value)
+        dt_text_add(out,
+                    "Of plans within 2 %% of the best the one of fewest devices, then the rule "
+                    "of thumb's, stands first.\n");
     DT_TRY(add_lacking(ranking, out));
     dt_text_add(out, "\n");
     add_answer(ranking, answer, out);
     DT_TRY(add_command(ranking, answer->enough ? answer->documented : &ranking->rows[0], out));
-    DT_TRY(add_faster(ranking, out));
     return add_flips(ranking, answer, out);
 }
 
@@ -659,20 +652,15 @@ static dt_status no_plan_fits(const struct dt_ranking *ranking)
 
 static dt_status show(const struct dt_options *options, struct dt_ranking *ranking)
 {
-    json_auto_t *known = NULL;
-    struct dt_ranked row = {.plan = NULL};
     struct dt_text text = {0};
-    struct dt_plans_wanted wanted = dt_ranking_wanted(ranking);
     if (ranking->count == 0)
         return dt_fail(DT_EINFEASIBLE, "%s takes no plan of %s at this size", ranking->engine,
                        ranking->card.name);
     if (ranking->rows[0].fit == DT_FITS_NOT)
         return no_plan_fits(ranking);
-    wanted.device_bytes = (int64_t)ranking->device_bytes;
-    DT_TRY(dt_engine_documented(ranking->engine, ranking->key, wanted, &known));
-    if (known != NULL)
-        dt_ranking_fill(ranking, json_object_get(known, "plan"), &row);
-    const struct answer answer = answer_of(ranking, known != NULL ? &row : NULL);
+    DT_TRY(dt_ranking_documented(ranking));
+    const struct answer answer =
+        answer_of(ranking, ranking->known != NULL ? &ranking->documented : NULL);
     dt_status status = options->print.json ? DT_OK : add_table(ranking, &answer, &text);
     return dt_print_either(options, status, answer_json(ranking, &answer), &text);
 }

@@ -33,10 +33,17 @@ static dt_status read_word(char *word, json_t *plan, double *seconds)
     char *equals = strchr(word, '='), *end;
     if (equals == NULL) {
         double value = strtod(word, &end);
-        double unit = strcmp(end, "ms") == 0 ? 1e-3 : strcmp(end, "s") == 0 ? 1 : 0;
-        if (*seconds > 0 || !(value * unit > 0 && value * unit < 1e9))
+        double unit = strcmp(end, "ms") == 0    ? 1e-3
+                      : strcmp(end, "s") == 0   ? 1
+                      : strcmp(end, "min") == 0 ? 60
+                                                : 0;
+        if (strpbrk(word, "xX") != NULL || !(value * unit >= 1e-6 && value * unit < 1e9))
             return dt_fail(DT_EUSAGE,
-                           "--given: '%.60s' is no time, such as 6.71s or 830ms, or a second one",
+                           "--given: '%.60s' is no time of 1e-6 s to 1e9 s in ms, s or min, as "
+                           "6.71s",
+                           word);
+        if (*seconds > 0)
+            return dt_fail(DT_EUSAGE, "--given: there are two times, and '%.60s' is the second",
                            word);
         *seconds = value * unit;
         return DT_OK;
@@ -51,6 +58,8 @@ static dt_status read_word(char *word, json_t *plan, double *seconds)
     if (end == equals + 1 || *end != '\0' || degree < 1 || degree > DT_MACHINE_DEVICES_MOST)
         return dt_fail(DT_EUSAGE, "--given: %s is '%.60s', expected 1 to %d", word, equals + 1,
                        DT_MACHINE_DEVICES_MOST);
+    if (dt_json_has(plan, word))
+        return dt_fail(DT_EUSAGE, "--given: %s is there twice", word);
     json_object_set_new(plan, word, json_integer(degree));
     return DT_OK;
 }

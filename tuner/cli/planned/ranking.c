@@ -24,6 +24,7 @@ void dt_ranking_fini(struct dt_ranking *ranking)
     json_decref(ranking->key);
     json_decref(ranking->plans);
     json_decref(ranking->variants);
+    json_decref(ranking->known);
     dt_ranking_drop(ranking);
 }
 
@@ -208,22 +209,21 @@ static void mend(struct dt_ranking *ranking, struct dt_ranked *row)
     }
 }
 
-/* Where no plan fits, those that a setting mends take their places. */
+/* A plan that a setting makes fit takes its own place where no plan fits without one, or where it is better than all that do. */
 static void mend_all(struct dt_ranking *ranking)
 {
-    bool fits = false;
+    double least = INFINITY;
     for (size_t i = 0; i < ranking->count; i++) {
         if (ranking->rows[i].fit == DT_FITS_NOT)
             mend(ranking, &ranking->rows[i]);
         else
-            fits = true;
+            least = fmin(least, ranking->rows[i].value);
     }
-    ranking->set = false;
-    for (size_t i = 0; i < ranking->count && !fits; i++)
-        if (ranking->rows[i].mended != NULL) {
+    for (size_t i = 0; i < ranking->count; i++)
+        if (ranking->rows[i].mended != NULL &&
+            DT_RANKING_CLOSE * ranking->rows[i].mended->value < least)
             ranking->rows[i] = *ranking->rows[i].mended;
-            ranking->set = true;
-        }
+    ranking->set = isinf(least);
 }
 
 static dt_status predict_all(struct dt_ranking *ranking)
@@ -256,6 +256,23 @@ dt_status dt_ranking_again(struct dt_ranking *copy)
     copy->job.card = &copy->card;
     copy->job.machine = &copy->machine;
     return predict_all(copy);
+}
+
+dt_status dt_ranking_documented(struct dt_ranking *ranking)
+{
+    struct dt_plans_wanted wanted = dt_ranking_wanted(ranking);
+    wanted.device_bytes = (int64_t)ranking->device_bytes;
+    DT_TRY(dt_engine_documented(ranking->engine, ranking->key, wanted, &ranking->known));
+    if (ranking->known != NULL)
+        dt_ranking_fill(ranking, json_object_get(ranking->known, "plan"), &ranking->documented);
+    return DT_OK;
+}
+
+bool dt_ranking_is_enough(const struct dt_ranking *ranking)
+{
+    const struct dt_ranked *row = &ranking->documented;
+    return row->plan != NULL && row->fit != DT_FITS_NOT &&
+           row->value <= DT_RANKING_CLOSE * ranking->rows[0].value;
 }
 
 /* ---- what is asked */
@@ -327,7 +344,9 @@ dt_status dt_ranking_open(const struct dt_options *options, struct dt_ranking *r
     ranking->job = (struct dt_predict_job){.card = &ranking->card,
                                            .machine = &ranking->machine,
                                            .text_tokens = lengths.at[0],
-                                           .steps = steps->given ? (int)steps->count : STEPS,
+                                           .steps = steps->given              ? (int)steps->count
+                                                    : ranking->card.steps > 0 ? ranking->card.steps
+                                                                              : STEPS,
                                            .guided = ranking->card.guidance == DT_GUIDANCE_CFG};
     ranking->device_bytes = dt_rate_value(ranking->machine.memory);
     if (options->job.max_bytes > 0)

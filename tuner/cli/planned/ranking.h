@@ -13,6 +13,8 @@
 #include "model/predict.h"
 #include "tuner/cli/options.h"
 
+#define DT_RANKING_CLOSE 1.05 /* a documented plan within it is enough */
+
 struct dt_ranked {
     const json_t *plan; /* borrowed */
     struct dt_degrees degrees;
@@ -53,6 +55,8 @@ struct dt_ranking {
     bool lacks;             /* some plan does not fit as it is: */
     struct dt_ranked least; /* the one of these, settings included, that needs the least memory */
     struct dt_anchor anchor;
+    json_t *known;               /* what the engine's documentation says; NULL: nothing */
+    struct dt_ranked documented; /* its plan; of plan NULL: there is none */
 };
 
 /* Of the options of `dittune plan`. The ranking must not move; owned by the caller also after an error. */
@@ -67,6 +71,11 @@ void dt_ranking_fini(struct dt_ranking *ranking);
  * dt_ranking_drop frees; all else is the original's. */
 dt_status dt_ranking_again(struct dt_ranking *copy) DT_MUST_CHECK;
 void dt_ranking_drop(struct dt_ranking *copy);
+
+/* Of a ranking with rows: fills known and documented. */
+dt_status dt_ranking_documented(struct dt_ranking *ranking) DT_MUST_CHECK;
+/* The documented plan is within DT_RANKING_CLOSE of the best. */
+bool dt_ranking_is_enough(const struct dt_ranking *ranking);
 
 /* Predicts one plan, which is borrowed. */
 void dt_ranking_fill(const struct dt_ranking *ranking, const json_t *plan, struct dt_ranked *row);
