@@ -293,6 +293,8 @@ def tables():
     done = score(HEAD + rows, "--json")
     t.check("a table with a planted winner", done.code == 0 and (done.json["right"], done.json["of"]) == (2, 2), done)
     t.check("random choice has the mean's regret", abs(done.json["pairs"][0]["random_regret"] - ((2.5 + 9) / 2 / 2.5 - 1)) < 1e-9, done.json["pairs"])
+    again = score(HEAD + "A,flux.1-dev 1024x1024,H100,1,1,1,1,1,e2e,4.3,s\n" + 3 * "A,flux.1-dev 1024x1024,H100,2,1,1,2,1,e2e,2.5,s\n", "--json")
+    t.check("one plan three times is no pair", again.json["of"] == 0 and not again.json["pairs"], again)
     t.check("the anchor is not scored", len(done.json["times"]) == 4, done.json["times"])
     t.exits("an unknown column", score("table,colour\n"), 2, "the column 'colour' is unknown")
     t.exits("a missing column", score("table,model\n"), 2, "there is no column 'gpu'")

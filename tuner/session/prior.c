@@ -159,13 +159,10 @@ static struct expected expect_engine(const struct dt_belief *belief, const struc
 {
     const struct dt_target *target = belief->target;
     const struct dt_space *space = target->space;
-    const struct dt_degrees degrees = {.cfg = value_at(space, point, "cfg"),
-                                       .tensor = value_at(space, point, "tensor"),
-                                       .ulysses = value_at(space, point, "ulysses"),
-                                       .ring = value_at(space, point, "ring"),
-                                       .kv_gather = value_at(space, point, "kv_gather"),
-                                       .pipe = value_at(space, point, "pipe"),
-                                       .settings = settings_at(belief, point)};
+#define DT_PREDICT_DEGREE(name) .name = value_at(space, point, #name),
+    const struct dt_degrees degrees = {DT_PREDICT_DEGREE_ROWS.settings =
+                                           settings_at(belief, point)};
+#undef DT_PREDICT_DEGREE
     struct dt_predict_job job = belief->engine.job;
     struct dt_prediction p;
     dt_engine_way(&belief->engine.ways, dt_engine_compiles(label_at(space, point, "compile")),

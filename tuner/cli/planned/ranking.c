@@ -9,7 +9,6 @@
 #include <string.h>
 
 enum { STEPS = 50 };
-#define TIE 1.02 /* of which the field's rule of thumb takes one */
 
 void dt_ranking_drop(struct dt_ranking *ranking)
 {
@@ -36,16 +35,11 @@ static int degree(const json_t *plan, const char *name)
 
 static struct dt_degrees degrees_of(const json_t *plan)
 {
-    struct dt_degrees degrees = {.cfg = degree(plan, "cfg"),
-                                 .tensor = degree(plan, "tensor"),
-                                 .ulysses = degree(plan, "ulysses"),
-                                 .ring = degree(plan, "ring"),
-                                 .kv_gather = degree(plan, "kv_gather"),
-                                 .pipe = degree(plan, "pipe")};
-    return degrees;
+#define DT_PREDICT_DEGREE(name) .name = degree(plan, #name),
+    return (struct dt_degrees){DT_PREDICT_DEGREE_ROWS};
+#undef DT_PREDICT_DEGREE
 }
 
-/* Its word for compiling is not that it does not. */
 bool dt_ranked_compiles(const json_t *plan)
 {
     return dt_engine_compiles(dt_json_text_at(plan, "compile"));
@@ -117,12 +111,12 @@ static int better(const void *a, const void *b)
     return p < q ? -1 : p > q ? 1 : dt_predict_rule(&x->degrees, &y->degrees);
 }
 
-/* Of the best and those within TIE of it the one of fewest devices, or that the rule of thumb prefers, comes first. */
+/* Of the best and those within DT_PREDICT_TIE of it the one of fewest devices, or that the rule of thumb prefers, comes first. */
 static void settle_tie(struct dt_ranking *ranking)
 {
     size_t best = 0;
     for (size_t i = 1; i < ranking->count && ranking->rows[i].fit != DT_FITS_NOT &&
-                       ranking->rows[i].value <= TIE * ranking->rows[0].value;
+                       ranking->rows[i].value <= DT_PREDICT_TIE * ranking->rows[0].value;
          i++) {
         const struct dt_ranked *row = &ranking->rows[i], *first = &ranking->rows[best];
         int fewer = row->prediction.devices - first->prediction.devices;

@@ -106,7 +106,7 @@ void dt_measured_predict(struct dt_timings *table)
 
 /* ---- scores */
 
-/* The least measured row of the plan, in the pair of `of`. */
+/* The least measured row of the plan, in the pair of `of`; of equal ones the first. */
 static const struct dt_measured_row *least_of(const struct dt_timings *table,
                                               const struct dt_measured_row *of)
 {
@@ -114,7 +114,8 @@ static const struct dt_measured_row *least_of(const struct dt_timings *table,
     for (int k = 0; k < table->count; k++) {
         const struct dt_measured_row *row = &table->rows[k];
         if (row->why == NULL && is_group(row, of) &&
-            dt_degrees_equal(&row->degrees, &of->degrees) && row->seconds < least->seconds)
+            dt_degrees_equal(&row->degrees, &of->degrees) &&
+            (row->seconds < least->seconds || (row->seconds == least->seconds && row < least)))
             least = row;
     }
     return least;
