@@ -3,14 +3,14 @@
 # The run on a machine with a GPU, in groups of at most eight minutes each, the most valuable first: builds, checks what is computed,
 # times it beside PyTorch, and ends with one table: step, result, seconds. Goes on after a failure; each step has a limit of its own.
 #
-#     tools/gpu-check.sh [--only A,B,C,D,E] [--steps PATTERN] [--prefix FILE|DIR] [--cuda-prefix DIR]... [--build DIR | --built DIR]
+#     tools/gpu-check.sh [--only A,B,C,D,E,F] [--steps PATTERN] [--prefix FILE|DIR] [--cuda-prefix DIR]... [--build DIR | --built DIR]
 #                        [--wheels DIR] [--seconds N] [--quick FILE]
 #     tools/gpu-check.sh --fill FILE
 #
 #     --only GROUPS       A: attention, passes and linear layers, rates, and the first under compute-sanitizer; B: PyTorch beside us,
 #                         plans of one rank, profiles by ncu; C: ranks staged and by NCCL, a session, killed and hung trials; D: more
-#                         sizes beside PyTorch; E: an engine, diffusers, in a session of three minutes, without a GPU on cores; in
-#                         this order [A,B,C]
+#                         sizes beside PyTorch; E: an engine, diffusers, in a session of three minutes, without a GPU on cores; F:
+#                         eight images of 1024 px, PyTorch's max-autotune, a session with batches; in this order [A,B,C]
 #     --steps PATTERN     of these groups only the steps with such a name, an extended regular expression: 'gpu_.*|rates|torch'
 #     --prefix FILE|DIR   what tools/gpu-prefix.sh packed, or unpacked, where the machine lacks these packages [build/prefix or
 #                         build/prefix.tar.gz, if one is there]
@@ -40,7 +40,7 @@ while [ $# -gt 0 ]; do
     esac
     case $1 in
     --only)
-        [[ $2 =~ ^[A-E](,[A-E])*$ ]] || refuse "--only $2: expected groups, A to E, with commas"
+        [[ $2 =~ ^[A-F](,[A-F])*$ ]] || refuse "--only $2: expected groups, A to F, with commas"
         only=$2
         ;;
     --steps)
@@ -189,7 +189,7 @@ use_libraries()
 figures() # rates and the comparisons with PyTorch; of our own tiles the default one
 {
     local name
-    for name in rates torch-ops torch torch-sizes torch-wide; do
+    for name in rates torch-ops torch torch-sizes torch-wide torch-large torch-flash torch-autotune; do
         [ ! -s "$build/log/$name.txt" ] || { grep -E '^(clocks|torch|ratio|copy|pack|norm|gate|dittune|linear.* chosen|attention.*(cudnn|fa3|128x64 stages 1))' "$build/log/$name.txt" | grep -v 'torch linear\|torch attention' | head -n 45; }
     done
 }

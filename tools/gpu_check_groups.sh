@@ -394,3 +394,16 @@ group_E()
     step engine-test 150 engine worker-test "${network[@]}"
     step engine-tune 260 engine tune "${network[@]}" --size 512x512 --steps 4 --budget $budget --db "$build/log/db-engine" --quiet
 }
+
+# ---- F: what takes long: PyTorch's dearest row, what it compiles longest, and a session that chooses the batch, too
+
+group_F()
+{
+    local words=(--default-only --seconds 90) batches=(--batch 1,2,4,8)
+    [ -z "$quick" ] || batches=(--batch 1,2)
+    timed torch-large 110 beside_torch --model dit-xl/2 --case 1024,16 --rows 'cudnn, blocks' --rows 'flash, blocks' "${words[@]}"
+    timed torch-flash 110 beside_torch --model dit-xl/2 --case 512,2 --case 512,16 --case 1024,2 --rows 'flash, blocks' "${words[@]}"
+    timed torch-autotune 130 beside_torch --model dit-xl/2 --case 512,2 --rows 'cudnn, max-autotune' "${words[@]}"
+    # shellcheck disable=SC2046 # words or none
+    timed tune-batch 120 session 90 dit-xl/2 $(pixels 512) --objective throughput "${batches[@]}"
+}

@@ -27,7 +27,7 @@ expect 2 'no such folder' --cuda-prefix "$copy/none"
 expect 2 'expected a number of seconds' --seconds soon
 expect 2 "'--fast' is unknown" --fast
 expect 0 'Exits with 1 when a step' --help
-expect 2 'expected groups' --only F
+expect 2 'expected groups' --only G
 expect 2 'there is no dittune' --built "$copy"
 expect 2 'no such folder' --wheels "$copy/none"
 expect 2 'no such file' --fill "$copy/none"
