@@ -24,6 +24,19 @@ def junit(entry, path):
     t.check("junit: the failure says why", failure.startswith("loses: " + in_xml(entry["reason"])[:40]), failure)
 
 
+def undecided():
+    """A reader takes a skipped test for no failure, and a report without tests for none, too."""
+    t.plant(WINS, start_ns=0, **NAMES)
+    t.stored("hostile")
+    path = t.path / "undecided.xml"
+    for name, words, said in (("not judged", ("--budget", "1ms"), "not checked: the budget ended"),
+                              ("nothing to check", ("--filter", "nosuch"), "nothing to check")):
+        done = t.again(*words, "--junit", path) if "--budget" not in words else t.again("--junit", path, budget="1ms")
+        suite = xml.etree.ElementTree.parse(path).getroot().find("testsuite")
+        t.check(f"junit: {name}: an error", done.code == 5 and suite.get("errors") == "1" and suite.find("testcase/skipped") is None
+                and suite.find("testcase/error").get("message").startswith(said), (done, t.read(path)))
+
+
 def github(entry, err):
     lines = [line for line in err.split("\n") if line.startswith("::")]
     t.check("github: one line, an error", len(lines) == 1 and lines[0].startswith("::error title="), err)
@@ -58,5 +71,6 @@ def cannot_be_written():
 
 hostile_names()
 cannot_be_written()
+undecided()
 t.none_left()
 t.finish()

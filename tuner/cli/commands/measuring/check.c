@@ -364,46 +364,59 @@ static void add_attribute(const char *name, const char *value, struct dt_text *o
     dt_text_add(out, "\"");
 }
 
-static void add_case(const struct dt_check_run *run, const struct dt_check_record *record,
+/* outcome: NULL for a test that passed. */
+static void add_case(const char *name, const char *outcome, const char *message, const char *again,
                      struct dt_text *out)
 {
-    const char *verdict = record->verdict, *reason = record->reason != NULL ? record->reason : "";
-    bool fails = record_fails(run, record), open = record_asks(record);
-    dt_auto_text what = {0};
-    dt_text_add(&what, "%s%s%s%s", verdict, reason[0] != '\0' ? ": " : "", reason,
-                record->gain_lost ? "; it lost too much of its gain over the default" : "");
     dt_text_add(out, "    <testcase classname=\"dittune.check\"");
-    add_attribute("name", record->subject.title, out);
+    add_attribute("name", name, out);
     dt_text_add(out, ">\n");
-    if (fails || open) {
-        dt_text_add(out, fails ? "      <failure" : "      <skipped");
-        add_attribute("message", dt_text_at(&what), out);
+    if (outcome != NULL) {
+        dt_text_add(out, "      <%s", outcome);
+        add_attribute("message", message, out);
         dt_text_add(out, "/>\n");
     }
     dt_text_add(out, "      <system-out>");
-    escape(verdict, out);
-    dt_text_add(out, "; to tune again: ");
-    escape(check_again(record), out);
+    escape(message, out);
+    if (again != NULL) {
+        dt_text_add(out, "; to tune again: ");
+        escape(again, out);
+    }
     dt_text_add(out, "</system-out>\n    </testcase>\n");
 }
 
-static void print_junit(const struct dt_check_run *run, struct dt_text *out)
+static void add_record_case(const struct dt_check_record *record, const char *outcome,
+                            struct dt_text *out)
 {
-    int failures = 0, skipped = 0;
+    dt_auto_text what = {0};
+    const char *reason = record->reason != NULL ? record->reason : "";
+    dt_text_add(&what, "%s%s%s%s", record->verdict, reason[0] != '\0' ? ": " : "", reason,
+                record->gain_lost ? "; it lost too much of its gain over the default" : "");
+    add_case(record->subject.title, outcome, dt_text_at(&what), check_again(record), out);
+}
+
+/* An entry without a verdict is an error: a reader of such files takes a skipped test for no failure, and the exit
+ * code is not 0. Where no entry shows the exit code's cause, one more case does. failed: that cause; NULL: none. */
+static void print_junit(const struct dt_check_run *run, const char *failed, struct dt_text *out)
+{
+    int failures = 0, errors = 0;
+    dt_auto_text cases = {0};
     for (int i = 0; i < run->count; i++) {
         const struct dt_check_record *record = &run->records[i].record;
-        bool fails = record_fails(run, record);
+        bool fails = record_fails(run, record), asks = !fails && record_asks(record);
         failures += fails;
-        skipped += !fails && record_asks(record);
+        errors += asks;
+        add_record_case(record, fails ? "failure" : asks ? "error" : NULL, &cases);
     }
+    bool unseen = failed != NULL && failures + errors == 0;
+    if (unseen)
+        add_case("the run", "error", failed, NULL, &cases);
     dt_text_add(out,
                 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite "
-                "name=\"dittune check\" tests=\"%d\" failures=\"%d\" errors=\"0\" "
-                "skipped=\"%d\">\n",
-                run->count, failures, skipped);
-    for (int i = 0; i < run->count; i++)
-        add_case(run, &run->records[i].record, out);
-    dt_text_add(out, "  </testsuite>\n</testsuites>\n");
+                "name=\"dittune check\" tests=\"%d\" failures=\"%d\" errors=\"%d\" "
+                "skipped=\"0\">\n%s"
+                "  </testsuite>\n</testsuites>\n",
+                run->count + unseen, failures, errors + unseen, dt_text_at(&cases));
 }
 
 /* ---- annotations of GitHub */
@@ -459,10 +472,11 @@ static json_t *run_json(const struct dt_check_run *run)
                      run->interrupted);
 }
 
-static dt_status write_junit(const struct dt_check_run *run, struct dt_replace *file)
+static dt_status write_junit(const struct dt_check_run *run, const char *failed,
+                             struct dt_replace *file)
 {
     dt_auto_text text = {0};
-    print_junit(run, &text);
+    print_junit(run, failed, &text);
     dt_status status = dt_text_status(&text);
     if (status == DT_OK)
         status = dt_replace_add(file, dt_text_at(&text), text.size);
@@ -591,17 +605,17 @@ dt_status dt_command_check(const struct dt_options *options)
     dt_progress_init(&progress, NULL, dt_print_voice(options, true),
                      dt_clock_ns() + opts.budget_ns);
     opts.context = &progress;
-    dt_status status = dt_error_keep(&error, dt_check_run(&run)), reported = DT_OK;
+    dt_status status = dt_error_keep(&error, dt_check_run(&run));
     dt_progress_end(&progress);
-    if (run.count > 0 || status == DT_OK) {
-        reported = print(options, &run);
-        if (reported == DT_OK && options->check.junit != NULL)
-            reported = write_junit(&run, &junit);
-    }
-    if (status < 0)
-        status = dt_error_raise(&error);
-    else
-        status = reported < 0 ? reported : judged(&run);
+    if (run.count > 0 || status == DT_OK)
+        dt_error_keep(&error, print(options, &run));
+    struct dt_error failed = error;
+    if (error.status == DT_OK)
+        dt_error_keep(&failed, judged(&run));
+    if (options->check.junit != NULL)
+        dt_error_keep(&error,
+                      write_junit(&run, failed.status < 0 ? failed.sentence : NULL, &junit));
+    status = dt_error_raise(error.status < 0 ? &error : &failed);
     dt_replace_drop(&junit);
     dt_check_run_fini(&run);
     return status;
