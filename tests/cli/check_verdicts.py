@@ -95,8 +95,8 @@ def fails():
 
 def cannot_be_judged():
     t.stored("won")
-    t.plant(WINS, cv=0.2, drift_sd=0)
-    t.verdict("too noisy", t.again(budget="20s"), 5, "inconclusive", "too noisy")
+    t.plant([1000000, 990000, 980000, 990000], cv=0.2, drift_sd=0)
+    t.verdict("too noisy", t.again(budget="20s"), 5, "inconclusive", "do not tell", "the machine is noisy")
     t.plant([1000000, 930000])
     t.verdict("a space that lost the plan", t.again(), 5, "unsupported")
     t.plant(WINS, name="another")

@@ -106,8 +106,6 @@ static void judge_rival(const struct dt_check_judge *judge, struct dt_check_riva
     if (rival->ratio.sets < DT_SETS_LEAST)
         return;
     rival->cv = spread(judge->tuned, rival->values, sets);
-    if (rival->cv > DT_CHECK_CV_MOST || judge->cv > DT_CHECK_CV_MOST)
-        return;
     if (dt_judge_beats(&rival->ratio, judge->margin))
         rival->verdict = DT_CHECK_WINS;
     else if (tied || rival->ratio.interval.high < 1 + judge->threshold)

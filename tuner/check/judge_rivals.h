@@ -24,8 +24,7 @@
 #define DT_CHECK_RIVALS 6
 /* probability that any equally fast plan of a run is called LOSES */
 #define DT_CHECK_RUN_ALPHA  0.01
-#define DT_CHECK_LEAST_LOSE 6    /* sets */
-#define DT_CHECK_CV_MOST    0.05 /* largest spread of a visit that is judged */
+#define DT_CHECK_LEAST_LOSE 6 /* sets */
 
 enum dt_check_verdict {
     DT_CHECK_UNJUDGED, /* not yet; no record has it */

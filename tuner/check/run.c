@@ -245,14 +245,28 @@ static void name_winner(struct dt_check_entry *entry)
         ratio->interval.high, ratio->pairs, ratio->sets);
 }
 
-static bool noisy(const struct dt_check_judge *judge, double *cv)
+/* The largest spread of a plan's visits; NAN: not known. */
+static double visits_spread(const struct dt_check_judge *judge)
 {
-    *cv = judge->cv;
+    double cv = judge->cv;
     for (int i = 0; i < judge->count; i++)
-        if (!judge->rivals[i].out && judge->rivals[i].verdict == DT_CHECK_INCONCLUSIVE &&
-            !(*cv >= judge->rivals[i].cv))
-            *cv = judge->rivals[i].cv;
-    return *cv > DT_CHECK_CV_MOST;
+        if (!judge->rivals[i].out && judge->rivals[i].verdict == DT_CHECK_INCONCLUSIVE)
+            cv = fmax(cv, judge->rivals[i].cv);
+    return cv;
+}
+
+/* The sets decide by no rival's interval. */
+static void settle_open(struct dt_check_entry *entry)
+{
+    double cv = visits_spread(&entry->judge);
+    char noisy[120] = "";
+    if (cv > DT_NOISE_MOST)
+        snprintf(noisy, sizeof noisy, ": the machine is noisy, the visits of one plan spread by %s",
+                 dt_figure_percent(cv).text);
+    dt_check_settle(entry, DT_CHECK_INCONCLUSIVE,
+                    "%d sets of fresh processes do not tell whether it is slower by more than %s%s",
+                    dt_sets_quiet(&entry->sets), dt_figure_percent(entry->judge.threshold).text,
+                    noisy);
 }
 
 /* A plan may beat all others and still break its stored latency limit. */
@@ -296,7 +310,6 @@ static void settle_few_sets(struct dt_check_entry *entry)
 
 static void judge_rounds(struct dt_check_entry *entry)
 {
-    double cv;
     const struct dt_check_judge *judge = &entry->judge;
     enum dt_check_verdict verdict = entry->verdict = dt_check_verdict(judge);
     bool few = dt_sets_quiet(&entry->sets) < DT_SETS_LEAST;
@@ -314,16 +327,8 @@ static void judge_rounds(struct dt_check_entry *entry)
                         entry->entrants[1].result.cause);
     else if (verdict == DT_CHECK_LOSES)
         name_winner(entry);
-    else if (open && noisy(judge, &cv))
-        dt_check_settle(
-            entry, verdict,
-            "too noisy to judge: the visits of a plan spread by %.1f %%, more than %.0f %%",
-            100 * cv, 100 * DT_CHECK_CV_MOST);
     else if (open)
-        dt_check_settle(
-            entry, verdict,
-            "%d sets of fresh processes do not tell whether it is slower by more than %s",
-            entry->sets.count, dt_figure_percent(judge->threshold).text);
+        settle_open(entry);
 }
 
 /* --require-resolution: what could not be told apart is no result. */

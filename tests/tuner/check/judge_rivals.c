@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/rng.h"
 #include "tuner/check/judge_rivals.h"
 
 enum { ROUNDS = 2 }; /* of a set */
@@ -146,19 +147,48 @@ static void test_a_shifted_twin(void **state)
     assert_true(isnan(judge.margin));
 }
 
-/* Visits that differ by a third within every set are not judged. */
-static void test_noise_refuses(void **state)
+/* One comparison at this noise of a visit, judged by a session and by check: default, tuned plan, the default's twin, and
+ * the tuned plan's, which differs from it as the default's does from the default. */
+static bool session_takes(double noise, int seed)
+{
+    static double fallback_twin[DT_ROUNDS_MOST];
+    struct dt_rng rng = dt_rng_at((uint64_t)seed, "same noise");
+    fresh(1, 1);
+    for (int k = 0; k < DT_ROUNDS_MOST; k++) {
+        tuned[k] = exp(noise * dt_rng_normal(&rng)) / 1.3;
+        rivals[0][k] = exp(noise * dt_rng_normal(&rng));
+        fallback_twin[k] = exp(noise * dt_rng_normal(&rng));
+        twin[k] = tuned[k] * fallback_twin[k] / rivals[0][k];
+    }
+    struct dt_judged judged[] = {{.values = rivals[0]},
+                                 {.values = tuned, .decisive = true},
+                                 {.values = fallback_twin, .twin = true}};
+    struct dt_sets sets = {.count = DT_SETS_USUAL};
+    for (int s = 0; s < sets.count; s++)
+        sets.rounds[s] = 4;
+    sets.count = dt_judge_sets(judged, 3, &sets);
+    dt_check_look(&judge, &sets);
+    dt_check_end(&judge, &sets);
+    return dt_judge_beats(&judged[1].ratio, dt_judge_margin(&judged[2].ratio));
+}
+
+/* What a session takes as faster wins in a check of the same visits, however much they spread. */
+static void test_check_takes_what_a_session_takes(void **state)
 {
     (void)state;
-    fresh(1, 80);
-    for (int k = 0; k < DT_ROUNDS_MOST; k++)
-        rivals[0][k] = k % 4 < 2 ? 1.2 : 1.6;
-    struct dt_sets sets = {.count = 16};
-    for (int s = 0; s < 16; s++)
-        sets.rounds[s] = 4;
-    dt_check_look(&judge, &sets);
-    assert_int_equal(dt_check_verdict(&judge), DT_CHECK_INCONCLUSIVE);
-    assert_true(judge.rivals[0].ratio.interval.high < 1 && judge.rivals[0].cv > DT_CHECK_CV_MOST);
+    static const double noises[] = {.01, .05, .08, .15};
+    for (int i = 0; i < 4; i++) {
+        int taken = 0;
+        double most = 0;
+        for (int seed = 0; seed < 100; seed++) {
+            if (!session_takes(noises[i], seed))
+                continue;
+            taken++;
+            most = fmax(most, judge.rivals[0].cv);
+            assert_int_equal(dt_check_verdict(&judge), DT_CHECK_WINS);
+        }
+        assert_true(taken >= 20 && most > noises[i]);
+    }
 }
 
 /* A tie with the plan that is to be beaten may be a win with more sets; a tie with another is final. */
@@ -311,7 +341,7 @@ int main(void)
         cmocka_unit_test(test_little_is_a_tie),
         cmocka_unit_test(test_noise_widens_only_what_loses),
         cmocka_unit_test(test_a_shifted_twin),
-        cmocka_unit_test(test_noise_refuses),
+        cmocka_unit_test(test_check_takes_what_a_session_takes),
         cmocka_unit_test(test_a_tie_may_become_a_win),
         cmocka_unit_test(test_ends_between_looks),
         cmocka_unit_test(test_an_entry_of_several_rivals),
