@@ -47,6 +47,7 @@ struct dt_export_request {
     const json_t *constants;
     const char *program, *checkpoint; /* the user's values of {program} and {checkpoint} */
     int hosts, slots; /* that ranks may be on, and how many each takes; 0: one host */
+    int compute;      /* of a device, as capability of struct dt_machine_card; 0: not known */
 };
 
 struct dt_export {
@@ -82,12 +83,17 @@ struct dt_plans_wanted {
     int64_t devices;            /* at most */
     int hosts, slots;           /* as in a request: only plans that the engine can start on these */
     int64_t device_bytes;       /* memory of a device; 0: all fits */
+    int compute;                /* as in a request */
     bool throughput;            /* images a second of all devices count, not the time of one */
     bool lossy;                 /* with degrees that change the output beyond rounding */
     const struct dt_card *card; /* as in a request */
 };
 dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
                           json_t **plans) DT_MUST_CHECK;
+
+/* How many plans the device of wanted.compute cannot run, of those that the engine takes, and the sentences of the rules that say so. */
+dt_status dt_engine_left_out(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
+                             size_t *count, struct dt_text *why) DT_MUST_CHECK;
 
 /* At most so many of these that are nearest to a plan: as many ranks first, then as few changes as can be, of equal ones in the
  * file's order. New reference. */

@@ -96,6 +96,9 @@ bool dt_values_legal(const struct dt_engine *engine, struct dt_values *values);
 /* The same, with the sentence of what forbids it, and notes of rules that do not decide; NULL: none. */
 dt_status dt_values_check(const struct dt_engine *engine, struct dt_values *values,
                           json_t *notes) DT_MUST_CHECK;
+/* Adds the sentences that are not there yet of rules on the device that the plan breaks. */
+void dt_values_barred(const struct dt_engine *engine, const struct dt_values *values,
+                      struct dt_text *why);
 /* The row is for the model's class: it has no "classes", or they have it. */
 bool dt_row_counts(const json_t *classes, const struct dt_values *values);
 /* The value of an expression; DT_EUSAGE when it needs an unknown name. */

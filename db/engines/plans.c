@@ -28,7 +28,8 @@ static struct walk walk_of(const struct dt_engine *engine, const char *name, con
                                      .key = key,
                                      .card = wanted->card,
                                      .hosts = wanted->hosts,
-                                     .slots = wanted->slots},
+                                     .slots = wanted->slots,
+                                     .compute = wanted->compute},
                          .barred = wanted->lossy ? NULL : json_object_get(engine->root, "lossy"),
                          .plan = plan,
                          .plans = plans};
@@ -100,6 +101,32 @@ dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans
     DT_TRY(degree_walk(&walk, 0, wanted.devices));
     *plans = json_incref(list);
     return DT_OK;
+}
+
+dt_status dt_engine_left_out(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
+                             size_t *count, struct dt_text *why)
+{
+    DT_CLEANUP(dt_engine_free_at) struct dt_engine *read = NULL;
+    json_auto_t *here = NULL, *anywhere = NULL;
+    struct dt_plans_wanted other = wanted;
+    const json_t *plan;
+    size_t i;
+    other.compute = 0;
+    *count = 0;
+    DT_TRY(dt_engine_open(engine, &read));
+    DT_TRY(dt_engine_plans(engine, key, wanted, &here));
+    DT_TRY(dt_engine_plans(engine, key, other, &anywhere));
+    json_array_foreach(anywhere, i, plan)
+    {
+        struct walk walk = walk_of(read, engine, key, &wanted, (json_t *)plan, NULL);
+        struct dt_values values;
+        DT_TRY(dt_values_read(read, &walk.request, &values));
+        dt_values_barred(read, &values, why);
+        if (json_array_size(here) == 0 && why->size > 0)
+            break; /* the engine does not run there: what more a plan lacks says nothing */
+    }
+    *count = json_array_size(anywhere) - json_array_size(here);
+    return dt_text_status(why);
 }
 
 /* The words of choices from i on that lower memory; words: how many the plan has. */
@@ -298,7 +325,8 @@ dt_status dt_engine_documented(const char *engine, const json_t *key, struct dt_
                                               .card = wanted.card,
                                               .constants = constants,
                                               .hosts = wanted.hosts,
-                                              .slots = wanted.slots};
+                                              .slots = wanted.slots,
+                                              .compute = wanted.compute};
     json_array_foreach(json_object_get(read->root, "documented"), i, row)
     {
         json_t *plan = NULL;

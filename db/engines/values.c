@@ -282,6 +282,8 @@ dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_
     value_put(engine, values, "replica", 0);
     value_put(engine, values, "throughput", 0);
     value_put(engine, values, "device_mib", MEMORY_UNKNOWN);
+    if (request->compute != 0)
+        value_put(engine, values, "compute", request->compute);
     put_key(engine, values, request->key, request->card);
     json_object_foreach((json_t *)request->constants, name, value)
     {
@@ -335,6 +337,25 @@ static bool rule_breaks(const struct dt_engine *engine, const struct dt_engine_r
     int unknown;
     return dt_row_counts(rule->classes, values) && expr_decidable(rule->expr, values, &unknown) &&
            rule_fails(engine, rule, values, at);
+}
+
+/* The rule is about the device. */
+static bool is_of_device(const struct dt_engine *engine, const struct dt_engine_rule *rule)
+{
+    int name = name_index(engine, "compute");
+    return (dt_expr_names(rule->expr).bits[name / 64] >> (name % 64) & 1) != 0;
+}
+
+void dt_values_barred(const struct dt_engine *engine, const struct dt_values *values,
+                      struct dt_text *why)
+{
+    int64_t at[DT_ENGINE_NAMES];
+    for (int i = 0; i < engine->rule_count; i++) {
+        const struct dt_engine_rule *rule = &engine->rules[i];
+        if (is_of_device(engine, rule) && rule_breaks(engine, rule, values, at) &&
+            strstr(dt_text_at(why), rule->sentence) == NULL)
+            dt_text_add(why, "%s%s", why->size > 0 ? "; " : "", rule->sentence);
+    }
 }
 
 static bool rules_break(const struct dt_engine *engine, const struct dt_values *values)
@@ -536,7 +557,7 @@ static dt_status note_unchecked(const struct dt_engine *engine, const struct dt_
     int64_t at[DT_ENGINE_NAMES];
     int unknown;
     if (!expr_decidable(rule->expr, values, &unknown))
-        return dt_row_counts(rule->classes, values)
+        return dt_row_counts(rule->classes, values) && !is_of_device(engine, rule)
                    ? dt_engine_note(notes, json_sprintf("not checked, as '%s' is not known: %s",
                                                         engine->names[unknown], rule->sentence))
                    : DT_OK;

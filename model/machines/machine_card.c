@@ -156,16 +156,21 @@ static dt_status read_rates(const json_t *root, const char *what, struct dt_mach
                : DT_OK;
 }
 
-/* "9.0" */
+/* "9.0"; "none": no device of CUDA's */
 static dt_status read_compute(const json_t *device, const char *what, int *capability)
 {
     const char *compute;
     char *end;
     DT_TRY(dt_json_string(device, what, "compute", &compute));
+    if (strcmp(compute, "none") == 0) {
+        *capability = DT_NO_CUDA;
+        return DT_OK;
+    }
     double value = strtod(compute, &end);
     if (end == compute || *end != '\0' || !(value > 0 && value < 100))
-        return dt_fail(DT_EUSAGE, "%s: 'compute' is '%.40s', expected a capability such as 9.0",
-                       what, compute);
+        return dt_fail(DT_EUSAGE,
+                       "%s: 'compute' is '%.40s', expected a capability such as 9.0, or none", what,
+                       compute);
     *capability = (int)(value * 10 + 0.5);
     return DT_OK;
 }

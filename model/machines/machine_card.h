@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 enum { DT_MACHINE_WORD = 96, DT_MACHINE_DEVICES_MOST = 256 /* of all hosts */ };
+enum { DT_NO_CUDA = -1 }; /* capability of a device that is none of CUDA's */
 
 /* Links between two devices, from near to far; neighbours have one of the first three. */
 #define DT_LINK_ROWS                                                                               \
@@ -57,7 +58,7 @@ struct dt_machine_card {
     struct dt_machine_link links[DT_LINKS];
     struct dt_rate host;      /* bytes a second that a device reads of its host's memory */
     double host_memory_bytes; /* of one host; 0: not known */
-    int capability;           /* 90 for 9.0; 0: none */
+    int capability;           /* 90 for 9.0; DT_NO_CUDA; 0: not known */
 };
 
 /* text: a card's name, or a path that ends in .json; "8x" before it: so many devices, at most those of the card; "2x8x": of each of so

@@ -189,6 +189,29 @@ def from_store():
     t.exits("another store", plan("--machine", "8xh100", "--given", "store", "--db", t.path / "none"), 2, "the store has no entry of")
 
 
+def hardware():
+    """Engines' files say which devices they run on: what a machine cannot run is refused, or left out and said."""
+    for engine, model, words in (("trtllm-visualgen", "flux.1-dev", "TensorRT-LLM runs on NVIDIA's GPUs"), ("wan2.1", "wan2.1-t2v-1.3b", "runs on CUDA's devices"),
+                                 ("wan2.2", "wan2.2-t2v-a14b", "runs on CUDA's devices"), ("hunyuanvideo", "hunyuanvideo", "runs on CUDA's devices")):
+        done = t.tool("plan", "--model", model, "--engine", engine, "--machine", "8xatlas-800i-a2")
+        t.exits(f"{engine} on Ascend", done, 3, "runs no plan of", "on Ascend910B4-1", words)
+        t.check("one reason", ";" not in done.err, done.err)
+    there = {name: answer_of("trtllm-visualgen", name) for name in ("4xl40", "4xh100", "4xb200")}
+    rings = {name: sum(row["plan"]["ring"] > 1 for row in got["plans"]) for name, got in there.items()}
+    t.check("FlashAttention-4, which a ring needs there, runs on Hopper and Blackwell", rings["4xl40"] == 0 < rings["4xh100"] == rings["4xb200"], rings)
+    t.check("plans that are left out are counted", there["4xl40"]["left_out"] == rings["4xh100"] and there["4xh100"]["left_out"] == 0
+            and "FlashAttention-4" in there["4xl40"]["left_out_why"], there["4xl40"]["left_out"])
+    t.exits("and said", t.tool("plan", "--model", "flux.1-dev", "--engine", "trtllm-visualgen", "--machine", "4xl40"), 0,
+            f"Left out are {rings['4xh100']} plans that NVIDIA L40 cannot run: FlashAttention-4 runs on Hopper and Blackwell GPUs.")
+    for engine in ("sglang", "vllm-omni", "cache-dit"):
+        t.check(f"{engine} runs on Ascend", answer_of(engine, "8xatlas-800i-a2")["left_out"] == 0)
+    t.check("documentation that names cuDNN is not of Ascend", "documented" not in answer_of("diffusers", "8xatlas-800i-a2")
+            and "documented" in answer_of("diffusers", "8xl40"))
+    bare = {**machine("l40"), "name": "bare", "device": {name: value for name, value in machine("l40")["device"].items() if name != "compute"}}
+    got = answer_of("trtllm-visualgen", t.write("bare.json", json.dumps(bare)))
+    t.check("a device that does not say forbids nothing", got["left_out"] == 0 and any(row["plan"]["ring"] > 1 for row in got["plans"]), got["left_out"])
+
+
 def hosts():
     two = answer("--machine", "2x8xh100")
     across = [row for row in two["plans"] if row["hosts"] == 2]
@@ -393,6 +416,7 @@ def sources():
 
 plans()
 with_a_setting()
+hardware()
 hosts()
 settings()
 ratios()

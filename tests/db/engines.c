@@ -261,6 +261,7 @@ static void process_counts_multiply_to_the_ranks(void **state)
 /* No rule is empty: drawn at random, each one refuses some plan that its neighbours' rules let through, and takes another. */
 static void every_rule_refuses_some_plan(void **state)
 {
+    static const int64_t capabilities[] = {-1, 89, 90, 100};
     (void)state;
     EACH_FILE(file)
     {
@@ -273,7 +274,9 @@ static void every_rule_refuses_some_plan(void **state)
                 for (int i = 0; i < engine->count; i++) {
                     word = word * 6364136223846793005U + 1442695040888963407U;
                     bool degree = i >= engine->first && i < engine->first + engine->parameters;
-                    at[i] = (int64_t)(word >> 60) % (n % 2 == 0 ? 2 : 9) + degree;
+                    at[i] = (int64_t)(word >> 60) % (n % 2 == 0 ? 2 : 13) + degree;
+                    if (strcmp(engine->names[i], "compute") == 0)
+                        at[i] = capabilities[(word >> 60) % 4];
                 }
                 bool decided = dt_expr_eval(engine->rules[r].expr, at, &holds) == DT_OK;
                 broken += !decided || holds == 0;

@@ -69,9 +69,9 @@ def holds(row, network, here):
     return network in row.get("classes", [network]) and here.issuperset(row.get("for", ()))
 
 
-def values(card, job, texts, here, devices, cores, device_mib=MEMORY_UNKNOWN):
+def values(card, job, texts, here, devices, cores, device_mib=MEMORY_UNKNOWN, compute=None):
     """The names of a workload that rules may use (db/engines/engine.c). Several lengths of text are
-    divided by what divides their greatest common divisor."""
+    divided by what divides their greatest common divisor. compute: as in the files, None: not known."""
     width, height, heads, pixels = job["width"], job["height"], card["heads"], card["vae"]["space"]
     return dict(heads=heads, kv_heads=card.get("kv_heads", heads), depth=card.get("depth"),
                 hidden=heads * card["head_size"], half=int("half" in here), gpus=int("gpus" in here),
@@ -80,7 +80,8 @@ def values(card, job, texts, here, devices, cores, device_mib=MEMORY_UNKNOWN):
                 joint_text_tokens=math.gcd(*texts) if card["attention"] == "joint" else 0,
                 latent_height=height // pixels, latent_width=width // pixels, height=height,
                 width=width, guidance=card.get("passes", 2) if "guided" in here else 0,
-                bfloat16=int("bfloat16" in here), masks=0, devices=devices, cores=cores)
+                bfloat16=int("bfloat16" in here), masks=0, devices=devices, cores=cores,
+                **({} if compute is None else {"compute": compute}))
 
 
 def axis_values(file, row, degrees, known, own):
@@ -126,9 +127,10 @@ def axes(file, card, here, known, derived):
     return found
 
 
-def rules(file, card, here, announced):
-    """Those about what is announced. One that names a choice without an axis says nothing here."""
-    lacking = set(file.get("choices", {})) - announced
+def rules(file, card, here, announced, known):
+    """Those about what is announced. One that names a choice without an axis says nothing here, nor
+    does one on the device where that is not known."""
+    lacking = set(file.get("choices", {})) - announced | {"compute"} - set(known)
     found = []
     for row in [*file["rules"], *file["worker"].get("rules", [])]:
         used = names(row["rule"])
@@ -165,7 +167,7 @@ def space(file, card, here, known, derived, own):
     the constants that these name, and the sources of what is derived; a degree that has no axis is 1."""
     parameters = axes(file, card, here, known, derived)
     announced = {axis["name"] for axis in parameters}
-    limits = rules(file, card, here, announced)
+    limits = rules(file, card, here, announced, known)
     usual = dict(file.get("default", {}))
     if usual:
         usual["ranks"] = file["parameters"]["ranks"]

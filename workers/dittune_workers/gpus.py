@@ -26,6 +26,14 @@ def least_mib():
     return min(torch.cuda.get_device_properties(i).total_memory for i in range(torch.cuda.device_count())) >> 20
 
 
+def least_compute():
+    """The lowest capability, 90 for 9.0; None: a device that is none of CUDA's."""
+    import torch
+    if torch.version.cuda is None:
+        return None
+    return min(10 * major + minor for major, minor in map(torch.cuda.get_device_capability, range(torch.cuda.device_count())))
+
+
 def describe(most):
     """The first `most` devices of this process; without what this torch or the driver does not say."""
     import torch

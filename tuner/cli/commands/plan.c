@@ -171,6 +171,10 @@ static void add_head(const struct dt_ranking *ranking, int width, struct dt_text
                     "No plan fits into %s without a setting that lowers its memory: each has the "
                     "one of %s that makes it fit and costs least.\n\n",
                     dt_figure_bytes_of((int64_t)ranking->device_bytes).text, ranking->engine);
+    if (ranking->left_out > 0)
+        dt_text_add(out, "Left out are %zu plan%s that %s cannot run: %s.\n\n", ranking->left_out,
+                    ranking->left_out == 1 ? "" : "s", ranking->machine.device,
+                    dt_text_at(&ranking->left_why));
     add_unknown(&ranking->card, out);
     if (is_foreign_to(&ranking->card, ranking->engine))
         dt_text_add(
@@ -623,7 +627,7 @@ static json_t *answer_json(const struct dt_ranking *ranking, const struct answer
     for (size_t i = 0; i < answer->count && i < CLOSE_MOST; i++)
         json_array_append(close, (json_t *)answer->close[i]->plan);
     return json_pack("{s:O, s:s, s:s, s:s, s:i, s:i, s:I, s:i, s:s, s:f, s:s*, s:b, s:s, s:o, "
-                     "s:o*, s:o}",
+                     "s:o*, s:i, s:s*, s:o}",
                      "job", asked, "engine", ranking->engine, "machine", ranking->machine.name,
                      "device", ranking->machine.device, "hosts", ranking->machine.hosts, "devices",
                      dt_ranking_devices(&ranking->machine), "device_bytes",
@@ -634,7 +638,22 @@ static json_t *answer_json(const struct dt_ranking *ranking, const struct answer
                      answer->enough      ? "documented"
                      : answer->count > 1 ? "cannot tell"
                                          : "best",
-                     "fastest", close, "documented", of, "plans", plans);
+                     "fastest", close, "documented", of, "left_out", (int)ranking->left_out,
+                     "left_out_why", ranking->left_out > 0 ? dt_text_at(&ranking->left_why) : NULL,
+                     "plans", plans);
+}
+
+/* The sentence is that of the plan on one device. */
+static dt_status no_plan(const struct dt_ranking *ranking)
+{
+    DT_CLEANUP(dt_export_fini) struct dt_export one = {.json = NULL};
+    json_auto_t *plan = json_object();
+    if (ranking->left_out > 0)
+        return dt_fail(DT_EINFEASIBLE, "%s runs no plan of %s on %s: %s", ranking->engine,
+                       ranking->card.name, ranking->machine.device, dt_text_at(&ranking->left_why));
+    DT_TRY(dt_export_card_plan(ranking->engine, &ranking->card, ranking->key, plan, &one));
+    return dt_fail(DT_EINFEASIBLE, "%s takes no plan of %s at this size", ranking->engine,
+                   ranking->card.name);
 }
 
 static dt_status no_plan_fits(const struct dt_ranking *ranking)
@@ -654,8 +673,7 @@ static dt_status show(const struct dt_options *options, struct dt_ranking *ranki
 {
     struct dt_text text = {0};
     if (ranking->count == 0)
-        return dt_fail(DT_EINFEASIBLE, "%s takes no plan of %s at this size", ranking->engine,
-                       ranking->card.name);
+        return no_plan(ranking);
     if (ranking->rows[0].fit == DT_FITS_NOT)
         return no_plan_fits(ranking);
     DT_TRY(dt_ranking_documented(ranking));

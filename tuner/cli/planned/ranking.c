@@ -24,6 +24,7 @@ void dt_ranking_fini(struct dt_ranking *ranking)
     json_decref(ranking->plans);
     json_decref(ranking->variants);
     json_decref(ranking->known);
+    dt_text_fini(&ranking->left_why);
     dt_ranking_drop(ranking);
 }
 
@@ -71,6 +72,7 @@ struct dt_plans_wanted dt_ranking_wanted(const struct dt_ranking *ranking)
                                     .hosts = ranking->machine.hosts,
                                     .slots = ranking->machine.devices,
                                     .throughput = strcmp(ranking->objective, "latency") != 0,
+                                    .compute = ranking->machine.capability,
                                     .card = &ranking->card};
 }
 
@@ -351,5 +353,7 @@ dt_status dt_ranking_open(const struct dt_options *options, struct dt_ranking *r
         DT_TRY(read_given(options, ranking));
     DT_TRY(dt_engine_plans(ranking->engine, ranking->key, dt_ranking_wanted(ranking),
                            &ranking->plans));
+    DT_TRY(dt_engine_left_out(ranking->engine, ranking->key, dt_ranking_wanted(ranking),
+                              &ranking->left_out, &ranking->left_why));
     return predict_all(ranking);
 }

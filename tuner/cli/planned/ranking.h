@@ -54,6 +54,9 @@ struct dt_ranking {
     bool set;               /* nothing fits without a setting: rows have theirs */
     bool lacks;             /* some plan does not fit as it is: */
     struct dt_ranked least; /* the one of these, settings included, that needs the least memory */
+    size_t
+        left_out; /* plans of the engine that the device cannot run, and the sentences that say why */
+    struct dt_text left_why;
     struct dt_anchor anchor;
     json_t *known;               /* what the engine's documentation says; NULL: nothing */
     struct dt_ranked documented; /* its plan; of plan NULL: there is none */

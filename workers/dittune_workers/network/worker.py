@@ -133,7 +133,8 @@ class Worker:
 
     def known(self, card, job, texts, here, most):
         memory = gpus.least_mib() if self.gpu else facts.MEMORY_UNKNOWN
-        return facts.values(card, job, texts, here, most, machine.cores(), memory)
+        compute = gpus.least_compute() if self.gpu else None
+        return facts.values(card, job, texts, here, most, machine.cores(), memory, compute)
 
     def space(self, file, card, here, known):
         return facts.space(file, card, here, known, self.derived(here), self.documented(known))
