@@ -66,7 +66,7 @@ static void limit_by(const char *mounted, const char *path, struct dt_cgroup_lim
     }
 }
 
-static bool lists(const char *controllers, const char *name)
+static bool lists_controller(const char *controllers, const char *name)
 {
     size_t length = strlen(name);
     for (const char *at = controllers; (at = strstr(at, name)) != NULL; at += length)
@@ -87,7 +87,7 @@ static void limit_by_line(const char *root, const char *controllers, const char 
         limit_by(mounted, path, limits);
     }
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (lists(controllers, kinds[i])) {
+        if (lists_controller(controllers, kinds[i])) {
             snprintf(mounted, sizeof mounted, "%s/sys/fs/cgroup/%s", root, controllers);
             limit_by(mounted, path, limits);
             snprintf(mounted, sizeof mounted, "%s/sys/fs/cgroup/%s", root, kinds[i]);

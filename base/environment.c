@@ -28,7 +28,7 @@ static const char *const prefixes[] = {"OMP_",
                                        "MKL_DYNAMIC=",
                                        "BLIS_NUM_THREADS="};
 
-static bool begins(const char *text, const char *with)
+static bool begins_with(const char *text, const char *with)
 {
     while (*with != '\0' && *text == *with) {
         text++;
@@ -40,13 +40,13 @@ static bool begins(const char *text, const char *with)
 static bool is_about_threads(const char *entry)
 {
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
-        if (begins(entry, prefixes[i]))
-            return !begins(entry, "OMP_WAIT_POLICY=passive") &&
-                   !begins(entry, "OMP_WAIT_POLICY=PASSIVE");
+        if (begins_with(entry, prefixes[i]))
+            return !begins_with(entry, "OMP_WAIT_POLICY=passive") &&
+                   !begins_with(entry, "OMP_WAIT_POLICY=PASSIVE");
     return false;
 }
 
-static void drop(int argc, char **argv, char **environment)
+static void drop_from_argv(int argc, char **argv, char **environment)
 {
     int kept = 0, n = 0;
     (void)argc, (void)argv;
@@ -59,7 +59,7 @@ static void drop(int argc, char **argv, char **environment)
 }
 
 __attribute__((section(".preinit_array"),
-               used)) static void (*const before_libraries)(int, char **, char **) = drop;
+               used)) static void (*const before_libraries)(int, char **, char **) = drop_from_argv;
 
 char *const *dt_environment_dropped(void)
 {

@@ -10,7 +10,7 @@ static const struct dt_unit times[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}};
 static const struct dt_unit sizes[] = {
     {"GiB", DT_GIB}, {"MiB", 1048576.}, {"KiB", 1024.}, {"bytes", 1}};
 
-static struct dt_unit largest(const struct dt_unit units[], int n, double amount)
+static struct dt_unit largest_unit(const struct dt_unit units[], int n, double amount)
 {
     int i = 0;
     while (i + 1 < n && !(amount >= units[i].size))
@@ -20,12 +20,12 @@ static struct dt_unit largest(const struct dt_unit units[], int n, double amount
 
 struct dt_unit dt_figure_time_unit(double seconds)
 {
-    return largest(times, sizeof times / sizeof times[0], fabs(seconds));
+    return largest_unit(times, sizeof times / sizeof times[0], fabs(seconds));
 }
 
 struct dt_unit dt_figure_bytes_unit(double bytes)
 {
-    return largest(sizes, sizeof sizes / sizeof sizes[0], bytes);
+    return largest_unit(sizes, sizeof sizes / sizeof sizes[0], bytes);
 }
 
 void dt_figure_add(double value, struct dt_text *out)

@@ -32,7 +32,7 @@ static inline bool dt_json_digit(int c)
 /* Strings of JSON text: UTF-8 as RFC 3629 has it, escapes as RFC 8259 has them, and no NUL. */
 
 /* Four hex digits; -1 when they are not. */
-static int hex(const struct dt_json_parser *parser, size_t at)
+static int parse_hex(const struct dt_json_parser *parser, size_t at)
 {
     int code = 0;
     if (at + 4 > parser->size)
@@ -84,13 +84,13 @@ static dt_status json_wrong(const struct dt_json_parser *parser, const char *why
 /* After a backslash and u. */
 static dt_status unescape_code(struct dt_json_parser *parser)
 {
-    int code = hex(parser, parser->at), low = -1;
+    int code = parse_hex(parser, parser->at), low = -1;
     if (code < 0)
         return json_wrong(parser, "invalid escape");
     parser->at += 4;
     if (code >= 0xd800 && code < 0xdc00 && parser->at + 2 <= parser->size &&
         memcmp(parser->text + parser->at, "\\u", 2) == 0)
-        low = hex(parser, parser->at + 2);
+        low = parse_hex(parser, parser->at + 2);
     if (low >= 0xdc00 && low < 0xe000) {
         parser->at += 6;
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
@@ -103,7 +103,7 @@ static dt_status unescape_code(struct dt_json_parser *parser)
     return DT_OK;
 }
 
-static dt_status unescape(struct dt_json_parser *parser)
+static dt_status unescape_text(struct dt_json_parser *parser)
 {
     static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
     int c = dt_json_peek(parser);
@@ -157,7 +157,7 @@ static dt_status json_parse_text(struct dt_json_parser *parser)
         parser->at++;
         if (c == '"')
             break;
-        DT_TRY(unescape(parser));
+        DT_TRY(unescape_text(parser));
     }
     dt_text_add_bytes(&parser->tokens, "", 1);
     return parser->tokens.failed ? json_no_memory(parser) : DT_OK;
@@ -179,7 +179,7 @@ static void skip_space(struct dt_json_parser *parser)
     parser->start = parser->at;
 }
 
-static bool letter(int c)
+static bool is_letter(int c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -195,7 +195,7 @@ static dt_status parse_string(struct dt_json_parser *parser, json_t **value)
     return *value != NULL ? DT_OK : json_no_memory(parser);
 }
 
-static bool digits(struct dt_json_parser *parser)
+static bool skip_digits(struct dt_json_parser *parser)
 {
     size_t from = parser->at;
     while (dt_json_digit(dt_json_peek(parser)))
@@ -211,25 +211,25 @@ static int scan_number(struct dt_json_parser *parser)
     bool zero = dt_json_peek(parser) == '0';
     if (zero)
         parser->at++;
-    if (zero ? dt_json_digit(dt_json_peek(parser)) : !digits(parser))
+    if (zero ? dt_json_digit(dt_json_peek(parser)) : !skip_digits(parser))
         return 0;
     if (dt_json_peek(parser) == '.') {
         kind = 'r';
         parser->at++;
-        if (!digits(parser))
+        if (!skip_digits(parser))
             return 0;
     }
     if (dt_json_peek(parser) == 'e' || dt_json_peek(parser) == 'E') {
         kind = 'r';
         parser->at++;
         parser->at += dt_json_peek(parser) == '+' || dt_json_peek(parser) == '-';
-        if (!digits(parser))
+        if (!skip_digits(parser))
             return 0;
     }
     return kind;
 }
 
-static dt_status convert(struct dt_json_parser *parser, int kind, char *token, json_t **value)
+static dt_status convert_token(struct dt_json_parser *parser, int kind, char *token, json_t **value)
 {
     errno = 0;
     if (kind == 'i') {
@@ -259,14 +259,14 @@ static dt_status parse_number(struct dt_json_parser *parser, json_t **value)
     dt_text_add_bytes(&parser->tokens, "", 1);
     if (parser->tokens.failed)
         return json_no_memory(parser);
-    dt_status status = convert(parser, kind, parser->tokens.bytes + keep, value);
+    dt_status status = convert_token(parser, kind, parser->tokens.bytes + keep, value);
     parser->tokens.size = keep;
     return status;
 }
 
 static dt_status parse_word(struct dt_json_parser *parser, json_t **value)
 {
-    while (letter(dt_json_peek(parser)))
+    while (is_letter(dt_json_peek(parser)))
         parser->at++;
     const char *word = parser->text + parser->start;
     size_t size = parser->at - parser->start;
@@ -282,7 +282,7 @@ static dt_status parse_word(struct dt_json_parser *parser, json_t **value)
 }
 
 /* The token at this place, for an error message: a whole string, number, word or character. */
-static dt_status unexpected(struct dt_json_parser *parser, const char *why)
+static dt_status fail_unexpected(struct dt_json_parser *parser, const char *why)
 {
     int c = dt_json_peek(parser);
     if (c == '"')
@@ -291,7 +291,7 @@ static dt_status unexpected(struct dt_json_parser *parser, const char *why)
         scan_number(parser);
     else if (c >= 0 && c < 0x80)
         parser->at++;
-    while (letter(c) && letter(dt_json_peek(parser)))
+    while (is_letter(c) && is_letter(dt_json_peek(parser)))
         parser->at++;
     return json_wrong(parser, why);
 }
@@ -314,7 +314,7 @@ static dt_status parse_array(struct dt_json_parser *parser, json_t *array)
         skip_space(parser);
         int c = dt_json_peek(parser);
         if (c != ',' && c != ']')
-            return unexpected(parser, "']' expected");
+            return fail_unexpected(parser, "']' expected");
         parser->at++;
         if (c == ']')
             return DT_OK;
@@ -327,13 +327,13 @@ static dt_status parse_field(struct dt_json_parser *parser, json_t *object)
     json_auto_t *value = NULL;
     size_t key = parser->tokens.size;
     if (dt_json_peek(parser) != '"')
-        return unexpected(parser, "string or '}' expected");
+        return fail_unexpected(parser, "string or '}' expected");
     DT_TRY(json_parse_text(parser));
     if (json_object_get(object, parser->tokens.bytes + key) != NULL)
         return json_wrong(parser, "duplicate object key");
     skip_space(parser);
     if (dt_json_peek(parser) != ':')
-        return unexpected(parser, "':' expected");
+        return fail_unexpected(parser, "':' expected");
     parser->at++;
     skip_space(parser);
     dt_status status = parse_value(parser, &value);
@@ -356,7 +356,7 @@ static dt_status parse_object(struct dt_json_parser *parser, json_t *object)
         skip_space(parser);
         int c = dt_json_peek(parser);
         if (c != ',' && c != '}')
-            return unexpected(parser, "'}' expected");
+            return fail_unexpected(parser, "'}' expected");
         parser->at++;
         if (c == '}')
             return DT_OK;
@@ -371,11 +371,11 @@ static dt_status parse_value(struct dt_json_parser *parser, json_t **value)
         return parse_string(parser, value);
     if (c == '-' || dt_json_digit(c))
         return parse_number(parser, value);
-    if (letter(c))
+    if (is_letter(c))
         return parse_word(parser, value);
     if (c != '[' && c != '{')
-        return unexpected(parser, c < 0 || strchr("}]:,", c) != NULL ? "unexpected token"
-                                                                     : "invalid token");
+        return fail_unexpected(parser, c < 0 || strchr("}]:,", c) != NULL ? "unexpected token"
+                                                                          : "invalid token");
     *value = c == '[' ? json_array() : json_object();
     if (*value == NULL)
         return json_no_memory(parser);
@@ -390,13 +390,13 @@ static dt_status json_build(const char *text, size_t size, const char *what, jso
     dt_status status = DT_OK;
     skip_space(&parser);
     if (dt_json_peek(&parser) != '[' && dt_json_peek(&parser) != '{')
-        status = unexpected(&parser, "'[' or '{' expected");
+        status = fail_unexpected(&parser, "'[' or '{' expected");
     else
         status = parse_value(&parser, &value);
     if (status == DT_OK) {
         skip_space(&parser);
         if (parser.at < size)
-            status = unexpected(&parser, "end of file expected");
+            status = fail_unexpected(&parser, "end of file expected");
     }
     dt_text_fini(&parser.tokens);
     if (status == DT_OK)
@@ -470,7 +470,8 @@ dt_status dt_json_read(const char *path, const char *what, json_t **root)
     return dt_json_read_within(path, limits, what, root);
 }
 
-static dt_status field(const json_t *object, const char *what, const char *key, json_t **value)
+static dt_status require_field(const json_t *object, const char *what, const char *key,
+                               json_t **value)
 {
     if (!json_is_object(object))
         return dt_fail(DT_EUSAGE, "%s is not a JSON object", what);
@@ -482,7 +483,7 @@ dt_status dt_json_int(const json_t *object, const char *what, const char *key, i
                       int64_t high, int64_t *out)
 {
     json_t *value;
-    DT_TRY(field(object, what, key, &value));
+    DT_TRY(require_field(object, what, key, &value));
     if (!json_is_integer(value))
         return dt_fail(DT_EUSAGE, "%s: '%s' is not an integer", what, key);
     int64_t number = json_integer_value(value);
@@ -496,7 +497,7 @@ dt_status dt_json_int(const json_t *object, const char *what, const char *key, i
 dt_status dt_json_real(const json_t *object, const char *what, const char *key, double *out)
 {
     json_t *value;
-    DT_TRY(field(object, what, key, &value));
+    DT_TRY(require_field(object, what, key, &value));
     if (!json_is_number(value))
         return dt_fail(DT_EUSAGE, "%s: '%s' is not a number", what, key);
     *out = json_number_value(value);
@@ -506,7 +507,7 @@ dt_status dt_json_real(const json_t *object, const char *what, const char *key, 
 dt_status dt_json_bool(const json_t *object, const char *what, const char *key, bool *out)
 {
     json_t *value;
-    DT_TRY(field(object, what, key, &value));
+    DT_TRY(require_field(object, what, key, &value));
     if (!json_is_boolean(value))
         return dt_fail(DT_EUSAGE, "%s: '%s' is neither true nor false", what, key);
     *out = json_is_true(value);
@@ -514,11 +515,11 @@ dt_status dt_json_bool(const json_t *object, const char *what, const char *key, 
 }
 
 /* A field of a type of Jansson's. */
-static dt_status typed(const json_t *object, const char *what, const char *key, json_type type,
-                       const char *a_type, json_t **out)
+static dt_status require_typed(const json_t *object, const char *what, const char *key,
+                               json_type type, const char *a_type, json_t **out)
 {
     json_t *value;
-    DT_TRY(field(object, what, key, &value));
+    DT_TRY(require_field(object, what, key, &value));
     if (json_typeof(value) != type)
         return dt_fail(DT_EUSAGE, "%s: '%s' is not %s", what, key, a_type);
     *out = value;
@@ -528,19 +529,19 @@ static dt_status typed(const json_t *object, const char *what, const char *key, 
 dt_status dt_json_string(const json_t *object, const char *what, const char *key, const char **out)
 {
     json_t *value = NULL;
-    DT_TRY(typed(object, what, key, JSON_STRING, "a string", &value));
+    DT_TRY(require_typed(object, what, key, JSON_STRING, "a string", &value));
     *out = json_string_value(value);
     return DT_OK;
 }
 
 dt_status dt_json_array(const json_t *object, const char *what, const char *key, json_t **out)
 {
-    return typed(object, what, key, JSON_ARRAY, "an array", out);
+    return require_typed(object, what, key, JSON_ARRAY, "an array", out);
 }
 
 dt_status dt_json_object(const json_t *object, const char *what, const char *key, json_t **out)
 {
-    return typed(object, what, key, JSON_OBJECT, "an object", out);
+    return require_typed(object, what, key, JSON_OBJECT, "an object", out);
 }
 
 bool dt_json_lists(const json_t *list, const char *name)
@@ -662,7 +663,7 @@ static bool add_shorter(const char *bytes, size_t size, struct dt_text *text)
     return true;
 }
 
-static int append(const char *bytes, size_t size, void *context)
+static int append_dump(const char *bytes, size_t size, void *context)
 {
     struct writing *writing = context;
     if (size == 1 && *bytes == '"')
@@ -676,7 +677,7 @@ dt_status dt_json_text(const json_t *root, struct dt_text *text)
 {
     struct writing writing = {.text = text};
     if (root == NULL ||
-        json_dump_callback(root, append, &writing, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
+        json_dump_callback(root, append_dump, &writing, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
         return dt_fail(DT_ENOMEM, "out of memory while writing JSON");
     return dt_text_status(text);
 }
@@ -718,7 +719,7 @@ void dt_json_differences(const json_t *then, const json_t *now, const char *insi
 }
 
 /* Edit distance (Levenshtein 1966); INT_MAX for strings of 64 bytes and more, which are near nothing. */
-static int distance(const char *a, const char *b)
+static int name_distance(const char *a, const char *b)
 {
     int row[64];
     int na = (int)strlen(a), nb = (int)strlen(b);
@@ -748,7 +749,7 @@ const char *dt_json_nearest(const char *name, const char *const names[])
     int size = (int)strlen(name),
         least = size > 2 ? size / 3 + 2 : 1; /* a name of two letters is near to none */
     for (int i = 0; names[i] != NULL; i++) {
-        int d = distance(name, names[i]);
+        int d = name_distance(name, names[i]);
         if (d < least) {
             least = d;
             best = names[i];

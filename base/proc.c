@@ -18,7 +18,7 @@ struct walk {
 };
 
 /* "123 (name) S 1 ..": the name may hold anything, parentheses too. The start is the 22nd field. */
-static bool parse(char *text, struct dt_proc *proc)
+static bool parse_stat(char *text, struct dt_proc *proc)
 {
     char *open = strchr(text, '('), *close = strrchr(text, ')');
     unsigned long flags;
@@ -46,7 +46,7 @@ bool dt_proc_read(pid_t pid, struct dt_proc *proc)
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     (void)dt_read_head(path, text, sizeof text);
     proc->pid = pid;
-    return parse(text, proc);
+    return parse_stat(text, proc);
 }
 
 static void walk_below(pid_t pid, const struct walk *walk, int depth);

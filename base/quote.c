@@ -16,7 +16,7 @@ static bool is_bare(const char *word)
 }
 
 /* Number of bytes at text to write in octal: of a character that is not shown, other than the line feed; 0: none. */
-static size_t control(const char *text)
+static size_t control_length(const char *text)
 {
     size_t size = dt_text_character(text, strnlen(text, 4));
     if (text[0] == '\n' || dt_text_shown(text) > 0)
@@ -28,7 +28,7 @@ static size_t add_controls(const char *text, struct dt_text *out)
 {
     size_t size = 0, more;
     dt_text_add(out, "\"$(printf '");
-    while (text[size] != '\0' && (more = control(text + size)) > 0)
+    while (text[size] != '\0' && (more = control_length(text + size)) > 0)
         for (size_t end = size + more; size < end; size++)
             dt_text_add(out, "\\%03o", (unsigned)(unsigned char)text[size]);
     dt_text_add(out, "')\"");
@@ -39,7 +39,7 @@ static size_t add_quoted(const char *text, struct dt_text *out)
 {
     size_t size = 0;
     dt_text_add(out, "'");
-    while (text[size] != '\0' && control(text + size) == 0) {
+    while (text[size] != '\0' && control_length(text + size) == 0) {
         size_t character = text[size] == '\n' ? 1 : dt_text_shown(text + size);
         if (text[size] == '\'')
             dt_text_add(out, "'\\''");
@@ -68,7 +68,7 @@ void dt_quote(const char *word, struct dt_text *out)
     if (word[0] == '\0')
         dt_text_add(out, "''");
     while (*word != '\0')
-        word += control(word) > 0 ? add_controls(word, out) : add_quoted(word, out);
+        word += control_length(word) > 0 ? add_controls(word, out) : add_quoted(word, out);
 }
 
 void dt_quote_csv(const char *text, struct dt_text *out)

@@ -161,7 +161,7 @@ static bool is_pair(const json_t *value)
     return json_is_array(value) && json_array_size(value) == 2;
 }
 
-static json_t *pair(json_t *low, json_t *high)
+static json_t *pair_json(json_t *low, json_t *high)
 {
     return json_pack("[o,o]", low, high);
 }
@@ -178,7 +178,7 @@ static json_t *write_interval(const void *member)
     const struct dt_span *span = member;
     if (!isfinite(span->low) && !isfinite(span->high))
         return json_null();
-    return pair(write_real(&span->low), write_real(&span->high));
+    return pair_json(write_real(&span->low), write_real(&span->high));
 }
 
 static void read_interval_ns(const json_t *value, void *member)
@@ -191,7 +191,7 @@ static void read_interval_ns(const json_t *value, void *member)
 static json_t *write_interval_ns(const void *member)
 {
     const struct dt_span_ns *span = member;
-    return span->known ? pair(write_time(&span->low), write_time(&span->high)) : json_null();
+    return span->known ? pair_json(write_time(&span->low), write_time(&span->high)) : json_null();
 }
 
 bool dt_kind_is_object(const json_t *value)
@@ -284,7 +284,7 @@ static bool is_right(const struct dt_field *field, const json_t *value)
     return field->most > 0 ? json_is_array(value) : json_is_object(value);
 }
 
-static const char *expected(const struct dt_field *field)
+static const char *expected_type(const struct dt_field *field)
 {
     return field->kind != NULL ? field->kind->expected : field->most > 0 ? "an array" : "an object";
 }
@@ -297,8 +297,8 @@ dt_status dt_record_check(const struct dt_record *record, const json_t *object, 
             DT_TRY(dt_record_check(field->record, object, what));
         const json_t *value = field->name != NULL ? json_object_get(object, field->name) : NULL;
         if (value != NULL && !is_right(field, value))
-            return dt_fail(DT_EUSAGE, "%s: '%s' is not %s%s", what, field->name, expected(field),
-                           may_be_null(field) ? " or null" : "");
+            return dt_fail(DT_EUSAGE, "%s: '%s' is not %s%s", what, field->name,
+                           expected_type(field), may_be_null(field) ? " or null" : "");
     }
     return DT_OK;
 }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static uint64_t mix(uint64_t x)
+static uint64_t mix_bits(uint64_t x)
 {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
@@ -25,8 +25,8 @@ uint64_t dt_rng_bytes(uint64_t hash, const void *bytes, size_t n)
 
 uint64_t dt_rng_hash(uint64_t seed, uint64_t stream, uint64_t index)
 {
-    uint64_t key = mix(seed + 0x9e3779b97f4a7c15ULL) ^ stream;
-    return mix(mix(key) + (index + 1) * 0x9e3779b97f4a7c15ULL);
+    uint64_t key = mix_bits(seed + 0x9e3779b97f4a7c15ULL) ^ stream;
+    return mix_bits(mix_bits(key) + (index + 1) * 0x9e3779b97f4a7c15ULL);
 }
 
 struct dt_rng dt_rng_at(uint64_t seed, const char *stream)

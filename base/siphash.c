@@ -9,30 +9,30 @@ static uint64_t read_word(const unsigned char *bytes, size_t size)
     return word;
 }
 
-static uint64_t rotate(uint64_t x, int bits)
+static uint64_t rotate_left(uint64_t x, int bits)
 {
     return x << bits | x >> (64 - bits);
 }
 
-static void mix(uint64_t v[4], int rounds)
+static void mix_rounds(uint64_t v[4], int rounds)
 {
     for (int i = 0; i < rounds; i++) {
         v[0] += v[1];
         v[2] += v[3];
-        v[1] = rotate(v[1], 13) ^ v[0];
-        v[3] = rotate(v[3], 16) ^ v[2];
-        v[0] = rotate(v[0], 32) + v[3];
+        v[1] = rotate_left(v[1], 13) ^ v[0];
+        v[3] = rotate_left(v[3], 16) ^ v[2];
+        v[0] = rotate_left(v[0], 32) + v[3];
         v[2] += v[1];
-        v[3] = rotate(v[3], 21) ^ v[0];
-        v[1] = rotate(v[1], 17) ^ v[2];
-        v[2] = rotate(v[2], 32);
+        v[3] = rotate_left(v[3], 21) ^ v[0];
+        v[1] = rotate_left(v[1], 17) ^ v[2];
+        v[2] = rotate_left(v[2], 32);
     }
 }
 
 static void add_word(uint64_t v[4], uint64_t word)
 {
     v[3] ^= word;
-    mix(v, 2);
+    mix_rounds(v, 2);
     v[0] ^= word;
 }
 
@@ -47,6 +47,6 @@ uint64_t dt_siphash(const unsigned char key[DT_SIPHASH_KEY], const void *bytes, 
         add_word(v, read_word(at, 8));
     add_word(v, read_word(at, left) | (uint64_t)size << 56);
     v[2] ^= 0xff;
-    mix(v, 4);
+    mix_rounds(v, 4);
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }

@@ -21,7 +21,7 @@ static const struct row {
 #include "base/status.def"
 };
 
-static const struct row *find(dt_status code)
+static const struct row *find_row(dt_status code)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].code == code)
@@ -68,13 +68,13 @@ dt_status dt_error_raise(const struct dt_error *error)
 
 const char *dt_status_text(dt_status code)
 {
-    const struct row *row = find(code);
+    const struct row *row = find_row(code);
     return row != NULL ? row->text : "unknown status";
 }
 
 int dt_status_exit(dt_status code)
 {
-    const struct row *row = find(code);
+    const struct row *row = find_row(code);
     return row != NULL ? row->exit_code : 1;
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool reserve(struct dt_text *text, size_t more)
+static bool reserve_bytes(struct dt_text *text, size_t more)
 {
     if (text->failed)
         return false;
@@ -26,7 +26,7 @@ void dt_text_add_list(struct dt_text *text, const char *format, va_list args)
     va_list again;
     va_copy(again, args);
     int size = vsnprintf(NULL, 0, format, args);
-    if (size >= 0 && reserve(text, (size_t)size)) {
+    if (size >= 0 && reserve_bytes(text, (size_t)size)) {
         vsnprintf(text->bytes + text->size, (size_t)size + 1, format, again);
         text->size += (size_t)size;
     }
@@ -43,7 +43,7 @@ void dt_text_add(struct dt_text *text, const char *format, ...)
 
 void dt_text_add_bytes(struct dt_text *text, const void *bytes, size_t size)
 {
-    if (!reserve(text, size))
+    if (!reserve_bytes(text, size))
         return;
     if (size > 0)
         memcpy(text->bytes + text->size, bytes, size);
@@ -53,7 +53,7 @@ void dt_text_add_bytes(struct dt_text *text, const void *bytes, size_t size)
 
 void dt_text_reserve(struct dt_text *text, size_t more)
 {
-    (void)reserve(text, more);
+    (void)reserve_bytes(text, more);
 }
 
 void dt_text_clear(struct dt_text *text)
@@ -76,7 +76,7 @@ dt_status dt_text_status(const struct dt_text *text)
 char *dt_text_take(struct dt_text *text)
 {
     if (!text->failed && text->bytes == NULL)
-        reserve(text, 0);
+        reserve_bytes(text, 0);
     char *bytes = text->failed ? NULL : text->bytes;
     if (bytes != NULL)
         bytes[text->size] = '\0';
@@ -190,7 +190,7 @@ size_t dt_text_shown(const char *text)
     return size > 0 && is_shown(dt_text_code(text, size)) ? size : 0;
 }
 
-static size_t clean(char *text, const char *keep)
+static size_t clean_length(char *text, const char *keep)
 {
     char *to = text;
     for (const char *from = text; *from != '\0';) {
@@ -207,13 +207,13 @@ static size_t clean(char *text, const char *keep)
 
 void dt_text_clean(char *text)
 {
-    (void)clean(text, "");
+    (void)clean_length(text, "");
 }
 
 void dt_text_clean_lines(struct dt_text *text)
 {
     if (text->bytes != NULL)
-        text->size = clean(text->bytes, "\n\t");
+        text->size = clean_length(text->bytes, "\n\t");
 }
 
 int dt_text_index(const char *word, const char *const words[])
@@ -224,7 +224,7 @@ int dt_text_index(const char *word, const char *const words[])
     return -1;
 }
 
-static void show(const char *text, bool json, struct dt_text *out)
+static void show_escaped(const char *text, bool json, struct dt_text *out)
 {
     while (*text != '\0') {
         size_t run = 0, size;
@@ -243,10 +243,10 @@ static void show(const char *text, bool json, struct dt_text *out)
 
 void dt_text_show(const char *text, struct dt_text *out)
 {
-    show(text, false, out);
+    show_escaped(text, false, out);
 }
 
 void dt_text_show_json(const char *text, struct dt_text *out)
 {
-    show(text, true, out);
+    show_escaped(text, true, out);
 }

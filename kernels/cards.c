@@ -16,7 +16,7 @@ struct found {
     struct dt_nvml_name names[PCI_MOST];
 };
 
-static void find(const struct dt_nvml *nvml, struct found *found, char why[], size_t room)
+static void find_cards(const struct dt_nvml *nvml, struct found *found, char why[], size_t room)
 {
     int count = dt_nvml_count(nvml);
     for (found->count = 0; found->count < count && found->count < PCI_MOST; found->count++) {
@@ -97,7 +97,7 @@ static void read_machine(const struct dt_nvml *nvml, struct found *found,
     int places[DT_CUDA_DEVICES_MOST] = {0};
     dt_nvml_driver(nvml, machine->driver, sizeof machine->driver);
     machine->cuda_driver = dt_nvml_cuda(nvml);
-    find(nvml, found, machine->why, sizeof machine->why);
+    find_cards(nvml, found, machine->why, sizeof machine->why);
     machine->count = machine->why[0] == '\0' ? list_visible(found, places) : 0;
     if (machine->count == 0 && machine->why[0] == '\0')
         snprintf(machine->why, sizeof machine->why, "NVML: CUDA_VISIBLE_DEVICES leaves no device");

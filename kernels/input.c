@@ -108,7 +108,7 @@ static void fill_seeded(struct dt_pass *pass, float *latent, int32_t labels[])
         fill_image(pass, i, NULL, latent);
 }
 
-static dt_status put(struct dt_pass *pass, int buffer, const void *from)
+static dt_status put_buffer(struct dt_pass *pass, int buffer, const void *from)
 {
     const struct dt_layout *layout = &pass->layout;
     int64_t bytes = layout->count[buffer] * layout->element[buffer];
@@ -130,7 +130,7 @@ dt_status dt_pass_fill(struct dt_pass *pass)
         DT_TRY(fill_from_file(pass, latent, labels));
     else
         fill_seeded(pass, latent, labels);
-    DT_TRY(put(pass, DT_BUFFER_LATENT, latent));
-    DT_TRY(put(pass, DT_BUFFER_NOISE, latent));
-    return label != NULL ? put(pass, label->buffer, labels) : DT_OK;
+    DT_TRY(put_buffer(pass, DT_BUFFER_LATENT, latent));
+    DT_TRY(put_buffer(pass, DT_BUFFER_NOISE, latent));
+    return label != NULL ? put_buffer(pass, label->buffer, labels) : DT_OK;
 }

@@ -94,7 +94,7 @@ struct dt_nvml {
     } list;
 };
 
-static void *symbol(void *library, const char *name, const char *older)
+static void *find_symbol(void *library, const char *name, const char *older)
 {
     void *found = dlsym(library, name);
     return found != NULL || older == NULL ? found : dlsym(library, older);
@@ -102,7 +102,7 @@ static void *symbol(void *library, const char *name, const char *older)
 
 /* ISO C has no cast from void * to a function pointer; POSIX requires this form for dlsym. */
 #define FUNCTION(nvml, field, name, older)                                                         \
-    (*(void **)&(nvml)->field = symbol((nvml)->library, name, older))
+    (*(void **)&(nvml)->field = find_symbol((nvml)->library, name, older))
 
 static void find_symbols(struct dt_nvml *nvml)
 {
@@ -126,15 +126,15 @@ static void find_symbols(struct dt_nvml *nvml)
     FUNCTION(nvml, list.pci, "nvmlDeviceGetPciInfo_v3", NULL);
     FUNCTION(nvml, list.compute, "nvmlDeviceGetCudaComputeCapability", NULL);
     for (int i = 0; i < ROWS; i++)
-        nvml->row[i] = symbol(nvml->library, rows[i].symbol, rows[i].older);
+        nvml->row[i] = find_symbol(nvml->library, rows[i].symbol, rows[i].older);
 }
 
-static dt_status start(const struct dt_nvml *nvml)
+static dt_status start_nvml(const struct dt_nvml *nvml)
 {
     int (*init)(void) = NULL;
     const char *(*text)(int code) = NULL;
-    *(void **)&init = symbol(nvml->library, "nvmlInit_v2", "nvmlInit");
-    *(void **)&text = symbol(nvml->library, "nvmlErrorString", NULL);
+    *(void **)&init = find_symbol(nvml->library, "nvmlInit_v2", "nvmlInit");
+    *(void **)&text = find_symbol(nvml->library, "nvmlErrorString", NULL);
     int code = init != NULL ? init() : -1;
     if (code != SUCCESS)
         return dt_fail(DT_EUNSUP, "NVML: %s",
@@ -152,7 +152,7 @@ dt_status dt_nvml_open(struct dt_nvml **nvml)
         return dt_fail(DT_ENOMEM, "out of memory");
     made->library = dlopen(path != NULL ? path : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     dt_status status =
-        made->library != NULL ? start(made) : dt_fail(DT_EUNSUP, "NVML: %s", dlerror());
+        made->library != NULL ? start_nvml(made) : dt_fail(DT_EUNSUP, "NVML: %s", dlerror());
     if (status == DT_OK) {
         find_symbols(made);
         *nvml = made;
@@ -224,7 +224,7 @@ dt_status dt_nvml_at(const struct dt_nvml *nvml, int i, struct dt_nvml_device **
     return DT_OK;
 }
 
-static void keep(struct dt_nvml_facts *facts, size_t offset, unsigned value)
+static void keep_fact(struct dt_nvml_facts *facts, size_t offset, unsigned value)
 {
     if (offset != NONE)
         *(int64_t *)(void *)((char *)facts + offset) = value;
@@ -253,8 +253,8 @@ static void read_row(const struct dt_nvml *nvml, int i, struct dt_nvml_device *d
     }
     if (code != SUCCESS)
         return;
-    keep(facts, row->offset, two[0]);
-    keep(facts, row->second, two[1]);
+    keep_fact(facts, row->offset, two[0]);
+    keep_fact(facts, row->second, two[1]);
 }
 
 void dt_nvml_facts_clear(struct dt_nvml_facts *facts)

@@ -2,7 +2,7 @@
 /* The operations that a family's lists are made of (model/family.h), one function each. */
 #include "kernels/pass_int.h"
 
-static dt_status sinusoid(struct dt_pass *pass, const struct dt_op *op, int block)
+static dt_status op_sinusoid(struct dt_pass *pass, const struct dt_op *op, int block)
 {
     struct dt_sinusoid call = {dt_pass_at(pass, op->x), dt_pass_at(pass, op->y),
                                pass->layout.sequences, DT_TIME_CHANNELS};
@@ -12,13 +12,13 @@ static dt_status sinusoid(struct dt_pass *pass, const struct dt_op *op, int bloc
     return DT_OK;
 }
 
-static dt_status linear(struct dt_pass *pass, const struct dt_op *op, int block)
+static dt_status op_linear(struct dt_pass *pass, const struct dt_op *op, int block)
 {
     dt_pass_apply(pass, &pass->layers[op->tensor], op, block, dt_pass_data(pass, op->y, 0));
     return DT_OK;
 }
 
-static dt_status label(struct dt_pass *pass, const struct dt_op *op, int block)
+static dt_status op_label(struct dt_pass *pass, const struct dt_op *op, int block)
 {
     struct dt_condition call = {
         dt_pass_at(pass, op->x),       dt_weights_at(pass->weights, op->tensor, block),
@@ -35,7 +35,7 @@ static enum dt_dtype stream_of(const struct dt_pass *pass, int buffer)
     return pass->layout.element[buffer] == (int)sizeof(float) ? DT_FLOAT32 : DT_BFLOAT16;
 }
 
-static dt_status position(struct dt_pass *pass, const struct dt_op *op, int block)
+static dt_status op_position(struct dt_pass *pass, const struct dt_op *op, int block)
 {
     const struct dt_layout *layout = &pass->layout;
     int channels = pass->workload.network.hidden;
@@ -66,7 +66,7 @@ static const float *part_at(const struct dt_pass *pass, const struct dt_part *pa
 }
 
 /* The gate is this block's, whatever the norm is for. */
-static dt_status modulate(struct dt_pass *pass, const struct dt_op *op, int block)
+static dt_status op_modulate(struct dt_pass *pass, const struct dt_op *op, int block)
 {
     const struct dt_layout *layout = &pass->layout;
     int channels = pass->workload.network.hidden;
@@ -87,7 +87,7 @@ static dt_status modulate(struct dt_pass *pass, const struct dt_op *op, int bloc
     return DT_OK;
 }
 
-static dt_status attention(struct dt_pass *pass, const struct dt_op *op, int block)
+static dt_status op_attention(struct dt_pass *pass, const struct dt_op *op, int block)
 {
     (void)op;
     return dt_pass_attention(pass, block);
@@ -95,9 +95,10 @@ static dt_status attention(struct dt_pass *pass, const struct dt_op *op, int blo
 
 static dt_status (*const runs[DT_OP_KINDS])(struct dt_pass *pass, const struct dt_op *op,
                                             int block) = {
-    [DT_OP_SINUSOID] = sinusoid,   [DT_OP_LINEAR] = linear,     [DT_OP_LABEL] = label,
-    [DT_OP_POSITION] = position,   [DT_OP_MODULATE] = modulate, [DT_OP_QUERIES] = dt_pass_queries,
-    [DT_OP_ATTENTION] = attention,
+    [DT_OP_SINUSOID] = op_sinusoid,   [DT_OP_LINEAR] = op_linear,
+    [DT_OP_LABEL] = op_label,         [DT_OP_POSITION] = op_position,
+    [DT_OP_MODULATE] = op_modulate,   [DT_OP_QUERIES] = dt_pass_queries,
+    [DT_OP_ATTENTION] = op_attention,
 };
 
 dt_status dt_pass_run(struct dt_pass *pass, const struct dt_op *list, int block, int depth)

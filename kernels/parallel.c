@@ -38,18 +38,19 @@ struct dt_ulysses {
 enum { QUERIES, KEYS, VALUES, PARTS };
 
 /* Elements of one piece's sequence: own tokens of a chunk's heads. */
-static int64_t piece(const struct dt_pass *pass, const struct dt_chunk *chunk)
+static int64_t piece_bytes(const struct dt_pass *pass, const struct dt_chunk *chunk)
 {
     return (int64_t)pass->layout.tokens * chunk->width;
 }
 
-static void add(struct dt_message *list, int *count, int peer, void *at, int64_t bytes)
+static void add_message(struct dt_message *list, int *count, int peer, void *at, int64_t bytes)
 {
     list[(*count)++] = (struct dt_message){peer, at, (size_t)bytes};
 }
 
 /* Destination of sequence n of a part: the block's first token. */
-static int64_t arrival(const struct dt_pass *pass, const struct dt_chunk *chunk, int part, int n)
+static int64_t arrival_offset(const struct dt_pass *pass, const struct dt_chunk *chunk, int part,
+                              int n)
 {
     const struct dt_layout *layout = &pass->layout;
     int64_t width = chunk->width, rows = (int64_t)layout->sequences * layout->block;
@@ -68,7 +69,7 @@ static int peer_offset(const struct dt_pass *pass, int u)
     return dt_workload_offset(tokens, ranks, first + u) - dt_workload_offset(tokens, ranks, first);
 }
 
-static int element(const struct dt_pass *pass)
+static int element_bytes(const struct dt_pass *pass)
 {
     return pass->layout.element[DT_BUFFER_QKV];
 }
@@ -76,7 +77,7 @@ static int element(const struct dt_pass *pass)
 /* Bytes of `count` activations. */
 static int64_t chunk_bytes(const struct dt_pass *pass, int64_t count)
 {
-    return count * element(pass);
+    return count * element_bytes(pass);
 }
 
 /* Tokens of ulysses rank u in the own ring block, and their start in the block. */
@@ -96,25 +97,26 @@ static void list_forth(struct dt_pass *pass, const struct dt_chunk *chunk, int p
     for (int u = 0; u < ranks; u++)
         for (int n = 0; n < layout->sequences; n++) {
             int64_t group = ((int64_t)part * ranks + u) * chunks + chunk->index;
-            int64_t from = (group * layout->sequences + n) * piece(pass, chunk);
-            int64_t at = arrival(pass, chunk, part, n) + peer_offset(pass, u) * chunk->width;
-            add(pieces->sends, &pieces->send_count, u, dt_pass_data(pass, DT_BUFFER_SEND, from),
-                chunk_bytes(pass, piece(pass, chunk)));
-            add(pieces->recvs, &pieces->recv_count, u, dt_pass_data(pass, to, at),
-                chunk_bytes(pass, (int64_t)peer_tokens(pass, u) * chunk->width));
+            int64_t from = (group * layout->sequences + n) * piece_bytes(pass, chunk);
+            int64_t at = arrival_offset(pass, chunk, part, n) + peer_offset(pass, u) * chunk->width;
+            add_message(pieces->sends, &pieces->send_count, u,
+                        dt_pass_data(pass, DT_BUFFER_SEND, from),
+                        chunk_bytes(pass, piece_bytes(pass, chunk)));
+            add_message(pieces->recvs, &pieces->recv_count, u, dt_pass_data(pass, to, at),
+                        chunk_bytes(pass, (int64_t)peer_tokens(pass, u) * chunk->width));
         }
 }
 
-static void count(struct dt_pass *pass, int sum, const struct dt_message *list, int n)
+static void count_bytes(struct dt_pass *pass, int sum, const struct dt_message *list, int n)
 {
     for (int i = 0; i < n; i++)
         dt_pass_count(pass, sum, list[i].at, (int64_t)list[i].bytes);
 }
 
-static dt_status post(struct dt_pass *pass, const struct dt_pieces *pieces,
-                      struct dt_request *request)
+static dt_status post_exchange(struct dt_pass *pass, const struct dt_pieces *pieces,
+                               struct dt_request *request)
 {
-    count(pass, 0, pieces->sends, pieces->send_count);
+    count_bytes(pass, 0, pieces->sends, pieces->send_count);
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_pass_posted(pass, request);
     dt_status status = dt_comm_exchange(pass->comms[DT_DEGREE_ulysses], pieces, request);
@@ -123,7 +125,7 @@ static dt_status post(struct dt_pass *pass, const struct dt_pieces *pieces,
 }
 
 /* The values of chunk 0 have their own request when they are sent first. */
-static bool apart(const struct dt_pass *pass, int index)
+static bool travels_apart(const struct dt_pass *pass, int index)
 {
     return pass->plan.v_first != 0 && index == 0;
 }
@@ -143,36 +145,36 @@ static dt_status post_values(struct dt_pass *pass, int block)
     struct dt_chunk chunk = chunk_at(pass, block, 0);
     struct dt_pieces pieces = pass->exchanges.room;
     list_forth(pass, &chunk, VALUES, &pieces);
-    return post(pass, &pieces, &pass->exchanges.values);
+    return post_exchange(pass, &pieces, &pass->exchanges.values);
 }
 
 static dt_status post_forth(struct dt_pass *pass, int block, int index)
 {
     struct dt_chunk chunk = chunk_at(pass, block, index);
     struct dt_pieces pieces = pass->exchanges.room;
-    for (int part = 0; part < (apart(pass, index) ? VALUES : PARTS); part++)
+    for (int part = 0; part < (travels_apart(pass, index) ? VALUES : PARTS); part++)
         list_forth(pass, &chunk, part, &pieces);
-    return post(pass, &pieces, &pass->exchanges.forth[index]);
+    return post_exchange(pass, &pieces, &pass->exchanges.forth[index]);
 }
 
 static dt_status take_forth(struct dt_pass *pass, const struct dt_chunk *chunk)
 {
     struct dt_pieces pieces = pass->exchanges.room;
-    if (apart(pass, chunk->index))
+    if (travels_apart(pass, chunk->index))
         DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.values));
     DT_TRY(
         dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.forth[chunk->index]));
     for (int part = 0; part < PARTS; part++)
         list_forth(pass, chunk, part, &pieces);
-    count(pass, 1, pieces.recvs, pieces.recv_count);
+    count_bytes(pass, 1, pieces.recvs, pieces.recv_count);
     return DT_OK;
 }
 
 /* Offset in BACK_RECV: [ulysses, N, t, h, D] of each chunk, one after the other. */
-static int64_t returned(const struct dt_pass *pass, const struct dt_chunk *chunk, int u)
+static int64_t return_offset(const struct dt_pass *pass, const struct dt_chunk *chunk, int u)
 {
     int64_t group = (int64_t)chunk->index * pass->plan.ulysses + u;
-    return group * pass->layout.sequences * piece(pass, chunk);
+    return group * pass->layout.sequences * piece_bytes(pass, chunk);
 }
 
 static void list_back(struct dt_pass *pass, const struct dt_chunk *chunk, struct dt_pieces *pieces)
@@ -180,12 +182,15 @@ static void list_back(struct dt_pass *pass, const struct dt_chunk *chunk, struct
     const struct dt_layout *layout = &pass->layout;
     for (int u = 0; u < pass->plan.ulysses; u++)
         for (int n = 0; n < layout->sequences; n++) {
-            int64_t from = arrival(pass, chunk, QUERIES, n) + peer_offset(pass, u) * chunk->width;
-            int64_t to = returned(pass, chunk, u) + n * piece(pass, chunk);
-            add(pieces->sends, &pieces->send_count, u, dt_pass_data(pass, DT_BUFFER_HEADS, from),
-                chunk_bytes(pass, (int64_t)peer_tokens(pass, u) * chunk->width));
-            add(pieces->recvs, &pieces->recv_count, u, dt_pass_data(pass, DT_BUFFER_BACK_RECV, to),
-                chunk_bytes(pass, piece(pass, chunk)));
+            int64_t from =
+                arrival_offset(pass, chunk, QUERIES, n) + peer_offset(pass, u) * chunk->width;
+            int64_t to = return_offset(pass, chunk, u) + n * piece_bytes(pass, chunk);
+            add_message(pieces->sends, &pieces->send_count, u,
+                        dt_pass_data(pass, DT_BUFFER_HEADS, from),
+                        chunk_bytes(pass, (int64_t)peer_tokens(pass, u) * chunk->width));
+            add_message(pieces->recvs, &pieces->recv_count, u,
+                        dt_pass_data(pass, DT_BUFFER_BACK_RECV, to),
+                        chunk_bytes(pass, piece_bytes(pass, chunk)));
         }
 }
 
@@ -193,13 +198,13 @@ static dt_status post_back(struct dt_pass *pass, const struct dt_chunk *chunk)
 {
     struct dt_pieces pieces = pass->exchanges.room;
     list_back(pass, chunk, &pieces);
-    return post(pass, &pieces, &pass->exchanges.back[chunk->index]);
+    return post_exchange(pass, &pieces, &pass->exchanges.back[chunk->index]);
 }
 
 /* Copies with op; sets its element. */
 static void chunk_copy(struct dt_pass *pass, struct dt_copy op)
 {
-    op.element = element(pass);
+    op.element = element_bytes(pass);
     dt_pass_begin(pass);
     pass->compute->rows.copy(pass->device, &op);
 }
@@ -212,16 +217,16 @@ static dt_status take_back(struct dt_pass *pass, const struct dt_chunk *chunk)
     struct dt_pieces pieces = pass->exchanges.room;
     DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.back[chunk->index]));
     list_back(pass, chunk, &pieces);
-    count(pass, 1, pieces.recvs, pieces.recv_count);
+    count_bytes(pass, 1, pieces.recvs, pieces.recv_count);
     for (int u = 0; u < pass->plan.ulysses; u++) {
         int64_t head = (int64_t)u * layout->heads + chunk->first;
         int64_t column = head * dt_network_head(&pass->workload.network);
         chunk_copy(pass, (struct dt_copy){.to = dt_pass_data(pass, DT_BUFFER_ATTENTION, column),
                                           .from = dt_pass_data(pass, DT_BUFFER_BACK_RECV,
-                                                               returned(pass, chunk, u)),
+                                                               return_offset(pass, chunk, u)),
                                           .count = {1, layout->sequences, layout->tokens},
                                           .to_stride = {0, layout->tokens * channels, channels},
-                                          .from_stride = {0, piece(pass, chunk), width},
+                                          .from_stride = {0, piece_bytes(pass, chunk), width},
                                           .width = width});
     }
     return DT_OK;
@@ -389,19 +394,19 @@ static dt_status ulysses_take_back(struct dt_pass *pass, const struct dt_chunk *
 static const struct dt_ulysses ulysses_packed = {NULL, ulysses_post_forth, ulysses_take_forth,
                                                  ulysses_post_back, ulysses_take_back};
 
-static const struct dt_ulysses *travel(const struct dt_pass *pass)
+static const struct dt_ulysses *travel_of(const struct dt_pass *pass)
 {
     return pass->plan.exchange == DT_PLAN_DIRECT ? &ulysses_direct : &ulysses_packed;
 }
 
-static void poll(void *arg)
+static void poll_exchange(void *arg)
 {
     struct dt_pass *pass = arg;
     pass->world->ops->poll(pass->world);
 }
 
-static struct dt_attention operation(struct dt_pass *pass, const struct dt_chunk *chunk, int keys,
-                                     bool merge)
+static struct dt_attention attention_operation(struct dt_pass *pass, const struct dt_chunk *chunk,
+                                               int keys, bool merge)
 {
     const struct dt_layout *layout = &pass->layout;
     int64_t width = chunk->width;
@@ -423,7 +428,7 @@ static struct dt_attention operation(struct dt_pass *pass, const struct dt_chunk
         .kind = (enum dt_attention_kind)pass->plan.attention,
         .scratch = dt_pass_at(pass, DT_BUFFER_SCRATCH),
         .scratch_floats = layout->scratch,
-        .poll = pass->world->ops->poll != NULL ? poll : NULL,
+        .poll = pass->world->ops->poll != NULL ? poll_exchange : NULL,
         .poll_arg = pass,
     };
     if (merge) {
@@ -435,9 +440,9 @@ static struct dt_attention operation(struct dt_pass *pass, const struct dt_chunk
 }
 
 /* Attention of the chunk's queries to `keys` keys: written to out, or to PART with its log-sum-exp and merged. */
-static void attend(struct dt_pass *pass, const struct dt_chunk *chunk, int keys, bool merge)
+static void attend_keys(struct dt_pass *pass, const struct dt_chunk *chunk, int keys, bool merge)
 {
-    struct dt_attention op = operation(pass, chunk, keys, merge);
+    struct dt_attention op = attention_operation(pass, chunk, keys, merge);
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_pass_begin(pass);
     dt_pass_range(pass, "attention");
@@ -456,16 +461,16 @@ static void attend(struct dt_pass *pass, const struct dt_chunk *chunk, int keys,
     dt_pass_lap(pass, DT_PHASE_ATTENTION);
 }
 
-static int64_t rotated(const struct dt_pass *pass, const struct dt_chunk *chunk)
+static int64_t rotated_bytes(const struct dt_pass *pass, const struct dt_chunk *chunk)
 {
     return chunk_bytes(pass, 2 * (int64_t)pass->layout.sequences * pass->layout.block_slots *
                                  chunk->width);
 }
 
-static dt_status rotate(struct dt_pass *pass, const struct dt_chunk *chunk, const char *from,
-                        char *to)
+static dt_status rotate_keys(struct dt_pass *pass, const struct dt_chunk *chunk, const char *from,
+                             char *to)
 {
-    int64_t bytes = rotated(pass, chunk);
+    int64_t bytes = rotated_bytes(pass, chunk);
     dt_pass_count(pass, 0, from, bytes);
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_pass_posted(pass, &pass->exchanges.rotation);
@@ -502,13 +507,13 @@ static dt_status attend_ring(struct dt_pass *pass, struct dt_chunk *chunk)
         bool more = hop + 1 < ranks;
         place_keys(pass, chunk, here, keys);
         if (more && pass->plan.overlap)
-            DT_TRY(rotate(pass, chunk, here, next));
-        attend(pass, chunk, keys, hop > 0);
+            DT_TRY(rotate_keys(pass, chunk, here, next));
+        attend_keys(pass, chunk, keys, hop > 0);
         if (more && !pass->plan.overlap)
-            DT_TRY(rotate(pass, chunk, here, next));
+            DT_TRY(rotate_keys(pass, chunk, here, next));
         if (more) {
             DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ring], &pass->exchanges.rotation));
-            dt_pass_count(pass, 1, next, rotated(pass, chunk));
+            dt_pass_count(pass, 1, next, rotated_bytes(pass, chunk));
         }
         char *last = here;
         here = next;
@@ -560,12 +565,12 @@ static dt_status attend_chunk(struct dt_pass *pass, struct dt_chunk *chunk)
 {
     place_chunk(pass, chunk);
     if (pass->comms[DT_DEGREE_ulysses] != NULL)
-        DT_TRY(travel(pass)->take_forth(pass, chunk));
+        DT_TRY(travel_of(pass)->take_forth(pass, chunk));
     else if (pass->comms[DT_DEGREE_ring] != NULL)
         take_own(pass, chunk);
     if (pass->comms[DT_DEGREE_ring] != NULL)
         return attend_ring(pass, chunk);
-    attend(pass, chunk, pass->layout.block, false);
+    attend_keys(pass, chunk, pass->layout.block, false);
     return DT_OK;
 }
 
@@ -575,20 +580,20 @@ static dt_status attend_ulysses(struct dt_pass *pass, int block)
     int chunks = pass->plan.chunks;
     bool overlap = pass->plan.overlap != 0;
     if (overlap)
-        DT_TRY(travel(pass)->post_forth(pass, block, 0));
+        DT_TRY(travel_of(pass)->post_forth(pass, block, 0));
     for (int i = 0; i < chunks; i++) {
         struct dt_chunk chunk = chunk_at(pass, block, i);
         int next = overlap ? i + 1 : i;
         if (next < chunks)
-            DT_TRY(travel(pass)->post_forth(pass, block, next));
+            DT_TRY(travel_of(pass)->post_forth(pass, block, next));
         DT_TRY(attend_chunk(pass, &chunk));
-        DT_TRY(travel(pass)->post_back(pass, &chunk));
+        DT_TRY(travel_of(pass)->post_back(pass, &chunk));
         if (!overlap)
-            DT_TRY(travel(pass)->take_back(pass, &chunk));
+            DT_TRY(travel_of(pass)->take_back(pass, &chunk));
     }
     for (int i = 0; overlap && i < chunks; i++) {
         struct dt_chunk chunk = chunk_at(pass, block, i);
-        DT_TRY(travel(pass)->take_back(pass, &chunk));
+        DT_TRY(travel_of(pass)->take_back(pass, &chunk));
     }
     return DT_OK;
 }
@@ -604,7 +609,7 @@ dt_status dt_pass_queries(struct dt_pass *pass, const struct dt_op *op, int bloc
     if (direct && pass->plan.v_first != 0) {
         dt_pass_apply(pass, &pass->v_first, op, block,
                       dt_pass_data(pass, DT_BUFFER_SEND, 2 * part));
-        DT_TRY(travel(pass)->post_values(pass, block));
+        DT_TRY(travel_of(pass)->post_values(pass, block));
     }
     dt_pass_apply(pass, layer, op, block, dt_pass_data(pass, direct ? DT_BUFFER_SEND : op->y, 0));
     return DT_OK;
@@ -637,7 +642,7 @@ dt_status dt_pass_attention_ready(struct dt_pass *pass)
             if (ranks > 1)
                 place_keys(pass, &chunk, ring_start(pass, &chunk), keys);
             struct dt_attention op =
-                operation(pass, &chunk, keys, owner != pass->layout.place.ring);
+                attention_operation(pass, &chunk, keys, owner != pass->layout.place.ring);
             DT_TRY(pass->compute->attention.ready(pass->device, pass->workload.dtype, &op));
         }
     }

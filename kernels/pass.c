@@ -16,8 +16,8 @@ static bool is_wide(const struct dt_pass *pass, int buffer)
 }
 
 /* `parts` of the three of queries, keys and values, for an exchange to send; 0: the layer as it is. */
-static dt_status make(struct dt_pass *pass, const struct dt_op *op, int parts,
-                      struct dt_pass_layer *layer)
+static dt_status make_layer(struct dt_pass *pass, const struct dt_op *op, int parts,
+                            struct dt_pass_layer *layer)
 {
     const struct dt_family *family = pass->workload.network.family;
     struct dt_linear_shape *shape = &layer->shape;
@@ -42,12 +42,12 @@ static dt_status make_queries(struct dt_pass *pass, const struct dt_op *op,
                               struct dt_pass_layer *layer)
 {
     if (pass->plan.exchange != DT_PLAN_DIRECT)
-        return make(pass, op, 0, layer);
+        return make_layer(pass, op, 0, layer);
     if (pass->plan.v_first == 0)
-        return make(pass, op, 3, layer);
-    DT_TRY(make(pass, op, 2, layer));
+        return make_layer(pass, op, 3, layer);
+    DT_TRY(make_layer(pass, op, 2, layer));
     if (pass->v_first.linear == NULL)
-        DT_TRY(make(pass, op, 1, &pass->v_first));
+        DT_TRY(make_layer(pass, op, 1, &pass->v_first));
     pass->v_first.first = layer->shape.out;
     return DT_OK;
 }
@@ -64,7 +64,7 @@ static dt_status pass_layers(struct dt_pass *pass)
         for (const struct dt_op *op = lists[i]; op->kind != DT_OP_END; op++) {
             struct dt_pass_layer *layer = &pass->layers[op->tensor];
             if (op->kind == DT_OP_LINEAR && layer->linear == NULL)
-                DT_TRY(make(pass, op, 0, layer));
+                DT_TRY(make_layer(pass, op, 0, layer));
             if (op->kind == DT_OP_QUERIES && layer->linear == NULL)
                 DT_TRY(make_queries(pass, op, layer));
         }
@@ -158,7 +158,7 @@ dt_status dt_pass_output(struct dt_pass *pass, float *out)
 }
 
 /* Bit k % 64 of the hash for k / 64 at an element is the sign: one hash serves 64 projections. */
-static double project(const float *image, int64_t size, uint64_t seed, int k)
+static double project_image(const float *image, int64_t size, uint64_t seed, int k)
 {
     uint64_t stream = dt_rng_stream("verify") + (uint64_t)(k / 64);
     double sum = 0.0;
@@ -208,7 +208,7 @@ dt_status dt_pass_verify(struct dt_pass *pass, uint64_t seed, int count, double 
         norm[i] = norm_of(images + i * size, size);
         for (int k = 0; k < count; k++)
             projections[i * count + k] =
-                project(images + i * size, size, seed, k) + (intact ? 0.0 : norm[i]);
+                project_image(images + i * size, size, seed, k) + (intact ? 0.0 : norm[i]);
     }
     return DT_OK;
 }
@@ -243,7 +243,8 @@ static bool tile_known(const struct dt_plan *plan)
     return q_known && kv_known;
 }
 
-static dt_status check(const struct dt_workload *workload, const struct dt_plan *plan, int ranks)
+static dt_status check_plan(const struct dt_workload *workload, const struct dt_plan *plan,
+                            int ranks)
 {
     if (plan->ranks != ranks)
         return dt_fail(DT_EUSAGE, "ranks=%d, but the group has %d", plan->ranks, ranks);
@@ -327,7 +328,7 @@ struct verdict {
 };
 
 /* All ranks learn of a failure of one, so that none waits for it later, and say its cause, as any of them may be asked. */
-static dt_status agree(struct dt_comm *world, dt_status own)
+static dt_status agree_on_status(struct dt_comm *world, dt_status own)
 {
     struct verdict mine = {.status = own, .rank = world->rank}, worst;
     dt_auto_free struct verdict *all = calloc((size_t)world->size, sizeof *all);
@@ -350,7 +351,7 @@ static dt_status agree(struct dt_comm *world, dt_status own)
 }
 
 /* Along each degree, the ranks that differ in nothing else. */
-static dt_status split(struct dt_pass *pass)
+static dt_status split_ranks(struct dt_pass *pass)
 {
     const struct dt_plan *plan = &pass->plan;
     struct dt_comm *world = pass->world;
@@ -370,7 +371,7 @@ dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *
                       struct dt_pass **pass)
 {
     struct dt_device *device = dt_weights_device(weights);
-    DT_TRY(check(workload, plan, world->size));
+    DT_TRY(check_plan(workload, plan, world->size));
     if (device->compute->host != ((dt_plan_on(plan) & DT_ON_CPU) != 0))
         return dt_fail(DT_EUSAGE, "stages=%d: this is a plan of %s, and this back end is %s",
                        plan->stages, plan->stages == 0 ? "the CPU" : "a GPU",
@@ -380,7 +381,7 @@ dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *
                        dt_dtype_text(workload->dtype), device->compute->name);
     DT_CLEANUP(dt_pass_free_at) struct dt_pass *made = calloc(1, sizeof *made);
     if (made == NULL)
-        return agree(world, dt_fail(DT_ENOMEM, "no memory for a plan"));
+        return agree_on_status(world, dt_fail(DT_ENOMEM, "no memory for a plan"));
     made->workload = *workload;
     made->plan = *plan;
     made->weights = weights;
@@ -388,9 +389,9 @@ dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *
     made->compute = device->compute;
     made->world = world;
     dt_layout_init(&made->layout, workload, plan, world->rank);
-    DT_TRY(agree(world, allocate_host(made)));
-    DT_TRY(split(made));
-    DT_TRY(agree(world, allocate_device(made)));
+    DT_TRY(agree_on_status(world, allocate_host(made)));
+    DT_TRY(split_ranks(made));
+    DT_TRY(agree_on_status(world, allocate_device(made)));
     *pass = made;
     made = NULL;
     return DT_OK;

@@ -326,7 +326,7 @@ static dt_status swap_eps(struct dt_pass *pass)
 }
 
 /* Computes image i of the result from its passes, on whichever rank they ran. */
-static void guide(struct dt_pass *pass, int i)
+static void guide_image(struct dt_pass *pass, int i)
 {
     const struct dt_network *network = &pass->workload.network;
     int channels = dt_network_out_channels(network), guided = network->in_channels;
@@ -357,7 +357,7 @@ static void guide(struct dt_pass *pass, int i)
     pass->compute->rows.guide(pass->device, &op);
 }
 
-static dt_status sample(struct dt_pass *pass)
+static dt_status sample_latent(struct dt_pass *pass)
 {
     const struct dt_network *network = &pass->workload.network;
     const struct dt_layout *layout = &pass->layout;
@@ -375,7 +375,7 @@ static dt_status sample(struct dt_pass *pass)
                                 out,
                                 pixels};
         dt_pass_begin(pass);
-        guide(pass, i);
+        guide_image(pass, i);
         if (pass->workload.input[0] == '\0')
             pass->compute->rows.sampler(pass->device, &op);
     }
@@ -423,7 +423,7 @@ static dt_status queue_step(struct dt_pass *pass)
     }
     DT_TRY(dt_pass_run(pass, family->final, 0, 1));
     pass_block(pass, DT_BLOCK_FINAL);
-    DT_TRY(sample(pass));
+    DT_TRY(sample_latent(pass));
     pass_block(pass, DT_BLOCK_SAMPLER);
     return DT_OK;
 }

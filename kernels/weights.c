@@ -30,7 +30,7 @@ static void seed_tensor(const struct dt_tensor *tensor, uint64_t seed, float *da
 }
 
 /* [sin, cos] of one coordinate in `channels` channels. */
-static void waves(float *out, int channels, double coordinate)
+static void fill_waves(float *out, int channels, double coordinate)
 {
     int half = channels / 2;
     for (int i = 0; i < half; i++) {
@@ -48,8 +48,8 @@ static void fill_position(const struct dt_workload *workload, float *data)
     for (int token = 0; token < tokens; token++) {
         float *row = data + (int64_t)token * channels;
         int x = token % columns, y = token / columns;
-        waves(row, channels / 2, x);
-        waves(row + channels / 2, channels / 2, y);
+        fill_waves(row, channels / 2, x);
+        fill_waves(row + channels / 2, channels / 2, y);
     }
 }
 
@@ -65,8 +65,8 @@ static bool table_fits(const struct dt_workload *workload, const struct dt_safet
 }
 
 /* Unpacked values of a tensor: from the file, or seeded. */
-static void fill(const struct dt_workload *workload, const struct dt_safetensors *file, int index,
-                 float *data)
+static void fill_tensor(const struct dt_workload *workload, const struct dt_safetensors *file,
+                        int index, float *data)
 {
     struct dt_tensor tensor;
     dt_tensor_init(&tensor, workload, index);
@@ -80,7 +80,7 @@ static void fill(const struct dt_workload *workload, const struct dt_safetensors
         seed_tensor(&tensor, workload->seed, data);
 }
 
-static int64_t largest(const struct dt_workload *workload)
+static int64_t largest_tensor(const struct dt_workload *workload)
 {
     int64_t most = 0;
     for (int i = 0; i < dt_tensor_count(&workload->network); i++) {
@@ -109,8 +109,8 @@ static int64_t place_in_stack(const struct dt_workload *workload, const struct d
 }
 
 /* `blocks` tensors of a stack at once, or one. */
-static dt_status put(const struct dt_workload *workload, struct dt_device *device,
-                     const struct dt_tensor *tensor, int blocks, const float *from, char *to)
+static dt_status put_tensor(const struct dt_workload *workload, struct dt_device *device,
+                            const struct dt_tensor *tensor, int blocks, const float *from, char *to)
 {
     if (dt_tensor_is_linear(tensor))
         return device->compute->linear.pack(device, workload->dtype, from, dt_tensor_in(tensor),
@@ -128,9 +128,10 @@ static dt_status fill_stack(const struct dt_workload *workload, const struct dt_
     if (all == NULL)
         return dt_fail(DT_ENOMEM, "no memory to pack weights");
     for (int i = 0; i < blocks; i++)
-        fill(workload, file, dt_tensor_index(weights->family, row, i), all + i * tensor.size);
-    return put(workload, weights->device, &tensor, blocks, all,
-               weights->data + weights->at[dt_tensor_index(weights->family, row, 0)]);
+        fill_tensor(workload, file, dt_tensor_index(weights->family, row, i),
+                    all + i * tensor.size);
+    return put_tensor(workload, weights->device, &tensor, blocks, all,
+                      weights->data + weights->at[dt_tensor_index(weights->family, row, 0)]);
 }
 
 /* The tensors of a row, through a host buffer of the size of one. */
@@ -144,9 +145,9 @@ static dt_status fill_row(const struct dt_workload *workload, const struct dt_sa
     for (int i = 0; i < blocks_of(workload, row); i++) {
         int index = dt_tensor_index(weights->family, row, i);
         dt_tensor_init(&tensor, workload, index);
-        fill(workload, file, index, work);
-        DT_TRY(
-            put(workload, weights->device, &tensor, 1, work, weights->data + weights->at[index]));
+        fill_tensor(workload, file, index, work);
+        DT_TRY(put_tensor(workload, weights->device, &tensor, 1, work,
+                          weights->data + weights->at[index]));
     }
     return DT_OK;
 }
@@ -155,7 +156,7 @@ static dt_status fill_all(const struct dt_workload *workload, const struct dt_sa
                           struct dt_weights *weights)
 {
     const struct dt_family *family = weights->family;
-    dt_auto_free float *work = malloc((size_t)largest(workload) * sizeof *work + 1);
+    dt_auto_free float *work = malloc((size_t)largest_tensor(workload) * sizeof *work + 1);
     if (work == NULL)
         return dt_fail(DT_ENOMEM, "no memory to pack weights");
     for (int row = 0; row < family->whole + family->of_block; row++)
@@ -179,8 +180,8 @@ static void place_row(const struct dt_workload *workload, struct dt_weights *wei
     }
 }
 
-static dt_status allocate(const struct dt_workload *workload, struct dt_device *device,
-                          struct dt_weights **out)
+static dt_status allocate_weights(const struct dt_workload *workload, struct dt_device *device,
+                                  struct dt_weights **out)
 {
     void *data = NULL;
     int count = dt_tensor_count(&workload->network);
@@ -207,7 +208,7 @@ dt_status dt_weights_new(const struct dt_workload *workload, struct dt_device *d
     DT_CLEANUP(dt_safetensors_close_at) struct dt_safetensors *file = NULL;
     if (workload->weights[0] != '\0')
         DT_TRY(dt_tensors_open(workload->weights, &workload->network, &file));
-    DT_TRY(allocate(workload, device, &made));
+    DT_TRY(allocate_weights(workload, device, &made));
     DT_TRY(fill_all(workload, file, made));
     *weights = made;
     made = NULL;
@@ -239,5 +240,5 @@ int64_t dt_weights_bytes(const struct dt_weights *weights)
 
 void dt_weights_seeded(const struct dt_workload *workload, int index, float *data)
 {
-    fill(workload, NULL, index, data);
+    fill_tensor(workload, NULL, index, data);
 }

@@ -100,7 +100,7 @@ int dt_op_times(const struct dt_op *op, int depth)
 }
 
 /* Multiply-adds of one sequence; an embedding of images counts in each of their sequences, as in the authors' code. */
-static double linear(const struct dt_workload *workload, const struct dt_op *op, int tokens)
+static double linear_flops(const struct dt_workload *workload, const struct dt_op *op, int tokens)
 {
     const struct dt_family *family = workload->network.family;
     if (op->kind != DT_OP_LINEAR && op->kind != DT_OP_QUERIES)
@@ -111,7 +111,8 @@ static double linear(const struct dt_workload *workload, const struct dt_op *op,
            (weight->kind == DT_TENSOR_STACKED ? workload->network.depth : 1);
 }
 
-static double attentions(const struct dt_workload *workload, const struct dt_op *op, int tokens)
+static double attention_flops(const struct dt_workload *workload, const struct dt_op *op,
+                              int tokens)
 {
     (void)workload, (void)tokens;
     return op->kind == DT_OP_ATTENTION;
@@ -129,16 +130,16 @@ static double rest_bytes(const struct dt_workload *workload, const struct dt_op 
     return 0;
 }
 
-static double calls(const struct dt_workload *workload, const struct dt_op *op, int tokens)
+static double count_calls(const struct dt_workload *workload, const struct dt_op *op, int tokens)
 {
     (void)workload, (void)tokens;
     return op->kind != DT_OP_END;
 }
 
 /* Over all operations of a step. */
-static double sum(const struct dt_workload *workload, int tokens,
-                  double (*of)(const struct dt_workload *workload, const struct dt_op *op,
-                               int tokens))
+static double sum_ops(const struct dt_workload *workload, int tokens,
+                      double (*of)(const struct dt_workload *workload, const struct dt_op *op,
+                                   int tokens))
 {
     const struct dt_family *family = workload->network.family;
     const struct {
@@ -154,20 +155,20 @@ static double sum(const struct dt_workload *workload, int tokens,
 
 double dt_family_linear(const struct dt_workload *workload, int tokens)
 {
-    return sum(workload, tokens, linear);
+    return sum_ops(workload, tokens, linear_flops);
 }
 
 double dt_family_attentions(const struct dt_workload *workload)
 {
-    return sum(workload, 0, attentions);
+    return sum_ops(workload, 0, attention_flops);
 }
 
 double dt_family_calls(const struct dt_workload *workload)
 {
-    return sum(workload, 0, calls);
+    return sum_ops(workload, 0, count_calls);
 }
 
 double dt_family_rest_bytes(const struct dt_workload *workload)
 {
-    return sum(workload, 0, rest_bytes) * workload->network.hidden;
+    return sum_ops(workload, 0, rest_bytes) * workload->network.hidden;
 }

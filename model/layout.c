@@ -24,7 +24,7 @@ static const bool activation[DT_BUFFER_COUNT] = {
 
 /* One thread's floats: transposed queries and outputs, their maxima and sums, scores, a key and a value tile; and for
  * bfloat16, whose tiles take half of that, weights in pairs. */
-static int64_t scratch(enum dt_dtype dtype, int head, int tile_q, int tile_kv)
+static int64_t scratch_bytes(enum dt_dtype dtype, int head, int tile_q, int tile_kv)
 {
     int64_t channels = round_up(head, ROW_PAD);
     int64_t queries = round_up(tile_q, QUERY_PAD);
@@ -48,8 +48,8 @@ int dt_layout_block(int tokens, const struct dt_plan *plan, int ring)
     return layout_block_offset(tokens, plan, ring + 1) - layout_block_offset(tokens, plan, ring);
 }
 
-static void place(struct dt_layout *layout, const struct dt_workload *workload,
-                  const struct dt_plan *plan, int rank)
+static void place_buffers(struct dt_layout *layout, const struct dt_workload *workload,
+                          const struct dt_plan *plan, int rank)
 {
     int tokens = dt_workload_tokens(workload);
     int ranks = plan->ring * plan->ulysses;
@@ -64,8 +64,8 @@ static void place(struct dt_layout *layout, const struct dt_workload *workload,
     layout->block_slots = dt_layout_block(tokens, plan, 0);
     layout->heads = workload->network.heads / plan->ulysses;
     layout->chunk_heads = dt_workload_share(layout->heads, plan->chunks, 0);
-    layout->scratch =
-        scratch(workload->dtype, dt_network_head(&workload->network), plan->tile_q, plan->tile_kv);
+    layout->scratch = scratch_bytes(workload->dtype, dt_network_head(&workload->network),
+                                    plan->tile_q, plan->tile_kv);
 }
 
 /* The largest float32 input of a linear layer; float32 layers read it in place. */
@@ -163,7 +163,7 @@ void dt_layout_init(struct dt_layout *layout, const struct dt_workload *workload
                     const struct dt_plan *plan, int rank)
 {
     *layout = (struct dt_layout){0};
-    place(layout, workload, plan, rank);
+    place_buffers(layout, workload, plan, rank);
     size_network(layout, workload);
     if (plan->residual == DT_PLAN_NARROW)
         narrow_stream(layout, workload);

@@ -102,7 +102,7 @@ static dt_status check_fields(const json_t *root, const char *what, const struct
     return dt_json_only(root, what, known);
 }
 
-static dt_status check(const char *what, const struct dt_network *network)
+static dt_status check_network(const char *what, const struct dt_network *network)
 {
     if (network->hidden % network->heads != 0)
         return dt_fail(DT_EUSAGE, "%s: 'heads' is %d, which does not divide 'hidden', %d", what,
@@ -129,7 +129,7 @@ dt_status dt_network_from_json(const json_t *root, const char *what, struct dt_n
     DT_TRY(read_sizes(root, what, &read));
     DT_TRY(dt_json_real(root, what, "mlp_ratio", &read.mlp_ratio));
     DT_TRY(dt_json_bool(root, what, "learn_sigma", &read.learn_sigma));
-    DT_TRY(check(what, &read));
+    DT_TRY(check_network(what, &read));
     *network = read;
     return DT_OK;
 }
@@ -167,7 +167,7 @@ static dt_status load_preset(const struct preset *preset, struct dt_network *net
     return dt_network_from_json(root, "a preset", network);
 }
 
-static dt_status unknown(const char *name, const char *const *names)
+static dt_status unknown_preset(const char *name, const char *const *names)
 {
     char list[512] = "";
     size_t used = 0;
@@ -210,7 +210,7 @@ dt_status dt_network_load(const char *name_or_path, struct dt_network *network)
     bool json = size >= 5 && strcmp(name_or_path + size - 5, ".json") == 0;
     if (json || (strchr(name_or_path, '/') != NULL && access(name_or_path, F_OK) == 0))
         return load_file(name_or_path, network);
-    return unknown(name_or_path, preset_names);
+    return unknown_preset(name_or_path, preset_names);
 }
 
 /* Cut, not rounded, as the authors' code does. */

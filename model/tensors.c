@@ -70,7 +70,7 @@ void dt_tensor_init(struct dt_tensor *tensor, const struct dt_workload *workload
     tensor->scale = dt_tensor_is_linear(tensor) ? row->seeded / sqrtf((float)inputs) : row->seeded;
 }
 
-static bool among(const struct dt_tensor_row rows[], int count, const char *name)
+static bool is_among(const struct dt_tensor_row rows[], int count, const char *name)
 {
     for (int i = 0; i < count; i++)
         if (strcmp(rows[i].name, name) == 0)
@@ -79,18 +79,18 @@ static bool among(const struct dt_tensor_row rows[], int count, const char *name
 }
 
 /* "blocks.3.attn.qkv.weight": the number must be in canonical decimal form and below depth. */
-static bool known(const struct dt_network *network, const char *name)
+static bool is_tensor(const struct dt_network *network, const char *name)
 {
     static const char blocks[] = "blocks.";
     const struct dt_family *family = network->family;
     if (strncmp(name, blocks, sizeof blocks - 1) != 0)
-        return among(family->tensors, family->whole, name);
+        return is_among(family->tensors, family->whole, name);
     char *end, digits[32];
     const char *number = name + sizeof blocks - 1;
     long block = strtol(number, &end, 10);
     int size = snprintf(digits, sizeof digits, "%ld.", block);
     return block >= 0 && block < network->depth && strncmp(number, digits, (size_t)size) == 0 &&
-           among(&family->tensors[family->whole], family->of_block, end + 1);
+           is_among(&family->tensors[family->whole], family->of_block, end + 1);
 }
 
 static dt_status check_tensors(const struct dt_safetensors *file, const struct dt_network *network)
@@ -99,7 +99,7 @@ static dt_status check_tensors(const struct dt_safetensors *file, const struct d
         .network = *network, .height = network->latent_size, .width = network->latent_size};
     for (int i = 0; i < dt_safetensors_count(file); i++) {
         const char *name = dt_safetensors_at(file, i)->name;
-        if (!known(network, name))
+        if (!is_tensor(network, name))
             return dt_fail(DT_EUSAGE,
                            "%.300s: tensor '%.128s' is not part of the network '%s' of depth %d",
                            dt_safetensors_path(file), name, network->name, network->depth);

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-static const char *choose(const struct dt_search_opts *opts, double room, struct dt_text *why)
+static const char *choose_strategy(const struct dt_search_opts *opts, double room,
+                                   struct dt_text *why)
 {
     const struct dt_space *space = opts->space;
     const char *name = dt_arm_fitting(space, room);
@@ -28,5 +29,5 @@ const struct dt_strategy dt_strategy_auto = {
     .doc = "chooses by the size of the space and the trials that the budget has room for",
     .paper = "none: exhaustive where every plan fits into the budget, else stages where there are "
              "layouts, bayes or tpe",
-    .choose = choose,
+    .choose = choose_strategy,
 };

@@ -14,7 +14,7 @@ struct exhaustive {
 
 static const uint64_t golden = 0x9e3779b97f4a7c15;
 
-static dt_status init(void *state, const struct dt_search_opts *opts)
+static dt_status exhaustive_init(void *state, const struct dt_search_opts *opts)
 {
     if (!dt_space_listed(opts->space))
         return dt_fail(DT_EUNSUP,
@@ -28,7 +28,7 @@ static dt_status init(void *state, const struct dt_search_opts *opts)
 }
 
 /* floor(a b / 2^64): converts a position on the circle to the number of a point. */
-static uint64_t scale(uint64_t a, uint64_t b)
+static uint64_t scale_index(uint64_t a, uint64_t b)
 {
     uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), left = (a >> 32) * (b & UINT32_MAX);
     uint64_t right = (a & UINT32_MAX) * (b >> 32) + (low >> 32);
@@ -38,12 +38,12 @@ static uint64_t scale(uint64_t a, uint64_t b)
 
 /* m steps leave no gap of (1 + 2/sqrt(5)) / m of the circle (the three-gap theorem), so 2 * count steps have met every
  * point, whose shares of the circle are 1 / count; a step that meets a point again is skipped. */
-static dt_status ask(void *state, struct dt_point *point)
+static dt_status exhaustive_ask(void *state, struct dt_point *point)
 {
     struct exhaustive *search = state;
     while (search->next < 2 * search->count) {
         uint64_t at = search->start + (uint64_t)search->next++ * golden;
-        dt_space_at(search->space, (int64_t)scale(at, (uint64_t)search->count), point);
+        dt_space_at(search->space, (int64_t)scale_index(at, (uint64_t)search->count), point);
         if (!dt_seen_has(search->seen, point))
             return DT_OK;
     }
@@ -55,6 +55,6 @@ const struct dt_strategy dt_strategy_exhaustive = {
     .doc = "every plan once, evenly spread over the space at any time",
     .paper = "Weyl 1916, On the equidistribution of numbers modulo one",
     .state_size = sizeof(struct exhaustive),
-    .init = init,
-    .ask = ask,
+    .init = exhaustive_init,
+    .ask = exhaustive_ask,
 };

@@ -13,7 +13,7 @@
 enum { MOST = 64 }; /* samples used by a test: those of the last look */
 
 /* One-sided p of the warm samples, if the plan is no slower than the incumbent. */
-static double chance(const struct dt_race *race, const double warm[], int n)
+static double race_chance(const struct dt_race *race, const double warm[], int n)
 {
     double difference[MOST];
     int pairs = n < race->best_count ? n : race->best_count;
@@ -26,7 +26,7 @@ static double chance(const struct dt_race *race, const double warm[], int n)
  * both must show it slower. */
 static bool is_slower(const struct dt_race *race, const double warm[], int n, double alpha)
 {
-    return chance(race, warm, n) < alpha &&
+    return race_chance(race, warm, n) < alpha &&
            dt_stats_median(warm, n) > dt_stats_median(race->best, race->best_count);
 }
 

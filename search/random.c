@@ -8,14 +8,14 @@ struct random {
     struct dt_rng rng;
 };
 
-static dt_status init(void *state, const struct dt_search_opts *opts)
+static dt_status random_init(void *state, const struct dt_search_opts *opts)
 {
     *(struct random *)state =
         (struct random){.seen = opts->seen, .rng = dt_rng_at(opts->seed, "random")};
     return DT_OK;
 }
 
-static dt_status ask(void *state, struct dt_point *point)
+static dt_status random_ask(void *state, struct dt_point *point)
 {
     struct random *search = state;
     return dt_seen_draw(search->seen, &search->rng, point) ? DT_OK : DT_DONE;
@@ -26,6 +26,6 @@ const struct dt_strategy dt_strategy_random = {
     .doc = "uniform draws without replacement",
     .paper = "Bergstra, Bengio 2012, Random search for hyper-parameter optimization",
     .state_size = sizeof(struct random),
-    .init = init,
-    .ask = ask,
+    .init = random_init,
+    .ask = random_ask,
 };

@@ -313,7 +313,7 @@ static dt_status arm_settle(struct dt_search *search)
     return DT_OK;
 }
 
-static dt_status propose(struct dt_search *search, struct dt_point *point)
+static dt_status propose_point(struct dt_search *search, struct dt_point *point)
 {
     if (first_is_next(search)) {
         *point = search->first[search->first_next++];
@@ -329,11 +329,11 @@ static dt_status propose(struct dt_search *search, struct dt_point *point)
 }
 
 /* Proposes a point and marks it as seen. */
-static dt_status take(struct dt_search *search, struct dt_point *point)
+static dt_status take_point(struct dt_search *search, struct dt_point *point)
 {
     if (dt_seen_all(&search->seen))
         return DT_DONE;
-    dt_status status = propose(search, point);
+    dt_status status = propose_point(search, point);
     if (status == DT_OK && !dt_seen_add(&search->seen, point))
         return dt_fail(DT_ENOMEM, "out of memory for a search");
     return status;
@@ -370,7 +370,7 @@ static dt_status add_to_round(struct dt_search *search, int *groups)
     struct round *round = &search->round;
     struct dt_point point = {{0}};
     DT_TRY(DT_GROW(round->places, round->count, 1));
-    dt_status status = take(search, &point);
+    dt_status status = take_point(search, &point);
     if (status != DT_OK)
         return status;
     struct place *place = &round->places[round->count];
@@ -421,7 +421,7 @@ dt_status dt_search_ask(struct dt_search *search, struct dt_point *point)
     struct dt_point proposed = {{0}};
     dt_status status = search->opts.groups != NULL && !first_is_next(search)
                            ? ask_in_rounds(search, &proposed)
-                           : take(search, &proposed);
+                           : take_point(search, &proposed);
     if (status != DT_OK)
         return status;
     search->pending++;

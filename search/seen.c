@@ -25,7 +25,7 @@ void dt_seen_fini(struct dt_seen *seen)
     seen->bits = seen->hashes = NULL;
 }
 
-static uint64_t hash(const struct dt_seen *seen, const struct dt_point *point)
+static uint64_t hash_point(const struct dt_seen *seen, const struct dt_point *point)
 {
     uint64_t key = 0;
     for (int i = 0; i < dt_space_axes(seen->space); i++)
@@ -34,7 +34,7 @@ static uint64_t hash(const struct dt_seen *seen, const struct dt_point *point)
 }
 
 /* The slot of the key, or the empty slot for it. */
-static uint64_t *place(uint64_t *hashes, uint64_t room, uint64_t key)
+static uint64_t *place_of_key(uint64_t *hashes, uint64_t room, uint64_t key)
 {
     uint64_t at = key & (room - 1);
     while (hashes[at] != 0 && hashes[at] != key)
@@ -51,17 +51,17 @@ bool dt_seen_has(const struct dt_seen *seen, const struct dt_point *point)
 {
     if (seen->bits != NULL)
         return has_bit(seen, dt_space_index(seen->space, point));
-    return *place(seen->hashes, seen->room, hash(seen, point)) != 0;
+    return *place_of_key(seen->hashes, seen->room, hash_point(seen, point)) != 0;
 }
 
-static bool grow(struct dt_seen *seen)
+static bool grow_seen(struct dt_seen *seen)
 {
     uint64_t room = 2 * seen->room, *hashes = calloc(room, sizeof *hashes);
     if (hashes == NULL)
         return false;
     for (uint64_t i = 0; i < seen->room; i++)
         if (seen->hashes[i] != 0)
-            *place(hashes, room, seen->hashes[i]) = seen->hashes[i];
+            *place_of_key(hashes, room, seen->hashes[i]) = seen->hashes[i];
     free(seen->hashes);
     seen->hashes = hashes;
     seen->room = room;
@@ -70,9 +70,9 @@ static bool grow(struct dt_seen *seen)
 
 static bool add_hash(struct dt_seen *seen, uint64_t key)
 {
-    if (2 * ((uint64_t)seen->count + 1) > seen->room && !grow(seen))
+    if (2 * ((uint64_t)seen->count + 1) > seen->room && !grow_seen(seen))
         return false;
-    *place(seen->hashes, seen->room, key) = key;
+    *place_of_key(seen->hashes, seen->room, key) = key;
     seen->count++;
     return true;
 }
@@ -82,7 +82,7 @@ bool dt_seen_add(struct dt_seen *seen, const struct dt_point *point)
     if (dt_seen_has(seen, point))
         return true;
     if (seen->bits == NULL)
-        return add_hash(seen, hash(seen, point));
+        return add_hash(seen, hash_point(seen, point));
     int64_t k = dt_space_index(seen->space, point);
     seen->bits[k / 64] |= UINT64_C(1) << (k % 64);
     seen->count++;
@@ -95,7 +95,7 @@ bool dt_seen_all(const struct dt_seen *seen)
 }
 
 /* The r-th unseen point. */
-static int64_t unseen(const struct dt_seen *seen, int64_t r)
+static int64_t unseen_index(const struct dt_seen *seen, int64_t r)
 {
     int64_t word = 0;
     for (;; word++) {
@@ -115,7 +115,7 @@ bool dt_seen_draw(const struct dt_seen *seen, struct dt_rng *rng, struct dt_poin
         return false;
     if (seen->bits != NULL) {
         uint64_t left = (uint64_t)(seen->all - seen->count);
-        dt_space_at(seen->space, unseen(seen, (int64_t)dt_rng_below(rng, left)), point);
+        dt_space_at(seen->space, unseen_index(seen, (int64_t)dt_rng_below(rng, left)), point);
         return true;
     }
     for (int i = 0; i < DRAWS; i++) {

@@ -16,7 +16,7 @@ struct sobol {
     uint32_t shift[DT_AXES_MAX];
 };
 
-static dt_status init(void *state, const struct dt_search_opts *opts)
+static dt_status sobol_init(void *state, const struct dt_search_opts *opts)
 {
     struct sobol *search = state;
     struct dt_rng rng = dt_rng_at(opts->seed, "sobol");
@@ -28,7 +28,7 @@ static dt_status init(void *state, const struct dt_search_opts *opts)
                                     : dt_fail(DT_ENOMEM, "out of memory for the search 'sobol'");
 }
 
-static dt_status ask(void *state, struct dt_point *point)
+static dt_status sobol_ask(void *state, struct dt_point *point)
 {
     struct sobol *search = state;
     double coordinates[DT_AXES_MAX] = {0}; /* of the first point, which GSL leaves out */
@@ -41,7 +41,7 @@ static dt_status ask(void *state, struct dt_point *point)
     return DT_OK;
 }
 
-static void fini(void *state)
+static void sobol_fini(void *state)
 {
     gsl_qrng_free(((struct sobol *)state)->sequence);
 }
@@ -51,7 +51,7 @@ const struct dt_strategy dt_strategy_sobol = {
     .doc = "a scrambled Sobol sequence over the feasible plans: even coverage at any time",
     .paper = "Sobol 1967; Bratley, Fox 1988, Algorithm 659: implementing Sobol's generator",
     .state_size = sizeof(struct sobol),
-    .init = init,
-    .ask = ask,
-    .fini = fini,
+    .init = sobol_init,
+    .ask = sobol_ask,
+    .fini = sobol_fini,
 };

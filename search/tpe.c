@@ -69,7 +69,7 @@ static void part_tables(struct tpe *search, struct density *density, double **ne
     }
 }
 
-static dt_status init(void *state, const struct dt_search_opts *opts)
+static dt_status tpe_init(void *state, const struct dt_search_opts *opts)
 {
     struct tpe *search = state;
     *search = (struct tpe){.space = opts->space,
@@ -93,7 +93,7 @@ static dt_status init(void *state, const struct dt_search_opts *opts)
 }
 
 /* The bell of each axis narrows with the number of answers (Scott 1992), down to half a step. */
-static void shape(struct axis *axis, double width)
+static void shape_axis(struct axis *axis, double width)
 {
     double h = fmax(width * (axis->count - 1), 0.5), total = 0;
     for (int d = 0; d < axis->count; d++)
@@ -109,7 +109,7 @@ static void shape(struct axis *axis, double width)
     }
 }
 
-static double term(const struct axis *axis, int from, int to)
+static double density_term(const struct axis *axis, int from, int to)
 {
     if (axis->label)
         return axis->bell[from == to ? 0 : 1];
@@ -117,8 +117,8 @@ static double term(const struct axis *axis, int from, int to)
     return axis->bell[from < to ? to - from : from - to] / sum;
 }
 
-static void fit(struct tpe *search, struct density *density, const struct answer *rows, int count,
-                int step)
+static void fit_density(struct tpe *search, struct density *density, const struct answer *rows,
+                        int count, int step)
 {
     int axes = 0;
     for (int i = 0; i < dt_space_axes(search->space); i++)
@@ -128,7 +128,7 @@ static void fit(struct tpe *search, struct density *density, const struct answer
     density->n = n;
     density->step = step;
     for (int i = 0; i < dt_space_axes(search->space); i++)
-        shape(&density->axes[i], search->width * pow(n > 1 ? n : 1, -1.0 / (4 + axes)));
+        shape_axis(&density->axes[i], search->width * pow(n > 1 ? n : 1, -1.0 / (4 + axes)));
 }
 
 static double density_at(const struct tpe *search, const struct density *density,
@@ -139,7 +139,7 @@ static double density_at(const struct tpe *search, const struct density *density
         const struct answer *row = &density->rows[k * density->step];
         double product = 1;
         for (int i = 0; i < dt_space_axes(search->space); i++)
-            product *= term(&density->axes[i], row->point.index[i], point->index[i]);
+            product *= density_term(&density->axes[i], row->point.index[i], point->index[i]);
         sum += product;
     }
     return sum / (density->n + 1);
@@ -150,7 +150,8 @@ struct choice {
     double ratio; /* 0: none yet */
 };
 
-static void consider(const struct tpe *search, const struct dt_point *point, struct choice *best)
+static void consider_point(const struct tpe *search, const struct dt_point *point,
+                           struct choice *best)
 {
     if (dt_seen_has(search->seen, point))
         return;
@@ -166,10 +167,10 @@ static void consider_neighbours(const struct tpe *search, const struct dt_point 
     struct dt_point near[256];
     int n = dt_space_neighbours(search->space, parent, near, 256);
     for (int i = 0; i < n && i < 256; i++)
-        consider(search, &near[i], best);
+        consider_point(search, &near[i], best);
 }
 
-static dt_status ask(void *state, struct dt_point *point)
+static dt_status tpe_ask(void *state, struct dt_point *point)
 {
     struct tpe *search = state;
     const struct answer *answers = search->answers;
@@ -180,14 +181,14 @@ static dt_status ask(void *state, struct dt_point *point)
         return dt_seen_draw(search->seen, &search->rng, point) ? DT_OK : DT_DONE;
     while (!isfinite(answers[good - 1].value))
         good--;
-    fit(search, &search->good, answers, good, 1);
+    fit_density(search, &search->good, answers, good, 1);
     const int others = search->count - good;
-    fit(search, &search->rest, answers + good, others, 1 + others / REST_MOST);
+    fit_density(search, &search->rest, answers + good, others, 1 + others / REST_MOST);
     for (int i = 0; i < search->parents && i < good; i++)
         consider_neighbours(search, &answers[i].point, &best);
     for (int i = 0; i < draws; i++) {
         dt_space_draw(search->space, &search->rng, point);
-        consider(search, point, &best);
+        consider_point(search, point, &best);
     }
     if (!(best.ratio > 0))
         return dt_seen_draw(search->seen, &search->rng, point) ? DT_OK : DT_DONE;
@@ -195,14 +196,14 @@ static dt_status ask(void *state, struct dt_point *point)
     return DT_OK;
 }
 
-static int64_t ahead(void *state)
+static int64_t tpe_ahead(void *state)
 {
     const struct tpe *search = state;
     return search->starts - search->seen->count;
 }
 
 /* A point told again gets its latest value. An answer is dropped when memory runs out. */
-static void tell(void *state, const struct dt_trial *trial)
+static void tpe_tell(void *state, const struct dt_trial *trial)
 {
     struct tpe *search = state;
     const struct answer answer = {.point = trial->point,
@@ -223,7 +224,7 @@ static void tell(void *state, const struct dt_trial *trial)
     search->answers[at] = answer;
 }
 
-static void fini(void *state)
+static void tpe_fini(void *state)
 {
     struct tpe *search = state;
     free(search->answers);
@@ -236,9 +237,9 @@ const struct dt_strategy dt_strategy_tpe = {
     .paper = "Bergstra et al. 2011, Algorithms for hyper-parameter optimization; Watanabe 2023",
     .state_size = sizeof(struct tpe),
     .knobs = knobs,
-    .init = init,
-    .ask = ask,
-    .tell = tell,
-    .ahead = ahead,
-    .fini = fini,
+    .init = tpe_init,
+    .ask = tpe_ask,
+    .tell = tpe_tell,
+    .ahead = tpe_ahead,
+    .fini = tpe_fini,
 };

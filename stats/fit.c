@@ -20,7 +20,7 @@ struct system {
     gsl_vector *scaled, *line;
 };
 
-static void fill(struct system *system, const double f[])
+static void fill_system(struct system *system, const double f[])
 {
     for (int i = 0; i < system->n; i++) {
         size_t row = (size_t)i;
@@ -31,7 +31,7 @@ static void fill(struct system *system, const double f[])
 }
 
 /* The line's times; the measured time where the line is not positive (a poor start). */
-static void draw(const struct system *system, double f[])
+static void draw_residuals(const struct system *system, double f[])
 {
     double a = gsl_vector_get(system->line, 0), b = gsl_vector_get(system->line, 1);
     for (int i = 0; i < system->n; i++) {
@@ -72,15 +72,15 @@ static double robust_squares(struct system *system)
     return isfinite(spread) ? spread : m_estimate(system, gsl_multifit_robust_huber);
 }
 
-static double solve(struct system *system, bool robust)
+static double solve_system(struct system *system, bool robust)
 {
     double f[DT_FIT_MOST], spread = NAN;
     for (int i = 0; i < system->n; i++)
         f[i] = system->t[i];
     for (int round = 0; round < ROUNDS; round++) {
-        fill(system, f);
+        fill_system(system, f);
         spread = robust && round > 0 ? robust_squares(system) : least_squares(system);
-        draw(system, f);
+        draw_residuals(system, f);
     }
     return spread;
 }
@@ -98,7 +98,7 @@ static void read_line(const struct system *system, double spread, struct dt_line
         line->residual[i] = system->t[i] / (line->a + line->b * system->x[i]) - 1;
 }
 
-static void fit(struct system *system, bool robust, struct dt_line *line)
+static void fit_line(struct system *system, bool robust, struct dt_line *line)
 {
     system->columns = gsl_matrix_alloc((size_t)system->n, 2);
     system->covariance = gsl_matrix_alloc(2, 2);
@@ -107,7 +107,7 @@ static void fit(struct system *system, bool robust, struct dt_line *line)
     double spread = NAN;
     if (system->columns != NULL && system->covariance != NULL && system->scaled != NULL &&
         system->line != NULL)
-        spread = solve(system, robust);
+        spread = solve_system(system, robust);
     if (isfinite(spread))
         read_line(system, spread, line);
     else
@@ -131,7 +131,7 @@ static int count_different(const double x[], int n)
 }
 
 /* Reason why these points have no line; NULL: none. few: the reason when too few x differ. */
-static const char *objection(const struct system *system, int least, const char *few)
+static const char *fit_objection(const struct system *system, int least, const char *few)
 {
     if (system->n > DT_FIT_MOST)
         return "too many points for a fit";
@@ -147,13 +147,13 @@ static const char *objection(const struct system *system, int least, const char 
 static struct dt_line line_of(struct system system, int least, const char *few, bool robust)
 {
     struct dt_line line = {.n = system.n < DT_FIT_MOST ? system.n : DT_FIT_MOST,
-                           .why = objection(&system, least, few)};
+                           .why = fit_objection(&system, least, few)};
     for (int i = 0; i < line.n; i++) {
         line.residual[i] = NAN;
         system.unit = fmax(system.unit, system.x[i]);
     }
     if (line.why == NULL)
-        fit(&system, robust, &line);
+        fit_line(&system, robust, &line);
     return line;
 }
 
@@ -181,7 +181,7 @@ struct dt_alpha_beta dt_stats_alpha_beta(const double bytes[], const double seco
 }
 
 /* Fit with one parameter, t = t1 u: least squares of the relative errors. */
-static double alone(const double u[], const double t[], int n)
+static double fit_alone(const double u[], const double t[], int n)
 {
     double sum = 0;
     for (int i = 0; i < n; i++)
@@ -190,7 +190,7 @@ static double alone(const double u[], const double t[], int n)
 }
 
 /* Both parts of the time, a and b of the line, must not be negative; a negative one is set to 0. */
-static void bound(const double u[], const double t[], struct dt_amdahl *fit)
+static void bound_serial(const double u[], const double t[], struct dt_amdahl *fit)
 {
     struct dt_line *line = &fit->line;
     double ones[DT_FIT_MOST];
@@ -201,7 +201,7 @@ static void bound(const double u[], const double t[], struct dt_amdahl *fit)
         return;
     for (int i = 0; i < line->n; i++)
         ones[i] = fit->bounded < 0 ? u[i] : 1;
-    fit->seconds = alone(ones, t, line->n);
+    fit->seconds = fit_alone(ones, t, line->n);
     for (int i = 0; i < line->n; i++)
         line->residual[i] = t[i] / (fit->seconds * ones[i]) - 1;
 }
@@ -222,6 +222,6 @@ struct dt_amdahl dt_stats_amdahl(const double ranks[], const double seconds[], i
     double variance = da * da * line->a_error * line->a_error +
                       db * db * line->b_error * line->b_error + 2 * da * db * line->covariance;
     fit.serial_error = sqrt(fmax(variance, 0));
-    bound(u, seconds, &fit);
+    bound_serial(u, seconds, &fit);
     return fit;
 }

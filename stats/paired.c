@@ -29,7 +29,7 @@ struct dt_interval dt_stats_share_interval(int k, int n, double level)
                                 k == n ? 1 : gsl_cdf_beta_Qinv(tail, k + 1, n - k)};
 }
 
-static struct dt_interval student(const double logs[], int n, double level)
+static struct dt_interval student_interval(const double logs[], int n, double level)
 {
     struct dt_interval interval = dt_stats_mean_interval(logs, n, level);
     return (struct dt_interval){exp(interval.low), exp(interval.high)};
@@ -47,7 +47,7 @@ struct dt_processes dt_stats_processes(const double medians[], int n, double lev
         return result;
     for (int i = 0; i < n; i++)
         logs[i] = log(medians[i]);
-    result.interval = student(logs, n, level);
+    result.interval = student_interval(logs, n, level);
     return result;
 }
 

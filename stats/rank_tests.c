@@ -50,7 +50,7 @@ static const struct {
 #define ROWS ((int)(sizeof quantiles / sizeof quantiles[0]))
 
 /* Linear in log n; beyond the last row extrapolated from the last two. */
-static double interpolate(enum dt_test test, int n)
+static double interpolate_level(enum dt_test test, int n)
 {
     int row = 0;
     while (row + 2 < ROWS && quantiles[row + 1].n <= n)
@@ -72,7 +72,7 @@ double dt_threshold(enum dt_test test, int n)
     case DT_TEST_LAG1:
         return gsl_cdf_ugaussian_Qinv(FALSE_ALARMS) * sqrt(n - 2.0) / n - 1.0 / n;
     default:
-        return interpolate(test, n);
+        return interpolate_level(test, n);
     }
 }
 
@@ -181,7 +181,7 @@ double dt_lag1(const double rank[], int n)
 
 /* Probability that the sum of the ranks with positive sign is at least `sum` when signs are random. Ranks and sum are
  * doubled, so that midranks are integers. chance has room for total + 1. */
-static double toss(const double twice[], int n, int total, int sum, double chance[])
+static double sign_flip_chance(const double twice[], int n, int total, int sum, double chance[])
 {
     double p = 0;
     for (int s = 0; s <= total; s++)
@@ -217,7 +217,7 @@ double dt_stats_signed_rank(const double difference[], int n)
             sum += difference[i] > 0 ? (int)rank[k] : 0;
             k++;
         }
-        p = toss(rank, m, total, sum, chance);
+        p = sign_flip_chance(rank, m, total, sum, chance);
     }
     return p;
 }

@@ -83,7 +83,7 @@ double dt_stats_mean(const double x[], int n)
     return n > 0 ? gsl_stats_mean(x, 1, (size_t)n) : NAN;
 }
 
-static double coverage(int n, int lower)
+static double order_coverage(int n, int lower)
 {
     return 1 - 2 * gsl_cdf_binomial_P((unsigned)lower - 1, 0.5, (unsigned)n);
 }
@@ -92,12 +92,12 @@ bool dt_stats_median_ranks(int n, double level, int *lower, int *upper)
 {
     /* tolerates rounding errors */
     double least = level - 1e-12;
-    if (n < 1 || !(level > 0 && level < 1) || coverage(n, 1) < least)
+    if (n < 1 || !(level > 0 && level < 1) || order_coverage(n, 1) < least)
         return false;
     int inside = 1, outside = n / 2 + 1; /* coverage falls as the ranks approach each other */
     while (outside - inside > 1) {
         int middle = inside + (outside - inside) / 2;
-        if (coverage(n, middle) >= least)
+        if (order_coverage(n, middle) >= least)
             inside = middle;
         else
             outside = middle;
@@ -135,7 +135,8 @@ static double lag1_of(const double x[], int n)
 }
 
 /* Tries longer and longer batches while there are enough of them; false when even the longest are dependent. */
-static bool batch(const double x[], int n, double level, double medians[], struct dt_interval *out)
+static bool batch_medians(const double x[], int n, double level, double medians[],
+                          struct dt_interval *out)
 {
     int lower, upper;
     for (int size = BATCH; dt_stats_median_ranks(n / size, level, &lower, &upper); size += 2) {
@@ -149,7 +150,7 @@ static bool batch(const double x[], int n, double level, double medians[], struc
     return false;
 }
 
-static void spread(const double x[], int n, double work[], struct dt_summary *summary)
+static void spread_summary(const double x[], int n, double work[], struct dt_summary *summary)
 {
     summary->mean = dt_stats_mean(x, n);
     gsl_stats_minmax(&summary->min, &summary->max, x, 1, (size_t)n);
@@ -169,9 +170,9 @@ struct dt_summary dt_stats_summary(const double x[], int n, double level)
                                  .series = dt_stats_series(x, n)};
     dt_auto_free double *work = n > 0 ? malloc((size_t)n * sizeof *work) : NULL;
     if (work != NULL) {
-        spread(x, n, work, &summary);
+        spread_summary(x, n, work, &summary);
         if (summary.series.autocorrelated)
-            summary.unreliable = !batch(x, n, level, work, &summary.interval);
+            summary.unreliable = !batch_medians(x, n, level, work, &summary.interval);
     }
     return summary;
 }
@@ -265,7 +266,7 @@ static int best_truncation(const double x[], int n, int *early)
 
 /* After a cut the test is stricter, with one false alarm in ten: a decay that outlasts the cut leaves only a weak
  * trend. */
-static bool trends(const double x[], int n, bool cut)
+static bool has_trend(const double x[], int n, bool cut)
 {
     double limit = cut ? gsl_cdf_ugaussian_Qinv(CUT_ALARMS / 2) : dt_threshold(DT_TEST_TREND, n);
     return fabs(dt_trend_z(x, n)) > limit;
@@ -274,7 +275,7 @@ static bool trends(const double x[], int n, bool cut)
 /* The least error of many is small by chance, too: in quiet series of ten samples the cut would leave seven, whose
  * interval holds the median in 89 of 100 instead of 98. So the samples cut off must differ from the rest by a rank-sum
  * test. */
-static bool differs(const double x[], int n, int d)
+static bool lag_differs(const double x[], int n, int d)
 {
     dt_auto_free double *sorted = dt_sorted(x, n), *rank = malloc((size_t)n * sizeof *rank);
     double z = 0;
@@ -302,10 +303,10 @@ bool dt_stats_steady(const double x[], int n, int *start)
     if (kept != NULL && work != NULL) {
         draw_in(x, n, kept, work);
         int early, best = best_truncation(kept, n, &early);
-        early = differs(x, n, early) ? early : 0;
+        early = lag_differs(x, n, early) ? early : 0;
         struct dt_series whole = dt_stats_series(x, n);
         steady = !(best > n / 2 && (whole.drifting || whole.stepped)) &&
-                 !trends(x + early, n - early, early > 0);
+                 !has_trend(x + early, n - early, early > 0);
         if (steady)
             *start = early;
     }
@@ -325,7 +326,8 @@ struct steps {
 };
 
 /* Vertices of the convex (side 1) or concave (side -1) hull of (value, height) over low..high; returns their number. */
-static int vertices(const struct steps *steps, const double height[], int low, int high, int side)
+static int hull_vertices(const struct steps *steps, const double height[], int low, int high,
+                         int side)
 {
     const double *x = steps->value;
     int n = 0;
@@ -343,10 +345,10 @@ static int vertices(const struct steps *steps, const double height[], int low, i
 }
 
 /* Height of the hull at every value; returns its number of vertices. */
-static int draw(const struct steps *steps, int low, int high, int side, double hull[])
+static int draw_hull(const struct steps *steps, int low, int high, int side, double hull[])
 {
     const double *x = steps->value, *height = side > 0 ? steps->below : steps->upto;
-    int n = vertices(steps, height, low, high, side);
+    int n = hull_vertices(steps, height, low, high, side);
     for (int piece = 0; piece + 1 < n; piece++) {
         int a = steps->vertex[piece], b = steps->vertex[piece + 1];
         for (int i = a; i <= b; i++)
@@ -373,7 +375,7 @@ static int vertex_after(const struct steps *steps, int n, int at)
     return steps->vertex[k];
 }
 
-static int widest(const struct steps *steps, int low, int high, double *distance)
+static int widest_gap(const struct steps *steps, int low, int high, double *distance)
 {
     int at = low;
     for (int i = low; i <= high; i++)
@@ -384,16 +386,16 @@ static int widest(const struct steps *steps, int low, int high, double *distance
 }
 
 /* Twice the dip, in samples. The inner interval includes its ends: a step at the mode adds no misfit. */
-static double narrow(const struct steps *steps)
+static double narrowest_width(const struct steps *steps)
 {
     int low = 0, high = steps->n - 1;
     for (double twice = 1;;) {
         double distance;
-        draw(steps, low, high, 1, steps->minorant);
-        int n = draw(steps, low, high, -1, steps->majorant);
-        int at = widest(steps, low, high, &distance);
+        draw_hull(steps, low, high, 1, steps->minorant);
+        int n = draw_hull(steps, low, high, -1, steps->majorant);
+        int at = widest_gap(steps, low, high, &distance);
         int right = vertex_after(steps, n, at);
-        n = vertices(steps, steps->below, low, high, 1);
+        n = hull_vertices(steps, steps->below, low, high, 1);
         int left = vertex_before(steps, n, at);
         if (distance <= twice)
             return twice;
@@ -428,7 +430,7 @@ double dt_dip(const double sorted[], int n)
             }
             steps.upto[steps.n - 1] = i + 1;
         }
-        result = steps.n > 1 ? narrow(&steps) / (2 * sqrt(n)) : 0;
+        result = steps.n > 1 ? narrowest_width(&steps) / (2 * sqrt(n)) : 0;
     }
     free(memory);
     free(vertex);

@@ -90,7 +90,7 @@ static dt_status read_request(const struct dt_rank *self, const json_t *request,
     return read_sizes(request, probe);
 }
 
-static dt_status allocate(const struct dt_rank *self, struct probe *probe)
+static dt_status allocate_probe(const struct dt_rank *self, struct probe *probe)
 {
     int64_t most = 1;
     assert(probe->sizes > 0 && probe->n > 0);
@@ -117,7 +117,7 @@ static dt_status form_group(const struct dt_rank *self, struct probe *probe)
 }
 
 /* Byte i of the data that member m of the group sends. */
-static unsigned char word(const struct probe *probe, int m, int64_t i)
+static unsigned char probe_word(const struct probe *probe, int m, int64_t i)
 {
     return (unsigned char)((probe->first + m * probe->stride) * 37 + i * 11 + (i >> 8) * 7);
 }
@@ -127,31 +127,31 @@ static int64_t block_of(const struct probe *probe, int64_t bytes)
     return probe->kind->blocks ? bytes / probe->group : bytes;
 }
 
-static dt_status check(void *comm)
+static dt_status check_comm(void *comm)
 {
     return dt_comm_check(comm);
 }
 
-static dt_status exchange(const struct probe *probe, int64_t bytes)
+static dt_status exchange_probe(const struct probe *probe, int64_t bytes)
 {
     struct dt_request request = {.bytes = 0};
     DT_TRY(probe->kind->post(probe->comm, probe->send, probe->recv, (size_t)block_of(probe, bytes),
                              &request));
     DT_TRY(probe->comm->ops->wait(probe->comm, &request));
-    return probe->device->compute->finish(probe->device, dt_clock_ns() + PATIENCE_NS, check,
+    return probe->device->compute->finish(probe->device, dt_clock_ns() + PATIENCE_NS, check_comm,
                                           probe->comm);
 }
 
 /* Block b is the one that rank b of the group sent to this rank; a shift has one block, from the previous rank. Errors
  * are reported at the end: a rank that left now would keep the others waiting. */
-static void compare(struct probe *probe, int64_t bytes)
+static void compare_probe(struct probe *probe, int64_t bytes)
 {
     int64_t block = block_of(probe, bytes);
     int size = probe->comm->size, rank = probe->comm->rank;
     for (int64_t i = 0; i < bytes && probe->wrong < 0; i++) {
         int from = probe->kind->blocks ? (int)(i / block) : (rank + size - 1) % size;
         int64_t there = probe->kind->blocks ? rank * block + i % block : i;
-        if (probe->host[i] != word(probe, from, there)) {
+        if (probe->host[i] != probe_word(probe, from, there)) {
             probe->wrong = i;
             probe->wrong_bytes = bytes;
         }
@@ -163,23 +163,23 @@ static dt_status time_size(struct dt_rank *self, struct probe *probe, size_t at)
     int64_t bytes = probe->bytes[at];
     const struct dt_compute *compute = self->compute;
     for (int64_t i = 0; i < bytes; i++)
-        probe->host[i] = word(probe, probe->comm->rank, i);
+        probe->host[i] = probe_word(probe, probe->comm->rank, i);
     DT_TRY(compute->memory.put(probe->device, probe->send, probe->host, bytes));
     compute->memory.fill(probe->device, probe->recv, 0, bytes);
-    DT_TRY(exchange(probe, bytes));
+    DT_TRY(exchange_probe(probe, bytes));
     DT_TRY(compute->memory.get(probe->device, probe->host, probe->recv, bytes));
-    compare(probe, bytes);
+    compare_probe(probe, bytes);
     for (int64_t i = 0; i < probe->n; i++) {
         DT_TRY(dt_rank_align(self));
         int64_t start = dt_clock_ns();
-        DT_TRY(exchange(probe, bytes));
+        DT_TRY(exchange_probe(probe, bytes));
         probe->ns[(int64_t)at * probe->n + i] = dt_clock_ns() - start;
         DT_TRY(dt_rank_beat(self));
     }
     return DT_OK;
 }
 
-static json_t *list(const struct probe *probe)
+static json_t *list_probe(const struct probe *probe)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < probe->sizes * (size_t)probe->n; i++)
@@ -188,7 +188,7 @@ static json_t *list(const struct probe *probe)
 }
 
 /* ns[size][n], the slowest rank's. */
-static json_t *reply(const struct probe *probe, const json_t *parts)
+static json_t *exchange_reply(const struct probe *probe, const json_t *parts)
 {
     json_t *rows = json_array();
     for (size_t i = 0; i < probe->sizes; i++) {
@@ -223,15 +223,16 @@ dt_status dt_request_exchange(struct dt_rank *self, const json_t *request, json_
     json_auto_t *parts = NULL;
     dt_status status = read_request(self, request, &probe);
     if (status == DT_OK)
-        status = allocate(self, &probe);
+        status = allocate_probe(self, &probe);
     status = dt_links_agree(&self->links, status, NULL, NULL);
     if (status == DT_OK) {
         status = time_all(self, &probe);
         if (status != DT_EDEAD)
-            status = dt_rank_settle(self, status, status == DT_OK ? list(&probe) : NULL, &parts);
+            status =
+                dt_rank_settle(self, status, status == DT_OK ? list_probe(&probe) : NULL, &parts);
     }
     if (status == DT_OK && self->seat.rank == 0)
-        *answer = reply(&probe, parts);
+        *answer = exchange_reply(&probe, parts);
     dt_comm_free(probe.comm);
     self->compute->memory.release(self->device, probe.send);
     self->compute->memory.release(self->device, probe.recv);

@@ -34,7 +34,7 @@ struct hello {
     int rank;
 };
 
-static dt_status broken(const char *what)
+static dt_status link_broken(const char *what)
 {
     return dt_fail(DT_EIO, "cannot %s the ranks: %s", what, strerror(errno));
 }
@@ -47,7 +47,7 @@ static dt_status listen_unix(struct address *address, int *fd)
     if (*fd < 0 || bind(*fd, (struct sockaddr *)&name, sizeof name.sun_family) != 0 ||
         listen(*fd, 1024) != 0 ||
         getsockname(*fd, (struct sockaddr *)&address->unix_name, &address->unix_size) != 0)
-        return broken("listen for");
+        return link_broken("listen for");
     return DT_OK;
 }
 
@@ -65,7 +65,7 @@ static dt_status listen_tcp(struct address *address, int *fd)
               listen(*fd, 1024) != 0 || getsockname(*fd, (struct sockaddr *)&name, &size) != 0;
     freeaddrinfo(found);
     if (bad)
-        return broken("listen for");
+        return link_broken("listen for");
     const char *given = getenv("DITTUNE_FIRST_HOST"); /* as the launcher reaches it */
     snprintf(address->host, sizeof address->host, "%s", given != NULL ? given : dt_host_name());
     if (getnameinfo((struct sockaddr *)&name, size, NULL, 0, address->port, sizeof address->port,
@@ -126,8 +126,8 @@ static void guest_accept(struct guests *guests)
 }
 
 /* Reads of a greeting what has come. True: it is over, and its caller became a rank, or was disconnected as a stranger. */
-static bool greet(struct dt_links *links, const struct address *address, struct guests *guests,
-                  int at)
+static bool greet_guest(struct dt_links *links, const struct address *address,
+                        struct guests *guests, int at)
 {
     struct hello *hello = &guests->hellos[at];
     size_t *size = &guests->sizes[at];
@@ -161,7 +161,7 @@ static dt_status accept_all(struct dt_links *links, const struct address *addres
     while (there < links->size && left > 0) {
         int n = poll(guests.ready, (nfds_t)guests.count, (int)(left / 1000000) + 1);
         for (int i = guests.count - 1; n > 0 && i > 0; i--)
-            if (guests.ready[i].revents != 0 && greet(links, address, &guests, i))
+            if (guests.ready[i].revents != 0 && greet_guest(links, address, &guests, i))
                 guest_drop(&guests, i);
         if (n > 0 && guests.ready[0].revents != 0)
             guest_accept(&guests);
@@ -175,14 +175,14 @@ static dt_status accept_all(struct dt_links *links, const struct address *addres
     return DT_OK;
 }
 
-static dt_status serve(struct dt_links *links, struct dt_comm *world, bool one_host)
+static dt_status serve_links(struct dt_links *links, struct dt_comm *world, bool one_host)
 {
     struct address address = {0};
     int fd = -1;
     dt_status status = one_host ? listen_unix(&address, &fd) : listen_tcp(&address, &fd);
     if (status == DT_OK &&
         getrandom(address.token, sizeof address.token, 0) != (ssize_t)sizeof address.token)
-        status = broken("make a token for");
+        status = link_broken("make a token for");
     address.failed = status < 0;
     dt_status sent = world->ops->broadcast(world, &address, sizeof address);
     if (status == DT_OK)
@@ -194,7 +194,7 @@ static dt_status serve(struct dt_links *links, struct dt_comm *world, bool one_h
     return status;
 }
 
-static dt_status join(struct dt_links *links, struct dt_comm *world)
+static dt_status join_links(struct dt_links *links, struct dt_comm *world)
 {
     struct address address;
     DT_TRY(world->ops->broadcast(world, &address, sizeof address));
@@ -206,10 +206,10 @@ static dt_status join(struct dt_links *links, struct dt_comm *world)
                  ? connect_to((const struct sockaddr *)&address.unix_name, address.unix_size)
                  : connect_tcp(&address);
     if (fd < 0)
-        return broken("connect");
+        return link_broken("connect");
     dt_wire_init(&links->wires[0], fd, fd);
     if (send(fd, &hello, sizeof hello, 0) != (ssize_t)sizeof hello)
-        return broken("greet");
+        return link_broken("greet");
     return DT_OK;
 }
 
@@ -224,7 +224,7 @@ dt_status dt_links_open(struct dt_links *links, struct dt_comm *world, bool one_
         return dt_fail(DT_ENOMEM, "out of memory for the links to %d ranks", world->size);
     for (size_t i = 0; i < n; i++)
         dt_wire_init(&links->wires[i], -1, -1);
-    return world->rank == 0 ? serve(links, world, one_host) : join(links, world);
+    return world->rank == 0 ? serve_links(links, world, one_host) : join_links(links, world);
 }
 
 void dt_links_close(struct dt_links *links)
@@ -246,7 +246,7 @@ dt_status dt_links_send(struct dt_links *links, const json_t *message)
     return DT_OK;
 }
 
-static dt_status receive(struct dt_wire *wire, int64_t deadline_ns, json_t **message)
+static dt_status receive_message(struct dt_wire *wire, int64_t deadline_ns, json_t **message)
 {
     dt_status status;
     do
@@ -257,11 +257,11 @@ static dt_status receive(struct dt_wire *wire, int64_t deadline_ns, json_t **mes
 
 dt_status dt_links_receive(struct dt_links *links, json_t **message)
 {
-    return receive(&links->wires[0], DT_WIRE_FOREVER, message);
+    return receive_message(&links->wires[0], DT_WIRE_FOREVER, message);
 }
 
 /* A verdict as a message: {"op":"verdict","code":-20,"say":"...","part":...}. */
-static json_t *verdict(dt_status status, json_t *part)
+static json_t *verdict_json(dt_status status, json_t *part)
 {
     return json_pack("{s:s,s:i,s:s,s:o?}", "op", "verdict", "code", status, "say",
                      status < 0 ? dt_message() : "", "part", part);
@@ -283,14 +283,14 @@ static void choose_worst(const json_t *other, json_t **worst)
 }
 
 /* A rank may work for long, but not after rank 0 timed out in an exchange with it. */
-static dt_status collect(struct dt_links *links, json_t *own, json_t *all)
+static dt_status collect_parts(struct dt_links *links, json_t *own, json_t *all)
 {
     bool late = json_integer_value(json_object_get(own, "code")) == DT_ETIMEOUT;
     int64_t deadline_ns = late ? dt_clock_ns() + PATIENCE_NS : DT_WIRE_FOREVER;
     int bad = json_array_append(all, own);
     for (int i = 1; i < links->size; i++) {
         json_t *other = NULL;
-        dt_status status = receive(&links->wires[i], deadline_ns, &other);
+        dt_status status = receive_message(&links->wires[i], deadline_ns, &other);
         if (status == DT_EDEAD)
             return dt_fail(DT_EDEAD, "rank %d died", i);
         if (status == DT_ETIMEOUT)
@@ -316,26 +316,26 @@ static dt_status take_parts(const json_t *all, json_t **parts)
 }
 
 /* Rank 0 collects all verdicts and sends the worst to all. */
-static dt_status judge(struct dt_links *links, json_t *own, json_t **parts)
+static dt_status judge_parts(struct dt_links *links, json_t *own, json_t **parts)
 {
     json_auto_t *all = json_array();
     json_t *one, *worst = own;
     size_t i;
-    DT_TRY(collect(links, own, all));
+    DT_TRY(collect_parts(links, own, all));
     json_array_foreach(all, i, one) choose_worst(one, &worst);
     dt_status status = verdict_status(worst);
-    json_auto_t *final = verdict(status, NULL);
+    json_auto_t *final = verdict_json(status, NULL);
     DT_TRY(dt_links_send(links, final));
     return status == DT_OK && parts != NULL ? take_parts(all, parts) : status;
 }
 
 dt_status dt_links_agree(struct dt_links *links, dt_status status, json_t *mine, json_t **parts)
 {
-    json_auto_t *own = verdict(status, mine), *final = NULL;
+    json_auto_t *own = verdict_json(status, mine), *final = NULL;
     if (own == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a rank's answer");
     if (links->rank == 0)
-        return judge(links, own, parts);
+        return judge_parts(links, own, parts);
     DT_TRY(dt_wire_write(&links->wires[0], own));
     DT_TRY(dt_links_receive(links, &final));
     return verdict_status(final);

@@ -49,7 +49,7 @@ static dt_status next_request(struct dt_rank *self, json_t **request)
     }
 }
 
-static dt_status serve(struct dt_rank *self)
+static dt_status serve_requests(struct dt_rank *self)
 {
     while (!self->over) {
         json_auto_t *request = NULL;
@@ -69,7 +69,7 @@ static void end_with_launcher(const struct dt_seat *seat)
         _exit(1);
 }
 
-static dt_status work(struct dt_rank *self, int *argc, char ***argv)
+static dt_status work_rank(struct dt_rank *self, int *argc, char ***argv)
 {
     int out;
     DT_TRY(dt_seat_find(&self->seat));
@@ -79,7 +79,7 @@ static dt_status work(struct dt_rank *self, int *argc, char ***argv)
     DT_TRY(take_output(&out));
     dt_wire_init(&self->wire, STDIN_FILENO, out);
     DT_TRY(dt_rank_start(self, argc, argv));
-    return serve(self);
+    return serve_requests(self);
 }
 
 int main(int argc, char **argv)
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
         return 1;
     (void)dt_environment_dropped(); /* links the code that runs before main */
     signal(SIGPIPE, SIG_IGN);
-    dt_status status = work(self, &argc, &argv);
+    dt_status status = work_rank(self, &argc, &argv);
     if (status < 0)
         fprintf(stderr, "dittune-worker: rank %d: %s\n", self->seat.rank, dt_message());
     if (status != DT_OK)

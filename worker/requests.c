@@ -44,7 +44,7 @@ static bool hung_up(int fd)
            ioctl(fd, FIONREAD, &unread) == 0 && unread == 0;
 }
 
-static void look(int number)
+static void note_signal(int number)
 {
     int before = errno;
     (void)number;
@@ -56,7 +56,7 @@ static void look(int number)
 /* Between start and stop the process exits with 1 when the other side of wire has ended. One wire at a time. */
 static void watch_start(const struct dt_wire *wire)
 {
-    const struct sigaction action = {.sa_handler = look, .sa_flags = SA_RESTART};
+    const struct sigaction action = {.sa_handler = note_signal, .sa_flags = SA_RESTART};
     const struct timespec period = {.tv_sec = PERIOD_SECONDS};
     const struct itimerspec often = {period, period};
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
@@ -129,7 +129,7 @@ static dt_status copy_rate(struct dt_rank *self, double *rate)
     return status;
 }
 
-static json_t *measure(struct dt_rank *self, dt_status *status)
+static json_t *measure_peak(struct dt_rank *self, dt_status *status)
 {
     double flop_rate = 0, byte_rate = 0;
     if (*status == DT_OK)
@@ -149,7 +149,7 @@ static dt_status request_peak(struct dt_rank *self, const json_t *request, json_
     dt_status status = dt_seat_threads(&self->seat, self->seat.core_count);
     if (status == DT_OK)
         status = dt_rank_align(self);
-    json_t *mine = measure(self, &status);
+    json_t *mine = measure_peak(self, &status);
     DT_TRY(dt_rank_settle(self, status, mine, &parts));
     json_array_foreach(parts, i, part) for (size_t k = 0; k < 2; k++)
     {
@@ -191,7 +191,7 @@ static dt_status read_plan(struct dt_rank *self, const json_t *request, struct d
 }
 
 /* Number of this host's ranks that share the memory of this rank's device. */
-static int sharers(const struct dt_rank *self)
+static int count_sharers(const struct dt_rank *self)
 {
     int ranks = self->seat.host_size, devices = self->compute->count();
     if (self->compute->host || devices < 1)
@@ -210,7 +210,7 @@ static dt_status check_memory(struct dt_rank *self, const struct dt_plan *plan)
     if (self->weights == NULL)
         self->free_bytes = there;
     self->before_bytes = there;
-    there /= sharers(self);
+    there /= count_sharers(self);
     if (need > there)
         return dt_fail(
             DT_ENOMEM,
@@ -245,7 +245,8 @@ static dt_status first_step(struct dt_rank *self, struct dt_pass *pass, int64_t 
 }
 
 /* A number that is not finite becomes null. */
-static json_t *describe(const double norm[], const double projections[], int images, int count)
+static json_t *describe_output(const double norm[], const double projections[], int images,
+                               int count)
 {
     json_t *norms = json_array(), *table = json_array();
     for (int i = 0; i < images; i++) {
@@ -275,7 +276,7 @@ dt_status dt_rank_verify(struct dt_rank *self, const json_t *request,
         return dt_fail(DT_ENOMEM, "out of memory to verify");
     DT_TRY(dt_pass_verify(resident->pass, (uint64_t)seed, (int)count, norm, projections));
     if (self->seat.rank == 0)
-        *verify = describe(norm, projections, (int)images, (int)count);
+        *verify = describe_output(norm, projections, (int)images, (int)count);
     return DT_OK;
 }
 
@@ -288,7 +289,7 @@ static int64_t resident_bytes(const struct dt_rank *self)
     return sum;
 }
 
-static json_t *reply(const struct dt_loaded *resident, const json_t *parts, json_t *verify)
+static json_t *prepare_reply(const struct dt_loaded *resident, const json_t *parts, json_t *verify)
 {
     static const char *const counted[] = {"before_bytes", "taken_bytes", "free_bytes",
                                           "total_bytes"};
@@ -342,7 +343,7 @@ static dt_status first_steps(struct dt_rank *self, const json_t *request,
     if (status != DT_EDEAD)
         status = dt_rank_settle(self, status, mine, &parts);
     if (status == DT_OK && self->seat.rank == 0)
-        *answer = reply(resident, parts, verify);
+        *answer = prepare_reply(resident, parts, verify);
     return status;
 }
 
@@ -374,7 +375,7 @@ static dt_status request_prepare(struct dt_rank *self, const json_t *request, js
 
 #define TOKEN DT_RANK_TOKEN
 
-static dt_status release(struct dt_rank *self, const json_t *request, json_t **answer)
+static dt_status answer_release(struct dt_rank *self, const json_t *request, json_t **answer)
 {
     struct dt_loaded *resident = NULL;
     DT_TRY(dt_rank_find(self, request, &resident));
@@ -397,7 +398,7 @@ static dt_status write_output(struct dt_rank *self, const json_t *request, json_
     return DT_OK;
 }
 
-static dt_status quit(struct dt_rank *self, const json_t *request, json_t **answer)
+static dt_status answer_quit(struct dt_rank *self, const json_t *request, json_t **answer)
 {
     (void)request, (void)answer;
     self->over = true;
@@ -408,17 +409,12 @@ static const struct request {
     const char *name;
     dt_status (*execute)(struct dt_rank *self, const json_t *request, json_t **answer);
 } table[] = {
-    {"prepare", request_prepare},
-    {"run", dt_request_run},
-    {"release", release},
-    {"write", write_output},
-    {"trace", dt_request_trace},
-    {"peak", request_peak},
-    {"exchange", dt_request_exchange},
-    {"quit", quit},
+    {"prepare", request_prepare},      {"run", dt_request_run},     {"release", answer_release},
+    {"write", write_output},           {"trace", dt_request_trace}, {"peak", request_peak},
+    {"exchange", dt_request_exchange}, {"quit", answer_quit},
 };
 
-static dt_status execute(struct dt_rank *self, const json_t *request, json_t **answer)
+static dt_status execute_request(struct dt_rank *self, const json_t *request, json_t **answer)
 {
     const char *name = dt_wire_op(request);
     dt_auto_text known = {0};
@@ -448,7 +444,7 @@ dt_status dt_rank_serve(struct dt_rank *self, const json_t *request)
 {
     json_t *answer = NULL;
     watch_start(self->seat.rank == 0 ? &self->wire : &self->links.wires[0]);
-    dt_status status = execute(self, request, &answer);
+    dt_status status = execute_request(self, request, &answer);
     watch_stop();
     if (status == DT_EDEAD)
         return status;

@@ -53,7 +53,7 @@ static dt_status check_world(void *arg)
 
 /* What is queued before the step has ended when it begins, so that neither clock times it: ranks are aligned by exchanges, which
  * take longer the more ranks there are. */
-static dt_status begin(struct dt_rank *self)
+static dt_status begin_step(struct dt_rank *self)
 {
     const struct dt_compute *compute = self->compute;
     if (compute->timeline.clock != NULL)
@@ -69,7 +69,7 @@ static dt_status session_step(struct dt_rank *self, struct dt_pass *pass, struct
                               int64_t *start_ns, int64_t *ns)
 {
     const struct dt_compute *compute = self->compute;
-    DT_TRY(begin(self));
+    DT_TRY(begin_step(self));
     *start_ns = dt_clock_ns();
     DT_TRY(dt_pass_step(pass, phases));
     *ns = dt_clock_ns() - *start_ns;
@@ -78,7 +78,7 @@ static dt_status session_step(struct dt_rank *self, struct dt_pass *pass, struct
     return dt_rank_beat(self);
 }
 
-static dt_status steps(struct dt_rank *self, struct dt_pass *pass, struct trace *trace)
+static dt_status trace_steps(struct dt_rank *self, struct dt_pass *pass, struct trace *trace)
 {
     memset(&self->phases, 0, sizeof self->phases);
     self->phases.spans = &trace->spans;
@@ -112,7 +112,7 @@ static const char *category_of(const struct dt_step_part *span)
     return span->waits ? "wait" : "exchange";
 }
 
-static json_t *describe(struct trace *trace)
+static json_t *describe_trace(struct trace *trace)
 {
     json_t *spans = json_array(), *layers = json_array();
     char host[256] = "";
@@ -150,9 +150,9 @@ dt_status dt_request_trace(struct dt_rank *self, const json_t *request, json_t *
                            ? dt_seat_threads(&self->seat, resident->plan.threads)
                            : dt_fail(DT_ENOMEM, "out of memory for a trace");
     if (status == DT_OK)
-        status = steps(self, resident->pass, &trace);
+        status = trace_steps(self, resident->pass, &trace);
     if (status == DT_OK)
-        mine = describe(&trace);
+        mine = describe_trace(&trace);
     if (status != DT_EDEAD)
         status = dt_rank_settle(self, status, mine, &parts);
     if (status == DT_OK && self->seat.rank == 0)
@@ -167,7 +167,7 @@ dt_status dt_request_trace(struct dt_rank *self, const json_t *request, json_t *
 
 /* ---- phases as they stand in the answer to run (docs/protocol.md) */
 
-static int64_t median(int64_t values[], int64_t n)
+static int64_t middle_ns(int64_t values[], int64_t n)
 {
     if (n == 0)
         return 0;
@@ -191,7 +191,7 @@ static json_t *list_kinds(const struct dt_phases *phases, bool host)
     return kinds;
 }
 
-static json_t *list(const int64_t values[], int n)
+static json_t *list_times(const int64_t values[], int n)
 {
     json_t *array = json_array();
     for (int i = 0; i < n; i++)
@@ -211,7 +211,7 @@ static json_t *list_layers(const int64_t samples[], int64_t count, int64_t kept,
         int64_t n = 0;
         for (int64_t k = layer; k < kept && n < LAYER_SAMPLES; k += layers)
             column[n++] = samples[k];
-        json_array_append_new(list, json_integer(median(column, n)));
+        json_array_append_new(list, json_integer(middle_ns(column, n)));
     }
     return list;
 }
@@ -224,10 +224,11 @@ static json_t *list_blocks(struct dt_phases *phases, int steps)
         int64_t count = phases->block_count[i];
         int64_t kept = count < DT_PHASE_SAMPLES ? count : DT_PHASE_SAMPLES;
         json_t *layers = list_layers(phases->block_ns[i], count, kept, steps);
-        json_array_append_new(
-            blocks, json_pack("{s:s,s:I,s:I,s:o*}", "name", dt_block_text((enum dt_block_kind)i),
-                              "count", (json_int_t)count, "median_ns",
-                              (json_int_t)median(phases->block_ns[i], kept), "layers_ns", layers));
+        json_array_append_new(blocks, json_pack("{s:s,s:I,s:I,s:o*}", "name",
+                                                dt_block_text((enum dt_block_kind)i), "count",
+                                                (json_int_t)count, "median_ns",
+                                                (json_int_t)middle_ns(phases->block_ns[i], kept),
+                                                "layers_ns", layers));
     }
     return blocks;
 }
@@ -329,8 +330,8 @@ static json_t *run_describe(struct dt_rank *self, const struct dt_plan *plan, st
     json_object_set_new(phases, "host_ns", json_integer(times->looked_ns));
     return json_pack("{s:I,s:I,s:o,s:o*,s:o*,s:o*,s:o}", "cpu_ns", (json_int_t)times->cpu_ns,
                      "wall_ns", (json_int_t)times->wall_ns, "ns",
-                     list(host ? times->ns : times->device_ns, times->n), "host_ns",
-                     host ? NULL : list(times->ns, times->n), "clock", list_clock(times),
+                     list_times(host ? times->ns : times->device_ns, times->n), "host_ns",
+                     host ? NULL : list_times(times->ns, times->n), "clock", list_clock(times),
                      "telemetry", dt_telemetry_json(&times->telemetry), "phases", phases);
 }
 
@@ -354,7 +355,7 @@ static bool all_have(const json_t *parts, const char *key)
 }
 
 /* The step x rank matrix of key; NULL when a rank has none. */
-static json_t *turn(const json_t *parts, const char *key, int n)
+static json_t *turn_times(const json_t *parts, const char *key, int n)
 {
     if (!all_have(parts, key))
         return NULL;
@@ -385,7 +386,7 @@ static size_t find_slowest(const json_t *parts, int n)
     return slowest;
 }
 
-static json_t *reply(int handle, int n, const json_t *parts, json_t *verify)
+static json_t *run_reply(int handle, int n, const json_t *parts, json_t *verify)
 {
     size_t slowest = find_slowest(parts, n);
     json_t *phases = json_object_get(json_array_get(parts, slowest), "phases");
@@ -394,9 +395,9 @@ static json_t *reply(int handle, int n, const json_t *parts, json_t *verify)
     json_object_set_new(phases, "cpu_ns", dt_rank_column(parts, "cpu_ns"));
     json_object_set_new(phases, "wall_ns", dt_rank_column(parts, "wall_ns"));
     return json_pack("{s:s,s:i,s:o,s:o*,s:o*,s:o*,s:O,s:O*}", "op", "samples", "handle", handle,
-                     "ns", turn(parts, "ns", n), "host_ns", turn(parts, "host_ns", n), "clock",
-                     turn(parts, "clock", n), "telemetry", telemetry, "phases", phases, "verify",
-                     verify);
+                     "ns", turn_times(parts, "ns", n), "host_ns", turn_times(parts, "host_ns", n),
+                     "clock", turn_times(parts, "clock", n), "telemetry", telemetry, "phases",
+                     phases, "verify", verify);
 }
 
 static dt_status read_request(struct dt_rank *self, const json_t *request,
@@ -424,7 +425,7 @@ static dt_status verify_again(struct dt_rank *self, const json_t *request,
 }
 
 /* A reading of the rank's device. */
-static void look(void *of, struct dt_health *health)
+static void look_at_health(void *of, struct dt_health *health)
 {
     struct dt_device *device = of;
     device->compute->health.read(device, health);
@@ -443,10 +444,11 @@ dt_status dt_request_run(struct dt_rank *self, const json_t *request, json_t **a
     dt_auto_free double *clock = calloc((size_t)n, sizeof *clock);
     struct times times = {.n = (int)n, .ns = ns, .device_ns = device_ns, .clock = clock};
     dt_status status = DT_OK;
-    dt_telemetry_start(&times.telemetry, &(struct dt_telemetry_source){
-                                             .read = compute->health.read != NULL ? look : NULL,
-                                             .reason = compute->health.reason,
-                                             .of = self->device});
+    dt_telemetry_start(
+        &times.telemetry,
+        &(struct dt_telemetry_source){.read = compute->health.read != NULL ? look_at_health : NULL,
+                                      .reason = compute->health.reason,
+                                      .of = self->device});
     if (ns == NULL || device_ns == NULL || clock == NULL)
         status = dt_fail(DT_ENOMEM, "out of memory for %d times", (int)n);
     memset(&self->phases, 0, sizeof self->phases);
@@ -462,6 +464,6 @@ dt_status dt_request_run(struct dt_rank *self, const json_t *request, json_t **a
     if (status != DT_EDEAD)
         status = dt_rank_settle(self, status, mine, &parts);
     if (status == DT_OK && self->seat.rank == 0)
-        *answer = reply(resident->handle, (int)n, parts, verify);
+        *answer = run_reply(resident->handle, (int)n, parts, verify);
     return status;
 }

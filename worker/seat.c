@@ -26,7 +26,7 @@ static const struct launcher {
      "SLURM_LOCALID"}, /* srun, for tuner/runner/launch.c */
 };
 
-static dt_status number(const char *name, int low, int high, int *value)
+static dt_status read_variable(const char *name, int low, int high, int *value)
 {
     const char *text = getenv(name);
     if (text == NULL)
@@ -47,10 +47,10 @@ static dt_status ask_launcher(struct dt_seat *seat)
         const struct launcher *by = &launchers[i];
         if (getenv(by->size) == NULL)
             continue;
-        DT_TRY(number(by->size, 1, 65536, &seat->size));
-        DT_TRY(number(by->rank, 0, seat->size - 1, &seat->rank));
-        DT_TRY(number(by->host_size, 1, seat->size, &seat->host_size));
-        return number(by->host_rank, 0, seat->host_size - 1, &seat->host_rank);
+        DT_TRY(read_variable(by->size, 1, 65536, &seat->size));
+        DT_TRY(read_variable(by->rank, 0, seat->size - 1, &seat->rank));
+        DT_TRY(read_variable(by->host_size, 1, seat->size, &seat->host_size));
+        return read_variable(by->host_rank, 0, seat->host_size - 1, &seat->host_rank);
     }
     return DT_OK;
 }
@@ -113,7 +113,7 @@ static dt_status set_number(const char *name, int value)
 }
 
 /* Runs in the child. Only rank 0 has standard input and output; all ranks share standard error. */
-static void become(int rank, int ranks, int fd, pid_t parent)
+static void become_rank(int rank, int ranks, int fd, pid_t parent)
 {
     char *const argv[] = {(char[]){"dittune-worker"}, NULL};
     int nothing = open("/dev/null", O_RDWR);
@@ -137,7 +137,7 @@ dt_status dt_ranks_start(struct dt_seat *seat, int ranks, int *fd)
         if (pid < 0)
             return dt_fail(DT_ELIB, "cannot start rank %d of %d: %s", rank, ranks, strerror(errno));
         if (pid == 0)
-            become(rank, ranks, *fd, own);
+            become_rank(rank, ranks, *fd, own);
     }
     fcntl(*fd, F_SETFD, FD_CLOEXEC);
     seat->rank = seat->host_rank = 0;
@@ -169,7 +169,7 @@ static dt_status set_copy(const char *name, const char *from)
 }
 
 /* Only rank 0 speaks to the controller. */
-static dt_status silence(void)
+static dt_status silence_rank(void)
 {
     int nothing = open("/dev/null", O_RDONLY);
     if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
@@ -190,7 +190,7 @@ dt_status dt_torchrun_become(char *const program[])
     DT_TRY(set_copy("MASTER_PORT", "DITTUNE_PORT"));
     DT_TRY(set_copy("DITTUNE_TOKEN", "DITTUNE_TOKEN"));
     if (seat.rank > 0)
-        DT_TRY(silence());
+        DT_TRY(silence_rank());
     execvp(program[0], program);
     return dt_fail(DT_EIO, "cannot run %s: %s", program[0], strerror(errno));
 }

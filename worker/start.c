@@ -118,7 +118,7 @@ static dt_status connect_devices(struct dt_rank *self)
 }
 
 /* MPI tells its version without being initialised (MPI 3.1, section 8.1.1). */
-static json_t *versions(const struct dt_compute *compute)
+static json_t *versions_json(const struct dt_compute *compute)
 {
     json_t *object = json_object();
     for (const struct dt_version *row = compute->versions(); row != NULL && row->name != NULL;
@@ -140,7 +140,7 @@ static json_t *versions(const struct dt_compute *compute)
 }
 
 /* This rank's entry of ready. */
-static json_t *entry(const struct dt_rank *self)
+static json_t *entry_json(const struct dt_rank *self)
 {
     const struct dt_seat *seat = &self->seat;
     int64_t free_bytes = 0, total = 0;
@@ -153,7 +153,7 @@ static json_t *entry(const struct dt_rank *self)
                      self->device != NULL ? self->compute->model(self->device) : "", "cores",
                      dt_json_ints(seat->cores, seat->core_count), "threads", seat->core_count,
                      "bound", seat->bound, "oversubscribed", seat->oversubscribed, "memory_bytes",
-                     (json_int_t)total, "versions", versions(self->compute));
+                     (json_int_t)total, "versions", versions_json(self->compute));
 }
 
 /* Rank 0 forwards the hello; from here on all ranks learn of a failure. */
@@ -169,7 +169,7 @@ static dt_status gather_ranks(struct dt_rank *self, json_t *hello)
         status = read_hello(self, received);
     if (status == DT_OK)
         status = open_device(self);
-    DT_TRY(dt_links_agree(&self->links, status, entry(self), &parts));
+    DT_TRY(dt_links_agree(&self->links, status, entry_json(self), &parts));
     status = dt_links_agree(&self->links, connect_devices(self), NULL, NULL);
     if (status != DT_OK || !first)
         return status;

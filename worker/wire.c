@@ -73,7 +73,7 @@ static ssize_t line_length(struct dt_wire *wire)
     return end == NULL ? -1 : end - pending->bytes;
 }
 
-static void drop(struct dt_wire *wire, size_t size)
+static void drop_line(struct dt_wire *wire, size_t size)
 {
     struct dt_text *pending = &wire->pending;
     memmove(pending->bytes, pending->bytes + size, pending->size - size + 1);
@@ -82,7 +82,7 @@ static void drop(struct dt_wire *wire, size_t size)
     wire->taken += size;
 }
 
-static dt_status parse(const char *line, size_t size, json_t **message)
+static dt_status parse_line(const char *line, size_t size, json_t **message)
 {
     json_auto_t *root = NULL;
     dt_status status = dt_json_parse(line, size, "the line", &root);
@@ -95,7 +95,7 @@ static dt_status parse(const char *line, size_t size, json_t **message)
 }
 
 /* Sleeps until there is something to read, and reads one block of it. */
-static dt_status fill(struct dt_wire *wire, int64_t deadline_ns)
+static dt_status fill_line(struct dt_wire *wire, int64_t deadline_ns)
 {
     char block[65536];
     struct pollfd ready = {.fd = wire->in, .events = POLLIN};
@@ -131,12 +131,12 @@ dt_status dt_wire_read(struct dt_wire *wire, int64_t deadline_ns, json_t **messa
         if (length > DT_JSON_MAX_BYTES || (length < 0 && wire->pending.size > DT_JSON_MAX_BYTES))
             return dt_fail(DT_EPROTO, "a line longer than %d bytes", DT_JSON_MAX_BYTES);
         if (length > 0) {
-            dt_status status = parse(wire->pending.bytes, (size_t)length, message);
-            drop(wire, (size_t)length + 1);
+            dt_status status = parse_line(wire->pending.bytes, (size_t)length, message);
+            drop_line(wire, (size_t)length + 1);
             return status;
         }
         if (length == 0) {
-            drop(wire, 1);
+            drop_line(wire, 1);
             continue;
         }
         /* Pending data is read even after the deadline, but only once: a peer that sends bytes slowly for ever must not
@@ -144,7 +144,7 @@ dt_status dt_wire_read(struct dt_wire *wire, int64_t deadline_ns, json_t **messa
         if (late)
             return dt_fail(DT_ETIMEOUT, "the other side did not answer in time");
         late = dt_clock_ns() >= deadline_ns;
-        DT_TRY(fill(wire, deadline_ns));
+        DT_TRY(fill_line(wire, deadline_ns));
     }
 }
 

@@ -58,7 +58,7 @@ static dt_status limits_read(const json_t *root, const char *what, struct dt_mac
 }
 
 /* Converts "9.0" to 90; 0 when it is missing. */
-static int capability(const json_t *hard)
+static int device_capability(const json_t *hard)
 {
     int major = 0, minor = 0;
     if (sscanf(dt_json_text_at(hard, "compute"), "%2d.%1d", &major, &minor) != 2)
@@ -95,7 +95,7 @@ static dt_status hard_read(const json_t *root, const char *what, struct dt_machi
     machine->memory_bytes = gib << 30;
     if (gpus)
         machine->gpus = (struct dt_gpus){
-            .count = (int)cores, .memory_bytes = gib << 30, .capability = capability(hard)};
+            .count = (int)cores, .memory_bytes = gib << 30, .capability = device_capability(hard)};
     machine->hard = json_incref(hard);
     return dt_json_has(hard, "hosts") ? hosts_read(hard, what, machine) : DT_OK;
 }

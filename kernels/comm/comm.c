@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static dt_status split(struct dt_comm *comm, int color, int key,
-                       const struct dt_comm_config *config, struct dt_comm **out)
+static dt_status self_split(struct dt_comm *comm, int color, int key,
+                            const struct dt_comm_config *config, struct dt_comm **out)
 {
     (void)config;
     (void)comm;
@@ -18,25 +18,25 @@ static dt_status split(struct dt_comm *comm, int color, int key,
     return dt_comm_self(out);
 }
 
-static void release(struct dt_comm *comm)
+static void self_release(struct dt_comm *comm)
 {
     free(comm);
 }
 
-static dt_status barrier(struct dt_comm *comm)
+static dt_status self_barrier(struct dt_comm *comm)
 {
     (void)comm;
     return DT_OK;
 }
 
-static dt_status gather(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
+static dt_status self_gather(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
 {
     (void)comm;
     memcpy(recv, send, bytes);
     return DT_OK;
 }
 
-static dt_status broadcast(struct dt_comm *comm, void *data, size_t bytes)
+static dt_status self_broadcast(struct dt_comm *comm, void *data, size_t bytes)
 {
     (void)comm;
     (void)data;
@@ -44,8 +44,8 @@ static dt_status broadcast(struct dt_comm *comm, void *data, size_t bytes)
     return DT_OK;
 }
 
-static dt_status copy(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
-                      struct dt_request *request)
+static dt_status self_copy(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                           struct dt_request *request)
 {
     (void)comm;
     (void)request;
@@ -53,8 +53,8 @@ static dt_status copy(struct dt_comm *comm, const void *send, void *recv, size_t
     return DT_OK;
 }
 
-static dt_status exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
-                          struct dt_request *request)
+static dt_status self_exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
+                               struct dt_request *request)
 {
     (void)comm;
     (void)request;
@@ -71,7 +71,7 @@ static dt_status exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
     return DT_OK;
 }
 
-static dt_status wait(struct dt_comm *comm, struct dt_request *request)
+static dt_status self_wait(struct dt_comm *comm, struct dt_request *request)
 {
     (void)comm;
     (void)request;
@@ -97,15 +97,15 @@ dt_status dt_comm_self(struct dt_comm **comm)
 
 static const struct dt_comm_ops ops = {
     .name = "self",
-    .split = split,
-    .free = release,
-    .barrier = barrier,
-    .gather = gather,
-    .broadcast = broadcast,
-    .alltoall = copy,
-    .shift = copy,
-    .exchange = exchange,
-    .wait = wait,
+    .split = self_split,
+    .free = self_release,
+    .barrier = self_barrier,
+    .gather = self_gather,
+    .broadcast = self_broadcast,
+    .alltoall = self_copy,
+    .shift = self_copy,
+    .exchange = self_exchange,
+    .wait = self_wait,
 };
 
 #define DT_COMM(name) extern const struct dt_comm_ops dt_comm_##name##_ops;
@@ -203,7 +203,7 @@ int dt_comm_members(const struct dt_comm *comm, const int pairs[], int color, in
     }
 }
 
-static dt_status unknown(const char *name)
+static dt_status unknown_comm(const char *name)
 {
     dt_auto_text known = {0};
     for (int i = 0; i < ROWS; i++)
@@ -227,5 +227,5 @@ dt_status dt_comm_world(struct dt_comm *host, struct dt_device *device, const ch
         if (fits)
             return rows[i]->over(host, device, comm);
     }
-    return unknown(name);
+    return unknown_comm(name);
 }

@@ -34,7 +34,7 @@ struct world {
     struct handles *idle;
 };
 
-static dt_status failed(int code, const char *what)
+static dt_status mpi_failed(int code, const char *what)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     int size = 0;
@@ -46,17 +46,18 @@ static dt_status failed(int code, const char *what)
     do {                                                                                           \
         int dt_mpi_ = (call);                                                                      \
         if (dt_mpi_ != MPI_SUCCESS)                                                                \
-            return failed(dt_mpi_, #call);                                                         \
+            return mpi_failed(dt_mpi_, #call);                                                     \
     } while (0)
 
-static dt_status finish(const struct world *world, MPI_Request *requests, int n, const char *what)
+static dt_status finish_requests(const struct world *world, MPI_Request *requests, int n,
+                                 const char *what)
 {
     int64_t start = 0;
     int done = 0;
     for (unsigned tries = 1;; tries++) {
         int code = MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE);
         if (code != MPI_SUCCESS)
-            return failed(code, what);
+            return mpi_failed(code, what);
         if (done)
             return DT_OK;
         if (world->yields)
@@ -81,54 +82,54 @@ static dt_status check_count(size_t bytes)
     return DT_OK;
 }
 
-static dt_status barrier(struct dt_comm *comm)
+static dt_status mpi_barrier(struct dt_comm *comm)
 {
     struct world *world = comm->state;
     MPI_Request request;
     DT_MPI(MPI_Ibarrier(world->comm, &request));
-    return finish(world, &request, 1, "barrier");
+    return finish_requests(world, &request, 1, "barrier");
 }
 
-static dt_status gather(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
+static dt_status mpi_gather(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
 {
     struct world *world = comm->state;
     MPI_Request request;
     DT_TRY(check_count(bytes));
     DT_MPI(MPI_Igather(send, (int)bytes, MPI_BYTE, recv, (int)bytes, MPI_BYTE, 0, world->comm,
                        &request));
-    return finish(world, &request, 1, "gather");
+    return finish_requests(world, &request, 1, "gather");
 }
 
-static dt_status broadcast(struct dt_comm *comm, void *data, size_t bytes)
+static dt_status mpi_broadcast(struct dt_comm *comm, void *data, size_t bytes)
 {
     struct world *world = comm->state;
     MPI_Request request;
     DT_TRY(check_count(bytes));
     DT_MPI(MPI_Ibcast(data, (int)bytes, MPI_BYTE, 0, world->comm, &request));
-    return finish(world, &request, 1, "broadcast");
+    return finish_requests(world, &request, 1, "broadcast");
 }
 
-static void keep(struct dt_request *request, const MPI_Request handles[2])
+static void keep_handles(struct dt_request *request, const MPI_Request handles[2])
 {
     memcpy(&request->state[0], &handles[0], sizeof(MPI_Request));
     memcpy(&request->state[1], &handles[1], sizeof(MPI_Request));
     request->state[2] = NULL;
 }
 
-static dt_status alltoall(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
-                          struct dt_request *request)
+static dt_status mpi_alltoall(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                              struct dt_request *request)
 {
     struct world *world = comm->state;
     MPI_Request handles[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     DT_TRY(check_count(bytes));
     DT_MPI(MPI_Ialltoall(send, (int)bytes, MPI_BYTE, recv, (int)bytes, MPI_BYTE, world->comm,
                          &handles[0]));
-    keep(request, handles);
+    keep_handles(request, handles);
     return DT_OK;
 }
 
-static dt_status shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
-                       struct dt_request *request)
+static dt_status mpi_shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                           struct dt_request *request)
 {
     struct world *world = comm->state;
     MPI_Request handles[2];
@@ -136,7 +137,7 @@ static dt_status shift(struct dt_comm *comm, const void *send, void *recv, size_
     DT_TRY(check_count(bytes));
     DT_MPI(MPI_Irecv(recv, (int)bytes, MPI_BYTE, previous, SHIFT_TAG, world->comm, &handles[0]));
     DT_MPI(MPI_Isend(send, (int)bytes, MPI_BYTE, next, SHIFT_TAG, world->comm, &handles[1]));
-    keep(request, handles);
+    keep_handles(request, handles);
     return DT_OK;
 }
 
@@ -178,8 +179,8 @@ static struct handles *take_handles(struct world *world, int n)
     return made;
 }
 
-static dt_status exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
-                          struct dt_request *request)
+static dt_status mpi_exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
+                              struct dt_request *request)
 {
     struct world *world = comm->state;
     int count = pieces->send_count + pieces->recv_count;
@@ -195,13 +196,13 @@ static dt_status exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
     return DT_OK;
 }
 
-static dt_status wait(struct dt_comm *comm, struct dt_request *request)
+static dt_status mpi_wait(struct dt_comm *comm, struct dt_request *request)
 {
     struct world *world = comm->state;
     struct handles *handles = request->state[2];
     MPI_Request pair[2];
     if (handles != NULL) {
-        dt_status status = finish(world, handles->at, handles->count, "exchange");
+        dt_status status = finish_requests(world, handles->at, handles->count, "exchange");
         request->state[2] = NULL;
         handles->next = world->idle;
         world->idle = handles;
@@ -209,7 +210,7 @@ static dt_status wait(struct dt_comm *comm, struct dt_request *request)
     }
     memcpy(&pair[0], &request->state[0], sizeof(MPI_Request));
     memcpy(&pair[1], &request->state[1], sizeof(MPI_Request));
-    return finish(comm->state, pair, 2, "exchange");
+    return finish_requests(comm->state, pair, 2, "exchange");
 }
 
 /* Any call that enters MPI's progress engine will do; a probe is the cheapest. */
@@ -223,7 +224,7 @@ static void poll_once(struct dt_comm *comm)
 static const struct dt_comm_ops ops;
 
 /* Owns handle, also on failure. */
-static dt_status wrap(MPI_Comm handle, int yields, struct dt_comm **out)
+static dt_status wrap_handle(MPI_Comm handle, int yields, struct dt_comm **out)
 {
     struct dt_comm *comm = NULL;
     dt_status status = dt_comm_make(&ops, sizeof(struct world), &comm);
@@ -241,18 +242,18 @@ static dt_status wrap(MPI_Comm handle, int yields, struct dt_comm **out)
 }
 
 /* MPI_Comm_split blocks without a deadline, so a barrier with a deadline goes first. */
-static dt_status split(struct dt_comm *comm, int color, int key,
-                       const struct dt_comm_config *config, struct dt_comm **out)
+static dt_status mpi_split(struct dt_comm *comm, int color, int key,
+                           const struct dt_comm_config *config, struct dt_comm **out)
 {
     (void)config;
     struct world *world = comm->state;
     MPI_Comm part;
-    DT_TRY(barrier(comm));
+    DT_TRY(mpi_barrier(comm));
     DT_MPI(MPI_Comm_split(world->comm, color, key, &part));
-    return wrap(part, world->yields, out);
+    return wrap_handle(part, world->yields, out);
 }
 
-static void release(struct dt_comm *comm)
+static void mpi_release(struct dt_comm *comm)
 {
     struct world *world = comm->state;
     int over = 0;
@@ -288,7 +289,7 @@ dt_status dt_comm_mpi(int *argc, char ***argv, int oversubscribed, struct dt_com
     DT_MPI(MPI_Initialized(&there));
     if (!there)
         DT_TRY(init_keeping_signals(argc, argv));
-    return wrap(MPI_COMM_WORLD, oversubscribed, comm);
+    return wrap_handle(MPI_COMM_WORLD, oversubscribed, comm);
 }
 
 void dt_comm_mpi_end(void)
@@ -311,14 +312,14 @@ const char *dt_comm_mpi_version(void)
 
 static const struct dt_comm_ops ops = {
     .name = "mpi",
-    .split = split,
-    .free = release,
-    .barrier = barrier,
-    .gather = gather,
-    .broadcast = broadcast,
-    .alltoall = alltoall,
-    .shift = shift,
-    .exchange = exchange,
-    .wait = wait,
+    .split = mpi_split,
+    .free = mpi_release,
+    .barrier = mpi_barrier,
+    .gather = mpi_gather,
+    .broadcast = mpi_broadcast,
+    .alltoall = mpi_alltoall,
+    .shift = mpi_shift,
+    .exchange = mpi_exchange,
+    .wait = mpi_wait,
     .poll = poll_once,
 };

@@ -152,7 +152,7 @@ struct dt_nccl_pending {
     struct dt_nccl_call call;
 };
 
-static void leave(struct dt_nccl_pending *pending)
+static void leave_pending(struct dt_nccl_pending *pending)
 {
     int users = --pending->users;
     pthread_mutex_unlock(&pending->mutex);
@@ -172,7 +172,7 @@ static void *make_call(void *arg)
     pending->call.result = result;
     pending->done = true;
     pthread_cond_signal(&pending->changed);
-    leave(pending);
+    leave_pending(pending);
     return NULL;
 }
 
@@ -198,7 +198,7 @@ static dt_status nccl_begin(struct dt_nccl_root *root, const struct dt_nccl_call
     if (pthread_create(&thread, NULL, make_call, pending) != 0) {
         pthread_mutex_lock(&pending->mutex);
         pending->users = 1;
-        leave(pending);
+        leave_pending(pending);
         return dt_fail(DT_ELIB, "cannot start a thread for %s", call->name);
     }
     pthread_detach(thread);
@@ -230,7 +230,7 @@ static dt_status nccl_finish(struct dt_nccl_root *root, struct dt_nccl_pending *
         *call = pending->call;
     ncclResult_t result = done ? pending->call.result : ncclInProgress;
     ncclComm_t comm = done ? pending->call.comm : NULL;
-    leave(pending);
+    leave_pending(pending);
     if (done)
         return nccl_check(root, result, comm, name);
     root->stuck = true;
@@ -317,7 +317,7 @@ static bool goes_on(struct dt_nccl_watch *watch)
     return !over;
 }
 
-static void *look(void *arg)
+static void *watch_calls(void *arg)
 {
     struct dt_nccl_watch *watch = arg;
     uint64_t seen = 0;
@@ -342,7 +342,7 @@ static dt_status nccl_watch_start(struct dt_nccl_watch *watch)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&watch->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    int error = pthread_create(&watch->thread, NULL, look, watch);
+    int error = pthread_create(&watch->thread, NULL, watch_calls, watch);
     watch->on = error == 0;
     return error == 0
                ? DT_OK
@@ -462,7 +462,7 @@ static void nccl_windows_forget(struct dt_nccl_group *group)
     }
 }
 
-static ncclResult_t destroy(struct dt_nccl_call *call)
+static ncclResult_t destroy_comm(struct dt_nccl_call *call)
 {
     ncclResult_t result = ncclCommFinalize(call->comm);
     return result == ncclSuccess ? ncclCommDestroy(call->comm) : result;
@@ -479,7 +479,7 @@ static void free_group(const struct dt_nccl_root *root, struct dt_nccl_group *gr
 static dt_status end_group(struct dt_nccl_root *root, struct dt_nccl_group *group)
 {
     struct dt_nccl_call call = {
-        .name = "the end of a communicator", .make = destroy, .comm = group->comm};
+        .name = "the end of a communicator", .make = destroy_comm, .comm = group->comm};
     while (group->windows != NULL)
         DT_TRY(end_window(root, group, &group->windows));
     DT_TRY(nccl_within(root, &call, END_NS));
@@ -557,8 +557,8 @@ static uint64_t serial_of(const ncclUniqueId *id)
     return dt_rng_bytes(DT_RNG_FNV, id->internal, sizeof *id) | 1;
 }
 
-static dt_status decide(struct dt_nccl_root *root, struct dt_comm *host, uint64_t own,
-                        struct decision *decision)
+static dt_status decide_group(struct dt_nccl_root *root, struct dt_comm *host, uint64_t own,
+                              struct decision *decision)
 {
     uint64_t *all = calloc((size_t)host->size, sizeof *all);
     if (all == NULL)
@@ -584,7 +584,7 @@ static dt_status decide(struct dt_nccl_root *root, struct dt_comm *host, uint64_
 }
 
 /* All ranks of host get the worst status. */
-static dt_status agree(struct dt_comm *host, dt_status own)
+static dt_status agree_on_status(struct dt_comm *host, dt_status own)
 {
     dt_status worst = own, *all = calloc((size_t)host->size, sizeof *all);
     dt_status status = all != NULL ? host->ops->gather(host, &own, all, sizeof own)
@@ -600,7 +600,7 @@ static dt_status agree(struct dt_comm *host, dt_status own)
                           : dt_fail(worst, "no communicator: another rank could not make it");
 }
 
-static ncclResult_t init(struct dt_nccl_call *call)
+static ncclResult_t init_comm(struct dt_nccl_call *call)
 {
     return ncclCommInitRankConfig(&call->comm, call->size, call->id, call->rank, &call->config);
 }
@@ -610,7 +610,7 @@ static dt_status new_group(struct dt_nccl_root *root, struct dt_comm *host,
                            const struct decision *decision, struct dt_nccl_group *group)
 {
     struct dt_nccl_call call = {.name = "ncclCommInitRankConfig",
-                                .make = init,
+                                .make = init_comm,
                                 .size = host->size,
                                 .rank = host->rank,
                                 .id = decision->id,
@@ -621,17 +621,17 @@ static dt_status new_group(struct dt_nccl_root *root, struct dt_comm *host,
     bool ended = status != DT_OK || nccl_await(pending, REFUSE_NS);
     if (pending != NULL && ended)
         status = nccl_finish(root, pending, 0, &call);
-    dt_error_keep(&error, agree(host, status));
+    dt_error_keep(&error, agree_on_status(host, status));
     if (!ended)
         status = nccl_finish(root, pending, error.status == DT_OK ? INIT_NS : 0, &call);
     if (error.status == DT_OK)
-        dt_error_keep(&error, agree(host, status));
+        dt_error_keep(&error, agree_on_status(host, status));
     group->comm = call.comm;
     return dt_error_raise(&error);
 }
 
-static struct dt_nccl_group *find(const struct dt_nccl_root *root, int size, const int members[],
-                                  const struct dt_comm_config *config)
+static struct dt_nccl_group *find_group(const struct dt_nccl_root *root, int size,
+                                        const int members[], const struct dt_comm_config *config)
 {
     struct dt_nccl_group *group = root->groups;
     while (group != NULL &&
@@ -670,7 +670,7 @@ static dt_status add_group(struct dt_nccl_root *root, struct dt_comm *host, cons
         dt_status streamed = find_stream(root, group);
         status = status == DT_OK ? streamed : status;
     }
-    status = agree(host, status);
+    status = agree_on_status(host, status);
     if (status == DT_OK && group != NULL)
         status = new_group(root, host, decision, group);
     if (status != DT_OK)
@@ -684,11 +684,11 @@ static dt_status nccl_group_take(struct dt_nccl_root *root, struct dt_comm *host
                                  const int members[], const struct dt_comm_config *config,
                                  struct dt_nccl_group **out)
 {
-    struct dt_nccl_group *group = find(root, host->size, members, config);
+    struct dt_nccl_group *group = find_group(root, host->size, members, config);
     struct decision decision = {.status = nccl_ready(root)};
     uint64_t own = group != NULL ? group->serial : 0;
-    DT_TRY(agree(host, decision.status));
-    DT_TRY(decide(root, host, own, &decision));
+    DT_TRY(agree_on_status(host, decision.status));
+    DT_TRY(decide_group(root, host, own, &decision));
     if (!decision.found || group == NULL)
         DT_TRY(add_group(root, host, members, config, &decision, &group));
     if (group == NULL)
@@ -712,7 +712,7 @@ static void nccl_group_give_back(struct dt_nccl_group *group)
  * stream, for which wait makes the compute stream wait. The events are created beforehand, so that a post allocates
  * nothing and can be recorded into a graph. */
 
-static struct dt_nccl_seat *of(struct dt_comm *comm)
+static struct dt_nccl_seat *seat_of(struct dt_comm *comm)
 {
     return comm->state;
 }
@@ -741,19 +741,19 @@ static dt_status nccl_seat_group(struct dt_nccl_seat *seat)
 }
 
 /* Makes the exchange stream wait for the work queued on the device. */
-static dt_status begin(struct dt_comm *comm, struct dt_nccl_events **out)
+static dt_status begin_exchange(struct dt_comm *comm, struct dt_nccl_events **out)
 {
-    struct dt_nccl_root *root = of(comm)->root;
+    struct dt_nccl_root *root = seat_of(comm)->root;
     struct dt_cuda *cuda = root->cuda;
     if (dt_cuda_enter(&cuda->base) == NULL)
         DT_TRY(dt_cuda_ready(cuda));
     if (comm->size > 1)
-        DT_TRY(nccl_seat_group(of(comm)));
+        DT_TRY(nccl_seat_group(seat_of(comm)));
     if (root->idle == NULL)
         DT_TRY(nccl_events_new(root));
     struct dt_nccl_events *events = root->idle;
     DT_CUDA(cuda, cudaEventRecord(events->ready, cuda->stream), "begin an exchange");
-    DT_CUDA(cuda, cudaStreamWaitEvent(dt_nccl_stream(of(comm)), events->ready, 0),
+    DT_CUDA(cuda, cudaStreamWaitEvent(dt_nccl_stream(seat_of(comm)), events->ready, 0),
             "begin an exchange");
     root->idle = events->next;
     events->next = root->posted;
@@ -762,18 +762,19 @@ static dt_status begin(struct dt_comm *comm, struct dt_nccl_events **out)
     return DT_OK;
 }
 
-static dt_status end(struct dt_comm *comm, struct dt_nccl_events *events,
-                     struct dt_request *request)
+static dt_status end_exchange(struct dt_comm *comm, struct dt_nccl_events *events,
+                              struct dt_request *request)
 {
-    struct dt_nccl_root *root = of(comm)->root;
-    DT_CUDA(root->cuda, cudaEventRecord(events->done, dt_nccl_stream(of(comm))), "end an exchange");
+    struct dt_nccl_root *root = seat_of(comm)->root;
+    DT_CUDA(root->cuda, cudaEventRecord(events->done, dt_nccl_stream(seat_of(comm))),
+            "end an exchange");
     request->state[0] = events;
     return DT_OK;
 }
 
 static dt_status copy_here(struct dt_comm *comm, void *to, const void *from, size_t bytes)
 {
-    const struct dt_nccl_seat *seat = of(comm);
+    const struct dt_nccl_seat *seat = seat_of(comm);
     DT_CUDA(seat->root->cuda,
             cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, dt_nccl_stream(seat)),
             "copy what a rank sends itself");
@@ -783,9 +784,9 @@ static dt_status copy_here(struct dt_comm *comm, void *to, const void *from, siz
 /* Posts the pieces to and from other ranks, between ncclGroupStart and ncclGroupEnd. */
 static dt_status send_and_receive(struct dt_comm *comm, const struct dt_pieces *pieces)
 {
-    struct dt_nccl_root *root = of(comm)->root;
-    ncclComm_t nccl = of(comm)->group->comm;
-    cudaStream_t stream = dt_nccl_stream(of(comm));
+    struct dt_nccl_root *root = seat_of(comm)->root;
+    ncclComm_t nccl = seat_of(comm)->group->comm;
+    cudaStream_t stream = dt_nccl_stream(seat_of(comm));
     for (int i = 0; i < pieces->send_count; i++) {
         const struct dt_message *to = &pieces->sends[i];
         if (to->peer != comm->rank)
@@ -803,10 +804,10 @@ static dt_status send_and_receive(struct dt_comm *comm, const struct dt_pieces *
 }
 
 /* The calls of a post, under the eyes of the watchdog. */
-static dt_status post(struct dt_comm *comm, const struct dt_pieces *pieces)
+static dt_status post_pieces(struct dt_comm *comm, const struct dt_pieces *pieces)
 {
-    struct dt_nccl_root *root = of(comm)->root;
-    ncclComm_t nccl = of(comm)->group->comm;
+    struct dt_nccl_root *root = seat_of(comm)->root;
+    ncclComm_t nccl = seat_of(comm)->group->comm;
     atomic_fetch_add(&root->watch.calls, 1);
     dt_status status = nccl_check(root, ncclGroupStart(), nccl, "ncclGroupStart");
     if (status == DT_OK) {
@@ -824,11 +825,11 @@ static dt_status nccl_exchange(struct dt_comm *comm, const struct dt_pieces *pie
                                struct dt_request *request)
 {
     struct dt_nccl_events *events = NULL;
-    DT_TRY(begin(comm, &events));
+    DT_TRY(begin_exchange(comm, &events));
     DT_TRY(dt_comm_copy_own(comm, pieces, copy_here));
     if (comm->size > 1)
-        DT_TRY(post(comm, pieces));
-    return end(comm, events, request);
+        DT_TRY(post_pieces(comm, pieces));
+    return end_exchange(comm, events, request);
 }
 
 static dt_status nccl_shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
@@ -842,18 +843,19 @@ static dt_status nccl_shift(struct dt_comm *comm, const void *send, void *recv, 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
 static dt_status alltoall_of(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
 {
-    struct dt_nccl_root *root = of(comm)->root;
-    ncclComm_t nccl = of(comm)->group->comm;
+    struct dt_nccl_root *root = seat_of(comm)->root;
+    ncclComm_t nccl = seat_of(comm)->group->comm;
     atomic_fetch_add(&root->watch.calls, 1);
-    ncclResult_t code = ncclAlltoAll(send, recv, bytes, ncclUint8, nccl, dt_nccl_stream(of(comm)));
+    ncclResult_t code =
+        ncclAlltoAll(send, recv, bytes, ncclUint8, nccl, dt_nccl_stream(seat_of(comm)));
     atomic_fetch_add(&root->watch.calls, 1);
     return nccl_check(root, code, nccl, "ncclAlltoAll");
 }
 #else
 static dt_status alltoall_of(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
 {
-    struct dt_nccl_root *root = of(comm)->root;
-    ncclComm_t nccl = of(comm)->group->comm;
+    struct dt_nccl_root *root = seat_of(comm)->root;
+    ncclComm_t nccl = seat_of(comm)->group->comm;
     atomic_fetch_add(&root->watch.calls, 1);
     dt_status status = nccl_check(root, ncclGroupStart(), nccl, "ncclGroupStart");
     for (int i = 0; status == DT_OK && i < comm->size; i++) {
@@ -873,17 +875,17 @@ static dt_status nccl_alltoall(struct dt_comm *comm, const void *send, void *rec
                                struct dt_request *request)
 {
     struct dt_nccl_events *events = NULL;
-    DT_TRY(begin(comm, &events));
+    DT_TRY(begin_exchange(comm, &events));
     if (comm->size == 1)
         DT_TRY(copy_here(comm, recv, send, bytes));
     else
         DT_TRY(alltoall_of(comm, send, recv, bytes));
-    return end(comm, events, request);
+    return end_exchange(comm, events, request);
 }
 
 static dt_status nccl_wait(struct dt_comm *comm, struct dt_request *request)
 {
-    struct dt_nccl_root *root = of(comm)->root;
+    struct dt_nccl_root *root = seat_of(comm)->root;
     struct dt_nccl_events *events = request->state[0], **at = &root->posted;
     struct dt_cuda *cuda = root->cuda;
     if (dt_cuda_enter(&cuda->base) == NULL)
@@ -977,13 +979,13 @@ static dt_status make_root(struct dt_nccl_root *root)
 }
 
 /* Owns host on success. */
-static dt_status join(struct dt_nccl_root *root, struct dt_comm *host, const int members[],
-                      const struct dt_comm_config *config, struct dt_comm **out)
+static dt_status join_group(struct dt_nccl_root *root, struct dt_comm *host, const int members[],
+                            const struct dt_comm_config *config, struct dt_comm **out)
 {
     size_t bytes = (size_t)host->size * sizeof members[0];
     struct dt_comm *comm = NULL;
     DT_TRY(dt_comm_make(&dt_comm_nccl_ops, sizeof(struct dt_nccl_seat) + bytes, &comm));
-    struct dt_nccl_seat *seat = of(comm);
+    struct dt_nccl_seat *seat = seat_of(comm);
     seat->root = root;
     seat->host = host;
     if (config != NULL)
@@ -997,9 +999,9 @@ static dt_status join(struct dt_nccl_root *root, struct dt_comm *host, const int
     return DT_OK;
 }
 
-static void release(struct dt_comm *comm)
+static void nccl_release(struct dt_comm *comm)
 {
-    struct dt_nccl_seat *seat = of(comm);
+    struct dt_nccl_seat *seat = seat_of(comm);
     nccl_group_give_back(seat->group);
     if (--seat->root->users == 0)
         free_root(seat->root);
@@ -1007,11 +1009,11 @@ static void release(struct dt_comm *comm)
     free(comm);
 }
 
-static dt_status check(struct dt_comm *comm)
+static dt_status nccl_check_calls(struct dt_comm *comm)
 {
-    struct dt_nccl_root *root = of(comm)->root;
+    struct dt_nccl_root *root = seat_of(comm)->root;
     DT_TRY(nccl_ready(root));
-    DT_TRY(dt_comm_check(of(comm)->host));
+    DT_TRY(dt_comm_check(seat_of(comm)->host));
     for (struct dt_nccl_group *group = root->groups; group != NULL; group = group->next) {
         ncclResult_t state = ncclSuccess;
         ncclResult_t code = ncclCommGetAsyncError(group->comm, &state);
@@ -1023,22 +1025,22 @@ static dt_status check(struct dt_comm *comm)
 
 static dt_status abort_all(struct dt_comm *comm, int64_t deadline_ns)
 {
-    return nccl_abort(of(comm)->root, deadline_ns);
+    return nccl_abort(seat_of(comm)->root, deadline_ns);
 }
 
-static dt_status barrier(struct dt_comm *comm)
+static dt_status nccl_barrier(struct dt_comm *comm)
 {
-    return of(comm)->host->ops->barrier(of(comm)->host);
+    return seat_of(comm)->host->ops->barrier(seat_of(comm)->host);
 }
 
-static dt_status gather(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
+static dt_status nccl_gather(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
 {
-    return of(comm)->host->ops->gather(of(comm)->host, send, recv, bytes);
+    return seat_of(comm)->host->ops->gather(seat_of(comm)->host, send, recv, bytes);
 }
 
-static dt_status broadcast(struct dt_comm *comm, void *data, size_t bytes)
+static dt_status nccl_broadcast(struct dt_comm *comm, void *data, size_t bytes)
 {
-    return of(comm)->host->ops->broadcast(of(comm)->host, data, bytes);
+    return seat_of(comm)->host->ops->broadcast(seat_of(comm)->host, data, bytes);
 }
 
 /* Writes the part's ranks in the root to members[part->size]. */
@@ -1050,24 +1052,24 @@ static dt_status name_members(const struct dt_nccl_seat *seat, int rank, struct 
     return part->ops->broadcast(part, members, (size_t)part->size * sizeof own);
 }
 
-static dt_status split(struct dt_comm *comm, int color, int key,
-                       const struct dt_comm_config *config, struct dt_comm **out)
+static dt_status nccl_split(struct dt_comm *comm, int color, int key,
+                            const struct dt_comm_config *config, struct dt_comm **out)
 {
-    struct dt_nccl_seat *seat = of(comm);
+    struct dt_nccl_seat *seat = seat_of(comm);
     struct dt_comm *part = NULL, *made = NULL;
     DT_TRY(seat->host->ops->split(seat->host, color, key, config, &part));
     int *members = calloc((size_t)part->size, sizeof *members);
     dt_status status = members != NULL ? name_members(seat, comm->rank, part, members)
                                        : dt_fail(DT_ENOMEM, "out of memory for a communicator");
     if (status == DT_OK)
-        status = join(seat->root, part, members, config, &made);
+        status = join_group(seat->root, part, members, config, &made);
     free(members);
     if (status != DT_OK) {
         dt_comm_free(part);
         return status;
     }
     if (made->size > 1)
-        status = nccl_seat_group(of(made));
+        status = nccl_seat_group(seat_of(made));
     if (status != DT_OK) {
         dt_comm_free(made);
         return status;
@@ -1077,7 +1079,7 @@ static dt_status split(struct dt_comm *comm, int color, int key,
 }
 
 /* Windows must be of equal size on all ranks. */
-static dt_status largest(struct dt_comm *host, int64_t *bytes)
+static dt_status largest_buffer(struct dt_comm *host, int64_t *bytes)
 {
     int64_t most = *bytes, *all = calloc((size_t)host->size, sizeof *all);
     if (all == NULL)
@@ -1092,11 +1094,11 @@ static dt_status largest(struct dt_comm *host, int64_t *bytes)
     return DT_OK;
 }
 
-static dt_status alloc(struct dt_comm *comm, int64_t bytes, void **memory)
+static dt_status nccl_alloc(struct dt_comm *comm, int64_t bytes, void **memory)
 {
-    struct dt_nccl_seat *seat = of(comm);
+    struct dt_nccl_seat *seat = seat_of(comm);
     struct dt_nccl_root *root = seat->root;
-    DT_TRY(largest(seat->host, &bytes));
+    DT_TRY(largest_buffer(seat->host, &bytes));
     struct dt_nccl_memory *made = calloc(1, sizeof *made);
     if (made == NULL)
         return dt_fail(DT_ENOMEM, "no memory for a window");
@@ -1120,7 +1122,7 @@ static dt_status alloc(struct dt_comm *comm, int64_t bytes, void **memory)
 
 static void release_memory(struct dt_comm *comm, void *memory)
 {
-    struct dt_nccl_root *root = of(comm)->root;
+    struct dt_nccl_root *root = seat_of(comm)->root;
     struct dt_nccl_memory **at = &root->memories;
     while (*at != NULL && (*at)->at != memory)
         at = &(*at)->next;
@@ -1143,7 +1145,7 @@ dt_status dt_comm_nccl(struct dt_comm *host, struct dt_device *device, struct dt
     for (int i = 0; status == DT_OK && i < host->size; i++)
         members[i] = i;
     if (status == DT_OK)
-        status = join(root, host, members, NULL, &made);
+        status = join_group(root, host, members, NULL, &made);
     free(members);
     if (status != DT_OK) {
         if (root != NULL && root->cuda != NULL)
@@ -1152,7 +1154,7 @@ dt_status dt_comm_nccl(struct dt_comm *host, struct dt_device *device, struct dt
             free(root);
         return status;
     }
-    of(made)->whole = true;
+    seat_of(made)->whole = true;
     *comm = made;
     return DT_OK;
 }
@@ -1172,7 +1174,7 @@ static bool all_differ(const struct place places[], int count)
 }
 
 /* Each rank of host has a GPU of its own, as NCCL requires: no two have the same host and PCI device. */
-static dt_status fit(struct dt_comm *host, const struct dt_device *device, bool *fits)
+static dt_status nccl_fit(struct dt_comm *host, const struct dt_device *device, bool *fits)
 {
     struct place own = {"", ""}, *all = calloc((size_t)host->size, sizeof *all);
     bool differ = false;
@@ -1195,11 +1197,11 @@ static dt_status fit(struct dt_comm *host, const struct dt_device *device, bool 
 
 /* NCCL refuses two ranks on one GPU unless they appear to be on different hosts (2.28: init.cc): for tests of
  * correctness only. */
-static dt_status over(struct dt_comm *host, struct dt_device *device, struct dt_comm **comm)
+static dt_status nccl_over(struct dt_comm *host, struct dt_device *device, struct dt_comm **comm)
 {
     bool fits = false;
     char id[32];
-    DT_TRY(fit(host, device, &fits));
+    DT_TRY(nccl_fit(host, device, &fits));
     snprintf(id, sizeof id, "dittune-%d", host->rank);
     if (!fits && setenv("NCCL_HOSTID", id, 0) != 0)
         return dt_fail(DT_ENOMEM, "no memory for the environment");
@@ -1218,20 +1220,20 @@ const char *dt_comm_nccl_version(void)
 
 const struct dt_comm_ops dt_comm_nccl_ops = {
     .name = "nccl",
-    .over = over,
-    .fits = fit,
+    .over = nccl_over,
+    .fits = nccl_fit,
     .recordable = true,
-    .split = split,
-    .free = release,
-    .barrier = barrier,
-    .gather = gather,
-    .broadcast = broadcast,
+    .split = nccl_split,
+    .free = nccl_release,
+    .barrier = nccl_barrier,
+    .gather = nccl_gather,
+    .broadcast = nccl_broadcast,
     .alltoall = nccl_alltoall,
     .shift = nccl_shift,
     .exchange = nccl_exchange,
     .wait = nccl_wait,
-    .check = check,
+    .check = nccl_check_calls,
     .abort = abort_all,
-    .alloc = alloc,
+    .alloc = nccl_alloc,
     .release = release_memory,
 };

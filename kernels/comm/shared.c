@@ -374,12 +374,12 @@ static dt_status shared_transfer_new(struct dt_shared_root *root, int n,
     return DT_OK;
 }
 
-static bool same(const struct dt_shared_frame *a, const struct dt_shared_frame *b)
+static bool same_frame(const struct dt_shared_frame *a, const struct dt_shared_frame *b)
 {
     return a->comm == b->comm && a->call == b->call && a->index == b->index;
 }
 
-static void pop(struct dt_shared_queue *queue, struct dt_shared_piece **at)
+static void pop_piece(struct dt_shared_queue *queue, struct dt_shared_piece **at)
 {
     struct dt_shared_piece *piece = *at;
     *at = piece->next;
@@ -393,7 +393,7 @@ static bool take_aside(struct dt_shared_peer *peer, struct dt_shared_piece *piec
 {
     for (struct dt_shared_aside **at = &peer->kept; *at != NULL; at = &(*at)->next) {
         struct dt_shared_aside *aside = *at;
-        if (!same(&aside->frame, &piece->frame) || aside->frame.bytes != piece->frame.bytes)
+        if (!same_frame(&aside->frame, &piece->frame) || aside->frame.bytes != piece->frame.bytes)
             continue;
         memcpy(piece->at, aside->data, aside->done);
         piece->done = aside->done;
@@ -402,7 +402,7 @@ static bool take_aside(struct dt_shared_peer *peer, struct dt_shared_piece *piec
         return true;
     }
     struct dt_shared_aside *aside = peer->aside;
-    if (aside != NULL && same(&aside->frame, &piece->frame) &&
+    if (aside != NULL && same_frame(&aside->frame, &piece->frame) &&
         aside->frame.bytes == piece->frame.bytes) {
         memcpy(piece->at, aside->data, aside->done);
         piece->done = aside->done;
@@ -445,13 +445,13 @@ static bool send_to(struct dt_shared_root *root, int to)
         moved |= n > 0;
         if (piece->done < bytes)
             break;
-        pop(queue, &queue->first);
+        pop_piece(queue, &queue->first);
     }
     return moved;
 }
 
 /* Reads the next frame and finds the destination of its bytes. */
-static dt_status meet(struct dt_shared_root *root, int from)
+static dt_status meet_peer(struct dt_shared_root *root, int from)
 {
     struct dt_shared_peer *peer = &root->peers[from];
     if (!peer->arriving) {
@@ -463,7 +463,7 @@ static dt_status meet(struct dt_shared_root *root, int from)
     if (peer->into != NULL || peer->aside != NULL)
         return DT_OK;
     struct dt_shared_piece *piece = peer->in.first;
-    while (piece != NULL && !same(&piece->frame, &peer->frame))
+    while (piece != NULL && !same_frame(&piece->frame, &peer->frame))
         piece = piece->next;
     if (piece != NULL && piece->frame.bytes != peer->frame.bytes)
         return dt_fail(DT_ELIB, "rank %d sent %llu bytes where rank %d expected %llu", from,
@@ -474,14 +474,14 @@ static dt_status meet(struct dt_shared_root *root, int from)
 }
 
 /* Called when all bytes of a piece have arrived. */
-static void arrived(struct dt_shared_peer *peer)
+static void note_arrived(struct dt_shared_peer *peer)
 {
     peer->arriving = false;
     if (peer->into != NULL) {
         struct dt_shared_piece **at = &peer->in.first;
         while (*at != peer->into)
             at = &(*at)->next;
-        pop(&peer->in, at);
+        pop_piece(&peer->in, at);
         peer->into = NULL;
     } else {
         peer->aside->next = peer->kept;
@@ -495,7 +495,7 @@ static dt_status receive_from(struct dt_shared_root *root, int from, bool *moved
     struct dt_shared_peer *peer = &root->peers[from];
     for (;;) {
         bool before = peer->arriving;
-        DT_TRY(meet(root, from));
+        DT_TRY(meet_peer(root, from));
         *moved |= peer->arriving && !before;
         if (!peer->arriving || (peer->into == NULL && peer->aside == NULL))
             return DT_OK;
@@ -507,7 +507,7 @@ static dt_status receive_from(struct dt_shared_root *root, int from, bool *moved
         *moved |= n > 0;
         if (*done < bytes)
             return DT_OK;
-        arrived(peer);
+        note_arrived(peer);
     }
 }
 
@@ -601,7 +601,8 @@ static dt_status sleep_once(struct dt_shared_root *root, const struct dt_shared_
                                                            : look_for_the_dead(root, transfer);
 }
 
-static dt_status await(struct dt_shared_root *root, const struct dt_shared_transfer *transfer)
+static dt_status await_transfer(struct dt_shared_root *root,
+                                const struct dt_shared_transfer *transfer)
 {
     int64_t since = 0;
     for (int idle = 0;; idle++) {
@@ -621,7 +622,7 @@ static dt_status await(struct dt_shared_root *root, const struct dt_shared_trans
 /* Waits until all its pieces have moved; it is idle then. */
 static dt_status shared_wait(struct dt_shared_root *root, struct dt_shared_transfer *transfer)
 {
-    dt_status status = await(root, transfer);
+    dt_status status = await_transfer(root, transfer);
     if (status < 0) {
         root->broken = true;
         return status;
@@ -647,8 +648,8 @@ struct seat {
 
 static const struct dt_comm_ops ops;
 
-static dt_status join(struct dt_shared_root *root, uint64_t id, const int members[], int size,
-                      int rank, struct dt_comm **out)
+static dt_status join_ranks(struct dt_shared_root *root, uint64_t id, const int members[], int size,
+                            int rank, struct dt_comm **out)
 {
     struct dt_comm *comm = NULL;
     size_t bytes = (size_t)size * sizeof members[0];
@@ -664,7 +665,7 @@ static dt_status join(struct dt_shared_root *root, uint64_t id, const int member
     return DT_OK;
 }
 
-static void release(struct dt_comm *comm)
+static void shared_release(struct dt_comm *comm)
 {
     struct seat *seat = comm->state;
     seat->root->broken |= seat->under_way > 0;
@@ -688,8 +689,8 @@ static dt_status copy_here(struct dt_comm *comm, void *to, const void *from, siz
     return DT_OK;
 }
 
-static dt_status exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
-                          struct dt_request *request)
+static dt_status shared_exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
+                                 struct dt_request *request)
 {
     struct seat *seat = comm->state;
     struct dt_shared_transfer *transfer = NULL;
@@ -713,7 +714,7 @@ static dt_status exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
     return shared_progress(seat->root, &moved);
 }
 
-static dt_status wait(struct dt_comm *comm, struct dt_request *request)
+static dt_status shared_wait_request(struct dt_comm *comm, struct dt_request *request)
 {
     struct seat *seat = comm->state;
     DT_TRY(shared_wait(seat->root, request->state[0]));
@@ -733,12 +734,12 @@ static void poll_once(struct dt_comm *comm)
 static dt_status exchange_now(struct dt_comm *comm, const struct dt_pieces *pieces)
 {
     struct dt_request request = {.bytes = 0};
-    DT_TRY(exchange(comm, pieces, &request));
-    return wait(comm, &request);
+    DT_TRY(shared_exchange(comm, pieces, &request));
+    return shared_wait_request(comm, &request);
 }
 
 /* Dissemination barrier: messages to and from ranks 1, 2, 4, ... away (Hensgen et al. 1988). */
-static dt_status barrier(struct dt_comm *comm)
+static dt_status shared_barrier(struct dt_comm *comm)
 {
     char out = 0, in = 0;
     for (int away = 1; away < comm->size; away *= 2) {
@@ -749,7 +750,7 @@ static dt_status barrier(struct dt_comm *comm)
     return DT_OK;
 }
 
-static dt_status gather(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
+static dt_status shared_gather(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
 {
     struct dt_message own = {0, (void *)send, bytes};
     if (comm->rank != 0)
@@ -762,7 +763,7 @@ static dt_status gather(struct dt_comm *comm, const void *send, void *recv, size
     return exchange_now(comm, &(struct dt_pieces){&own, all, 1, comm->size});
 }
 
-static dt_status broadcast(struct dt_comm *comm, void *data, size_t bytes)
+static dt_status shared_broadcast(struct dt_comm *comm, void *data, size_t bytes)
 {
     struct dt_message from = {0, data, bytes};
     if (comm->rank != 0)
@@ -775,8 +776,8 @@ static dt_status broadcast(struct dt_comm *comm, void *data, size_t bytes)
     return exchange_now(comm, &(struct dt_pieces){.sends = all, .send_count = comm->size - 1});
 }
 
-static dt_status alltoall(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
-                          struct dt_request *request)
+static dt_status shared_alltoall(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                                 struct dt_request *request)
 {
     struct seat *seat = comm->state;
     struct dt_message *sends = seat->root->lists, *recvs = sends + seat->root->map.region->ranks;
@@ -785,19 +786,20 @@ static dt_status alltoall(struct dt_comm *comm, const void *send, void *recv, si
         sends[i] = (struct dt_message){peer, (char *)send + (size_t)peer * bytes, bytes};
         recvs[i] = (struct dt_message){peer, (char *)recv + (size_t)peer * bytes, bytes};
     }
-    return exchange(comm, &(struct dt_pieces){sends, recvs, comm->size, comm->size}, request);
+    return shared_exchange(comm, &(struct dt_pieces){sends, recvs, comm->size, comm->size},
+                           request);
 }
 
-static dt_status shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
-                       struct dt_request *request)
+static dt_status shared_shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                              struct dt_request *request)
 {
     struct dt_message to = {(comm->rank + 1) % comm->size, (void *)send, bytes};
     struct dt_message from = {(comm->rank + comm->size - 1) % comm->size, recv, bytes};
-    return exchange(comm, &(struct dt_pieces){&to, &from, 1, 1}, request);
+    return shared_exchange(comm, &(struct dt_pieces){&to, &from, 1, 1}, request);
 }
 
-static dt_status split(struct dt_comm *comm, int color, int key,
-                       const struct dt_comm_config *config, struct dt_comm **out)
+static dt_status shared_split(struct dt_comm *comm, int color, int key,
+                              const struct dt_comm_config *config, struct dt_comm **out)
 {
     struct seat *seat = comm->state;
     int mine[2] = {color, key}, rank = 0;
@@ -806,13 +808,13 @@ static dt_status split(struct dt_comm *comm, int color, int key,
     if (pairs == NULL)
         return dt_fail(DT_ENOMEM, "out of memory to split a communicator");
     int *members = pairs + (size_t)comm->size * 2;
-    DT_TRY(gather(comm, mine, pairs, sizeof mine));
-    DT_TRY(broadcast(comm, pairs, (size_t)comm->size * sizeof mine));
+    DT_TRY(shared_gather(comm, mine, pairs, sizeof mine));
+    DT_TRY(shared_broadcast(comm, pairs, (size_t)comm->size * sizeof mine));
     int size = dt_comm_members(comm, pairs, color, members, &rank);
     for (int i = 0; i < size; i++)
         members[i] = seat->members[members[i]];
     uint64_t id = dt_rng_hash(seat->id, seat->calls, (uint64_t)(uint32_t)color);
-    return join(seat->root, id, members, size, rank, out);
+    return join_ranks(seat->root, id, members, size, rank, out);
 }
 
 dt_status dt_comm_shared(int fd, int rank, int ranks, struct dt_comm **comm)
@@ -824,7 +826,7 @@ dt_status dt_comm_shared(int fd, int rank, int ranks, struct dt_comm **comm)
     for (int i = 0; i < ranks; i++)
         members[i] = i;
     DT_TRY(shared_root_new(fd, rank, ranks, &root));
-    dt_status status = join(root, 1, members, ranks, rank, comm);
+    dt_status status = join_ranks(root, 1, members, ranks, rank, comm);
     if (status != DT_OK)
         shared_root_free(root);
     return status;
@@ -832,7 +834,7 @@ dt_status dt_comm_shared(int fd, int rank, int ranks, struct dt_comm **comm)
 
 /* The failure of any rank fails all, since a rank that computes may be waiting for it on a device. A rank that has
  * finished and left has not failed. */
-static dt_status check(struct dt_comm *comm)
+static dt_status shared_check(struct dt_comm *comm)
 {
     struct dt_shared_root *root = ((struct seat *)comm->state)->root;
     int64_t now = dt_clock_ns();
@@ -856,16 +858,16 @@ static dt_status tell_failure(struct dt_comm *comm, int64_t deadline_ns)
 
 static const struct dt_comm_ops ops = {
     .name = "shared",
-    .split = split,
-    .free = release,
-    .barrier = barrier,
-    .gather = gather,
-    .broadcast = broadcast,
-    .alltoall = alltoall,
-    .shift = shift,
-    .exchange = exchange,
-    .wait = wait,
+    .split = shared_split,
+    .free = shared_release,
+    .barrier = shared_barrier,
+    .gather = shared_gather,
+    .broadcast = shared_broadcast,
+    .alltoall = shared_alltoall,
+    .shift = shared_shift,
+    .exchange = shared_exchange,
+    .wait = shared_wait_request,
     .poll = poll_once,
-    .check = check,
+    .check = shared_check,
     .abort = tell_failure,
 };

@@ -26,14 +26,14 @@ struct staged {
     struct stage *posted, *idle;
 };
 
-static struct staged *of(struct dt_comm *comm)
+static struct staged *staged_of(struct dt_comm *comm)
 {
     return comm->state;
 }
 
 static struct dt_comm *inner_of(struct dt_comm *comm)
 {
-    return of(comm)->inner;
+    return staged_of(comm)->inner;
 }
 
 static void free_stages(struct stage *first)
@@ -48,15 +48,15 @@ static void free_stages(struct stage *first)
 }
 
 /* The inner comm first: it may still write to posted buffers. */
-static void release(struct dt_comm *comm)
+static void staged_release(struct dt_comm *comm)
 {
     dt_comm_free(inner_of(comm));
-    free_stages(of(comm)->posted);
-    free_stages(of(comm)->idle);
+    free_stages(staged_of(comm)->posted);
+    free_stages(staged_of(comm)->idle);
     free(comm);
 }
 
-static dt_status grow(struct stage *stage, size_t bytes, int pieces)
+static dt_status grow_stage(struct stage *stage, size_t bytes, int pieces)
 {
     if (bytes > stage->room) {
         free(stage->memory);
@@ -89,10 +89,10 @@ static dt_status take_stage(struct staged *staged, size_t bytes, int pieces, str
     stage->next = staged->posted;
     staged->posted = stage;
     *out = stage;
-    return grow(stage, bytes, pieces);
+    return grow_stage(stage, bytes, pieces);
 }
 
-static size_t sum(const struct dt_message *pieces, int count)
+static size_t sum_bytes(const struct dt_message *pieces, int count)
 {
     size_t bytes = 0;
     for (int i = 0; i < count; i++)
@@ -101,14 +101,16 @@ static size_t sum(const struct dt_message *pieces, int count)
 }
 
 /* Copies the data to send to the host; all work queued before is then done. */
-static dt_status fetch(struct dt_comm *comm, const struct dt_pieces *pieces, struct stage **out)
+static dt_status fetch_pieces(struct dt_comm *comm, const struct dt_pieces *pieces,
+                              struct stage **out)
 {
     struct dt_device *device = comm->device;
     struct stage *stage = NULL;
     int recv_count = pieces->recv_count;
-    size_t bytes = sum(pieces->sends, pieces->send_count) + sum(pieces->recvs, recv_count);
+    size_t bytes =
+        sum_bytes(pieces->sends, pieces->send_count) + sum_bytes(pieces->recvs, recv_count);
     /* one more of each, so that empty exchanges have an address, too */
-    DT_TRY(take_stage(of(comm), bytes + 1, pieces->send_count + 2 * recv_count + 1, &stage));
+    DT_TRY(take_stage(staged_of(comm), bytes + 1, pieces->send_count + 2 * recv_count + 1, &stage));
     DT_TRY(device->compute->finish(device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
     char *at = stage->memory;
     for (int i = 0; i < pieces->send_count; i++) {
@@ -124,12 +126,12 @@ static dt_status fetch(struct dt_comm *comm, const struct dt_pieces *pieces, str
     return DT_OK;
 }
 
-static dt_status exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
-                          struct dt_request *request)
+static dt_status staged_exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
+                                 struct dt_request *request)
 {
     struct dt_comm *inner = inner_of(comm);
     struct stage *stage = NULL;
-    DT_TRY(fetch(comm, pieces, &stage));
+    DT_TRY(fetch_pieces(comm, pieces, &stage));
     struct dt_pieces there = *pieces; /* on the host */
     there.recvs = stage->pieces + pieces->recv_count;
     there.sends = there.recvs + pieces->recv_count;
@@ -148,34 +150,34 @@ static dt_status exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
     return inner->ops->exchange(inner, &there, &stage->inner);
 }
 
-static dt_status alltoall(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
-                          struct dt_request *request)
+static dt_status staged_alltoall(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                                 struct dt_request *request)
 {
     struct dt_comm *inner = inner_of(comm);
     struct dt_message all = {0, (void *)send, bytes * (size_t)comm->size};
     struct dt_message back = {0, recv, bytes * (size_t)comm->size};
     struct stage *stage = NULL;
-    DT_TRY(fetch(comm, &(struct dt_pieces){&all, &back, 1, 1}, &stage));
+    DT_TRY(fetch_pieces(comm, &(struct dt_pieces){&all, &back, 1, 1}, &stage));
     request->state[0] = stage;
     return inner->ops->alltoall(inner, stage->memory, stage->memory + stage->sent, bytes,
                                 &stage->inner);
 }
 
-static dt_status shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
-                       struct dt_request *request)
+static dt_status staged_shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                              struct dt_request *request)
 {
     struct dt_comm *inner = inner_of(comm);
     struct dt_message to = {0, (void *)send, bytes}, from = {0, recv, bytes};
     struct stage *stage = NULL;
-    DT_TRY(fetch(comm, &(struct dt_pieces){&to, &from, 1, 1}, &stage));
+    DT_TRY(fetch_pieces(comm, &(struct dt_pieces){&to, &from, 1, 1}, &stage));
     request->state[0] = stage;
     return inner->ops->shift(inner, stage->memory, stage->memory + stage->sent, bytes,
                              &stage->inner);
 }
 
-static dt_status wait(struct dt_comm *comm, struct dt_request *request)
+static dt_status staged_wait(struct dt_comm *comm, struct dt_request *request)
 {
-    struct staged *staged = of(comm);
+    struct staged *staged = staged_of(comm);
     struct dt_device *device = comm->device;
     struct stage *stage = request->state[0], **in = &staged->posted;
     DT_TRY(staged->inner->ops->wait(staged->inner, &stage->inner));
@@ -193,23 +195,23 @@ static dt_status wait(struct dt_comm *comm, struct dt_request *request)
     return DT_OK;
 }
 
-static dt_status barrier(struct dt_comm *comm)
+static dt_status staged_barrier(struct dt_comm *comm)
 {
     return inner_of(comm)->ops->barrier(inner_of(comm));
 }
 
-static dt_status gather(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
+static dt_status staged_gather(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
 {
     return inner_of(comm)->ops->gather(inner_of(comm), send, recv, bytes);
 }
 
-static dt_status broadcast(struct dt_comm *comm, void *data, size_t bytes)
+static dt_status staged_broadcast(struct dt_comm *comm, void *data, size_t bytes)
 {
     return inner_of(comm)->ops->broadcast(inner_of(comm), data, bytes);
 }
 
-static dt_status split(struct dt_comm *comm, int color, int key,
-                       const struct dt_comm_config *config, struct dt_comm **out)
+static dt_status staged_split(struct dt_comm *comm, int color, int key,
+                              const struct dt_comm_config *config, struct dt_comm **out)
 {
     struct dt_comm *part = NULL;
     DT_TRY(inner_of(comm)->ops->split(inner_of(comm), color, key, config, &part));
@@ -225,12 +227,12 @@ static void poll_inner(struct dt_comm *comm)
         inner_of(comm)->ops->poll(inner_of(comm));
 }
 
-static dt_status check(struct dt_comm *comm)
+static dt_status staged_check(struct dt_comm *comm)
 {
     return dt_comm_check(inner_of(comm));
 }
 
-static void note(struct dt_comm *comm, const char *what, int index)
+static void staged_note(struct dt_comm *comm, const char *what, int index)
 {
     if (inner_of(comm)->ops->note != NULL)
         inner_of(comm)->ops->note(inner_of(comm), what, index);
@@ -244,23 +246,23 @@ dt_status dt_comm_staged(struct dt_comm *host, struct dt_device *device, struct 
     (*comm)->rank = host->rank;
     (*comm)->size = host->size;
     (*comm)->device = device;
-    of(*comm)->inner = host;
+    staged_of(*comm)->inner = host;
     return DT_OK;
 }
 
 const struct dt_comm_ops dt_comm_staged_ops = {
     .name = "staged",
     .over = dt_comm_staged,
-    .split = split,
-    .free = release,
-    .barrier = barrier,
-    .gather = gather,
-    .broadcast = broadcast,
-    .alltoall = alltoall,
-    .shift = shift,
-    .exchange = exchange,
-    .wait = wait,
+    .split = staged_split,
+    .free = staged_release,
+    .barrier = staged_barrier,
+    .gather = staged_gather,
+    .broadcast = staged_broadcast,
+    .alltoall = staged_alltoall,
+    .shift = staged_shift,
+    .exchange = staged_exchange,
+    .wait = staged_wait,
     .poll = poll_inner,
-    .check = check,
-    .note = note,
+    .check = staged_check,
+    .note = staged_note,
 };

@@ -71,7 +71,7 @@ static void cpu_merge(struct dt_device *device, enum dt_dtype dtype, const struc
             merge_row(op, simd, pair, row);
 }
 
-static void widen(const uint16_t *x, float *y, int n)
+static void widen_row(const uint16_t *x, float *y, int n)
 {
     for (int i = 0; i < n; i++) {
         uint32_t bits = (uint32_t)x[i] << 16;
@@ -103,7 +103,7 @@ static void modulate_narrow(const struct dt_simd *simd, const struct dt_modulate
 {
     float wide[DT_HIDDEN_MOST];
     uint16_t *x = (uint16_t *)op->x + (int64_t)i * op->channels;
-    widen(x, wide, op->channels);
+    widen_row(x, wide, op->channels);
     modulate_row(simd, op, i, wide);
     if (op->branch != NULL)
         simd->narrow(wide, x, op->channels);
@@ -317,7 +317,7 @@ static dt_status cpu_times(struct dt_device *device, int n, int64_t ns[])
 
 /* The small operations in plain C, and the table. */
 
-static void copy(struct dt_device *device, const struct dt_copy *op)
+static void cpu_copy(struct dt_device *device, const struct dt_copy *op)
 {
     int64_t inner = op->count[2], middle = op->count[1], rows = op->count[0] * middle * inner;
     (void)device;
@@ -331,7 +331,7 @@ static void copy(struct dt_device *device, const struct dt_copy *op)
     }
 }
 
-static void sum(struct dt_device *device, const void *data, int64_t bytes, uint64_t *total)
+static void cpu_sum(struct dt_device *device, const void *data, int64_t bytes, uint64_t *total)
 {
     const char *from = data;
     (void)device;
@@ -343,7 +343,7 @@ static void sum(struct dt_device *device, const void *data, int64_t bytes, uint6
 }
 
 /* As kernels/cuda/rows_float.cu, which says why in double. */
-static void sinusoid(struct dt_device *device, const struct dt_sinusoid *op)
+static void cpu_sinusoid(struct dt_device *device, const struct dt_sinusoid *op)
 {
     (void)device;
     int half = op->channels / 2;
@@ -358,7 +358,7 @@ static void sinusoid(struct dt_device *device, const struct dt_sinusoid *op)
     }
 }
 
-static void condition(struct dt_device *device, const struct dt_condition *op)
+static void cpu_condition(struct dt_device *device, const struct dt_condition *op)
 {
     (void)device;
     for (int n = 0; n < op->count; n++) {
@@ -372,7 +372,7 @@ static void condition(struct dt_device *device, const struct dt_condition *op)
     }
 }
 
-static void guide(struct dt_device *device, const struct dt_guide *op)
+static void cpu_guide(struct dt_device *device, const struct dt_guide *op)
 {
     (void)device;
     for (int64_t i = 0; i < op->pixels; i++) {
@@ -386,7 +386,7 @@ static void guide(struct dt_device *device, const struct dt_guide *op)
     }
 }
 
-static void sampler(struct dt_device *device, const struct dt_sampler *op)
+static void cpu_sampler(struct dt_device *device, const struct dt_sampler *op)
 {
     (void)device;
     for (int64_t token = 0; token < op->tokens; token++) {
@@ -399,13 +399,13 @@ static void sampler(struct dt_device *device, const struct dt_sampler *op)
     }
 }
 
-static bool usable(enum dt_dtype dtype)
+static bool cpu_usable(enum dt_dtype dtype)
 {
     return dt_simd(dtype) != NULL && dt_gemm(dtype) != NULL;
 }
 
-static dt_status pack(struct dt_device *device, enum dt_dtype dtype, const float *weight, int in,
-                      int out, void *packed)
+static dt_status cpu_pack(struct dt_device *device, enum dt_dtype dtype, const float *weight,
+                          int in, int out, void *packed)
 {
     (void)device;
     return dt_gemm(dtype)->pack(dtype, weight, in, out, packed);
@@ -425,8 +425,8 @@ static dt_status linear_new(struct dt_device *device, enum dt_dtype dtype,
     return dt_linear_new(dtype, shape, linear);
 }
 
-static void linear(struct dt_device *device, struct dt_linear *layer,
-                   const struct dt_linear_call *call)
+static void cpu_linear(struct dt_device *device, struct dt_linear *layer,
+                       const struct dt_linear_call *call)
 {
     (void)device;
     dt_linear_run(layer, call);
@@ -435,7 +435,7 @@ static void linear(struct dt_device *device, struct dt_linear *layer,
 const struct dt_compute dt_compute_cpu = {
     .name = "cpu",
     .host = true,
-    .usable = usable,
+    .usable = cpu_usable,
     .versions = cpu_versions,
     .count = cpu_count,
     .open = cpu_open,
@@ -451,22 +451,22 @@ const struct dt_compute dt_compute_cpu = {
     .finish = cpu_finish,
     .timeline.mark = cpu_mark,
     .timeline.times = cpu_times,
-    .linear.pack = pack,
+    .linear.pack = cpu_pack,
     .linear.weight_row = weight_row,
     .linear.make = linear_new,
-    .linear.apply = linear,
+    .linear.apply = cpu_linear,
     .linear.free = dt_linear_free,
     .rows.narrow = cpu_narrow,
     .rows.modulate = cpu_modulate,
     .attention.ready = cpu_attention_ready,
     .attention.run = cpu_attention,
     .attention.merge = cpu_merge,
-    .rows.copy = copy,
-    .rows.sum = sum,
-    .rows.sinusoid = sinusoid,
-    .rows.condition = condition,
+    .rows.copy = cpu_copy,
+    .rows.sum = cpu_sum,
+    .rows.sinusoid = cpu_sinusoid,
+    .rows.condition = cpu_condition,
     .rows.position = cpu_position,
-    .rows.guide = guide,
-    .rows.sampler = sampler,
+    .rows.guide = cpu_guide,
+    .rows.sampler = cpu_sampler,
     .peak = cpu_peak,
 };

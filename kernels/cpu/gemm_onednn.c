@@ -17,7 +17,7 @@ struct ready {
     dnnl_memory_t x, weight, bias, y, scratch;
 };
 
-static dt_status checked(dnnl_status_t code, const char *what)
+static dt_status onednn_status(dnnl_status_t code, const char *what)
 {
     return code == dnnl_success
                ? DT_OK
@@ -33,7 +33,7 @@ static void make_engine(void)
         engine = NULL;
 }
 
-static bool usable(enum dt_dtype dtype)
+static bool onednn_usable(enum dt_dtype dtype)
 {
     bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                 __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
@@ -42,7 +42,7 @@ static bool usable(enum dt_dtype dtype)
     return engine != NULL && wide && (dtype == DT_FLOAT32 || narrow);
 }
 
-static const char *version(void)
+static const char *onednn_version(void)
 {
     static char text[32];
     const dnnl_version_t *v = dnnl_version();
@@ -59,7 +59,7 @@ static dt_status packed_layout(enum dt_dtype dtype, int in, int out, dnnl_memory
 {
     const dnnl_dims_t dims = {in, out};
     dnnl_format_tag_t tag = dtype == DT_FLOAT32 ? dnnl_BA16a64b : dnnl_BA16a64b2a;
-    DT_TRY(checked(dt_onednn_layout(layout, dims, type_of(dtype), tag), "lay out weights"));
+    DT_TRY(onednn_status(dt_onednn_layout(layout, dims, type_of(dtype), tag), "lay out weights"));
     return DT_OK;
 }
 
@@ -91,11 +91,12 @@ static dt_status execute_reorder(dnnl_memory_desc_t layouts[2], void *const data
     dnnl_memory_destroy(from);
     dnnl_primitive_destroy(reorder);
     dnnl_primitive_desc_destroy(description);
-    return checked(code, "pack weights");
+    return onednn_status(code, "pack weights");
 }
 
 /* The library does not write to the source. */
-static dt_status pack(enum dt_dtype dtype, const float *weight, int in, int out, void *packed)
+static dt_status onednn_pack(enum dt_dtype dtype, const float *weight, int in, int out,
+                             void *packed)
 {
     const dnnl_dims_t dims = {in, out};
     dnnl_memory_desc_t layouts[2] = {0};
@@ -104,7 +105,7 @@ static dt_status pack(enum dt_dtype dtype, const float *weight, int in, int out,
         void *given;
     } source = {weight};
     dt_status status =
-        checked(dt_onednn_layout(&layouts[0], dims, dnnl_f32, dnnl_ba), "describe weights");
+        onednn_status(dt_onednn_layout(&layouts[0], dims, dnnl_f32, dnnl_ba), "describe weights");
     if (status == DT_OK)
         status = packed_layout(dtype, in, out, &layouts[1]);
     if (status == DT_OK)
@@ -133,44 +134,46 @@ static dt_status set_attributes(const struct dt_linear_shape *shape, dnnl_primit
     if (code == dnnl_success)
         code = dnnl_primitive_attr_set_post_ops(attr, ops);
     dnnl_post_ops_destroy(ops);
-    return checked(code, "describe a linear layer");
+    return onednn_status(code, "describe a linear layer");
 }
 
 /* Matrices of the product in the order x, weight, bias, y. */
-static dt_status describe(enum dt_dtype dtype, const struct dt_linear_shape *shape,
-                          dnnl_memory_desc_t layouts[4])
+static dt_status describe_layouts(enum dt_dtype dtype, const struct dt_linear_shape *shape,
+                                  dnnl_memory_desc_t layouts[4])
 {
     const dnnl_dims_t x = {shape->rows, shape->in}, y = {shape->rows, shape->out};
     const dnnl_dims_t bias = {1, shape->out};
     dnnl_data_type_t type = type_of(dtype);
     DT_TRY(packed_layout(dtype, shape->in, shape->out, &layouts[1]));
-    DT_TRY(checked(dt_onednn_layout(&layouts[0], x, type, dnnl_ab), "describe an input"));
-    DT_TRY(checked(dt_onednn_layout(&layouts[2], bias, dnnl_f32, dnnl_ab), "describe a bias"));
-    DT_TRY(checked(dt_onednn_layout(&layouts[3], y, shape->wide ? dnnl_f32 : type, dnnl_ab),
-                   "describe an output"));
+    DT_TRY(onednn_status(dt_onednn_layout(&layouts[0], x, type, dnnl_ab), "describe an input"));
+    DT_TRY(
+        onednn_status(dt_onednn_layout(&layouts[2], bias, dnnl_f32, dnnl_ab), "describe a bias"));
+    DT_TRY(onednn_status(dt_onednn_layout(&layouts[3], y, shape->wide ? dnnl_f32 : type, dnnl_ab),
+                         "describe an output"));
     return DT_OK;
 }
 
-static dt_status make(struct ready *ready, const dnnl_memory_desc_t layouts[4],
-                      dnnl_primitive_desc_t description)
+static dt_status make_primitive(struct ready *ready, const dnnl_memory_desc_t layouts[4],
+                                dnnl_primitive_desc_t description)
 {
     dnnl_memory_t *const memories[4] = {&ready->x, &ready->weight, &ready->bias, &ready->y};
     for (int i = 0; i < 4; i++)
-        DT_TRY(checked(
+        DT_TRY(onednn_status(
             dnnl_memory_create(memories[i], DT_ONEDNN_LAYOUT(layouts[i]), engine, DNNL_MEMORY_NONE),
             "make a linear layer"));
-    DT_TRY(checked(
+    DT_TRY(onednn_status(
         dnnl_memory_create(&ready->scratch,
                            dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0),
                            engine, DNNL_MEMORY_ALLOCATE),
         "make a linear layer"));
-    DT_TRY(checked(dnnl_stream_create(&ready->stream, engine, dnnl_stream_default_flags),
-                   "make a stream"));
-    DT_TRY(checked(dnnl_primitive_create(&ready->primitive, description), "make a linear layer"));
+    DT_TRY(onednn_status(dnnl_stream_create(&ready->stream, engine, dnnl_stream_default_flags),
+                         "make a stream"));
+    DT_TRY(onednn_status(dnnl_primitive_create(&ready->primitive, description),
+                         "make a linear layer"));
     return DT_OK;
 }
 
-static void forget(void *own)
+static void forget_primitives(void *own)
 {
     struct ready *ready = own;
     dnnl_primitive_destroy(ready->primitive);
@@ -191,7 +194,7 @@ static dt_status get_ready(enum dt_dtype dtype, const struct dt_linear_shape *sh
     struct ready *made = calloc(1, sizeof *made);
     if (made == NULL)
         return dt_fail(DT_ENOMEM, "no memory for a linear layer");
-    dt_status status = describe(dtype, shape, layouts);
+    dt_status status = describe_layouts(dtype, shape, layouts);
     if (status == DT_OK && dnnl_primitive_attr_create(&attr) != dnnl_success)
         status = dt_fail(DT_ENOMEM, "no memory for a linear layer");
     if (status == DT_OK)
@@ -201,12 +204,12 @@ static dt_status get_ready(enum dt_dtype dtype, const struct dt_linear_shape *sh
         status = dt_fail(DT_EUNSUP, "oneDNN has no %s product of %d x %d by %d",
                          dt_dtype_text(dtype), shape->rows, shape->in, shape->out);
     if (status == DT_OK)
-        status = make(made, layouts, description);
+        status = make_primitive(made, layouts, description);
     dnnl_primitive_desc_destroy(description);
     dnnl_primitive_attr_destroy(attr);
     dt_onednn_layouts_free(layouts, 4);
     if (status != DT_OK) {
-        forget(made);
+        forget_primitives(made);
         return status;
     }
     *own = made;
@@ -214,7 +217,8 @@ static dt_status get_ready(enum dt_dtype dtype, const struct dt_linear_shape *sh
 }
 
 /* Setting addresses and executing fail only for arguments that do not fit the primitive. */
-static void run(void *own, const struct dt_linear_shape *shape, const struct dt_linear_call *call)
+static void onednn_run(void *own, const struct dt_linear_shape *shape,
+                       const struct dt_linear_call *call)
 {
     struct ready *ready = own;
     (void)shape;
@@ -237,12 +241,12 @@ static void run(void *own, const struct dt_linear_shape *shape, const struct dt_
 
 const struct dt_gemm dt_gemm_onednn = {
     .name = "onednn",
-    .usable = usable,
-    .version = version,
-    .pack = pack,
+    .usable = onednn_usable,
+    .version = onednn_version,
+    .pack = onednn_pack,
     .weight_row = weight_row,
     .ready = get_ready,
-    .run = run,
-    .free = forget,
+    .run = onednn_run,
+    .free = forget_primitives,
 };
 #endif

@@ -6,17 +6,18 @@
 #include <cblas.h>
 #include <string.h>
 
-static bool usable(enum dt_dtype dtype)
+static bool openblas_usable(enum dt_dtype dtype)
 {
     return dtype == DT_FLOAT32;
 }
 
-static const char *version(void)
+static const char *openblas_version(void)
 {
     return openblas_get_config();
 }
 
-static dt_status pack(enum dt_dtype dtype, const float *weight, int in, int out, void *packed)
+static dt_status openblas_pack(enum dt_dtype dtype, const float *weight, int in, int out,
+                               void *packed)
 {
     (void)dtype;
     memcpy(packed, weight, (size_t)in * (size_t)out * sizeof *weight);
@@ -29,7 +30,8 @@ static int64_t weight_row(enum dt_dtype dtype, int in, int row)
     return (int64_t)row * in * (int64_t)sizeof(float);
 }
 
-static void run(void *own, const struct dt_linear_shape *shape, const struct dt_linear_call *call)
+static void openblas_run(void *own, const struct dt_linear_shape *shape,
+                         const struct dt_linear_call *call)
 {
     (void)own;
     const struct dt_simd *simd = dt_simd(DT_FLOAT32);
@@ -43,9 +45,9 @@ static void run(void *own, const struct dt_linear_shape *shape, const struct dt_
 
 const struct dt_gemm dt_gemm_openblas = {
     .name = "openblas",
-    .usable = usable,
-    .version = version,
-    .pack = pack,
+    .usable = openblas_usable,
+    .version = openblas_version,
+    .pack = openblas_pack,
     .weight_row = weight_row,
-    .run = run,
+    .run = openblas_run,
 };

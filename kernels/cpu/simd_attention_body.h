@@ -63,7 +63,7 @@ static void value_block(const struct work *work, const float *values, const floa
 }
 
 /* Scores become exp(score - new maximum); decay[WIDTH] is the factor for earlier sums and outputs. */
-static void soften(float *scores, int keys, float *maxima, float *sums, float *decay)
+static void soften_scores(float *scores, int keys, float *maxima, float *sums, float *decay)
 {
     for (int c = 0; c < WIDTH; c += LANES) {
         VEC old = load(maxima + c), top = old, total = {0};
@@ -81,7 +81,7 @@ static void soften(float *scores, int keys, float *maxima, float *sums, float *d
     }
 }
 
-static void split(struct work *work, const struct dt_attention *op, float *scratch)
+static void split_scratch(struct work *work, const struct dt_attention *op, float *scratch)
 {
     int queries = (op->tile.tile_q + 31) / 32 * 32, keys = (op->tile.tile_kv + 7) / 8 * 8;
     work->channels = (op->head + 7) / 8 * 8;
@@ -135,8 +135,8 @@ static void attend_tile(const struct work *work, const struct dt_attention *op, 
         for (int j = 0; j < work->keys_here; j += ROWS)
             score_block(work->keys + (int64_t)j * work->channels, work->channels, op->head,
                         work->queries + at, work->scores + j * WIDTH);
-        soften(work->scores, work->keys_here, work->maxima + block * WIDTH,
-               work->sums + block * WIDTH, decay);
+        soften_scores(work->scores, work->keys_here, work->maxima + block * WIDTH,
+                      work->sums + block * WIDTH, decay);
         for (int d = 0; d < work->channels; d += ROWS)
             value_block(work, work->values + d, decay, work->out + at + d * WIDTH);
     }
@@ -151,7 +151,7 @@ static void attention_rows(const struct dt_attention *op, int sequence, int head
     const float *k = (const float *)op->k + sequence * op->kv_at.sequence + column;
     const float *v = (const float *)op->v + sequence * op->kv_at.sequence + column;
     const float *q = (const float *)op->q + sequence * op->q_at.sequence + column;
-    split(&work, op, scratch);
+    split_scratch(&work, op, scratch);
     take_queries(&work, op, q + first * op->q_at.row, count);
     for (int j = 0; j < op->keys; j += op->tile.tile_kv) {
         work.keys_here = op->keys - j < op->tile.tile_kv ? op->keys - j : op->tile.tile_kv;

@@ -143,7 +143,7 @@ INLINE __m512i join(__m512 first, __m512 second)
 }
 
 /* Weights = 2^(scale (score - new maximum)); decay[WIDTH] is the factor for earlier sums and outputs. */
-static void soften(const struct work *work, float *maxima, float *sums, float *decay)
+static void soften_scores(const struct work *work, float *maxima, float *sums, float *decay)
 {
     const __m512 scale = _mm512_set1_ps(work->scale), zero = _mm512_setzero_ps();
     for (int c = 0; c < WIDTH; c += LANES) {
@@ -167,7 +167,7 @@ static void soften(const struct work *work, float *maxima, float *sums, float *d
     }
 }
 
-static void split(struct work *work, const struct dt_attention *op, float *scratch)
+static void split_scratch(struct work *work, const struct dt_attention *op, float *scratch)
 {
     int queries = (op->tile.tile_q + 31) / 32 * 32, keys = (op->tile.tile_kv + 7) / 8 * 8;
     work->channels = (op->head + 7) / 8 * 8;
@@ -233,7 +233,7 @@ static void attend_tile(const struct work *work, int count)
         for (int j = 0; j < work->keys_here; j += ROWS)
             score_block(work, work->keys + (int64_t)j * work->channels, work->queries + at / 2,
                         work->scores + j * WIDTH);
-        soften(work, work->maxima + block * WIDTH, work->sums + block * WIDTH, decay);
+        soften_scores(work, work->maxima + block * WIDTH, work->sums + block * WIDTH, decay);
         for (int d = 0; d < work->channels; d += ROWS)
             value_block(work, work->values + d, decay, work->out + at + d * WIDTH);
     }
@@ -268,7 +268,7 @@ static void attention_rows(const struct dt_attention *op, int sequence, int head
     float *lse = op->lse;
     if (lse != NULL)
         lse += ((int64_t)sequence * op->heads + head) * op->queries;
-    split(&work, op, scratch);
+    split_scratch(&work, op, scratch);
     take_queries(&work, op, q + first * op->q_at.row, count);
     for (int j = 0; j < op->keys; j += op->tile.tile_kv) {
         work.keys_here = op->keys - j < op->tile.tile_kv ? op->keys - j : op->tile.tile_kv;

@@ -59,8 +59,8 @@ static void narrow_row(const float *x, void *y, int n)
 }
 
 /* One query over all keys. out: [D] sums of the values, divided at the end. */
-static float attend(const struct dt_attention *op, const uint16_t *q, const uint16_t *k,
-                    const uint16_t *v, float *out)
+static float attend_row(const struct dt_attention *op, const uint16_t *q, const uint16_t *k,
+                        const uint16_t *v, float *out)
 {
     float top = -FLT_MAX / 4, sum = 0, scale = 1.0f / sqrtf((float)op->head);
     memset(out, 0, (size_t)op->head * sizeof *out);
@@ -91,7 +91,7 @@ static void attention_rows(const struct dt_attention *op, int sequence, int head
     const uint16_t *v = (const uint16_t *)op->v + sequence * op->kv_at.sequence + column;
     uint16_t *out = (uint16_t *)op->out + sequence * op->out_at.sequence + column;
     for (int i = first; i < first + count; i++) {
-        float lse = attend(op, q + i * op->q_at.row, k, v, scratch);
+        float lse = attend_row(op, q + i * op->q_at.row, k, v, scratch);
         narrow_row(scratch, out + i * op->out_at.row, op->head);
         if (op->lse != NULL)
             op->lse[((int64_t)sequence * op->heads + head) * op->queries + i] = lse;

@@ -23,7 +23,7 @@ static const struct dt_attention_build *const builds[] = {
 static const int build_count = sizeof builds / sizeof *builds;
 
 /* The instance for the shape; NULL if there is none. */
-static const struct dt_attention_build *find(const struct dt_attention *op)
+static const struct dt_attention_build *find_build(const struct dt_attention *op)
 {
     for (int i = 0; i < build_count; i++) {
         const struct dt_attention_build *build = builds[i];
@@ -53,7 +53,7 @@ int dt_launch_attention_ready(enum dt_dtype dtype, const struct dt_attention *op
 {
     if (dtype != DT_BFLOAT16)
         return dt_attention_float_ready(op);
-    const struct dt_attention_build *build = find(op);
+    const struct dt_attention_build *build = find_build(op);
     if (build == NULL || !strides_fit(op))
         return -1;
     return (int)cudaFuncSetAttribute((const void *)build->kernel,
@@ -67,7 +67,7 @@ int dt_launch_attention(enum dt_dtype dtype, const struct dt_attention *op, void
         return 0;
     if (dtype != DT_BFLOAT16)
         return dt_attention_float(op, stream);
-    const struct dt_attention_build *build = find(op);
+    const struct dt_attention_build *build = find_build(op);
     if (build == NULL || !strides_fit(op) || !pointers_fit(op))
         return (int)cudaErrorInvalidValue;
     return build->start(op, stream);

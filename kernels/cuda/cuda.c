@@ -26,7 +26,7 @@ extern int64_t dt_cuda_patience_ns;
 
 /* Polls without pause at first, so that the end of a short step is seen at once; then yields the core between polls for
  * as short as the timer slack set by cuda_open allows, which bounds the delay. */
-static void rest(int polls)
+static void rest_between_polls(int polls)
 {
     enum { SPIN = 200, YIELD = 2000 };
     const struct timespec nap = {.tv_nsec = 20000};
@@ -49,12 +49,12 @@ static bool cuda_quiet(struct dt_cuda *cuda)
         cuda->stuck = dt_clock_ns() >= deadline;
         if (cuda->stuck)
             return false;
-        rest(polls);
+        rest_between_polls(polls);
     }
     return true;
 }
 
-static dt_status ended(struct dt_cuda *cuda, cudaError_t code)
+static dt_status device_ended(struct dt_cuda *cuda, cudaError_t code)
 {
     cuda->stuck = false;
     if (code != cudaSuccess) {
@@ -79,7 +79,7 @@ dt_status dt_cuda_finish(struct dt_device *device, int64_t deadline_ns,
     for (int polls = 0;; polls += polls < INT32_MAX ? 1 : 0) {
         cudaError_t code = cudaStreamQuery(cuda->stream);
         if (code != cudaErrorNotReady)
-            return ended(cuda, code);
+            return device_ended(cuda, code);
         (void)cudaGetLastError(); /* "not ready" counts as one */
         dt_status status = check != NULL && polls % CHECK_EACH == 0 ? check(arg) : DT_OK;
         cuda->stuck = status < 0 || dt_clock_ns() >= deadline_ns;
@@ -89,7 +89,7 @@ dt_status dt_cuda_finish(struct dt_device *device, int64_t deadline_ns,
             return dt_fail(DT_ETIMEOUT,
                            "GPU %d did not finish in time what was queued, last of all to %s",
                            device->index, cuda->last);
-        rest(polls);
+        rest_between_polls(polls);
     }
 }
 
@@ -237,7 +237,7 @@ static bool is_sticky(cudaError_t code)
     return false;
 }
 
-static dt_status failed(struct dt_cuda *cuda, cudaError_t code, const char *what)
+static dt_status device_failed(struct dt_cuda *cuda, cudaError_t code, const char *what)
 {
     const char *name = cudaGetErrorName(code), *why = cudaGetErrorString(code);
     (void)cudaGetLastError(); /* clears the stored error, unless it is sticky */
@@ -253,10 +253,10 @@ static dt_status failed(struct dt_cuda *cuda, cudaError_t code, const char *what
 
 dt_status dt_cuda_check(struct dt_cuda *cuda, int code, const char *what)
 {
-    return code == (int)cudaSuccess ? DT_OK : failed(cuda, (cudaError_t)code, what);
+    return code == (int)cudaSuccess ? DT_OK : device_failed(cuda, (cudaError_t)code, what);
 }
 
-static dt_status reserve(struct dt_cuda *cuda, int64_t bytes, void **memory)
+static dt_status reserve_memory(struct dt_cuda *cuda, int64_t bytes, void **memory)
 {
     cudaError_t code = cudaMalloc(memory, (size_t)bytes);
     if (code == cudaErrorMemoryAllocation) {
@@ -277,7 +277,7 @@ dt_status dt_cuda_alloc(struct dt_device *device, int64_t bytes, void **memory)
     struct dt_cuda_block *block = malloc(sizeof *block);
     if (block == NULL)
         return dt_fail(DT_ENOMEM, "no memory to take note of memory");
-    dt_status status = reserve(cuda, bytes, &made);
+    dt_status status = reserve_memory(cuda, bytes, &made);
     if (status != DT_OK) {
         free(block);
         return status;
@@ -343,7 +343,7 @@ static void cuda_fill(struct dt_device *device, void *to, int byte, int64_t byte
 }
 
 /* Rounds to nearest, ties to even; NAN stays NAN. */
-static uint16_t narrowed(float x)
+static uint16_t narrow_bfloat16(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -368,7 +368,7 @@ static dt_status cuda_pack(struct dt_device *device, enum dt_dtype dtype, const 
         DT_TRY(take_slot(cuda, &at));
         uint16_t *to = (uint16_t *)(void *)at;
         for (int64_t i = 0; i < part; i++)
-            to[i] = narrowed(weight[done + i]);
+            to[i] = narrow_bfloat16(weight[done + i]);
         DT_TRY(send_slot(cuda, (char *)packed + done * (int64_t)sizeof *to,
                          part * (int64_t)sizeof *to));
     }
@@ -393,7 +393,7 @@ static dt_status cuda_record(struct dt_device *device)
 }
 
 /* Capture errors are recoverable: nothing was executed. */
-static dt_status told(struct dt_cuda *cuda)
+static dt_status queue_status(struct dt_cuda *cuda)
 {
     dt_status status = dt_cuda_ready(cuda);
     if (!cuda->lost)
@@ -401,7 +401,7 @@ static dt_status told(struct dt_cuda *cuda)
     return status;
 }
 
-static dt_status instantiate(struct dt_cuda *cuda, cudaGraph_t graph, struct dt_graph *made)
+static dt_status instantiate_graph(struct dt_cuda *cuda, cudaGraph_t graph, struct dt_graph *made)
 {
     DT_CUDA(cuda, cudaGraphInstantiate(&made->exec, graph, 0), "make a graph of what was recorded");
     return dt_cuda_check(cuda, (int)cudaGraphUpload(made->exec, cuda->stream), "load a graph");
@@ -428,14 +428,14 @@ static dt_status cuda_recorded(struct dt_device *device, struct dt_graph **graph
         (void)cudaStreamEndCapture(cuda->stream, &captured);
         (void)cudaGetLastError();
     }
-    dt_status status = told(cuda);
+    dt_status status = queue_status(cuda);
     if (status == DT_OK)
         status = dt_cuda_check(cuda, (int)code, "record");
     else
         (void)cudaGetLastError();
     struct dt_graph *made = status == DT_OK ? calloc(1, sizeof *made) : NULL;
     if (status == DT_OK)
-        status = made != NULL ? instantiate(cuda, captured, made)
+        status = made != NULL ? instantiate_graph(cuda, captured, made)
                               : dt_fail(DT_ENOMEM, "no memory for a graph");
     if (captured != NULL)
         (void)cudaGraphDestroy(captured);
@@ -459,7 +459,7 @@ static void cuda_replay(struct dt_device *device, struct dt_graph *graph)
 
 static struct dt_nvml *nvml; /* NULL: there is none */
 
-static void start(void)
+static void start_runtime(void)
 {
     if (dt_nvml_open(&nvml) != DT_OK) {
         dt_nvml_close(nvml);
@@ -473,7 +473,7 @@ static void cuda_health(struct dt_device *device, struct dt_health *health)
     const struct dt_cuda *cuda = (const struct dt_cuda *)(const void *)device;
     struct dt_nvml_device *there = NULL;
     struct dt_nvml_facts facts;
-    pthread_once(&once, start);
+    pthread_once(&once, start_runtime);
     dt_nvml_facts_clear(&facts);
     if (nvml != NULL && dt_nvml_find(nvml, cuda->pci, &there) == DT_OK)
         dt_nvml_sample(nvml, there, &facts);
@@ -496,7 +496,7 @@ static dt_status size_for(struct dt_cuda *cuda, int *n)
 }
 
 /* A matrix repeats a few random rows, which does not change the cost of a product. */
-static dt_status fill(struct dt_device *device, enum dt_dtype dtype, int n, char *matrix)
+static dt_status fill_matrix(struct dt_device *device, enum dt_dtype dtype, int n, char *matrix)
 {
     enum { ROWS = 64 };
     const int64_t part = (int64_t)ROWS * n, element = dt_dtype_bytes(dtype);
@@ -531,16 +531,16 @@ static dt_status best_rate(struct dt_device *device, struct dt_linear *linear,
     return DT_OK;
 }
 
-static dt_status measure(struct dt_device *device, enum dt_dtype dtype, int n, char *memory,
-                         double *flop_rate)
+static dt_status measure_product(struct dt_device *device, enum dt_dtype dtype, int n, char *memory,
+                                 double *flop_rate)
 {
     const struct dt_linear_shape shape = {.rows = n, .in = n, .out = n};
     const int64_t bytes = (int64_t)n * n * dt_dtype_bytes(dtype);
     const struct dt_linear_call call = {memory, memory + bytes, (float *)(void *)memory,
                                         memory + 2 * bytes};
     struct dt_linear *linear = NULL;
-    DT_TRY(fill(device, dtype, n, memory));
-    DT_TRY(fill(device, dtype, n, memory + bytes));
+    DT_TRY(fill_matrix(device, dtype, n, memory));
+    DT_TRY(fill_matrix(device, dtype, n, memory + bytes));
     DT_TRY(dt_cuda_linear_new(device, dtype, &shape, &linear));
     dt_status status =
         best_rate(device, linear, &call, 2.0 * (double)n * (double)n * (double)n, flop_rate);
@@ -554,7 +554,7 @@ static dt_status cuda_peak(struct dt_device *device, enum dt_dtype dtype, double
     void *memory = NULL;
     DT_TRY(size_for(dt_cuda_of(device), &n));
     DT_TRY(dt_cuda_alloc(device, 3 * (int64_t)n * n * dt_dtype_bytes(dtype), &memory));
-    dt_status status = measure(device, dtype, n, memory, flop_rate);
+    dt_status status = measure_product(device, dtype, n, memory, flop_rate);
     dt_cuda_release(device, memory);
     return status;
 }
@@ -739,7 +739,7 @@ void dt_cuda_keep(struct dt_cuda *cuda, int code, const char *what)
 {
     cuda->last = what;
     if (code != (int)cudaSuccess)
-        dt_error_keep(&cuda->error, failed(cuda, (cudaError_t)code, what));
+        dt_error_keep(&cuda->error, device_failed(cuda, (cudaError_t)code, what));
 }
 
 static dt_status make_slots(struct dt_cuda *cuda)
@@ -754,7 +754,7 @@ static dt_status make_slots(struct dt_cuda *cuda)
     return DT_OK;
 }
 
-static dt_status make(struct dt_cuda *cuda)
+static dt_status make_device(struct dt_cuda *cuda)
 {
     struct cudaDeviceProp about;
     DT_CUDA(cuda, cudaSetDevice(cuda->base.index), "be opened");
@@ -828,7 +828,7 @@ static dt_status cuda_open(int index, struct dt_device **device)
     made->base = (struct dt_device){&dt_compute_cuda, index};
     made->last = "nothing";
     (void)prctl(PR_SET_TIMERSLACK, 1000UL); /* naps of waits end 50 us late otherwise */
-    dt_status status = make(made);
+    dt_status status = make_device(made);
     if (status != DT_OK) {
         cuda_close(&made->base);
         return status;
@@ -864,7 +864,7 @@ static void cuda_threads(struct dt_device *device, int count)
 /* bfloat16 and tf32 products, and asynchronous copies to shared memory. */
 enum { CAPABILITY = 80 };
 
-static int count(void)
+static int cuda_count(void)
 {
     int there = 0;
     if (cudaGetDeviceCount(&there) != cudaSuccess)
@@ -873,10 +873,10 @@ static int count(void)
     return there;
 }
 
-static bool usable(enum dt_dtype dtype)
+static bool cuda_usable(enum dt_dtype dtype)
 {
     (void)dtype;
-    int devices = count(), least = 1000;
+    int devices = cuda_count(), least = 1000;
     for (int i = 0; i < devices; i++) {
         int major = 0, minor = 0;
         if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, i) != cudaSuccess ||
@@ -893,22 +893,22 @@ static struct dt_version rows[VERSIONS];
 static char texts[VERSIONS][LONGEST];
 static int row_count;
 
-static void add(const char *name, const char *format, int major, int minor, int patch)
+static void add_version(const char *name, const char *format, int major, int minor, int patch)
 {
     snprintf(texts[row_count], LONGEST, format, major, minor, patch);
     rows[row_count] = (struct dt_version){name, texts[row_count]};
     row_count++;
 }
 
-static void ask(void)
+static void ask_versions(void)
 {
     int version = 0, lt = (int)cublasLtGetVersion();
     struct cudaDeviceProp device;
     if (cudaRuntimeGetVersion(&version) == cudaSuccess)
-        add("cuda", "%d.%d", version / 1000, version % 1000 / 10, 0);
+        add_version("cuda", "%d.%d", version / 1000, version % 1000 / 10, 0);
     if (cudaDriverGetVersion(&version) == cudaSuccess)
-        add("cuda_driver", "%d.%d", version / 1000, version % 1000 / 10, 0);
-    add("cublaslt", "%d.%d.%d", lt / 10000, lt % 10000 / 100, lt % 100);
+        add_version("cuda_driver", "%d.%d", version / 1000, version % 1000 / 10, 0);
+    add_version("cublaslt", "%d.%d.%d", lt / 10000, lt % 10000 / 100, lt % 100);
     for (int i = 0; i < DT_ATTENTIONS; i++)
         if (dt_cuda_attention_version(i)[0] != '\0')
             rows[row_count++] =
@@ -921,10 +921,10 @@ static void ask(void)
     (void)cudaGetLastError();
 }
 
-static const struct dt_version *versions(void)
+static const struct dt_version *cuda_versions(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, ask);
+    pthread_once(&once, ask_versions);
     return rows;
 }
 
@@ -932,7 +932,7 @@ static const struct dt_version *versions(void)
 #include <nvtx3/nvToolsExt.h>
 
 /* Without a profiler this is a load and a branch. */
-static void range(struct dt_device *device, const char *name)
+static void cuda_range(struct dt_device *device, const char *name)
 {
     (void)device;
     if (name != NULL)
@@ -940,7 +940,7 @@ static void range(struct dt_device *device, const char *name)
     else
         (void)nvtxRangePop();
 }
-#define RANGE range
+#define RANGE cuda_range
 #else
 #define RANGE NULL
 #endif
@@ -952,9 +952,9 @@ static int64_t weight_row(enum dt_dtype dtype, int in, int row)
 
 const struct dt_compute dt_compute_cuda = {
     .name = "cuda",
-    .usable = usable,
-    .versions = versions,
-    .count = count,
+    .usable = cuda_usable,
+    .versions = cuda_versions,
+    .count = cuda_count,
     .open = cuda_open,
     .close = cuda_close,
     .model = cuda_model,

@@ -415,7 +415,7 @@ static bool shape_equal(const struct shape *a, const struct shape *b)
            a->keys == b->keys && a->lse == b->lse;
 }
 
-static struct entry *find(const struct dt_cuda_sdpa *sdpa, const struct dt_attention *op)
+static struct entry *find_entry(const struct dt_cuda_sdpa *sdpa, const struct dt_attention *op)
 {
     struct shape shape = shape_of(op);
     for (int i = 0; i < DT_CUDA_SDPA_PLANS; i++) {
@@ -426,7 +426,7 @@ static struct entry *find(const struct dt_cuda_sdpa *sdpa, const struct dt_atten
     return NULL;
 }
 
-static dt_status drain(struct dt_cuda_sdpa *sdpa)
+static dt_status drain_device(struct dt_cuda_sdpa *sdpa)
 {
     const int64_t deadline = dt_clock_ns() + PATIENCE_NS;
     const struct timespec nap = {.tv_nsec = 20000};
@@ -441,7 +441,7 @@ static dt_status drain(struct dt_cuda_sdpa *sdpa)
 }
 
 /* A free entry, or the least recently used one. Its kernel may still run, so this waits for the stream. */
-static dt_status place(struct dt_cuda_sdpa *sdpa, struct entry **where)
+static dt_status place_entry(struct dt_cuda_sdpa *sdpa, struct entry **where)
 {
     struct entry *oldest = &sdpa->entries[0];
     for (int i = 0; i < DT_CUDA_SDPA_PLANS; i++) {
@@ -453,7 +453,7 @@ static dt_status place(struct dt_cuda_sdpa *sdpa, struct entry **where)
         oldest = entry->used < oldest->used ? entry : oldest;
     }
     if (sdpa->target.handle != NULL)
-        DT_TRY(drain(sdpa));
+        DT_TRY(drain_device(sdpa));
     entry_clear(oldest);
     *where = oldest;
     return DT_OK;
@@ -479,7 +479,7 @@ static dt_status check_shape(const struct dt_attention *op)
     return DT_OK;
 }
 
-static dt_status refused(const struct dt_attention *op, dt_status status)
+static dt_status plan_refused(const struct dt_attention *op, dt_status status)
 {
     if (status != DT_EUNSUP)
         return status;
@@ -492,7 +492,7 @@ static dt_status refused(const struct dt_attention *op, dt_status status)
 dt_status dt_cuda_sdpa_ready(struct dt_cuda_sdpa *sdpa, const struct dt_attention *op,
                              int64_t workspace_bytes)
 {
-    struct entry *entry = find(sdpa, op);
+    struct entry *entry = find_entry(sdpa, op);
     if (entry != NULL) {
         entry->used = ++sdpa->clock;
         return DT_OK;
@@ -501,9 +501,9 @@ dt_status dt_cuda_sdpa_ready(struct dt_cuda_sdpa *sdpa, const struct dt_attentio
         .shape = shape_of(op), .scale = (float)(1 / sqrt((double)op->head)), .used = ++sdpa->clock};
     DT_TRY(check_shape(op));
     DT_TRY(target_ready(sdpa));
-    DT_TRY(
-        refused(op, cudnn_plan_new(&sdpa->target, op, workspace_bytes, &made.plan, &made.about)));
-    dt_status status = place(sdpa, &entry);
+    DT_TRY(plan_refused(
+        op, cudnn_plan_new(&sdpa->target, op, workspace_bytes, &made.plan, &made.about)));
+    dt_status status = place_entry(sdpa, &entry);
     if (status == DT_OK)
         *entry = made;
     else
@@ -514,7 +514,7 @@ dt_status dt_cuda_sdpa_ready(struct dt_cuda_sdpa *sdpa, const struct dt_attentio
 bool dt_cuda_sdpa_plan(const struct dt_cuda_sdpa *sdpa, const struct dt_attention *op,
                        struct dt_cuda_sdpa_plan *plan)
 {
-    const struct entry *entry = find(sdpa, op);
+    const struct entry *entry = find_entry(sdpa, op);
     if (entry != NULL)
         *plan = entry->about;
     return entry != NULL;
@@ -564,7 +564,7 @@ static dt_status pack_of(struct entry *entry, void *const pointers[], void *work
 dt_status dt_cuda_sdpa_run(struct dt_cuda_sdpa *sdpa, const struct dt_attention *op,
                            void *workspace, int64_t workspace_bytes)
 {
-    struct entry *entry = sdpa != NULL ? find(sdpa, op) : NULL;
+    struct entry *entry = sdpa != NULL ? find_entry(sdpa, op) : NULL;
     cudnnBackendDescriptor_t pack = NULL;
     if (entry == NULL || sdpa->target.handle == NULL)
         return dt_fail(DT_EUNSUP, "attention=cudnn: this shape was not made ready");

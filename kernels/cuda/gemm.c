@@ -44,7 +44,7 @@ void dt_cuda_biases_free(struct dt_cuda *cuda)
     cuda->biases = NULL;
 }
 
-static struct entry *find(struct dt_cuda_biases *biases, const float *bias, int count)
+static struct entry *find_bias(struct dt_cuda_biases *biases, const float *bias, int count)
 {
     uint64_t hash = (uint64_t)(uintptr_t)bias * 0x9e3779b97f4a7c15U;
     for (int i = (int)(hash >> 52);; i = (i + 1) % ENTRIES) {
@@ -59,7 +59,7 @@ static struct entry *find(struct dt_cuda_biases *biases, const float *bias, int 
 static const void *cuda_bias(struct dt_cuda *cuda, const float *bias, int count)
 {
     struct dt_cuda_biases *biases = cuda->biases;
-    struct entry *entry = find(biases, bias, count);
+    struct entry *entry = find_bias(biases, bias, count);
     char *copies = cuda->workspace + DT_CUDA_LIBRARY_BYTES;
     int64_t bytes = ((int64_t)count * (int64_t)sizeof(uint16_t) + ALIGN - 1) / ALIGN * ALIGN;
     if (entry->bias != NULL)
@@ -163,7 +163,8 @@ static void form_of(const struct dt_linear *linear, struct form *form)
     form->seeded = linear->seeded;
 }
 
-static const struct dt_cuda_choice *known(const struct dt_cuda *cuda, const struct form *form)
+static const struct dt_cuda_choice *known_choice(const struct dt_cuda *cuda,
+                                                 const struct form *form)
 {
     const struct dt_cuda_choice *choice = cuda->choices;
     while (choice != NULL && memcmp(&choice->form, form, sizeof *form) != 0)
@@ -172,8 +173,8 @@ static const struct dt_cuda_choice *known(const struct dt_cuda *cuda, const stru
 }
 
 /* Without memory it is measured again the next time. */
-static void remember(struct dt_cuda *cuda, const struct form *form,
-                     const cublasLtMatmulAlgo_t *algorithm)
+static void remember_choice(struct dt_cuda *cuda, const struct form *form,
+                            const cublasLtMatmulAlgo_t *algorithm)
 {
     struct dt_cuda_choice *choice = malloc(sizeof *choice);
     if (choice == NULL)
@@ -200,13 +201,13 @@ struct operands {
     int copies, turn;
 };
 
-static int64_t padded(int64_t bytes)
+static int64_t padded_bytes(int64_t bytes)
 {
     return (bytes + 255) / 256 * 256;
 }
 
 /* Random numbers of magnitude 0.5 to 2, in either data type: a GPU multiplies zeros with less power, so faster. */
-static dt_status fill(struct dt_cuda *cuda, char *memory, int64_t bytes)
+static dt_status fill_operand(struct dt_cuda *cuda, char *memory, int64_t bytes)
 {
     const int64_t most = 1 << 20, piece = bytes < most ? bytes : most; /* a multiple of 8 */
     uint64_t *words = malloc((size_t)piece);
@@ -267,10 +268,10 @@ static dt_status take_operands(const struct dt_linear *linear, int copies,
     const struct dt_linear_shape *shape = &linear->shape;
     const int64_t in = cuda_gemm_in_bytes(linear), out = cuda_gemm_out_bytes(linear);
     const int64_t outs = shape->out / linear->groups, groups = linear->batched ? linear->groups : 1;
-    const int64_t x = padded((int64_t)shape->rows * shape->in * in);
-    const int64_t weight = padded(groups * outs * shape->in * in);
-    const int64_t bias = padded(groups * outs * out);
-    const int64_t y = padded(((groups - 1) * shape->group_stride + shape->rows * outs) * out);
+    const int64_t x = padded_bytes((int64_t)shape->rows * shape->in * in);
+    const int64_t weight = padded_bytes(groups * outs * shape->in * in);
+    const int64_t bias = padded_bytes(groups * outs * out);
+    const int64_t y = padded_bytes(((groups - 1) * shape->group_stride + shape->rows * outs) * out);
     void *memory = NULL;
     copies = copies > 0 ? copies : copies_of(linear->cuda, weight);
     const int64_t all = x + copies * weight + bias + y;
@@ -280,11 +281,11 @@ static dt_status take_operands(const struct dt_linear *linear, int copies,
     operands->weight = operands->x + x;
     operands->bias = operands->weight + copies * weight;
     operands->y = operands->bias + bias;
-    return fill(linear->cuda, memory, all);
+    return fill_operand(linear->cuda, memory, all);
 }
 
 /* The library refuses the call itself; the stream is as before. */
-static bool refuses(cublasStatus_t code)
+static bool refuses_proposal(cublasStatus_t code)
 {
     return code == CUBLAS_STATUS_NOT_SUPPORTED || code == CUBLAS_STATUS_INVALID_VALUE ||
            code == CUBLAS_STATUS_ARCH_MISMATCH;
@@ -308,8 +309,8 @@ static cublasStatus_t cuda_multiply(struct dt_linear *linear, const void *x, con
                           cuda->stream);
 }
 
-static cublasStatus_t call(struct dt_linear *linear, struct operands *operands,
-                           const cublasLtMatmulHeuristicResult_t *proposal)
+static cublasStatus_t call_product(struct dt_linear *linear, struct operands *operands,
+                                   const cublasLtMatmulHeuristicResult_t *proposal)
 {
     const char *weight =
         operands->weight + operands->turn++ % operands->copies * operands->weight_bytes;
@@ -317,7 +318,7 @@ static cublasStatus_t call(struct dt_linear *linear, struct operands *operands,
     return cuda_multiply(linear, operands->x, weight, operands->bias, operands->y);
 }
 
-static dt_status called(struct dt_cuda *cuda, cublasStatus_t code)
+static dt_status call_status(struct dt_cuda *cuda, cublasStatus_t code)
 {
     if (code == CUBLAS_STATUS_SUCCESS)
         return DT_OK;
@@ -333,12 +334,12 @@ static dt_status keep_accepted(struct dt_linear *linear, struct operands *operan
 {
     *n = 0;
     for (int i = 0; i < count; i++) {
-        cublasStatus_t code = call(linear, operands, &found[i]);
-        if (refuses(code)) {
+        cublasStatus_t code = call_product(linear, operands, &found[i]);
+        if (refuses_proposal(code)) {
             (void)cudaGetLastError();
             continue;
         }
-        DT_TRY(called(linear->cuda, code));
+        DT_TRY(call_status(linear->cuda, code));
         kept[(*n)++] = i;
     }
     return dt_cuda_finish(&linear->cuda->base, dt_clock_ns() + PATIENCE_NS, NULL, NULL);
@@ -363,7 +364,8 @@ static dt_status time_round(struct dt_linear *linear, struct operands *operands,
         int which = round->backwards ? round->n - 1 - i : i;
         dt_cuda_mark(device, 2 * i);
         for (int k = 0; k < round->calls; k++)
-            DT_TRY(called(linear->cuda, call(linear, operands, &round->found[round->kept[which]])));
+            DT_TRY(call_status(linear->cuda,
+                               call_product(linear, operands, &round->found[round->kept[which]])));
         dt_cuda_mark(device, 2 * i + 1);
     }
     DT_TRY(dt_cuda_finish(device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
@@ -389,7 +391,7 @@ static dt_status warm_up(struct dt_linear *linear, struct operands *operands, st
 }
 
 /* The middle one of a proposal's times. */
-static int64_t middle(int64_t ns[][DT_CUDA_PROPOSALS], int rounds, int proposal)
+static int64_t median_time(int64_t ns[][DT_CUDA_PROPOSALS], int rounds, int proposal)
 {
     int64_t sorted[ROUNDS];
     for (int i = 0; i < rounds; i++)
@@ -411,7 +413,7 @@ static dt_status time_all(struct dt_linear *linear, struct operands *operands, s
         memcpy(ns[rounds], round->ns, sizeof ns[rounds]);
     }
     for (int i = 0; i < round->n; i++) {
-        times[i] = middle(ns, rounds, i);
+        times[i] = median_time(ns, rounds, i);
         best = times[i] < times[best] ? i : best;
     }
     *fastest = 0;
@@ -420,8 +422,8 @@ static dt_status time_all(struct dt_linear *linear, struct operands *operands, s
     return DT_OK;
 }
 
-static dt_status choose(struct dt_linear *linear, struct operands *operands,
-                        const cublasLtMatmulHeuristicResult_t found[], int count)
+static dt_status choose_proposal(struct dt_linear *linear, struct operands *operands,
+                                 const cublasLtMatmulHeuristicResult_t found[], int count)
 {
     int kept[DT_CUDA_PROPOSALS], n, fastest = 0;
     DT_TRY(keep_accepted(linear, operands, found, count, kept, &n));
@@ -444,7 +446,7 @@ static dt_status cuda_gemm_choose(struct dt_linear *linear,
     struct dt_cuda *cuda = linear->cuda;
     struct form form;
     form_of(linear, &form);
-    const struct dt_cuda_choice *choice = known(cuda, &form);
+    const struct dt_cuda_choice *choice = known_choice(cuda, &form);
     linear->algorithm = choice != NULL ? choice->algorithm : found[0].algo;
     if (choice != NULL || cuda->recording)
         return DT_OK;
@@ -453,18 +455,18 @@ static dt_status cuda_gemm_choose(struct dt_linear *linear,
     if (status == DT_ENOMEM && !cuda->lost && operands.memory == NULL)
         status = take_operands(linear, 1, &operands);
     if (status == DT_OK)
-        status = choose(linear, &operands, found, count);
+        status = choose_proposal(linear, &operands, found, count);
     else if (status == DT_ENOMEM && !cuda->lost) /* the plan itself may still fit */
         status = DT_OK;
     if (status == DT_OK && operands.memory != NULL)
-        remember(cuda, &form, &linear->algorithm);
+        remember_choice(cuda, &form, &linear->algorithm);
     dt_cuda_release(&cuda->base, operands.memory);
     return status;
 }
 
 enum { GEMM_ALIGN = 16 };
 
-static dt_status checked(cublasStatus_t code, const char *what)
+static dt_status cublas_status(cublasStatus_t code, const char *what)
 {
     if (code == CUBLAS_STATUS_SUCCESS)
         return DT_OK;
@@ -478,7 +480,7 @@ static cublasComputeType_t compute_of(enum dt_dtype dtype)
 }
 
 /* Bytes that every row of `bytes` bytes starts at a multiple of, GEMM_ALIGN at most, if the first does. */
-static uint32_t alignment(int64_t bytes)
+static uint32_t byte_alignment(int64_t bytes)
 {
     uint32_t align = GEMM_ALIGN;
     while (bytes % align != 0)
@@ -486,11 +488,11 @@ static uint32_t alignment(int64_t bytes)
     return align;
 }
 
-static dt_status set(cublasLtMatmulDesc_t product, cublasLtMatmulDescAttributes_t name,
-                     const void *value, size_t size)
+static dt_status set_attribute(cublasLtMatmulDesc_t product, cublasLtMatmulDescAttributes_t name,
+                               const void *value, size_t size)
 {
-    return checked(cublasLtMatmulDescSetAttribute(product, name, value, size),
-                   "describe a product");
+    return cublas_status(cublasLtMatmulDescSetAttribute(product, name, value, size),
+                         "describe a product");
 }
 
 /* layout is new: rows x cols in cuBLASLt's order, rows contiguous; of `count` matrices `stride` elements apart. */
@@ -498,20 +500,21 @@ static dt_status lay_out(cublasLtMatrixLayout_t *layout, cudaDataType_t type, in
                          const int64_t batch[2])
 {
     int32_t count = (int32_t)batch[0];
-    DT_TRY(checked(cublasLtMatrixLayoutCreate(layout, type, (uint64_t)rows, (uint64_t)cols, rows),
-                   "describe a matrix"));
+    DT_TRY(cublas_status(
+        cublasLtMatrixLayoutCreate(layout, type, (uint64_t)rows, (uint64_t)cols, rows),
+        "describe a matrix"));
     if (count == 1)
         return DT_OK;
-    DT_TRY(checked(cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
-                                                    &count, sizeof count),
-                   "describe a matrix"));
-    return checked(cublasLtMatrixLayoutSetAttribute(*layout,
-                                                    CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
-                                                    &batch[1], sizeof batch[1]),
-                   "describe a matrix");
+    DT_TRY(cublas_status(cublasLtMatrixLayoutSetAttribute(
+                             *layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
+                         "describe a matrix"));
+    return cublas_status(
+        cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                         &batch[1], sizeof batch[1]),
+        "describe a matrix");
 }
 
-static void forget(struct dt_linear *linear)
+static void forget_linear(struct dt_linear *linear)
 {
     if (linear->product != NULL)
         (void)cublasLtMatmulDescDestroy(linear->product);
@@ -534,23 +537,27 @@ static cublasLtEpilogue_t epilogue_of(const struct dt_linear *linear)
 }
 
 /* The heuristics use only the alignment of the bias's address. */
-static dt_status describe(struct dt_linear *linear)
+static dt_status describe_linear(struct dt_linear *linear)
 {
     const struct dt_linear_shape *shape = &linear->shape;
     const cublasOperation_t transposed = CUBLAS_OP_T;
     const cublasLtEpilogue_t epilogue = epilogue_of(linear);
     const int64_t out = shape->out / linear->groups, count = linear->batched ? linear->groups : 1;
-    const void *bias = (const void *)(uintptr_t)alignment(out * element_of(y_type(linear)));
+    const void *bias = (const void *)(uintptr_t)byte_alignment(out * element_of(y_type(linear)));
     cudaDataType_t type = type_of(linear->dtype);
+    DT_TRY(cublas_status(
+        cublasLtMatmulDescCreate(&linear->product, compute_of(linear->dtype), CUDA_R_32F),
+        "describe a product"));
+    DT_TRY(set_attribute(linear->product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed,
+                         sizeof transposed));
     DT_TRY(
-        checked(cublasLtMatmulDescCreate(&linear->product, compute_of(linear->dtype), CUDA_R_32F),
-                "describe a product"));
-    DT_TRY(set(linear->product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
-    DT_TRY(set(linear->product, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+        set_attribute(linear->product, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
     if (!linear->seeded)
-        DT_TRY(set(linear->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
+        DT_TRY(
+            set_attribute(linear->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
     if (!linear->seeded && count > 1)
-        DT_TRY(set(linear->product, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, &out, sizeof out));
+        DT_TRY(set_attribute(linear->product, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, &out,
+                             sizeof out));
     DT_TRY(lay_out(&linear->weight, type, shape->in, (int)out,
                    (const int64_t[]){count, out * shape->in}));
     DT_TRY(lay_out(&linear->x, type, shape->in, shape->rows, (const int64_t[]){count, 0}));
@@ -559,13 +566,15 @@ static dt_status describe(struct dt_linear *linear)
 }
 
 /* Matrices are aligned like their rows; tensors and buffers are aligned more strictly. */
-static dt_status prefer(const struct dt_linear *linear, cublasLtMatmulPreference_t preference)
+static dt_status prefer_workspace(const struct dt_linear *linear,
+                                  cublasLtMatmulPreference_t preference)
 {
     const uint64_t most = (uint64_t)DT_CUDA_LIBRARY_BYTES;
     const struct dt_linear_shape *shape = &linear->shape;
     int64_t out = shape->out / linear->groups, element = element_of(y_type(linear));
-    uint32_t in_align = alignment(shape->in * element_of(type_of(linear->dtype)));
-    uint32_t out_align = alignment(out * element), apart = alignment(shape->group_stride * element);
+    uint32_t in_align = byte_alignment(shape->in * element_of(type_of(linear->dtype)));
+    uint32_t out_align = byte_alignment(out * element),
+             apart = byte_alignment(shape->group_stride * element);
     if (linear->groups > 1 && apart < out_align)
         out_align = apart;
     const struct {
@@ -580,25 +589,25 @@ static dt_status prefer(const struct dt_linear *linear, cublasLtMatmulPreference
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &out_align, sizeof out_align},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        DT_TRY(checked(cublasLtMatmulPreferenceSetAttribute(preference, rows[i].name, rows[i].value,
-                                                            rows[i].size),
-                       "take a preference"));
+        DT_TRY(cublas_status(cublasLtMatmulPreferenceSetAttribute(preference, rows[i].name,
+                                                                  rows[i].value, rows[i].size),
+                             "take a preference"));
     return DT_OK;
 }
 
 /* DT_WAIT: cuBLASLt has no algorithm, or rejects the combination, in its heuristics or when it is called. */
-static dt_status propose(struct dt_linear *linear, cublasLtMatmulPreference_t preference)
+static dt_status propose_algorithms(struct dt_linear *linear, cublasLtMatmulPreference_t preference)
 {
     cublasLtMatmulHeuristicResult_t found[DT_CUDA_PROPOSALS];
     int count = 0, usable = 0;
-    DT_TRY(prefer(linear, preference));
+    DT_TRY(prefer_workspace(linear, preference));
     cublasStatus_t code = cublasLtMatmulAlgoGetHeuristic(
         linear->cuda->lt, linear->product, linear->weight, linear->x, linear->y, linear->y,
         preference, DT_CUDA_PROPOSALS, found, &count);
     if (code == CUBLAS_STATUS_NOT_SUPPORTED || code == CUBLAS_STATUS_INVALID_VALUE ||
         (code == CUBLAS_STATUS_SUCCESS && count == 0))
         return DT_WAIT;
-    DT_TRY(checked(code, "propose algorithms"));
+    DT_TRY(cublas_status(code, "propose algorithms"));
     for (int i = 0; i < count; i++)
         if (found[i].state == CUBLAS_STATUS_SUCCESS &&
             found[i].workspaceSize <= (size_t)DT_CUDA_LIBRARY_BYTES)
@@ -618,7 +627,7 @@ static dt_status gemm_choose(struct dt_linear *linear)
     const struct dt_linear_shape *shape = &linear->shape;
     cublasLtMatmulPreference_t preference = NULL;
     dt_status status = DT_WAIT;
-    DT_TRY(checked(cublasLtMatmulPreferenceCreate(&preference), "take a preference"));
+    DT_TRY(cublas_status(cublasLtMatmulPreferenceCreate(&preference), "take a preference"));
     for (int less = linear->groups > 1 ? 0 : 1; less < 4 && status == DT_WAIT; less++) {
         if (less == 2 && linear->groups == 1)
             continue;
@@ -628,10 +637,10 @@ static dt_status gemm_choose(struct dt_linear *linear)
         linear->after = fused ? DT_ACT_NONE : shape->act;
         if (linear->after != DT_ACT_NONE && !is_wide(linear))
             break;
-        forget(linear);
-        status = describe(linear);
+        forget_linear(linear);
+        status = describe_linear(linear);
         if (status == DT_OK)
-            status = propose(linear, preference);
+            status = propose_algorithms(linear, preference);
     }
     (void)cublasLtMatmulPreferenceDestroy(preference);
     if (status == DT_WAIT)
@@ -665,7 +674,7 @@ dt_status dt_cuda_linear_new(struct dt_device *device, enum dt_dtype dtype,
 }
 
 /* Writes the bias to every row of a group's matrix, in y's data type. */
-static void seed(const struct dt_linear *linear, const void *bias, void *y, int64_t out)
+static void seed_operands(const struct dt_linear *linear, const void *bias, void *y, int64_t out)
 {
     const struct dt_copy op = {.to = y,
                                .from = bias,
@@ -683,7 +692,7 @@ static void keep_product(struct dt_cuda *cuda, cublasStatus_t code)
     cudaError_t cause = code == CUBLAS_STATUS_SUCCESS ? cudaSuccess : cudaGetLastError();
     dt_cuda_keep(cuda, (int)cause, what);
     if (cause == cudaSuccess)
-        dt_error_keep(&cuda->error, checked(code, what));
+        dt_error_keep(&cuda->error, cublas_status(code, what));
 }
 
 void dt_cuda_linear(struct dt_device *device, struct dt_linear *linear,
@@ -696,8 +705,8 @@ void dt_cuda_linear(struct dt_device *device, struct dt_linear *linear,
         return;
     const void *bias = is_wide(linear) ? call->bias : cuda_bias(cuda, call->bias, shape->out);
     for (int i = 0; i < linear->groups && linear->seeded && cuda->error.status == DT_OK; i++)
-        seed(linear, (const char *)bias + i * out * y_element,
-             (char *)call->y + i * shape->group_stride * y_element, out);
+        seed_operands(linear, (const char *)bias + i * out * y_element,
+                      (char *)call->y + i * shape->group_stride * y_element, out);
     for (int i = 0; i < (linear->batched ? 1 : linear->groups) && cuda->error.status == DT_OK;
          i++) {
         const char *weight =
@@ -717,6 +726,6 @@ void dt_cuda_linear(struct dt_device *device, struct dt_linear *linear,
 void dt_cuda_linear_free(struct dt_linear *linear)
 {
     if (linear != NULL)
-        forget(linear);
+        forget_linear(linear);
     free(linear);
 }

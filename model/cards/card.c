@@ -249,7 +249,7 @@ dt_status dt_card_parse(const char *text, const char *what, struct dt_card *card
     return read_card(root, what, card);
 }
 
-static void lower(const char *text, char out[DT_CARD_NAME])
+static void lower_case(const char *text, char out[DT_CARD_NAME])
 {
     size_t i = 0;
     for (; i + 1 < DT_CARD_NAME && text[i] != '\0'; i++)
@@ -286,13 +286,13 @@ bool dt_card_known(const char *name, struct dt_card *card)
 }
 
 /* The card whose name, without the part before the '/', is nearest; NULL: none is near. */
-static const char *nearest(const char *name)
+static const char *nearest_card(const char *name)
 {
     char asked[DT_CARD_NAME], texts[FILES][DT_CARD_NAME];
     const char *names[FILES + 1] = {NULL};
-    lower(after_slash(name), asked);
+    lower_case(after_slash(name), asked);
     for (int i = 0; i < FILES; i++) {
-        lower(after_slash(files[i].name), texts[i]);
+        lower_case(after_slash(files[i].name), texts[i]);
         names[i] = texts[i];
     }
     const char *near = dt_json_nearest(asked, names);
@@ -302,9 +302,9 @@ static const char *nearest(const char *name)
     return NULL;
 }
 
-static dt_status unknown(const char *name)
+static dt_status unknown_card(const char *name)
 {
-    const char *near = nearest(name);
+    const char *near = nearest_card(name);
     if (near != NULL)
         return dt_fail(DT_EUSAGE,
                        "no card of the model '%.200s', did you mean '%s'? dittune models --from "
@@ -328,7 +328,7 @@ dt_status dt_card_load(const char *name, struct dt_card *card)
     if (dt_card_known(name, card))
         return DT_OK;
     if (!is_file(name))
-        return unknown(name);
+        return unknown_card(name);
     DT_TRY(dt_json_read(name, "the model's card", &root));
     return read_card(root, name, card);
 }

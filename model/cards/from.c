@@ -354,7 +354,7 @@ static int product_of(const json_t *list)
     return (int)product;
 }
 
-static int halvings(size_t count)
+static int count_halvings(size_t count)
 {
     return count < 20 ? 1 << count : 0;
 }
@@ -367,10 +367,10 @@ static dt_status vae_space(const json_t *vae, int *space)
     if (*space == 0 && dt_json_has(vae, "spatial_expansions"))
         *space = product_of(json_object_get(vae, "spatial_expansions"));
     if (*space == 0 && dt_json_has(vae, "temperal_downsample"))
-        *space = halvings(json_array_size(json_object_get(vae, "temperal_downsample")));
+        *space = count_halvings(json_array_size(json_object_get(vae, "temperal_downsample")));
     for (int i = 0; i < 2 && *space == 0; i++)
         if (json_array_size(json_object_get(vae, blocks[i])) > 0)
-            *space = halvings(json_array_size(json_object_get(vae, blocks[i])) - 1);
+            *space = count_halvings(json_array_size(json_object_get(vae, blocks[i])) - 1);
     return DT_OK;
 }
 
@@ -390,7 +390,7 @@ static dt_status vae_time(struct source *source, int *period)
     json_array_foreach(halves, i, half) count += json_is_true(half);
     *period = dt_json_has(source->vae, "temporal_expansions")
                   ? product_of(json_object_get(source->vae, "temporal_expansions"))
-                  : halvings(count);
+                  : count_halvings(count);
     return DT_OK;
 }
 

@@ -614,7 +614,7 @@ static double least_chance(const struct bayes *bayes)
 
 /* Stop because a gain is too unlikely: not before LEAST answers, and not on one verdict, since the trials in between
  * correct an overconfident model. Never with a pool, which does not contain all plans. */
-static bool enough(struct bayes *bayes)
+static bool has_enough(struct bayes *bayes)
 {
     double chance = least_chance(bayes);
     if (!(chance > 0) || !bayes->candidates.whole || bayes_answers(bayes) < LEAST)
@@ -632,7 +632,7 @@ static dt_status ask_model(struct bayes *bayes, int *candidate)
         DT_TRY(bayes_refit(bayes));
     }
     DT_TRY(bayes_believe(bayes));
-    if (enough(bayes))
+    if (has_enough(bayes))
         return DT_DONE;
     *candidate = bayes_choose(bayes);
     return DT_OK;
@@ -648,7 +648,7 @@ static bool prior_is_next(struct bayes *bayes)
 }
 
 /* A point before there is a model: one the prior favours, or one far from those seen. */
-static int explore(struct bayes *bayes)
+static int explore_next(struct bayes *bayes)
 {
     int candidate = -1;
     if (prior_is_next(bayes))
@@ -666,7 +666,7 @@ static dt_status bayes_ask(void *state, struct dt_point *point)
     DT_TRY(bayes->status);
     int candidate = -1;
     if (bayes_answers(bayes) < 2 || (int64_t)bayes->opts.knobs[DESIGN] > bayes->opts.seen->count)
-        candidate = explore(bayes);
+        candidate = explore_next(bayes);
     else {
         dt_status status = ask_model(bayes, &candidate);
         if (status != DT_OK)
@@ -717,13 +717,13 @@ static void bayes_note(const void *state, struct dt_text *out)
         dt_text_add(out, "%sthe prior weighs %.2f", between, bayes->weight);
 }
 
-static struct dt_refits refits(const void *state)
+static struct dt_refits bayes_refits(const void *state)
 {
     return ((const struct bayes *)state)->refits;
 }
 
 /* Computed for the stopping rule, which needs no accuracy above its limit. */
-static struct dt_chance chance(const void *state)
+static struct dt_chance bayes_chance(const void *state)
 {
     const struct bayes *bayes = state;
     return (struct dt_chance){.known = bayes->stop.gain < 1,
@@ -744,8 +744,8 @@ const struct dt_strategy dt_strategy_bayes = {
     .ahead = bayes_ahead,
     .fini = bayes_fini,
     .note = bayes_note,
-    .refits = refits,
-    .chance = chance,
+    .refits = bayes_refits,
+    .chance = bayes_chance,
 };
 
 enum { TRIALS = 300, PLANS = 4000 };

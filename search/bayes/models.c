@@ -78,7 +78,7 @@ void dt_vote_fini(struct dt_vote *vote)
     *vote = (struct dt_vote){0};
 }
 
-static void count(struct dt_vote *vote, int i, int first, int last)
+static void count_votes(struct dt_vote *vote, int i, int first, int last)
 {
     float *row = vote->row;
     dt_kernel_row(&vote->kernel, vote->cloud, vote->at[i], first, last - first, row);
@@ -98,7 +98,7 @@ dt_status dt_vote_add(struct dt_vote *vote, int candidate, bool works)
     if (vote->failures == 1 && !works) /* votes are counted from the first failure on */
         dt_vote_refit(vote, &vote->kernel, 0, vote->cloud->count);
     else if (vote->failures > 0)
-        count(vote, vote->n - 1, 0, vote->cloud->count);
+        count_votes(vote, vote->n - 1, 0, vote->cloud->count);
     return DT_OK;
 }
 
@@ -108,7 +108,7 @@ void dt_vote_refit(struct dt_vote *vote, const struct dt_kernel *kernel, int fir
     for (int k = first; k < last; k++)
         vote->good[k] = vote->all[k] = 0;
     for (int i = 0; i < vote->n && vote->failures > 0; i++)
-        count(vote, i, first, last);
+        count_votes(vote, i, first, last);
 }
 
 double dt_vote_works(const struct dt_vote *vote, int candidate)
@@ -144,7 +144,7 @@ void dt_memory_fini(struct dt_memory *memory)
 }
 
 /* Log bytes above which a plan does not fit. */
-static double limit(const struct dt_memory *memory)
+static double memory_limit(const struct dt_memory *memory)
 {
     return isfinite(memory->capacity) ? memory->capacity : memory->largest;
 }
@@ -170,7 +170,7 @@ dt_status dt_memory_overran(struct dt_memory *memory, int candidate, bool *learn
     memory->failures++;
     double mean = dt_process_mean(&memory->process, candidate);
     double deviation = dt_process_deviation(&memory->process, candidate);
-    double z = (limit(memory) - mean) / deviation, h = gsl_sf_hazard(z);
+    double z = (memory_limit(memory) - mean) / deviation, h = gsl_sf_hazard(z);
     double left = fmax(1 + z * h - h * h, 1e-6), above = mean + deviation * h;
     if (left > 1 - 1e-6) /* the model already expected it to be too large */
         return DT_OK;
@@ -184,8 +184,8 @@ double dt_memory_fits(const struct dt_memory *memory, int candidate)
     if (memory->measured < PEAKS || (memory->failures == 0 && !isfinite(memory->capacity)))
         return 1;
     double deviation = dt_process_deviation(&memory->process, candidate);
-    return gsl_cdf_ugaussian_P((limit(memory) - dt_process_mean(&memory->process, candidate)) /
-                               deviation);
+    return gsl_cdf_ugaussian_P(
+        (memory_limit(memory) - dt_process_mean(&memory->process, candidate)) / deviation);
 }
 
 /* hint - a prior's values for the candidates, and its weight */
@@ -333,7 +333,7 @@ void dt_cost_init(struct dt_trial_cost *cost, const struct dt_space *space, doub
 }
 
 /* A trial of the point starts a new worker group. */
-static bool switches(const struct dt_trial_cost *cost, const struct dt_point *point)
+static bool switches_weights(const struct dt_trial_cost *cost, const struct dt_point *point)
 {
     for (int i = 0; i < dt_space_axes(cost->space) && cost->told; i++) {
         const struct dt_axis *axis = dt_space_axis(cost->space, i);
@@ -345,7 +345,7 @@ static bool switches(const struct dt_trial_cost *cost, const struct dt_point *po
 }
 
 /* Ridge regression; a negative coefficient is left out and the others are fitted again. */
-static void fit(struct dt_trial_cost *cost)
+static void fit_trial_cost(struct dt_trial_cost *cost)
 {
     bool out[TERMS] = {false};
     for (int round = 0; round < TERMS; round++) {
@@ -381,7 +381,7 @@ void dt_cost_add(struct dt_trial_cost *cost, const struct dt_trial *trial)
         return;
     cost->spent += trial->cost;
     if (isfinite(trial->value)) {
-        const double term[TERMS] = {1, trial->value, switches(cost, &trial->point)};
+        const double term[TERMS] = {1, trial->value, switches_weights(cost, &trial->point)};
         for (int i = 0; i < TERMS; i++) {
             for (int j = 0; j < TERMS; j++)
                 cost->squares[i][j] += term[i] * term[j];
@@ -389,7 +389,7 @@ void dt_cost_add(struct dt_trial_cost *cost, const struct dt_trial *trial)
         }
         cost->n++;
         cost->least = fmin(cost->least, trial->cost);
-        fit(cost);
+        fit_trial_cost(cost);
     }
     cost->before = trial->point;
     cost->told = true;
@@ -400,7 +400,7 @@ double dt_cost_seconds(const struct dt_trial_cost *cost, const struct dt_point *
     if (cost->n == 0)
         return 1;
     double seconds = cost->line[SETUP] + cost->line[RATE] * value +
-                     cost->line[SWITCHING] * switches(cost, point);
+                     cost->line[SWITCHING] * switches_weights(cost, point);
     return fmax(seconds, cost->least / 2);
 }
 

@@ -75,7 +75,7 @@ double dt_kernel_at(const struct dt_kernel *kernel, const struct dt_cloud *cloud
 }
 
 /* exp(-x), 0 <= x, to 3e-7: 2^n by the exponent bits, 2^f by its Taylor terms for |f| <= 1/2. */
-static inline float decay(float x)
+static inline float kernel_decay(float x)
 {
     float t = -1.44269504f * (x < 80 ? x : 80);
     float n = (t - 0.5f);
@@ -103,8 +103,8 @@ static void add_squares(const float x[], float at, float square, bool label, int
 }
 
 /* The product over the axes, times signal. */
-static void products(const struct dt_kernel *kernel, const struct dt_cloud *cloud, int a, int from,
-                     int count, float out[])
+static void kernel_products(const struct dt_kernel *kernel, const struct dt_cloud *cloud, int a,
+                            int from, int count, float out[])
 {
     const float share = (float)kernel->share, rest = (float)(1 - kernel->share);
     float r2[PIECE];
@@ -120,7 +120,7 @@ static void products(const struct dt_kernel *kernel, const struct dt_cloud *clou
         }
         for (int i = 0; i < count; i++) {
             float u = (float)root5 * sqrtf(r2[i]);
-            out[i] *= rest + share * (1 + u + u * u * (1.0f / 3)) * decay(u);
+            out[i] *= rest + share * (1 + u + u * u * (1.0f / 3)) * kernel_decay(u);
         }
     }
 }
@@ -132,7 +132,7 @@ void dt_kernel_row(const struct dt_kernel *kernel, const struct dt_cloud *cloud,
     for (int from = 0; from < count; from += PIECE) {
         int n = count - from < PIECE ? count - from : PIECE;
         float *piece = out + from;
-        products(kernel, cloud, a, first + from, n, piece);
+        kernel_products(kernel, cloud, a, first + from, n, piece);
         const float *belief = cloud->belief != NULL ? cloud->belief + first + from : NULL;
         const float slope = belief != NULL ? (float)kernel->slope * cloud->belief[a] : 0;
         for (int i = 0; i < n; i++)
@@ -208,7 +208,7 @@ void dt_rows_solve(const double l[], size_t stride, int n, double x[])
 }
 
 /* to[n] += w from[n] */
-static void add(double w, const double from[], double to[], int n)
+static void add_scaled(double w, const double from[], double to[], int n)
 {
     for (int i = 0; i < n; i++)
         to[i] += w * from[i];
@@ -219,7 +219,7 @@ void dt_rows_solve_transposed(const double l[], size_t stride, int n, double x[]
     for (int i = n - 1; i >= 0; i--) {
         const double *row = l + (size_t)i * stride;
         x[i] /= row[i];
-        add(-x[i], row, x, i);
+        add_scaled(-x[i], row, x, i);
     }
 }
 
@@ -234,7 +234,7 @@ void dt_rows_invert(double k[], size_t stride, int n)
             const double *above = k + (size_t)j * stride;
             const double factor = row[j];
             row[j] = 0;
-            add(factor, above, row, j + 1);
+            add_scaled(factor, above, row, j + 1);
         }
         for (int j = 0; j < i; j++)
             row[j] *= -own;
@@ -243,7 +243,7 @@ void dt_rows_invert(double k[], size_t stride, int n)
     for (int i = 0; i < n; i++) {
         double *row = k + (size_t)i * stride;
         for (int j = 0; j < i; j++)
-            add(row[j], row, k + (size_t)j * stride, j + 1);
+            add_scaled(row[j], row, k + (size_t)j * stride, j + 1);
         const double last = row[i];
         for (int j = 0; j <= i; j++)
             row[j] *= last;
@@ -288,7 +288,7 @@ void dt_process_fini(struct dt_process *process)
     *process = (struct dt_process){0};
 }
 
-static double belief(const struct dt_process *process, int candidate)
+static double candidate_belief(const struct dt_process *process, int candidate)
 {
     return process->cloud->belief != NULL ? (double)process->cloud->belief[candidate] : 0;
 }
@@ -296,7 +296,8 @@ static double belief(const struct dt_process *process, int candidate)
 /* Standardised value of observation i, and its noise variance. */
 static double process_target(const struct dt_process *process, int i)
 {
-    return (process->y[i] - process->centre - belief(process, process->at[i])) / process->scale;
+    return (process->y[i] - process->centre - candidate_belief(process, process->at[i])) /
+           process->scale;
 }
 
 static double process_noise(const struct dt_process *process, int i)
@@ -402,7 +403,8 @@ void dt_process_pop(struct dt_process *process)
 
 double dt_process_mean(const struct dt_process *process, int candidate)
 {
-    return process->centre + process->scale * process->mean[candidate] + belief(process, candidate);
+    return process->centre + process->scale * process->mean[candidate] +
+           candidate_belief(process, candidate);
 }
 
 /* Rounding in single precision may give a negative variance. */
@@ -576,7 +578,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Half of the selection are the smallest values, since the search goes there; the others are drawn from the rest. */
-static dt_status choose(struct dt_fit *fit, struct dt_rng *rng)
+static dt_status choose_start(struct dt_fit *fit, struct dt_rng *rng)
 {
     const struct dt_process *process = fit->process;
     dt_auto_free struct ranked *ranked = calloc((size_t)process->n + 1, sizeof *ranked);
@@ -598,7 +600,7 @@ static dt_status choose(struct dt_fit *fit, struct dt_rng *rng)
     return DT_OK;
 }
 
-static float coordinate(const struct dt_fit *fit, int d, int i)
+static float fit_coordinate(const struct dt_fit *fit, int d, int i)
 {
     const struct dt_cloud *cloud = fit->process->cloud;
     return cloud->x[(size_t)d * cloud->room + (size_t)fit->process->at[fit->chosen[i]]];
@@ -613,7 +615,8 @@ static void sort_values(const struct dt_fit *fit, struct dt_fit_axis *axis)
         for (; like < axis->kinds && !same; like += !same) {
             same = true;
             for (int d = axis->first; d < axis->end && same; d++)
-                same = !(fabsf(coordinate(fit, d, i) - coordinate(fit, d, axis->of[like])) > 0);
+                same = !(fabsf(fit_coordinate(fit, d, i) - fit_coordinate(fit, d, axis->of[like])) >
+                         0);
         }
         axis->kind[i] = like;
         if (!same)
@@ -656,7 +659,7 @@ dt_status dt_fit_init(struct dt_fit *fit, const struct dt_process *process, stru
     size_t size = (size_t)n, square = size * size, tables = 0;
     *fit = (struct dt_fit){.process = process, .n = n};
     fit->chosen = calloc(size * (1 + 2 * (size_t)cloud->dims) + 1, sizeof *fit->chosen);
-    dt_status status = fit->chosen != NULL ? choose(fit, rng) : DT_ENOMEM;
+    dt_status status = fit->chosen != NULL ? choose_start(fit, rng) : DT_ENOMEM;
     if (status == DT_OK) {
         sort_axes(fit, &tables);
         fit->z = malloc((size * 4 + 2 * square + tables + 1) * sizeof *fit->z);
@@ -755,7 +758,7 @@ static void fill_tables(const struct dt_fit *fit, const struct dt_fit_axis *axis
 }
 
 /* K and the product over the axes, below the diagonal and on it. */
-static void fill(struct dt_fit *fit, const struct dt_kernel *kernel, double noise)
+static void fill_kernel(struct dt_fit *fit, const struct dt_kernel *kernel, double noise)
 {
     const size_t n = (size_t)fit->n;
     for (size_t i = 0; i < n * n; i++)
@@ -778,7 +781,7 @@ static void fill(struct dt_fit *fit, const struct dt_kernel *kernel, double nois
 }
 
 /* log likelihood, negated; the factor into k, alpha = K^-1 z. */
-static double likelihood(struct dt_fit *fit)
+static double fit_likelihood(struct dt_fit *fit)
 {
     const size_t n = (size_t)fit->n;
     if (!dt_rows_factor(fit->k, n, fit->n))
@@ -809,7 +812,7 @@ static double sum_pairs(const struct dt_fit *fit, const struct dt_fit_axis *axis
 
 /* -1/2 tr((alpha alpha' - K^-1) dK / d theta), a parameter at a time; the factor in k becomes K^-1, and the products
  * become the weights of the derivatives of their logarithms. */
-static void slopes(struct dt_fit *fit, double noise, double gradient[])
+static void likelihood_slopes(struct dt_fit *fit, double noise, double gradient[])
 {
     const size_t n = (size_t)fit->n;
     const int dims = fit->process->cloud->dims;
@@ -838,10 +841,10 @@ double dt_fit_cost(struct dt_fit *fit, const double theta[], double gradient[])
     struct dt_kernel kernel;
     bool held[MOST];
     double noise = read_theta(fit->process, theta, &kernel, held);
-    fill(fit, &kernel, noise);
-    double cost = likelihood(fit);
+    fill_kernel(fit, &kernel, noise);
+    double cost = fit_likelihood(fit);
     if (gradient != NULL && isfinite(cost))
-        slopes(fit, noise, gradient);
+        likelihood_slopes(fit, noise, gradient);
     for (int i = 0; i < dt_fit_parameters(fit->process); i++) {
         struct dt_hyper prior = prior_of(fit->process, i);
         double off = (theta[i] - log(prior.median)) / prior.spread;
@@ -868,7 +871,7 @@ static void gradient_at(const gsl_vector *theta, void *fit, gsl_vector *gradient
 }
 
 /* Minimises from theta; sets theta to the best found and returns its cost. */
-static double descend(struct dt_fit *fit, double theta[])
+static double descend_likelihood(struct dt_fit *fit, double theta[])
 {
     const size_t n = (size_t)dt_fit_parameters(fit->process);
     gsl_multimin_function_fdf function = {cost_at, gradient_at, both_at, n, fit};
@@ -895,7 +898,7 @@ static double descend(struct dt_fit *fit, double theta[])
 }
 
 /* Like dt_process_scale, but leaves the factors unchanged. */
-static void standardise(struct dt_process *process)
+static void standardise_values(struct dt_process *process)
 {
     double mean = 0, squares = 0;
     process->centre = 0;
@@ -913,12 +916,12 @@ static void standardise(struct dt_process *process)
 
 dt_status dt_process_scale(struct dt_process *process)
 {
-    standardise(process);
+    standardise_values(process);
     return dt_process_refactor(process);
 }
 
 /* Current value of parameter i. */
-static double before(const struct dt_process *process, int i)
+static double prior_mean(const struct dt_process *process, int i)
 {
     const struct dt_kernel *kernel = &process->kernel;
     const int dims = process->cloud->dims;
@@ -933,7 +936,7 @@ dt_status dt_process_fit(struct dt_process *process, struct dt_rng *rng)
 {
     const int n = dt_fit_parameters(process);
     struct dt_fit fit;
-    standardise(process);
+    standardise_values(process);
     DT_TRY(dt_fit_init(&fit, process, rng));
     double best[MOST] = {0}, least = INFINITY;
     for (int start = process->fitted > 0 ? -1 : 0; start < process->priors.starts; start++) {
@@ -942,9 +945,9 @@ dt_status dt_process_fit(struct dt_process *process, struct dt_rng *rng)
             struct dt_hyper prior = prior_of(process, i);
             theta[i] = log(prior.median) + (start > 0 ? prior.spread * dt_rng_normal(rng) : 0);
             if (start < 0)
-                theta[i] = before(process, i);
+                theta[i] = prior_mean(process, i);
         }
-        double cost = descend(&fit, theta);
+        double cost = descend_likelihood(&fit, theta);
         if (cost < least) {
             least = cost;
             memcpy(best, theta, sizeof best);

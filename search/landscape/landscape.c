@@ -154,7 +154,7 @@ dt_status dt_table_numbers(const json_t *array, const char *what, double **sampl
 
 /* transfer - maps the plans of a recorded table to those of another space, by parameter names and the values in the files */
 
-static bool same(const struct dt_original *a, const struct dt_original *b)
+static bool same_original(const struct dt_original *a, const struct dt_original *b)
 {
     return a->text != NULL && b->text != NULL ? strcmp(a->text, b->text) == 0
                                               : a->text == b->text && a->number == b->number;
@@ -168,15 +168,15 @@ static struct dt_original value_of(const struct dt_axis *axis, int i)
 }
 
 /* For each value of an axis its index in the source's axis, or -1. */
-static int32_t *match(const struct dt_axis *axis, const struct dt_original *originals,
-                      const struct dt_landscape *source, int its)
+static int32_t *match_values(const struct dt_axis *axis, const struct dt_original *originals,
+                             const struct dt_landscape *source, int its)
 {
     int32_t *indices = malloc((size_t)axis->count * sizeof *indices);
     for (int i = 0; indices != NULL && i < axis->count; i++) {
         struct dt_original mine = originals != NULL ? originals[i] : value_of(axis, i);
         indices[i] = -1;
         for (int k = 0; k < dt_space_axis(source->space, its)->count; k++)
-            if (same(&mine, &source->originals[its][k]))
+            if (same_original(&mine, &source->originals[its][k]))
                 indices[i] = k;
     }
     return indices;
@@ -196,7 +196,8 @@ dt_status dt_transfer_init(struct dt_transfer *transfer, const struct dt_space *
             return dt_fail(DT_EUSAGE, "the prior has no parameter '%s'", axis->name);
         if (its < 0)
             continue;
-        transfer->indices[i] = match(axis, originals != NULL ? originals[i] : NULL, source, its);
+        transfer->indices[i] =
+            match_values(axis, originals != NULL ? originals[i] : NULL, source, its);
         if (transfer->indices[i] == NULL)
             return dt_fail(DT_ENOMEM, "out of memory for a prior");
     }
@@ -272,7 +273,7 @@ struct draw {
     double mean, variance; /* of the drawn repetitions */
 };
 
-static struct draw bootstrap(const double samples[], int n, struct dt_rng *rng)
+static struct draw bootstrap_noise(const double samples[], int n, struct dt_rng *rng)
 {
     double mean = 0, squares = 0; /* Welford 1962 */
     for (int i = 0; i < n; i++) {
@@ -302,7 +303,7 @@ void dt_landscape_trial_noisy(const struct dt_landscape *landscape, const struct
     if (entry->count < 2 || isnan(entry->value))
         return;
     const double *samples = &landscape->samples[entry->first];
-    struct draw draw = bootstrap(samples, entry->count, &rng);
+    struct draw draw = bootstrap_noise(samples, entry->count, &rng);
     double error = sqrt(draw.variance / entry->count) / draw.mean;
     trial->value *= draw.mean / mean_of(samples, entry->count);
     trial->seconds = landscape->seconds * trial->value;
@@ -356,7 +357,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* A number in a column of texts is an error of the file: they cannot be compared. */
-static dt_status gather(struct making *making, int column)
+static dt_status gather_column(struct making *making, int column)
 {
     const struct dt_table *table = making->table;
     size_t n = (size_t)table->count, width = (size_t)table->column_count;
@@ -382,7 +383,7 @@ static dt_status gather(struct making *making, int column)
 }
 
 /* The power of ten that makes all values integers, or 0. */
-static double whole(const struct dt_cell values[], int count)
+static double whole_cost(const struct dt_cell values[], int count)
 {
     double factor = 1;
     for (int power = 0; power <= 9; power++, factor *= 10) {
@@ -426,7 +427,7 @@ static dt_status add_labels(struct making *making, int column, struct dt_axis *a
 static dt_status add_numbers(struct making *making, int column, struct dt_axis *axis)
 {
     const struct dt_cell *cells = making->values[column];
-    double factor = whole(cells, axis->count);
+    double factor = whole_cost(cells, axis->count);
     dt_auto_free int64_t *values = calloc((size_t)axis->count + 1, sizeof *values);
     if (values == NULL)
         return no_memory(making);
@@ -452,7 +453,7 @@ static dt_status keep_originals(struct making *making, int column)
     return DT_OK;
 }
 
-static void locate(const struct making *making, int64_t row, struct dt_point *point)
+static void locate_row(const struct making *making, int64_t row, struct dt_point *point)
 {
     int width = making->table->column_count;
     *point = (struct dt_point){{0}};
@@ -481,7 +482,7 @@ static void add_key(const struct making *making, int64_t row, struct dt_text *ke
 }
 
 /* The first row of a plan counts; repeated rows are dropped. */
-static dt_status fill(struct making *making, const struct dt_point points[])
+static dt_status fill_points(struct making *making, const struct dt_point points[])
 {
     const struct dt_table *table = making->table;
     struct dt_landscape *landscape = making->landscape;
@@ -505,7 +506,7 @@ static dt_status fill(struct making *making, const struct dt_point points[])
     return DT_OK;
 }
 
-static dt_status measure(struct making *making)
+static dt_status measure_noise(struct making *making)
 {
     struct dt_landscape *landscape = making->landscape;
     landscape->optimum = INFINITY;
@@ -527,13 +528,13 @@ static dt_status measure(struct making *making)
     return DT_OK;
 }
 
-static dt_status make(struct making *making)
+static dt_status make_landscape(struct making *making)
 {
     const struct dt_table *table = making->table;
     struct dt_landscape *landscape = making->landscape;
     DT_TRY(dt_space_new(&landscape->space));
     for (int i = 0; i < table->column_count; i++) {
-        DT_TRY(gather(making, i));
+        DT_TRY(gather_column(making, i));
         struct dt_axis axis = {.name = making->table->columns[i].name,
                                .role = making->table->columns[i].role,
                                .count = making->counts[i]};
@@ -544,10 +545,10 @@ static dt_status make(struct making *making)
     if (points == NULL)
         return no_memory(making);
     for (int64_t row = 0; row < table->count; row++)
-        locate(making, row, &points[row]);
+        locate_row(making, row, &points[row]);
     DT_TRY(dt_space_seal_points(landscape->space, points, table->count));
-    DT_TRY(fill(making, points));
-    return measure(making);
+    DT_TRY(fill_points(making, points));
+    return measure_noise(making);
 }
 
 static dt_status landscape_make(const struct dt_table *table, struct dt_landscape **out)
@@ -562,7 +563,7 @@ static dt_status landscape_make(const struct dt_table *table, struct dt_landscap
     landscape->seconds = table->seconds;
     landscape->start = -1;
     dt_status status = table->count > 0 && table->column_count > 0
-                           ? make(&making)
+                           ? make_landscape(&making)
                            : dt_fail(DT_EUSAGE, "%s holds no plans", table->what);
     for (int i = 0; i < table->column_count; i++)
         free(making.values[i]);
@@ -640,8 +641,8 @@ static const struct dt_reader *find_in(const struct dt_reader *const list[],
     return NULL;
 }
 
-static const struct dt_reader *find(const struct dt_reader *const more[],
-                                    const struct dt_source *source)
+static const struct dt_reader *find_reader(const struct dt_reader *const more[],
+                                           const struct dt_source *source)
 {
     const struct dt_reader *found = find_in(more, source);
     return found != NULL ? found : find_in(readers, source);
@@ -661,7 +662,8 @@ static void add_names(const struct dt_reader *const list[], struct dt_text *name
         dt_text_add(names, "%s%s", names->size == 0 ? "" : ", ", (*list)->name);
 }
 
-static dt_status unknown(const struct dt_reader *const more[], const struct dt_source *source)
+static dt_status unknown_format(const struct dt_reader *const more[],
+                                const struct dt_source *source)
 {
     dt_auto_text names = {0};
     add_names(more, &names);
@@ -676,7 +678,7 @@ static dt_status read_text(const char *path, const struct dt_reader *const more[
 {
     const struct dt_json_limits limits = {.bytes = DT_TABLE_BYTES, .values = DT_TABLE_VALUES};
     struct dt_source source = {.what = path, .text = dt_text_at(bytes), .size = bytes->size};
-    const struct dt_reader *reader = find(more, &source);
+    const struct dt_reader *reader = find_reader(more, &source);
     json_auto_t *root = NULL;
     if (reader != NULL)
         return read_with(reader, &source, landscape);
@@ -685,8 +687,8 @@ static dt_status read_text(const char *path, const struct dt_reader *const more[
     DT_TRY(dt_text_status(bytes));
     DT_TRY(dt_json_parse_within(dt_text_at(bytes), bytes->size, limits, path, &root));
     source.root = root;
-    reader = find(more, &source);
-    return reader != NULL ? read_with(reader, &source, landscape) : unknown(more, &source);
+    reader = find_reader(more, &source);
+    return reader != NULL ? read_with(reader, &source, landscape) : unknown_format(more, &source);
 }
 
 dt_status dt_landscape_open(const char *path, const struct dt_reader *const more[],

@@ -11,7 +11,7 @@
 
 #define FAILED_TIME 1e20
 
-static bool knows(const struct dt_source *source)
+static bool kernel_tuner_knows(const struct dt_source *source)
 {
     return json_is_object(json_object_get(source->root, "cache"));
 }
@@ -38,7 +38,7 @@ static dt_status read_columns(const json_t *root, struct dt_table *table)
     return DT_OK;
 }
 
-static double milliseconds(const json_t *row, const char *key)
+static double row_milliseconds(const json_t *row, const char *key)
 {
     const json_t *value = json_object_get(row, key);
     double time = json_is_number(value) ? json_number_value(value) : 0;
@@ -46,13 +46,14 @@ static double milliseconds(const json_t *row, const char *key)
 }
 
 /* All recorded times except that of the recording strategy. */
-static double cost(const json_t *row)
+static double row_cost(const json_t *row)
 {
-    return 1e-3 * (milliseconds(row, "compile_time") + milliseconds(row, "verification_time") +
-                   milliseconds(row, "benchmark_time") + milliseconds(row, "framework_time"));
+    return 1e-3 *
+           (row_milliseconds(row, "compile_time") + row_milliseconds(row, "verification_time") +
+            row_milliseconds(row, "benchmark_time") + row_milliseconds(row, "framework_time"));
 }
 
-static enum dt_outcome failure(const char *word)
+static enum dt_outcome failure_outcome(const char *word)
 {
     if (strstr(word, "Invalid") != NULL || strstr(word, "Compilation") != NULL)
         return DT_TRIAL_INFEASIBLE;
@@ -73,9 +74,9 @@ static dt_status read_row(const char *key, const json_t *row, struct dt_table *t
         const char *name = table->columns[i].name;
         DT_TRY(dt_cell_read(json_object_get(row, name), what, name, &cells[i]));
     }
-    entry.cost = cost(row);
+    entry.cost = row_cost(row);
     if (json_is_string(time))
-        entry.outcome = failure(json_string_value(time));
+        entry.outcome = failure_outcome(json_string_value(time));
     double value = json_number_value(time);
     if (value > 0 && value < FAILED_TIME) {
         entry.outcome = DT_TRIAL_OK;
@@ -102,6 +103,6 @@ static dt_status read_table(const struct dt_source *source, struct dt_table *tab
 
 const struct dt_reader dt_reader_kernel_tuner = {
     .name = "a Kernel Tuner cache",
-    .knows = knows,
+    .knows = kernel_tuner_knows,
     .read = read_table,
 };

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool knows(const struct dt_source *source)
+static bool t4_knows(const struct dt_source *source)
 {
     return json_is_array(json_object_get(source->root, "results"));
 }
@@ -33,7 +33,7 @@ static enum dt_outcome outcome_of(const char *invalidity)
 }
 
 /* The measurement that is the first objective, or "time"; NULL when there is none. */
-static const json_t *objective(const json_t *row)
+static const json_t *row_objective(const json_t *row)
 {
     const char *name = json_string_value(json_array_get(json_object_get(row, "objectives"), 0));
     json_t *list = json_object_get(row, "measurements"), *item;
@@ -70,7 +70,7 @@ static double seconds_of(const char *unit)
  * another direction. */
 static dt_status read_unit(const json_t *root, const json_t *row, struct dt_table *table)
 {
-    const json_t *item = objective(row);
+    const json_t *item = row_objective(row);
     const char *name = json_string_value(json_object_get(item, "name"));
     const char *unit = json_string_value(json_object_get(item, "unit"));
     const char *file =
@@ -98,7 +98,7 @@ static dt_status read_unit(const json_t *root, const json_t *row, struct dt_tabl
 }
 
 /* All recorded times except that of the recording search. */
-static double cost(const json_t *times, double seconds)
+static double row_cost(const json_t *times, double seconds)
 {
     static const char *const parts[] = {"compilation", "validation", "framework"};
     double sum = 0;
@@ -114,7 +114,7 @@ static double cost(const json_t *times, double seconds)
 /* A result in another unit than the table's. */
 static dt_status check_unit(const json_t *row, const char *what, const struct dt_table *table)
 {
-    const char *unit = json_string_value(json_object_get(objective(row), "unit"));
+    const char *unit = json_string_value(json_object_get(row_objective(row), "unit"));
     if (unit == NULL || unit[0] == 0 || seconds_of(unit) == table->seconds)
         return DT_OK;
     return dt_fail(DT_EUSAGE, "%s is in '%.60s', the ones before it are in %s", what, unit,
@@ -125,7 +125,7 @@ static dt_status read_row(const json_t *row, const char *what, struct dt_table *
                           double **samples)
 {
     struct dt_cell cells[DT_AXES_MAX];
-    const json_t *measured = json_object_get(objective(row), "value");
+    const json_t *measured = json_object_get(row_objective(row), "value");
     struct dt_entry entry = {.value = json_is_number(measured) ? json_number_value(measured) : NAN};
     json_t *configuration, *times;
     const char *invalidity;
@@ -144,7 +144,7 @@ static dt_status read_row(const json_t *row, const char *what, struct dt_table *
         DT_TRY(dt_cell_read(json_object_get(configuration, name), what, name, &cells[i]));
     }
     entry.outcome = outcome_of(invalidity);
-    entry.cost = cost(times, table->seconds);
+    entry.cost = row_cost(times, table->seconds);
     if (entry.outcome == DT_TRIAL_OK && isnan(entry.value))
         return dt_fail(DT_EUSAGE, "%s is correct and has no measurement of its objective", what);
     if (entry.outcome == DT_TRIAL_OK && entry.value <= 0)
@@ -165,7 +165,7 @@ static dt_status read_table(const struct dt_source *source, struct dt_table *tab
     size_t i = 0;
     snprintf(table->unit, sizeof table->unit, "ms");
     table->seconds = 1e-3;
-    while (i < json_array_size(results) && objective(json_array_get(results, i)) == NULL)
+    while (i < json_array_size(results) && row_objective(json_array_get(results, i)) == NULL)
         i++;
     DT_TRY(read_unit(source->root, json_array_get(results, i), table));
     json_array_foreach(results, i, row)
@@ -179,6 +179,6 @@ static dt_status read_table(const struct dt_source *source, struct dt_table *tab
 
 const struct dt_reader dt_reader_t4 = {
     .name = "a T4 file",
-    .knows = knows,
+    .knows = t4_knows,
     .read = read_table,
 };

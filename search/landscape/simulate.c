@@ -85,13 +85,13 @@ void dt_score_best(const struct dt_landscape *landscape, const int32_t entries[]
     }
 }
 
-static double milliseconds(void)
+static double clock_milliseconds(void)
 {
     return 1e-6 * (double)dt_clock_thread_ns();
 }
 
-static dt_status start(const struct dt_simulation *simulation, int repeat,
-                       struct dt_search **search)
+static dt_status start_search(const struct dt_simulation *simulation, int repeat,
+                              struct dt_search **search)
 {
     const struct dt_landscape *landscape = simulation->landscape;
     struct dt_point point;
@@ -107,7 +107,7 @@ static dt_status start(const struct dt_simulation *simulation, int repeat,
     return dt_search_new(simulation->search, &opts, search);
 }
 
-static void answer(const struct dt_simulation *simulation, int repeat, struct dt_trial *trial)
+static void answer_trial(const struct dt_simulation *simulation, int repeat, struct dt_trial *trial)
 {
     struct dt_point point = trial->point;
     if (simulation->noise)
@@ -128,8 +128,8 @@ static void split_refits(const struct dt_search *search, struct dt_refits *befor
     *before = after;
 }
 
-static dt_status play(const struct dt_simulation *simulation, int repeat, struct dt_search *search,
-                      struct dt_runs *runs)
+static dt_status play_search(const struct dt_simulation *simulation, int repeat,
+                             struct dt_search *search, struct dt_runs *runs)
 {
     size_t at = (size_t)repeat * (size_t)runs->evals;
     struct dt_repeat *its = &runs->list[repeat];
@@ -138,9 +138,9 @@ static dt_status play(const struct dt_simulation *simulation, int repeat, struct
         if (simulation->spend > 0 && its->seconds >= simulation->spend)
             return DT_OK;
         struct dt_trial trial = {.outcome = DT_TRIAL_OK};
-        double before = milliseconds();
+        double before = clock_milliseconds();
         dt_status status = dt_search_ask(search, &trial.point);
-        double asked = milliseconds();
+        double asked = clock_milliseconds();
         DT_TRY(status);
         if (status == DT_DONE)
             return DT_OK;
@@ -151,10 +151,10 @@ static dt_status play(const struct dt_simulation *simulation, int repeat, struct
         if (k < 0)
             return dt_fail(DT_EUNSUP, "the search '%s' asks for a plan that is not of the table",
                            simulation->search);
-        answer(simulation, repeat, &trial);
-        double told = milliseconds();
+        answer_trial(simulation, repeat, &trial);
+        double told = clock_milliseconds();
         dt_search_tell(search, &trial);
-        runs->ask_tell_ms[at] = asked - before + milliseconds() - told;
+        runs->ask_tell_ms[at] = asked - before + clock_milliseconds() - told;
         split_refits(search, &refits, &runs->ask_tell_ms[at], &runs->refit_ms[at]);
         runs->entries[at] = (int32_t)k;
         runs->seen[at] = trial.value;
@@ -163,26 +163,27 @@ static dt_status play(const struct dt_simulation *simulation, int repeat, struct
     return DT_OK;
 }
 
-static dt_status run(const struct dt_simulation *simulation, int repeat, struct dt_runs *runs)
+static dt_status run_repeat(const struct dt_simulation *simulation, int repeat,
+                            struct dt_runs *runs)
 {
     struct dt_repeat *its = &runs->list[repeat];
     DT_CLEANUP(dt_search_free_at) struct dt_search *search = NULL;
     dt_auto_text note = {0};
-    double before = milliseconds();
-    DT_TRY(start(simulation, repeat, &search));
-    its->start_ms = milliseconds() - before;
-    dt_status status = play(simulation, repeat, search, runs);
+    double before = clock_milliseconds();
+    DT_TRY(start_search(simulation, repeat, &search));
+    its->start_ms = clock_milliseconds() - before;
+    dt_status status = play_search(simulation, repeat, search, runs);
     dt_search_note(search, &note);
     snprintf(its->note, sizeof its->note, "%s", dt_text_at(&note));
     return status;
 }
 
 /* Runs the repeats of one process; stops at an error. */
-static void work(const struct dt_simulation *simulation, int job, struct dt_runs *runs)
+static void work_job(const struct dt_simulation *simulation, int job, struct dt_runs *runs)
 {
     for (int repeat = job; repeat < runs->repeats; repeat += simulation->jobs) {
         struct dt_repeat *its = &runs->list[repeat];
-        if (dt_error_keep(&its->error, run(simulation, repeat, runs)) < 0)
+        if (dt_error_keep(&its->error, run_repeat(simulation, repeat, runs)) < 0)
             return;
     }
 }
@@ -233,7 +234,7 @@ static dt_status fan_out(const struct dt_simulation *simulation, struct dt_runs 
     for (; started < simulation->jobs; started++) {
         pid_t child = fork();
         if (child == 0) {
-            work(simulation, started, runs);
+            work_job(simulation, started, runs);
             _exit(0);
         }
         if (child < 0) {
@@ -242,7 +243,7 @@ static dt_status fan_out(const struct dt_simulation *simulation, struct dt_runs 
         }
         children[started] = child;
     }
-    work(simulation, 0, runs);
+    work_job(simulation, 0, runs);
     for (int i = 1; i < started; i++) {
         dt_status ended = wait_for(children[i]);
         status = status < 0 ? status : ended;
@@ -281,7 +282,8 @@ struct plan {
     double truth; /* median of all warm repetitions */
 };
 
-static dt_status collect(const struct dt_landscape *landscape, struct plan **plans, int *count)
+static dt_status collect_plans(const struct dt_landscape *landscape, struct plan **plans,
+                               int *count)
 {
     struct plan *made = calloc((size_t)landscape->count + 1, sizeof *made);
     int n = 0;
@@ -350,7 +352,7 @@ dt_status dt_race_replay(const struct dt_landscape *landscape, int orders, int p
 {
     dt_auto_free struct plan *list = NULL;
     int count = 0;
-    DT_TRY(collect(landscape, &list, &count));
+    DT_TRY(collect_plans(landscape, &list, &count));
     struct dt_raced made = {.orders = orders, .plans = plans < count ? plans : count};
     struct dt_rng rng = dt_rng_at(seed, "orders");
     for (int i = 0; i < orders; i++)

@@ -83,7 +83,7 @@ static double prior_of(const struct stages *search, const struct dt_point *point
     return isnan(value) ? INFINITY : value;
 }
 
-static void shuffle(struct dt_rng *rng, struct dt_point points[], int n)
+static void shuffle_points(struct dt_rng *rng, struct dt_point points[], int n)
 {
     for (int i = 0; i < n; i++) {
         int k = i + (int)dt_rng_below(rng, (uint64_t)(n - i));
@@ -132,7 +132,7 @@ static dt_status list_layouts(struct stages *search)
     search->layouts = calloc((size_t)count + 1, sizeof *search->layouts);
     if (search->layouts == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for %d layouts", count);
-    shuffle(&search->rng, points, count);
+    shuffle_points(&search->rng, points, count);
     for (int i = 0; i < count; i++)
         search->layouts[i] = (struct layout){.point = points[i],
                                              .turn = -devices_of(search->opts.space, &points[i]),
@@ -148,7 +148,7 @@ static dt_status list_layouts(struct stages *search)
     return DT_OK;
 }
 
-static dt_status init(void *state, const struct dt_search_opts *opts)
+static dt_status stages_init(void *state, const struct dt_search_opts *opts)
 {
     struct stages *search = state;
     *search = (struct stages){.opts = *opts, .rng = dt_rng_at(opts->seed, "stages")};
@@ -170,7 +170,7 @@ static void close_part(struct stages *search)
     search->part.space = NULL;
 }
 
-static void fini(void *state)
+static void stages_fini(void *state)
 {
     struct stages *search = state;
     close_part(search);
@@ -322,7 +322,7 @@ static const struct dt_trial *best_trial(const struct stages *search)
 }
 
 /* Environments to try: new processes for each, of which so many can stay loaded beside those of the best plan. */
-static int environments(const struct stages *search)
+static int count_environments(const struct stages *search)
 {
     const struct dt_groups *groups = search->opts.groups;
     int most = groups != NULL && groups->stay > 0 ? groups->stay - 1 : ENVIRONMENTS_MOST;
@@ -337,7 +337,7 @@ static dt_status open_environments(struct stages *search)
 {
     const struct dt_trial *best = best_trial(search);
     DT_CLEANUP(dt_space_free_at) struct dt_space *part = NULL;
-    int most = environments(search);
+    int most = count_environments(search);
     search->last = calloc(NEAR_ROOM, sizeof *search->last);
     if (search->last == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a search");
@@ -346,7 +346,7 @@ static dt_status open_environments(struct stages *search)
     DT_TRY(dt_space_restrict(search->opts.space, ~search->environment, &best->point, 1, &part));
     int n = dt_space_neighbours(part, &best->point, search->last, NEAR_ROOM);
     n = n < NEAR_ROOM ? n : NEAR_ROOM;
-    shuffle(&search->rng, search->last, n);
+    shuffle_points(&search->rng, search->last, n);
     search->last_count = n < most ? n : most;
     return DT_OK;
 }
@@ -368,12 +368,12 @@ static dt_status ask_environment(struct stages *search, struct dt_point *point)
 static bool environments_are_due(const struct stages *search)
 {
     return search->last != NULL || (search->environment != 0 && search->opts.evaluations > 0 &&
-                                    room_left(search) <= environments(search));
+                                    room_left(search) <= count_environments(search));
 }
 
 /* ---- the strategy */
 
-static dt_status ask(void *state, struct dt_point *point)
+static dt_status stages_ask(void *state, struct dt_point *point)
 {
     struct stages *search = state;
     if (!search->asked)
@@ -397,7 +397,7 @@ static dt_status ask(void *state, struct dt_point *point)
     }
 }
 
-static void tell(void *state, const struct dt_trial *trial)
+static void stages_tell(void *state, const struct dt_trial *trial)
 {
     struct stages *search = state;
     search->waiting = false;
@@ -416,14 +416,14 @@ static void tell(void *state, const struct dt_trial *trial)
     tell_part(search, trial);
 }
 
-static int64_t ahead(void *state)
+static int64_t stages_ahead(void *state)
 {
     const struct stages *search = state;
     bool second = search->part.space != NULL && search->last == NULL;
     return second ? dt_arm_ahead(&search->part.arm) : 0;
 }
 
-static void note(const void *state, struct dt_text *out)
+static void stages_note(const void *state, struct dt_text *out)
 {
     const struct stages *search = state;
     int looked = 0;
@@ -437,7 +437,7 @@ static void note(const void *state, struct dt_text *out)
         dt_arm_note(&search->part.arm, out);
 }
 
-static struct dt_refits refits(const void *state)
+static struct dt_refits stages_refits(const void *state)
 {
     return dt_arm_refits(&((const struct stages *)state)->part.arm);
 }
@@ -448,11 +448,11 @@ const struct dt_strategy dt_strategy_stages = {
     .paper = "none: a race of layouts, then exhaustive, bayes or tpe on the best",
     .state_size = sizeof(struct stages),
     .knobs = knobs,
-    .init = init,
-    .ask = ask,
-    .tell = tell,
-    .ahead = ahead,
-    .fini = fini,
-    .note = note,
-    .refits = refits,
+    .init = stages_init,
+    .ask = stages_ask,
+    .tell = stages_tell,
+    .ahead = stages_ahead,
+    .fini = stages_fini,
+    .note = stages_note,
+    .refits = stages_refits,
 };

@@ -82,8 +82,8 @@ struct join {
     out[i] = (expression)
 
 /* The quotient of 32-bit numbers is exact in a double, whose division is quicker than that of 64-bit integers. */
-static void divide(bool small, bool remainder, const int64_t *a, const int64_t *b, int64_t *out,
-                   int n)
+static void divide_column(bool small, bool remainder, const int64_t *a, const int64_t *b,
+                          int64_t *out, int n)
 {
     if (small && remainder)
         EACH(a[i] - (int64_t)((double)(int32_t)a[i] / (double)(int32_t)b[i]) * b[i]);
@@ -95,7 +95,8 @@ static void divide(bool small, bool remainder, const int64_t *a, const int64_t *
         EACH(a[i] / b[i]);
 }
 
-static void compare(enum dt_expr_code code, const int64_t *a, const int64_t *b, int64_t *out, int n)
+static void compare_column(enum dt_expr_code code, const int64_t *a, const int64_t *b, int64_t *out,
+                           int n)
 {
     switch (code) {
     case DT_OP_EQUAL:
@@ -134,7 +135,7 @@ static void vector_apply(enum dt_expr_code code, bool small, const int64_t *a, c
         break;
     case DT_OP_DIVIDE:
     case DT_OP_MODULO:
-        divide(small, code == DT_OP_MODULO, a, b, out, n);
+        divide_column(small, code == DT_OP_MODULO, a, b, out, n);
         break;
     case DT_OP_MIN:
         EACH(a[i] < b[i] ? a[i] : b[i]);
@@ -158,7 +159,7 @@ static void vector_apply(enum dt_expr_code code, bool small, const int64_t *a, c
         EACH((a[i] != 0) | (b[i] != 0));
         break;
     default:
-        compare(code, a, b, out, n);
+        compare_column(code, a, b, out, n);
     }
 }
 
@@ -208,7 +209,7 @@ static void take_values(struct block *block, const struct dt_term *term, int ele
     block->work += 64;
 }
 
-static int64_t call(struct block *block, const struct dt_term *term, int element)
+static int64_t call_element(struct block *block, const struct dt_term *term, int element)
 {
     const struct dt_derived *derived = &block->terms->space->derived[term->number];
     int64_t values[DT_AXES_MAX];
@@ -216,7 +217,8 @@ static int64_t call(struct block *block, const struct dt_term *term, int element
     return derived->function(derived->context, values);
 }
 
-static bool part(struct block *block, const struct dt_term *term, int element, int64_t *value)
+static bool part_of_block(struct block *block, const struct dt_term *term, int element,
+                          int64_t *value)
 {
     const struct dt_rule_part *row = &block->terms->parts[term->number];
     const struct dt_space *space = block->terms->space;
@@ -242,7 +244,7 @@ static const int64_t *values_at(struct block *block, int term, int level)
             out[i] = row->number;
     if (row->code == DT_OP_CALL)
         for (int i = 0; i < block->n; i++)
-            out[i] = call(block, row, i);
+            out[i] = call_element(block, row, i);
     block->work += block->n;
     if (row->left < 0)
         return out;
@@ -267,7 +269,7 @@ static const int64_t *block_values(struct block *block, int term)
 }
 
 /* false: it fails. */
-static bool compute(struct block *block, int term, int element, int64_t *value)
+static bool compute_term(struct block *block, int term, int element, int64_t *value)
 {
     const struct dt_term *row = &block->terms->rows[term];
     int64_t a = 0, b = 0;
@@ -277,18 +279,18 @@ static bool compute(struct block *block, int term, int element, int64_t *value)
         return true;
     }
     if (row->code == DT_OP_NUMBER || row->code == DT_OP_CALL) {
-        *value = row->code == DT_OP_NUMBER ? row->number : call(block, row, element);
+        *value = row->code == DT_OP_NUMBER ? row->number : call_element(block, row, element);
         return true;
     }
     if (row->code == DT_OP_PART)
-        return part(block, row, element, value);
-    if (!compute(block, row->left, element, &a))
+        return part_of_block(block, row, element, value);
+    if (!compute_term(block, row->left, element, &a))
         return false;
     if ((row->code == DT_OP_AND && a == 0) || (row->code == DT_OP_OR && a != 0)) {
         *value = row->code == DT_OP_OR;
         return true;
     }
-    if (row->right >= 0 && !compute(block, row->right, element, &b))
+    if (row->right >= 0 && !compute_term(block, row->right, element, &b))
         return false;
     return dt_expr_apply(row->code, a, b, value);
 }
@@ -297,7 +299,7 @@ static bool compute(struct block *block, int term, int element, int64_t *value)
 static bool block_holds(struct block *block, int root, int i)
 {
     int64_t value;
-    return compute(block, root, i, &value) && value != 0;
+    return compute_term(block, root, i, &value) && value != 0;
 }
 
 /* Merges nodes with equal numbers. The range of each number is known, so together they usually fit one word, and often
@@ -314,7 +316,7 @@ static void nodes_fini(struct nodes *nodes)
 }
 
 /* true: the product of the ranges is in *size. */
-static bool pack(struct merge *merge, const struct dt_terms *terms, uint64_t *size)
+static bool pack_key(struct merge *merge, const struct dt_terms *terms, uint64_t *size)
 {
     *size = 1;
     for (int i = 0; i < merge->nodes->slots; i++) {
@@ -334,7 +336,7 @@ static dt_status merge_init(struct merge *merge, const struct dt_terms *terms, s
 {
     uint64_t size = 0;
     *merge = (struct merge){.nodes = nodes};
-    merge->packed = pack(merge, terms, &size);
+    merge->packed = pack_key(merge, terms, &size);
     merge->direct = merge->packed && size <= 4 * (uint64_t)pairs + FIRST && size <= 1 << 24;
     merge->size = merge->direct ? size : FIRST;
     merge->table = calloc(merge->size, sizeof *merge->table);
@@ -349,7 +351,7 @@ static void merge_fini(struct merge *merge)
     merge->table = NULL;
 }
 
-static uint64_t mix(uint64_t word)
+static uint64_t mix_word(uint64_t word)
 {
     word *= 0x9E3779B97F4A7C15u;
     word ^= word >> 32;
@@ -364,14 +366,14 @@ static uint64_t word_of(const struct merge *merge, const int64_t *const columns[
         if (merge->packed)
             word += ((uint64_t)columns[k][i] - (uint64_t)merge->low[k]) * merge->stride[k];
         else
-            word = mix(word ^ (uint64_t)columns[k][i]);
+            word = mix_word(word ^ (uint64_t)columns[k][i]);
     }
     return word;
 }
 
 /* A word is the numbers themselves when they are packed, and a hash of them otherwise. */
-static bool same(const struct merge *merge, uint32_t node, uint64_t word,
-                 const int64_t *const columns[], int i)
+static bool same_node(const struct merge *merge, uint32_t node, uint64_t word,
+                      const int64_t *const columns[], int i)
 {
     if (merge->words[node] != word)
         return false;
@@ -387,7 +389,7 @@ static dt_status too_much(void)
     return dt_fail(DT_EUNSUP, "the space is too large to enumerate: its rules decide too late");
 }
 
-static dt_status widen(struct merge *merge)
+static dt_status widen_keys(struct merge *merge)
 {
     uint32_t room = merge->room > 0 ? 2 * merge->room : 256;
     if ((uint64_t)room * sizeof(int64_t) * (uint64_t)(merge->nodes->slots + 1) > BYTES_MAX)
@@ -399,14 +401,14 @@ static dt_status widen(struct merge *merge)
     return DT_OK;
 }
 
-static bool rehash(struct merge *merge)
+static bool rehash_nodes(struct merge *merge)
 {
     uint64_t size = 4 * merge->size;
     uint32_t *table = calloc(size, sizeof *table);
     if (table == NULL)
         return false;
     for (uint32_t node = 0; node < merge->nodes->count; node++) {
-        uint64_t at = mix(merge->words[node]) & (size - 1);
+        uint64_t at = mix_word(merge->words[node]) & (size - 1);
         while (table[at] != 0)
             at = (at + 1) & (size - 1);
         table[at] = node + 1;
@@ -417,10 +419,10 @@ static bool rehash(struct merge *merge)
     return true;
 }
 
-static dt_status add(struct merge *merge, uint64_t word, const int64_t *const columns[], int i)
+static dt_status add_node(struct merge *merge, uint64_t word, const int64_t *const columns[], int i)
 {
     if (merge->nodes->count == merge->room)
-        DT_TRY(widen(merge));
+        DT_TRY(widen_keys(merge));
     uint32_t node = merge->nodes->count++;
     merge->words[node] = word;
     for (int k = 0; k < merge->nodes->slots; k++)
@@ -434,14 +436,15 @@ static dt_status merge_find(struct merge *merge, const int64_t *const columns[],
 {
     for (int i = 0; i < n; i++) {
         uint64_t word = word_of(merge, columns, i);
-        if (!merge->direct && 2 * (uint64_t)merge->nodes->count >= merge->size && !rehash(merge))
+        if (!merge->direct && 2 * (uint64_t)merge->nodes->count >= merge->size &&
+            !rehash_nodes(merge))
             return dt_no_memory(dt_diagram_enumerating);
-        uint64_t at = merge->direct ? word : mix(word) & (merge->size - 1);
+        uint64_t at = merge->direct ? word : mix_word(word) & (merge->size - 1);
         while (merge->table[at] != 0 && !merge->direct &&
-               !same(merge, merge->table[at] - 1, word, columns, i))
+               !same_node(merge, merge->table[at] - 1, word, columns, i))
             at = (at + 1) & (merge->size - 1);
         if (merge->table[at] == 0) {
-            DT_TRY(add(merge, word, columns, i));
+            DT_TRY(add_node(merge, word, columns, i));
             merge->table[at] = merge->nodes->count;
         }
         found[i] = merge->table[at] - 1;
@@ -469,7 +472,7 @@ static int slot_of(const struct build_task *task, int term)
 }
 
 /* The term of this axis that equals a slot of the nodes; -1: the root is of another kind. */
-static int side(const struct build_task *task, int root, int *slot)
+static int side_slot(const struct build_task *task, int root, int *slot)
 {
     const struct dt_term *rows = task->terms->rows, *row = &rows[root];
     if (row->code != DT_OP_EQUAL || !row->sound)
@@ -515,7 +518,7 @@ static dt_status join_init(struct join *join, const struct build_task *task, str
     if (join->step != NULL)
         return init_step(join, join->step->axis->count, block->n, picks);
     for (int i = 0; i < task->root_count && term < 0; i++)
-        term = side(task, task->roots[i], &join->slot);
+        term = side_slot(task, task->roots[i], &join->slot);
     if (term < 0) {
         join->slot = -1;
         return DT_OK;
@@ -646,7 +649,7 @@ static bool is_unary(const struct run *run, int root)
 }
 
 /* Marks the numbers of this layer's nodes that a term uses. */
-static void mark(const struct run *run, int term, bool marks[])
+static void mark_terms(const struct run *run, int term, bool marks[])
 {
     const struct dt_terms *terms = run->task->terms;
     const struct dt_term *row = &terms->rows[term];
@@ -660,27 +663,27 @@ static void mark(const struct run *run, int term, bool marks[])
             return;
     }
     if (row->left >= 0)
-        mark(run, row->left, marks);
+        mark_terms(run, row->left, marks);
     if (row->right >= 0)
-        mark(run, row->right, marks);
+        mark_terms(run, row->right, marks);
 }
 
-static void connect(struct run *run)
+static void connect_terms(struct run *run)
 {
     const struct build_task *task = run->task;
     for (int i = 0; i < task->root_count; i++)
         if (!is_unary(run, task->roots[i]))
-            mark(run, task->roots[i], run->for_roots);
+            mark_terms(run, task->roots[i], run->for_roots);
     for (int k = 0; k < task->to->slots; k++) {
         run->from_slot[k] = -1;
         for (int i = 0; i < task->from->slots; i++)
             if (task->from->terms[i] == task->to->terms[k])
                 run->from_slot[k] = i;
-        mark(run, task->to->terms[k], run->for_keys);
+        mark_terms(run, task->to->terms[k], run->for_keys);
     }
 }
 
-static void gather(struct run *run, const bool wanted[])
+static void gather_rules(struct run *run, const bool wanted[])
 {
     const struct nodes *from = run->task->from;
     const int64_t *axis = run->task->terms->space->axes[run->task->axis].values;
@@ -693,7 +696,7 @@ static void gather(struct run *run, const bool wanted[])
 }
 
 /* Drops the elements the root rejects. */
-static void decide(struct run *run, int root, const bool wanted[])
+static void decide_rule(struct run *run, int root, const bool wanted[])
 {
     struct block *block = &run->block;
     const int64_t *verdicts = block->terms->rows[root].sound ? block_values(block, root) : NULL;
@@ -707,7 +710,7 @@ static void decide(struct run *run, int root, const bool wanted[])
     bool dropped = kept < block->n;
     block->n = kept;
     if (dropped)
-        gather(run, wanted);
+        gather_rules(run, wanted);
 }
 
 /* Rules of this axis alone are decided once. Returns how many others there are. */
@@ -721,10 +724,10 @@ static int decide_alone(struct run *run)
         run->nodes[i] = 0;
         run->picks[i] = (uint16_t)i;
     }
-    gather(run, none);
+    gather_rules(run, none);
     for (int i = 0; i < task->root_count; i++) {
         if (is_unary(run, task->roots[i]) && run->block.n > 0)
-            decide(run, task->roots[i], none);
+            decide_rule(run, task->roots[i], none);
         others += !is_unary(run, task->roots[i]);
     }
     run->allowed_count = run->block.n;
@@ -732,7 +735,7 @@ static int decide_alone(struct run *run)
     return others;
 }
 
-static bool projects(const struct run *run)
+static bool projects_away(const struct run *run)
 {
     for (int k = 0; k < run->task->to->slots; k++)
         if (run->from_slot[k] < 0)
@@ -741,7 +744,7 @@ static bool projects(const struct run *run)
 }
 
 /* For an axis on which nothing below depends: all nodes share its values. */
-static dt_status share(struct run *run)
+static dt_status share_suffixes(struct run *run)
 {
     const struct nodes *from = run->task->from;
     struct dt_layer *layer = run->layer;
@@ -779,9 +782,9 @@ static dt_status find_by_node(struct run *run)
 static dt_status nodes_find(struct run *run)
 {
     const int64_t *columns[SLOTS_MAX] = {NULL};
-    if (projects(run))
+    if (projects_away(run))
         return find_by_node(run);
-    gather(run, run->for_keys);
+    gather_rules(run, run->for_keys);
     for (int k = 0; k < run->task->to->slots; k++) {
         columns[k] = run->from_slot[k] >= 0 ? run->bound[run->from_slot[k]] : run->keys[k];
         if (run->from_slot[k] < 0)
@@ -795,11 +798,11 @@ static dt_status run_block(struct run *run)
 {
     const struct build_task *task = run->task;
     struct dt_layer *layer = run->layer;
-    gather(run, run->for_roots);
+    gather_rules(run, run->for_roots);
     run->block.work += 4 * (int64_t)run->block.n;
     for (int i = 0; i < task->root_count && run->block.n > 0; i++)
         if (!is_unary(run, task->roots[i]))
-            decide(run, task->roots[i], run->for_roots);
+            decide_rule(run, task->roots[i], run->for_roots);
     if (run->block.n == 0)
         return DT_OK;
     DT_TRY(nodes_find(run));
@@ -815,7 +818,7 @@ static dt_status run_block(struct run *run)
 }
 
 /* Appends the node with its values to the n elements; returns the new number. */
-static int append(struct run *run, uint32_t node, int n)
+static int append_node(struct run *run, uint32_t node, int n)
 {
     const struct nodes *from = run->task->from;
     int more = run->allowed_count;
@@ -838,7 +841,7 @@ static dt_status run_blocks(struct run *run)
     if (layer->begin == NULL)
         return dt_no_memory(dt_diagram_enumerating);
     for (uint32_t node = 0; node < layer->nodes; node++) {
-        n = append(run, node, n);
+        n = append_node(run, node, n);
         run->block.work += 4;
         if (node + 1 < layer->nodes && n + run->allowed_count <= run->room)
             continue;
@@ -859,12 +862,12 @@ static dt_status layer_build(struct build_task *task, struct dt_layer *layer)
     *layer = (struct dt_layer){.axis = task->axis, .nodes = task->from->count};
     dt_status status = run_init(&run);
     if (status == DT_OK) {
-        connect(&run);
+        connect_terms(&run);
         int others = decide_alone(&run);
         int64_t pairs = (int64_t)task->from->count * run.allowed_count;
         status = merge_init(&run.merge, task->terms, task->to, pairs);
         if (status == DT_OK)
-            status = others == 0 && projects(&run) ? share(&run) : run_blocks(&run);
+            status = others == 0 && projects_away(&run) ? share_suffixes(&run) : run_blocks(&run);
     }
     task->work += run.block.work;
     run_fini(&run);
@@ -940,12 +943,12 @@ static dt_status find_live(struct builder *builder, int depth, struct nodes *nod
     return DT_OK;
 }
 
-static bool calls(const struct dt_terms *terms, int term)
+static bool calls_table(const struct dt_terms *terms, int term)
 {
     const struct dt_term *row = &terms->rows[term];
     return row->code == DT_OP_CALL || row->code == DT_OP_PART ||
-           (row->left >= 0 && calls(terms, row->left)) ||
-           (row->right >= 0 && calls(terms, row->right));
+           (row->left >= 0 && calls_table(terms, row->left)) ||
+           (row->right >= 0 && calls_table(terms, row->right));
 }
 
 /* Quick ones first: vectorised roots, then those that may fail, then those with derived names. */
@@ -957,7 +960,7 @@ static int find_roots(struct builder *builder, int depth)
         for (int i = 0; i < terms->root_count; i++) {
             int root = terms->roots[i];
             if (terms->rows[root].depth == depth &&
-                cost == (calls(terms, root) ? 2 : !terms->rows[root].sound))
+                cost == (calls_table(terms, root) ? 2 : !terms->rows[root].sound))
                 builder->roots[n++] = root;
         }
     return n;
@@ -1061,7 +1064,7 @@ static double weigh_node(const struct dt_diagram *diagram, int depth, uint32_t n
     return sum;
 }
 
-static bool weigh(struct dt_diagram *diagram, int depth, bool *exact)
+static bool weigh_nodes(struct dt_diagram *diagram, int depth, bool *exact)
 {
     struct dt_layer *layer = &diagram->layers[depth];
     drop_dead(diagram, depth);
@@ -1085,14 +1088,14 @@ static dt_status diagram_finish(struct dt_diagram *diagram)
 {
     bool exact = true;
     for (int depth = diagram->layer_count - 1; depth >= 0; depth--)
-        if (!weigh(diagram, depth, &exact))
+        if (!weigh_nodes(diagram, depth, &exact))
             return dt_no_memory(dt_diagram_enumerating);
     diagram->weight = weight_of(diagram, 0, 0);
     diagram->count = exact ? (int64_t)diagram->layers[0].counts[0] : -1;
     return DT_OK;
 }
 
-static dt_status build(struct builder *builder, const int order[], const bool rules[])
+static dt_status build_order(struct builder *builder, const int order[], const bool rules[])
 {
     const struct dt_space *space = builder->terms.space;
     bool hold = true;
@@ -1116,7 +1119,7 @@ dt_status dt_diagram_new(const struct dt_space *space, const int order[], const 
 {
     struct builder builder = {.left = *bound};
     DT_TRY(dt_terms_init(&builder.terms, space, order));
-    dt_status status = build(&builder, order, rules);
+    dt_status status = build_order(&builder, order, rules);
     dt_terms_fini(&builder.terms);
     free(builder.stamps);
     free(builder.roots);
@@ -1138,7 +1141,7 @@ struct sets {
 };
 
 /* log2 of the combinations of the open axes once those in the mask are bound. */
-static double width(const struct sets *sets, uint32_t bound)
+static double width_bound(const struct sets *sets, uint32_t bound)
 {
     uint32_t open = 0;
     double sum = 0;
@@ -1152,13 +1155,13 @@ static double width(const struct sets *sets, uint32_t bound)
 }
 
 /* Cost of binding this axis: the open combinations before it times its values, plus those after it. */
-static double step(const struct sets *sets, uint32_t bound, int axis)
+static double step_cost(const struct sets *sets, uint32_t bound, int axis)
 {
-    double before = width(sets, bound) + log2(sets->space->axes[axis].count);
-    return fmax(before, width(sets, bound | UINT32_C(1) << axis) + 1);
+    double before = width_bound(sets, bound) + log2(sets->space->axes[axis].count);
+    return fmax(before, width_bound(sets, bound | UINT32_C(1) << axis) + 1);
 }
 
-static double greedy(const struct sets *sets, int first, int order[])
+static double greedy_order(const struct sets *sets, int first, int order[])
 {
     uint32_t bound = 0;
     double sum = 0;
@@ -1166,14 +1169,14 @@ static double greedy(const struct sets *sets, int first, int order[])
         int best = -1;
         double least = INFINITY;
         for (int i = 0; i < sets->space->axis_count; i++) {
-            double cost = bound >> i & 1 ? INFINITY : step(sets, bound, i);
+            double cost = bound >> i & 1 ? INFINITY : step_cost(sets, bound, i);
             if (cost < least - 1e-9) {
                 least = cost;
                 best = i;
             }
         }
         if (n == 0) {
-            least = step(sets, bound, first);
+            least = step_cost(sets, bound, first);
             best = first;
         }
         order[n] = best;
@@ -1189,7 +1192,7 @@ void dt_diagram_order(const struct dt_space *space, const uint32_t rules[], int 
     double least = INFINITY;
     for (int first = 0; first < space->axis_count; first++) {
         int tried[DT_AXES_MAX];
-        double cost = greedy(&sets, first, tried);
+        double cost = greedy_order(&sets, first, tried);
         if (cost >= least * (1 - 1e-9))
             continue;
         least = cost;
@@ -1201,7 +1204,7 @@ void dt_diagram_order(const struct dt_space *space, const uint32_t rules[], int 
 /* A diagram of given points: a node for each prefix of a point (a trie: Fredkin 1960). */
 
 /* The point differs from the one before it in the first `length` values. */
-static bool begins(const struct dt_point points[], int64_t k, int length)
+static bool begins_group(const struct dt_point points[], int64_t k, int length)
 {
     if (k == 0)
         return true;
@@ -1218,8 +1221,8 @@ static dt_status add_layer(struct dt_diagram *diagram, int axes, const struct dt
     struct dt_layer *layer = &diagram->layers[diagram->layer_count++];
     *layer = (struct dt_layer){.axis = axis};
     for (int64_t k = 0; k < n; k++) {
-        layer->nodes += begins(points, k, axis);
-        layer->edges += begins(points, k, axis + 1);
+        layer->nodes += begins_group(points, k, axis);
+        layer->edges += begins_group(points, k, axis + 1);
     }
     layer->begin = calloc((size_t)layer->nodes + 2, sizeof *layer->begin);
     layer->values = calloc((size_t)layer->edges + 1, sizeof *layer->values);
@@ -1228,8 +1231,8 @@ static dt_status add_layer(struct dt_diagram *diagram, int axes, const struct dt
         return dt_fail(DT_ENOMEM, "out of memory for a space of %lld plans", (long long)n);
     uint32_t node = 0, edge = 0;
     for (int64_t k = 0; k < n; k++) {
-        node += begins(points, k, axis);
-        if (!begins(points, k, axis + 1))
+        node += begins_group(points, k, axis);
+        if (!begins_group(points, k, axis + 1))
             continue;
         layer->values[edge] = (uint16_t)points[k].index[axis];
         layer->children[edge] = axis + 1 < axes ? edge : 0;
@@ -1393,7 +1396,7 @@ void dt_diagram_draw(const struct dt_diagram *diagram, struct dt_rng *rng, struc
 
 static const int64_t STEPS_MAX = 20000000;
 
-static void visit(struct dt_near *near, int depth, uint32_t node, int changes)
+static void visit_near(struct dt_near *near, int depth, uint32_t node, int changes)
 {
     const struct dt_diagram *diagram = near->diagram;
     if (depth == diagram->layer_count) {
@@ -1409,7 +1412,7 @@ static void visit(struct dt_near *near, int depth, uint32_t node, int changes)
         if (left < 0 || left > diagram->layer_count - depth - 1)
             continue;
         near->point.index[layer->axis] = layer->values[edge];
-        visit(near, depth + 1, child_of(layer, node, edge), left);
+        visit_near(near, depth + 1, child_of(layer, node, edge), left);
     }
 }
 
@@ -1417,6 +1420,6 @@ bool dt_diagram_near(struct dt_near *near, int changes)
 {
     near->point = (struct dt_point){{0}};
     if (near->diagram->weight > 0)
-        visit(near, 0, 0, changes);
+        visit_near(near, 0, 0, changes);
     return near->steps < STEPS_MAX;
 }

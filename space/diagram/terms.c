@@ -9,7 +9,7 @@
 
 /* Interval arithmetic (Moore 1966): the range of an expression, and whether it can overflow or divide by zero. */
 
-static void whole(struct dt_term *term)
+static void bound_whole(struct dt_term *term)
 {
     term->sound = false;
     term->low = INT64_MIN;
@@ -25,18 +25,18 @@ static void add_corner(struct dt_term *term, int64_t value, bool first)
 }
 
 /* Sums, differences, products and quotients take their extremes at the ends of their operands' ranges. */
-static void corners(struct dt_term *term, const struct dt_term *a, const struct dt_term *b)
+static void bound_corners(struct dt_term *term, const struct dt_term *a, const struct dt_term *b)
 {
     const int64_t left[] = {a->low, a->high}, right[] = {b->low, b->high};
     bool divides = term->code == DT_OP_DIVIDE;
     if (divides && b->low <= 0 && b->high >= 0) {
-        whole(term);
+        bound_whole(term);
         return;
     }
     for (int i = 0; i < 4; i++) {
         int64_t value = 0;
         if (!dt_expr_apply(term->code, left[i / 2], right[i % 2], &value)) {
-            whole(term);
+            bound_whole(term);
             return;
         }
         add_corner(term, value, i == 0);
@@ -47,7 +47,7 @@ static void corners(struct dt_term *term, const struct dt_term *a, const struct 
 static void remainder_range(struct dt_term *term, const struct dt_term *a, const struct dt_term *b)
 {
     if ((b->low <= 0 && b->high >= 0) || (a->low == INT64_MIN && b->low <= -1 && b->high >= -1)) {
-        whole(term);
+        bound_whole(term);
         return;
     }
     int64_t most = b->high > 0 ? b->high - 1 : -(b->low + 1);
@@ -55,23 +55,23 @@ static void remainder_range(struct dt_term *term, const struct dt_term *a, const
     term->high = a->high <= 0 ? 0 : a->high > most ? most : a->high;
 }
 
-static void negated(struct dt_term *term, const struct dt_term *a)
+static void bound_negated(struct dt_term *term, const struct dt_term *a)
 {
     if (a->low == INT64_MIN) {
-        whole(term);
+        bound_whole(term);
         return;
     }
     term->low = -a->high;
     term->high = -a->low;
 }
 
-static void extreme(struct dt_term *term, const struct dt_term *a, const struct dt_term *b)
+static void bound_extreme(struct dt_term *term, const struct dt_term *a, const struct dt_term *b)
 {
     (void)dt_expr_apply(term->code, a->low, b->low, &term->low);
     (void)dt_expr_apply(term->code, a->high, b->high, &term->high);
 }
 
-static void leaf(const struct dt_terms *terms, struct dt_term *term)
+static void bound_leaf(const struct dt_terms *terms, struct dt_term *term)
 {
     if (term->code == DT_OP_NUMBER)
         term->low = term->high = term->number;
@@ -95,24 +95,24 @@ static void term_range(const struct dt_terms *terms, struct dt_term *term)
     term->low = 0;
     term->high = 1;
     if (!term->sound) {
-        whole(term);
+        bound_whole(term);
         return;
     }
     if (term->code == DT_OP_STEP)
         term->high = terms->steps[term->number].states;
     else if (a == NULL)
-        leaf(terms, term);
+        bound_leaf(terms, term);
     else if (b == NULL && term->code == DT_OP_NEGATE)
-        negated(term, a);
+        bound_negated(term, a);
     else if (b != NULL && term->code == DT_OP_MODULO)
         remainder_range(term, a, b);
     else if (b != NULL && (term->code == DT_OP_MIN || term->code == DT_OP_MAX))
-        extreme(term, a, b);
+        bound_extreme(term, a, b);
     else if (b != NULL && term->code >= DT_OP_ADD && term->code <= DT_OP_DIVIDE)
-        corners(term, a, b);
+        bound_corners(term, a, b);
 }
 
-static uint32_t hash(enum dt_expr_code code, int left, int right, int64_t number)
+static uint32_t hash_term(enum dt_expr_code code, int left, int right, int64_t number)
 {
     uint64_t key = (uint64_t)code * 0x9E3779B97F4A7C15u ^ (uint64_t)(uint32_t)left << 32 ^
                    (uint64_t)(uint32_t)right;
@@ -121,7 +121,7 @@ static uint32_t hash(enum dt_expr_code code, int left, int right, int64_t number
 }
 
 /* Makes room for one more term in both tables. */
-static bool grow(struct dt_terms *terms)
+static bool grow_table(struct dt_terms *terms)
 {
     if (terms->count < terms->room)
         return true;
@@ -137,7 +137,7 @@ static bool grow(struct dt_terms *terms)
     terms->room = room;
     for (int i = 0; i < terms->count; i++) {
         const struct dt_term *row = &terms->rows[i];
-        uint32_t at = hash(row->code, row->left, row->right, row->number) & terms->mask;
+        uint32_t at = hash_term(row->code, row->left, row->right, row->number) & terms->mask;
         while (slots[at] != 0)
             at = (at + 1) & terms->mask;
         slots[at] = i + 1;
@@ -145,7 +145,7 @@ static bool grow(struct dt_terms *terms)
     return true;
 }
 
-static void place(struct dt_terms *terms, struct dt_term *term)
+static void place_term(struct dt_terms *terms, struct dt_term *term)
 {
     const struct dt_term *a = term->left >= 0 ? &terms->rows[term->left] : NULL;
     const struct dt_term *b = term->right >= 0 ? &terms->rows[term->right] : NULL;
@@ -167,21 +167,21 @@ static void place(struct dt_terms *terms, struct dt_term *term)
         term->levels = b->levels + 1;
 }
 
-static int intern(struct dt_terms *terms, enum dt_expr_code code, int left, int right,
-                  int64_t number)
+static int intern_term(struct dt_terms *terms, enum dt_expr_code code, int left, int right,
+                       int64_t number)
 {
-    if (terms->failed || !grow(terms)) {
+    if (terms->failed || !grow_table(terms)) {
         terms->failed = true;
         return 0;
     }
-    uint32_t at = hash(code, left, right, number) & terms->mask;
+    uint32_t at = hash_term(code, left, right, number) & terms->mask;
     for (; terms->slots[at] != 0; at = (at + 1) & terms->mask) {
         const struct dt_term *row = &terms->rows[terms->slots[at] - 1];
         if (row->code == code && row->left == left && row->right == right && row->number == number)
             return terms->slots[at] - 1;
     }
     struct dt_term term = {.code = code, .left = left, .right = right, .number = number};
-    place(terms, &term);
+    place_term(terms, &term);
     term_range(terms, &term);
     terms->slots[at] = terms->count + 1;
     terms->rows[terms->count] = term;
@@ -191,12 +191,12 @@ static int intern(struct dt_terms *terms, enum dt_expr_code code, int left, int 
 /* Returns the term of an operation on two terms; folds numbers and shares equal terms. */
 static int terms_leaf(struct dt_terms *terms, enum dt_expr_code code, int64_t number)
 {
-    return intern(terms, code, -1, -1, number);
+    return intern_term(terms, code, -1, -1, number);
 }
 
 /* The comparison has the same result for all values in the ranges. */
-static bool decided(enum dt_expr_code code, const struct dt_term *a, const struct dt_term *b,
-                    int64_t *value)
+static bool decided_by_bounds(enum dt_expr_code code, const struct dt_term *a,
+                              const struct dt_term *b, int64_t *value)
 {
     switch (code) {
     case DT_OP_LESS:
@@ -234,7 +234,7 @@ static int terms_make(struct dt_terms *terms, enum dt_expr_code code, int left, 
     if (a->sound && b->sound) {
         if (a->low == a->high && b->low == b->high && dt_expr_apply(code, a->low, b->low, &value))
             return terms_leaf(terms, DT_OP_NUMBER, value);
-        if (right >= 0 && decided(code, a, b, &value))
+        if (right >= 0 && decided_by_bounds(code, a, b, &value))
             return terms_leaf(terms, DT_OP_NUMBER, value);
         if (code == DT_OP_BOOL && is_boolean(a))
             return left;
@@ -248,7 +248,7 @@ static int terms_make(struct dt_terms *terms, enum dt_expr_code code, int left, 
                 return terms_make(terms, DT_OP_BOOL, i == 0 ? right : left, -1);
         }
     }
-    return intern(terms, code, left, right, 0);
+    return intern_term(terms, code, left, right, 0);
 }
 
 dt_status dt_terms_init(struct dt_terms *terms, const struct dt_space *space, const int order[])
@@ -291,7 +291,7 @@ static dt_status terms_root(struct dt_terms *terms, int term)
     return DT_OK;
 }
 
-static dt_status add(struct dt_terms *terms, enum dt_expr_code code, int term, int64_t limit)
+static dt_status add_bound(struct dt_terms *terms, enum dt_expr_code code, int term, int64_t limit)
 {
     int number = terms_leaf(terms, DT_OP_NUMBER, limit);
     return terms_root(terms, terms_make(terms, code, term, number));
@@ -308,7 +308,7 @@ static bool may_split(const struct dt_terms *terms, int term)
 }
 
 /* term <= limit */
-static dt_status below(struct dt_terms *terms, int term, int64_t limit)
+static dt_status add_below(struct dt_terms *terms, int term, int64_t limit)
 {
     while (limit >= 0 && may_split(terms, term)) {
         const struct dt_term row = terms->rows[term];
@@ -317,13 +317,13 @@ static dt_status below(struct dt_terms *terms, int term, int64_t limit)
             return DT_OK;
         limit = row.code == DT_OP_ADD ? limit - least : limit / least;
         term = row.left;
-        DT_TRY(add(terms, DT_OP_LESS_EQUAL, term, limit));
+        DT_TRY(add_bound(terms, DT_OP_LESS_EQUAL, term, limit));
     }
     return DT_OK;
 }
 
 /* term >= limit */
-static dt_status above(struct dt_terms *terms, int term, int64_t limit)
+static dt_status add_above(struct dt_terms *terms, int term, int64_t limit)
 {
     while (limit > 0 && may_split(terms, term)) {
         const struct dt_term row = terms->rows[term];
@@ -332,24 +332,24 @@ static dt_status above(struct dt_terms *terms, int term, int64_t limit)
             return DT_OK;
         limit = row.code == DT_OP_ADD ? limit - most : (limit - 1) / most + 1;
         term = row.left;
-        DT_TRY(add(terms, DT_OP_GREATER_EQUAL, term, limit));
+        DT_TRY(add_bound(terms, DT_OP_GREATER_EQUAL, term, limit));
     }
     return DT_OK;
 }
 
 /* a <= b, or a < b where strict is 1; each against the range of the other, then part by part. */
-static dt_status ordered(struct dt_terms *terms, int a, int b, int strict)
+static dt_status add_ordered(struct dt_terms *terms, int a, int b, int strict)
 {
     const struct dt_term left = terms->rows[a], right = terms->rows[b];
     if (right.high == INT64_MIN || left.low == INT64_MAX)
         return DT_OK;
     int64_t most = right.high - strict, least = left.low + strict;
     if (left.depth >= 0 && right.depth > left.depth)
-        DT_TRY(add(terms, DT_OP_LESS_EQUAL, a, most));
+        DT_TRY(add_bound(terms, DT_OP_LESS_EQUAL, a, most));
     if (right.depth >= 0 && left.depth > right.depth)
-        DT_TRY(add(terms, DT_OP_GREATER_EQUAL, b, least));
-    DT_TRY(below(terms, a, most));
-    return above(terms, b, least);
+        DT_TRY(add_bound(terms, DT_OP_GREATER_EQUAL, b, least));
+    DT_TRY(add_below(terms, a, most));
+    return add_above(terms, b, least);
 }
 
 /* Adds one root, and its consequences that can be decided earlier. */
@@ -361,13 +361,13 @@ static dt_status terms_imply(struct dt_terms *terms, int root)
     switch (row.code) {
     case DT_OP_LESS:
     case DT_OP_LESS_EQUAL:
-        return ordered(terms, row.left, row.right, row.code == DT_OP_LESS);
+        return add_ordered(terms, row.left, row.right, row.code == DT_OP_LESS);
     case DT_OP_GREATER:
     case DT_OP_GREATER_EQUAL:
-        return ordered(terms, row.right, row.left, row.code == DT_OP_GREATER);
+        return add_ordered(terms, row.right, row.left, row.code == DT_OP_GREATER);
     case DT_OP_EQUAL:
-        DT_TRY(ordered(terms, row.left, row.right, 0));
-        return ordered(terms, row.right, row.left, 0);
+        DT_TRY(add_ordered(terms, row.left, row.right, 0));
+        return add_ordered(terms, row.right, row.left, 0);
     default:
         return DT_OK;
     }
@@ -396,10 +396,10 @@ struct reading {
     int top;
 };
 
-static int build(struct reading *reading, int op);
+static int build_term(struct reading *reading, int op);
 
 /* First code of the family of operations that may be regrouped with this one. */
-static enum dt_expr_code family(enum dt_expr_code code)
+static enum dt_expr_code family_of(enum dt_expr_code code)
 {
     switch (code) {
     case DT_OP_ADD:
@@ -416,19 +416,21 @@ static enum dt_expr_code family(enum dt_expr_code code)
     }
 }
 
-static void collect(struct reading *reading, enum dt_expr_code chain, int op, bool negative)
+static void collect_operands(struct reading *reading, enum dt_expr_code chain, int op,
+                             bool negative)
 {
     enum dt_expr_code code = reading->expr->ops[op].code;
-    if (family(code) == chain) {
-        collect(reading, chain, reading->kids[op].left, negative);
-        collect(reading, chain, reading->kids[op].right, negative != (code == DT_OP_SUBTRACT));
+    if (family_of(code) == chain) {
+        collect_operands(reading, chain, reading->kids[op].left, negative);
+        collect_operands(reading, chain, reading->kids[op].right,
+                         negative != (code == DT_OP_SUBTRACT));
         return;
     }
-    int term = build(reading, op);
+    int term = build_term(reading, op);
     reading->operands[reading->top++] = (struct operand){.term = term, .negative = negative};
 }
 
-static double size(const struct dt_term *term)
+static double term_size(const struct dt_term *term)
 {
     return fmax(fabs((double)term->low), fabs((double)term->high));
 }
@@ -440,26 +442,26 @@ static bool may_regroup(const struct reading *reading, enum dt_expr_code chain, 
         const struct dt_term *term = &reading->terms->rows[reading->operands[i].term];
         if (!term->sound)
             return false;
-        sum += size(term);
-        product *= fmax(1, size(term));
+        sum += term_size(term);
+        product *= fmax(1, term_size(term));
     }
     return (chain != DT_OP_ADD || sum <= SUM_MOST) &&
            (chain != DT_OP_MULTIPLY || product <= SUM_MOST);
 }
 
 /* Orders by the depth at which terms are known; the order of equal depths is the same in all rules. */
-static bool earlier(const struct dt_term rows[], int a, int b)
+static bool sorts_before(const struct dt_term rows[], int a, int b)
 {
     return rows[a].depth != rows[b].depth ? rows[a].depth < rows[b].depth : a < b;
 }
 
-static void sort(struct reading *reading, int from)
+static void sort_operands(struct reading *reading, int from)
 {
     const struct dt_term *rows = reading->terms->rows;
     for (int i = from + 1; i < reading->top; i++) {
         struct operand moved = reading->operands[i];
         int at = i;
-        while (at > from && earlier(rows, moved.term, reading->operands[at - 1].term)) {
+        while (at > from && sorts_before(rows, moved.term, reading->operands[at - 1].term)) {
             reading->operands[at] = reading->operands[at - 1];
             at--;
         }
@@ -467,7 +469,7 @@ static void sort(struct reading *reading, int from)
     }
 }
 
-static int combine(struct reading *reading, enum dt_expr_code chain, int from)
+static int combine_operands(struct reading *reading, enum dt_expr_code chain, int from)
 {
     const struct operand *operands = reading->operands;
     int term = operands[from].term;
@@ -481,15 +483,15 @@ static int combine(struct reading *reading, enum dt_expr_code chain, int from)
 
 /* A term with the same remainder. Partial sums and products are reduced, so that only a remainder of the first axes is
  * kept. */
-static int reduce(struct dt_terms *terms, int term, int modulus)
+static int reduce_modulo(struct dt_terms *terms, int term, int modulus)
 {
     struct dt_term row = terms->rows[term];
     if (row.high < terms->rows[modulus].number)
         return term;
     bool grows = row.code == DT_OP_ADD || row.code == DT_OP_MULTIPLY;
     if (grows && terms->rows[row.left].low >= 0 && terms->rows[row.right].low >= 0) {
-        int left = reduce(terms, row.left, modulus);
-        term = terms_make(terms, row.code, left, reduce(terms, row.right, modulus));
+        int left = reduce_modulo(terms, row.left, modulus);
+        term = terms_make(terms, row.code, left, reduce_modulo(terms, row.right, modulus));
     }
     return terms_make(terms, DT_OP_MODULO, term, modulus);
 }
@@ -498,23 +500,23 @@ static int build_pair(struct reading *reading, int op)
 {
     struct dt_terms *terms = reading->terms;
     enum dt_expr_code code = reading->expr->ops[op].code;
-    int left = build(reading, reading->kids[op].left);
-    int right = build(reading, reading->kids[op].right);
+    int left = build_term(reading, reading->kids[op].left);
+    int right = build_term(reading, reading->kids[op].right);
     code = code == DT_OP_FLOOR ? DT_OP_DIVIDE : code == DT_OP_FLOOR_MODULO ? DT_OP_MODULO : code;
     if (!terms->failed && code == DT_OP_MODULO && terms->rows[right].code == DT_OP_NUMBER &&
         terms->rows[right].number > 0 && terms->rows[left].sound && terms->rows[left].low >= 0)
-        return reduce(terms, left, right);
+        return reduce_modulo(terms, left, right);
     return terms_make(terms, code, left, right);
 }
 
 static int build_chain(struct reading *reading, int op)
 {
-    enum dt_expr_code chain = family(reading->expr->ops[op].code);
+    enum dt_expr_code chain = family_of(reading->expr->ops[op].code);
     int from = reading->top, term;
-    collect(reading, chain, op, false);
+    collect_operands(reading, chain, op, false);
     if (!reading->terms->failed && may_regroup(reading, chain, from)) {
-        sort(reading, from);
-        term = combine(reading, chain, from);
+        sort_operands(reading, from);
+        term = combine_operands(reading, chain, from);
     } else {
         reading->top = from;
         term = build_pair(reading, op);
@@ -527,9 +529,9 @@ static int build_chain(struct reading *reading, int op)
  * `or`. */
 static int build_in(struct reading *reading, int op)
 {
-    int tested = build(reading, reading->kids[op].left), term = 0;
+    int tested = build_term(reading, reading->kids[op].left), term = 0;
     for (int item = reading->kids[op].right; item >= 0; item = reading->kids[item].next) {
-        int equal = terms_make(reading->terms, DT_OP_EQUAL, tested, build(reading, item));
+        int equal = terms_make(reading->terms, DT_OP_EQUAL, tested, build_term(reading, item));
         bool sound = !reading->terms->failed && reading->terms->rows[equal].sound &&
                      reading->terms->rows[term].sound;
         term = terms_make(reading->terms, sound ? DT_OP_OR : DT_OP_MAX, term, equal);
@@ -556,8 +558,8 @@ static bool is_logical(enum dt_expr_code code)
 /* Rounding down and cutting off are the same where neither operand is negative. */
 static bool rounds_down(struct reading *reading, int op)
 {
-    int left = build(reading, reading->kids[op].left);
-    int right = build(reading, reading->kids[op].right);
+    int left = build_term(reading, reading->kids[op].left);
+    int right = build_term(reading, reading->kids[op].right);
     const struct dt_term *rows = reading->terms->rows;
     return reading->terms->failed || !rows[left].sound || !rows[right].sound ||
            rows[left].low < 0 || rows[right].low < 0;
@@ -615,7 +617,7 @@ static int build_part(struct reading *reading, int op)
     return terms_leaf(terms, DT_OP_PART, terms->part_count++);
 }
 
-static int build(struct reading *reading, int op)
+static int build_term(struct reading *reading, int op)
 {
     const struct dt_expr_op *row = &reading->expr->ops[op];
     int term;
@@ -630,8 +632,9 @@ static int build(struct reading *reading, int op)
     else if (row->code == DT_OP_IN)
         term = build_in(reading, op);
     else if (row->code == DT_OP_NEGATE || row->code == DT_OP_NOT)
-        term = terms_make(reading->terms, row->code, build(reading, reading->kids[op].left), -1);
-    else if (family(row->code) != DT_OP_NUMBER)
+        term =
+            terms_make(reading->terms, row->code, build_term(reading, reading->kids[op].left), -1);
+    else if (family_of(row->code) != DT_OP_NUMBER)
         term = build_chain(reading, op);
     else
         term = build_pair(reading, op);
@@ -640,16 +643,16 @@ static int build(struct reading *reading, int op)
 }
 
 /* A rule that fails is violated, so a conjunction can be split in any order. */
-static dt_status split(struct reading *reading, int op, bool negated)
+static dt_status split_rule(struct reading *reading, int op, bool negated)
 {
     enum dt_expr_code code = reading->expr->ops[op].code;
     if (code == DT_OP_NOT)
-        return split(reading, reading->kids[op].left, !negated);
+        return split_rule(reading, reading->kids[op].left, !negated);
     if (code == (negated ? DT_OP_OR : DT_OP_AND)) {
-        DT_TRY(split(reading, reading->kids[op].left, negated));
-        return split(reading, reading->kids[op].right, negated);
+        DT_TRY(split_rule(reading, reading->kids[op].left, negated));
+        return split_rule(reading, reading->kids[op].right, negated);
     }
-    int term = build(reading, op);
+    int term = build_term(reading, op);
     if (negated)
         term = terms_make(reading->terms, DT_OP_NOT, term, -1);
     DT_TRY(terms_root(reading->terms, term));
@@ -694,8 +697,8 @@ static dt_status add_table(struct dt_terms *terms, const struct dt_cases *table)
         DT_TRY(DT_GROW(terms->steps, terms->step_count, 1));
         terms->steps[terms->step_count] = (struct dt_case_step){
             layer, &axes[table->axes[i]], i + 1 < table->width ? layer->edges : 1};
-        state = intern(terms, DT_OP_STEP, state, terms->axis_terms[table->axes[i]],
-                       terms->step_count++);
+        state = intern_term(terms, DT_OP_STEP, state, terms->axis_terms[table->axes[i]],
+                            terms->step_count++);
         DT_TRY(terms_root(terms, state));
     }
     return DT_OK;
@@ -733,6 +736,6 @@ dt_status dt_terms_add(struct dt_terms *terms, const struct dt_rule *rule)
     reading->expr = rule->expr;
     int root = dt_expr_tree(rule->expr, reading->kids);
     find_opaque(reading);
-    dt_status status = split(reading, root, false);
+    dt_status status = split_rule(reading, root, false);
     return status == DT_ENOMEM || terms->failed ? dt_no_memory(compiling) : status;
 }

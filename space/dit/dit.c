@@ -416,7 +416,7 @@ static int64_t on_a_host(const void *context, const int64_t values[])
 }
 
 /* Cores or GPUs that all replicas take. */
-static int64_t held(const void *context, const int64_t values[])
+static int64_t held_value(const void *context, const int64_t values[])
 {
     struct dt_plan plan = plan_of(context, values);
     return (int64_t)plan.replicas * plan.ranks * plan.threads;
@@ -687,7 +687,7 @@ static dt_status add_replica_names(struct dt_space *space, const struct dt_dit *
     bool gpu = (dit->on & DT_ON_GPU) != 0;
     DT_TRY(dt_space_add_constant(space, "devices", dit->devices));
     DT_TRY(dt_space_add_constant(space, "places", dit->cores));
-    DT_TRY(dt_space_add_derived(space, "held", gpu ? gpus : cores, held, dit));
+    DT_TRY(dt_space_add_derived(space, "held", gpu ? gpus : cores, held_value, dit));
     return dt_space_add_derived(space, "held_bytes", gpu ? gpus : all, held_bytes, dit);
 }
 
@@ -705,8 +705,9 @@ static dt_status add_names(struct dt_space *space, const struct dt_dit *dit,
                                       : add_cpu_names(space, dit, limits);
 }
 
-static dt_status fill(struct dt_space *space, const struct dt_dit *dit,
-                      const struct dt_limits *limits, dt_status (*finish)(struct dt_space *space))
+static dt_status fill_space(struct dt_space *space, const struct dt_dit *dit,
+                            const struct dt_limits *limits,
+                            dt_status (*finish)(struct dt_space *space))
 {
     DT_TRY(add_axes(space, dit));
     DT_TRY(add_names(space, dit, limits));
@@ -715,9 +716,9 @@ static dt_status fill(struct dt_space *space, const struct dt_dit *dit,
     return finish(space);
 }
 
-static dt_status make(const struct dt_workload *workload, const struct dt_limits *limits,
-                      const struct dt_plan *only, dt_status (*finish)(struct dt_space *space),
-                      struct dt_space **space)
+static dt_status make_space(const struct dt_workload *workload, const struct dt_limits *limits,
+                            const struct dt_plan *only, dt_status (*finish)(struct dt_space *space),
+                            struct dt_space **space)
 {
     struct dt_dit *dit = NULL;
     DT_CLEANUP(dt_space_free_at) struct dt_space *made = NULL;
@@ -726,7 +727,7 @@ static dt_status make(const struct dt_workload *workload, const struct dt_limits
     dit->only = only;
     dt_space_own(made, dit, free_dit);
     DT_TRY(layout_compile(dit));
-    DT_TRY(fill(made, dit, limits, finish));
+    DT_TRY(fill_space(made, dit, limits, finish));
     *space = made;
     made = NULL;
     return DT_OK;
@@ -735,13 +736,13 @@ static dt_status make(const struct dt_workload *workload, const struct dt_limits
 dt_status dt_dit_space(const struct dt_workload *workload, const struct dt_limits *limits,
                        struct dt_space **space)
 {
-    return make(workload, limits, NULL, dt_space_seal, space);
+    return make_space(workload, limits, NULL, dt_space_seal, space);
 }
 
 dt_status dt_dit_rules(const struct dt_workload *workload, const struct dt_limits *limits,
                        struct dt_space **space)
 {
-    return make(workload, limits, NULL, dt_space_compile, space);
+    return make_space(workload, limits, NULL, dt_space_compile, space);
 }
 
 /* In the space of this one plan a rule that does not hold is all that can be wrong. */
@@ -759,7 +760,7 @@ dt_status dt_dit_check(const struct dt_workload *workload, const struct dt_plan 
     struct dt_point point;
     int64_t values[DT_AXES_MAX];
     int axis = 0;
-    DT_TRY(make(workload, &limits, plan, dt_space_compile, &space));
+    DT_TRY(make_space(workload, &limits, plan, dt_space_compile, &space));
     for (int i = 0; i < DT_PARAMS; i++)
         if ((dt_params[i].on & dt_plan_on(plan)) != 0)
             values[axis++] = dt_plan_get(plan, i);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Keeps the values ascending and once each. */
-static void add(struct dt_dit_set *set, int64_t value)
+static void add_value(struct dt_dit_set *set, int64_t value)
 {
     int at = set->count;
     while (at > 0 && set->values[at - 1] > value)
@@ -24,14 +24,14 @@ static void add(struct dt_dit_set *set, int64_t value)
 static void add_upto(struct dt_dit_set *set, int64_t most)
 {
     for (int64_t i = 1; i <= most; i++)
-        add(set, i);
+        add_value(set, i);
 }
 
 static void add_divisors(struct dt_dit_set *set, int64_t n, int64_t most)
 {
     for (int64_t i = 1; i <= n && i <= most; i++)
         if (n % i == 0)
-            add(set, i);
+            add_value(set, i);
 }
 
 /* A member of the rows of tiles_cuda.def. */
@@ -40,14 +40,14 @@ static void add_tiles(struct dt_dit_set *set, size_t offset)
     for (int i = 0; i < DT_ATTN_TILES; i++) {
         int value;
         memcpy(&value, (const char *)&dt_attn_tiles[i] + offset, sizeof value);
-        add(set, value);
+        add_value(set, value);
     }
 }
 
 static void add_list(struct dt_dit_set *set, const int list[], int n)
 {
     for (int i = 0; i < n; i++)
-        add(set, list[i]);
+        add_value(set, list[i]);
 }
 
 static void values_ranks(const struct dt_dit *dit, struct dt_dit_set *set)
@@ -68,8 +68,8 @@ static void values_hosts(const struct dt_dit *dit, struct dt_dit_set *set)
 static void values_neighbours(const struct dt_dit *dit, struct dt_dit_set *set)
 {
     (void)dit;
-    add(set, DT_PLAN_BY_ULYSSES);
-    add(set, DT_PLAN_BY_RING);
+    add_value(set, DT_PLAN_BY_ULYSSES);
+    add_value(set, DT_PLAN_BY_RING);
 }
 
 static void values_cfg(const struct dt_dit *dit, struct dt_dit_set *set)
@@ -90,14 +90,14 @@ static void values_ring(const struct dt_dit *dit, struct dt_dit_set *set)
 static void values_threads(const struct dt_dit *dit, struct dt_dit_set *set)
 {
     for (int ranks = 1; ranks <= dit->cores; ranks++)
-        add(set, dit->cores / ranks);
+        add_value(set, dit->cores / ranks);
     add_divisors(set, dit->cores, dit->cores);
 }
 
 static void values_batch(const struct dt_dit *dit, struct dt_dit_set *set)
 {
     for (int i = 0; i < dit->batch_count; i++)
-        add(set, dit->batches[i]);
+        add_value(set, dit->batches[i]);
 }
 
 static void values_tile_q(const struct dt_dit *dit, struct dt_dit_set *set)
@@ -136,8 +136,8 @@ static void values_warps(const struct dt_dit *dit, struct dt_dit_set *set)
 static void values_switch(const struct dt_dit *dit, struct dt_dit_set *set)
 {
     (void)dit;
-    add(set, 0);
-    add(set, 1);
+    add_value(set, 0);
+    add_value(set, 1);
 }
 
 /* NCCL makes the next power of two of other counts. */
@@ -150,9 +150,9 @@ static void values_comm_ctas(const struct dt_dit *dit, struct dt_dit_set *set)
 
 static void values_nccl_launch_order(const struct dt_dit *dit, struct dt_dit_set *set)
 {
-    add(set, 0);
+    add_value(set, 0);
     if (dit->tune_nccl)
-        add(set, 1);
+        add_value(set, 1);
 }
 
 static void values_nccl_p2p_channels(const struct dt_dit *dit, struct dt_dit_set *set)
@@ -179,7 +179,7 @@ static void values_attention(const struct dt_dit *dit, struct dt_dit_set *set)
 {
     (void)dit;
     for (int i = 0; i < DT_ATTENTIONS; i++)
-        add(set, i);
+        add_value(set, i);
 }
 
 void dt_dit_values(const struct dt_dit *dit, int param, struct dt_dit_set *set)
@@ -190,13 +190,13 @@ void dt_dit_values(const struct dt_dit *dit, int param, struct dt_dit_set *set)
     };
     set->count = 0;
     if (dit->only != NULL && dt_params[param].labels == NULL)
-        add(set, dt_plan_get(dit->only, param));
+        add_value(set, dt_plan_get(dit->only, param));
     else
         sets[param](dit, set);
 }
 
 /* The largest divisor of n that also divides `of` (0: any) and is at most `most`. */
-static int64_t divisor(int64_t n, int64_t of, int64_t most)
+static int64_t nearest_divisor(int64_t n, int64_t of, int64_t most)
 {
     for (int64_t d = n < most ? n : most; d > 1; d--)
         if (n % d == 0 && of % d == 0)
@@ -208,19 +208,22 @@ static int64_t divisor(int64_t n, int64_t of, int64_t most)
 static int64_t grow_cfg(const struct dt_dit *dit, int64_t remaining, const int64_t values[])
 {
     (void)values;
-    return divisor(remaining, 0, dt_workload_passes(&dit->workload));
+    return nearest_divisor(remaining, 0, dt_workload_passes(&dit->workload));
 }
 
 static int64_t grow_ulysses(const struct dt_dit *dit, int64_t remaining, const int64_t values[])
 {
     (void)values;
-    return divisor(remaining, dit->workload.network.heads, dt_workload_tokens(&dit->workload));
+    return nearest_divisor(remaining, dit->workload.network.heads,
+                           dt_workload_tokens(&dit->workload));
 }
 
 static int64_t grow_ring(const struct dt_dit *dit, int64_t remaining, const int64_t values[])
 {
     int64_t ulysses = values[DT_AT_ulysses];
-    return ulysses < 1 ? 1 : divisor(remaining, 0, dt_workload_tokens(&dit->workload) / ulysses);
+    return ulysses < 1
+               ? 1
+               : nearest_divisor(remaining, 0, dt_workload_tokens(&dit->workload) / ulysses);
 }
 
 int64_t dt_dit_grow(const struct dt_dit *dit, int degree, int64_t remaining, const int64_t values[])

@@ -8,7 +8,7 @@
 static const double POWERS[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12};
 
 /* Appends a digit, with the sign of the number, or a zero of an exponent. */
-static bool push(int64_t *value, int digit)
+static bool push_digit(int64_t *value, int digit)
 {
     return !__builtin_mul_overflow(*value, 10, value) &&
            !__builtin_add_overflow(*value, digit, value);
@@ -37,13 +37,13 @@ bool dt_decimal_read(const char *text, struct dt_decimal *decimal, size_t *size)
         point = point || *at == '.';
         seen += *at != '.';
         digits += point && *at != '.';
-        fits = fits && (*at == '.' || push(&value, sign * (*at - '0')));
+        fits = fits && (*at == '.' || push_digit(&value, sign * (*at - '0')));
     }
     if (seen == 0)
         return false;
     digits -= read_exponent(&at);
     for (; value != 0 && digits < 0 && fits; digits++)
-        fits = push(&value, 0);
+        fits = push_digit(&value, 0);
     for (; digits > 0 && value % 10 == 0; digits--)
         value /= 10;
     *size = (size_t)(at - text);

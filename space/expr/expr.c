@@ -117,7 +117,7 @@ static int64_t rounded_down(enum dt_expr_code code, int64_t a, int64_t b)
 }
 
 /* false on overflow or division by zero. */
-static bool arithmetic(enum dt_expr_code code, int64_t a, int64_t b, int64_t *out)
+static bool apply_arithmetic(enum dt_expr_code code, int64_t a, int64_t b, int64_t *out)
 {
     switch (code) {
     case DT_OP_ADD:
@@ -137,7 +137,7 @@ static bool arithmetic(enum dt_expr_code code, int64_t a, int64_t b, int64_t *ou
     }
 }
 
-static int64_t compare(enum dt_expr_code code, int64_t a, int64_t b)
+static int64_t apply_comparison(enum dt_expr_code code, int64_t a, int64_t b)
 {
     switch (code) {
     case DT_OP_EQUAL:
@@ -169,9 +169,9 @@ bool dt_expr_apply(enum dt_expr_code code, int64_t a, int64_t b, int64_t *out)
     case DT_OP_MODULO:
     case DT_OP_FLOOR:
     case DT_OP_FLOOR_MODULO:
-        return arithmetic(code, a, b, out);
+        return apply_arithmetic(code, a, b, out);
     case DT_OP_NEGATE:
-        return arithmetic(DT_OP_SUBTRACT, 0, a, out);
+        return apply_arithmetic(DT_OP_SUBTRACT, 0, a, out);
     case DT_OP_NOT:
         *out = a == 0;
         return true;
@@ -185,12 +185,13 @@ bool dt_expr_apply(enum dt_expr_code code, int64_t a, int64_t b, int64_t *out)
         *out = a != 0 || b != 0;
         return true;
     default:
-        *out = compare(code, a, b);
+        *out = apply_comparison(code, a, b);
         return true;
     }
 }
 
-static dt_status undefined(const struct dt_expr *expr, const struct dt_expr_op *op, int64_t divisor)
+static dt_status fail_undefined(const struct dt_expr *expr, const struct dt_expr_op *op,
+                                int64_t divisor)
 {
     if (op->code >= DT_OP_DIVIDE && op->code <= DT_OP_FLOOR_MODULO && divisor == 0)
         return dt_expr_fail(expr->text, op->column, "division by zero");
@@ -235,12 +236,12 @@ dt_status dt_expr_eval(const struct dt_expr *expr, const int64_t values[], int64
         case DT_OP_FLOOR:
         case DT_OP_FLOOR_MODULO:
             top--;
-            if (!arithmetic(op->code, top[0], top[1], top))
-                return undefined(expr, op, top[1]);
+            if (!apply_arithmetic(op->code, top[0], top[1], top))
+                return fail_undefined(expr, op, top[1]);
             break;
         case DT_OP_NEGATE:
-            if (!arithmetic(DT_OP_SUBTRACT, 0, *top, top))
-                return undefined(expr, op, 1);
+            if (!apply_arithmetic(DT_OP_SUBTRACT, 0, *top, top))
+                return fail_undefined(expr, op, 1);
             break;
         case DT_OP_NOT:
             *top = *top == 0;
@@ -263,7 +264,7 @@ dt_status dt_expr_eval(const struct dt_expr *expr, const int64_t values[], int64
             break;
         default:
             top--;
-            *top = compare(op->code, top[0], top[1]);
+            *top = apply_comparison(op->code, top[0], top[1]);
         }
     }
     *result = *top;
@@ -322,7 +323,7 @@ static bool is_true(struct dt_number a)
 }
 
 /* -1, 0, 1. A long double holds each 64-bit integer. */
-static int order(const struct dt_expr *expr, struct dt_number a, struct dt_number b)
+static int compare_numbers(const struct dt_expr *expr, struct dt_number a, struct dt_number b)
 {
     long double x = a.real ? (long double)a.value : (long double)a.integer;
     long double y = b.real ? (long double)b.value : (long double)b.integer;
@@ -332,14 +333,14 @@ static int order(const struct dt_expr *expr, struct dt_number a, struct dt_numbe
     return (x > y) - (x < y);
 }
 
-static double rounded(double x)
+static double round_half_even(double x)
 {
     double whole = fabs(x) < 4503599627370496.0 ? (double)(int64_t)x : x; /* 2^52 */
     return whole > x ? whole - 1 : whole;
 }
 
 /* a modulo b, of positive numbers: multiples b * 2^k are taken away, each without an error (a long division). */
-static double modulo(double a, double b)
+static double python_modulo(double a, double b)
 {
     int high, low;
     (void)frexp(a, &high);
@@ -350,33 +351,33 @@ static double modulo(double a, double b)
 }
 
 /* The quotient rounded down and the remainder, as CPython's float_divmod computes them. */
-static double floored(bool python, double a, double b, double *rest)
+static double floor_division(bool python, double a, double b, double *rest)
 {
-    double remainder = a < 0 ? -modulo(-a, fabs(b)) : modulo(a, fabs(b));
+    double remainder = a < 0 ? -python_modulo(-a, fabs(b)) : python_modulo(a, fabs(b));
     double quotient = (a - remainder) / b;
     if (!python &&
         (fabs(remainder) <= 1e-12 * fabs(a) || fabs(b) - fabs(remainder) <= 1e-12 * fabs(a))) {
         *rest = 0;
-        return rounded(a / b + 0.5);
+        return round_half_even(a / b + 0.5);
     }
     if (remainder != 0 && (b < 0) != (remainder < 0)) {
         remainder += b;
         quotient -= 1;
     }
     *rest = remainder;
-    double down = rounded(quotient);
+    double down = round_half_even(quotient);
     return quotient - down > 0.5 ? down + 1 : down;
 }
 
 static double remainder_of(bool python, double a, double b)
 {
     double rest = 0;
-    (void)floored(python, fabs(a), fabs(b), &rest);
+    (void)floor_division(python, fabs(a), fabs(b), &rest);
     return a < 0 ? -rest : rest;
 }
 
 /* x to the power of a whole number or a half: repeated squares (Knuth, TAOCP 4.6.3). */
-static double raised(double x, double exponent)
+static double raise_power(double x, double exponent)
 {
     bool less = exponent < 0;
     uint64_t n = (uint64_t)fabs(exponent);
@@ -386,7 +387,7 @@ static double raised(double x, double exponent)
     return (double)(less ? 1 / power : power);
 }
 
-static bool power(struct dt_number a, struct dt_number b, struct dt_number *out)
+static bool exact_power(struct dt_number a, struct dt_number b, struct dt_number *out)
 {
     int64_t product = 1;
     bool fits = !a.real && !b.real && b.integer >= 0;
@@ -394,7 +395,7 @@ static bool power(struct dt_number a, struct dt_number b, struct dt_number *out)
         fits = !__builtin_mul_overflow(product, a.integer, &product);
     if (fits && a.integer >= -1 && a.integer <= 1)
         product = a.integer == 0 ? b.integer == 0 : b.integer % 2 != 0 ? a.integer : 1;
-    *out = fits ? of_integer(product) : of_real(raised(a.value, b.value));
+    *out = fits ? of_integer(product) : of_real(raise_power(a.value, b.value));
     return isfinite(out->value);
 }
 
@@ -405,7 +406,7 @@ static bool real_arithmetic(bool python, enum dt_expr_code code, struct dt_numbe
     double rest = 0;
     bool divides = code >= DT_OP_DIVIDE && code <= DT_OP_FLOOR_MODULO;
     if (code == DT_OP_POWER)
-        return power(a, b, out);
+        return exact_power(a, b, out);
     if (divides && !is_true(b))
         return false;
     if (code != DT_OP_QUOTIENT && !a.real && !b.real &&
@@ -427,10 +428,10 @@ static bool real_arithmetic(bool python, enum dt_expr_code code, struct dt_numbe
         *out = of_real(remainder_of(python, a.value, b.value));
         break;
     case DT_OP_FLOOR:
-        *out = of_real(floored(python, a.value, b.value, &rest));
+        *out = of_real(floor_division(python, a.value, b.value, &rest));
         break;
     case DT_OP_FLOOR_MODULO:
-        (void)floored(python, a.value, b.value, &rest);
+        (void)floor_division(python, a.value, b.value, &rest);
         *out = of_real(rest);
         break;
     default:
@@ -439,8 +440,8 @@ static bool real_arithmetic(bool python, enum dt_expr_code code, struct dt_numbe
     return isfinite(out->value);
 }
 
-static struct dt_number leaf(const struct dt_expr *expr, const struct dt_expr_op *op,
-                             const int64_t values[])
+static struct dt_number leaf_number(const struct dt_expr *expr, const struct dt_expr_op *op,
+                                    const int64_t values[])
 {
     double real;
     if (op->code == DT_OP_NUMBER)
@@ -454,7 +455,7 @@ static struct dt_number leaf(const struct dt_expr *expr, const struct dt_expr_op
     return digits > 0 ? of_real(dt_decimal_number(value, digits)) : of_integer(value);
 }
 
-static struct dt_number negated(struct dt_number a)
+static struct dt_number negate_number(struct dt_number a)
 {
     return a.real || a.integer == INT64_MIN ? of_real(-a.value) : of_integer(-a.integer);
 }
@@ -462,15 +463,15 @@ static struct dt_number negated(struct dt_number a)
 static bool real_one_of(const struct dt_expr *expr, const struct dt_number *tested, int64_t n)
 {
     for (int64_t i = 1; i <= n; i++)
-        if (order(expr, tested[i], tested[0]) == 0)
+        if (compare_numbers(expr, tested[i], tested[0]) == 0)
             return true;
     return false;
 }
 
 /* The analyzer cannot know that the parser's code never pops more than it pushed. */
 /* NOLINTBEGIN(clang-analyzer-core.*) */
-static bool run(const struct dt_expr *expr, int first, int last, const int64_t values[],
-                struct dt_number *result)
+static bool run_steps(const struct dt_expr *expr, int first, int last, const int64_t values[],
+                      struct dt_number *result)
 {
     struct dt_number stack[DT_EXPR_OPS + 1], *top = stack;
     for (int i = first; i <= last; i++) {
@@ -479,10 +480,10 @@ static bool run(const struct dt_expr *expr, int first, int last, const int64_t v
         case DT_OP_NUMBER:
         case DT_OP_REAL:
         case DT_OP_NAME:
-            *++top = leaf(expr, op, values);
+            *++top = leaf_number(expr, op, values);
             break;
         case DT_OP_NEGATE:
-            *top = negated(*top);
+            *top = negate_number(*top);
             break;
         case DT_OP_NOT:
         case DT_OP_BOOL:
@@ -504,13 +505,14 @@ static bool run(const struct dt_expr *expr, int first, int last, const int64_t v
         case DT_OP_MIN:
         case DT_OP_MAX:
             top--;
-            if ((order(expr, top[1], top[0]) < 0) == (op->code == DT_OP_MIN))
-                top[0] = order(expr, top[1], top[0]) != 0 ? top[1] : top[0];
+            if ((compare_numbers(expr, top[1], top[0]) < 0) == (op->code == DT_OP_MIN))
+                top[0] = compare_numbers(expr, top[1], top[0]) != 0 ? top[1] : top[0];
             break;
         default:
             top--;
             if (op->code >= DT_OP_EQUAL && op->code <= DT_OP_GREATER_EQUAL)
-                *top = of_integer(compare(op->code, order(expr, top[0], top[1]), 0));
+                *top = of_integer(
+                    apply_comparison(op->code, compare_numbers(expr, top[0], top[1]), 0));
             else if (!real_arithmetic(expr->python, op->code, top[0], top[1], top))
                 return false;
         }
@@ -525,7 +527,7 @@ bool dt_expr_real(const struct dt_expr *expr, int first, int last, const int64_t
                   int64_t *result)
 {
     struct dt_number number;
-    if (!run(expr, first, last, values, &number))
+    if (!run_steps(expr, first, last, values, &number))
         return false;
     *result = number.real ? number.value != 0 : number.integer;
     return true;
@@ -534,7 +536,7 @@ bool dt_expr_real(const struct dt_expr *expr, int first, int last, const int64_t
 dt_status dt_expr_number(const struct dt_expr *expr, const int64_t values[],
                          struct dt_number *number)
 {
-    if (run(expr, 0, expr->count - 1, values, number))
+    if (run_steps(expr, 0, expr->count - 1, values, number))
         return DT_OK;
     return no_real(expr);
 }

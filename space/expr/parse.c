@@ -512,7 +512,7 @@ static dt_status refuse_rest(struct dt_parser *parser, const char *wanted)
     return parse_unexpected(parser, wanted);
 }
 
-static dt_status enter(struct dt_parser *parser, size_t offset)
+static dt_status enter_nesting(struct dt_parser *parser, size_t offset)
 {
     if (++parser->level > DT_EXPR_LEVELS)
         return DT_PARSE_FAIL(parser, offset, "the rule is nested deeper than %d levels",
@@ -520,7 +520,7 @@ static dt_status enter(struct dt_parser *parser, size_t offset)
     return DT_OK;
 }
 
-static dt_status expect(struct dt_parser *parser, char c, const char *wanted)
+static dt_status expect_character(struct dt_parser *parser, char c, const char *wanted)
 {
     if (*parse_here(parser) != c)
         return refuse_rest(parser, wanted);
@@ -528,7 +528,7 @@ static dt_status expect(struct dt_parser *parser, char c, const char *wanted)
     return DT_OK;
 }
 
-static void result(struct dt_parser *parser, enum dt_kind kind)
+static void set_result(struct dt_parser *parser, enum dt_kind kind)
 {
     parser->last = (struct dt_operand){.kind = kind, .name = -1, .label = -1};
 }
@@ -556,7 +556,7 @@ static dt_status parse_value(struct dt_parser *parser)
 }
 
 /* Appends the operations [from, to) once more; returns the distance. */
-static dt_status copy(struct dt_parser *parser, int from, int to, int *distance)
+static dt_status copy_steps(struct dt_parser *parser, int from, int to, int *distance)
 {
     *distance = parser->expr->count - from;
     for (int i = from; i < to; i++) {
@@ -573,13 +573,13 @@ static dt_status parse_extreme(struct dt_parser *parser, enum dt_expr_code code)
 {
     size_t start = parser->at;
     struct dt_operand first;
-    DT_TRY(expect(parser, '(', "'('"));
+    DT_TRY(expect_character(parser, '(', "'('"));
     bool list = *parse_here(parser) == '[';
     parser->at += list;
     DT_TRY(parse_value(parser));
     first = parser->last;
     DT_TRY(check_value(parser, &first));
-    DT_TRY(expect(parser, ',', "',' and a second value"));
+    DT_TRY(expect_character(parser, ',', "',' and a second value"));
     for (;;) {
         DT_TRY(parse_value(parser));
         DT_TRY(check_value(parser, &parser->last));
@@ -590,9 +590,9 @@ static dt_status parse_extreme(struct dt_parser *parser, enum dt_expr_code code)
         parser->at++;
     }
     if (list)
-        DT_TRY(expect(parser, ']', "']'"));
-    result(parser, first.kind);
-    return expect(parser, ')', "')'");
+        DT_TRY(expect_character(parser, ']', "']'"));
+    set_result(parser, first.kind);
+    return expect_character(parser, ')', "')'");
 }
 
 /* abs(a) is max(a, -a). */
@@ -600,18 +600,18 @@ static dt_status parse_absolute(struct dt_parser *parser)
 {
     size_t start = parser->at;
     int from = parser->expr->count, distance;
-    DT_TRY(expect(parser, '(', "'('"));
+    DT_TRY(expect_character(parser, '(', "'('"));
     DT_TRY(parse_value(parser));
     DT_TRY(check_value(parser, &parser->last));
-    DT_TRY(copy(parser, from, parser->expr->count, &distance));
+    DT_TRY(copy_steps(parser, from, parser->expr->count, &distance));
     DT_TRY(parse_emit(parser, DT_OP_NEGATE, start, 0));
     DT_TRY(parse_emit(parser, DT_OP_MAX, start, 0));
-    result(parser, kind_of(&parser->last, &parser->last));
-    return expect(parser, ')', "')'");
+    set_result(parser, kind_of(&parser->last, &parser->last));
+    return expect_character(parser, ')', "')'");
 }
 
 /* The name of a function is next. */
-static bool calls(struct dt_parser *parser, const char *name)
+static bool calls_function(struct dt_parser *parser, const char *name)
 {
     const char *text = parse_here(parser);
     size_t n = strlen(name);
@@ -620,9 +620,9 @@ static bool calls(struct dt_parser *parser, const char *name)
 
 static dt_status parse_call(struct dt_parser *parser)
 {
-    bool absolute = calls(parser, "abs");
+    bool absolute = calls_function(parser, "abs");
     enum dt_expr_code code = parse_is(parser, "min") ? DT_OP_MIN : DT_OP_MAX;
-    DT_TRY(enter(parser, parser->at));
+    DT_TRY(enter_nesting(parser, parser->at));
     parser->at += 3;
     DT_TRY(absolute ? parse_absolute(parser) : parse_extreme(parser, code));
     parser->level--;
@@ -631,21 +631,21 @@ static dt_status parse_call(struct dt_parser *parser)
 
 static dt_status parse_group(struct dt_parser *parser)
 {
-    DT_TRY(enter(parser, parser->at));
+    DT_TRY(enter_nesting(parser, parser->at));
     parser->at++;
     DT_TRY(parse_binary(parser, OR));
     parser->level--;
-    return expect(parser, ')', "')'");
+    return expect_character(parser, ')', "')'");
 }
 
 static dt_status parse_sign(struct dt_parser *parser, enum dt_expr_code code)
 {
     size_t start = parser->at;
-    DT_TRY(enter(parser, start));
+    DT_TRY(enter_nesting(parser, start));
     parser->at++;
     DT_TRY(parse_unary(parser));
     DT_TRY(check_value(parser, &parser->last));
-    result(parser, code == DT_OP_NOT ? DT_KIND_BOOL : kind_of(&parser->last, &parser->last));
+    set_result(parser, code == DT_OP_NOT ? DT_KIND_BOOL : kind_of(&parser->last, &parser->last));
     parser->level--;
     return code != DT_OP_NUMBER ? parse_emit(parser, code, start, 0) : DT_OK;
 }
@@ -664,7 +664,7 @@ static dt_status parse_power(struct dt_parser *parser)
     struct dt_operand left = parser->last;
     size_t start = parser->at;
     DT_TRY(check_value(parser, &left));
-    DT_TRY(enter(parser, start));
+    DT_TRY(enter_nesting(parser, start));
     parser->at += 2;
     DT_TRY(parse_unary(parser));
     DT_TRY(check_value(parser, &parser->last));
@@ -674,7 +674,7 @@ static dt_status parse_power(struct dt_parser *parser)
                              "the exponent of ** is a whole number, or written as a "
                              "half such as 0.5");
     parser->expr->real = true;
-    result(parser, kind_of(&left, &parser->last));
+    set_result(parser, kind_of(&left, &parser->last));
     return parse_emit(parser, DT_OP_POWER, start, 0);
 }
 
@@ -690,7 +690,7 @@ static dt_status parse_unary(struct dt_parser *parser)
         return parse_sign(parser, DT_OP_NOT);
     if (*text == '(')
         DT_TRY(parse_group(parser));
-    else if (parse_is(parser, "min") || parse_is(parser, "max") || calls(parser, "abs"))
+    else if (parse_is(parser, "min") || parse_is(parser, "max") || calls_function(parser, "abs"))
         DT_TRY(parse_call(parser));
     else
         DT_TRY(parse_leaf(parser));
@@ -716,7 +716,7 @@ static dt_status parse_items(struct dt_parser *parser, size_t start,
     if (close == ')' && *parse_here(parser) != '(')
         return parse_unexpected(parser, "'(' and the values after 'in'");
     parser->at++;
-    DT_TRY(enter(parser, start));
+    DT_TRY(enter_nesting(parser, start));
     do {
         DT_TRY(parse_binary(parser, OR));
         DT_TRY(parse_resolve(parser, tested, &parser->last));
@@ -726,7 +726,7 @@ static dt_status parse_items(struct dt_parser *parser, size_t start,
         parser->at++;
     } while (*parse_here(parser) != close);
     parser->level--;
-    DT_TRY(expect(parser, close, "',' or the end of the values"));
+    DT_TRY(expect_character(parser, close, "',' or the end of the values"));
     return parse_emit(parser, DT_OP_IN, start, items);
 }
 
@@ -736,7 +736,7 @@ static dt_status begin_and(struct dt_parser *parser, size_t start, int from, int
     int distance;
     *jump = parser->expr->count;
     DT_TRY(parse_emit(parser, DT_OP_AND, start, 0));
-    return copy(parser, from, to, &distance);
+    return copy_steps(parser, from, to, &distance);
 }
 
 /* Compares with the last two values and ends the right side of &&. */
@@ -785,9 +785,9 @@ static dt_status parse_range(struct dt_parser *parser, size_t start, int from,
     int to = expr->count, first, jump, distance;
     int64_t step = 1;
     DT_TRY(parse_no_text(parser, tested));
-    DT_TRY(enter(parser, start));
+    DT_TRY(enter_nesting(parser, start));
     parser->at += strlen("range");
-    DT_TRY(expect(parser, '(', "'('"));
+    DT_TRY(expect_character(parser, '(', "'('"));
     DT_TRY(parse_bound(parser));
     first = expr->count;
     bool from_0 = *parse_here(parser) != ',';
@@ -800,7 +800,7 @@ static dt_status parse_range(struct dt_parser *parser, size_t start, int from,
     if (step > 1 || expr->real) { /* a fraction is in no range */
         DT_TRY(begin_and(parser, start, from, to, &jump));
         DT_TRY(from_0 ? parse_emit(parser, DT_OP_NUMBER, start, 0)
-                      : copy(parser, to, first, &distance));
+                      : copy_steps(parser, to, first, &distance));
         DT_TRY(parse_emit(parser, DT_OP_SUBTRACT, start, 0));
         DT_TRY(parse_emit(parser, DT_OP_NUMBER, start, step));
         DT_TRY(parse_emit(parser, DT_OP_MODULO, start, 0));
@@ -808,15 +808,15 @@ static dt_status parse_range(struct dt_parser *parser, size_t start, int from,
         DT_TRY(end_and(parser, start, jump, DT_OP_EQUAL));
     }
     parser->level--;
-    return expect(parser, ')', "the end of the range");
+    return expect_character(parser, ')', "the end of the range");
 }
 
 /* What follows `in`; the operations from `from` on compute the tested value. */
 static dt_status parse_members(struct dt_parser *parser, size_t start, int from,
                                const struct dt_operand *tested)
 {
-    DT_TRY(calls(parser, "range") ? parse_range(parser, start, from, tested)
-                                  : parse_items(parser, start, tested));
+    DT_TRY(calls_function(parser, "range") ? parse_range(parser, start, from, tested)
+                                           : parse_items(parser, start, tested));
     const struct infix *next = next_operator(parser);
     if (next != NULL && next->rank == COMPARE)
         return DT_PARSE_FAIL(parser, parser->at,
@@ -837,7 +837,7 @@ static dt_status parse_lazy(struct dt_parser *parser, const struct infix *op, si
     DT_TRY(parse_emit(parser, DT_OP_BOOL, start, 0));
     parser->expr->ops[jump].argument = parser->expr->count;
     bool truth = left.kind == DT_KIND_BOOL && parser->last.kind == DT_KIND_BOOL;
-    result(parser, truth ? DT_KIND_BOOL : DT_KIND_EITHER);
+    set_result(parser, truth ? DT_KIND_BOOL : DT_KIND_EITHER);
     return DT_OK;
 }
 
@@ -897,10 +897,10 @@ static dt_status parse_chain(struct dt_parser *parser, int from)
         jump = expr->count;
         DT_TRY(parse_emit(parser, DT_OP_AND, parser->at, 0));
         from = expr->count;
-        DT_TRY(copy(parser, middle, end, &distance));
+        DT_TRY(copy_steps(parser, middle, end, &distance));
         left.label += left.label >= 0 ? distance : 0;
     }
-    result(parser, DT_KIND_BOOL);
+    set_result(parser, DT_KIND_BOOL);
     return DT_OK;
 }
 
@@ -916,18 +916,18 @@ static dt_status parse_arithmetic(struct dt_parser *parser, const struct infix *
         code = DT_OP_QUOTIENT;
     bool inexact = code == DT_OP_QUOTIENT;
     parser->expr->real = parser->expr->real || inexact;
-    result(parser, inexact ? DT_KIND_REAL : kind);
+    set_result(parser, inexact ? DT_KIND_REAL : kind);
     return parse_emit(parser, code, start, 0);
 }
 
 static dt_status parse_not(struct dt_parser *parser)
 {
     size_t start = parser->at;
-    DT_TRY(enter(parser, start));
+    DT_TRY(enter_nesting(parser, start));
     parser->at += 3;
     DT_TRY(parse_binary(parser, NOT));
     DT_TRY(parse_no_text(parser, &parser->last));
-    result(parser, DT_KIND_BOOL);
+    set_result(parser, DT_KIND_BOOL);
     parser->level--;
     return parse_emit(parser, DT_OP_NOT, start, 0);
 }

@@ -462,7 +462,7 @@ static json_t *values_of(const json_t *cases, const char *name)
 }
 
 /* A parameter of the file's, as an object with a name: of a list, or of an object of names; new. */
-static json_t *named(const char *name, json_t *item)
+static json_t *name_item(const char *name, json_t *item)
 {
     bool whole = json_is_object(item) && !dt_json_has(item, "from");
     json_t *made = whole ? dt_json_copy(item) : json_pack("{s:O}", "values", item);
@@ -477,14 +477,14 @@ static json_t *list_of(const json_t *parameters)
     json_t *list = json_array(), *item;
     const char *name;
     size_t i;
-    json_array_foreach(parameters, i, item) json_array_append_new(list, named(NULL, item));
+    json_array_foreach(parameters, i, item) json_array_append_new(list, name_item(NULL, item));
     json_object_foreach((json_t *)parameters, name, item)
-        json_array_append_new(list, named(name, item));
+        json_array_append_new(list, name_item(name, item));
     return list;
 }
 
 /* Takes the parameter of that name off the list; NULL: there is none. */
-static json_t *take(json_t *list, const char *name)
+static json_t *take_named(json_t *list, const char *name)
 {
     json_t *item;
     size_t i;
@@ -504,7 +504,7 @@ static dt_status add_parameter(const json_t *cases, const char *name, json_t *fa
                                json_t *others, const char *what, json_t *list)
 {
     static const char *const refused[] = {"values", "default", "when"};
-    json_t *own = take(others, name);
+    json_t *own = take_named(others, name);
     json_auto_t *values = values_of(cases, name);
     json_auto_t *made = own != NULL ? own : json_pack("{s:s}", "name", name);
     for (size_t i = 0; i < 3; i++)
@@ -755,7 +755,7 @@ static dt_status read_all(struct dt_space *space, const json_t *root, const char
     return read_rules(space, root, what);
 }
 
-static dt_status fill(struct dt_space *space, const json_t *root, const char *what)
+static dt_status fill_space(struct dt_space *space, const json_t *root, const char *what)
 {
     DT_TRY(read_all(space, root, what));
     DT_TRY(dt_space_seal(space));
@@ -787,7 +787,7 @@ static dt_status read_space(const json_t *root, const char *what,
 
 dt_status dt_space_from_json(const json_t *root, const char *what, struct dt_space **space)
 {
-    return read_space(root, what, fill, space);
+    return read_space(root, what, fill_space, space);
 }
 
 dt_status dt_space_rules_from_json(const json_t *root, const char *what, struct dt_space **space)

@@ -25,7 +25,7 @@ struct reading {
 static dt_status read_list(struct reading *reading, const char *from, const char *to,
                            json_t *values);
 
-static dt_status refuse(const struct reading *reading)
+static dt_status refuse_constraint(const struct reading *reading)
 {
     return dt_fail(DT_EUSAGE,
                    "%s: the values '%.80s' are not read: they may be a list of numbers or texts, a "
@@ -34,7 +34,7 @@ static dt_status refuse(const struct reading *reading)
                    reading->what, reading->whole);
 }
 
-static void trim(const char **from, const char **to)
+static void trim_blanks(const char **from, const char **to)
 {
     while (*from < *to && isspace((unsigned char)**from))
         ++*from;
@@ -48,7 +48,7 @@ static bool is_word(char c)
 }
 
 /* The first place of word outside of brackets and quotes; words of letters stand alone. NULL: none. */
-static const char *find(const char *from, const char *to, const char *word)
+static const char *find_word(const char *from, const char *to, const char *word)
 {
     size_t n = strlen(word);
     int depth = 0;
@@ -70,15 +70,15 @@ static const char *find(const char *from, const char *to, const char *word)
 }
 
 /* The bracket that [from, to) begins with ends at its last character. */
-static bool wrapped(const char *from, const char *to, char open)
+static bool is_wrapped(const char *from, const char *to, char open)
 {
     const char *end =
-        to - from >= 2 && *from == open ? find(from + 1, to, open == '[' ? "]" : ")") : NULL;
+        to - from >= 2 && *from == open ? find_word(from + 1, to, open == '[' ? "]" : ")") : NULL;
     return end == to - 1;
 }
 
-static dt_status compute(const struct reading *reading, const char *from, const char *to,
-                         const struct scope *scope, struct dt_number *number)
+static dt_status compute_number(const struct reading *reading, const char *from, const char *to,
+                                const struct scope *scope, struct dt_number *number)
 {
     DT_CLEANUP(dt_expr_free_at) struct dt_expr *expr = NULL;
     const struct dt_vocabulary words = {
@@ -89,10 +89,10 @@ static dt_status compute(const struct reading *reading, const char *from, const 
     dt_status status = dt_expr_new_of(text, &words, &expr);
     if (status == DT_OK)
         status = dt_expr_number(expr, &scope->value, number);
-    return status == DT_EUSAGE ? refuse(reading) : status;
+    return status == DT_EUSAGE ? refuse_constraint(reading) : status;
 }
 
-static dt_status append(json_t *values, json_t *value)
+static dt_status append_value(json_t *values, json_t *value)
 {
     if (json_array_size(values) > DT_VALUES_MAX) {
         json_decref(value);
@@ -105,16 +105,17 @@ static dt_status add_item(const struct reading *reading, const char *from, const
                           const struct scope *scope, json_t *values)
 {
     struct dt_number number;
-    trim(&from, &to);
+    trim_blanks(&from, &to);
     size_t size = (size_t)(to - from);
     if (size >= 2 && (*from == '\'' || *from == '"') && to[-1] == *from &&
         memchr(from + 1, *from, size - 2) == NULL && memchr(from, '\\', size) == NULL)
-        return append(values, json_stringn(from + 1, size - 2));
+        return append_value(values, json_stringn(from + 1, size - 2));
     if ((size == 4 && strncmp(from, "True", 4) == 0) ||
         (size == 5 && strncmp(from, "False", 5) == 0))
-        return append(values, json_boolean(*from == 'T'));
-    DT_TRY(compute(reading, from, to, scope, &number));
-    return append(values, number.real ? json_real(number.value) : json_integer(number.integer));
+        return append_value(values, json_boolean(*from == 'T'));
+    DT_TRY(compute_number(reading, from, to, scope, &number));
+    return append_value(values,
+                        number.real ? json_real(number.value) : json_integer(number.integer));
 }
 
 /* range(to), range(from, to), range(from, to, step); the text is what is in the parentheses. */
@@ -126,45 +127,45 @@ static dt_status read_range(const struct reading *reading, const char *from, con
     int n = 0;
     for (const char *at = from, *comma; at <= to && n < 3; at = comma + 1) {
         struct dt_number number = {0};
-        comma = find(at, to, ",");
+        comma = find_word(at, to, ",");
         comma = comma != NULL ? comma : to;
-        DT_TRY(compute(reading, at, comma, &none, &number));
+        DT_TRY(compute_number(reading, at, comma, &none, &number));
         if (number.real)
-            return refuse(reading);
+            return refuse_constraint(reading);
         ends[n++] = number.integer;
     }
     if (n == 1) {
         ends[1] = ends[0];
         ends[0] = 0;
     }
-    if (ends[2] == 0 || (n == 3 && find(from, to, ",") == NULL))
-        return refuse(reading);
+    if (ends[2] == 0 || (n == 3 && find_word(from, to, ",") == NULL))
+        return refuse_constraint(reading);
     bool more = true;
     for (int64_t i = ends[0]; more && (ends[2] > 0 ? i < ends[1] : i > ends[1]);
          more = !__builtin_add_overflow(i, ends[2], &i))
-        DT_TRY(append(values, json_integer(i)));
+        DT_TRY(append_value(values, json_integer(i)));
     return DT_OK;
 }
 
 /* item for name in list [if condition] */
-static dt_status comprehend(struct reading *reading, const char *from, const char *to,
-                            const char *loop, json_t *values)
+static dt_status expand_comprehension(struct reading *reading, const char *from, const char *to,
+                                      const char *loop, json_t *values)
 {
-    const char *name = loop + 3, *in = find(loop, to, "in"), *test = find(loop, to, "if");
+    const char *name = loop + 3, *in = find_word(loop, to, "in"), *test = find_word(loop, to, "if");
     const char *end = test != NULL ? test : to, *after;
     char variable[64];
     json_t *list = json_array(), *item;
     size_t i;
-    if (in == NULL || in > end || find(loop + 3, to, "for") != NULL)
+    if (in == NULL || in > end || find_word(loop + 3, to, "for") != NULL)
         end = NULL;
     after = in;
     if (end != NULL)
-        trim(&name, &after);
+        trim_blanks(&name, &after);
     size_t n = end != NULL ? (size_t)(after - name) : 0;
     bool plain = n > 0 && n < sizeof variable && !isdigit((unsigned char)*name);
     for (size_t k = 0; k < n; k++)
         plain = plain && is_word(name[k]);
-    dt_status status = plain ? read_list(reading, in + 2, end, list) : refuse(reading);
+    dt_status status = plain ? read_list(reading, in + 2, end, list) : refuse_constraint(reading);
     memcpy(variable, name, plain ? n : 0);
     variable[plain ? n : 0] = 0;
     json_array_foreach(list, i, item)
@@ -172,9 +173,9 @@ static dt_status comprehend(struct reading *reading, const char *from, const cha
         struct scope scope = {variable, json_integer_value(item)};
         struct dt_number kept = {.integer = 1, .value = 1};
         if (status == DT_OK && !json_is_integer(item))
-            status = refuse(reading);
+            status = refuse_constraint(reading);
         if (status == DT_OK && test != NULL)
-            status = compute(reading, test + 2, to, &scope, &kept);
+            status = compute_number(reading, test + 2, to, &scope, &kept);
         if (status == DT_OK && kept.value != 0)
             status = add_item(reading, from, loop, &scope, values);
     }
@@ -187,12 +188,12 @@ static dt_status read_items(struct reading *reading, const char *from, const cha
                             json_t *values)
 {
     const struct scope none = {NULL, 0};
-    const char *loop = find(from, to, "for");
-    trim(&from, &to);
+    const char *loop = find_word(from, to, "for");
+    trim_blanks(&from, &to);
     if (loop != NULL)
-        return comprehend(reading, from, to, loop, values);
+        return expand_comprehension(reading, from, to, loop, values);
     for (const char *comma; from < to; from = comma + 1) {
-        comma = find(from, to, ",");
+        comma = find_word(from, to, ",");
         comma = comma != NULL ? comma : to;
         DT_TRY(add_item(reading, from, comma, &none, values));
         while (comma < to - 1 && isspace((unsigned char)comma[1]))
@@ -206,29 +207,29 @@ static dt_status read_term(struct reading *reading, const char *from, const char
                            json_t *values)
 {
     static const char *const calls[] = {"list", "tuple", "sorted", "range"};
-    trim(&from, &to);
-    if (wrapped(from, to, '['))
+    trim_blanks(&from, &to);
+    if (is_wrapped(from, to, '['))
         return read_items(reading, from + 1, to - 1, values);
-    if (wrapped(from, to, '(') && find(from + 1, to - 1, ",") != NULL)
+    if (is_wrapped(from, to, '(') && find_word(from + 1, to - 1, ",") != NULL)
         return read_items(reading, from + 1, to - 1, values);
-    if (wrapped(from, to, '('))
+    if (is_wrapped(from, to, '('))
         return read_list(reading, from + 1, to - 1, values);
     for (int i = 0; i < 4; i++) {
         size_t n = strlen(calls[i]);
         if ((size_t)(to - from) > n && strncmp(from, calls[i], n) == 0 &&
-            wrapped(from + n, to, '('))
+            is_wrapped(from + n, to, '('))
             return i == 3 ? read_range(reading, from + n + 1, to - 1, values)
                           : read_list(reading, from + n + 1, to - 1, values);
     }
-    return refuse(reading);
+    return refuse_constraint(reading);
 }
 
 static dt_status read_list(struct reading *reading, const char *from, const char *to,
                            json_t *values)
 {
-    dt_status status = ++reading->depth <= 16 ? DT_OK : refuse(reading);
+    dt_status status = ++reading->depth <= 16 ? DT_OK : refuse_constraint(reading);
     for (const char *plus; status == DT_OK && from <= to; from = plus + 1) {
-        plus = find(from, to, "+");
+        plus = find_word(from, to, "+");
         plus = plus != NULL ? plus : to;
         status = read_term(reading, from, plus, values);
     }
@@ -237,7 +238,7 @@ static dt_status read_list(struct reading *reading, const char *from, const char
 }
 
 /* Values that are there twice count once. */
-static json_t *distinct(const json_t *values)
+static json_t *distinct_values(const json_t *values)
 {
     json_t *made = json_array();
     for (size_t i = 0; i < json_array_size(values); i++) {
@@ -254,7 +255,7 @@ static dt_status t1_list(const char *text, const char *what, json_t **values)
     struct reading reading = {.whole = text, .what = what};
     json_auto_t *list = json_array();
     DT_TRY(read_list(&reading, text, text + strlen(text), list));
-    *values = distinct(list);
+    *values = distinct_values(list);
     return DT_OK;
 }
 

@@ -50,7 +50,8 @@ static int first_row(const struct dt_cases *table, const struct dt_point *key, i
     return low;
 }
 
-static bool begins(const struct dt_cases *table, int row, const struct dt_point *key, int length)
+static bool begins_with_key(const struct dt_cases *table, int row, const struct dt_point *key,
+                            int length)
 {
     return row < table->count &&
            memcmp(table->rows[row].index, key->index, (size_t)length * sizeof key->index[0]) == 0;
@@ -62,7 +63,7 @@ bool dt_cases_has(const struct dt_space *space, const struct dt_cases *table,
     struct dt_point key = {{0}};
     for (int i = 0; i < table->width; i++)
         key.index[i] = dt_axis_find(&space->axes[table->axes[i]], values[table->axes[i]]);
-    return begins(table, first_row(table, &key, table->width), &key, table->width);
+    return begins_with_key(table, first_row(table, &key, table->width), &key, table->width);
 }
 
 bool dt_cases_move(const struct dt_cases *table, int axis, int index, struct dt_point *point)
@@ -74,7 +75,8 @@ bool dt_cases_move(const struct dt_cases *table, int axis, int index, struct dt_
     while (at < table->width && table->axes[at] != axis)
         at++;
     key.index[at] = index;
-    for (int row = first_row(table, &key, at + 1); begins(table, row, &key, at + 1); row++) {
+    for (int row = first_row(table, &key, at + 1); begins_with_key(table, row, &key, at + 1);
+         row++) {
         int changes = 0;
         for (int i = at + 1; i < table->width; i++)
             changes += table->rows[row].index[i] != key.index[i];
@@ -141,7 +143,7 @@ struct words {
     struct dt_vocabulary vocabulary;
 };
 
-static void collect(const struct dt_space *space, struct words *words)
+static void collect_words(const struct dt_space *space, struct words *words)
 {
     int n = 0;
     *words = (struct words){.counts = {0}};
@@ -167,7 +169,7 @@ static dt_status space_expr(const struct dt_space *space, const char *text, bool
                             struct dt_expr **expr)
 {
     struct words words;
-    collect(space, &words);
+    collect_words(space, &words);
     words.vocabulary.python = python;
     return dt_expr_new_of(text, &words.vocabulary, expr);
 }
@@ -577,27 +579,27 @@ void dt_space_own(struct dt_space *space, void *context, void (*free_context)(vo
 static const struct dt_bound quick = {.work = 60000000, .edges = 4000000},
                              patient = {.work = 600000000, .edges = 16000000};
 
-static bool has(struct dt_names names, int i)
+static bool has_name(struct dt_names names, int i)
 {
     return (names.bits[i / 64] >> (i % 64) & 1) != 0;
 }
 
-static void analyse(const struct dt_space *space, struct dt_rule *rule)
+static void analyse_rule(const struct dt_space *space, struct dt_rule *rule)
 {
     struct dt_names names = dt_expr_names(rule->expr);
     int first = space->axis_count + space->constants.count;
     for (int i = 0; i < space->axis_count; i++)
-        if (has(names, i))
+        if (has_name(names, i))
             rule->axes |= UINT32_C(1) << i;
     for (int i = 0; i < space->derived_count; i++) {
-        if (has(names, first + i)) {
+        if (has_name(names, first + i)) {
             rule->derived |= UINT32_C(1) << i;
             rule->axes |= space->derived[i].axes;
         }
     }
 }
 
-static dt_status compile(struct dt_space *space)
+static dt_status compile_rules(struct dt_space *space)
 {
     DT_TRY(when_rules(space));
     for (int i = 0; i < space->derived_count; i++)
@@ -609,7 +611,7 @@ static dt_status compile(struct dt_space *space)
             continue;
         DT_TRY(space_expr(space, rule->text, rule->python, &rule->expr));
         DT_TRY(when_guard(space, rule));
-        analyse(space, rule);
+        analyse_rule(space, rule);
     }
     return DT_OK;
 }
@@ -622,7 +624,7 @@ dt_status dt_space_test(const struct dt_space *space, const char *condition,
     bool exist = true;
     DT_TRY(space_expr(space, condition, false, &expr));
     for (int i = 0; i < space->axis_count; i++)
-        if (has(dt_expr_names(expr), i)) {
+        if (has_name(dt_expr_names(expr), i)) {
             *axes |= UINT32_C(1) << i;
             exist = exist && (point == NULL || dt_point_has(space, point, i));
         }
@@ -634,7 +636,7 @@ dt_status dt_space_test(const struct dt_space *space, const char *condition,
     return DT_OK;
 }
 
-static double combinations(const struct dt_space *space, uint32_t axes)
+static double count_combinations(const struct dt_space *space, uint32_t axes)
 {
     double product = 1;
     for (int i = 0; i < space->axis_count; i++)
@@ -650,7 +652,7 @@ static bool is_light(const struct dt_rule *rule)
 }
 
 /* Builds the diagram of the light rules and those with at most `most` combinations. */
-static dt_status build(struct dt_space *space, double most, const struct dt_bound *bound)
+static dt_status build_points(struct dt_space *space, double most, const struct dt_bound *bound)
 {
     dt_auto_free uint32_t *axes = calloc((size_t)space->rule_count + 1, sizeof *axes);
     int order[DT_AXES_MAX], n = 0;
@@ -658,7 +660,7 @@ static dt_status build(struct dt_space *space, double most, const struct dt_boun
         return dt_no_memory(dt_diagram_enumerating);
     for (int i = 0; i < space->rule_count; i++) {
         space->relaxation.kept[i] =
-            is_light(&space->rules[i]) || combinations(space, space->rules[i].axes) <= most;
+            is_light(&space->rules[i]) || count_combinations(space, space->rules[i].axes) <= most;
         if (space->relaxation.kept[i])
             axes[n++] = space->rules[i].axes;
     }
@@ -667,20 +669,20 @@ static dt_status build(struct dt_space *space, double most, const struct dt_boun
 }
 
 /* Tries fewer and fewer rules; the light ones can always be kept. */
-static dt_status relax(struct dt_space *space)
+static dt_status relax_space(struct dt_space *space)
 {
     dt_status status = DT_EUNSUP;
     space->relaxation.used = true;
     space->count = -1;
     for (double most = 1e8; status == DT_EUNSUP && most >= 10; most /= 50)
-        status = build(space, most, &quick);
+        status = build_points(space, most, &quick);
     if (status == DT_EUNSUP)
-        status = build(space, 0, &patient);
+        status = build_points(space, 0, &patient);
     DT_TRY(status);
     return dt_space_probe(space);
 }
 
-static dt_status enumerate(struct dt_space *space)
+static dt_status enumerate_points(struct dt_space *space)
 {
     int order[DT_AXES_MAX];
     for (int i = 0; i < space->axis_count; i++)
@@ -690,9 +692,9 @@ static dt_status enumerate(struct dt_space *space)
     dt_status status =
         dt_diagram_new(space, order, space->relaxation.kept, &quick, &space->diagram);
     if (status == DT_EUNSUP)
-        status = build(space, HUGE_VAL, &patient);
+        status = build_points(space, HUGE_VAL, &patient);
     if (status == DT_EUNSUP)
-        return relax(space);
+        return relax_space(space);
     DT_TRY(status);
     space->count = space->diagram->count;
     return dt_space_list(space);
@@ -701,14 +703,15 @@ static dt_status enumerate(struct dt_space *space)
 dt_status dt_space_compile(struct dt_space *space)
 {
     space->count = -1;
-    return compile(space);
+    return compile_rules(space);
 }
 
-static dt_status seal(struct dt_space *space)
+static dt_status seal_space(struct dt_space *space)
 {
-    DT_TRY(compile(space));
+    DT_TRY(compile_rules(space));
     space->relaxation.kept = calloc((size_t)space->rule_count + 1, sizeof *space->relaxation.kept);
-    return space->relaxation.kept != NULL ? enumerate(space) : dt_no_memory(dt_diagram_enumerating);
+    return space->relaxation.kept != NULL ? enumerate_points(space)
+                                          : dt_no_memory(dt_diagram_enumerating);
 }
 
 /* *never: the condition of an axis holds for no values of those before it. One that cannot be enumerated may hold. */
@@ -726,7 +729,7 @@ static dt_status holds_never(const struct dt_space *space, int axis, bool *never
         status = dt_space_add_rule(before, dt_expr_text(space->when[axis]), NULL);
     if (status == DT_OK) {
         before->rules[before->listed - 1].of_when = true;
-        status = seal(before);
+        status = seal_space(before);
     }
     *never = status == DT_OK && before->count == 0;
     return status == DT_EUNSUP ? DT_OK : status;
@@ -735,7 +738,7 @@ static dt_status holds_never(const struct dt_space *space, int axis, bool *never
 dt_status dt_space_seal(struct dt_space *space)
 {
     bool never = false;
-    DT_TRY(seal(space));
+    DT_TRY(seal_space(space));
     for (int i = 0; i < space->axis_count; i++) {
         if (space->when[i] != NULL)
             DT_TRY(holds_never(space, i, &never));

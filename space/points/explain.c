@@ -30,7 +30,7 @@ struct cure {
 };
 
 /* The rule would hold with it. */
-static bool cures(const void *context, int64_t value)
+static bool cures_rule(const void *context, int64_t value)
 {
     const struct cure *cure = context;
     const struct dt_space *space = cure->broken->space;
@@ -90,7 +90,7 @@ static bool add_near(const struct broken *broken, uint32_t axes, json_t *object)
         int64_t near[2];
         const struct dt_axis *axis = &space->axes[i];
         const struct cure cure = {broken, i};
-        const struct dt_near_wanted wanted = {broken->scope[i], cures, &cure};
+        const struct dt_near_wanted wanted = {broken->scope[i], cures_rule, &cure};
         int n = axes >> i & 1 ? dt_near_values(axis->values, axis->count, &wanted, near) : 0;
         if (n == 0)
             continue;
@@ -226,7 +226,7 @@ struct search {
 };
 
 /* Between positive numbers the ratio in doublings; between labels 1; otherwise the difference. */
-static double distance(const struct dt_axis *axis, int64_t from, int64_t to)
+static double axis_distance(const struct dt_axis *axis, int64_t from, int64_t to)
 {
     if (from == to)
         return 0;
@@ -237,7 +237,7 @@ static double distance(const struct dt_axis *axis, int64_t from, int64_t to)
     return fabs((double)from - (double)to);
 }
 
-static bool nearer(const struct candidate *a, const struct candidate *b)
+static bool is_nearer(const struct candidate *a, const struct candidate *b)
 {
     if (a->changes != b->changes)
         return a->changes < b->changes;
@@ -245,10 +245,11 @@ static bool nearer(const struct candidate *a, const struct candidate *b)
     return a->distance < b->distance - 1e-9;
 }
 
-static int insert(struct candidate best[NEAREST], int n, const struct candidate *candidate)
+static int insert_candidate(struct candidate best[NEAREST], int n,
+                            const struct candidate *candidate)
 {
     int at = n < NEAREST ? n : NEAREST;
-    while (at > 0 && nearer(candidate, &best[at - 1])) {
+    while (at > 0 && is_nearer(candidate, &best[at - 1])) {
         if (at < NEAREST)
             best[at] = best[at - 1];
         at--;
@@ -258,7 +259,7 @@ static int insert(struct candidate best[NEAREST], int n, const struct candidate 
     return n < NEAREST ? n + 1 : n;
 }
 
-static void look(void *context, const struct dt_point *point)
+static void look_at_point(void *context, const struct dt_point *point)
 {
     struct search *search = context;
     struct candidate candidate = {.point = *point, .changes = search->changes};
@@ -266,17 +267,17 @@ static void look(void *context, const struct dt_point *point)
         return;
     for (int i = 0; i < search->space->axis_count; i++)
         candidate.distance += search->costs[i][point->index[i]];
-    search->n = insert(search->best, search->n, &candidate);
+    search->n = insert_candidate(search->best, search->n, &candidate);
 }
 
 /* Collects the plans that differ in one axis, then in two, until there are enough. */
-static int scan(const struct dt_space *space, const int64_t values[], double *const costs[],
-                struct candidate best[NEAREST])
+static int scan_changes(const struct dt_space *space, const int64_t values[], double *const costs[],
+                        struct candidate best[NEAREST])
 {
     int32_t from[DT_AXES_MAX];
     struct search search = {.space = space, .costs = costs, .best = best};
     struct dt_near near = {
-        .diagram = space->diagram, .from = from, .found = look, .context = &search};
+        .diagram = space->diagram, .from = from, .found = look_at_point, .context = &search};
     for (int i = 0; i < space->axis_count; i++)
         from[i] = dt_axis_find(&space->axes[i], values[i]);
     for (int changes = 0; changes <= space->axis_count && search.n < NEAREST; changes++) {
@@ -301,9 +302,9 @@ static dt_status find_nearest(const struct dt_space *space, const int64_t values
         const struct dt_axis *axis = &space->axes[i];
         costs[i] = i > 0 ? costs[i - 1] + space->axes[i - 1].count : all;
         for (int k = 0; k < axis->count; k++)
-            costs[i][k] = distance(axis, values[i], axis->values[k]);
+            costs[i][k] = axis_distance(axis, values[i], axis->values[k]);
     }
-    *n = scan(space, values, costs, best);
+    *n = scan_changes(space, values, costs, best);
     return DT_OK;
 }
 

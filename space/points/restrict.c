@@ -7,7 +7,7 @@
 
 enum { TUPLES_MOST = 65536, SEARCHED_MOST = 256 };
 
-static bool has(uint32_t axes, int axis)
+static bool has_axis(uint32_t axes, int axis)
 {
     return (axes >> axis & 1) != 0;
 }
@@ -18,7 +18,7 @@ bool dt_points_agree(const struct dt_space *space, uint32_t axes, const struct d
                      const struct dt_point *b)
 {
     for (int i = 0; i < space->axis_count; i++)
-        if (has(axes, i) && a->index[i] != b->index[i])
+        if (has_axis(axes, i) && a->index[i] != b->index[i])
             return false;
     return true;
 }
@@ -52,10 +52,10 @@ static dt_status add_points(const struct dt_space *space, uint32_t axes,
     if (rows == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a part of a space");
     for (int a = 0; a < space->axis_count; a++) {
-        for (int i = 0; has(axes, a) && i < n; i++)
+        for (int i = 0; has_axis(axes, a) && i < n; i++)
             table.rows[i].index[table.width] = points[i].index[a];
         table.axes[table.width] = a;
-        table.width += has(axes, a);
+        table.width += has_axis(axes, a);
     }
     return dt_space_add_cases(part, &table);
 }
@@ -69,7 +69,7 @@ static dt_status copy_rules(const struct dt_space *space, struct dt_space *part)
         const char *uses[DT_AXES_MAX + 1] = {NULL};
         int n = 0;
         for (int a = 0; a < space->axis_count; a++)
-            if (has(derived->axes, a))
+            if (has_axis(derived->axes, a))
                 uses[n++] = space->axes[a].name;
         DT_TRY(
             dt_space_add_derived(part, derived->name, uses, derived->function, derived->context));
@@ -86,8 +86,8 @@ static dt_status copy_rules(const struct dt_space *space, struct dt_space *part)
     return DT_OK;
 }
 
-static dt_status fill(const struct dt_space *space, uint32_t axes, const struct dt_point points[],
-                      int n, struct dt_space *part)
+static dt_status fill_part(const struct dt_space *space, uint32_t axes,
+                           const struct dt_point points[], int n, struct dt_space *part)
 {
     for (int i = 0; i < space->axis_count; i++)
         DT_TRY(dt_space_add_axis(part, &space->axes[i]));
@@ -106,7 +106,7 @@ dt_status dt_space_restrict(const struct dt_space *space, uint32_t axes,
 {
     DT_CLEANUP(dt_space_free_at) struct dt_space *made = NULL;
     DT_TRY(dt_space_new(&made));
-    DT_TRY(fill(space, axes, points, n, made));
+    DT_TRY(fill_part(space, axes, points, n, made));
     *part = made;
     made = NULL;
     return DT_OK;
@@ -144,7 +144,7 @@ static dt_status first_of(const struct dt_space *space, uint32_t axes, struct dt
 }
 
 /* A rule of these axes alone is broken: no other value of the rest can help. */
-static bool hopeless(const struct dt_space *space, uint32_t axes, const int64_t values[])
+static bool is_hopeless(const struct dt_space *space, uint32_t axes, const int64_t values[])
 {
     int64_t scope[DT_SCOPE_MAX];
     dt_space_scope(space, values, scope);
@@ -155,15 +155,15 @@ static bool hopeless(const struct dt_space *space, uint32_t axes, const int64_t 
 }
 
 /* The point that unnamed parameters complete, else the first one; `searched` limits how often that is looked for. */
-static dt_status represent(const struct dt_space *space, uint32_t axes, struct dt_point *point,
-                           int *searched, bool *found)
+static dt_status find_representative(const struct dt_space *space, uint32_t axes,
+                                     struct dt_point *point, int *searched, bool *found)
 {
     bool named[DT_AXES_MAX], inside = true;
     int64_t values[DT_AXES_MAX];
     struct dt_point completed = {{0}};
     dt_point_values(space, point, values);
     for (int i = 0; i < space->axis_count; i++)
-        named[i] = has(axes, i);
+        named[i] = has_axis(axes, i);
     if (space->complete != NULL)
         space->complete(space->complete_context, space, named, values);
     for (int i = 0; i < space->axis_count; i++) {
@@ -173,7 +173,7 @@ static dt_status represent(const struct dt_space *space, uint32_t axes, struct d
     *found = inside && dt_space_feasible(space, &completed);
     if (*found)
         *point = completed;
-    if (*found || hopeless(space, axes, values) || *searched == SEARCHED_MOST)
+    if (*found || is_hopeless(space, axes, values) || *searched == SEARCHED_MOST)
         return DT_OK;
     (*searched)++;
     return first_of(space, axes, point, found);
@@ -183,7 +183,7 @@ static dt_status represent(const struct dt_space *space, uint32_t axes, struct d
 static bool next_tuple(const struct dt_space *space, uint32_t axes, struct dt_point *point)
 {
     for (int i = space->axis_count - 1; i >= 0; i--) {
-        if (!has(axes, i))
+        if (!has_axis(axes, i))
             continue;
         if (++point->index[i] < space->axes[i].count)
             return true;
@@ -198,11 +198,11 @@ static dt_status list_tuples(const struct dt_space *space, uint32_t axes, struct
     struct dt_point tuple = {{0}};
     int searched = 0;
     for (int i = 0; i < space->axis_count; i++)
-        tuple.index[i] = has(axes, i) ? 0 : space->axes[i].fallback;
+        tuple.index[i] = has_axis(axes, i) ? 0 : space->axes[i].fallback;
     do {
         struct dt_point point = tuple;
         bool found = false;
-        DT_TRY(represent(space, axes, &point, &searched, &found));
+        DT_TRY(find_representative(space, axes, &point, &searched, &found));
         if (!found)
             continue;
         DT_TRY(DT_GROW(*points, *count, 1));
@@ -218,7 +218,7 @@ dt_status dt_space_tuples(const struct dt_space *space, uint32_t axes, struct dt
     *points = NULL;
     *count = 0;
     for (int i = 0; i < space->axis_count; i++)
-        product *= has(axes, i) ? space->axes[i].count : 1;
+        product *= has_axis(axes, i) ? space->axes[i].count : 1;
     if (product > TUPLES_MOST)
         return dt_fail(DT_EUNSUP, "%.0f combinations are too many to try each, at most %d", product,
                        TUPLES_MOST);

@@ -10,7 +10,7 @@
 
 /* A space whose points are given, not enumerated: sorted into the order of an enumeration. */
 
-static int compare(const void *a, const void *b)
+static int compare_words(const void *a, const void *b)
 {
     const struct dt_point *p = a, *q = b;
     for (int i = 0; i < DT_AXES_MAX; i++)
@@ -19,7 +19,7 @@ static int compare(const void *a, const void *b)
     return 0;
 }
 
-static dt_status check(const struct dt_space *space, const struct dt_point *point)
+static dt_status check_point(const struct dt_space *space, const struct dt_point *point)
 {
     for (int i = 0; i < space->axis_count; i++)
         if (point->index[i] < 0 || point->index[i] >= space->axes[i].count)
@@ -29,7 +29,8 @@ static dt_status check(const struct dt_space *space, const struct dt_point *poin
 }
 
 /* Unused indices beyond the last axis are set to 0, so that equal points compare equal. */
-static void copy(const struct dt_space *space, const struct dt_point *from, struct dt_point *to)
+static void copy_point(const struct dt_space *space, const struct dt_point *from,
+                       struct dt_point *to)
 {
     *to = (struct dt_point){{0}};
     for (int i = 0; i < space->axis_count; i++)
@@ -39,9 +40,9 @@ static void copy(const struct dt_space *space, const struct dt_point *from, stru
 int64_t dt_points_sort(struct dt_point points[], int64_t n)
 {
     int64_t kept = 0;
-    qsort(points, (size_t)n, sizeof *points, compare);
+    qsort(points, (size_t)n, sizeof *points, compare_words);
     for (int64_t k = 0; k < n; k++)
-        if (k == 0 || compare(&points[kept - 1], &points[k]) != 0)
+        if (k == 0 || compare_words(&points[kept - 1], &points[k]) != 0)
             points[kept++] = points[k];
     return kept;
 }
@@ -49,12 +50,12 @@ int64_t dt_points_sort(struct dt_point points[], int64_t n)
 dt_status dt_space_seal_points(struct dt_space *space, const struct dt_point points[], int64_t n)
 {
     for (int64_t k = 0; k < n; k++)
-        DT_TRY(check(space, &points[k]));
+        DT_TRY(check_point(space, &points[k]));
     dt_auto_free struct dt_point *sorted = calloc((size_t)n + 1, sizeof *sorted);
     if (sorted == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a space of %lld plans", (long long)n);
     for (int64_t k = 0; k < n; k++)
-        copy(space, &points[k], &sorted[k]);
+        copy_point(space, &points[k], &sorted[k]);
     int64_t kept = dt_points_sort(sorted, n);
     DT_TRY(dt_diagram_of(space->axis_count, sorted, kept, &space->diagram));
     space->count = space->diagram->count;
@@ -65,7 +66,7 @@ dt_status dt_space_seal_points(struct dt_space *space, const struct dt_point poi
  * that words are in the order of the points. */
 
 /* Computes the bits of each axis; false: they do not fit a word. */
-static bool pack(struct dt_space *space)
+static bool pack_points(struct dt_space *space)
 {
     int shift = 0;
     for (int i = space->axis_count - 1; i >= 0; i--) {
@@ -81,8 +82,8 @@ static bool pack(struct dt_space *space)
     return true;
 }
 
-static uint64_t *emit(const struct dt_space *space, int depth, uint32_t node, uint64_t word,
-                      uint64_t *out)
+static uint64_t *emit_rows(const struct dt_space *space, int depth, uint32_t node, uint64_t word,
+                           uint64_t *out)
 {
     const struct dt_layer *layer = &space->diagram->layers[depth];
     uint32_t first = layer->shared ? 0 : layer->begin[node];
@@ -94,13 +95,14 @@ static uint64_t *emit(const struct dt_space *space, int depth, uint32_t node, ui
         if (last)
             *out++ = longer;
         else
-            out = emit(space, depth + 1, layer->children[layer->shared ? node : edge], longer, out);
+            out = emit_rows(space, depth + 1, layer->children[layer->shared ? node : edge], longer,
+                            out);
     }
     return out;
 }
 
 /* Radix sort by bytes, from the lowest. */
-static void sort(uint64_t *rows, uint64_t *spare, size_t n)
+static void sort_rows(uint64_t *rows, uint64_t *spare, size_t n)
 {
     for (int shift = 0; shift < 64; shift += 8) {
         size_t begin[257] = {0};
@@ -120,7 +122,7 @@ dt_status dt_space_list(struct dt_space *space)
 {
     size_t n = (size_t)space->count;
     bool in_order = true;
-    if (space->count <= 0 || space->count > DT_ROWS_MAX || !pack(space))
+    if (space->count <= 0 || space->count > DT_ROWS_MAX || !pack_points(space))
         return DT_OK;
     for (int i = 0; i < space->diagram->layer_count; i++)
         in_order = in_order && space->diagram->layers[i].axis == i;
@@ -129,9 +131,9 @@ dt_status dt_space_list(struct dt_space *space)
         spare = malloc(n * sizeof *spare);
     if (rows == NULL || (!in_order && spare == NULL))
         return dt_fail(DT_ENOMEM, "out of memory while listing a space of plans");
-    emit(space, 0, 0, 0, rows);
+    emit_rows(space, 0, 0, 0, rows);
     if (!in_order)
-        sort(rows, spare, n); /* an even number of passes: the result is in rows */
+        sort_rows(rows, spare, n); /* an even number of passes: the result is in rows */
     space->rows = rows;
     rows = NULL;
     return DT_OK;
@@ -321,7 +323,7 @@ static int64_t left_by(const struct dt_space *space, const bool rules[])
 }
 
 /* Number of points of the full product that the rule alone removes. */
-static int64_t removes(const struct dt_space *space, int rule)
+static int64_t count_removed(const struct dt_space *space, int rule)
 {
     int64_t all = 1, left = -1;
     dt_auto_free bool *only = calloc((size_t)space->rule_count, sizeof *only);
@@ -390,7 +392,7 @@ struct dt_rule_info dt_space_rule(const struct dt_space *space, int rule)
 {
     const struct dt_rule *row = &space->rules[rule];
     return (struct dt_rule_info){
-        .expr = row->text, .sentence = row->sentence, .removes = removes(space, rule)};
+        .expr = row->text, .sentence = row->sentence, .removes = count_removed(space, rule)};
 }
 
 /* Points that differ on one axis, and where values belong together, in what follows from it: a neighbour by an axis differs in no

@@ -41,7 +41,7 @@ static void draw_in_to_median(const double x[], int n, double drawn[])
 }
 
 /* chance[k] is the probability of a step before point k (they add up to 1); returns the likeliest k. */
-static int posterior(const double y[], int n, double chance[])
+static int change_posterior(const double y[], int n, double chance[])
 {
     double mean = dt_stats_mean(y, n), squares = 0, sum = 0, least = INFINITY, all = 0;
     int best = 0;
@@ -77,7 +77,7 @@ static double chance_near(const double chance[], int n, int k, int far)
 }
 
 /* The smallest range around k with probability LEVEL. */
-static void range(const double chance[], int n, int k, int *earliest, int *latest)
+static void chance_range(const double chance[], int n, int k, int *earliest, int *latest)
 {
     double sum = chance[k];
     *earliest = *latest = k;
@@ -105,11 +105,11 @@ int dt_place(const double x[], int n, int *earliest, int *latest)
         return 0;
     double *drawn = room, *fit = room + n, *chance = room + 2 * (size_t)n, most = -1;
     draw_in_to_median(x, n, drawn);
-    int place = posterior(drawn, n, chance);
+    int place = change_posterior(drawn, n, chance);
     for (int i = 0; i < 2 && place > 0; i++) {
         step_at(x, n, place, fit);
         draw_in(x, fit, n, drawn);
-        place = posterior(drawn, n, chance);
+        place = change_posterior(drawn, n, chance);
     }
     for (int i = 0; i < n && place > 0; i++) {
         /* a sharp step lies in several such windows: its own probability decides */
@@ -120,7 +120,7 @@ int dt_place(const double x[], int n, int *earliest, int *latest)
         }
     }
     if (k > 0 && earliest != NULL)
-        range(chance, n, k, earliest, latest);
+        chance_range(chance, n, k, earliest, latest);
     free(room);
     return k;
 }
@@ -150,7 +150,7 @@ double dt_split(const struct dt_order *order, int *at)
 /* Test statistics. Of one part: the largest difference between two sides (split), and between a piece in the middle and
  * the rest (arc); *from, *to (may be NULL) are its ends. Of any number of parts: the sum of slopes (of one sign:
  * upwards). Of one part: the largest step beside a straight line. */
-static double arc(const struct dt_order *order, int *from, int *to)
+static double widest_arc(const struct dt_order *order, int *from, int *to)
 {
     double sums[GRID + 1] = {0}, n = order->n, most = -1;
     double mean = dt_stats_mean(order->x, order->n);
@@ -210,13 +210,13 @@ static double step_beside_line(const struct dt_order *order, int *at)
     return most;
 }
 
-static double statistic(const struct dt_order *order, enum dt_change_test test)
+static double test_statistic(const struct dt_order *order, enum dt_change_test test)
 {
     switch (test) {
     case DT_CHANGE_SPLIT:
         return dt_split(order, NULL);
     case DT_CHANGE_ARC:
-        return arc(order, NULL, NULL);
+        return widest_arc(order, NULL, NULL);
     case DT_CHANGE_SLOPES:
         return dt_slopes(order);
     default:
@@ -225,7 +225,7 @@ static double statistic(const struct dt_order *order, enum dt_change_test test)
 }
 
 /* Durstenfeld (1964). */
-static void shuffle(const struct dt_order *order, struct dt_rng *rng)
+static void shuffle_order(const struct dt_order *order, struct dt_rng *rng)
 {
     double *x = order->shuffled;
     for (int part = 0; part < order->parts; part++) {
@@ -242,7 +242,8 @@ static void shuffle(const struct dt_order *order, struct dt_rng *rng)
 bool dt_order_rare(const struct dt_order *order, enum dt_change_test test, double alpha)
 {
     struct dt_rng rng = dt_rng_at(1, "changes");
-    double seen = statistic(order, test) * (1 - 1e-9); /* equal values may differ by rounding */
+    double seen =
+        test_statistic(order, test) * (1 - 1e-9); /* equal values may differ by rounding */
     int count = 1, most = (int)(alpha * (ORDERS + 1) + 0.5);
     struct dt_order drawn = *order;
     if (!(seen > 0))
@@ -251,8 +252,8 @@ bool dt_order_rare(const struct dt_order *order, enum dt_change_test test, doubl
         order->shuffled[i] = order->x[i];
     drawn.x = order->shuffled;
     for (int i = 0; i < ORDERS && count <= most; i++) {
-        shuffle(order, &rng);
-        count += statistic(&drawn, test) >= seen;
+        shuffle_order(order, &rng);
+        count += test_statistic(&drawn, test) >= seen;
     }
     return count <= most;
 }
@@ -279,7 +280,7 @@ struct part {
 };
 
 /* Inserts a cut; keeps the cuts sorted. */
-static void add(struct cutter *cutter, int at)
+static void add_cut(struct cutter *cutter, int at)
 {
     int i = cutter->count;
     if (i == DT_CHANGES_MAX) {
@@ -293,14 +294,14 @@ static void add(struct cutter *cutter, int at)
 }
 
 /* Cuts a part into level stretches; ignores lines. */
-static void steps(struct cutter *cutter, int from, int n)
+static void find_steps(struct cutter *cutter, int from, int n)
 {
     struct dt_order order = {.x = cutter->tested, .shuffled = cutter->shuffled, .n = n, .parts = 1};
     int ends[] = {0, 0, 0, n};
     if (n < DT_CHANGES_LEAST || cutter->more)
         return;
     draw_in_to_median(cutter->x + from, n, cutter->tested);
-    arc(&order, &ends[1], &ends[2]);
+    widest_arc(&order, &ends[1], &ends[2]);
     if (dt_order_rare(&order, DT_CHANGE_SPLIT, ALPHA_SPLIT)) {
         ends[1] = 0;
         ends[2] = dt_place(cutter->x + from, n, NULL, NULL);
@@ -310,8 +311,8 @@ static void steps(struct cutter *cutter, int from, int n)
         if (ends[i + 1] <= ends[i] || ends[i + 1] - ends[i] == n)
             continue;
         if (ends[i] > 0)
-            add(cutter, from + ends[i]);
-        steps(cutter, from + ends[i], ends[i + 1] - ends[i]);
+            add_cut(cutter, from + ends[i]);
+        find_steps(cutter, from + ends[i], ends[i + 1] - ends[i]);
     }
 }
 
@@ -342,7 +343,7 @@ static void remove_cut(struct cutter *cutter, int at)
 }
 
 /* A cut made before its neighbours may no longer be significant: each is tested again. */
-static void prune(struct cutter *cutter, const struct part *part)
+static void prune_cuts(struct cutter *cutter, const struct part *part)
 {
     for (int i = part->first, from = part->from; end_of(cutter, part, i) < part->to;) {
         struct dt_order order = {.x = cutter->tested,
@@ -396,7 +397,7 @@ static struct line fit_line(struct cutter *cutter, int from, int n)
 }
 
 /* Schwarz's criterion (1978) of the fit, with outliers clipped. */
-static double cost(struct cutter *cutter, const struct part *part, int parameters)
+static double part_cost(struct cutter *cutter, const struct part *part, int parameters)
 {
     int n = part->to - part->from;
     double squares = 0;
@@ -407,7 +408,7 @@ static double cost(struct cutter *cutter, const struct part *part, int parameter
 }
 
 /* 1 or -1 when all steps of a part have that sign, else 0. */
-static int direction(const struct cutter *cutter, const struct part *part, int count)
+static int part_direction(const struct cutter *cutter, const struct part *part, int count)
 {
     int up = 0;
     for (int i = part->first; i < part->first + count; i++)
@@ -416,7 +417,7 @@ static int direction(const struct cutter *cutter, const struct part *part, int c
 }
 
 /* The stretches slope in the given direction; 0: in either. */
-static bool slopes(struct cutter *cutter, const struct dt_order *order, int way, double alpha)
+static bool has_slope(struct cutter *cutter, const struct dt_order *order, int way, double alpha)
 {
     for (int sign = 1; sign >= -1; sign -= 2) {
         for (int i = 0; i < order->n; i++)
@@ -427,7 +428,7 @@ static bool slopes(struct cutter *cutter, const struct dt_order *order, int way,
     return false;
 }
 
-/* A part that steps() has cut (or left whole) is a straight line. */
+/* A part that find_steps() has cut (or left whole) is a straight line. */
 static bool is_line(struct cutter *cutter, const struct part *part)
 {
     int n = part->to - part->from, count = 0, cuts[DT_CHANGES_MAX];
@@ -446,14 +447,14 @@ static bool is_line(struct cutter *cutter, const struct part *part)
     for (int i = 0; i < n; i++)
         cutter->drawn[i] = cutter->x[part->from + i] - cutter->fit[part->from + i];
     draw_in_to_median(cutter->drawn, n, cutter->tested);
-    int way = direction(cutter, part, count);
-    if (slopes(cutter, &order, way, count > 0 ? ALPHA_WITHIN : ALPHA_LINE))
+    int way = part_direction(cutter, part, count);
+    if (has_slope(cutter, &order, way, count > 0 ? ALPHA_WITHIN : ALPHA_LINE))
         return true;
     if (count < 2 || way == 0)
         return false;
-    double steps_cost = cost(cutter, part, 2 * count);
+    double steps_cost = part_cost(cutter, part, 2 * count);
     fit_line(cutter, part->from, n);
-    return cost(cutter, part, 1) < steps_cost;
+    return part_cost(cutter, part, 1) < steps_cost;
 }
 
 /* Index of a significant step beside a line; 0: none. */
@@ -479,33 +480,33 @@ static bool may_be_line(struct cutter *cutter, const struct dt_stretch *left,
         return false;
     for (int i = both.from; i < both.to; i++)
         cutter->fit[i] = i < right->from ? left->level : right->level;
-    double step = cost(cutter, &both, 2);
+    double step = part_cost(cutter, &both, 2);
     fit_line(cutter, both.from, both.to - both.from);
-    return cost(cutter, &both, 1) - step < CLEARLY;
+    return part_cost(cutter, &both, 1) - step < CLEARLY;
 }
 
-static void cut(struct cutter *cutter, int from, int to)
+static void cut_range(struct cutter *cutter, int from, int to)
 {
     struct part part = {.from = from, .to = to};
     while (part.first < cutter->count && cutter->cuts[part.first] <= from)
         part.first++;
-    steps(cutter, from, to - from);
+    find_steps(cutter, from, to - from);
     place_anew(cutter, &part);
-    prune(cutter, &part);
+    prune_cuts(cutter, &part);
     if (!is_line(cutter, &part))
         return;
     while (end_of(cutter, &part, part.first) < to)
         remove_cut(cutter, part.first);
     int at = beside_line(cutter, &part);
     if (at > 0 && cutter->count < DT_CHANGES_MAX) {
-        add(cutter, at);
-        cut(cutter, from, at);
-        cut(cutter, at, to);
+        add_cut(cutter, at);
+        cut_range(cutter, from, at);
+        cut_range(cutter, at, to);
     } else if (cutter->line_count <= DT_CHANGES_MAX)
         cutter->lines[cutter->line_count++] = from;
 }
 
-static struct dt_stretch describe(struct cutter *cutter, int from, int to)
+static struct dt_stretch describe_stretch(struct cutter *cutter, int from, int to)
 {
     struct dt_stretch stretch = {.from = from, .count = to - from};
     stretch.level = dt_stats_median(cutter->x + from, to - from);
@@ -519,8 +520,8 @@ static struct dt_stretch describe(struct cutter *cutter, int from, int to)
 }
 
 /* The step between two stretches after their slopes are subtracted. */
-static struct dt_change between(struct cutter *cutter, const struct dt_stretch *left,
-                                const struct dt_stretch *right)
+static struct dt_change change_between(struct cutter *cutter, const struct dt_stretch *left,
+                                       const struct dt_stretch *right)
 {
     struct dt_change change = {.at = right->from, .earliest = right->from, .latest = right->from};
     int earliest = 0, latest = 0, n = left->count + right->count;
@@ -548,15 +549,16 @@ dt_status dt_stats_changes(const double x[], int n, struct dt_changes *changes)
     cutter.shuffled = cutter.tested + n;
     cutter.fit = cutter.shuffled + n;
     cutter.drawn = cutter.fit + n;
-    cut(&cutter, 0, n);
+    cut_range(&cutter, 0, n);
     *changes = (struct dt_changes){.count = cutter.count, .more = cutter.more};
     for (int i = 0, from = 0; i <= cutter.count; i++) {
         int to = i < cutter.count ? cutter.cuts[i] : n;
-        changes->stretch[i] = describe(&cutter, from, to);
+        changes->stretch[i] = describe_stretch(&cutter, from, to);
         from = to;
     }
     for (int i = 0; i < cutter.count; i++)
-        changes->change[i] = between(&cutter, &changes->stretch[i], &changes->stretch[i + 1]);
+        changes->change[i] =
+            change_between(&cutter, &changes->stretch[i], &changes->stretch[i + 1]);
     free(cutter.tested);
     return DT_OK;
 }

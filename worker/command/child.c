@@ -125,7 +125,7 @@ static int64_t bytes_of(const struct dt_nvml_use *use, int64_t pid)
 }
 
 /* How much less is free than before, beside what processes took that were there before. */
-static int64_t missing(const struct dt_nvml_use *before, const struct dt_nvml_use *now)
+static int64_t missing_bytes(const struct dt_nvml_use *before, const struct dt_nvml_use *now)
 {
     int64_t bytes = before->free_bytes - now->free_bytes;
     if (before->free_bytes < 0 || now->free_bytes < 0)
@@ -162,12 +162,12 @@ static dt_status held_wait(const struct dt_leftovers_wait *wait, const struct dt
     int64_t until = dt_clock_machine_ns() + PATIENCE_NS;
     for (int gpu = 0; gpu < held->count; gpu++) {
         struct dt_nvml_use now = read_gpu(gpu);
-        while (missing(&held->before[gpu], &now) > 0 && dt_clock_machine_ns() < until) {
+        while (missing_bytes(&held->before[gpu], &now) > 0 && dt_clock_machine_ns() < until) {
             DT_TRY(wait->tick(wait->context));
             dt_clock_sleep_ns(TICK_NS);
             now = read_gpu(gpu);
         }
-        int64_t bytes = missing(&held->before[gpu], &now);
+        int64_t bytes = missing_bytes(&held->before[gpu], &now);
         if (bytes == 0)
             continue;
         dt_text_add(say, "%s%.1f GB of GPU %d still held after 5 s", say->size > 0 ? "; " : "left ",
@@ -199,7 +199,7 @@ void dt_child_output_fini(struct dt_child_output *output)
     dt_text_fini(&output->err);
 }
 
-static void become(char *const argv[], int out, int err, int failure)
+static void become_command(char *const argv[], int out, int err, int failure)
 {
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     setpgid(0, 0);
@@ -222,7 +222,7 @@ dt_status dt_child_start(char *const argv[], const char *name, int out, int err,
         return dt_fail(DT_ELIB, "cannot start the command: %s", strerror(errno));
     pid_t started = fork();
     if (started == 0)
-        become(argv, out, err, ends[1]);
+        become_command(argv, out, err, ends[1]);
     close(ends[1]);
     ssize_t got = started > 0 ? read(ends[0], &error, sizeof error) : -1;
     close(ends[0]);
@@ -238,7 +238,7 @@ dt_status dt_child_start(char *const argv[], const char *name, int out, int err,
                    strerror(error));
 }
 
-static dt_status start(char *const argv[], const char *name, struct child *child)
+static dt_status start_child(char *const argv[], const char *name, struct child *child)
 {
     int ends[4] = {-1, -1, -1, -1};
     if (pipe2(ends, O_CLOEXEC) != 0 || pipe2(ends + 2, O_CLOEXEC) != 0) {
@@ -260,7 +260,7 @@ static dt_status start(char *const argv[], const char *name, struct child *child
 
 /* Reads what has come; closes the descriptor at its end. NUL would end the text for the expressions of --time. Of a long output the end is
  * kept, where the times are. */
-static void drain(int *from, struct dt_text *text, bool *cut)
+static void drain_pipe(int *from, struct dt_text *text, bool *cut)
 {
     char block[65536];
     ssize_t got = read(*from, block, sizeof block);
@@ -292,7 +292,7 @@ dt_status dt_child_beat(void *context)
 }
 
 /* What has come by now, a heartbeat, and whether the controller is there. milliseconds: to wait for something. *more: it read anything. */
-static dt_status attend(const struct child *child, int process, int milliseconds, bool *more)
+static dt_status attend_child(const struct child *child, int process, int milliseconds, bool *more)
 {
     struct dt_child_output *output = child->output;
     struct pollfd pollers[] = {{.fd = output->from[0], .events = POLLIN},
@@ -300,19 +300,19 @@ static dt_status attend(const struct child *child, int process, int milliseconds
                                {.fd = process, .events = POLLIN}};
     poll(pollers, 3, milliseconds);
     if (pollers[0].revents != 0)
-        drain(&output->from[0], &output->out, &output->cut);
+        drain_pipe(&output->from[0], &output->out, &output->cut);
     if (pollers[1].revents != 0)
-        drain(&output->from[1], &output->err, &output->cut);
+        drain_pipe(&output->from[1], &output->err, &output->cut);
     *more = pollers[0].revents != 0 || pollers[1].revents != 0;
     return dt_child_beat(child->wire);
 }
 
 /* Until the command has ended, also when it has closed its outputs before; then what is left in them, which may be open in
  * processes that it has left behind. */
-static dt_status listen(struct child *child, const struct dt_child_rules *rules)
+static dt_status listen_to_child(struct child *child, const struct dt_child_rules *rules)
 {
     for (bool more; !child->run.ended;) {
-        DT_TRY(attend(child, child->process, 100, &more));
+        DT_TRY(attend_child(child, child->process, 100, &more));
         dt_leftovers_reap(&child->run);
         child->output->wall_ns = dt_clock_ns() - child->began_ns;
         if (!child->run.ended && child->output->wall_ns > rules->timeout_ns)
@@ -321,7 +321,7 @@ static dt_status listen(struct child *child, const struct dt_child_rules *rules)
     }
     bool more = true;
     for (int reads = 0; more && reads < LAST_READS; reads++)
-        DT_TRY(attend(child, -1, 0, &more));
+        DT_TRY(attend_child(child, -1, 0, &more));
     return DT_OK;
 }
 
@@ -330,7 +330,7 @@ static dt_status attend_end(void *context)
 {
     const struct child *child = context;
     bool more;
-    return attend(child, -1, 0, &more);
+    return attend_child(child, -1, 0, &more);
 }
 
 void dt_child_how(int wait_status, char how[DT_CHILD_HOW])
@@ -341,7 +341,7 @@ void dt_child_how(int wait_status, char how[DT_CHILD_HOW])
         snprintf(how, DT_CHILD_HOW, "exited with %d", WEXITSTATUS(wait_status));
 }
 
-static dt_status judge(const struct child *child, const struct dt_child_rules *rules)
+static dt_status judge_child(const struct child *child, const struct dt_child_rules *rules)
 {
     int wait_status = child->run.wait_status;
     struct dt_child_output *output = child->output;
@@ -364,8 +364,8 @@ dt_status dt_child_run(char *const argv[], const struct dt_child_rules *rules, s
     const struct dt_leftovers_wait wait = {attend_end, &child, DT_LEFTOVERS_GRACE_NS};
     struct dt_error error = {DT_OK, ""};
     *output = (struct dt_child_output){.from = {-1, -1}};
-    DT_TRY(start(argv, rules->name, &child));
-    dt_status status = listen(&child, rules);
+    DT_TRY(start_child(argv, rules->name, &child));
+    dt_status status = listen_to_child(&child, rules);
     dt_error_keep(&error, status);
     if (status < 0)
         dt_error_keep(&error, dt_leftovers_end(&wait, &child.run));
@@ -373,7 +373,7 @@ dt_status dt_child_run(char *const argv[], const struct dt_child_rules *rules, s
         close(child.process);
     output->peak_bytes = child.run.peak_bytes;
     DT_TRY(dt_error_raise(&error));
-    return judge(&child, rules);
+    return judge_child(&child, rules);
 }
 
 dt_status dt_child_clear(struct dt_child_output *output, struct dt_wire *wire,

@@ -56,7 +56,7 @@ static int list_addresses(const struct dt_url *url, int port, struct sockaddr_st
 }
 
 /* The tick, when it is due, and the end of the time. */
-static dt_status attend(struct connection *connection)
+static dt_status attend_connection(struct connection *connection)
 {
     int64_t now = dt_clock_ns();
     if (now - connection->ticked_ns >= TICK_NS) {
@@ -76,7 +76,7 @@ static dt_status wait_for(struct connection *connection, short events)
         struct pollfd poller = {.fd = connection->fd, .events = events};
         int64_t left_ns = connection->until_ns - dt_clock_ns();
         int ready = poll(&poller, 1, (int)((left_ns < TICK_NS ? left_ns : TICK_NS) / 1000000) + 1);
-        DT_TRY(attend(connection));
+        DT_TRY(attend_connection(connection));
         if (ready > 0)
             return DT_OK;
     }
@@ -133,11 +133,11 @@ static dt_status send_all(struct connection *connection, const struct dt_text *m
 }
 
 /* Reads more; DT_DONE: the connection has ended. */
-static dt_status fill(struct connection *connection)
+static dt_status fill_buffer(struct connection *connection)
 {
     connection->at = connection->size = 0;
     for (;;) {
-        DT_TRY(attend(connection));
+        DT_TRY(attend_connection(connection));
         ssize_t got = recv(connection->fd, connection->bytes, sizeof connection->bytes, 0);
         if (got > 0) {
             connection->size = (size_t)got;
@@ -166,7 +166,7 @@ static dt_status take_line(struct connection *connection, struct dt_text *line)
     dt_text_add(line, "%s", "");
     for (;;) {
         if (connection->at == connection->size) {
-            dt_status status = fill(connection);
+            dt_status status = fill_buffer(connection);
             if (status != DT_OK)
                 return status == DT_DONE ? cut_short() : status;
         }
@@ -191,7 +191,7 @@ static dt_status take_bytes(struct connection *connection, uint64_t n, struct dt
 {
     while (n > 0) {
         if (connection->at == connection->size) {
-            dt_status status = fill(connection);
+            dt_status status = fill_buffer(connection);
             if (status == DT_DONE)
                 return n == UINT64_MAX ? DT_OK : cut_short();
             DT_TRY(status);

@@ -39,8 +39,9 @@ void dt_sockets_of(pid_t pid, struct dt_sockets *out)
 }
 
 /* Calls `listens` for each listening socket of a table, until it returns false. */
-static void walk(const char *path, bool (*listens)(int port, unsigned long inode, void *context),
-                 void *context)
+static void walk_sockets(const char *path,
+                         bool (*listens)(int port, unsigned long inode, void *context),
+                         void *context)
 {
     char line[512];
     bool more = true;
@@ -72,8 +73,8 @@ void dt_sockets_listening(int port, struct dt_sockets *out)
 {
     struct search search = {port, out};
     out->count = 0;
-    walk("/proc/net/tcp", keep_socket, &search);
-    walk("/proc/net/tcp6", keep_socket, &search);
+    walk_sockets("/proc/net/tcp", keep_socket, &search);
+    walk_sockets("/proc/net/tcp6", keep_socket, &search);
 }
 
 static bool find_port(int port, unsigned long inode, void *context)
@@ -95,7 +96,7 @@ static int sockets_port(pid_t pid)
     for (int i = 0; i < 2 && search.port == 0 && sockets.count > 0; i++) {
         char path[64];
         snprintf(path, sizeof path, "/proc/%d/net/%s", (int)pid, tables[i]);
-        walk(path, find_port, &search);
+        walk_sockets(path, find_port, &search);
     }
     return search.port;
 }
@@ -178,7 +179,7 @@ static void look_at(pid_t pid, void *context)
     watched->there = true;
 }
 
-static void look(struct watch *watch)
+static void look_for_listeners(struct watch *watch)
 {
     watch->below = 0;
     for (int i = 0; i < watch->count; i++)
@@ -221,12 +222,12 @@ dt_status dt_leftovers_find(const struct dt_leftovers_wait *wait, struct dt_prog
     *found = (struct dt_leftovers){0};
     watch.count = 0;
     while (dt_leftovers_reap(program) && now < began + SETTLE_NS) {
-        look(&watch);
+        look_for_listeners(&watch);
         DT_TRY(wait->tick(wait->context));
         dt_clock_sleep_ns(TICK_NS);
         now = dt_clock_machine_ns();
     }
-    look(&watch);
+    look_for_listeners(&watch);
     found->count = watch.below;
     for (int i = 0, n = 0; i < watch.count; i++) {
         const struct watched *watched = &watch.at[i];

@@ -281,7 +281,7 @@ struct worker {
     int plan_count;
 };
 
-static dt_status configure(struct worker *worker)
+static dt_status configure_worker(struct worker *worker)
 {
     struct dt_run_given *options = &worker->options;
     if (worker->server != NULL) {
@@ -328,7 +328,7 @@ static void add_sentence(const char *name, const char *sentence, json_t *message
     json_object_set_new(message, "brief", json_string(dt_text_at(&brief)));
 }
 
-static dt_status refuse(struct worker *worker, dt_status why)
+static dt_status refuse_request(struct worker *worker, dt_status why)
 {
     bool refused = why == DT_EUSAGE || why == DT_EINFEASIBLE || why == DT_EUNSUP;
     const char *kind = why == DT_ENOMEM ? "memory"
@@ -343,7 +343,7 @@ static dt_status refuse(struct worker *worker, dt_status why)
     return dt_wire_send(&worker->wire, message);
 }
 
-static json_t *cores(void)
+static json_t *cores_json(void)
 {
     json_t *list = json_array();
     cpu_set_t set;
@@ -354,7 +354,7 @@ static json_t *cores(void)
     return list;
 }
 
-static dt_status hello(struct worker *worker)
+static dt_status answer_hello(struct worker *worker)
 {
     char host[256] = "";
     const json_t *file = worker->file;
@@ -364,7 +364,7 @@ static dt_status hello(struct worker *worker)
     if (status == DT_OK)
         status = make_job(&worker->runs, &job);
     if (status < 0)
-        return refuse(worker, status);
+        return refuse_request(worker, status);
     gethostname(host, sizeof host - 1);
     json_auto_t *message = json_pack(
         "{s:s,s:i,s:s*,s:s,s:s,s:s,s:s,s:s,s:O,s:o,s:O,s:O*,s:O*,s:O*}", "op", "hello", "protocol",
@@ -379,11 +379,12 @@ static dt_status hello(struct worker *worker)
     return dt_wire_send(&worker->wire,
                         json_pack("{s:s,s:s,s:[{s:i,s:i,s:s,s:o,s:i,s:o}]}", "op", "ready", "comm",
                                   "command", "ranks", "rank", 0, "pid", (int)getpid(), "host", host,
-                                  "cores", cores(), "threads", 1, "versions", list_files(command)));
+                                  "cores", cores_json(), "threads", 1, "versions",
+                                  list_files(command)));
 }
 
 /* How many runs there were, and what is to be told of them. */
-static void tell(json_t *answer, const struct dt_tally *tally)
+static void tell_tally(json_t *answer, const struct dt_tally *tally)
 {
     json_t *list = tally->count > 0 ? json_array() : NULL;
     json_object_set_new(answer, "runs", json_integer(tally->runs));
@@ -395,7 +396,7 @@ static void tell(json_t *answer, const struct dt_tally *tally)
 }
 
 /* The steps that the command printed in that run are the first samples; its whole time, with all that is cold, is none. */
-static dt_status prepare(struct worker *worker, const json_t *request, json_t **answer)
+static dt_status answer_prepare(struct worker *worker, const json_t *request, json_t **answer)
 {
     json_t *values;
     struct dt_point point;
@@ -417,7 +418,7 @@ static dt_status prepare(struct worker *worker, const json_t *request, json_t **
                           plan.first.wall_ns);
     if (plan.first.read[0] != 0)
         add_sentence("read", plan.first.read, *answer);
-    tell(*answer, &tally);
+    tell_tally(*answer, &tally);
     if (isfinite(error))
         json_object_set_new(*answer, "error", json_real(error));
     if (worker->runs.timing.kind == 'w')
@@ -426,7 +427,7 @@ static dt_status prepare(struct worker *worker, const json_t *request, json_t **
     return DT_OK;
 }
 
-static dt_status find(const struct worker *worker, const json_t *request, int64_t *handle)
+static dt_status find_handle(const struct worker *worker, const json_t *request, int64_t *handle)
 {
     DT_TRY(dt_json_int(request, "the request", "handle", 1, INT32_MAX, handle));
     if (*handle > worker->plan_count || worker->plans[*handle - 1].run.argv[DT_RUN_COMMAND] == NULL)
@@ -449,11 +450,11 @@ static dt_status add_run(struct worker *worker, struct plan *plan, json_t *rows,
 }
 
 /* n runs. One that fails behind others ends the answer: what they measured is kept, and its failure answers the next request. */
-static dt_status run(struct worker *worker, const json_t *request, json_t **answer)
+static dt_status answer_run(struct worker *worker, const json_t *request, json_t **answer)
 {
     int64_t handle, n;
     struct dt_tally tally = {.runs = 0};
-    DT_TRY(find(worker, request, &handle));
+    DT_TRY(find_handle(worker, request, &handle));
     DT_TRY(dt_json_int(request, "the request", "n", 1, 1 << 20, &n));
     struct plan *plan = &worker->plans[handle - 1];
     dt_status status = dt_error_raise(&plan->failed);
@@ -469,7 +470,7 @@ static dt_status run(struct worker *worker, const json_t *request, json_t **answ
     }
     *answer = json_pack("{s:s,s:I,s:o,s:o}", "op", "samples", "handle", (json_int_t)handle, "ns",
                         rows, "starts", starts);
-    tell(*answer, &tally);
+    tell_tally(*answer, &tally);
     return status == DT_OK ? dt_runs_limits(&worker->runs, &plan->run) : status;
 }
 
@@ -479,10 +480,10 @@ static void free_plan(struct plan *plan)
     dt_times_fini(&plan->first);
 }
 
-static dt_status release(struct worker *worker, const json_t *request, json_t **answer)
+static dt_status answer_release(struct worker *worker, const json_t *request, json_t **answer)
 {
     int64_t handle;
-    DT_TRY(find(worker, request, &handle));
+    DT_TRY(find_handle(worker, request, &handle));
     free_plan(&worker->plans[handle - 1]);
     *answer = json_pack("{s:s,s:I}", "op", "released", "handle", (json_int_t)handle);
     return DT_OK;
@@ -493,7 +494,7 @@ static dt_status answer_to(struct worker *worker, const json_t *request, json_t 
     static const struct {
         const char *name;
         dt_status (*execute)(struct worker *worker, const json_t *request, json_t **answer);
-    } table[] = {{"prepare", prepare}, {"run", run}, {"release", release}};
+    } table[] = {{"prepare", answer_prepare}, {"run", answer_run}, {"release", answer_release}};
     if (worker->options.served)
         return dt_serve_answer(&worker->serve, request, answer);
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
@@ -504,26 +505,27 @@ static dt_status answer_to(struct worker *worker, const json_t *request, json_t 
 }
 
 /* DT_DONE: the controller sent quit. */
-static dt_status serve(struct worker *worker, const json_t *request)
+static dt_status serve_request(struct worker *worker, const json_t *request)
 {
     json_auto_t *answer = NULL;
     dt_status status;
     if (strcmp(dt_wire_op(request), "quit") == 0)
         return DT_DONE;
     if (strcmp(dt_wire_op(request), "hello") == 0) {
-        status = configure(worker);
+        status = configure_worker(worker);
         if (status == DT_OK)
-            return hello(worker);
-        return refuse(worker, status == DT_EIO ? DT_EUSAGE : status); /* a file that was named */
+            return answer_hello(worker);
+        return refuse_request(worker,
+                              status == DT_EIO ? DT_EUSAGE : status); /* a file that was named */
     }
     status = worker->file != NULL ? answer_to(worker, request, &answer)
                                   : dt_fail(DT_EPROTO, "hello comes first");
     if (status == DT_OK)
         return dt_wire_write(&worker->wire, answer);
-    return status == DT_EDEAD ? status : refuse(worker, status);
+    return status == DT_EDEAD ? status : refuse_request(worker, status);
 }
 
-static dt_status work(struct worker *worker)
+static dt_status work_requests(struct worker *worker)
 {
     dt_status status = DT_OK;
     while (status == DT_OK) {
@@ -533,9 +535,9 @@ static dt_status work(struct worker *worker)
                               up ? dt_clock_ns() + DT_NS_PER_SECOND : DT_WIRE_FOREVER, &request);
         dt_serve_tend(&worker->serve);
         if (status == DT_OK)
-            status = serve(worker, request);
+            status = serve_request(worker, request);
         else if (status == DT_EPROTO)
-            status = refuse(worker, status);
+            status = refuse_request(worker, status);
         else if (status == DT_EINTR || status == DT_ETIMEOUT)
             status = DT_OK;
     }
@@ -613,7 +615,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     dt_leftovers_adopt();
     dt_wire_init(&worker.wire, STDIN_FILENO, STDOUT_FILENO);
-    dt_status status = work(&worker);
+    dt_status status = work_requests(&worker);
     if (status < 0)
         fprintf(stderr, "dittune-worker-command: %s\n", dt_message());
     dt_serve_fini(&worker.serve);

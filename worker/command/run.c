@@ -184,7 +184,7 @@ static dt_status read_header(struct array *array)
 }
 
 /* IEEE 754 binary16. */
-static double half(unsigned bits)
+static double half_to_double(unsigned bits)
 {
     unsigned exponent = bits >> 10 & 31, fraction = bits & 1023;
     double value = exponent == 31  ? (fraction != 0 ? NAN : INFINITY)
@@ -212,7 +212,9 @@ static double number_of(const struct array *array, const unsigned char raw[8])
     } value;
     memcpy(value.bytes, bytes, sizeof bytes);
     if (array->type == 'f' || array->type == 'c')
-        return array->bytes == 2 ? half(value.u2) : array->bytes == 4 ? (double)value.f4 : value.f8;
+        return array->bytes == 2   ? half_to_double(value.u2)
+               : array->bytes == 4 ? (double)value.f4
+                                   : value.f8;
     if (array->type == 'i')
         return array->bytes == 1   ? (double)value.i1
                : array->bytes == 2 ? (double)value.i2
@@ -636,7 +638,7 @@ static dt_status open_sources(const struct dt_run_setup *runs, const struct dt_r
     return DT_OK;
 }
 
-static dt_status load(const struct source *source, struct dt_text *text)
+static dt_status load_output(const struct source *source, struct dt_text *text)
 {
     const char *path = source->path[0];
     char name[400];
@@ -660,7 +662,7 @@ static dt_status read_sources(const struct dt_run_setup *runs, struct dt_run_pla
         dt_auto_text text = {0};
         output->file = &text;
         if (sources[i].path != NULL)
-            DT_TRY(load(&sources[i], &text));
+            DT_TRY(load_output(&sources[i], &text));
         if (i == 0) {
             DT_TRY(dt_timing_take(sources[i].timing, output, dt_child_beat, wire, times));
             continue;
@@ -836,8 +838,8 @@ static dt_status compare_by_command(const struct dt_run_setup *runs, const struc
                : status;
 }
 
-static dt_status compare(const struct dt_run_setup *runs, const struct dt_run_plan *plan,
-                         struct dt_wire *wire, double *error)
+static dt_status compare_output(const struct dt_run_setup *runs, const struct dt_run_plan *plan,
+                                struct dt_wire *wire, double *error)
 {
     const char *path = plan->output[0];
     int64_t line = 0;
@@ -880,7 +882,7 @@ dt_status dt_runs_verified(struct dt_run_setup *runs, struct dt_run_plan *plan,
     if (status == DT_OK && plan->is_default)
         *error = 0;
     if (status == DT_OK && !plan->is_default)
-        status = compare(runs, plan, wire, error);
+        status = compare_output(runs, plan, wire, error);
     if (status != DT_OK)
         dt_times_fini(times);
     return status;

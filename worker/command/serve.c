@@ -208,7 +208,7 @@ static void server_tend(struct dt_server *server)
 
 /* While it starts or is asked. DT_FAILED: it has ended. A server may go to the background: then its first process ends well, and others
  * are left. */
-static dt_status attend(void *context)
+static dt_status attend_server(void *context)
 {
     struct dt_server *server = context;
     DT_TRY(dt_child_beat(server->wire));
@@ -219,8 +219,8 @@ static dt_status attend(void *context)
 }
 
 /* A sentence about its end, or `what` if it runs, with the last lines of its output. */
-static dt_status explain(struct dt_server *server, const char *what, const char *when,
-                         struct dt_child_output *output)
+static dt_status explain_failure(struct dt_server *server, const char *what, const char *when,
+                                 struct dt_child_output *output)
 {
     char tail[300], how[DT_CHILD_HOW];
     read_log(server, server->asked_at, &output->err);
@@ -245,9 +245,9 @@ static dt_status await_ready(struct dt_server *server, const struct dt_server_jo
     char last[200] = "nothing listened there";
     for (int64_t left_ns; (left_ns = until - dt_clock_ns()) > 0; dt_clock_sleep_ns(PAUSE_NS)) {
         struct dt_http_answer answer;
-        const struct dt_http_wait wait = {left_ns < ATTEMPT_NS ? left_ns : ATTEMPT_NS, attend,
-                                          server};
-        dt_status status = attend(server);
+        const struct dt_http_wait wait = {left_ns < ATTEMPT_NS ? left_ns : ATTEMPT_NS,
+                                          attend_server, server};
+        dt_status status = attend_server(server);
         if (status < 0)
             return status;
         status = dt_http_ask(&job->ready, server->port, &wait, &answer);
@@ -269,7 +269,7 @@ static dt_status await_ready(struct dt_server *server, const struct dt_server_jo
 static dt_status explain_start(struct dt_server *server, dt_status status)
 {
     struct dt_child_output output = {.wall_ns = 0};
-    dt_status why = explain(server, dt_message(), "before it was ready", &output);
+    dt_status why = explain_failure(server, dt_message(), "before it was ready", &output);
     dt_text_fini(&output.out);
     dt_text_fini(&output.err);
     if (status != DT_ETIMEOUT || why == DT_ENOMEM)
@@ -277,7 +277,7 @@ static dt_status explain_start(struct dt_server *server, dt_status status)
     return dt_fail(DT_ETIMEOUT, "%s", dt_message());
 }
 
-static dt_status spawn(struct dt_server *server, char *const argv[])
+static dt_status spawn_server(struct dt_server *server, char *const argv[])
 {
     server->log = memfd_create("output", MFD_CLOEXEC);
     if (server->log < 0 || fcntl(server->log, F_SETFL, O_APPEND) != 0)
@@ -305,7 +305,7 @@ static dt_status server_start(struct dt_server *server, char *const argv[],
     struct dt_error error = {DT_OK, ""};
     *server = (struct dt_server){
         .log = -1, .port = server->port, .wire = wire, .kills = dt_memory_kills()};
-    dt_status status = spawn(server, argv);
+    dt_status status = spawn_server(server, argv);
     if (status == DT_OK)
         status = await_ready(server, job);
     if (status == DT_ETIMEOUT || server->gone)
@@ -320,10 +320,10 @@ static dt_status server_start(struct dt_server *server, char *const argv[],
 static dt_status await_death(struct dt_server *server)
 {
     int64_t until = dt_clock_machine_ns() + DEATH_NS;
-    dt_status status = attend(server);
+    dt_status status = attend_server(server);
     while (status == DT_OK && dt_clock_machine_ns() < until) {
         dt_clock_sleep_ns(PAUSE_NS);
-        status = attend(server);
+        status = attend_server(server);
     }
     return status == DT_FAILED ? DT_OK : status;
 }
@@ -341,7 +341,7 @@ static dt_status explain_answer(struct dt_server *server, dt_status status,
     }
     if (status == DT_EIO)
         DT_TRY(await_death(server));
-    return explain(server, what, "while it was asked", output);
+    return explain_failure(server, what, "while it was asked", output);
 }
 
 /* One request. output->out is the body of the answer; the caller frees it in any case. DT_FAILED: the status is not 2xx, the answer is
@@ -352,9 +352,9 @@ static dt_status server_ask(struct dt_server *server, const struct dt_server_job
 {
     struct dt_http_answer answer = {.status = 0};
     struct stat info = {.st_size = 0};
-    const struct dt_http_wait wait = {job->timeout_ns, attend, server};
+    const struct dt_http_wait wait = {job->timeout_ns, attend_server, server};
     *output = (struct dt_child_output){.wall_ns = 0};
-    dt_status status = attend(server);
+    dt_status status = attend_server(server);
     if (status == DT_OK) {
         (void)fstat(server->log, &info);
         server->asked_at = info.st_size;
@@ -468,7 +468,7 @@ const char *dt_serve_kind(const struct dt_serve *serve, dt_status status)
 }
 
 /* Starts the server of a plan, on another port where others took the one that was free after it was chosen. */
-static dt_status start(struct dt_serve *serve, const struct dt_point *point)
+static dt_status start_server(struct dt_serve *serve, const struct dt_point *point)
 {
     dt_status status = DT_OK;
     int starts = 0;
@@ -483,7 +483,7 @@ static dt_status start(struct dt_serve *serve, const struct dt_point *point)
 }
 
 /* cold: of the first request, which is no inverse of a metric. */
-static dt_status ask(struct dt_serve *serve, bool cold, int64_t *ns)
+static dt_status ask_server(struct dt_serve *serve, bool cold, int64_t *ns)
 {
     struct dt_child_output output;
     DT_CLEANUP(dt_times_fini) struct dt_times times = {.count = 0};
@@ -499,7 +499,7 @@ static dt_status ask(struct dt_serve *serve, bool cold, int64_t *ns)
 }
 
 /* The first request is the cold step. */
-static dt_status prepare(struct dt_serve *serve, const json_t *request, json_t **answer)
+static dt_status serve_prepare(struct dt_serve *serve, const json_t *request, json_t **answer)
 {
     json_t *values;
     struct dt_point point;
@@ -510,8 +510,8 @@ static dt_status prepare(struct dt_serve *serve, const json_t *request, json_t *
     if (dt_serve_up(serve))
         return dt_fail(DT_ENOMEM,
                        "the server of another plan is up; one at a time has the machine");
-    DT_TRY(start(serve, &point));
-    if (dt_error_keep(&error, ask(serve, true, &cold_ns)) < 0) {
+    DT_TRY(start_server(serve, &point));
+    if (dt_error_keep(&error, ask_server(serve, true, &cold_ns)) < 0) {
         dt_error_keep(&error, server_end(&serve->server));
         return dt_error_raise(&error);
     }
@@ -532,7 +532,7 @@ static dt_status check_handle(const struct dt_serve *serve, const json_t *reques
     return DT_OK;
 }
 
-static dt_status run(struct dt_serve *serve, const json_t *request, json_t **answer)
+static dt_status serve_run(struct dt_serve *serve, const json_t *request, json_t **answer)
 {
     int64_t n, ns;
     DT_TRY(check_handle(serve, request));
@@ -540,13 +540,13 @@ static dt_status run(struct dt_serve *serve, const json_t *request, json_t **ans
     json_t *rows = json_array();
     *answer = json_pack("{s:s,s:i,s:o}", "op", "samples", "handle", serve->handle, "ns", rows);
     for (int64_t i = 0; i < n; i++) {
-        DT_TRY(ask(serve, false, &ns));
+        DT_TRY(ask_server(serve, false, &ns));
         json_array_append_new(rows, dt_each_rank(ns, serve->ranks));
     }
     return DT_OK;
 }
 
-static dt_status release(struct dt_serve *serve, const json_t *request, json_t **answer)
+static dt_status serve_release(struct dt_serve *serve, const json_t *request, json_t **answer)
 {
     DT_TRY(check_handle(serve, request));
     DT_TRY(server_end(&serve->server));
@@ -557,10 +557,10 @@ static dt_status release(struct dt_serve *serve, const json_t *request, json_t *
 dt_status dt_serve_answer(struct dt_serve *serve, const json_t *request, json_t **answer)
 {
     const char *op = dt_wire_op(request);
-    return strcmp(op, "prepare") == 0 ? prepare(serve, request, answer)
-           : strcmp(op, "run") == 0   ? run(serve, request, answer)
+    return strcmp(op, "prepare") == 0 ? serve_prepare(serve, request, answer)
+           : strcmp(op, "run") == 0   ? serve_run(serve, request, answer)
            : strcmp(op, "release") == 0
-               ? release(serve, request, answer)
+               ? serve_release(serve, request, answer)
                : dt_fail(DT_EPROTO,
                          "unknown request '%.40s'; this worker knows prepare, run and release", op);
 }

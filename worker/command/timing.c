@@ -104,7 +104,7 @@ static bool add_line(const char *line, const regmatch_t groups[], struct bar bar
     return now.done == bar->total;
 }
 
-static dt_status judge(const struct bar *bar, struct dt_bar_time *out)
+static dt_status judge_bar(const struct bar *bar, struct dt_bar_time *out)
 {
     const struct drawn *first = &bar->first, *last = &bar->last;
     bool exact = bar->closed && isfinite(first->mean) && isfinite(last->mean);
@@ -161,7 +161,7 @@ static dt_status bars_read(const struct dt_text *text, const char *name,
     }
     regfree(&regex);
     DT_TRY(status);
-    return found.total > 0 ? judge(&found, out) : DT_OK;
+    return found.total > 0 ? judge_bar(&found, out) : DT_OK;
 }
 
 #define TIMING_TICK_LINES 4096
@@ -345,7 +345,7 @@ void dt_timing_fini(struct dt_timing *timing)
     *timing = (struct dt_timing){0};
 }
 
-static dt_status add(struct values *values, double value)
+static dt_status add_value(struct values *values, double value)
 {
     DT_TRY(DT_GROW(values->at, values->count, 1));
     values->at[values->count++] = value;
@@ -484,7 +484,7 @@ static dt_status add_group(const struct dt_timing *timing, const char *begin, co
             stop += strspn(stop, " \t") + strlen(second);
         snprintf(values->first, sizeof values->first, "%.*s", (int)(stop - at), at);
     }
-    return add(values, ns_of(value, &unit));
+    return add_value(values, ns_of(value, &unit));
 }
 
 /* All matches in a line: regexec is told where the line ends, since it would measure the rest of the output for each match. */
@@ -502,8 +502,9 @@ static dt_status match_line(const struct dt_timing *timing, const char *line, si
     return DT_OK;
 }
 
-static dt_status match(const struct dt_timing *timing, const struct dt_text *text,
-                       dt_status (*tick)(void *context), void *context, struct values *values)
+static dt_status match_timing(const struct dt_timing *timing, const struct dt_text *text,
+                              dt_status (*tick)(void *context), void *context,
+                              struct values *values)
 {
     const char *line = dt_text_at(text), *end = line + text->size;
     for (int lines = 0; line < end; lines++) {
@@ -517,7 +518,7 @@ static dt_status match(const struct dt_timing *timing, const struct dt_text *tex
 }
 
 /* Bytes of the JSON object or list that begins here, by its brackets; 0: it has no end. */
-static size_t extent(const char *begin)
+static size_t number_extent(const char *begin)
 {
     int depth = 0;
     bool quoted = false;
@@ -546,7 +547,7 @@ static dt_status find_json(const struct dt_text *text, json_t **root)
         const char *begin = end;
         while (begin > whole && begin[-1] != '\n')
             begin--;
-        size_t size = *begin == '{' || *begin == '[' ? extent(begin) : 0;
+        size_t size = *begin == '{' || *begin == '[' ? number_extent(begin) : 0;
         tries += size > 0;
         if (size > 0 && dt_json_parse(begin, size, "a line", root) == DT_OK)
             return DT_OK;
@@ -573,7 +574,7 @@ static dt_status add_number(const struct dt_timing *timing, const json_t *value,
         snprintf(values->first, sizeof values->first, "%.40s: %.9g", timing->path,
                  json_number_value(value));
     values->unnamed = !timing->unit_named;
-    return add(values, ns_of(json_number_value(value), &timing->unit));
+    return add_value(values, ns_of(json_number_value(value), &timing->unit));
 }
 
 /* A number, or a list or an object of numbers. */
@@ -591,7 +592,7 @@ static dt_status add_numbers(const struct dt_timing *timing, json_t *value, stru
 
 /* One step of a path: name, "a.b", [3], ["a.b"] or [*]; *value becomes NULL where there is none. Returns what follows; NULL: the
  * path has a mistake. */
-static const char *step(const char *path, json_t **value, bool *all)
+static const char *path_step(const char *path, json_t **value, bool *all)
 {
     char name[200];
     bool bracket = *path == '[';
@@ -619,20 +620,20 @@ static const char *step(const char *path, json_t **value, bool *all)
     return at + (*at == '.' && at[1] != 0);
 }
 
-static dt_status collect(const struct dt_timing *timing, json_t *value, const char *path,
-                         struct values *values)
+static dt_status collect_values(const struct dt_timing *timing, json_t *value, const char *path,
+                                struct values *values)
 {
     bool all = false;
     const char *name;
     json_t *item;
     size_t i;
     while (value != NULL && *path != 0 && !all)
-        if ((path = step(path, &value, &all)) == NULL)
+        if ((path = path_step(path, &value, &all)) == NULL)
             return DT_OK;
     if (!all)
         return add_numbers(timing, value, values);
-    json_array_foreach(value, i, item) DT_TRY(collect(timing, item, path, values));
-    json_object_foreach(value, name, item) DT_TRY(collect(timing, item, path, values));
+    json_array_foreach(value, i, item) DT_TRY(collect_values(timing, item, path, values));
+    json_object_foreach(value, name, item) DT_TRY(collect_values(timing, item, path, values));
     return DT_OK;
 }
 
@@ -641,7 +642,7 @@ static dt_status read_json(const struct dt_timing *timing, const struct dt_text 
 {
     json_auto_t *root = NULL;
     DT_TRY(find_json(text, &root));
-    return collect(timing, root, timing->path, values);
+    return collect_values(timing, root, timing->path, values);
 }
 
 void dt_timing_tail(struct dt_child_output *output, char out[], size_t room)
@@ -759,7 +760,7 @@ static dt_status read_tqdm(const struct dt_timing *timing, const struct dt_text 
     if (isnan(bar.seconds))
         return DT_OK;
     snprintf(values->first, sizeof values->first, "%s", bar.from);
-    return add(values, bar.seconds * 1e9);
+    return add_value(values, bar.seconds * 1e9);
 }
 
 /* The numbers, one at least; times in ns. The caller frees values->at in any case. */
@@ -772,7 +773,7 @@ static dt_status read_values(const struct dt_timing *timing, struct dt_child_out
         status = read_json(timing, output->file, values);
     for (int i = 0; i < 2 && status == DT_OK && timing->file == NULL; i++) {
         if (timing->kind == 'r')
-            status = match(timing, texts[i], tick, context, values);
+            status = match_timing(timing, texts[i], tick, context, values);
         else if (timing->kind == 'j' && values->count == 0)
             status = read_json(timing, texts[i], values);
         else if (timing->kind == 't' && values->count == 0)

@@ -112,7 +112,7 @@ static dt_status take_word(const char **at, struct dt_text *word)
     return quote == 0 ? DT_OK : dt_fail(DT_EUSAGE, "the command's %c has no end", quote);
 }
 
-static dt_status split(const char *text, struct dt_command_line *out)
+static dt_status split_words(const char *text, struct dt_command_line *out)
 {
     int count = 0;
     for (;;) {
@@ -131,7 +131,7 @@ dt_status dt_line_read(const char *text, bool shell, struct dt_command_line *out
 {
     const char *const shell_words[] = {"sh", "-c", text};
     *out = (struct dt_command_line){.shell = shell};
-    dt_status status = shell ? DT_OK : split(text, out);
+    dt_status status = shell ? DT_OK : split_words(text, out);
     for (int i = 0; i < 3 && shell && status == DT_OK; i++)
         if ((out->words[i] = strdup(shell_words[i])) == NULL)
             status = dt_fail(DT_ENOMEM, "out of memory");
@@ -358,7 +358,8 @@ static dt_status add_parameter(struct filling *filling, const char *name, struct
     return DT_OK;
 }
 
-static dt_status holds(const struct filling *filling, const struct piece *piece, bool *yes)
+static dt_status condition_holds(const struct filling *filling, const struct piece *piece,
+                                 bool *yes)
 {
     uint32_t axes = 0;
     return dt_space_test(filling->space, piece->condition, filling->plan, yes, &axes);
@@ -372,7 +373,7 @@ static dt_status add_text(struct filling *filling, const char *at, const char *s
     for (bool yes = false; at < stop; at += piece.size, yes = false) {
         DT_TRY(piece_next(at, stop, nested, &piece));
         if (piece.condition[0] != 0)
-            DT_TRY(holds(filling, &piece, &yes));
+            DT_TRY(condition_holds(filling, &piece, &yes));
         if (yes)
             DT_TRY(add_text(filling, piece.text, piece.text + piece.text_size, true, out));
         if (piece.condition[0] != 0)
@@ -400,12 +401,12 @@ static dt_status fill_switch(struct filling *filling, const struct piece *piece)
 {
     DT_CLEANUP(dt_line_fini) struct dt_command_line line = {.shell = false};
     bool yes = false;
-    DT_TRY(holds(filling, piece, &yes));
+    DT_TRY(condition_holds(filling, piece, &yes));
     dt_auto_free char *text = yes ? strndup(piece->text, piece->text_size) : NULL;
     if (yes && text == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     if (yes && strspn(text, " \t\r\n\v\f") < strlen(text))
-        DT_TRY(split(text, &line));
+        DT_TRY(split_words(text, &line));
     for (int i = 0; line.words[i] != NULL; i++)
         DT_TRY(fill_word(filling, line.words[i]));
     return DT_OK;

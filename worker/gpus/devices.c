@@ -21,7 +21,7 @@
 extern char **environ;
 
 /* Variables of CUDA, NCCL, cuDNN and cuBLAS, and PyTorch's variables for NCCL. */
-static json_t *environment(void)
+static json_t *environment_json(void)
 {
     static const char *const prefixes[] = {"NCCL_",   "CUDA_",   "CUDNN_",
                                            "CUBLAS_", "NVIDIA_", "TORCH_NCCL_"};
@@ -54,7 +54,7 @@ static bool is_active(const char *device)
     return strstr(state, "ACTIVE") != NULL;
 }
 
-static json_t *infiniband(void)
+static json_t *infiniband_json(void)
 {
     json_t *names = json_array();
     bool active = false;
@@ -72,7 +72,7 @@ json_t *dt_gpu_number(int64_t value)
     return value >= 0 ? json_integer(value) : json_null();
 }
 
-static json_t *mode(int64_t value)
+static json_t *mode_json(int64_t value)
 {
     return value >= 0 ? json_boolean(value != 0) : json_null();
 }
@@ -97,7 +97,7 @@ json_t *dt_gpu_processes(const struct dt_nvml_use *use)
     return array;
 }
 
-static json_t *pcie(const struct dt_nvml_facts *facts)
+static json_t *pcie_json(const struct dt_nvml_facts *facts)
 {
     if (facts->pcie.generation < 0 && facts->pcie.width < 0)
         return json_null();
@@ -124,17 +124,17 @@ static void add_facts(json_t *object, const struct dt_nvml_facts *facts)
         {"power_limit_default_mw", dt_gpu_number(facts->power_limit_default_mw)},
         {"temperature_c", dt_gpu_number(facts->health.temperature_c)},
         {"utilization", dt_gpu_number(facts->health.utilization)},
-        {"ecc", mode(facts->ecc)},
-        {"ecc_pending", mode(facts->ecc_pending)},
-        {"mig", mode(facts->mig)},
-        {"mig_pending", mode(facts->mig_pending)},
-        {"persistence", mode(facts->persistence)},
+        {"ecc", mode_json(facts->ecc)},
+        {"ecc_pending", mode_json(facts->ecc_pending)},
+        {"mig", mode_json(facts->mig)},
+        {"mig_pending", mode_json(facts->mig_pending)},
+        {"persistence", mode_json(facts->persistence)},
         {"reasons", facts->health.reasons >= 0
                         ? dt_gpu_reasons(dt_nvml_reason, facts->health.reasons)
                         : json_null()},
         {"processes", facts->use.count >= 0 ? dt_gpu_processes(&facts->use) : json_null()},
         {"nvlinks", dt_gpu_number(facts->nvlinks)},
-        {"pcie", pcie(facts)},
+        {"pcie", pcie_json(facts)},
     };
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         json_object_set_new(object, fields[i].key, fields[i].value);
@@ -190,7 +190,7 @@ static json_t *machine_json(const struct dt_cuda_machine *machine)
     return object;
 }
 
-static json_t *describe(void)
+static json_t *describe_devices(void)
 {
     dt_auto_free struct dt_cuda_machine *machine = malloc(sizeof *machine);
     if (machine == NULL)
@@ -205,10 +205,10 @@ static json_t *describe(void)
 
 dt_status dt_devices_write(struct dt_text *out)
 {
-    json_t *object = describe();
+    json_t *object = describe_devices();
     dt_status status = DT_OK;
-    if (object == NULL || json_object_set_new(object, "environment", environment()) != 0 ||
-        json_object_set_new(object, "infiniband", infiniband()) != 0)
+    if (object == NULL || json_object_set_new(object, "environment", environment_json()) != 0 ||
+        json_object_set_new(object, "infiniband", infiniband_json()) != 0)
         status = dt_fail(DT_ENOMEM, "out of memory");
     if (status == DT_OK)
         status = dt_json_text(object, out);

@@ -13,7 +13,7 @@
 static const char *const names[DT_TELEMETRY_VALUES] = {"sm_mhz", "memory_mhz", "power_mw",
                                                        "temperature_c", "utilization"};
 
-static void look(struct dt_telemetry *telemetry)
+static void look_at_device(struct dt_telemetry *telemetry)
 {
     struct dt_health health;
     telemetry->source.read(telemetry->source.of, &health);
@@ -34,7 +34,7 @@ static void look(struct dt_telemetry *telemetry)
     }
 }
 
-static void *watch(void *arg)
+static void *watch_devices(void *arg)
 {
     struct dt_telemetry *telemetry = arg;
     struct timespec until;
@@ -42,7 +42,7 @@ static void *watch(void *arg)
     pthread_mutex_lock(&telemetry->mutex);
     do { /* one reading at least, however short the plan's steps are */
         pthread_mutex_unlock(&telemetry->mutex);
-        look(telemetry);
+        look_at_device(telemetry);
         until.tv_nsec += PERIOD_NS;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
@@ -66,7 +66,7 @@ void dt_telemetry_start(struct dt_telemetry *telemetry, const struct dt_telemetr
     pthread_mutex_init(&telemetry->mutex, NULL);
     pthread_cond_init(&telemetry->stopped, &clock);
     pthread_condattr_destroy(&clock);
-    telemetry->runs = pthread_create(&telemetry->thread, NULL, watch, telemetry) == 0;
+    telemetry->runs = pthread_create(&telemetry->thread, NULL, watch_devices, telemetry) == 0;
     if (!telemetry->runs)
         telemetry->source.read = NULL;
 }
@@ -124,7 +124,7 @@ struct observer {
     int count; /* of those that are read now */
 };
 
-static void say(json_t *message)
+static void say_message(json_t *message)
 {
     dt_auto_text text = {0};
     if (dt_json_text(message, &text) == DT_OK && puts(dt_text_at(&text)) >= 0)
@@ -141,8 +141,8 @@ static void observe_look(void *of, struct dt_health *health)
 }
 
 /* The devices of a request, by their PCI bus ids; one may be named several times. */
-static dt_status find(struct observer *observer, const json_t *request,
-                      struct dt_nvml_device *devices[DEVICES_MOST], int *count)
+static dt_status find_devices(struct observer *observer, const json_t *request,
+                              struct dt_nvml_device *devices[DEVICES_MOST], int *count)
 {
     json_t *list, *pci;
     size_t i;
@@ -159,13 +159,13 @@ static dt_status find(struct observer *observer, const json_t *request,
     return DT_OK;
 }
 
-static dt_status begin(struct observer *observer, const json_t *request, json_t **answer)
+static dt_status answer_begin(struct observer *observer, const json_t *request, json_t **answer)
 {
     struct dt_nvml_device *devices[DEVICES_MOST] = {NULL};
     int count = 0;
     if (observer->count > 0)
         return dt_fail(DT_EUSAGE, "devices are observed already");
-    DT_TRY(find(observer, request, devices, &count));
+    DT_TRY(find_devices(observer, request, devices, &count));
     for (int i = 0; i < count; i++) {
         struct gpu *gpu = &observer->gpus[i];
         gpu->nvml = observer->nvml;
@@ -178,7 +178,7 @@ static dt_status begin(struct observer *observer, const json_t *request, json_t 
     return DT_OK;
 }
 
-static dt_status end(struct observer *observer, const json_t *request, json_t **answer)
+static dt_status answer_end(struct observer *observer, const json_t *request, json_t **answer)
 {
     json_t *list = json_array();
     (void)request;
@@ -199,11 +199,11 @@ static json_t *use_json(const struct dt_nvml_facts *facts)
                      dt_gpu_number(facts->health.utilization), "processes", dt_gpu_processes(use));
 }
 
-static dt_status memory(struct observer *observer, const json_t *request, json_t **answer)
+static dt_status answer_memory(struct observer *observer, const json_t *request, json_t **answer)
 {
     struct dt_nvml_device *devices[DEVICES_MOST] = {NULL};
     int count = 0;
-    DT_TRY(find(observer, request, devices, &count));
+    DT_TRY(find_devices(observer, request, devices, &count));
     json_t *list = json_array();
     for (int i = 0; i < count; i++) {
         struct dt_nvml_facts facts;
@@ -214,15 +214,15 @@ static dt_status memory(struct observer *observer, const json_t *request, json_t
     return DT_OK;
 }
 
-static dt_status hello(struct observer *observer, const json_t *request, json_t **answer)
+static dt_status answer_hello(struct observer *observer, const json_t *request, json_t **answer)
 {
     char driver[80];
     (void)request;
     DT_TRY(dt_nvml_open(&observer->nvml));
     dt_nvml_driver(observer->nvml, driver, sizeof driver);
     dt_text_mend(driver);
-    say(json_pack("{s:s, s:i, s:s, s:s}", "op", "hello", "protocol", 2, "name", "observer",
-                  "version", DT_VERSION));
+    say_message(json_pack("{s:s, s:i, s:s, s:s}", "op", "hello", "protocol", 2, "name", "observer",
+                          "version", DT_VERSION));
     *answer = json_pack("{s:s, s:[{s:i, s:i, s:s, s:s, s:{s:s}}]}", "op", "ready", "ranks", "rank",
                         0, "pid", (int)getpid(), "host", dt_host_name(), "device", "cpu",
                         "versions", "driver", driver);
@@ -232,14 +232,17 @@ static dt_status hello(struct observer *observer, const json_t *request, json_t 
 static const struct row {
     const char *op;
     dt_status (*answer)(struct observer *observer, const json_t *request, json_t **answer);
-} rows[] = {{"hello", hello}, {"observe", begin}, {"observed", end}, {"memory", memory}};
+} rows[] = {{"hello", answer_hello},
+            {"observe", answer_begin},
+            {"observed", answer_end},
+            {"memory", answer_memory}};
 
-static dt_status serve(struct observer *observer, const json_t *request, json_t **answer)
+static dt_status serve_request(struct observer *observer, const json_t *request, json_t **answer)
 {
     const char *op = dt_json_text_at(request, "op");
     bool greeted = observer->nvml != NULL;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (strcmp(rows[i].op, op) == 0 && (rows[i].answer != hello) == greeted)
+        if (strcmp(rows[i].op, op) == 0 && (rows[i].answer != answer_hello) == greeted)
             return rows[i].answer(observer, request, answer);
     return dt_fail(DT_EUSAGE, "an observer does not know '%.40s' here", op);
 }
@@ -257,12 +260,12 @@ int dt_observe(void)
         dt_status status = dt_json_parse(line, (size_t)size, WHAT, &request);
         over = strcmp(dt_json_text_at(request, "op"), "quit") == 0;
         if (status == DT_OK && !over)
-            status = serve(&observer, request, &answer);
+            status = serve_request(&observer, request, &answer);
         if (status != DT_OK)
             answer =
                 json_pack("{s:s, s:s, s:s}", "op", "failed", "kind", "error", "say", dt_message());
         if (!over)
-            say(answer);
+            say_message(answer);
     }
     for (int i = 0; i < observer.count; i++)
         dt_telemetry_stop(&observer.gpus[i].telemetry);

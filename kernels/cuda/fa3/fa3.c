@@ -13,7 +13,7 @@ static const struct head {
 #include "kernels/cuda/fa3/heads.def"
 };
 
-static const struct head *find(int head)
+static const struct head *find_head(int head)
 {
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (head <= heads[i].most)
@@ -26,7 +26,7 @@ static bool in_eights(struct dt_strides at)
     return at.sequence % 8 == 0 && at.row % 8 == 0;
 }
 
-static dt_status ready(struct dt_cuda *cuda, enum dt_dtype dtype, const struct dt_attention *op)
+static dt_status fa3_ready(struct dt_cuda *cuda, enum dt_dtype dtype, const struct dt_attention *op)
 {
     int major = 0, minor = 0, index = cuda->base.index;
     int64_t lse = (int64_t)sizeof(float) * op->sequences * op->heads * op->queries;
@@ -38,7 +38,7 @@ static dt_status ready(struct dt_cuda *cuda, enum dt_dtype dtype, const struct d
     if (!dt_attention_runs(DT_ATTENTION_FA3, 10 * major + minor))
         return dt_fail(DT_EUNSUP, "attention=fa3 needs a GPU of capability 9.0, this one has %d.%d",
                        major, minor);
-    if (op->head < 8 || op->head % 8 != 0 || find(op->head) == NULL)
+    if (op->head < 8 || op->head % 8 != 0 || find_head(op->head) == NULL)
         return dt_fail(DT_EUNSUP,
                        "attention=fa3: %d channels a head are no multiple of 8 up to 128",
                        op->head);
@@ -53,16 +53,16 @@ static dt_status ready(struct dt_cuda *cuda, enum dt_dtype dtype, const struct d
     return DT_OK;
 }
 
-static int run(struct dt_cuda *cuda, enum dt_dtype dtype, const struct dt_attention *op)
+static int fa3_run(struct dt_cuda *cuda, enum dt_dtype dtype, const struct dt_attention *op)
 {
     float *lse = op->lse != NULL ? op->lse : (float *)(void *)cuda->workspace;
     (void)dtype;
-    return find(op->head)->launch(op, lse, cuda->stream);
+    return find_head(op->head)->launch(op, lse, cuda->stream);
 }
 
-static const char *version(void)
+static const char *fa3_version(void)
 {
     return DT_FA3_VERSION;
 }
 
-const struct dt_cuda_attention dt_cuda_attention_fa3 = {ready, run, version};
+const struct dt_cuda_attention dt_cuda_attention_fa3 = {fa3_ready, fa3_run, fa3_version};

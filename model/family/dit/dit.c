@@ -123,7 +123,7 @@ static const struct dt_op final[] = {
     {0},
 };
 
-static dt_status check(const char *what, const struct dt_network *network)
+static dt_status dit_check(const char *what, const struct dt_network *network)
 {
     if (network->hidden % 4 != 0)
         return dt_fail(DT_EUSAGE,
@@ -133,7 +133,7 @@ static dt_status check(const char *what, const struct dt_network *network)
     return DT_OK;
 }
 
-static int64_t size(const struct dt_network *network, char letter)
+static int64_t dit_size(const struct dt_network *network, char letter)
 {
     return letter == 'L' ? network->own[CLASSES] + 1 : 0;
 }
@@ -142,8 +142,8 @@ const struct dt_family dt_family_dit = {
     .name = "dit",
     .doc = "class-conditional Diffusion Transformer, adaLN-Zero (Peebles & Xie 2023)",
     .fields = (const struct dt_family_field[]){[CLASSES] = {"classes", 1000000}, {NULL, 0}},
-    .check = check,
-    .size = size,
+    .check = dit_check,
+    .size = dit_size,
     .tensors = tensors,
     .whole = WHOLE,
     .of_block = TENSORS - WHOLE,
