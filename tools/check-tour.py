@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The drawings of docs/tour.md, made from the includes: fails where a drawing differs from the source, --fix draws it anew.
+"""The drawings of docs/tour.md, made from the includes: fails where a drawing differs from the source, --fix draws it anew; and the
+files that it names, which have to be in the folder that the paragraph is about, or to stand there with their folder.
 
     tools/check-tour.py [--fix] [ROOT]
 
@@ -99,6 +100,16 @@ def draw(module, includes):
     return "\n".join(lines + wrap(uses or ["nothing"], "uses     "))
 
 
+def absent(root, text):
+    """Files that a paragraph names and its folder lacks."""
+    for paragraph in re.split(r"\n\n|(?=\*\*\[)", text):
+        folder = re.search(r"\*\*\[[^\]]+\]\(\.\./([\w/]+)\)", paragraph)
+        for name in re.findall(r"`([\w./]+\.(?:c|h|py|def|cu|cuh|cmake))`", paragraph) if folder else ():
+            here = root / folder[1]
+            if not any(place.exists() for place in (here / name, here.parent / name, root / name)) and not any(here.rglob(name)):
+                yield f"{folder[1]} has no {name}"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--fix", action="store_true")
@@ -118,6 +129,8 @@ def main():
         raise SystemExit(f"check-tour: docs/tour.md has no drawing of {', '.join(sorted(missing))}")
     if fixed != text and not options.fix:
         raise SystemExit("check-tour: the drawings of docs/tour.md differ from the includes: tools/check-tour.py --fix draws them anew")
+    if stale := list(absent(options.root, text)):
+        raise SystemExit(f"check-tour: docs/tour.md: {'; '.join(stale)}")
     tour.write_text(fixed, encoding="utf-8")
     print(f"check-tour: {len(MODULES)} drawings are as the includes")
 
