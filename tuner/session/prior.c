@@ -338,3 +338,14 @@ double dt_belief_seconds(const struct dt_belief *belief, const struct dt_point *
 {
     return belief->prior.value == predicted_value ? expect(belief, point).seconds : NAN;
 }
+
+double dt_belief_slower(const struct dt_belief *belief, const struct dt_session *session,
+                        const struct dt_point *point)
+{
+    enum { MOST = 8 }; /* predictions may be wrong */
+    double slowest = 0, seconds = dt_belief_seconds(belief, point);
+    for (int i = 0; i < session->count && isfinite(seconds); i++)
+        if (session->trials[i].outcome == DT_TRIAL_OK)
+            slowest = fmax(slowest, dt_belief_seconds(belief, &session->trials[i].point));
+    return slowest > 0 && seconds > slowest ? fmin(seconds / slowest, MOST) : 1;
+}

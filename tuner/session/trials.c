@@ -36,8 +36,6 @@
  * time of the slowest trial. */
 #define COMPUTING 0.1
 
-#define PREDICTED_MOST 8 /* times the slowest trial: predictions may be wrong */
-
 /* The prior's value of the plan over the default's; NAN: it has none. */
 static double predicted_ratio(const struct dt_tuning *tuning, const struct dt_point *point)
 {
@@ -48,18 +46,6 @@ static double predicted_ratio(const struct dt_tuning *tuning, const struct dt_po
     return isfinite(ratio) && ratio > 0 ? ratio : NAN;
 }
 
-/* How many times as long as the slowest trial so far the plan is predicted to take, at least 1. */
-static double predicted_slowest(const struct dt_tuning *tuning, const struct dt_point *point)
-{
-    const struct dt_session *session = tuning->session;
-    const struct dt_belief *belief = &tuning->search.belief;
-    double slowest = 0, seconds = dt_belief_seconds(belief, point);
-    for (int i = 0; i < session->count && isfinite(seconds); i++)
-        if (session->trials[i].outcome == DT_TRIAL_OK)
-            slowest = fmax(slowest, dt_belief_seconds(belief, &session->trials[i].point));
-    return slowest > 0 && seconds > slowest ? fmin(seconds / slowest, PREDICTED_MOST) : 1;
-}
-
 /* Longest a trial may take while its worker is silent: its share of the time, but enough for what the slowest one needed, or for more
  * where more is predicted. */
 static int64_t trial_deadline(const struct dt_tuning *tuning, const struct dt_point *point,
@@ -67,8 +53,9 @@ static int64_t trial_deadline(const struct dt_tuning *tuning, const struct dt_po
 {
     int64_t all = tuning->clock.deadline_ns - tuning->clock.began_ns;
     int64_t most = (int64_t)((double)all * share);
-    int64_t seen = (int64_t)(SLOWEST_TIMES * predicted_slowest(tuning, point) *
-                             (double)tuning->session->slowest_ns);
+    int64_t seen =
+        (int64_t)(SLOWEST_TIMES * dt_belief_slower(&tuning->search.belief, tuning->session, point) *
+                  (double)tuning->session->slowest_ns);
     int64_t least = seen > LEAST_NS ? seen : LEAST_NS;
     int64_t deadline = dt_clock_ns() + (most > least ? most : least);
     return deadline < tuning->clock.search_deadline_ns ? deadline

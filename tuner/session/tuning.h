@@ -63,6 +63,10 @@ const struct dt_prior *dt_belief_order(const struct dt_belief *belief);
 /* The expected step of the plan's batch; NAN: only a ratio is believed, or nothing. */
 double dt_belief_seconds(const struct dt_belief *belief, const struct dt_point *point);
 
+/* How many times as long as the slowest of the session's trials that ran the plan is expected to take, 1 to 8. */
+double dt_belief_slower(const struct dt_belief *belief, const struct dt_session *session,
+                        const struct dt_point *point);
+
 /* Callbacks for the display of a running session, until dt_tuning_run returns. */
 struct dt_watch {
     void *context;                                               /* given to each */

@@ -120,11 +120,40 @@ static void seconds_are_those_of_a_step(void **state)
     assert_int_equal(dt_objective_find("latency", &target.objective), DT_OK);
 }
 
+/* Wan2.1 on one device takes 1.9 times as long as on two. */
+static void a_trial_that_is_expected_to_take_longer_has_more_time(void **state)
+{
+    struct dt_point at[POINTS];
+    struct dt_belief belief;
+    struct dt_result trials[2] = {{.outcome = DT_TRIAL_OK}, {.outcome = DT_TRIAL_OK}};
+    struct dt_session session = {.trials = trials};
+    const double ratio = step_of(1, 0) / step_of(2, 0);
+    (void)state;
+    points(at);
+    assert_int_equal(dt_belief_init(&belief, &target, NULL), DT_OK);
+    assert_true(dt_belief_slower(&belief, &session, &at[WHOLE]) == 1); /* nothing ran */
+    trials[0].point = at[SPLIT];
+    trials[1].point = at[WHOLE];
+    session.count = 1;
+    assert_true(ratio > 1.5 && ratio < 8);
+    assert_true(fabs(dt_belief_slower(&belief, &session, &at[WHOLE]) / ratio - 1) < 1e-12);
+    assert_true(dt_belief_slower(&belief, &session, &at[SPLIT]) == 1);
+    session.count = 2;
+    assert_true(dt_belief_slower(&belief, &session, &at[WHOLE]) == 1); /* the slowest counts */
+    trials[1].outcome = DT_TRIAL_HUNG;
+    assert_true(dt_belief_slower(&belief, &session, &at[WHOLE]) > 1.5); /* of those that ran */
+    dt_belief_fini(&belief);
+    assert_int_equal(dt_belief_init(&belief, &target, "none"), DT_OK);
+    assert_true(dt_belief_slower(&belief, &session, &at[WHOLE]) == 1);
+    dt_belief_fini(&belief);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_lacks_memory_comes_late),
         cmocka_unit_test(seconds_are_those_of_a_step),
+        cmocka_unit_test(a_trial_that_is_expected_to_take_longer_has_more_time),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
