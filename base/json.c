@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/read.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <locale.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct dt_json_parser {
     const char *what, *text;
@@ -743,6 +745,15 @@ static int name_distance(const char *a, const char *b)
     return row[nb];
 }
 
+/* A word of the text begins with the name. */
+static bool has_beginning(const char *text, const char *name, size_t size)
+{
+    for (const char *at = text; *at != '\0'; at++)
+        if ((at == text || !isalnum((unsigned char)at[-1])) && strncasecmp(at, name, size) == 0)
+            return true;
+    return false;
+}
+
 const char *dt_json_nearest(const char *name, const char *const names[])
 {
     const char *best = NULL;
@@ -755,5 +766,8 @@ const char *dt_json_nearest(const char *name, const char *const names[])
             best = names[i];
         }
     }
+    for (int i = 0; best == NULL && size > 2 && names[i] != NULL; i++)
+        if (has_beginning(names[i], name, (size_t)size))
+            best = names[i];
     return best;
 }

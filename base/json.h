@@ -91,7 +91,8 @@ typedef void dt_json_difference(void *context, const char *inside, const char *n
 void dt_json_differences(const json_t *then, const json_t *now, const char *inside,
                          dt_json_difference *take, void *context);
 
-/* The row of names (NULL-ended) nearest to name by edit distance, or NULL when none is near (for "did you mean"). */
+/* The row of names (NULL-ended) nearest to name by edit distance, else the first with a word that begins with it, or NULL when none is near
+ * (for "did you mean"). */
 const char *dt_json_nearest(const char *name, const char *const names[]);
 
 #endif

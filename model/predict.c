@@ -497,7 +497,11 @@ double dt_predict_spread(const struct dt_prediction *prediction, const struct dt
         return spread_of(0, 0, host, hypot(used->spread_free, unsure_by));
     double doublings = log2((double)prediction->devices / anchor->devices);
     double distance = distance_of(prediction, anchor);
-    return spread_of(doublings, distance, distance > 0 || doublings != 0 ? host : 0, unsure_by);
+    double spread =
+        spread_of(doublings, distance, distance > 0 || doublings != 0 ? host : 0, unsure_by);
+    return doublings == 0 && distance > 0
+               ? fmax(spread, dt_predict_ratio_spread(prediction, anchor, unsure))
+               : spread;
 }
 
 double dt_predict_ratio_spread(const struct dt_prediction *a, const struct dt_prediction *b,

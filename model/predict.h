@@ -127,7 +127,8 @@ void dt_predict_scaled(struct dt_prediction *prediction, double factor);
 /* The longest part of a request: the text of a step's term, "VAE" or "text encoder". */
 const char *dt_predict_limit(const struct dt_prediction *prediction);
 
-/* Standard deviation of the logarithm of true over predicted time. anchor: the plan whose measured time scaled it, NULL: none;
+/* Standard deviation of the logarithm of true over predicted time. anchor: the plan whose measured time scaled it, NULL: none; of another
+ * plan of as many devices it is at least that of their ratio;
  * unsure: modes, link, device or size are not those of the forms. */
 double dt_predict_spread(const struct dt_prediction *prediction, const struct dt_prediction *anchor,
                          bool unsure);

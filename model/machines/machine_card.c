@@ -45,6 +45,13 @@ double dt_rate_value(struct dt_rate rate)
     return rate.measured > 0 ? rate.measured : rate.sheet;
 }
 
+/* "h100.json, 'links'": of messages about a field of a part. */
+static const char *part_of(const char *what, const char *part, struct dt_text *text)
+{
+    dt_text_add(text, "%s, '%s'", what, part);
+    return dt_text_at(text);
+}
+
 /* A number above 0. */
 static dt_status read_number(const json_t *object, const char *what, const char *key, double unit,
                              double *out)
@@ -91,12 +98,15 @@ static dt_status read_rate(const json_t *root, const char *what, const struct ra
 {
     const json_t *part = json_object_get(root, row->part);
     const json_t *measured = json_object_get(root, "measured");
+    dt_auto_text sheet = {0}, other = {0};
     *row->rate = (struct dt_rate){0, 0};
     if (row->needed || dt_json_has(part, row->key))
-        DT_TRY(read_number(part, what, row->key, row->unit, &row->rate->sheet));
+        DT_TRY(read_number(part, part_of(what, row->part, &sheet), row->key, row->unit,
+                           &row->rate->sheet));
     if (!dt_json_has(measured, row->measured))
         return DT_OK;
-    DT_TRY(read_number(measured, what, row->measured, row->unit, &row->rate->measured));
+    DT_TRY(read_number(measured, part_of(what, "measured", &other), row->measured, row->unit,
+                       &row->rate->measured));
     if (row->rate->sheet > 0 && row->rate->measured > row->rate->sheet && !row->assumed)
         return dt_fail(DT_EUSAGE, "%s: measured.%s is %g, above %s.%s, which is %g", what,
                        row->measured, row->rate->measured / row->unit, row->part, row->key,
@@ -137,14 +147,16 @@ static dt_status read_rates(const json_t *root, const char *what, struct dt_mach
          &links[DT_LINK_across_sockets].rate, false, true},
         {"links", "network", "network_gb_s", GIGA, &links[DT_LINK_network].rate, false, false},
         {"links", "c2c", "c2c_gb_s", GIGA, &card->host, false, false}};
-    json_t *part = NULL;
-    DT_TRY(dt_json_object(root, what, "device", &part));
-    DT_TRY(dt_json_only(part, what, of_device));
-    DT_TRY(dt_json_object(root, what, "links", &part));
-    DT_TRY(dt_json_only(part, what, of_links));
-    if (dt_json_has(root, "measured")) {
-        DT_TRY(dt_json_object(root, what, "measured", &part));
-        DT_TRY(dt_json_only(part, what, of_measured));
+    const struct {
+        const char *name, *const *known;
+    } parts[] = {{"device", of_device}, {"links", of_links}, {"measured", of_measured}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        dt_auto_text where = {0};
+        json_t *part = NULL;
+        if (i == 2 && !dt_json_has(root, parts[i].name))
+            continue;
+        DT_TRY(dt_json_object(root, what, parts[i].name, &part));
+        DT_TRY(dt_json_only(part, part_of(what, parts[i].name, &where), parts[i].known));
     }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         DT_TRY(read_rate(root, what, &rows[i]));
@@ -180,20 +192,23 @@ static dt_status read_more(const json_t *root, const char *what, struct dt_machi
 {
     static const char *const shared[] = {"across_sockets", "network", NULL};
     json_t *lanes = NULL, *latency = NULL;
+    dt_auto_text of_lanes = {0}, of_latency = {0};
+    const char *lanes_of = part_of(what, "lanes", &of_lanes),
+               *latency_of = part_of(what, "latency_us", &of_latency);
     if (dt_json_has(root, "lanes")) {
         DT_TRY(dt_json_object(root, what, "lanes", &lanes));
-        DT_TRY(dt_json_only(lanes, what, shared));
+        DT_TRY(dt_json_only(lanes, lanes_of, shared));
     }
     if (dt_json_has(root, "latency_us")) {
         DT_TRY(dt_json_object(root, what, "latency_us", &latency));
-        DT_TRY(dt_json_only(latency, what, dt_link_texts));
+        DT_TRY(dt_json_only(latency, latency_of, dt_link_texts));
     }
     for (int i = 0; i < DT_LINKS; i++) {
         struct dt_machine_link *link = &card->links[i];
         const json_t *known = json_object_get(latency, dt_link_texts[i]);
-        DT_TRY(read_count(lanes, what, dt_link_texts[i], &link->lanes));
+        DT_TRY(read_count(lanes, lanes_of, dt_link_texts[i], &link->lanes));
         if (known != NULL && !json_is_null(known))
-            DT_TRY(read_number(latency, what, dt_link_texts[i], 1e-6, &link->latency));
+            DT_TRY(read_number(latency, latency_of, dt_link_texts[i], 1e-6, &link->latency));
     }
     return DT_OK;
 }
@@ -278,6 +293,7 @@ static dt_status read_card(const json_t *root, const char *what, struct dt_machi
                                         "measured", "sources",    "notes",      NULL};
     struct dt_machine_card read = {.devices = 0};
     json_t *sources = NULL;
+    dt_auto_text where = {0};
     int64_t devices;
     DT_TRY(dt_json_only(root, what, known));
     DT_TRY(read_word(root, what, "name", read.name));
@@ -285,9 +301,10 @@ static dt_status read_card(const json_t *root, const char *what, struct dt_machi
     read.devices = (int)devices;
     DT_TRY(read_rates(root, what, &read));
     const json_t *device = json_object_get(root, "device");
-    DT_TRY(read_word(device, what, "name", read.device));
+    const char *of_device = part_of(what, "device", &where);
+    DT_TRY(read_word(device, of_device, "name", read.device));
     if (dt_json_has(device, "compute"))
-        DT_TRY(read_compute(device, what, &read.capability));
+        DT_TRY(read_compute(device, of_device, &read.capability));
     DT_TRY(read_pair(root, what, &read));
     DT_TRY(read_more(root, what, &read));
     DT_TRY(read_places(root, what, &read));
@@ -344,7 +361,48 @@ static bool is_file(const char *name)
     return size >= 5 && strcmp(name + size - 5, ".json") == 0;
 }
 
-static dt_status load_named(const char *name, struct dt_machine_card *card)
+/* A card's name with a number before or after it, "h100x8" or "8 x h100": the number; 0: it is none. */
+static int count_beside(const char *text, const char *name)
+{
+    const char *at = strcasestr(text, name);
+    char rest[DT_MACHINE_WORD], *digits;
+    if (at == NULL || strlen(text) >= sizeof rest)
+        return 0;
+    snprintf(rest, sizeof rest, "%.*s %s", (int)(at - text), text, at + strlen(name));
+    digits = rest + strcspn(rest, "0123456789");
+    size_t size = strspn(digits, "0123456789");
+    if (strspn(rest, "xX*:-_ 0123456789") < strlen(rest) || size > 3 ||
+        strpbrk(digits + size, "0123456789") != NULL)
+        return 0;
+    return atoi(digits);
+}
+
+/* counts: "2x", what stood before the name. */
+static dt_status no_card(const char *counts, int size, const char *name)
+{
+    const char *near = NULL;
+    char number[16] = "";
+    struct dt_machine_card card;
+    for (int i = 0; i < FILES; i++) {
+        int count = count_beside(name, files[i].name);
+        if (count > 0 && (near == NULL || strlen(files[i].name) > strlen(near))) {
+            near = files[i].name;
+            snprintf(number, sizeof number, "%dx", count);
+        }
+    }
+    if (near == NULL)
+        near = dt_json_nearest(name, file_names);
+    if (near == NULL && dt_machine_card_of(name, &card))
+        near = card.name;
+    return dt_fail(DT_EUSAGE,
+                   "no card of the machine '%.200s'%s%.*s%s%s%s: expected one of model/machines, "
+                   "as 8xh100, or a file of the same fields (docs/cost.md)",
+                   name, near != NULL ? ", did you mean '" : "", near != NULL ? size : 0, counts,
+                   number, near != NULL ? near : "", near != NULL ? "'?" : "");
+}
+
+/* name: in text, behind the counts. */
+static dt_status load_named(const char *text, const char *name, struct dt_machine_card *card)
 {
     json_auto_t *root = NULL;
     for (int i = 0; i < FILES; i++)
@@ -355,12 +413,7 @@ static dt_status load_named(const char *name, struct dt_machine_card *card)
         return dt_json_has(root, "hard") ? read_described(root, name, card)
                                          : read_card(root, name, card);
     }
-    const char *near = dt_json_nearest(name, file_names);
-    return dt_fail(DT_EUSAGE,
-                   "no card of the machine '%.200s'%s%s%s: expected one of model/machines, as "
-                   "8xh100, or a file of the same fields (docs/cost.md)",
-                   name, near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
-                   near != NULL ? "'?" : "");
+    return no_card(text, (int)(name - text), name);
 }
 
 /* The counts before the name, "2x8xh100": hosts, and devices of each. */
@@ -414,7 +467,7 @@ dt_status dt_machine_card_load(const char *text, struct dt_machine_card *card)
     else
         DT_TRY(read_counts(text, counts, &n, &name));
     struct dt_machine_card read;
-    DT_TRY(load_named(name, &read));
+    DT_TRY(load_named(text, name, &read));
     if (n > 0)
         DT_TRY(put_counts(text, counts, n, &read));
     *card = read;

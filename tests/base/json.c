@@ -259,6 +259,7 @@ static void finds_the_nearest_name(void **state)
     assert_string_equal(dt_json_nearest("head", known), "heads");
     assert_string_equal(dt_json_nearest("dept", known), "depth");
     assert_string_equal(dt_json_nearest("patches", known), "patch");
+    assert_string_equal(dt_json_nearest("HID", known), "hidden"); /* a word begins with it */
     assert_null(dt_json_nearest("zzzzzz", known));
     assert_null(dt_json_nearest(endless, known));
 }

@@ -47,6 +47,11 @@ def plans():
     t.check("and each number says what it is", alone["basis"] == {"step": "scaled", "request": "measured", "memory": "fitted", "bfloat16": "datasheet",
             "copy": "measured", "link": None} and {one["request"] for one in basis} == {"measured", "scaled", "fitted"}
             and {one["step"] for one in basis} == {"scaled", "fitted"}, basis[:3])
+    first = rows[0]["plan"]
+    near = answer("--machine", "8xh100", "--steps", "28", "--given", " ".join(f"{name}={value}" for name, value in first.items() if value != 1) + " 0.9s")
+    same = [row for row in near["plans"] if row["devices"] == 8]
+    t.check("a given plan says no more of another on as many devices than their ratio does", near["plans"][0]["plan"] == first and len(same) > 3 and all(
+        row["request_interval"][1] / row["request_seconds"] >= row["over_best"][2] / row["over_best"][0] - 1e-9 for row in same[1:]), same[:2])
     t.check("and narrows the intervals", given["plans"][0]["step_interval"][1] / given["plans"][0]["step_seconds"]
             < rows[0]["step_interval"][1] / rows[0]["step_seconds"])
     many = answer("--machine", "8xh100", "--steps", "28", "--objective", "throughput")
@@ -252,6 +257,16 @@ def bad_input():
                            ("2x0xh100", "1 to 8 devices"), ("64x8xh100", "64 hosts of 8 devices, expected 1 to 32"),
                            ("2x2x8xh100", "has three counts"), ("2x8xl20", "has no links.network"), ("2x", "no card of the machine ''")):
         t.exits(f"--machine {machine}", plan("--machine", machine), 2, words)
+    for machine, words in (("8x4090", "did you mean '8xrtx-4090'?"), ("h100x8", "did you mean '8xh100'?"), ("8 x H100", "did you mean '8xh100'?"),
+                           ("8h100", "did you mean '8xh100'?"), ("2xh100x4", "did you mean '2x4xh100'?"), ("h20-3e:2", "did you mean '2xh20-3e'?"),
+                           ("4xNVIDIA H100 80GB", "did you mean '4xh100'?"), ("8xh10", "did you mean '8xh100'?"), ("h100x8x8", "no card of the machine 'h100x8x8'")):
+        t.exits(f"--machine {machine}", plan("--machine", machine), 2, words)
+    t.check("in capitals", answer("--machine", "8xH100")["machine"] == "h100")
+    for engine, near in (("vllm", "vllm-omni"), ("VLLM", "vllm-omni"), ("hunyuan", "hunyuanvideo"), ("sgl", "sglang"), ("wan", "wan2.1")):
+        t.exits(f"--engine {engine}", t.tool("plan", "--model", "flux.1-dev", "--engine", engine, "--machine", "h100"), 2, f"did you mean '{near}'?")
+    t.exits("more memory than there is", plan("--machine", "h100", "--max-bytes", "200GiB"), 0, "80 % interval")
+    t.check("is said", "--max-bytes 200 GiB changes nothing: a device has 79.6 GiB" in plan("--machine", "h100", "--max-bytes", "200GiB").err)
+    t.check("less is not", plan("--machine", "h100", "--max-bytes", "60GiB").err == "")
     t.exits("no machine", plan(), 2, "plan needs --machine")
     t.exits("an unknown machine", plan("--machine", "h10"), 2, "did you mean 'h100'")
     t.exits("an unknown model", t.tool("plan", "--model", "flux.1-dew", "--engine", "sglang", "--machine", "h100"), 2, "did you mean")
@@ -260,6 +275,9 @@ def bad_input():
             "the least, ", " of a device")
     t.exits("an unknown objective", plan("--machine", "h100", "--objective", "best"), 2, "unknown objective 'best'")
     for given, words in (("tp=2 4s", "'tp' is no degree"), ("ulysses=0 4s", "ulysses is '0', expected 1 to"), ("ulysses=8 4s", "a plan of 8 devices"),
+                         ("cfg=2 4s", "a model without classifier-free guidance has no halves to split"), ("pipe=2 4s", "sglang has no degree 'pipe'"),
+                         ("kv_gather=2 ulysses=2 4s", "not both"), ("compile=on 4s", "compile is 'on', expected one of off, whole"),
+                         ("compile=whole compile=off 4s", "compile is there twice"),
                          ("4s 5s", "there are two times, and '5s' is the second"), ("infs", "'infs' is no time"), ("0x10s", "'0x10s' is no time"),
                          ("1e-300s", "1e-6 s to 1e9 s"), ("ulysses=2 ulysses=2 4s", "ulysses is there twice")):
         t.exits(f"--given {given}", plan("--machine", "4xh100", "--given", given), 2, words)
@@ -276,20 +294,21 @@ def bad_input():
         ("text", {"measured": "fast"}, "measured"),
         ("compute", {"device": {**good["device"], "compute": "nine"}}, "expected a capability"),
         ("typo", {"device": {**good["device"], "memory_gb": 1}}, "memory_gb"),
-        ("none", {"device": {**good["device"], "memory_gb_s": -1}}, "expected a number of 0.001 to 1e9"),
+        ("none", {"device": {**good["device"], "memory_gb_s": -1}}, "'device': 'memory_gb_s' is -1, expected a number of 0.001 to 1e9"),
+        ("a link", {"links": {**good["links"], "pcie": 0}}, "'links': 'pcie' is 0, expected a number"),
         ("unknown", {"gpus": 4}, "gpus"),
         ("hosts", {"hosts": 0}, "'hosts' is 0, expected 1 to 256"),
         ("many", {"hosts": 100}, "100 hosts of 8 devices"),
         ("network", {"links": {**good["links"], "network": 460}}, "links.network is 460, above links.nvlink, over which it is reached: 450"),
         ("alone", {"hosts": 2, "links": {"nvlink": 450}, "measured": {}}, "'hosts' is 2, and 'links' has no rate of network"),
-        ("class", {"links": {**good["links"], "infiniband": 50}}, "unknown field 'infiniband'"),
+        ("class", {"links": {**good["links"], "infiniband": 50}}, "'links': unknown field 'infiniband'"),
         ("of nvlink", {"per_socket": 4}, "'per_socket' is of devices that talk over PCIe, and nvlink reaches all of a host"),
         ("socket", {**PCIE, "per_socket": 3}, "'per_socket' is 3, which does not divide 'devices', which is 8"),
         ("switch", {**PCIE, "per_switch": 4, "per_socket": 2}, "'per_switch' is 4, which does not divide 'per_socket', which is 2"),
         ("no rate", {"pair": "pcie", "per_socket": 4}, "'per_socket' is 4, and 'links' has no rate of across_sockets"),
         ("fast", {"pair": "pcie", "links": {"pcie": 64, "across_sockets": 65}}, "links.across_sockets is 65, above links.pcie"),
-        ("lanes", {"lanes": {"network": 0}}, "'network' is 0, expected 1 to 256"),
-        ("latency", {"latency_us": {"network": -1}}, "expected a number of 0.001 to 1e9"),
+        ("lanes", {"lanes": {"network": 0}}, "'lanes': 'network' is 0, expected 1 to 256"),
+        ("latency", {"latency_us": {"network": -1}}, "'latency_us': 'network' is -1, expected a number of 0.001 to 1e9"),
         ("reach", {"reach": 3}, "'reach' is 3, which does not divide 'devices', which is 8"),
     ):
         file = t.write(f"{name}.json", json.dumps({**good, **change}))
@@ -401,7 +420,7 @@ def published():
     t.check("winners", got["of"] == 9 and got["right"] >= 8 and got["worse_than_rule"] == 0, got["pairs"])
     t.check("times", got["median_error"] <= 0.15 and got["ninth_error"] <= 0.30, (got["median_error"], got["ninth_error"]))
     t.check("ratios", 0.7 <= got["ratios_covered"] / got["ratios"] <= 0.9 and got["told_right"] >= 0.9 * got["told"] > 0, got)
-    t.check("intervals", 0.7 <= got["covered"] / got["scored"] <= 0.9, (got["covered"], got["scored"]))
+    t.check("intervals", 0.7 <= got["covered"] / got["scored"] <= 0.95, (got["covered"], got["scored"]))
     t.check("memory", got["memories_right"] >= 8 and got["false_fits"] == 0, got)
 
 

@@ -478,6 +478,11 @@ static void one_measured_time_scales_all(void **state)
     double free = dt_predict_spread(&q, NULL, false), near = dt_predict_spread(&p, &p, false);
     assert_true(near < dt_predict_spread(&q, &p, false) && dt_predict_spread(&q, &p, false) < free);
     close_to(dt_predict_factor(near), exp(1.2816 * near));
+    struct dt_prediction other = p;
+    other.step += other.term[DT_TERM_ring] =
+        0.01 * p.step; /* as many devices, exchanging otherwise */
+    assert_true(dt_predict_spread(&other, &p, false) >= dt_predict_ratio_spread(&other, &p, false));
+    assert_true(dt_predict_spread(&other, &p, true) >= dt_predict_ratio_spread(&other, &p, true));
     double ratio = dt_predict_ratio_spread(&p, &q, false);
     close_to(ratio, dt_predict_ratio_spread(&q, &p, false));
     assert_true(dt_predict_ratio_spread(&p, &p, false) < ratio);

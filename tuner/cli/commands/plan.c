@@ -689,5 +689,9 @@ dt_status dt_command_plan(const struct dt_options *options)
     if (options->plan.against != NULL)
         return dt_score_table(options, options->plan.against);
     DT_TRY(dt_ranking_read(options, &ranking));
+    if ((double)options->job.max_bytes > dt_rate_value(ranking.machine.memory))
+        dt_print_note("--max-bytes %s changes nothing: a device has %s",
+                      dt_figure_bytes_of(options->job.max_bytes).text,
+                      dt_figure_bytes_of((int64_t)ranking.device_bytes).text);
     return show(options, &ranking);
 }

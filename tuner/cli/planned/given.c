@@ -23,8 +23,26 @@ void dt_given_fini(struct dt_given *given)
 
 /* ---- words of the user */
 
-/* A word of --given: a degree above 0, or the time in seconds. */
-static dt_status read_word(char *word, json_t *plan, double *seconds)
+/* A word of the engine's choice, as compile=on. */
+static dt_status read_choice(const char *name, const char *word, const json_t *choices,
+                             json_t *plan)
+{
+    const json_t *values = json_object_get(json_object_get(choices, name), "values");
+    if (dt_json_lists(values, word)) {
+        json_object_set_new(plan, name, json_string(word));
+        return DT_OK;
+    }
+    dt_auto_text known = {0};
+    const json_t *value;
+    size_t i;
+    json_array_foreach(values, i, value)
+        dt_text_add(&known, "%s%s", i > 0 ? ", " : "", json_string_value(value));
+    return dt_fail(DT_EUSAGE, "--given: %s is '%.60s', expected one of %s", name, word,
+                   dt_text_at(&known));
+}
+
+/* A word of --given: a degree above 0, a word of the engine's, or the time in seconds. */
+static dt_status read_word(char *word, const json_t *choices, json_t *plan, double *seconds)
 {
 #define DT_PREDICT_DEGREE(name) #name,
     static const char *const names[] = {DT_PREDICT_DEGREE_ROWS NULL};
@@ -50,31 +68,41 @@ static dt_status read_word(char *word, json_t *plan, double *seconds)
     }
     *equals = '\0';
     long degree = strtol(equals + 1, &end, 10);
-    if (dt_text_index(word, names) < 0)
+    if (dt_json_has(plan, word))
+        return dt_fail(DT_EUSAGE, "--given: %s is there twice", word);
+    if (dt_json_has(choices, word))
+        return read_choice(word, equals + 1, choices, plan);
+    if (dt_text_index(word, names) < 0) {
+        dt_auto_text others = {0};
+        const char *name;
+        json_t *choice;
+        json_object_foreach((json_t *)choices, name, choice) dt_text_add(&others, " %s", name);
         return dt_fail(DT_EUSAGE,
-                       "--given: '%.60s' is no degree: expected one of" DT_PREDICT_DEGREE_ROWS,
-                       word);
+                       "--given: '%.60s' is no degree: expected one of" DT_PREDICT_DEGREE_ROWS
+                       ", or a setting of the engine:%s",
+                       word, others.size > 0 ? dt_text_at(&others) : " it has none");
+    }
 #undef DT_PREDICT_DEGREE
     if (end == equals + 1 || *end != '\0' || degree < 1 || degree > DT_MACHINE_DEVICES_MOST)
         return dt_fail(DT_EUSAGE, "--given: %s is '%.60s', expected 1 to %d", word, equals + 1,
                        DT_MACHINE_DEVICES_MOST);
-    if (dt_json_has(plan, word))
-        return dt_fail(DT_EUSAGE, "--given: %s is there twice", word);
     json_object_set_new(plan, word, json_integer(degree));
     return DT_OK;
 }
 
-static dt_status read_words(const char *text, struct dt_given *given)
+static dt_status read_words(const char *text, const char *engine, struct dt_given *given)
 {
+    json_auto_t *choices = NULL;
     char words[256], *next = words, *word;
     if (strlen(text) >= sizeof words)
         return dt_fail(DT_EUSAGE, "--given has %zu bytes, at most %zu", strlen(text),
                        sizeof words - 1);
     snprintf(words, sizeof words, "%s", text);
+    DT_TRY(dt_engine_choices(engine, &choices));
     given->plan = json_object();
     while ((word = strsep(&next, " ")) != NULL)
         if (word[0] != '\0')
-            DT_TRY(read_word(word, given->plan, &given->seconds));
+            DT_TRY(read_word(word, choices, given->plan, &given->seconds));
     return given->seconds > 0
                ? DT_OK
                : dt_fail(DT_EUSAGE,
@@ -232,7 +260,7 @@ dt_status dt_given_read(const char *text, const struct dt_given_asked *asked,
     bool id = size >= ID_LEAST && size <= ID_MOST && strspn(text, "0123456789abcdefABCDEF") == size;
     *given = (struct dt_given){.job = *asked->job};
     if (!any && !id)
-        return read_words(text, given);
+        return read_words(text, asked->engine, given);
     DT_TRY(dt_engine_family(asked->engine, &family));
     DT_TRY(dt_snapshot_open_stores(asked->stores, &snapshot));
     return find_entry(snapshot, any ? NULL : text, asked, json_string_value(family), given);

@@ -273,6 +273,33 @@ bool dt_ranking_is_enough(const struct dt_ranking *ranking)
 
 /* ---- what is asked */
 
+/* A plan in the user's words is one that the engine takes of the model. */
+static dt_status check_given_plan(const struct dt_ranking *ranking, const char *text,
+                                  const json_t *plan)
+{
+    DT_CLEANUP(dt_export_fini) struct dt_export export = {.json = NULL};
+    const struct dt_export_request request = {.engine = ranking->engine,
+                                              .form = DT_FORM_ARGV,
+                                              .plan = plan,
+                                              .key = ranking->key,
+                                              .card = &ranking->card,
+                                              .hosts = ranking->machine.hosts,
+                                              .slots = ranking->machine.devices,
+                                              .compute = ranking->machine.capability};
+    const json_t *row;
+    size_t i;
+    if (dt_export(&request, &export) != DT_OK)
+        return dt_fail(DT_EUSAGE, "--given '%.200s': %s", text, dt_message());
+    json_array_foreach(export.unexpressed, i, row)
+    {
+        const char *name = dt_json_text_at(row, "name");
+        if (degree(plan, name) > 1)
+            return dt_fail(DT_EUSAGE, "--given '%.200s': %s has no degree '%s'", text,
+                           ranking->engine, name);
+    }
+    return DT_OK;
+}
+
 static dt_status read_given(const struct dt_options *options, struct dt_ranking *ranking)
 {
     DT_CLEANUP(dt_given_fini) struct dt_given given = {.plan = NULL};
@@ -287,6 +314,8 @@ static dt_status read_given(const struct dt_options *options, struct dt_ranking 
         return dt_fail(DT_EUSAGE,
                        "--given '%.200s' is a plan of %d devices, and the machine has %d",
                        options->plan.given, row.prediction.devices, devices);
+    if (given.entry[0] == '\0')
+        DT_TRY(check_given_plan(ranking, options->plan.given, given.plan));
     const struct dt_predict_job *asked_job = &ranking->job;
     struct dt_anchor *anchor = &ranking->anchor;
     *anchor = (struct dt_anchor){
