@@ -6,8 +6,8 @@
  *     list.items[list.count++] = item;
  *     free(list.items);
  *
- * The room of an array follows from its count and is not stored: it is at least the next power of two, and 16. That holds
- * while DT_GROW alone allocates the array; the count may shrink.
+ * The room of an array follows from its count and is not stored: it is at least the next power of
+ * two, and 16. That holds while DT_GROW alone allocates the array; the count may shrink.
  */
 #ifndef DT_BASE_ARRAY_H
 #define DT_BASE_ARRAY_H
@@ -16,12 +16,13 @@
 
 #include <stddef.h>
 
-/* Makes room for `more` items behind the first `count`. items: a pointer, NULL while count is 0; it moves. DT_ENOMEM: nothing
- * has changed. */
+/* Makes room for `more` items behind the first `count`. items: a pointer, NULL while count is 0; it
+ * moves. DT_ENOMEM: nothing has changed. */
 #define DT_GROW(items, count, more)                                                                \
     dt_array_grow(&(items), (size_t)(count), (size_t)(more), sizeof *(items))
 
-/* Makes an array, allocated in any way, `count` items long, and never NULL. DT_ENOMEM: nothing has changed. */
+/* Makes an array, allocated in any way, `count` items long, and never NULL. DT_ENOMEM:
+ * nothing has changed. */
 #define DT_RESIZE(items, count) dt_array_resize(&(items), (size_t)(count), sizeof *(items))
 
 /* items: the address of the pointer. */

@@ -11,7 +11,8 @@
 #define ROOM 1024
 #define NONE (1LL << 60) /* version 1 writes a number near INT64_MAX where there is no limit */
 
-/* The first number of a file, and the second; false where the file begins with no number, as in "max 100000". */
+/* The first number of a file, and the second; false where the file begins with no
+ * number, as in "max 100000". */
 static bool numbers_in(const char *folder, const char *name, double *first, double *second)
 {
     char path[ROOM + 64];

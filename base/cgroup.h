@@ -3,8 +3,9 @@
  *
  *     struct dt_cgroup_limits limits = dt_cgroup_limits("");
  *
- * A group is also limited by every group above it, so the smallest limit counts. In a container the group is often the root of
- * what is mounted, whatever /proc/self/cgroup names it: that root is always read, too.
+ * A group is also limited by every group above it, so the smallest limit counts. In a container
+ * the group is often the root of what is mounted, whatever /proc/self/cgroup names it: that root
+ * is always read, too.
  * Sources: Linux, Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/, scheduler/sched-bwc.rst.
  */
 #ifndef DT_BASE_CGROUP_H

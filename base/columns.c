@@ -8,7 +8,8 @@
 
 #define COLUMNS_MOST 10000
 
-/* Blocks of characters that are two columns wide (Unicode 15, East_Asian_Width W and F; whole blocks). */
+/* Blocks of characters that are two columns wide (Unicode 15, East_Asian_Width W
+ * and F; whole blocks). */
 static const struct {
     uint32_t first, last;
 } wide[] = {{0x1100, 0x115f},

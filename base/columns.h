@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* columns - text as a terminal shows it: how wide it is, cut to a width, wrapped
  *
- * Text is UTF-8 without control characters. East Asian and pictographic characters take two columns, all others one.
+ * Text is UTF-8 without control characters. East Asian and pictographic characters take two
+ * columns, all others one.
  */
 #ifndef DT_BASE_COLUMNS_H
 #define DT_BASE_COLUMNS_H
@@ -12,14 +13,15 @@
 
 int dt_columns_of(const char *text, size_t size);
 
-/* Bytes of the longest start of text that takes at most so many columns; never a part of a character. */
+/* Bytes of the longest start of text that takes at most so many columns; never a
+ * part of a character. */
 size_t dt_columns_cut(const char *text, size_t size, int columns);
 
 /* Width of the terminal: $COLUMNS, the kernel's value, or 80. */
 int dt_columns_terminal(int fd);
 
-/* Appends the text with lines wider than `columns` broken at blanks; continuation lines are indented. A word that is
- * wider than the line stays whole. */
+/* Appends the text with lines wider than `columns` broken at blanks; continuation lines are
+ * indented. A word that is wider than the line stays whole. */
 void dt_columns_wrap(const char *text, int columns, int indent, struct dt_text *out);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The dynamic linker calls the functions in the program's .preinit_array before the constructors of its libraries. That
- * is also before sanitizers are ready (this file is built without them) and before libc reads the environment, so
- * changes made here take effect. So this code calls no functions and compacts the list in place.
+/* The dynamic linker calls the functions in the program's .preinit_array before the constructors of
+ * its libraries. That is also before sanitizers are ready (this file is built without them) and
+ * before libc reads the environment, so changes made here take effect. So this code calls no
+ * functions and compacts the list in place.
  *
- * Prefixes rather than names, since each version of libgomp adds variables. Variables that select kernels
- * (OPENBLAS_CORETYPE, DNNL_MAX_CPU_ISA) are kept, and so is a passive wait policy, which ranks that share a core
- * need. */
+ * Prefixes rather than names, since each version of libgomp adds variables. Variables that select
+ * kernels (OPENBLAS_CORETYPE, DNNL_MAX_CPU_ISA) are kept, and so is a passive wait policy, which
+ * ranks that share a core need. */
 #include "base/environment.h"
 
 #include <stdbool.h>

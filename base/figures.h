@@ -14,7 +14,8 @@ struct dt_unit {
 
 #define DT_GIB 1073741824.0 /* bytes */
 
-/* The largest unit that does not exceed the amount: of time s, ms, us; of memory GiB, MiB, KiB, bytes. */
+/* The largest unit that does not exceed the amount: of time s, ms, us; of memory
+ * GiB, MiB, KiB, bytes. */
 struct dt_unit dt_figure_time_unit(double seconds);
 struct dt_unit dt_figure_bytes_unit(double bytes);
 
@@ -31,9 +32,11 @@ struct dt_figure dt_figure_bytes_of(int64_t bytes);
 struct dt_figure dt_figure_exact(int64_t ns);
 /* "83.1 ms [82.9, 83.6]" with one unit for all three numbers; no interval when it is unknown. */
 void dt_figure_estimate(double seconds, double low, double high, struct dt_text *out);
-/* The name of a metric that is maximised, of an objective "max:NAME"; NULL: the objective is another one, or NULL. */
+/* The name of a metric that is maximised, of an objective "max:NAME"; NULL: the objective is
+ * another one, or NULL. */
 const char *dt_figure_metric(const char *objective);
-/* The same estimate where the time is the inverse of a metric: "250 tokens/s [245, 255]". metric NULL: a time. */
+/* The same estimate where the time is the inverse of a metric: "250 tokens/s [245, 255]".
+ * metric NULL: a time. */
 void dt_figure_value(const char *metric, double seconds, double low, double high,
                      struct dt_text *out);
 /* A share, for a sentence: "0.23 %", "12 %", "230 %". */
@@ -44,7 +47,8 @@ void dt_figure_bytes(int64_t bytes, struct dt_text *out); /* "130 MiB", "1.3 GiB
 void dt_figure_span(double seconds, struct dt_text *out);
 struct dt_figure dt_figure_span_of(double seconds);
 
-/* A wall time in UTC: "2026-11-02", "2026-11-02 14:03"; in names of files, "20261102T140358Z". "": it is in no calendar. */
+/* A wall time in UTC: "2026-11-02", "2026-11-02 14:03"; in names of files, "20261102T140358Z". "":
+ * it is in no calendar. */
 struct dt_figure dt_figure_day(int64_t wall_ns);
 struct dt_figure dt_figure_minute(int64_t wall_ns);
 struct dt_figure dt_figure_stamp(int64_t wall_ns);

@@ -112,7 +112,8 @@ void dt_host_unbind(int pid)
         sched_setaffinity(0, sizeof set, &set);
 }
 
-/* Within a quota no core is the group's own: binding to the first ones would put all containers of a machine on them. */
+/* Within a quota no core is the group's own: binding to the first ones would put all containers
+ * of a machine on them. */
 static bool may_bind(void)
 {
     return dt_host_cores() == dt_host_cores_visible();

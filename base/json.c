@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Depth and NUL are checked by a scan of the bytes before they are parsed: a deep tree would hurt whoever walks it
- * later. */
+/* Depth and NUL are checked by a scan of the bytes before they are parsed: a deep tree would hurt
+ * whoever walks it later. */
 #include "base/json.h"
 #include "base/read.h"
 
@@ -165,10 +165,11 @@ static dt_status json_parse_text(struct dt_json_parser *parser)
     return parser->tokens.failed ? json_no_memory(parser) : DT_OK;
 }
 
-/* Jansson's values, but not its parser: that one forgets a byte when memory runs out in the middle of a token, and then
- * fails an assertion, reads beyond its buffer or calls good text bad (2.14, load.c, lex_save). A store that is called bad
- * is replaced by the version before, so the difference matters. Accepts what json_loadb(JSON_REJECT_DUPLICATES) accepts
- * and says what it says; a test compares them. Depth was checked by the caller. */
+/* Jansson's values, but not its parser: that one forgets a byte when memory runs out in the middle
+ * of a token, and then fails an assertion, reads beyond its buffer or calls good text bad (2.14,
+ * load.c, lex_save). A store that is called bad is replaced by the version before, so the
+ * difference matters. Accepts what json_loadb(JSON_REJECT_DUPLICATES) accepts and says what it
+ * says; a test compares them. Depth was checked by the caller. */
 
 static dt_status parse_value(struct dt_json_parser *parser, json_t **value);
 
@@ -650,7 +651,8 @@ struct writing {
     bool string; /* between quotes, which Jansson writes one by one */
 };
 
-/* Jansson writes 0.85 with 17 digits, as 0.84999999999999998: the shortest text of the same number takes its place. */
+/* Jansson writes 0.85 with 17 digits, as 0.84999999999999998: the shortest text of the same
+ * number takes its place. */
 static bool add_shorter(const char *bytes, size_t size, struct dt_text *text)
 {
     char number[40], shorter[DT_TEXT_REAL];
@@ -720,7 +722,8 @@ void dt_json_differences(const json_t *then, const json_t *now, const char *insi
     }
 }
 
-/* Edit distance (Levenshtein 1966); INT_MAX for strings of 64 bytes and more, which are near nothing. */
+/* Edit distance (Levenshtein 1966); INT_MAX for strings of 64 bytes and more,
+ * which are near nothing. */
 static int name_distance(const char *a, const char *b)
 {
     int row[64];

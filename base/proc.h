@@ -20,11 +20,12 @@ struct dt_proc {
 /* False when there is no such process. */
 bool dt_proc_read(pid_t pid, struct dt_proc *proc);
 
-/* Bytes that this process and all below it have read from storage so far, ended ones included (proc(5), /proc/PID/io): what the page
- * cache had is none. -1: the kernel does not tell. */
+/* Bytes that this process and all below it have read from storage so far, ended ones included
+ * (proc(5), /proc/PID/io): what the page cache had is none. -1: the kernel does not tell. */
 int64_t dt_proc_storage_bytes(void);
 
-/* Of the threads of all processes below pid (proc(5), /proc/PID/task/TID/schedstat); zeros: the kernel does not tell. */
+/* Of the threads of all processes below pid (proc(5), /proc/PID/task/TID/schedstat); zeros: the
+ * kernel does not tell. */
 struct dt_proc_time {
     int64_t ran_ns;    /* on a core */
     int64_t waited_ns; /* for one, though they could run */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Quoting for a POSIX shell. Between single quotes sh takes every byte but the quote itself literally; control bytes
- * could affect a terminal that shows the line, so they are written in octal, which printf of every sh knows. */
+/* Quoting for a POSIX shell. Between single quotes sh takes every byte but the quote itself
+ * literally; control bytes could affect a terminal that shows the line, so they are written in
+ * octal, which printf of every sh knows. */
 #include "base/quote.h"
 
 #include <stdbool.h>
@@ -15,7 +16,8 @@ static bool is_bare(const char *word)
     return word[0] != '\0' && word[strspn(word, letters)] == '\0';
 }
 
-/* Number of bytes at text to write in octal: of a character that is not shown, other than the line feed; 0: none. */
+/* Number of bytes at text to write in octal: of a character that is not shown, other than
+ * the line feed; 0: none. */
 static size_t control_length(const char *text)
 {
     size_t size = dt_text_character(text, strnlen(text, 4));

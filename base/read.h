@@ -17,7 +17,8 @@ void dt_close_at(const int *fd);
 void dt_fclose_at(FILE **file);
 void dt_closedir_at(DIR **folder);
 
-/* Opens a regular file to read; name: the file in sentences. *bytes: its size. DT_EIO: it cannot be read. */
+/* Opens a regular file to read; name: the file in sentences. *bytes: its size.
+ * DT_EIO: it cannot be read. */
 dt_status dt_read_open(const char *path, const char *name, int *fd, size_t *bytes) DT_MUST_CHECK;
 /* Reads up to room bytes; *size is 0 at the end. */
 dt_status dt_read_block(int fd, const char *name, char block[], size_t room,
@@ -26,10 +27,12 @@ dt_status dt_read_block(int fd, const char *name, char block[], size_t room,
 dt_status dt_read_text(const char *path, const char *name, size_t most,
                        struct dt_text *text) DT_MUST_CHECK;
 
-/* The beginning of a file, at most room - 1 bytes, and a NUL; returns their number, 0 where it cannot be read. */
+/* The beginning of a file, at most room - 1 bytes, and a NUL; returns their number, 0
+ * where it cannot be read. */
 size_t dt_read_head(const char *path, char text[], size_t room);
 
-/* The text behind `key` and blanks, in the first line that begins with key; false, and text unchanged: there is none. */
+/* The text behind `key` and blanks, in the first line that begins with key; false, and text
+ * unchanged: there is none. */
 bool dt_read_line(const char *path, const char *key, char text[], size_t room);
 
 /* The number behind `key` in a file of lines "key number"; -1: there is none. */

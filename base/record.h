@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* record - a struct that is kept as a JSON object, described once, field by field
  *
- * The rows are in a .def file; struct, reader, writer, schema and documentation are generated from them:
+ * The rows are in a .def file; struct, reader, writer, schema and documentation are
+ * generated from them:
  *
  *     DT_RECORD(gain, "speed of the plan over the default's")
  *     DT_FIELD(gain, real, ratio, "ratio", ALWAYS, "above 1 is faster")
  *     DT_END(gain)
  *
- * A header includes base/record_structs.h and the .def, a source base/record_rows.h and the .def. A kind says how a member is
- * kept; a module may add its own (db/stored.h). To add a field, add a row.
+ * A header includes base/record_structs.h and the .def, a source base/record_rows.h and
+ * the .def. A kind says how a member is kept; a module may add its own (db/stored.h). To
+ * add a field, add a row.
  */
 #ifndef DT_BASE_RECORD_H
 #define DT_BASE_RECORD_H
@@ -64,8 +66,8 @@ struct dt_record {
     int field_count;
 };
 
-/* Reads the valid fields; a missing or invalid one gets its empty value. Strings and JSON values are borrowed from
- * the object, which may be NULL. */
+/* Reads the valid fields; a missing or invalid one gets its empty value. Strings and JSON values
+ * are borrowed from the object, which may be NULL. */
 void dt_record_read(const struct dt_record *record, const json_t *object, void *out);
 
 /* DT_EUSAGE for an invalid field; the sentence begins with what. Fields of parts are not checked. */
@@ -76,11 +78,13 @@ dt_status dt_record_check(const struct dt_record *record, const json_t *object,
 dt_status dt_record_require(const struct dt_record *record, const json_t *object,
                             const char *what) DT_MUST_CHECK;
 
-/* The object, fields in the order of the rows; it steals the JSON values that the struct holds, also one that is not known.
- * New reference; NULL when memory is short; null when the struct is not known. */
+/* The object, fields in the order of the rows; it steals the JSON values that the struct
+ * holds, also one that is not known. New reference; NULL when memory is short; null when the
+ * struct is not known. */
 json_t *dt_record_json(const struct dt_record *record, const void *from);
 
-/* C types of the kinds: text is NULL when there is none, an object is a json_t that is borrowed or stolen, see above. */
+/* C types of the kinds: text is NULL when there is none, an object is a json_t that is borrowed
+ * or stolen, see above. */
 #define DT_KIND_text        const char *
 #define DT_KIND_words       const char * /* may be empty */
 #define DT_KIND_flag        bool

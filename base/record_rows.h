@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* record_rows - turns the .def file that is included next into the rows of its records (base/record_structs.h) */
+/* record_rows - turns the .def file that is included next into the rows of its records
+ * (base/record_structs.h) */
 #include "base/record.h"
 
 #define DT_RECORD(name, doc)                                                                       \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* record_structs - turns the .def file that is included next into structs; that file undefines these names again
+/* record_structs - turns the .def file that is included next into structs; that file
+ * undefines these names again
  *
  *     DT_RECORD(name, doc)                                 begins struct dt_<name> and dt_record_<name>
  *     DT_FIELD(record, kind, member, "name", need, doc)    a member of that kind (base/record.h); need: ALWAYS,

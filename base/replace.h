@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* replace - a file that the user named, replaced whole
  *
- * What is written goes to a file beside it, which is renamed when all of it is on the disk: whoever reads it meanwhile, or finds
- * the disk full, has the old one. A link in its place is replaced, not followed, since anybody may have planted it. Devices, pipes and
- * descriptors (/dev/stdout) are written to as they are.
+ * What is written goes to a file beside it, which is renamed when all of it is on the disk: whoever
+ * reads it meanwhile, or finds the disk full, has the old one. A link in its place is replaced, not
+ * followed, since anybody may have planted it. Devices, pipes and descriptors (/dev/stdout) are
+ * written to as they are.
  *
  *     DT_TRY(dt_replace_open(path, &file));
  *     status = dt_replace_add(&file, bytes, size);
@@ -26,7 +27,8 @@ struct dt_replace {
 /* DT_EIO with a sentence: it, or a file beside it, cannot be written. The file is still as it was. */
 dt_status dt_replace_open(const char *path, struct dt_replace *file) DT_MUST_CHECK;
 dt_status dt_replace_add(struct dt_replace *file, const void *bytes, size_t size) DT_MUST_CHECK;
-/* Renames if status is DT_OK, else drops what was written; returns the status, or that of a failure. */
+/* Renames if status is DT_OK, else drops what was written; returns the status,
+ * or that of a failure. */
 dt_status dt_replace_close(struct dt_replace *file, dt_status status) DT_MUST_CHECK;
 void dt_replace_drop(
     struct dt_replace *file); /* the same as a failure does; nothing once it is closed */

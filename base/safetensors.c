@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The format is Hugging Face's: https://huggingface.co/docs/safetensors (2022). The tensors must cover the data without
- * gap or overlap, so there is no hidden data. */
+/* The format is Hugging Face's: https://huggingface.co/docs/safetensors (2022). The tensors must
+ * cover the data without gap or overlap, so there is no hidden data. */
 #include "base/safetensors.h"
 
 #include "base/json.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* safetensors - tensors in a file: 8 bytes of header length, a JSON header, the data
  *
- * The whole file is checked before any tensor is used: a wrong header (length, dtype, shape, offsets) is refused with
- * one sentence that names the file, the tensor, the value found and the value expected.
+ * The whole file is checked before any tensor is used: a wrong header (length, dtype,
+ * shape, offsets) is refused with one sentence that names the file, the tensor, the value
+ * found and the value expected.
  *
  *     struct dt_safetensors *file = NULL;
  *     DT_TRY(dt_safetensors_open(path, &file));
@@ -29,7 +30,8 @@ struct dt_safetensor {
 
 struct dt_safetensors;
 
-/* Maps the file read-only. DT_EIO when it cannot be read or is no regular file, DT_EUSAGE when it is invalid. */
+/* Maps the file read-only. DT_EIO when it cannot be read or is no regular file,
+ * DT_EUSAGE when it is invalid. */
 dt_status dt_safetensors_open(const char *path, struct dt_safetensors **file) DT_MUST_CHECK;
 void dt_safetensors_close(struct dt_safetensors *file);
 DT_FREE_AT(dt_safetensors_close, struct dt_safetensors)
@@ -40,8 +42,8 @@ const struct dt_safetensor *dt_safetensors_find(const struct dt_safetensors *fil
                                                 const char *name); /* or NULL */
 const char *dt_safetensors_path(const struct dt_safetensors *file);
 
-/* Sets *data of the tensor named as in expect; dtype and shape must match, too. A size of -1 in the shape matches
- * any. */
+/* Sets *data of the tensor named as in expect; dtype and shape must match, too. A size of -1 in
+ * the shape matches any. */
 dt_status dt_safetensors_get(const struct dt_safetensors *file, const struct dt_safetensor *expect,
                              const void **data) DT_MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* siphash - SipHash-2-4, a keyed hash (Aumasson, Bernstein 2012): without the key nobody can tell whether a guessed text has
- * this hash */
+/* siphash - SipHash-2-4, a keyed hash (Aumasson, Bernstein 2012): without the key nobody can tell
+ * whether a guessed text has this hash */
 #ifndef DT_BASE_SIPHASH_H
 #define DT_BASE_SIPHASH_H
 

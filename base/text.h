@@ -5,7 +5,8 @@
  *     dt_text_add(&text, "ranks=%d", 4);
  *     puts(dt_text_at(&text));
  *
- * A failed allocation is sticky: later adds do nothing, and dt_text_status reports it once at the end.
+ * A failed allocation is sticky: later adds do nothing, and dt_text_status
+ * reports it once at the end.
  */
 #ifndef DT_BASE_TEXT_H
 #define DT_BASE_TEXT_H
@@ -37,13 +38,15 @@ void dt_text_fini(struct dt_text *text);
 /* A local that is freed where its scope ends: dt_auto_text line = {0}; */
 #define dt_auto_text struct dt_text DT_CLEANUP(dt_text_fini)
 
-/* Bytes of the UTF-8 character at bytes, of at most size; 0 when it is none (RFC 3629: no surrogates, shortest form). */
+/* Bytes of the UTF-8 character at bytes, of at most size; 0 when it is none (RFC 3629: no
+ * surrogates, shortest form). */
 size_t dt_text_character(const void *bytes, size_t size);
 
 /* Code point of a character of `size` bytes. */
 unsigned dt_text_code(const char *text, size_t size);
 
-/* The shortest text that reads back as the number, with a point in every locale, and the digits that it took; 18: it is no number. */
+/* The shortest text that reads back as the number, with a point in every locale, and the digits
+ * that it took; 18: it is no number. */
 #define DT_TEXT_REAL 40
 int dt_text_real(double number, char text[DT_TEXT_REAL]);
 
@@ -53,14 +56,15 @@ int dt_text_index(const char *word, const char *const words[]);
 /* The whole text is valid UTF-8. */
 bool dt_text_whole(const char *text);
 
-/* Makes text valid UTF-8, as JSON requires: removes a character cut off by "%.80s" or the end of a buffer, and replaces
- * any other invalid byte by '?'. */
+/* Makes text valid UTF-8, as JSON requires: removes a character cut off by "%.80s" or the end of a
+ * buffer, and replaces any other invalid byte by '?'. */
 void dt_text_mend(char *text);
 
-/* For text of foreign origin (names, titles, sentences of workers, stores and files) on a terminal or in a log. Not
- * shown are bytes that are not UTF-8, control characters (C0, DEL, C1), separators of lines, characters that change the
- * direction of the text (Unicode's bidi controls), U+FFFE and U+FFFF, which XML forbids, and the first character of
- * "##[", which GitHub's runner reads as a command anywhere in a line. */
+/* For text of foreign origin (names, titles, sentences of workers, stores and files) on a terminal
+ * or in a log. Not shown are bytes that are not UTF-8, control characters (C0, DEL, C1), separators
+ * of lines, characters that change the direction of the text (Unicode's bidi controls), U+FFFE and
+ * U+FFFF, which XML forbids, and the first character of "##[", which GitHub's runner reads as a
+ * command anywhere in a line. */
 
 /* Bytes of the character that the text begins with; 0: it is not shown. */
 size_t dt_text_shown(const char *text);

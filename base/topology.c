@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The topology is loaded once and kept for the life of the process; hwloc's own messages are silenced, since a
- * container without /sys is a valid machine (each processor of the affinity mask then counts as one core). */
+/* The topology is loaded once and kept for the life of the process; hwloc's own messages are
+ * silenced, since a container without /sys is a valid machine (each processor of the affinity mask
+ * then counts as one core). */
 #include "base/topology.h"
 #include "base/host.h"
 

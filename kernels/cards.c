@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* CUDA_VISIBLE_DEVICES as CUDA reads it (CUDA C++ Programming Guide, environment variables): numbers or UUIDs, which may be
- * cut short, up to the first that is no device. CUDA's own order begins with the fastest device unless CUDA_DEVICE_ORDER is
- * PCI_BUS_ID, so on a machine with GPUs of several makes the numbers may differ. */
+/* CUDA_VISIBLE_DEVICES as CUDA reads it (CUDA C++ Programming Guide, environment variables):
+ * numbers or UUIDs, which may be cut short, up to the first that is no device. CUDA's own order
+ * begins with the fastest device unless CUDA_DEVICE_ORDER is PCI_BUS_ID, so on a machine with GPUs
+ * of several makes the numbers may differ. */
 #include "kernels/cards.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cards - the GPUs of this machine, and processes on them, as the driver describes them
  *
- * No context is created, so queries do not use the device. With CUDA kernels/cuda/devices.h says more of each; NVML
- * alone is enough for a worker of another engine, which has a CUDA of its own.
+ * No context is created, so queries do not use the device. With CUDA kernels/cuda/devices.h says
+ * more of each; NVML alone is enough for a worker of another engine, which has a CUDA of its own.
  *
  *     struct dt_cuda_machine *machine = malloc(sizeof *machine);
  *     dt_cards_read(machine);                         -- also without a GPU: machine->why

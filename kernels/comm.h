@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* comm - exchanges between ranks: one small table per back end
  *
- * An exchange is posted and later waited for; between the two the buffers belong to the exchange. All ranks of a comm
- * post the same exchanges in the same order. The buffers of alltoall, shift and exchange are where the comm's ranks
- * compute: in host memory, or for a comm made for a device (struct dt_comm.device) in that device's memory. barrier,
- * gather, broadcast and split block and always use host memory.
+ * An exchange is posted and later waited for; between the two the buffers belong to the exchange.
+ * All ranks of a comm post the same exchanges in the same order. The buffers of alltoall, shift and
+ * exchange are where the comm's ranks compute: in host memory, or for a comm made for a device
+ * (struct dt_comm.device) in that device's memory. barrier, gather, broadcast and split block and
+ * always use host memory.
  *
- * On a device nothing blocks: a post starts after the work queued on the device before it, and wait delays the work
- * queued after it; dt_compute.finish, given dt_comm_check, returns the errors.
+ * On a device nothing blocks: a post starts after the work queued on the device before it, and wait
+ * delays the work queued after it; dt_compute.finish, given dt_comm_check, returns the errors.
  *
- * To add a back end for devices: write kernels/comm/<name>.c with a struct dt_comm_ops that has `over`, and add a row to
- * comm.def.
+ * To add a back end for devices: write kernels/comm/<name>.c with a struct dt_comm_ops that has
+ * `over`, and add a row to comm.def.
  */
 #ifndef DT_KERNELS_COMM_H
 #define DT_KERNELS_COMM_H
@@ -73,25 +74,27 @@ struct dt_comm_ops {
     /* Sends to rank+1, receives from rank-1 (cyclic). Posts. */
     dt_status (*shift)(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
                        struct dt_request *request);
-    /* Any pieces: the i-th piece sent from one rank to another is the i-th received there, of equal size. Posts; the
-     * lists may be reused on return. */
+    /* Any pieces: the i-th piece sent from one rank to another is the i-th received there, of equal
+     * size. Posts; the lists may be reused on return. */
     dt_status (*exchange)(struct dt_comm *comm, const struct dt_pieces *pieces,
                           struct dt_request *request);
     dt_status (*wait)(struct dt_comm *comm, struct dt_request *request);
     /* (optional) Lets posted exchanges progress; called between tiles. */
     void (*poll)(struct dt_comm *comm);
-    /* (optional) Error of an exchange after its post: DT_ELIB with a sentence; DT_ETIMEOUT when another rank has failed
-     * (its abort was called) or has ended. Never blocks. */
+    /* (optional) Error of an exchange after its post: DT_ELIB with a sentence; DT_ETIMEOUT when
+     * another rank has failed (its abort was called) or has ended. Never blocks. */
     dt_status (*check)(struct dt_comm *comm);
-    /* (optional) Aborts the exchanges in flight on this rank, and makes the other ranks' check fail; when not done by
-     * deadline_ns, DT_ETIMEOUT: the process must end. Afterwards the comm can only be freed. */
+    /* (optional) Aborts the exchanges in flight on this rank, and makes the other ranks' check
+     * fail; when not done by deadline_ns, DT_ETIMEOUT: the process must end. Afterwards the
+     * comm can only be freed. */
     dt_status (*abort)(struct dt_comm *comm, int64_t deadline_ns);
     /* (optional, NULL together) Device memory in the library's preferred form for exchanges. */
     dt_status (*alloc)(struct dt_comm *comm, int64_t bytes, void **memory);
     void (*release)(struct dt_comm *comm, void *memory);
     /* (optional) Records a computation of this rank, for back ends that log the order of events. */
     void (*note)(struct dt_comm *comm, const char *what, int index);
-    /* Back ends for devices. over: the comm of the ranks' devices, which owns host on success. fits (optional): it may be chosen by default. Collective over host. */
+    /* Back ends for devices. over: the comm of the ranks' devices, which owns host on success. fits
+     * (optional): it may be chosen by default. Collective over host. */
     dt_status (*over)(struct dt_comm *host, struct dt_device *device, struct dt_comm **comm);
     dt_status (*fits)(struct dt_comm *host, const struct dt_device *device, bool *fits);
 };
@@ -100,15 +103,17 @@ struct dt_comm_ops {
 dt_status dt_comm_self(struct dt_comm **comm) DT_MUST_CHECK;
 
 #ifdef DT_HAVE_MPI
-/* MPI_COMM_WORLD. Initialises MPI when no one has; dt_comm_mpi_end finalises. `oversubscribed`: waits yield the core. */
+/* MPI_COMM_WORLD. Initialises MPI when no one has; dt_comm_mpi_end finalises. `oversubscribed`:
+ * waits yield the core. */
 dt_status dt_comm_mpi(int *argc, char ***argv, int oversubscribed,
                       struct dt_comm **comm) DT_MUST_CHECK;
 void dt_comm_mpi_end(void);
 const char *dt_comm_mpi_version(void);
 #endif
 
-/* Makes the comm for the ranks' devices over host, and owns host on success: host itself where ranks compute on the
- * processor; else the named row of comm.def, or when name is NULL the first that fits. Collective over host. */
+/* Makes the comm for the ranks' devices over host, and owns host on success: host itself where
+ * ranks compute on the processor; else the named row of comm.def, or when name is NULL the first
+ * that fits. Collective over host. */
 dt_status dt_comm_world(struct dt_comm *host, struct dt_device *device, const char *name,
                         struct dt_comm **comm) DT_MUST_CHECK;
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* compute - the operations of a device for the forward pass: one small table per back end
  *
- * Matrices are row-major. Activations (void pointers here) have the given data type, everything else is float32; a row
- * stride is in elements. Memory is the device's own, from alloc, unless a comment says host.
+ * Matrices are row-major. Activations (void pointers here) have the given data type, everything
+ * else is float32; a row stride is in elements. Memory is the device's own, from alloc, unless
+ * a comment says host.
  *
- * A device is a queue: calls without a result are queued in order and may return before they are done, so their inputs
- * must not change until finish. Their first error is kept and returned by the next finish. Only memory.alloc,
- * linear.pack, linear.make and attention.ready allocate: shapes are checked and scratch is sized before (model/layout.h).
+ * A device is a queue: calls without a result are queued in order and may return before they are
+ * done, so their inputs must not change until finish. Their first error is kept and returned by the
+ * next finish. Only memory.alloc, linear.pack, linear.make and attention.ready allocate: shapes are
+ * checked and scratch is sized before (model/layout.h).
  *
- * To add a back end: a folder kernels/<name>/ with its struct dt_compute at the bottom of <name>.c, and a row in
- * kernels/compute.c.
+ * To add a back end: a folder kernels/<name>/ with its struct dt_compute at the bottom of <name>.c,
+ * and a row in kernels/compute.c.
  */
 #ifndef DT_KERNELS_COMPUTE_H
 #define DT_KERNELS_COMPUTE_H
@@ -28,12 +30,13 @@ struct dt_device {
     int index; /* among the back end's devices */
 };
 
-/* y[rows, out] = act(x[rows, in] weight[out, in]^T + bias[out]): a layer prepared for a number of rows and the current
- * number of threads. weight is packed, bias float32; y is float32 when wide, else an activation. Not reentrant.
+/* y[rows, out] = act(x[rows, in] weight[out, in]^T + bias[out]): a layer prepared for a number of
+ * rows and the current number of threads. weight is packed, bias float32; y is float32 when wide,
+ * else an activation. Not reentrant.
  *
  * groups above 1 (GPUs): the outputs are split into that many equal parts, and part g is a
- * separate matrix [rows, out / groups] at y + g * group_stride, so that an exchange can send it without a pass that
- * reorders. */
+ * separate matrix [rows, out / groups] at y + g * group_stride, so that an exchange can send it
+ * without a pass that reorders. */
 struct dt_linear_shape {
     int rows, in, out;
     enum dt_activation act;
@@ -49,9 +52,10 @@ struct dt_linear_call {
     void *y;
 };
 
-/* y = LayerNorm(x) (1 + scale[n]) + shift[n], no affine, eps 1e-6; x, y [sequences, tokens, channels]. When branch is
- * not NULL, x += gate[n] branch comes first: gated residual, norm and modulation in one pass over memory. The sum is
- * normalised in float32, before it is rounded to x's data type. */
+/* y = LayerNorm(x) (1 + scale[n]) + shift[n], no affine, eps 1e-6; x, y [sequences, tokens,
+ * channels]. When branch is not NULL, x += gate[n] branch comes first: gated residual, norm
+ * and modulation in one pass over memory. The sum is normalised in float32, before it is
+ * rounded to x's data type. */
 struct dt_modulate {
     void *x;
     const void *branch;
@@ -68,9 +72,9 @@ struct dt_strides {
     int64_t sequence, row;
 };
 
-/* out = softmax(q k^T / sqrt(D)) v for each sequence and head, by online softmax over tiles (Milakov & Gimelshein
- * 2018; Dao et al. 2022). Sums in float32 in a fixed order: equal tiles give equal bits. out must not overlap the
- * inputs. keys may be 0: out is 0 and lse is minus infinity. */
+/* out = softmax(q k^T / sqrt(D)) v for each sequence and head, by online softmax over tiles
+ * (Milakov & Gimelshein 2018; Dao et al. 2022). Sums in float32 in a fixed order: equal tiles give
+ * equal bits. out must not overlap the inputs. keys may be 0: out is 0 and lse is minus infinity. */
 struct dt_attention {
     const void *q, *k, *v;
     void *out;
@@ -96,7 +100,8 @@ struct dt_merge {
     int sequences, heads, head, queries;
 };
 
-/* count[0] x count[1] x count[2] rows of width elements of `element` bytes each; strides in elements. */
+/* count[0] x count[1] x count[2] rows of width elements of `element` bytes each;
+ * strides in elements. */
 struct dt_copy {
     void *to;
     const void *from;
@@ -105,8 +110,8 @@ struct dt_copy {
     int element;
 };
 
-/* out[n] = [cos(t f), sin(t f)] with f_i = 10000^(-2i/channels), in float32 as the authors' code computes it; f is rounded from
- * double, so that it is the same in all back ends */
+/* out[n] = [cos(t f), sin(t f)] with f_i = 10000^(-2i/channels), in float32 as the authors' code
+ * computes it; f is rounded from double, so that it is the same in all back ends */
 struct dt_sinusoid {
     const float *time;
     float *out;
@@ -129,7 +134,8 @@ struct dt_position {
     enum dt_dtype stream; /* of out: float32 or bfloat16 */
 };
 
-/* out = uncond + scale (cond - uncond) on the first `guided` channels of each pixel, cond on the rest */
+/* out = uncond + scale (cond - uncond) on the first `guided` channels of each
+ * pixel, cond on the rest */
 struct dt_guide {
     const float *cond, *uncond,
         *rest;  /* rest [pixels, channels]: source of the unguided channels */
@@ -140,7 +146,8 @@ struct dt_guide {
     float scale;
 };
 
-/* latent = update[0] latent + update[1] eps; latent [tokens, channels, p, p], eps [tokens, p, p, eps_channels] */
+/* latent = update[0] latent + update[1] eps; latent [tokens, channels, p, p], eps
+ * [tokens, p, p, eps_channels] */
 struct dt_sampler {
     float *latent;
     const float *eps, *update;
@@ -171,16 +178,17 @@ struct dt_compute {
     const struct dt_version *(*versions)(void);
     int (*count)(void); /* devices of this machine; 0: none */
 
-    /* The device `index` of this machine, with a queue and workspaces of its own; several may be open on one. A process
-     * that forks must do so before. DT_EUNSUP with a sentence: there is none; DT_ELIB, DT_ENOMEM. */
+    /* The device `index` of this machine, with a queue and workspaces of its own; several may be
+     * open on one. A process that forks must do so before. DT_EUNSUP with a sentence: there is
+     * none; DT_ELIB, DT_ENOMEM. */
     dt_status (*open)(int index, struct dt_device **device);
     void (*close)(struct dt_device *device);        /* NULL is fine; after an error too */
     const char *(*model)(struct dt_device *device); /* product name */
     void (*threads)(struct dt_device *device, int count);
 
-    /* Waits until all queued work is done. check(arg), when not NULL, is called meanwhile; its error ends the wait.
-     * DT_ETIMEOUT after deadline_ns (dt_clock_ns time); DT_ELIB with the sentence of the failed call: the device is
-     * then lost, unless the status is DT_ENOMEM. */
+    /* Waits until all queued work is done. check(arg), when not NULL, is called meanwhile; its
+     * error ends the wait. DT_ETIMEOUT after deadline_ns (dt_clock_ns time); DT_ELIB with the
+     * sentence of the failed call: the device is then lost, unless the status is DT_ENOMEM. */
     dt_status (*finish)(struct dt_device *device, int64_t deadline_ns,
                         dt_status (*check)(void *arg), void *arg);
 
@@ -193,21 +201,21 @@ struct dt_compute {
         /* Memory of the device, at multiples of 256 bytes. DT_ENOMEM names the bytes. */
         dt_status (*alloc)(struct dt_device *device, int64_t bytes, void **memory);
         void (*release)(struct dt_device *device, void *memory); /* NULL is fine; waits */
-        /* Copies from and to host memory, in order with queued work. The host's buffer may be reused on return; get
-         * waits. */
+        /* Copies from and to host memory, in order with queued work. The host's buffer may be
+         * reused on return; get waits. */
         dt_status (*put)(struct dt_device *device, void *to, const void *from, int64_t bytes);
         dt_status (*get)(struct dt_device *device, void *to, const void *from, int64_t bytes);
         void (*fill)(struct dt_device *device, void *to, int byte, int64_t bytes);
     } memory;
 
     struct {
-        /* mark records the time at which the queue reaches it; times, after finish, gives the times of marks 0 to n-1
-         * since mark 0, precise to about a microsecond on a GPU. */
+        /* mark records the time at which the queue reaches it; times, after finish, gives the times
+         * of marks 0 to n-1 since mark 0, precise to about a microsecond on a GPU. */
         void (*mark)(struct dt_device *device, int slot);
         dt_status (*times)(struct dt_device *device, int n, int64_t ns[]);
-        /* (optional, NULL together) clock reads the cycle counter of a multiprocessor: slot 0 before a step, slot 1
-         * after it. The other, after finish, gives the rate between the two readings; 0 if they are of different
-         * multiprocessors. */
+        /* (optional, NULL together) clock reads the cycle counter of a multiprocessor: slot 0
+         * before a step, slot 1 after it. The other, after finish, gives the rate between the two
+         * readings; 0 if they are of different multiprocessors. */
         void (*clock)(struct dt_device *device, int slot);
         dt_status (*clock_rate)(struct dt_device *device, double *hz);
         /* (optional) Begins a range on a profiler's timeline; NULL: ends the last one. */
@@ -220,8 +228,8 @@ struct dt_compute {
         const char *(*reason)(int i); /* the name of bit i of its reasons, NULL past the last */
     } health;
 
-    /* (optional, NULL together) Work queued between record and recorded is captured instead of run, and run by each
-     * replay. put, get, mark and finish are not allowed in between. */
+    /* (optional, NULL together) Work queued between record and recorded is captured instead of run,
+     * and run by each replay. put, get, mark and finish are not allowed in between. */
     struct {
         dt_status (*record)(struct dt_device *device);
         dt_status (*recorded)(struct dt_device *device, struct dt_graph **graph);
@@ -230,12 +238,12 @@ struct dt_compute {
     } graph;
 
     struct {
-        /* Converts weight[out, in] from host memory to the layout of the back end's library: dt_tensor.bytes long,
-         * anywhere on the device. */
+        /* Converts weight[out, in] from host memory to the layout of the back end's library:
+         * dt_tensor.bytes long, anywhere on the device. */
         dt_status (*pack)(struct dt_device *device, enum dt_dtype dtype, const float *weight,
                           int in, int out, void *packed);
-        /* Bytes from the start of a packed weight to its row `row`, from which on rows may be packed by themselves; -1:
-         * not from this row on. */
+        /* Bytes from the start of a packed weight to its row `row`, from which on rows may be
+         * packed by themselves; -1: not from this row on. */
         int64_t (*weight_row)(enum dt_dtype dtype, int in, int row);
         dt_status (*make)(struct dt_device *device, enum dt_dtype dtype,
                           const struct dt_linear_shape *shape, struct dt_linear **linear);
@@ -245,8 +253,8 @@ struct dt_compute {
     } linear;
 
     struct {
-        /* Prepares calls of this shape (pointers are ignored, except whether lse is NULL). DT_EUNSUP names the tile or
-         * the head dimension that was not built. */
+        /* Prepares calls of this shape (pointers are ignored, except whether lse is NULL).
+         * DT_EUNSUP names the tile or the head dimension that was not built. */
         dt_status (*ready)(struct dt_device *device, enum dt_dtype dtype,
                            const struct dt_attention *op);
         void (*run)(struct dt_device *device, enum dt_dtype dtype, const struct dt_attention *op);

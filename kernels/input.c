@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The start of a trajectory. Image i is the same in every plan and batch: its noise and class depend on the seed and i
- * only. */
+/* The start of a trajectory. Image i is the same in every plan and batch: its noise and class
+ * depend on the seed and i only. */
 #include "model/input.h"
 #include "base/rng.h"
 #include "kernels/pass_int.h"
@@ -39,7 +39,8 @@ void dt_sampler_update(int step, int steps, float *keep, float *move)
     *move = (float)(sqrt(1.0 - next) - sqrt(1.0 - here) * ratio);
 }
 
-/* Offset of row `y` of the patch of own token t, channel c, in an image [in_channels, height, width]. */
+/* Offset of row `y` of the patch of own token t, channel c, in an image
+ * [in_channels, height, width]. */
 static int64_t pixel_at(const struct dt_pass *pass, int token, int c, int y)
 {
     const struct dt_workload *workload = &pass->workload;
@@ -49,7 +50,8 @@ static int64_t pixel_at(const struct dt_pass *pass, int token, int c, int y)
            (int64_t)(at % columns) * patch;
 }
 
-/* Runs of patch pixels of image i into latent, host memory: from the file's x, or noise when x is NULL. */
+/* Runs of patch pixels of image i into latent, host memory: from the file's x, or
+ * noise when x is NULL. */
 static void fill_image(const struct dt_pass *pass, int i, const char *x, float *latent)
 {
     const struct dt_network *network = &pass->workload.network;

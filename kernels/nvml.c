@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* NVML's names, constants and structures: nvml.h of driver 580 (not part of the toolkit), declared here as far as used.
- * The symbols with _v2, _v3 are the versions that nvml.h maps its names to; older names are tried for older drivers. */
+/* NVML's names, constants and structures: nvml.h of driver 580 (not part of the toolkit), declared
+ * here as far as used. The symbols with _v2, _v3 are the versions that nvml.h maps its names to;
+ * older names are tried for older drivers. */
 #include "kernels/nvml.h"
 
 #include <dlfcn.h>
@@ -29,7 +30,8 @@ struct pci { /* nvmlPciInfo_t of the call _v3 */
     char text[32];
 };
 
-/* Signatures: value(device, *), of(device, argument, *), pair(device, *, *), utilization is a structure of two. */
+/* Signatures: value(device, *), of(device, argument, *), pair(device, *, *), utilization
+ * is a structure of two. */
 enum kind { VALUE, OF, PAIR, STRUCT_OF_TWO };
 
 struct row {

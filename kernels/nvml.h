@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* nvml - facts of a GPU from its driver: clocks, power, temperature, memory, processes. Read only.
  *
- * libnvidia-ml is opened at run time (DITTUNE_NVML names another file, for tests): it comes with the driver, not with
- * the toolkit. Each of its functions is optional; values that are missing, unsupported (MIG) or not permitted are
- * DT_NVML_UNKNOWN.
+ * libnvidia-ml is opened at run time (DITTUNE_NVML names another file, for tests): it comes with
+ * the driver, not with the toolkit. Each of its functions is optional; values that are missing,
+ * unsupported (MIG) or not permitted are DT_NVML_UNKNOWN.
  *
  *     dt_nvml_open(&nvml);
  *     dt_nvml_find(nvml, "0000:18:00.0", &device);

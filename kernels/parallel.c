@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention over a sequence that is split among ranks: Ulysses (Jacobs et al. 2023) inside, ring attention (Liu et al.
+/* Attention over a sequence that is split among ranks: Ulysses (Jacobs et al. 2023) inside, ring
+ * attention (Liu et al.
  * 2023) outside, as in USP (Fang & Zhao 2024).
  *
- * Work goes chunk by chunk: some of the heads this rank owns. With ulysses a chunk arrives by an all-to-all from the
- * ranks of the ring block and leaves by another. With a ring the keys and values of a chunk go around, and the parts
- * are merged by log-sum-exp. Exchanged data is padded to equal size; the padding is never unpacked.
+ * Work goes chunk by chunk: some of the heads this rank owns. With ulysses a chunk arrives by an
+ * all-to-all from the ranks of the ring block and leaves by another. With a ring the keys and
+ * values of a chunk go around, and the parts are merged by log-sum-exp. Exchanged data is padded to
+ * equal size; the padding is never unpacked.
  */
 #include "kernels/pass_int.h"
 
@@ -21,19 +23,21 @@ struct dt_chunk {
 struct dt_ulysses {
     /* (optional) The values of chunk 0, before the queries and keys are made. */
     dt_status (*post_values)(struct dt_pass *pass, int block);
-    /* Posts a chunk to its heads' owners, and takes the received data to where attention reads it; posts its outputs
-     * back, and takes the received ones into ATTENTION. */
+    /* Posts a chunk to its heads' owners, and takes the received data to where attention reads it;
+     * posts its outputs back, and takes the received ones into ATTENTION. */
     dt_status (*post_forth)(struct dt_pass *pass, int block, int index);
     dt_status (*take_forth)(struct dt_pass *pass, const struct dt_chunk *chunk);
     dt_status (*post_back)(struct dt_pass *pass, const struct dt_chunk *chunk);
     dt_status (*take_back)(struct dt_pass *pass, const struct dt_chunk *chunk);
 };
 
-/* Ulysses without passes that reorder: the linear layer of queries, keys and values writes each chunk of each rank's
- * heads as a separate matrix, and each piece is sent directly to where attention reads it. SEND is [3, ulysses, chunks,
- * N, t, h, D]. QUERY, KV and HEADS hold all chunks, since pieces of several may be in flight.
+/* Ulysses without passes that reorder: the linear layer of queries, keys and values writes each
+ * chunk of each rank's heads as a separate matrix, and each piece is sent directly to where
+ * attention reads it. SEND is [3, ulysses, chunks, N, t, h, D]. QUERY, KV and HEADS hold all
+ * chunks, since pieces of several may be in flight.
  *
- * Outputs return in pieces, too; only they are reordered once, into the rows that the projection reads. */
+ * Outputs return in pieces, too; only they are reordered once, into the rows that
+ * the projection reads. */
 
 enum { QUERIES, KEYS, VALUES, PARTS };
 
@@ -235,10 +239,11 @@ static dt_status take_back(struct dt_pass *pass, const struct dt_chunk *chunk)
 static const struct dt_ulysses ulysses_direct = {post_values, post_forth, take_forth, post_back,
                                                  take_back};
 
-/* Ulysses (Jacobs et al. 2023): a chunk arrives by an all-to-all from the ranks of the ring block and leaves by
- * another. Exchanged data is padded to equal size; the padding is never unpacked. */
+/* Ulysses (Jacobs et al. 2023): a chunk arrives by an all-to-all from the ranks of the ring block
+ * and leaves by another. Exchanged data is padded to equal size; the padding is never unpacked. */
 
-/* Elements of one peer's block of an all-to-all with `parts` tensors, and the start of a chunk's exchange. */
+/* Elements of one peer's block of an all-to-all with `parts` tensors, and the start
+ * of a chunk's exchange. */
 static int64_t wire_block(const struct dt_pass *pass, const struct dt_chunk *chunk, int parts)
 {
     return (int64_t)pass->layout.sequences * pass->layout.slots * parts * chunk->width;
@@ -250,8 +255,8 @@ static int64_t wire_start(const struct dt_pass *pass, const struct dt_chunk *chu
            chunk->first * dt_network_head(&pass->workload.network);
 }
 
-/* Peers from u on with as many tokens as peer u: they lie at equal distances, so one copy serves them all. There are at most
- * two such runs, since shares of tokens differ by one and never grow. */
+/* Peers from u on with as many tokens as peer u: they lie at equal distances, so one copy serves
+ * them all. There are at most two such runs, since shares of tokens differ by one and never grow. */
 static int run_of_peers(const struct dt_pass *pass, int u)
 {
     int run = 1;
@@ -260,8 +265,9 @@ static int run_of_peers(const struct dt_pass *pass, int u)
     return run;
 }
 
-/* Heads of every peer's chunk, out of the own tokens' qkv: [peer, N, S, 3, h, D]. Without padding the tokens of all sequences are
- * one dimension, on either side; with it each sequence is copied by itself. */
+/* Heads of every peer's chunk, out of the own tokens' qkv: [peer, N, S, 3, h, D]. Without
+ * padding the tokens of all sequences are one dimension, on either side; with it each sequence
+ * is copied by itself. */
 static dt_status ulysses_post_forth(struct dt_pass *pass, int block, int index)
 {
     const struct dt_layout *layout = &pass->layout;
@@ -293,8 +299,8 @@ static dt_status ulysses_post_forth(struct dt_pass *pass, int block, int index)
     return status;
 }
 
-/* Unpacks what a run of peers sent: q to QUERY, k and v to KV. The three lie at equal distances on either side where QUERY
- * fills its place, so that one copy takes them all of a single sequence. */
+/* Unpacks what a run of peers sent: q to QUERY, k and v to KV. The three lie at equal distances on
+ * either side where QUERY fills its place, so that one copy takes them all of a single sequence. */
 static void take_run(struct dt_pass *pass, const struct dt_chunk *chunk, int u, int peers)
 {
     const struct dt_layout *layout = &pass->layout;
@@ -439,7 +445,8 @@ static struct dt_attention attention_operation(struct dt_pass *pass, const struc
     return op;
 }
 
-/* Attention of the chunk's queries to `keys` keys: written to out, or to PART with its log-sum-exp and merged. */
+/* Attention of the chunk's queries to `keys` keys: written to out, or to PART with its
+ * log-sum-exp and merged. */
 static void attend_keys(struct dt_pass *pass, const struct dt_chunk *chunk, int keys, bool merge)
 {
     struct dt_attention op = attention_operation(pass, chunk, keys, merge);
@@ -574,7 +581,8 @@ static dt_status attend_chunk(struct dt_pass *pass, struct dt_chunk *chunk)
     return DT_OK;
 }
 
-/* With overlap the next chunk is in flight while this one is used, and outputs are waited for at the end. */
+/* With overlap the next chunk is in flight while this one is used, and outputs are
+ * waited for at the end. */
 static dt_status attend_ulysses(struct dt_pass *pass, int block)
 {
     int chunks = pass->plan.chunks;
@@ -598,8 +606,8 @@ static dt_status attend_ulysses(struct dt_pass *pass, int block)
     return DT_OK;
 }
 
-/* Direct exchange: the layers write the data to send. Values first, so that they are in flight while queries and keys
- * are computed. */
+/* Direct exchange: the layers write the data to send. Values first, so that they are in flight
+ * while queries and keys are computed. */
 dt_status dt_pass_queries(struct dt_pass *pass, const struct dt_op *op, int block)
 {
     const struct dt_pass_layer *layer = &pass->layers[op->tensor];

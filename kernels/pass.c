@@ -8,14 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The linear layers of the family's operations. Those of one kind in all blocks share what the library needs for their shape. */
+/* The linear layers of the family's operations. Those of one kind in all blocks share what the
+ * library needs for their shape. */
 
 static bool is_wide(const struct dt_pass *pass, int buffer)
 {
     return pass->layout.element[buffer] == (int)sizeof(float);
 }
 
-/* `parts` of the three of queries, keys and values, for an exchange to send; 0: the layer as it is. */
+/* `parts` of the three of queries, keys and values, for an exchange to send;
+ * 0: the layer as it is. */
 static dt_status make_layer(struct dt_pass *pass, const struct dt_op *op, int parts,
                             struct dt_pass_layer *layer)
 {
@@ -107,8 +109,8 @@ void dt_pass_apply(struct dt_pass *pass, const struct dt_pass_layer *layer, cons
     dt_pass_lap(pass, DT_PHASE_GEMM);
 }
 
-/* Copies one token's [p, p, channels] into its image [channels, height, width]; with mean, averages with the present
- * values. */
+/* Copies one token's [p, p, channels] into its image [channels, height, width]; with mean, averages
+ * with the present values. */
 static void place_token(const struct dt_workload *workload, int token, const float *from, bool mean,
                         float *image)
 {
@@ -126,8 +128,8 @@ static void place_token(const struct dt_workload *workload, int token, const flo
             }
 }
 
-/* Both halves of the guidance hold the guided channels, equal to the bit, and each chains its own latent from them: the
- * result is their mean, so that an error of either is visible. */
+/* Both halves of the guidance hold the guided channels, equal to the bit, and each chains its own
+ * latent from them: the result is their mean, so that an error of either is visible. */
 static void place_rank(const struct dt_pass *pass, int rank, const float *from, float *out)
 {
     const struct dt_workload *workload = &pass->workload;
@@ -285,8 +287,8 @@ static dt_status allocate_host(struct dt_pass *pass)
     return DT_OK;
 }
 
-/* With windows the memory comes from the comm that sends most, with the largest rank's size on every rank, since NCCL
- * registers windows of equal size. */
+/* With windows the memory comes from the comm that sends most, with the largest rank's size on
+ * every rank, since NCCL registers windows of equal size. */
 static dt_status allocate_arena(struct dt_pass *pass)
 {
     struct dt_comm *comm = pass->comms[DT_DEGREE_ulysses] != NULL ? pass->comms[DT_DEGREE_ulysses]
@@ -309,8 +311,8 @@ static dt_status allocate_device(struct dt_pass *pass)
 {
     const struct dt_compute *compute = pass->compute;
     DT_TRY(allocate_arena(pass));
-    /* Fills with NAN, so that a read of unwritten memory shows in the output of every build. It also touches every page
-     * before the first step. */
+    /* Fills with NAN, so that a read of unwritten memory shows in the output of every build. It
+     * also touches every page before the first step. */
     compute->memory.fill(pass->device, pass->memory.arena, 0xff, pass->layout.bytes);
     compute->memory.fill(pass->device, dt_pass_at(pass, DT_BUFFER_RESULT), 0,
                          pass->layout.count[DT_BUFFER_RESULT] * (int64_t)sizeof(float));
@@ -327,7 +329,8 @@ struct verdict {
     char why[240];
 };
 
-/* All ranks learn of a failure of one, so that none waits for it later, and say its cause, as any of them may be asked. */
+/* All ranks learn of a failure of one, so that none waits for it later, and say its cause, as any
+ * of them may be asked. */
 static dt_status agree_on_status(struct dt_comm *world, dt_status own)
 {
     struct verdict mine = {.status = own, .rank = world->rank}, worst;

@@ -49,7 +49,8 @@ struct dt_pass {
     struct dt_timeline *timeline; /* own */
 };
 
-/* A buffer of float32, and element `at` of any buffer: an address of the device, except for buffers in layout.host. */
+/* A buffer of float32, and element `at` of any buffer: an address of the device, except for
+ * buffers in layout.host. */
 float *dt_pass_at(const struct dt_pass *pass, int buffer);
 void *dt_pass_data(const struct dt_pass *pass, int buffer, int64_t at);
 
@@ -61,8 +62,9 @@ dt_status dt_pass_run(struct dt_pass *pass, const struct dt_op *list, int block,
 void dt_pass_apply(struct dt_pass *pass, const struct dt_pass_layer *layer, const struct dt_op *op,
                    int block, void *y);
 
-/* Times of a step's parts, by marks in the device's queue. An untraced step (phases NULL) has only two
- * marks. Work queued after begin counts for the lap that ends it; time between a lap and the next begin is idle. */
+/* Times of a step's parts, by marks in the device's queue. An untraced step (phases NULL) has
+ * only two marks. Work queued after begin counts for the lap that ends it; time between a lap and
+ * the next begin is idle. */
 dt_status dt_timeline_new(struct dt_device *device, struct dt_timeline **timeline) DT_MUST_CHECK;
 void dt_timeline_free(struct dt_timeline *timeline);
 void dt_pass_begin(struct dt_pass *pass);
@@ -78,9 +80,9 @@ void dt_pass_posted(struct dt_pass *pass, struct dt_request *request);
 dt_status dt_pass_wait(struct dt_pass *pass, struct dt_comm *comm,
                        struct dt_request *request) DT_MUST_CHECK;
 
-/* Checksums of exchanges: over all ranks the sums of sent (0) and received (1) words are equal unless a word was
- * changed. One wrong element of thousands may change the output by less than rounding, but always changes the sum. On
- * the first steps only. */
+/* Checksums of exchanges: over all ranks the sums of sent (0) and received (1) words are equal
+ * unless a word was changed. One wrong element of thousands may change the output by less than
+ * rounding, but always changes the sum. On the first steps only. */
 void dt_pass_count(struct dt_pass *pass, int sum, const void *data, int64_t bytes);
 
 /* Makes the attention ready for every shape the plan calls it with. */
@@ -92,10 +94,12 @@ dt_status dt_pass_queries(struct dt_pass *pass, const struct dt_op *op, int bloc
 /* Computes ATTENTION from it, over all tokens of the sequence on all ranks. */
 dt_status dt_pass_attention(struct dt_pass *pass, int block) DT_MUST_CHECK;
 
-/* Fills LATENT, NOISE, the labels and the times for the first step: seeded, or from the input file. */
+/* Fills LATENT, NOISE, the labels and the times for the first step: seeded, or
+ * from the input file. */
 dt_status dt_pass_fill(struct dt_pass *pass) DT_MUST_CHECK;
 
-/* Timestep of a step of the trajectory, and latent = keep * latent + move * eps after it (DDIM, eta 0). */
+/* Timestep of a step of the trajectory, and latent = keep * latent + move * eps
+ * after it (DDIM, eta 0). */
 float dt_sampler_time(int step, int steps);
 void dt_sampler_update(int step, int steps, float *keep, float *move);
 

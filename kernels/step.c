@@ -6,8 +6,9 @@
 
 #define DT_COUNTED_STEPS 2 /* steps before the output is verified */
 
-/* Marks are numbered through a step and read once, when it is done: to read one earlier would make the device wait.
- * When there are more than a device keeps, the full table is read in the middle; that time is not counted. */
+/* Marks are numbered through a step and read once, when it is done: to read one earlier would make
+ * the device wait. When there are more than a device keeps, the full table is read in the middle;
+ * that time is not counted. */
 
 #define PATIENCE_NS (600 * DT_NS_PER_SECOND)
 
@@ -113,8 +114,9 @@ static int add_mark(struct dt_timeline *timeline, int kind, int block, int poste
     return timeline->count++;
 }
 
-/* Times of a step's parts, by marks in the device's queue. An untraced step (phases NULL) has only two
- * marks. Work queued after begin counts for the lap that ends it; time between a lap and the next begin is idle. */
+/* Times of a step's parts, by marks in the device's queue. An untraced step (phases NULL) has
+ * only two marks. Work queued after begin counts for the lap that ends it; time between a lap and
+ * the next begin is idle. */
 static void timeline_start(struct dt_timeline *timeline, struct dt_phases *phases)
 {
     timeline->phases = phases;
@@ -238,8 +240,8 @@ dt_status dt_pass_wait(struct dt_pass *pass, struct dt_comm *comm, struct dt_req
     return DT_OK;
 }
 
-/* One denoising step: the operations of the network's family, classifier-free guidance (Ho & Salimans 2022) and the DDIM
- * update (Song et al. 2021). */
+/* One denoising step: the operations of the network's family, classifier-free guidance (Ho &
+ * Salimans 2022) and the DDIM update (Song et al. 2021). */
 
 #define GUIDANCE_SCALE   4.0f
 #define STEP_PATIENCE_NS (600 * DT_NS_PER_SECOND) /* of a step; the controller has less */
@@ -445,7 +447,8 @@ static bool can_record(const struct dt_pass *pass)
     return all;
 }
 
-/* The first steps run directly: libraries load kernels and connect ranks, and exchanges are checksummed. */
+/* The first steps run directly: libraries load kernels and connect ranks, and
+ * exchanges are checksummed. */
 static bool by_graph(const struct dt_pass *pass, const struct dt_phases *phases)
 {
     return pass->plan.graph != 0 && pass->compute->graph.record != NULL && phases == NULL &&

@@ -53,8 +53,8 @@ static void fill_position(const struct dt_workload *workload, float *data)
     }
 }
 
-/* A table for another grid, such as that of the network's own size, is not used, since it is a formula. The same number
- * of tokens on a grid of another shape is another grid, too. */
+/* A table for another grid, such as that of the network's own size, is not used, since it is a
+ * formula. The same number of tokens on a grid of another shape is another grid, too. */
 static bool table_fits(const struct dt_workload *workload, const struct dt_safetensor *table)
 {
     int64_t across = workload->network.latent_size / workload->network.patch;
@@ -98,7 +98,8 @@ static int blocks_of(const struct dt_workload *workload, int row)
     return row < workload->network.family->whole ? 1 : workload->network.depth;
 }
 
-/* Bytes from the first tensor of a stack to a block's; -1: the library packs them only all at once. */
+/* Bytes from the first tensor of a stack to a block's; -1: the library packs
+ * them only all at once. */
 static int64_t place_in_stack(const struct dt_workload *workload, const struct dt_compute *compute,
                               const struct dt_tensor *tensor, int block)
 {

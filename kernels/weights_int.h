@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/* The tensor of a row of the family, of that block when the row is a block's: float32, the weights of linear layers packed; on
- * the device. */
+/* The tensor of a row of the family, of that block when the row is a block's: float32, the weights
+ * of linear layers packed; on the device. */
 const void *dt_weights_at(const struct dt_weights *weights, int row, int block);
 struct dt_device *dt_weights_device(const struct dt_weights *weights);
 int64_t dt_weights_bytes(const struct dt_weights *weights);

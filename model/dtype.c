@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-/* Each rounding to bfloat16 has a relative error of up to 2^-8; a network of tens of layers stays within some 1e-2.
- * tf32 has 10 bits of mantissa: 2^-11 when rounded, 2^-10 when hardware cuts them off, a quarter of bfloat16's, so a
- * quarter of its tolerance. */
+/* Each rounding to bfloat16 has a relative error of up to 2^-8; a network of tens of layers stays
+ * within some 1e-2. tf32 has 10 bits of mantissa: 2^-11 when rounded, 2^-10 when hardware cuts them
+ * off, a quarter of bfloat16's, so a quarter of its tolerance. */
 static const struct row {
     const char *name, *alias;
     int bytes;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* dtype - the data types a network can run in
  *
- * A data type applies to the weights of linear layers and the activations between them (normalised stream, queries,
- * keys, values, attention, MLP, exchanges). Sums, biases and the network's output are float32 always, and so is the residual
- * stream unless a plan says otherwise (residual in model/plan.def). tf32 is float32 except for the products of linear layers, whose factors are rounded to 10 bits of mantissa:
- * GPUs only. To add one: docs/adding.md.
+ * A data type applies to the weights of linear layers and the activations between them (normalised
+ * stream, queries, keys, values, attention, MLP, exchanges). Sums, biases and the network's output
+ * are float32 always, and so is the residual stream unless a plan says otherwise (residual in
+ * model/plan.def). tf32 is float32 except for the products of linear layers, whose factors are
+ * rounded to 10 bits of mantissa: GPUs only. To add one: docs/adding.md.
  */
 #ifndef DT_MODEL_DTYPE_H
 #define DT_MODEL_DTYPE_H

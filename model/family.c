@@ -99,7 +99,8 @@ int dt_op_times(const struct dt_op *op, int depth)
     return op->when == DT_INNER ? depth - 1 : 1;
 }
 
-/* Multiply-adds of one sequence; an embedding of images counts in each of their sequences, as in the authors' code. */
+/* Multiply-adds of one sequence; an embedding of images counts in each of their sequences, as
+ * in the authors' code. */
 static double linear_flops(const struct dt_workload *workload, const struct dt_op *op, int tokens)
 {
     const struct dt_family *family = workload->network.family;
@@ -118,7 +119,8 @@ static double attention_flops(const struct dt_workload *workload, const struct d
     return op->kind == DT_OP_ATTENTION;
 }
 
-/* Bytes of C channels of a token: the stream is read and written, and a branch too where it is gated. */
+/* Bytes of C channels of a token: the stream is read and written, and a branch
+ * too where it is gated. */
 static double rest_bytes(const struct dt_workload *workload, const struct dt_op *op, int tokens)
 {
     double stream = sizeof(float), branch = dt_dtype_bytes(workload->dtype);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* family - a kind of network, as data that the common code walks
  *
- * A family is one const struct at the bottom of model/family/<name>/<name>.c: the fields of its JSON, its tensors, the
- * buffers of a rank, and the operations of a step in their order. The common code derives the rest: sizes, counts of operations and bytes, the check of a weights file (model/), the
- * forward pass (kernels/).
+ * A family is one const struct at the bottom of model/family/<name>/<name>.c: the fields of its
+ * JSON, its tensors, the buffers of a rank, and the operations of a step in their order. The common
+ * code derives the rest: sizes, counts of operations and bytes, the check of a weights file
+ * (model/), the forward pass (kernels/).
  *
- * Sizes are letters. C hidden channels, 2 to 9 multiples of C, M the MLP, A in_channels, P patch, O p*p*out_channels,
- * F DT_TIME_CHANNELS, T tokens of an image, 1 one; any other letter is the family's own. "3C" is a matrix [3*hidden, hidden].
+ * Sizes are letters. C hidden channels, 2 to 9 multiples of C, M the MLP, A in_channels, P patch, O
+ * p*p*out_channels, F DT_TIME_CHANNELS, T tokens of an image, 1 one; any other letter is the
+ * family's own. "3C" is a matrix [3*hidden, hidden].
  *
  * To add a family, add its folder and a row to families.def.
  */
@@ -20,7 +22,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A field of the network's JSON beside the common ones: an integer from 1 on. Its value is network.own of the row's number. */
+/* A field of the network's JSON beside the common ones: an integer from 1 on. Its value is
+ * network.own of the row's number. */
 struct dt_family_field {
     const char *name;
     int high; /* the largest value */
@@ -65,7 +68,8 @@ enum dt_op_kind {
 /* Blocks in which an operation runs: all, block 0, all but the last, the last. */
 enum dt_op_when { DT_EVERY, DT_FIRST, DT_INNER, DT_LAST };
 
-/* Part `at`, of C channels, of a row of a buffer of modulations: of the block's own where it has all blocks. by 0: none. */
+/* Part `at`, of C channels, of a row of a buffer of modulations: of the block's own where it has
+ * all blocks. by 0: none. */
 struct dt_part {
     int by, at;
 };
@@ -89,7 +93,8 @@ struct dt_label {
 struct dt_family {
     const char *name, *doc;
     const struct dt_family_field *fields; /* ended by a NULL name; at most DT_FAMILY_FIELDS */
-    /* (optional) DT_EUSAGE with a sentence that begins with what, for a network that common checks let pass. */
+    /* (optional) DT_EUSAGE with a sentence that begins with what, for a network that
+     * common checks let pass. */
     dt_status (*check)(const char *what, const struct dt_network *network);
     int64_t (*size)(const struct dt_network *network,
                     char letter);        /* (optional) of its own letters */
@@ -120,8 +125,9 @@ int64_t dt_family_rows(const struct dt_layout *layout, enum dt_rows rows);
 bool dt_op_runs(const struct dt_op *op, int block, int depth);
 int dt_op_times(const struct dt_op *op, int depth);
 
-/* Sums over the operations of a step: multiply-adds of the linear layers of one sequence with so many tokens on this rank; how many
- * attentions, and how many operations, there are; bytes of one token that the passes between the matrix products read and write. */
+/* Sums over the operations of a step: multiply-adds of the linear layers of one sequence with so
+ * many tokens on this rank; how many attentions, and how many operations, there are; bytes of one
+ * token that the passes between the matrix products read and write. */
 double dt_family_linear(const struct dt_workload *workload, int tokens);
 double dt_family_attentions(const struct dt_workload *workload);
 double dt_family_calls(const struct dt_workload *workload);

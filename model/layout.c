@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Buffers never share memory: the saving (a few per cent of the weights) does not justify a rule about lifetimes. */
+/* Buffers never share memory: the saving (a few per cent of the weights) does not justify a
+ * rule about lifetimes. */
 #include "model/layout.h"
 #include "model/family.h"
 
-/* Attention of the CPU back end: queries are padded to 32 rows, keys and channels to 8 (kernels/cpu/simd_body.h). */
+/* Attention of the CPU back end: queries are padded to 32 rows, keys and channels to 8
+ * (kernels/cpu/simd_body.h). */
 #define QUERY_PAD 32
 #define ROW_PAD   8
 #define ALIGN     256
@@ -13,8 +15,8 @@ static int64_t round_up(int64_t n, int64_t to)
     return (n + to - 1) / to * to;
 }
 
-/* Buffers in the workload's data type: those of exchanges and of attention, and the copy that a linear layer reads. The
- * network's are rows of its family, the rest is float32. */
+/* Buffers in the workload's data type: those of exchanges and of attention, and the copy that a
+ * linear layer reads. The network's are rows of its family, the rest is float32. */
 static const bool activation[DT_BUFFER_COUNT] = {
     [DT_BUFFER_CAST] = true,      [DT_BUFFER_SEND] = true,      [DT_BUFFER_RECV] = true,
     [DT_BUFFER_BACK_SEND] = true, [DT_BUFFER_BACK_RECV] = true, [DT_BUFFER_QUERY] = true,
@@ -22,8 +24,8 @@ static const bool activation[DT_BUFFER_COUNT] = {
     [DT_BUFFER_PART] = true,
 };
 
-/* One thread's floats: transposed queries and outputs, their maxima and sums, scores, a key and a value tile; and for
- * bfloat16, whose tiles take half of that, weights in pairs. */
+/* One thread's floats: transposed queries and outputs, their maxima and sums, scores, a key and a
+ * value tile; and for bfloat16, whose tiles take half of that, weights in pairs. */
 static int64_t scratch_bytes(enum dt_dtype dtype, int head, int tile_q, int tile_kv)
 {
     int64_t channels = round_up(head, ROW_PAD);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* layout - every buffer of one rank of a plan, sized and placed before anything is allocated
  *
- * The forward pass allocates dt_layout.bytes of the device once, and dt_layout.host_bytes of the host, and uses these
- * offsets, so the predicted memory is the allocated memory. Buffers of the network are rows of its family
- * (model/family.h). To add another: a name in enum dt_buffer and, in layout.c, its size, and whether it has the
- * workload's data type or lies in host memory.
+ * The forward pass allocates dt_layout.bytes of the device once, and dt_layout.host_bytes of the
+ * host, and uses these offsets, so the predicted memory is the allocated memory. Buffers of the
+ * network are rows of its family (model/family.h). To add another: a name in enum dt_buffer and, in
+ * layout.c, its size, and whether it has the workload's data type or lies in host memory.
  *
- * Letters: b images of this rank, N sequences (b times the passes run here), t tokens of this rank, S slots (the most
- * tokens of any rank: exchanged buffers are padded to equal size), h heads of a chunk, K tokens of a ring block.
- * Activations between layers have the workload's data type, the rest float32 (layout.c lists them).
+ * Letters: b images of this rank, N sequences (b times the passes run here), t tokens of this rank,
+ * S slots (the most tokens of any rank: exchanged buffers are padded to equal size), h heads of a
+ * chunk, K tokens of a ring block. Activations between layers have the workload's data type, the
+ * rest float32 (layout.c lists them).
  */
 #ifndef DT_MODEL_LAYOUT_H
 #define DT_MODEL_LAYOUT_H
@@ -39,7 +40,8 @@ enum dt_buffer {
     DT_BUFFER_COPY,      /* host: of the result */
     DT_BUFFER_GATHER,    /* host, rank 0: [ranks] copies of all ranks */
     DT_BUFFER_IMAGE,     /* host, rank 0: [batch, out_channels, height, width] */
-    /* For a direct exchange (kernels/parallel.c) SEND is otherwise laid out, and QUERY, KV and HEADS hold all chunks. */
+    /* For a direct exchange (kernels/parallel.c) SEND is otherwise laid out, and QUERY, KV and
+     * HEADS hold all chunks. */
     DT_BUFFER_SEND,      /* ulysses: [ulysses, N, S, 3, h, D] of each chunk, one after the other */
     DT_BUFFER_RECV,      /* ulysses: the same */
     DT_BUFFER_BACK_SEND, /* ulysses: [ulysses, N, S, h, D] of each chunk */

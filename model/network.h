@@ -2,8 +2,8 @@
 /* network - the shape of a diffusion transformer of one of the families of model/family.h
  *
  * Letters used everywhere: B images, T tokens of one image, H heads, D channels of a head, C = H*D.
- * A network comes from a preset (model/family/<family>/<name>.json, compiled in) or from a user's JSON file of the same
- * fields. To add a preset, add a file.
+ * A network comes from a preset (model/family/<family>/<name>.json, compiled in) or from a user's
+ * JSON file of the same fields. To add a preset, add a file.
  */
 #ifndef DT_MODEL_NETWORK_H
 #define DT_MODEL_NETWORK_H
@@ -36,8 +36,9 @@ struct dt_network {
     int own[DT_FAMILY_FIELDS]; /* the fields of the family */
 };
 
-/* name_or_path: a preset's name ("dit-s/2", case ignored) or, when it ends in .json or holds a '/' naming a file, a
- * JSON file. DT_EUSAGE names the value and lists the presets, or the wrong field; DT_EIO when unreadable. */
+/* name_or_path: a preset's name ("dit-s/2", case ignored) or, when it ends in .json or holds a '/'
+ * naming a file, a JSON file. DT_EUSAGE names the value and lists the presets, or the wrong field;
+ * DT_EIO when unreadable. */
 dt_status dt_network_load(const char *name_or_path, struct dt_network *network) DT_MUST_CHECK;
 const char *const *dt_network_presets(void); /* NULL-ended names */
 bool dt_network_is_preset(const char *name); /* case ignored */

@@ -104,8 +104,9 @@ const int dt_attn_heads[DT_ATTN_HEADS] = {
 #undef DT_ATTN_HEAD
 };
 
-/* The layout of kernels/cuda/attention.cuh: rows padded to the 16 channels of a matrix instruction and 16 bytes more;
- * queries that a warp keeps in registers are loaded through the buffers of keys and values. */
+/* The layout of kernels/cuda/attention.cuh: rows padded to the 16 channels of a matrix
+ * instruction and 16 bytes more; queries that a warp keeps in registers are loaded through the
+ * buffers of keys and values. */
 int64_t dt_attn_tile_bytes(const struct dt_attn_tile *tile, int head)
 {
     int padded = (head + 15) / 16 * 16, blocks = tile->tile_q / tile->warps / 16;

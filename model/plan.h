@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* plan - one value a parameter: how the built-in DiT runs a workload
  *
- * The fields are the rows of plan.def; code that is independent of a parameter's meaning walks them by name. Those of
- * degrees.def split the work: ranks are numbered with ulysses innermost, rank = (g * ring + r) * ulysses + u, or with
- * neighbours=ring the two innermost change places.
+ * The fields are the rows of plan.def; code that is independent of a parameter's meaning walks them
+ * by name. Those of degrees.def split the work: ranks are numbered with ulysses innermost, rank =
+ * (g * ring + r) * ulysses + u, or with neighbours=ring the two innermost change places.
  */
 #ifndef DT_MODEL_PLAN_H
 #define DT_MODEL_PLAN_H
@@ -28,7 +28,8 @@ enum dt_role {
 const char *dt_role_text(enum dt_role role);
 dt_status dt_role_parse(const char *text, enum dt_role *role) DT_MUST_CHECK;
 
-/* Plans that have a parameter: those of a device, all of several hosts, or all of several devices of one host whose rate counts. */
+/* Plans that have a parameter: those of a device, all of several hosts, or all of several devices
+ * of one host whose rate counts. */
 enum dt_on { DT_ON_CPU = 1, DT_ON_GPU = 2, DT_ON_BOTH = 3, DT_ON_HOSTS = 4, DT_ON_REPLICAS = 8 };
 
 #define DT_REPLICAS_MOST 64
@@ -98,8 +99,8 @@ enum {
 };
 extern const int dt_tiles_q[DT_TILES_Q], dt_tiles_kv[DT_TILES_KV];
 
-/* The rows of tiles_cuda.def: the attention kernels of the CUDA back end in bfloat16, and the channels of a head they are
- * built for. */
+/* The rows of tiles_cuda.def: the attention kernels of the CUDA back end in bfloat16, and the
+ * channels of a head they are built for. */
 struct dt_attn_tile {
     int tile_q, tile_kv, stages, warps;
 };
@@ -123,7 +124,8 @@ int64_t dt_attn_tile_bytes(const struct dt_attn_tile *tile, int head);
 int dt_plan_get(const struct dt_plan *plan, int param);
 void dt_plan_set(struct dt_plan *plan, int param, int value);
 
-/* The plan's device, with the bit of several hosts: plans of GPUs have stages, those of several hosts have hosts. */
+/* The plan's device, with the bit of several hosts: plans of GPUs have stages, those of
+ * several hosts have hosts. */
 enum dt_on dt_plan_on(const struct dt_plan *plan);
 
 int dt_plan_degree(const struct dt_plan *plan, int degree);

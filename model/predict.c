@@ -131,8 +131,9 @@ static long common_divisor(long a, long b)
     return a;
 }
 
-/* Between parts of `each` devices of a host that has `own` ranks. Ranks on a host that are no multiple of a part leave its last part
- * unfilled: then every border of every host is a multiple of the common divisor. */
+/* Between parts of `each` devices of a host that has `own` ranks. Ranks on a host that are no
+ * multiple of a part leave its last part unfilled: then every border of every host is a multiple
+ * of the common divisor. */
 static struct border border_within(enum dt_link link, int each, int own, int lanes)
 {
     const struct border none = {.link = link};
@@ -165,8 +166,8 @@ static void note_link(struct dt_prediction *out, enum dt_link link)
     out->link = out->link == DT_LINKS || link > out->link ? link : out->link;
 }
 
-/* A group of `ranks` devices, each `stride` ranks from the next. Over the farther link of a border goes only what crosses it, at the same
- * time as the rest; the slowest link takes its time. */
+/* A group of `ranks` devices, each `stride` ranks from the next. Over the farther link of a border
+ * goes only what crosses it, at the same time as the rest; the slowest link takes its time. */
 static struct group group_of(const struct dt_predict_job *job, const struct layer *l, double ranks,
                              double stride, struct dt_prediction *out)
 {
@@ -286,13 +287,15 @@ static double around_the_ring(const struct layer *l, const struct group *group, 
            (fmax(0, send - block) + used->ring_slow * block + merge + 2 * used->kernel_s);
 }
 
-/* Each of the group sends its bytes to all others; twice, where a sum is reduced and then gathered. */
+/* Each of the group sends its bytes to all others; twice, where a sum is
+ * reduced and then gathered. */
 static double gathered(const struct group *group, double times, double bytes)
 {
     return group->alpha * log2(group->ranks) + times * (group->ranks - 1) * bytes / group->gather;
 }
 
-/* A layer's weights that are not on the device: fetched beside the work of the layer before, but from pageable memory. */
+/* A layer's weights that are not on the device: fetched beside the work of the layer before, but
+ * from pageable memory. */
 static void weight_terms(const struct dt_predict_job *job, const struct layer *l,
                          struct dt_prediction *out)
 {

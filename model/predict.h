@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* predict - time and memory of a plan of a published model on a machine that is not at hand
  *
- * Closed forms of a model's shape, a machine's datasheet and a plan's degrees; equations, constants with their sources and how far they
- * were from what others measured: docs/cost.md. One measured time of any plan (dt_predict_scaled) removes most of what the forms do not
- * know: kernels, modes, clocks.
+ * Closed forms of a model's shape, a machine's datasheet and a plan's degrees; equations,
+ * constants with their sources and how far they were from what others measured: docs/cost.md. One
+ * measured time of any plan (dt_predict_scaled) removes most of what the forms do not know:
+ * kernels, modes, clocks.
  *
  *     struct dt_predict_job job = {.card = &card, .machine = &machine, .size = card.usual, .text_tokens = 512, .steps = 28};
  *     struct dt_prediction p;
@@ -40,8 +41,9 @@ enum dt_term {
 };
 extern const char *const dt_term_texts[];
 
-/* Ways in which an engine lowers the memory of weights on a device, named as in its file. Pinned memory of the host is copied at
- * the link's rate and ahead of use, pageable memory at a few GB/s and not beside the work. */
+/* Ways in which an engine lowers the memory of weights on a device, named as in its file. Pinned
+ * memory of the host is copied at the link's rate and ahead of use, pageable memory at a few GB/s
+ * and not beside the work. */
 #define DT_SETTING_ROWS                                                                            \
     DT_SETTING(shards) /* the transformer's: split between all devices, gathered block by block */ \
     DT_SETTING(streams) /* the transformer's: block by block from pinned memory of the host */     \
@@ -78,8 +80,8 @@ enum {
     DT_PREDICT_DEGREE(kv_gather)                                                                   \
     DT_PREDICT_DEGREE(pipe)
 
-/* Degrees of a plan; 0 counts as 1. Neighbours in `tensor` are consecutive ranks, then those in ulysses, ring, kv_gather, pipe and cfg;
- * ranks fill as many hosts as they need, as many on each. */
+/* Degrees of a plan; 0 counts as 1. Neighbours in `tensor` are consecutive ranks, then those in
+ * ulysses, ring, kv_gather, pipe and cfg; ranks fill as many hosts as they need, as many on each. */
 struct dt_degrees {
 #define DT_PREDICT_DEGREE(name) int name;
     DT_PREDICT_DEGREE_ROWS
@@ -115,8 +117,9 @@ struct dt_prediction {
 void dt_predict(const struct dt_predict_job *job, const struct dt_degrees *degrees,
                 struct dt_prediction *prediction);
 
-/* The same for a plan of the built-in network (model/predict_network.c): its own shares and tiles. machine NULL: on cores, so many
- * of the host that the plan's ranks and their threads share; there is no VAE and no text, and a request is one step. */
+/* The same for a plan of the built-in network (model/predict_network.c): its own shares and tiles.
+ * machine NULL: on cores, so many of the host that the plan's ranks and their threads share; there
+ * is no VAE and no text, and a request is one step. */
 void dt_predict_network(const struct dt_workload *workload, const struct dt_plan *plan,
                         const struct dt_machine_card *machine, int cores,
                         struct dt_prediction *prediction);
@@ -127,14 +130,15 @@ void dt_predict_scaled(struct dt_prediction *prediction, double factor);
 /* The longest part of a request: the text of a step's term, "VAE" or "text encoder". */
 const char *dt_predict_limit(const struct dt_prediction *prediction);
 
-/* Standard deviation of the logarithm of true over predicted time. anchor: the plan whose measured time scaled it, NULL: none; of another
- * plan of as many devices it is at least that of their ratio;
+/* Standard deviation of the logarithm of true over predicted time. anchor: the plan whose
+ * measured time scaled it, NULL: none; of another plan of as many devices it is at least
+ * that of their ratio;
  * unsure: modes, link, device or size are not those of the forms. */
 double dt_predict_spread(const struct dt_prediction *prediction, const struct dt_prediction *anchor,
                          bool unsure);
 
-/* The same of the ratio of two predictions' times, where a host that takes part in both cancels. unsure: exactly one of the two is; what
- * makes both unsure is taken to cancel. */
+/* The same of the ratio of two predictions' times, where a host that takes part in both cancels.
+ * unsure: exactly one of the two is; what makes both unsure is taken to cancel. */
 double dt_predict_ratio_spread(const struct dt_prediction *a, const struct dt_prediction *b,
                                bool unsure);
 
@@ -149,10 +153,12 @@ enum dt_fit { DT_FITS, DT_FITS_NARROWLY, DT_FITS_NOT };
 /* Narrowly: less than 5 % are left. */
 enum dt_fit dt_predict_fit(const struct dt_prediction *prediction, double device_bytes);
 
-/* Plans that are predicted within this factor of the best tie: the fewest devices come first, then what the rule of thumb prefers. */
+/* Plans that are predicted within this factor of the best tie: the fewest devices come first, then
+ * what the rule of thumb prefers. */
 #define DT_PREDICT_TIE 1.02
 
-/* The plan that the field's rule of thumb prefers: more devices on guidance, else fewer on tensors, else more on ulysses. Below 0: a. */
+/* The plan that the field's rule of thumb prefers: more devices on guidance, else fewer on tensors,
+ * else more on ulysses. Below 0: a. */
 int dt_predict_rule(const struct dt_degrees *a, const struct dt_degrees *b);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* predict_constants - the numbers of predict.c, for a fit of them (bench/predict_fit) and the tests
  *
- * Sources: docs/cost.md. To add one, add a row: name, value, unit, and whether bench-predict-fit may move it.
+ * Sources: docs/cost.md. To add one, add a row: name, value, unit, and whether
+ * bench-predict-fit may move it.
  */
 #ifndef DT_MODEL_PREDICT_CONSTANTS_H
 #define DT_MODEL_PREDICT_CONSTANTS_H
@@ -85,7 +86,8 @@ struct dt_predict_constant {
 extern const struct dt_predict_constant dt_predict_constant_rows[]; /* ended by a name of NULL */
 extern const struct dt_predict_constants dt_predict_defaults;
 
-/* Predictions use these from now on, which must stay; NULL: the defaults. For a fit: no other thread may predict. */
+/* Predictions use these from now on, which must stay; NULL: the defaults. For a fit: no
+ * other thread may predict. */
 void dt_predict_use(const struct dt_predict_constants *constants);
 
 #endif

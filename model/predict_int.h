@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* predict_int - what programs reach of a machine's rates, for both kinds of networks (predict.c, predict_network.c) */
+/* predict_int - what programs reach of a machine's rates, for both kinds of networks
+ * (predict.c, predict_network.c) */
 #ifndef DT_MODEL_PREDICT_INT_H
 #define DT_MODEL_PREDICT_INT_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The built-in network: shares are those of the layout, so uneven ones count in full, as a step ends with its largest rank. */
+/* The built-in network: shares are those of the layout, so uneven ones count in full, as a step
+ * ends with its largest rank. */
 #include "model/family.h"
 #include "model/predict.h"
 #include "model/predict_int.h"
@@ -17,7 +18,8 @@ struct rates {
     double tile_q, tile_kv; /* queries and keys that the start of a tile is worth */
     double uneven;          /* share of the step that ranks wait, for each doubling of them */
 };
-/* Fitted to the first recordings of three of the four spaces in tests/landscapes/cores.csv: float32, one core of an AMD EPYC (Zen 4). */
+/* Fitted to the first recordings of three of the four spaces in tests/landscapes/cores.csv:
+ * float32, one core of an AMD EPYC (Zen 4). */
 static const struct rates core = {.gemm = 1.1e11,
                                   .attention = 5.5e10,
                                   .copy = 3.7e10,
@@ -31,8 +33,9 @@ static const struct rates core = {.gemm = 1.1e11,
                                   .tile_kv = 5.1,
                                   .uneven = 0.019};
 
-/* On a GPU dittune's own attention starts a tile of queries for each of its tiles of keys, cuDNN chooses tiles itself; float32 runs at a
- * sixteenth of bfloat16, tf32 at half (the datasheet's ratios on an H100); a graph saves a launch's share on the host. */
+/* On a GPU dittune's own attention starts a tile of queries for each of its tiles of keys, cuDNN
+ * chooses tiles itself; float32 runs at a sixteenth of bfloat16, tf32 at half (the datasheet's
+ * ratios on an H100); a graph saves a launch's share on the host. */
 #define GPU_TILE_Q      64
 #define GPU_MERGE_BYTES 48
 #define GPU_EAGER_S     1.4e-6
@@ -80,7 +83,8 @@ static double attention_seconds(const struct rates *rates, const struct share *o
     return scores * score * turns * (1 + rates->tile_q / tile_q + rates->tile_kv / tile_kv);
 }
 
-/* Queries, keys, values and back; both sides pack and unpack, where the layers do not write what is sent. */
+/* Queries, keys, values and back; both sides pack and unpack, where the layers do
+ * not write what is sent. */
 static double all_to_all_seconds(const struct rates *rates, const struct share *own)
 {
     double u = own->plan->ulysses;

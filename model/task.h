@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* task - what is asked of a model: its name, the image's size, steps, text, .. as typed values
  *
- * task.def has a row for each field. The command line, hello's "job", the key of an entry, look-up's question, titles and printed
- * command lines follow from the rows. Texts are borrowed.
+ * task.def has a row for each field. The command line, hello's "job", the key of an entry,
+ * look-up's question, titles and printed command lines follow from the rows. Texts are borrowed.
  */
 #ifndef DT_MODEL_TASK_H
 #define DT_MODEL_TASK_H
@@ -58,7 +58,8 @@ void dt_task_set_count(struct dt_task *task, enum dt_task_field field, int64_t c
 /* A value as the text that dt_task_set_ takes: "37", "17,37"; "" where there is none. */
 void dt_task_spell(const struct dt_task *task, enum dt_task_field field, struct dt_text *out);
 
-/* The name of a field given that the built-in network has not; guidance is none, which is yes or no there. NULL: it has none. */
+/* The name of a field given that the built-in network has not; guidance is none, which is yes or no
+ * there. NULL: it has none. */
 const char *dt_task_of_engine(const struct dt_task *task);
 
 /* Both have the same value of the field, or none. */
@@ -71,8 +72,8 @@ void dt_task_read(const json_t *job, struct dt_task *task);
 
 /* Appends "flux, 1024 x 1024 px, 28 steps": the fields that the object has. */
 void dt_task_title(const json_t *job, struct dt_text *out);
-/* Appends " --model flux --size 1024x1024"; obeys: array of the names to print; NULL: none. learned: also the fields that are options
- * of look-ups alone. */
+/* Appends " --model flux --size 1024x1024"; obeys: array of the names to print; NULL: none.
+ * learned: also the fields that are options of look-ups alone. */
 void dt_task_options(const json_t *job, const json_t *obeys, bool learned, struct dt_text *out);
 
 #endif

@@ -23,8 +23,8 @@ int dt_tensor_in(const struct dt_tensor *tensor)
     return (int)(tensor->size / tensor->shape[0]);
 }
 
-/* Blocks of 64 outputs by 16 inputs (32 for 16-bit types), padded with zeros, as AVX-512 products read them. Large
- * layers have no padding, and a library that needs less leaves the rest unused. */
+/* Blocks of 64 outputs by 16 inputs (32 for 16-bit types), padded with zeros, as AVX-512 products
+ * read them. Large layers have no padding, and a library that needs less leaves the rest unused. */
 static int64_t kept_bytes(const struct dt_tensor *tensor, enum dt_dtype dtype)
 {
     int64_t element = dt_dtype_bytes(dtype), depth = 64 / element;

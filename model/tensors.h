@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tensors - the network's parameters by number: the rows of its family, those of a block repeated for each block
+/* tensors - the network's parameters by number: the rows of its family, those of a block
+ * repeated for each block
  *
  * Names, shapes and the check of a weights file; kernels/ holds the values.
  */
@@ -37,9 +38,9 @@ int dt_tensor_in(const struct dt_tensor *tensor);
 /* The table of positions is that of the workload's grid; all others depend on the network only. */
 void dt_tensor_init(struct dt_tensor *tensor, const struct dt_workload *workload, int index);
 
-/* Opens a weights file and checks it: every tensor is present, known, float32 and of the right shape. Only the table of
- * positions may be missing or have another number of tokens: it is computed. The caller closes the file. DT_EIO, DT_EUSAGE,
- * DT_ENOMEM. */
+/* Opens a weights file and checks it: every tensor is present, known, float32 and of the right
+ * shape. Only the table of positions may be missing or have another number of tokens: it is
+ * computed. The caller closes the file. DT_EIO, DT_EUSAGE, DT_ENOMEM. */
 dt_status dt_tensors_open(const char *path, const struct dt_network *network,
                           struct dt_safetensors **file) DT_MUST_CHECK;
 

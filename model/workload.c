@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts are sums over the family's tensors and operations; tests compare them with the published parameter and
- * operation counts of the presets. */
+/* Counts are sums over the family's tensors and operations; tests compare them with the published
+ * parameter and operation counts of the presets. */
 #include "model/workload.h"
 
 #include "model/tensors.h"

@@ -65,8 +65,8 @@ static dt_status read_files(const json_t *root, const char *what, struct dt_work
     return DT_OK;
 }
 
-/* Only the network is required. The seed is an unsigned 64-bit number and JSON's integers are signed, so it is written
- * as the signed integer with the same bits. */
+/* Only the network is required. The seed is an unsigned 64-bit number and JSON's integers are
+ * signed, so it is written as the signed integer with the same bits. */
 dt_status dt_workload_from_json(const json_t *root, const char *what, struct dt_workload *workload)
 {
     static const char *const known[] = {"network", "height",        "width",       "guidance",

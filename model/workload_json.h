@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* workload_json - networks, workloads and plans as JSON objects: of a model file, the worker's hello, a stored plan
+/* workload_json - networks, workloads and plans as JSON objects: of a model file, the worker's
+ * hello, a stored plan
  *
- * Errors are DT_EUSAGE, with a sentence that begins with `what`. Writers return a new reference, NULL when out of memory.
+ * Errors are DT_EUSAGE, with a sentence that begins with `what`. Writers return a new reference,
+ * NULL when out of memory.
  */
 #ifndef DT_MODEL_WORKLOAD_JSON_H
 #define DT_MODEL_WORKLOAD_JSON_H
@@ -17,9 +19,9 @@ dt_status dt_workload_from_json(const json_t *root, const char *what,
                                 struct dt_workload *workload) DT_MUST_CHECK;
 json_t *dt_workload_to_json(const struct dt_workload *workload);
 
-/* {"ranks": 2, ...}: every parameter of the plan's device must be there, an integer from 1 (from 0 where it is off by
- * default) to 2^20, or a label; those of the other device get their fallback. A plan that names a parameter of GPUs
- * only is a plan of GPUs. */
+/* {"ranks": 2, ...}: every parameter of the plan's device must be there, an integer from 1 (from 0
+ * where it is off by default) to 2^20, or a label; those of the other device get their fallback. A
+ * plan that names a parameter of GPUs only is a plan of GPUs. */
 dt_status dt_plan_from_json(const json_t *root, struct dt_plan *plan) DT_MUST_CHECK;
 
 #endif

@@ -19,8 +19,9 @@ dt_status dt_arm_open(struct dt_arm *arm, const char *text,
                       const struct dt_search_opts *opts) DT_MUST_CHECK;
 void dt_arm_close(struct dt_arm *arm);
 
-/* The strategy for a space without stages: exhaustive where all its plans fit the room (trials; 0: unknown), else bayes, or
- * tpe where there are so many answers that a model's linear algebra costs more than it finds. */
+/* The strategy for a space without stages: exhaustive where all its plans fit the room (trials;
+ * 0: unknown), else bayes, or tpe where there are so many answers that a model's linear algebra
+ * costs more than it finds. */
 const char *dt_arm_fitting(const struct dt_space *space, double room);
 
 dt_status dt_arm_ask(struct dt_arm *arm, struct dt_point *point) DT_MUST_CHECK;

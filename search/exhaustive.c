@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Every feasible point once, in steps of the golden section of a circle (Weyl's equidistribution: the first m points
- * are spread evenly over the list for every m), so that an interrupted search has covered the space evenly. The seed
- * sets the start. */
+/* Every feasible point once, in steps of the golden section of a circle (Weyl's equidistribution:
+ * the first m points are spread evenly over the list for every m), so that an interrupted search
+ * has covered the space evenly. The seed sets the start. */
 #include "search/search.h"
 #include "search/seen.h"
 
@@ -36,8 +36,9 @@ static uint64_t scale_index(uint64_t a, uint64_t b)
            (((left & UINT32_MAX) + (right & UINT32_MAX)) >> 32);
 }
 
-/* m steps leave no gap of (1 + 2/sqrt(5)) / m of the circle (the three-gap theorem), so 2 * count steps have met every
- * point, whose shares of the circle are 1 / count; a step that meets a point again is skipped. */
+/* m steps leave no gap of (1 + 2/sqrt(5)) / m of the circle (the three-gap theorem), so 2 *
+ * count steps have met every point, whose shares of the circle are 1 / count; a step that meets
+ * a point again is skipped. */
 static dt_status exhaustive_ask(void *state, struct dt_point *point)
 {
     struct exhaustive *search = state;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Racing (Maron and Moore 1997) with looks at doubling counts. The i-th sample is compared with the incumbent's i-th by
- * signed ranks (Wilcoxon 1945) of the logarithms: noise is proportional to times, an outlier counts as one rank of
- * many, and effects common to both at the same repetition (a settling clock) cancel. Samples that were not taken side
- * by side are pairs like any others; on ten recorded tables the test saves at least as much as Welch's test of the
- * means and loses no best plan. */
+/* Racing (Maron and Moore 1997) with looks at doubling counts. The i-th sample is compared with
+ * the incumbent's i-th by signed ranks (Wilcoxon 1945) of the logarithms: noise is proportional
+ * to times, an outlier counts as one rank of many, and effects common to both at the same
+ * repetition (a settling clock) cancel. Samples that were not taken side by side are pairs like
+ * any others; on ten recorded tables the test saves at least as much as Welch's test of the means
+ * and loses no best plan. */
 #include "search/racing.h"
 
 #include "stats/stats.h"
@@ -22,8 +23,8 @@ static double race_chance(const struct dt_race *race, const double warm[], int n
     return dt_stats_signed_rank(difference, pairs);
 }
 
-/* Plans are ranked by their medians in the end. When a device's clock steps, the pairs may disagree with the medians:
- * both must show it slower. */
+/* Plans are ranked by their medians in the end. When a device's clock steps, the pairs may disagree
+ * with the medians: both must show it slower. */
 static bool is_slower(const struct dt_race *race, const double warm[], int n, double alpha)
 {
     return race_chance(race, warm, n) < alpha &&

@@ -6,9 +6,10 @@
  *     while (dt_race_look(&race, samples, n, &until) == DT_RACE_MORE)
  *         n = measure(samples, n, until);
  *
- * samples[0] is the cold first repetition, which is never judged. After three warm ones a plan whose fastest is 1.25
- * times the incumbent is dropped; from then on it is dropped at 8, 16, 32, 64 warm repetitions when its median and a
- * one-sided test of pairs (the i-th of both) show it slower than the incumbent. The alphas of the looks add up to 5 %.
+ * samples[0] is the cold first repetition, which is never judged. After three warm ones a plan
+ * whose fastest is 1.25 times the incumbent is dropped; from then on it is dropped at 8, 16, 32, 64
+ * warm repetitions when its median and a one-sided test of pairs (the i-th of both) show it slower
+ * than the incumbent. The alphas of the looks add up to 5 %.
  */
 #ifndef DT_SEARCH_RACING_H
 #define DT_SEARCH_RACING_H
@@ -30,7 +31,8 @@ enum dt_race_next {
     DT_RACE_ENOUGH  /* all its repetitions are made */
 };
 
-/* Decides after n repetitions of a plan; smaller samples are better. *until is set for DT_RACE_MORE. */
+/* Decides after n repetitions of a plan; smaller samples are better. *until is
+ * set for DT_RACE_MORE. */
 enum dt_race_next dt_race_look(const struct dt_race *race, const double samples[], int n,
                                int *until);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Uniform draws without replacement: the yardstick of every other strategy (Bergstra and Bengio 2012). */
+/* Uniform draws without replacement: the yardstick of every other strategy
+ * (Bergstra and Bengio 2012). */
 #include "search/search.h"
 #include "search/seen.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Enforces the guarantees of all strategies: first the default and the known-good points, then the strategy's
- * proposals, no point twice and no infeasible one, until no point is left. Where plans share what takes long to load, proposals
- * that no answer changes are made ahead, in rounds. */
+/* Enforces the guarantees of all strategies: first the default and the known-good points, then the
+ * strategy's proposals, no point twice and no infeasible one, until no point is left. Where plans
+ * share what takes long to load, proposals that no answer changes are made ahead, in rounds. */
 #include "base/array.h"
 #include "base/json.h"
 #include "search/arm_int.h"
@@ -352,7 +352,8 @@ static int in_turn(const void *a, const void *b)
     return one->at < other->at ? -1 : 1;
 }
 
-/* Sorts the round by groups: the one that is loaded comes first, then the others in a random order. */
+/* Sorts the round by groups: the one that is loaded comes first, then the
+ * others in a random order. */
 static void sort_round(struct dt_search *search)
 {
     const struct round *round = &search->round;
@@ -382,8 +383,8 @@ static dt_status add_to_round(struct dt_search *search, int *groups)
     return DT_OK;
 }
 
-/* Makes a round of what may be asked ahead, but not of more than half of all trials, so that a search whose time ends early
- * has tried plans of every group. */
+/* Makes a round of what may be asked ahead, but not of more than half of all trials, so that a
+ * search whose time ends early has tried plans of every group. */
 static dt_status make_round(struct dt_search *search)
 {
     const int64_t evaluations = search->opts.evaluations;

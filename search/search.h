@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* search - chooses the point to try next
  *
- * A search is asked for points and told their results; it never runs anything. The caller may ask again before earlier
- * answers are in, so one search can feed many workers:
+ * A search is asked for points and told their results; it never runs anything. The caller may ask
+ * again before earlier answers are in, so one search can feed many workers:
  *
  *     while (dt_search_ask(search, &trial.point) == DT_OK) {
  *         run(&trial);
  *         dt_search_tell(search, &trial);
  *     }
  *
- * To add a strategy: write search/<name>.c that defines dt_strategy_<name>, and add a row to strategies.def.
+ * To add a strategy: write search/<name>.c that defines dt_strategy_<name>, and add a
+ * row to strategies.def.
  */
 #ifndef DT_SEARCH_SEARCH_H
 #define DT_SEARCH_SEARCH_H
@@ -26,17 +27,20 @@ struct dt_knob {
     double fallback, low, high;
 };
 
-/* Expected values of points before anything was measured here: another machine's table, or a cost estimate. */
+/* Expected values of points before anything was measured here: another machine's
+ * table, or a cost estimate. */
 struct dt_prior {
     const char *name;
-    /* Expected objective value of the point, in any unit: only its logarithm up to scale counts. NAN: nothing is known;
+    /* Expected objective value of the point, in any unit: only its logarithm up to scale counts.
+     * NAN: nothing is known;
      * INFINITY: it failed there. */
     double (*value)(const void *context, const struct dt_point *point);
     const void *context;
 };
 
-/* What plans need loaded before they run, where that takes long: plans of equal numbers share it. Proposals that no answer
- * changes are made in rounds, in which the plans of a group follow each other. */
+/* What plans need loaded before they run, where that takes long: plans of equal numbers
+ * share it. Proposals that no answer changes are made in rounds, in which the plans of a
+ * group follow each other. */
 struct dt_groups {
     uint64_t (*of)(const void *context, const struct dt_point *point);
     const void *context;
@@ -83,18 +87,21 @@ struct dt_strategy {
     /* (optional) rows, the last with name NULL; at most DT_KNOBS_MAX */
     const struct dt_knob *knobs;
     dt_status (*init)(void *state, const struct dt_search_opts *opts);
-    /* Proposes a point; DT_DONE when none is left or none is worth a trial (see note); DT_WAIT when an earlier answer
-     * is needed first. The core proposes start and known points itself, and accepts only feasible new points: it asks
-     * again after any other, and after some refusals draws a point itself, so that no strategy gets stuck. */
+    /* Proposes a point; DT_DONE when none is left or none is worth a trial (see note); DT_WAIT when
+     * an earlier answer is needed first. The core proposes start and known points itself, and
+     * accepts only feasible new points: it asks again after any other, and after some refusals
+     * draws a point itself, so that no strategy gets stuck. */
     dt_status (*ask)(void *state, struct dt_point *point);
-    /* (optional) Takes note of an answer, failures included (value NAN); also for feasible points that this strategy
-     * never proposed (first points, draws of the core, warm start, resume), and for a point told again. */
+    /* (optional) Takes note of an answer, failures included (value NAN); also for feasible points
+     * that this strategy never proposed (first points, draws of the core, warm start, resume), and
+     * for a point told again. */
     void (*tell)(void *state, const struct dt_trial *trial);
-    /* (optional) How many of the next proposals do not depend on answers. Without it: all when there is no tell, else
-     * none. */
+    /* (optional) How many of the next proposals do not depend on answers. Without it: all when
+     * there is no tell, else none. */
     int64_t (*ahead)(void *state);
     void (*fini)(void *state); /* (optional) not called when init failed */
-    /* (optional) Appends the reason to stop, or the state of the model, as part of a sentence; may append nothing. */
+    /* (optional) Appends the reason to stop, or the state of the model, as part of a
+     * sentence; may append nothing. */
     void (*note)(const void *state, struct dt_text *out);
     /* In place of init, ask and all others: names the strategy that takes over at the first ask
      * for other than first points, and appends why. room: trials that fit the budget, by the
@@ -116,7 +123,8 @@ struct dt_search;
  * out of its range; the message lists the valid ones. start and known are copied. */
 dt_status dt_search_new(const char *name, const struct dt_search_opts *opts,
                         struct dt_search **search) DT_MUST_CHECK;
-/* Never a point that was asked for or told before. DT_DONE: none left, or no gain worth a trial (see the note);
+/* Never a point that was asked for or told before. DT_DONE: none left, or no gain worth a
+ * trial (see the note);
  * DT_WAIT: tell an answer first. */
 dt_status dt_search_ask(struct dt_search *search, struct dt_point *point) DT_MUST_CHECK;
 /* How many of the next points do not depend on answers. */
@@ -125,8 +133,8 @@ int64_t dt_search_ahead(struct dt_search *search);
 void dt_search_tell(struct dt_search *search, const struct dt_trial *trial);
 /* Appends the strategy's note, if any. */
 void dt_search_note(const struct dt_search *search, struct dt_text *out);
-/* Appends the choice of strategy and its reason, "bayes: 512 plans, room for about 40 trials"; nothing when there is no
- * choice, or before the first ask, which chooses. */
+/* Appends the choice of strategy and its reason, "bayes: 512 plans, room for about 40 trials";
+ * nothing when there is no choice, or before the first ask, which chooses. */
 void dt_search_reason(const struct dt_search *search, struct dt_text *out);
 struct dt_refits dt_search_refits(const struct dt_search *search);
 /* Of a gain by plans that were not asked for; not known where the strategy cannot say. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* seen - set of the points that were asked for or told
  *
- * One bit per point where the space lists at most four million, else a set of 64-bit hashes. Two points may share a
- * hash (once in 4e7 sets of a million): then one of them is never tried, which does not matter to a search.
+ * One bit per point where the space lists at most four million, else a set of 64-bit hashes. Two
+ * points may share a hash (once in 4e7 sets of a million): then one of them is never tried, which
+ * does not matter to a search.
  */
 #ifndef DT_SEARCH_SEEN_H
 #define DT_SEARCH_SEEN_H
@@ -28,8 +29,8 @@ bool dt_seen_has(const struct dt_seen *seen, const struct dt_point *point);
 bool dt_seen_add(struct dt_seen *seen, const struct dt_point *point);
 bool dt_seen_all(const struct dt_seen *seen);
 
-/* Uniform over the feasible points that were not seen; false when there is none, or when hashes are used and 10,000
- * draws gave no new point. */
+/* Uniform over the feasible points that were not seen; false when there is none, or when hashes are
+ * used and 10,000 draws gave no new point. */
 bool dt_seen_draw(const struct dt_seen *seen, struct dt_rng *rng, struct dt_point *point);
 
 #endif

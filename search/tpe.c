@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tree-structured Parzen estimator with joint kernels. The answers are split into the best and the rest; each part
- * defines a density, a mixture of products over the axes with one term an answer and one uniform term; the candidate
- * with the largest ratio of the two is proposed. Numbers have bells over their rank, labels an Aitchison-Aitken kernel.
- * Candidates are feasible: draws, and plans one exchange from the best. */
+/* Tree-structured Parzen estimator with joint kernels. The answers are split into the best and the
+ * rest; each part defines a density, a mixture of products over the axes with one term an answer
+ * and one uniform term; the candidate with the largest ratio of the two is proposed. Numbers have
+ * bells over their rank, labels an Aitchison-Aitken kernel. Candidates are feasible: draws, and
+ * plans one exchange from the best. */
 #include "base/array.h"
 #include "search/search.h"
 #include "search/seen.h"
@@ -15,7 +16,8 @@ struct answer {
     double value; /* INFINITY: it failed */
 };
 
-/* Terms of one axis: bell[distance], and for numbers the sum of the bell over all values from each of them. */
+/* Terms of one axis: bell[distance], and for numbers the sum of the bell over all
+ * values from each of them. */
 struct axis {
     int count;
     bool label;

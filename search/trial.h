@@ -14,8 +14,8 @@ enum dt_outcome {
 };
 const char *dt_outcome_text(enum dt_outcome outcome);
 
-/* The failure may be temporary: a crash, a hang, a breach of the protocol, an error. Out of memory, infeasible and
- * wrong answers usually repeat. */
+/* The failure may be temporary: a crash, a hang, a breach of the protocol, an error. Out of memory,
+ * infeasible and wrong answers usually repeat. */
 bool dt_outcome_may_pass(enum dt_outcome outcome);
 dt_status dt_outcome_parse(const char *text, enum dt_outcome *outcome) DT_MUST_CHECK;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* space - every plan worth trying: named axes of values, constants, and rules
  *
- * Points are generic: the built-in DiT (space/dit/dit.h), a worker's own parameters and a user's JSON file are all a
- * struct dt_space, and search and store treat them alike.
+ * Points are generic: the built-in DiT (space/dit/dit.h), a worker's own parameters and a user's
+ * JSON file are all a struct dt_space, and search and store treat them alike.
  *
  *     dt_space_new(&space);
  *     dt_space_add_axis(space, &axis);
@@ -36,9 +36,11 @@ struct dt_axis {
     int fallback;              /* index of the default value */
     const char *
         variable; /* the variable to set when a group starts; NULL: none, or of role environment its own name */
-    /* if not 0: `variable` is a comma-separated list, each set to value * unit, and unset for value 0 */
+    /* if not 0: `variable` is a comma-separated list, each set to value * unit,
+     * and unset for value 0 */
     int unit;
-    /* an expression of the axes before it: where it does not hold, the axis does not exist and has its default; NULL: it exists */
+    /* an expression of the axes before it: where it does not hold, the axis does not exist and has
+     * its default; NULL: it exists */
     const char *when;
 };
 
@@ -69,18 +71,20 @@ dt_status dt_space_add_rule(struct dt_space *space, const char *expr,
 dt_status dt_space_add_python(struct dt_space *space, const char *expr,
                               const char *sentence) DT_MUST_CHECK;
 
-/* An expression implied by the rules that is decided before them. It only speeds up the enumeration: it is never
- * listed, counted or explained. */
+/* An expression implied by the rules that is decided before them. It only speeds up the
+ * enumeration: it is never listed, counted or explained. */
 dt_status dt_space_add_prune(struct dt_space *space, const char *expr) DT_MUST_CHECK;
 
-/* A name for rules whose value is a function of the axes listed in `uses` (NULL-ended, all axes when NULL); values are
- * in axis order. context must outlive the space. */
+/* A name for rules whose value is a function of the axes listed in `uses` (NULL-ended, all axes
+ * when NULL); values are in axis order. context must outlive the space. */
 typedef int64_t dt_derive(const void *context, const int64_t values[]);
 dt_status dt_space_add_derived(struct dt_space *space, const char *name, const char *const uses[],
                                dt_derive *function, const void *context) DT_MUST_CHECK;
 
-/* Whether an expression of rules holds for a point (NULL: it is only read); adds bit i to *axes for each axis it names.
- * DT_EUSAGE: it cannot be read. One that cannot be computed, or names an axis that does not exist, does not hold. */
+/* Whether an expression of rules holds for a point (NULL: it is only read); adds bit i to *axes
+ * for each axis it names.
+ * DT_EUSAGE: it cannot be read. One that cannot be computed, or names an axis that does not
+ * exist, does not hold. */
 dt_status dt_space_test(const struct dt_space *space, const char *condition,
                         const struct dt_point *point, bool *holds, uint32_t *axes) DT_MUST_CHECK;
 
@@ -94,20 +98,22 @@ void dt_space_own(struct dt_space *space, void *context, void (*free_context)(vo
 
 /* A rule that names an axis with a `when` does not apply where the axis does not exist.
  *
- * Compiles the rules and enumerates, by merging partial plans with equal completions (space/diagram/diagram.h): the
- * points are counted even when there are far too many to list. Must be called once, after which the space is immutable.
- * A space without a feasible point is sealed, too (count is 0). When its rules connect too many axes even for that, it
- * is not listed, and points are drawn from a larger set and tested. It takes at most about two seconds and a few
- * hundred MiB. DT_EUSAGE for a rule that does not compile; DT_EUNSUP when drawing found no feasible point, either. */
+ * Compiles the rules and enumerates, by merging partial plans with equal completions
+ * (space/diagram/diagram.h): the points are counted even when there are far too many to list. Must
+ * be called once, after which the space is immutable. A space without a feasible point is sealed,
+ * too (count is 0). When its rules connect too many axes even for that, it is not listed, and
+ * points are drawn from a larger set and tested. It takes at most about two seconds and a few
+ * hundred MiB. DT_EUSAGE for a rule that does not compile; DT_EUNSUP when drawing found no
+ * feasible point, either. */
 dt_status dt_space_seal(struct dt_space *space) DT_MUST_CHECK;
 
-/* Compiles the rules and enumerates nothing, in a hundredth of the time or less: points can be completed, named,
- * tested, located and printed, but not counted (dt_space_count is -1), listed, drawn, walked or explained. Call once,
- * instead of dt_space_seal. */
+/* Compiles the rules and enumerates nothing, in a hundredth of the time or less: points can be
+ * completed, named, tested, located and printed, but not counted (dt_space_count is -1), listed,
+ * drawn, walked or explained. Call once, instead of dt_space_seal. */
 dt_status dt_space_compile(struct dt_space *space) DT_MUST_CHECK;
 
-/* Seals a space without rules with given points, those of a recorded table. Their order does not matter; duplicates
- * count once. DT_EUSAGE: an index outside its axis. */
+/* Seals a space without rules with given points, those of a recorded table. Their order does not
+ * matter; duplicates count once. DT_EUSAGE: an index outside its axis. */
 dt_status dt_space_seal_points(struct dt_space *space, const struct dt_point points[],
                                int64_t n) DT_MUST_CHECK;
 
@@ -124,8 +130,8 @@ int64_t dt_space_index(const struct dt_space *space,
                        const struct dt_point *point); /* inverse of at; -1 if infeasible */
 bool dt_space_feasible(const struct dt_space *space, const struct dt_point *point);
 
-/* dt_space_at and dt_space_index work. false: the feasible points are too many to count, dt_space_count is -1, and they can
- * only be drawn, tested and walked from neighbour to neighbour. */
+/* dt_space_at and dt_space_index work. false: the feasible points are too many to count,
+ * dt_space_count is -1, and they can only be drawn, tested and walked from neighbour to neighbour. */
 bool dt_space_listed(const struct dt_space *space);
 
 /* Number of feasible points: the count, or an estimate where it is unknown. */
@@ -135,8 +141,8 @@ size_t dt_space_bytes(const struct dt_space *space);
 
 /* Uniform over the feasible points, of which there must be one, listed or not. */
 void dt_space_draw(const struct dt_space *space, struct dt_rng *rng, struct dt_point *point);
-/* Expected number of points tested for each draw: 1 where every drawn point is feasible. Callers with many draws should
- * draw fewer where this is large. */
+/* Expected number of points tested for each draw: 1 where every drawn point is feasible. Callers
+ * with many draws should draw fewer where this is large. */
 double dt_space_tries(const struct dt_space *space);
 
 /* Feasible points with another value of one axis, and where values belong together, of what
@@ -152,23 +158,24 @@ int dt_space_neighbours(const struct dt_space *space, const struct dt_point *poi
 bool dt_space_at_coordinates(const struct dt_space *space, const double coordinates[DT_AXES_MAX],
                              struct dt_point *point);
 
-/* Bit i: axis i says how the work is split (roles ranks, batch, layout, replicas). 0 where no axis of role layout has a choice. */
+/* Bit i: axis i says how the work is split (roles ranks, batch, layout, replicas). 0 where no axis
+ * of role layout has a choice. */
 uint32_t dt_space_layout_axes(const struct dt_space *space);
 
-/* One feasible point for each combination of these axes that has any, in the order of the combinations: the other
- * parameters are completed, else the first feasible point is taken. *points: to be freed by the caller. DT_EUNSUP: more than
- * 65536 combinations. */
+/* One feasible point for each combination of these axes that has any, in the order of the
+ * combinations: the other parameters are completed, else the first feasible point is taken.
+ * *points: to be freed by the caller. DT_EUNSUP: more than 65536 combinations. */
 dt_status dt_space_tuples(const struct dt_space *space, uint32_t axes, struct dt_point **points,
                           int *count) DT_MUST_CHECK;
 
-/* A sealed space of those points that agree with one of points[n] in these axes. It has the same axes, so that a point is the
- * same in both; space must outlive it. Errors of dt_space_seal. */
+/* A sealed space of those points that agree with one of points[n] in these axes. It has the same
+ * axes, so that a point is the same in both; space must outlive it. Errors of dt_space_seal. */
 dt_status dt_space_restrict(const struct dt_space *space, uint32_t axes,
                             const struct dt_point points[], int n,
                             struct dt_space **part) DT_MUST_CHECK;
 
-/* For each rule, its text, sentence, and the number of points of the full product that it alone removes (-1: not
- * counted, since the product exceeds 63 bits or counting takes too long). */
+/* For each rule, its text, sentence, and the number of points of the full product that it alone
+ * removes (-1: not counted, since the product exceeds 63 bits or counting takes too long). */
 struct dt_rule_info {
     const char *expr, *sentence;
     int64_t removes;
@@ -177,24 +184,26 @@ int dt_space_rules(const struct dt_space *space);
 /* Counts again on each call. */
 struct dt_rule_info dt_space_rule(const struct dt_space *space, int rule);
 
-/* The error DT_EINFEASIBLE of a space without a feasible point: its sentence names a set of rules of which none can be left out,
- * as far as that could be counted. */
+/* The error DT_EINFEASIBLE of a space without a feasible point: its sentence names a set of rules
+ * of which none can be left out, as far as that could be counted. */
 dt_status dt_space_none(const struct dt_space *space) DT_MUST_CHECK;
 
-/* The cases of a rule that is a list of them (0: it is an expression), and one of them, its axes by name: "a=2 b=4". */
+/* The cases of a rule that is a list of them (0: it is an expression), and one of them, its
+ * axes by name: "a=2 b=4". */
 int dt_space_cases(const struct dt_space *space, int rule);
 void dt_space_case(const struct dt_space *space, int rule, int i, struct dt_text *out);
 
-/* What the space means, as text, of a compiled space: two spaces have one text if they have the same parameters (names, roles,
- * variables, values in order, defaults) and rules (names, operations, values of constants). Spelling, documentation, sentences,
- * the order of parameters and rules, and the controller's replicas do not count. */
+/* What the space means, as text, of a compiled space: two spaces have one text if they have the
+ * same parameters (names, roles, variables, values in order, defaults) and rules (names,
+ * operations, values of constants). Spelling, documentation, sentences, the order of parameters and
+ * rules, and the controller's replicas do not count. */
 void dt_space_identity(const struct dt_space *space, struct dt_text *out);
 /* The part of rule `rule` in that text: equal where rules mean the same. */
 void dt_space_rule_code(const struct dt_space *space, int rule, struct dt_text *out);
 const char *dt_space_rule_text(const struct dt_space *space, int rule); /* as written; borrowed */
 
-/* Values. A value's text is its number, true or false, or its label: as it is, or in quotes where a plan's text needs
- * them. */
+/* Values. A value's text is its number, true or false, or its label: as it is, or in quotes where a
+ * plan's text needs them. */
 void dt_axis_plain(const struct dt_axis *axis, int64_t value, struct dt_text *out);
 void dt_axis_text(const struct dt_axis *axis, int64_t value, struct dt_text *out);
 double dt_axis_number(const struct dt_axis *axis, int64_t value); /* 0.85 of 85 with 2 digits */
@@ -205,7 +214,8 @@ dt_status dt_axis_read_text(const struct dt_axis *axis, const char *text,
 bool dt_space_constant(const struct dt_space *space, const char *name,
                        int64_t *value); /* false: no such constant */
 int64_t dt_point_value(const struct dt_space *space, const struct dt_point *point, int axis);
-/* The axis exists in the plan (its `when` holds): else texts, JSON and commands have no value of it. */
+/* The axis exists in the plan (its `when` holds): else texts, JSON and commands
+ * have no value of it. */
 bool dt_point_has(const struct dt_space *space, const struct dt_point *point, int axis);
 bool dt_point_equal(const struct dt_space *space, const struct dt_point *a,
                     const struct dt_point *b);
@@ -214,23 +224,26 @@ bool dt_points_agree(const struct dt_space *space, uint32_t axes, const struct d
                      const struct dt_point *b);
 void dt_point_text(const struct dt_space *space, const struct dt_point *point,
                    struct dt_text *out); /* "ranks=2 cfg=1 ..." */
-/* For people: the same where the space has few parameters; else the shortest text that dt_space_parse reads as this point: ranks,
- * threads, batch, and values it would complete differently. */
+/* For people: the same where the space has few parameters; else the shortest text that
+ * dt_space_parse reads as this point: ranks, threads, batch, and values it would
+ * complete differently. */
 void dt_point_short(const struct dt_space *space, const struct dt_point *point,
                     struct dt_text *out);
 
-/* "ranks=2 ulysses=2" (separated by spaces or commas): sets named[] and values[] (axis order; a value outside the axis
- * is kept for the explanation) and completes the rest. DT_EUSAGE: unknown parameter (with the nearest name), one
- * that does not exist in the plan, not a number, named twice. */
+/* "ranks=2 ulysses=2" (separated by spaces or commas): sets named[] and values[] (axis order;
+ * a value outside the axis is kept for the explanation) and completes the rest. DT_EUSAGE:
+ * unknown parameter (with the nearest name), one that does not exist in the plan, not a
+ * number, named twice. */
 dt_status dt_space_parse(const struct dt_space *space, const char *text,
                          int64_t values[]) DT_MUST_CHECK;
 
-/* DT_OK and *point, or DT_EINFEASIBLE with one sentence: the first violated rule with its numbers and the nearest feasible
- * values. */
+/* DT_OK and *point, or DT_EINFEASIBLE with one sentence: the first violated rule with its numbers
+ * and the nearest feasible values. */
 dt_status dt_space_locate(const struct dt_space *space, const int64_t values[],
                           struct dt_point *point) DT_MUST_CHECK;
 
-/* Reads a user's file (space/json/json.h); misspelt keys are an error, too. DT_EIO: it cannot be read. */
+/* Reads a user's file (space/json/json.h); misspelt keys are an error, too.
+ * DT_EIO: it cannot be read. */
 dt_status dt_space_read(const char *path, struct dt_space **space) DT_MUST_CHECK;
 
 #endif

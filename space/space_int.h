@@ -103,8 +103,8 @@ bool dt_value_shown(const struct dt_space *space, int axis, const int64_t values
 /* Sorts points and drops those that are there twice; returns how many are left. */
 int64_t dt_points_sort(struct dt_point points[], int64_t n);
 
-/* Adds the rule that the axes (ascending) have the values of one of the rows, of which it takes copies. Rows may be there twice
- * and in any order; all combinations are no rule. */
+/* Adds the rule that the axes (ascending) have the values of one of the rows, of which it takes
+ * copies. Rows may be there twice and in any order; all combinations are no rule. */
 dt_status dt_space_add_cases(struct dt_space *space, const struct dt_cases *table) DT_MUST_CHECK;
 struct dt_cases *dt_cases_copy(const struct dt_cases *table);
 void dt_cases_free(struct dt_cases *table);
@@ -112,11 +112,12 @@ DT_FREE_AT(dt_cases_free, struct dt_cases)
 bool dt_cases_has(const struct dt_space *space, const struct dt_cases *table,
                   const int64_t values[]);
 
-/* Sets the point's case to the one that has the value `index` of an axis, agrees with the point in the table's axes before it, and
- * differs in the fewest behind it; false: there is none. */
+/* Sets the point's case to the one that has the value `index` of an axis, agrees with the point in
+ * the table's axes before it, and differs in the fewest behind it; false: there is none. */
 bool dt_cases_move(const struct dt_cases *table, int axis, int index, struct dt_point *point);
 
-/* order[k]: the column of the k-th axis by name, as lists that differ in the order of their axes are one. */
+/* order[k]: the column of the k-th axis by name, as lists that differ in the order
+ * of their axes are one. */
 void dt_cases_order(const struct dt_space *space, const struct dt_cases *table, int order[]);
 
 /* "a=2 b=4" */

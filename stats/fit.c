@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The line is fitted to t / f against 1 / f and x / f, where f is the previous round's line: the noise of a time is
- * proportional to it. Dividing by the measured times instead would favour times that are small by chance, and a
- * constant left side disables gsl_multifit_robust's own scale; so only the first round does it. */
+/* The line is fitted to t / f against 1 / f and x / f, where f is the previous round's line: the
+ * noise of a time is proportional to it. Dividing by the measured times instead would favour times
+ * that are small by chance, and a constant left side disables gsl_multifit_robust's own scale; so
+ * only the first round does it. */
 #include "stats/fit.h"
 
 #include <gsl/gsl_errno.h>
@@ -65,7 +66,8 @@ static double m_estimate(struct system *system, const gsl_multifit_robust_type *
     return code == GSL_SUCCESS ? spread : NAN;
 }
 
-/* Once in thousands of fits the bisquare does not converge; Huber's weights, which never reject a point, do. */
+/* Once in thousands of fits the bisquare does not converge; Huber's weights, which
+ * never reject a point, do. */
 static double robust_squares(struct system *system)
 {
     double spread = m_estimate(system, gsl_multifit_robust_bisquare);

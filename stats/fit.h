@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* fit - straight lines through times: cost of an exchange, time against ranks, time against batch
  *
- * All three models are lines, t = a + b x, fitted so that relative errors are small: a small message that takes 5 us
- * counts as much as a large one that takes 5 ms. Errors are standard errors from the residuals of n - 2 degrees of
- * freedom; a residual is relative, measured / fitted - 1. Where the points do not determine a line there is a reason
- * instead of a fit.
+ * All three models are lines, t = a + b x, fitted so that relative errors are small: a small
+ * message that takes 5 us counts as much as a large one that takes 5 ms. Errors are standard errors
+ * from the residuals of n - 2 degrees of freedom; a residual is relative, measured / fitted - 1.
+ * Where the points do not determine a line there is a reason instead of a fit.
  */
 #ifndef DT_STATS_FIT_H
 #define DT_STATS_FIT_H
@@ -24,9 +24,9 @@ struct dt_line {
 /* Least squares; 3 different x or more. Used for time against batch. */
 struct dt_line dt_stats_line(const double x[], const double seconds[], int n);
 
-/* t = alpha + bytes / beta (Hockney 1994), by bisquare M-estimation (Beaton, Tukey 1974; errors after Street, Carroll,
- * Ruppert 1988): one disturbed size has no influence. 4 different sizes or more; no fit when time does not grow with
- * size. */
+/* t = alpha + bytes / beta (Hockney 1994), by bisquare M-estimation (Beaton, Tukey 1974; errors
+ * after Street, Carroll, Ruppert 1988): one disturbed size has no influence. 4 different sizes or
+ * more; no fit when time does not grow with size. */
 struct dt_alpha_beta {
     struct dt_line line;                             /* holds `why` and the residuals */
     double seconds, seconds_error;                   /* alpha: of an empty exchange */
@@ -34,8 +34,9 @@ struct dt_alpha_beta {
 };
 struct dt_alpha_beta dt_stats_alpha_beta(const double bytes[], const double seconds[], int n);
 
-/* t(N) = t1 (s + (1 - s) / N), 0 <= s <= 1 (Amdahl 1967); 3 different rank counts or more. At a bound of s the other
- * parameter is fitted alone, and the error of s is that of the unbounded fit. Not valid beyond the largest N. */
+/* t(N) = t1 (s + (1 - s) / N), 0 <= s <= 1 (Amdahl 1967); 3 different rank counts or more. At a
+ * bound of s the other parameter is fitted alone, and the error of s is that of the unbounded fit.
+ * Not valid beyond the largest N. */
 struct dt_amdahl {
     struct dt_line line;         /* in 1 / N; holds `why` and the residuals of the bounded fit */
     double serial, serial_error; /* s */

@@ -14,8 +14,8 @@ struct dt_front_point {
     int index; /* index in the caller's list */
 };
 
-/* Sorts the points and moves those of the front to their beginning, fastest first; of equals the one with the smallest
- * index. Returns how many. */
+/* Sorts the points and moves those of the front to their beginning, fastest first; of equals the
+ * one with the smallest index. Returns how many. */
 int dt_front(struct dt_front_point points[], int n);
 
 #endif

@@ -6,9 +6,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Each start of the processes has an effect of its own (placement of memory and pages, state of the links), which
- * samples within one process cannot show. The medians of several starts are a sample of it; their logarithms are close
- * enough to normal for Student's t even with five (Kalibera, Jones 2013: repeat at the level that varies). */
+/* Each start of the processes has an effect of its own (placement of memory and pages, state of the
+ * links), which samples within one process cannot show. The medians of several starts are a sample
+ * of it; their logarithms are close enough to normal for Student's t even with five (Kalibera,
+ * Jones 2013: repeat at the level that varies). */
 
 struct dt_interval dt_stats_mean_interval(const double x[], int n, double level)
 {
@@ -51,11 +52,12 @@ struct dt_processes dt_stats_processes(const double medians[], int n, double lev
     return result;
 }
 
-/* The placement of memory and ranks stays constant while a plan is resident and differs from one start to the next;
- * samples of one start cannot show its effect. So a comparison is repeated in sets of fresh processes. Each set gives
- * one number, the median log ratio of its pairs, and the estimate is the mean of these numbers with Student's t: the
- * interval holds for a new start too (Kalibera, Jones 2013: repeat at the level that varies). There are seven looks,
- * with alpha spent over the looks as in rank_tests.c (Lan, DeMets 1983). */
+/* The placement of memory and ranks stays constant while a plan is resident and differs from one
+ * start to the next; samples of one start cannot show its effect. So a comparison is repeated in
+ * sets of fresh processes. Each set gives one number, the median log ratio of its pairs, and the
+ * estimate is the mean of these numbers with Student's t: the interval holds for a new start too
+ * (Kalibera, Jones 2013: repeat at the level that varies). There are seven looks, with alpha spent
+ * over the looks as in rank_tests.c (Lan, DeMets 1983). */
 
 const int dt_set_looks[DT_SET_LOOKS] = {4, 6, 8, 12, 16, 24, 32};
 const double dt_set_alpha[DT_SET_LOOKS] = {.006, .008, .010, .012, .014, .005, .005};
@@ -76,7 +78,8 @@ double dt_stats_set_level(int sets)
     return 1 - dt_set_alpha[between ? look + 1 : look];
 }
 
-/* Writes one number for each set with pairs and returns their count. *pairs: total number of pairs. */
+/* Writes one number for each set with pairs and returns their count. *pairs:
+ * total number of pairs. */
 static int set_medians(const double log_ratio[], const int pairs[], int sets, double medians[],
                        int *all)
 {

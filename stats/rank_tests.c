@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Repeated looks with optional stopping inflate the error: alpha is spent over the looks (group-sequential testing,
- * Lan, DeMets 1983), so that all intervals hold simultaneously. */
+/* Repeated looks with optional stopping inflate the error: alpha is spent over the looks
+ * (group-sequential testing, Lan, DeMets 1983), so that all intervals hold simultaneously. */
 
 const int dt_look_samples[DT_LOOKS] = {8, 16, 32, 64};
 const double dt_look_alpha[DT_LOOKS] = {.008, .010, .012, .020};
@@ -29,10 +29,11 @@ double dt_stats_look_level(int n)
     return 1 - dt_look_alpha[look];
 }
 
-/* The trend statistic is nearly normal from ten samples on, with lighter tails below. The rank autocorrelation is
- * nearly normal with mean -1/n and variance (n - 2) / n^2 (Wald, Wolfowitz 1943), and again with lighter tails in short
- * series. The other two have no closed form: their 99 % quantiles are those of 300000 series of n uniform samples (the
- * uniform distribution has the largest dip of all unimodal ones; the other is a rank statistic). */
+/* The trend statistic is nearly normal from ten samples on, with lighter tails below. The rank
+ * autocorrelation is nearly normal with mean -1/n and variance (n - 2) / n^2 (Wald, Wolfowitz
+ * 1943), and again with lighter tails in short series. The other two have no closed form: their 99
+ * % quantiles are those of 300000 series of n uniform samples (the uniform distribution has the
+ * largest dip of all unimodal ones; the other is a rank statistic). */
 
 #define FALSE_ALARMS 0.01
 #define LEAST        8 /* no flag is raised below */
@@ -154,7 +155,8 @@ double dt_trend_z(const double x[], int n)
     return (s > 0 ? s - 1 : s + 1) / sqrt(variance);
 }
 
-/* Under exchangeable samples the sum of the first k ranks has variance k (n - k) / n times that of the ranks. */
+/* Under exchangeable samples the sum of the first k ranks has variance k (n - k) / n
+ * times that of the ranks. */
 double dt_split_z(const double rank[], int n)
 {
     if (n < DT_SERIES_LEAST)
@@ -179,8 +181,8 @@ double dt_lag1(const double rank[], int n)
 
 /* One-sided test that differences of pairs are above zero: exact signed ranks. */
 
-/* Probability that the sum of the ranks with positive sign is at least `sum` when signs are random. Ranks and sum are
- * doubled, so that midranks are integers. chance has room for total + 1. */
+/* Probability that the sum of the ranks with positive sign is at least `sum` when signs are random.
+ * Ranks and sum are doubled, so that midranks are integers. chance has room for total + 1. */
 static double sign_flip_chance(const double twice[], int n, int total, int sum, double chance[])
 {
     double p = 0;

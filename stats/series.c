@@ -47,9 +47,10 @@ double dt_stats_over_ranks(const long long ns[], int steps, int ranks, int repli
     return skew != NULL && ranks > 0 ? dt_stats_median(skew, steps) : NAN;
 }
 
-/* The interval of a median by order statistics: the number of samples below the median of their distribution is
- * binomial(n, 1/2), so that the l-th smallest and the l-th largest of n samples bracket it with probability
- * 1 - 2 P(B < l). Exact for any continuous distribution, conservative with ties (David, Nagaraja 2003, 7.1). */
+/* The interval of a median by order statistics: the number of samples below the median of their
+ * distribution is binomial(n, 1/2), so that the l-th smallest and the l-th largest of n samples
+ * bracket it with probability 1 - 2 P(B < l). Exact for any continuous distribution, conservative
+ * with ties (David, Nagaraja 2003, 7.1). */
 
 double *dt_sorted(const double x[], int n)
 {
@@ -121,9 +122,10 @@ struct dt_interval dt_stats_median_interval(const double x[], int n, double leve
     return interval;
 }
 
-/* Dependent samples carry less information than their number suggests. Medians of batches depend less on each other,
- * and a batch of odd size has its median below the true one as often as above it, whatever the distribution: the
- * order-statistic interval of batch medians is still one of the median. */
+/* Dependent samples carry less information than their number suggests. Medians of batches
+ * depend less on each other, and a batch of odd size has its median below the true one as often
+ * as above it, whatever the distribution: the order-statistic interval of batch medians is
+ * still one of the median. */
 
 #define BATCH 5
 #define DEPENDENT                                                                                  \
@@ -134,7 +136,8 @@ static double lag1_of(const double x[], int n)
     return dt_stats_series(x, n).lag1;
 }
 
-/* Tries longer and longer batches while there are enough of them; false when even the longest are dependent. */
+/* Tries longer and longer batches while there are enough of them; false when even the
+ * longest are dependent. */
 static bool batch_medians(const double x[], int n, double level, double medians[],
                           struct dt_interval *out)
 {
@@ -184,8 +187,8 @@ double dt_stats_log_variance(const struct dt_summary *summary)
     return error * error;
 }
 
-/* Tukey (1977): mild beyond 1.5 interquartile ranges of the quartiles, severe beyond 3; severe ones do not count as
- * mild. */
+/* Tukey (1977): mild beyond 1.5 interquartile ranges of the quartiles, severe beyond 3; severe ones
+ * do not count as mild. */
 static void count_outliers(const double sorted[], int n, struct dt_series *series)
 {
     double low = gsl_stats_quantile_from_sorted_data(sorted, 1, (size_t)n, 0.25);
@@ -219,10 +222,11 @@ struct dt_series dt_stats_series(const double x[], int n)
     return series;
 }
 
-/* MSER (White 1997): leave out the first d samples that make the squared standard error of the mean of the rest the
- * smallest, sum of (x - mean)^2 over (n - d)^2. A late spike would move d past itself, so samples are first clipped at
- * three standard deviations (by the median absolute deviation) around the median of the second half. A clipped slow
- * start still lies far off for many samples, and is cut off nevertheless. */
+/* MSER (White 1997): leave out the first d samples that make the squared standard error of the mean
+ * of the rest the smallest, sum of (x - mean)^2 over (n - d)^2. A late spike would move d past
+ * itself, so samples are first clipped at three standard deviations (by the median absolute
+ * deviation) around the median of the second half. A clipped slow start still lies far off for many
+ * samples, and is cut off nevertheless. */
 
 #define REACH      3.0
 #define FLOOR      1e-3 /* share of the median, since equal samples have no deviation */
@@ -240,8 +244,8 @@ static void draw_in(const double x[], int n, double kept[], double work[])
         kept[i] = GSL_MAX_DBL(centre - reach, GSL_MIN_DBL(centre + reach, x[i]));
 }
 
-/* Runs from the end to the front by Welford's recurrence (1962); takes the earlier of equals. *early is the best of the
- * first half. */
+/* Runs from the end to the front by Welford's recurrence (1962); takes the earlier of equals.
+ * *early is the best of the first half. */
 static int best_truncation(const double x[], int n, int *early)
 {
     double mean = 0, sum = 0, least = INFINITY, least_early = INFINITY;
@@ -264,17 +268,17 @@ static int best_truncation(const double x[], int n, int *early)
     return best;
 }
 
-/* After a cut the test is stricter, with one false alarm in ten: a decay that outlasts the cut leaves only a weak
- * trend. */
+/* After a cut the test is stricter, with one false alarm in ten: a decay that outlasts the cut
+ * leaves only a weak trend. */
 static bool has_trend(const double x[], int n, bool cut)
 {
     double limit = cut ? gsl_cdf_ugaussian_Qinv(CUT_ALARMS / 2) : dt_threshold(DT_TEST_TREND, n);
     return fabs(dt_trend_z(x, n)) > limit;
 }
 
-/* The least error of many is small by chance, too: in quiet series of ten samples the cut would leave seven, whose
- * interval holds the median in 89 of 100 instead of 98. So the samples cut off must differ from the rest by a rank-sum
- * test. */
+/* The least error of many is small by chance, too: in quiet series of ten samples the cut would
+ * leave seven, whose interval holds the median in 89 of 100 instead of 98. So the samples cut off
+ * must differ from the rest by a rank-sum test. */
 static bool lag_differs(const double x[], int n, int d)
 {
     dt_auto_free double *sorted = dt_sorted(x, n), *rank = malloc((size_t)n * sizeof *rank);
@@ -290,8 +294,8 @@ static bool lag_differs(const double x[], int n, int d)
     return z >= DIFFERS;
 }
 
-/* A few quiet samples at the end are often chance: a minimum in the last half counts only when the rank tests reject
- * the series, too; otherwise one in four quiet series would be refused. */
+/* A few quiet samples at the end are often chance: a minimum in the last half counts only when the
+ * rank tests reject the series, too; otherwise one in four quiet series would be refused. */
 bool dt_stats_steady(const double x[], int n, int *start)
 {
     *start = 0;
@@ -313,19 +317,22 @@ bool dt_stats_steady(const double x[], int n, int *start)
     return steady;
 }
 
-/* The dip: the largest distance between the empirical distribution and the nearest unimodal one. A unimodal
- * distribution is convex before its mode and concave after it. The interval that holds the mode is narrowed between the
- * greatest convex minorant and the least concave majorant of what lies inside, until their distance is at most the
- * misfit already found outside (Hartigan, Hartigan, Annals of Statistics 13, 1985). Heights are in samples. */
+/* The dip: the largest distance between the empirical distribution and the nearest unimodal one. A
+ * unimodal distribution is convex before its mode and concave after it. The interval that holds the
+ * mode is narrowed between the greatest convex minorant and the least concave majorant of what lies
+ * inside, until their distance is at most the misfit already found outside (Hartigan, Hartigan,
+ * Annals of Statistics 13, 1985). Heights are in samples. */
 
-/* For the distinct values in ascending order: samples below and up to each, and the two hulls there. */
+/* For the distinct values in ascending order: samples below and up to each, and
+ * the two hulls there. */
 struct steps {
     int n;
     double *value, *below, *upto, *minorant, *majorant;
     int *vertex; /* of the current hull */
 };
 
-/* Vertices of the convex (side 1) or concave (side -1) hull of (value, height) over low..high; returns their number. */
+/* Vertices of the convex (side 1) or concave (side -1) hull of (value, height) over low..high;
+ * returns their number. */
 static int hull_vertices(const struct steps *steps, const double height[], int low, int high,
                          int side)
 {
@@ -385,7 +392,8 @@ static int widest_gap(const struct steps *steps, int low, int high, double *dist
     return at;
 }
 
-/* Twice the dip, in samples. The inner interval includes its ends: a step at the mode adds no misfit. */
+/* Twice the dip, in samples. The inner interval includes its ends: a step at the
+ * mode adds no misfit. */
 static double narrowest_width(const struct steps *steps)
 {
     int low = 0, high = steps->n - 1;

@@ -6,8 +6,9 @@
 #include "base/array.h"
 #include "stats/stats.h"
 
-/* These are rank statistics: on independent samples of any continuous distribution they are distributed alike, so one
- * table of thresholds serves every machine. NAN below DT_SERIES_LEAST samples, 0 for equal samples. */
+/* These are rank statistics: on independent samples of any continuous distribution they are
+ * distributed alike, so one table of thresholds serves every machine. NAN below DT_SERIES_LEAST
+ * samples, 0 for equal samples. */
 #define DT_SERIES_LEAST 4
 
 double dt_trend_z(const double x[],
@@ -19,7 +20,8 @@ double dt_dip(const double sorted[],
               int n); /* Hartigan & Hartigan (1985), times the square root of n */
 void dt_midranks(const double x[], int n, const double sorted[], double rank[]);
 
-/* Threshold that n independent samples exceed once in a hundred series; INFINITY where n is too small. */
+/* Threshold that n independent samples exceed once in a hundred series; INFINITY
+ * where n is too small. */
 enum dt_test { DT_TEST_TREND, DT_TEST_SPLIT, DT_TEST_LAG1, DT_TEST_DIP, DT_TESTS };
 double dt_threshold(enum dt_test test, int n);
 

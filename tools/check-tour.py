@@ -101,12 +101,14 @@ def draw(module, includes):
 
 
 def absent(root, text):
-    """Files that a paragraph names and its folder lacks."""
+    """Files that a paragraph names and its folder lacks; nothing of folders that this root does not have."""
     for paragraph in re.split(r"\n\n|(?=\*\*\[)", text):
         folder = re.search(r"\*\*\[[^\]]+\]\(\.\./([\w/]+)\)", paragraph)
         for name in re.findall(r"`([\w./]+\.(?:c|h|py|def|cu|cuh|cmake))`", paragraph) if folder else ():
             here = root / folder[1]
-            if not any(place.exists() for place in (here / name, here.parent / name, root / name)) and not any(here.rglob(name)):
+            top = root / name.split("/")[0] if "/" in name else here
+            places = (here / name, here.parent / name, root / name)
+            if here.exists() and top.exists() and not any(place.exists() for place in places) and not any(here.rglob(name)):
                 yield f"{folder[1]} has no {name}"
 
 

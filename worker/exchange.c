@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Times exchanges alone, for the fit of latency and bandwidth: with the communicators and calls of a plan, on messages
- * of several sizes. The first exchange of a size is not timed (it registers buffers and connects), and its data are
- * compared byte by byte. */
+/* Times exchanges alone, for the fit of latency and bandwidth: with the communicators and calls of
+ * a plan, on messages of several sizes. The first exchange of a size is not timed (it registers
+ * buffers and connects), and its data are compared byte by byte. */
 #include "base/clock.h"
 #include "worker/requests.h"
 
@@ -142,8 +142,9 @@ static dt_status exchange_probe(const struct probe *probe, int64_t bytes)
                                           probe->comm);
 }
 
-/* Block b is the one that rank b of the group sent to this rank; a shift has one block, from the previous rank. Errors
- * are reported at the end: a rank that left now would keep the others waiting. */
+/* Block b is the one that rank b of the group sent to this rank; a shift has one block,
+ * from the previous rank. Errors are reported at the end: a rank that left now would
+ * keep the others waiting. */
 static void compare_probe(struct probe *probe, int64_t bytes)
 {
     int64_t block = block_of(probe, bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Set-up: rank 0 listens, it sends its address and a random token over the communicator, and each rank connects and
- * sends the token and its rank. The Unix socket is an abstract one named by the kernel, so nothing is left in any
- * folder. */
+/* Set-up: rank 0 listens, it sends its address and a random token over the communicator, and each
+ * rank connects and sends the token and its rank. The Unix socket is an abstract one named by the
+ * kernel, so nothing is left in any folder. */
 #include "worker/links.h"
 
 #include "base/clock.h"
@@ -96,7 +96,8 @@ static int connect_tcp(const struct address *address)
     return fd;
 }
 
-/* Callers who have not greeted whole yet: anyone may call, and nobody waits for a stranger. ready[0] is the listener. */
+/* Callers who have not greeted whole yet: anyone may call, and nobody waits for a stranger.
+ * ready[0] is the listener. */
 struct guests {
     struct pollfd ready[1 + GUESTS];
     struct hello hellos[1 + GUESTS];
@@ -125,7 +126,8 @@ static void guest_accept(struct guests *guests)
     guests->sizes[guests->count++] = 0;
 }
 
-/* Reads of a greeting what has come. True: it is over, and its caller became a rank, or was disconnected as a stranger. */
+/* Reads of a greeting what has come. True: it is over, and its caller became a rank, or was
+ * disconnected as a stranger. */
 static bool greet_guest(struct dt_links *links, const struct address *address,
                         struct guests *guests, int at)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* dittune-worker - runs plans of the built-in DiT on this machine's cores, by the protocol of docs/protocol.md
+/* dittune-worker - runs plans of the built-in DiT on this machine's cores, by the
+ * protocol of docs/protocol.md
  *
- * Rank 0 reads requests from standard input and sends them to the others over sockets. A rank that loses its controller
- * or rank 0 exits at once, without clean-up: another rank may be in an exchange that never ends. */
+ * Rank 0 reads requests from standard input and sends them to the others over sockets. A rank that
+ * loses its controller or rank 0 exits at once, without clean-up: another rank may be in an
+ * exchange that never ends. */
 #include "base/environment.h"
 #include "worker/gpus/devices.h"
 #include "worker/gpus/telemetry.h"
@@ -26,7 +28,8 @@ static dt_status take_output(int *fd)
     return DT_OK;
 }
 
-/* libgomp reads its wait policy when it is loaded: idle threads of ranks that share a core must not spin on it. */
+/* libgomp reads its wait policy when it is loaded: idle threads of ranks that share a core
+ * must not spin on it. */
 static void start_again_passive(const struct dt_seat *seat, char **argv)
 {
     if (seat->oversubscribed && getenv("OMP_WAIT_POLICY") == NULL &&

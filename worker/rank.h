@@ -37,20 +37,20 @@ struct dt_rank {
     struct dt_phases phases;
 };
 
-/* Starts the group: answers hello on rank 0, connects the ranks, sends ready. DT_DONE: quit or the end of the input
- * came first. */
+/* Starts the group: answers hello on rank 0, connects the ranks, sends ready. DT_DONE: quit or the
+ * end of the input came first. */
 dt_status dt_rank_start(struct dt_rank *self, int *argc, char ***argv) DT_MUST_CHECK;
 void dt_rank_fini(struct dt_rank *self);
 
 /* Sends {"op":"failed",...} with the sentence of the last dt_fail. */
 dt_status dt_rank_refuse(struct dt_rank *self, dt_status why) DT_MUST_CHECK;
 
-/* Call it between steps: sends a heartbeat when nothing was sent for a second. DT_EDEAD when the controller has
- * ended. */
+/* Call it between steps: sends a heartbeat when nothing was sent for a second. DT_EDEAD when the
+ * controller has ended. */
 dt_status dt_rank_beat(struct dt_rank *self) DT_MUST_CHECK;
 
-/* Aligns the ranks before a step: two barriers, since ranks may leave the first as far apart as they came. Work queued
- * on devices is aligned, too, by two small exchanges queued before it. */
+/* Aligns the ranks before a step: two barriers, since ranks may leave the first as far apart as
+ * they came. Work queued on devices is aligned, too, by two small exchanges queued before it. */
 dt_status dt_rank_align(struct dt_rank *self) DT_MUST_CHECK;
 
 #endif

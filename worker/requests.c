@@ -18,12 +18,13 @@
 
 /* watch - ends a rank whose controller or rank 0 has ended, even in an exchange that never ends
  *
- * Between requests a rank sleeps in a read and sees the end of its input there. While it works, a timer checks every
- * five seconds (a check takes a microsecond), and exits at once when the other side has ended.
+ * Between requests a rank sleeps in a read and sees the end of its input there. While it works,
+ * a timer checks every five seconds (a check takes a microsecond), and exits at once when the
+ * other side has ended.
  */
 
-/* A timer whose signal goes to the thread that started the watch, never to one that a library has started: those of NCCL, NVML and
- * cuDNN would have to bear interrupted calls. */
+/* A timer whose signal goes to the thread that started the watch, never to one that a library has
+ * started: those of NCCL, NVML and cuDNN would have to bear interrupted calls. */
 
 #define PERIOD_SECONDS 5
 
@@ -53,7 +54,8 @@ static void note_signal(int number)
     errno = before;
 }
 
-/* Between start and stop the process exits with 1 when the other side of wire has ended. One wire at a time. */
+/* Between start and stop the process exits with 1 when the other side of wire has
+ * ended. One wire at a time. */
 static void watch_start(const struct dt_wire *wire)
 {
     const struct sigaction action = {.sa_handler = note_signal, .sa_flags = SA_RESTART};
@@ -78,8 +80,8 @@ static void watch_stop(void)
     watched = -1;
 }
 
-/* Peak rates of a device, the ceilings of a plan's rates: a large product, and a large copy by the call that plans use.
- * All ranks measure at once and their rates are added. */
+/* Peak rates of a device, the ceilings of a plan's rates: a large product, and a large copy by the
+ * call that plans use. All ranks measure at once and their rates are added. */
 
 #define MOST_BYTES  (INT64_C(256) << 20) /* size of a copy: more than any cache */
 #define HOST_BYTES  (INT64_C(32) << 20)
@@ -162,8 +164,9 @@ static dt_status request_peak(struct dt_rank *self, const json_t *request, json_
     return DT_OK;
 }
 
-/* Three stages with an agreement after each, so that a rank that fails never leaves the others inside an exchange:
- * reading and sizing (alone), making resident (collective), the first two steps (collective). */
+/* Three stages with an agreement after each, so that a rank that fails never leaves the
+ * others inside an exchange: reading and sizing (alone), making resident (collective), the
+ * first two steps (collective). */
 
 #define WHAT "the request prepare"
 
@@ -219,7 +222,8 @@ static dt_status check_memory(struct dt_rank *self, const struct dt_plan *plan)
     return DT_OK;
 }
 
-/* The controller's rules leave out data types that are not computed here; a caller of one's own may ask for them. */
+/* The controller's rules leave out data types that are not computed here; a caller of one's
+ * own may ask for them. */
 static dt_status load_weights(struct dt_rank *self)
 {
     enum dt_dtype dtype = self->workload.dtype;
@@ -311,7 +315,8 @@ static json_t *prepare_reply(const struct dt_loaded *resident, const json_t *par
     return answer;
 }
 
-/* taken_bytes: decrease of the device's free memory since before the weights, including memory taken by libraries. */
+/* taken_bytes: decrease of the device's free memory since before the weights, including
+ * memory taken by libraries. */
 static json_t *describe_rank(const struct dt_rank *self, const struct dt_loaded *resident,
                              int64_t cold_ns)
 {
@@ -488,7 +493,8 @@ dt_status dt_rank_align(struct dt_rank *self)
     return DT_OK;
 }
 
-/* The status makes the group unusable: an exchange or a device is lost. On the processor nothing is lost. */
+/* The status makes the group unusable: an exchange or a device is lost. On the
+ * processor nothing is lost. */
 static bool is_lost(const struct dt_rank *self, dt_status status)
 {
     bool lost = status == DT_ETIMEOUT || status == DT_ELIB;
@@ -497,7 +503,8 @@ static bool is_lost(const struct dt_rank *self, dt_status status)
     return lost || status == DT_ENOMEM;
 }
 
-/* Other ranks may wait on their devices for data that this rank will never send. The first error is reported. */
+/* Other ranks may wait on their devices for data that this rank will never send. The
+ * first error is reported. */
 static dt_status abort_exchanges(struct dt_rank *self, dt_status status)
 {
     struct dt_comm *host = self->host;

@@ -11,8 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The parts of a step on each rank, and the processor time that it took: of a few steps after those that count, since looking
- * slows a GPU down. Spans are those of the last step, medians those of all. */
+/* The parts of a step on each rank, and the processor time that it took: of a few steps
+ * after those that count, since looking slows a GPU down. Spans are those of the last step,
+ * medians those of all. */
 
 #define WHAT "the request trace"
 
@@ -51,8 +52,8 @@ static dt_status check_world(void *arg)
     return dt_comm_check(((struct dt_rank *)arg)->world);
 }
 
-/* What is queued before the step has ended when it begins, so that neither clock times it: ranks are aligned by exchanges, which
- * take longer the more ranks there are. */
+/* What is queued before the step has ended when it begins, so that neither clock times it: ranks
+ * are aligned by exchanges, which take longer the more ranks there are. */
 static dt_status begin_step(struct dt_rank *self)
 {
     const struct dt_compute *compute = self->compute;
@@ -64,7 +65,8 @@ static dt_status begin_step(struct dt_rank *self)
     return compute->finish(self->device, dt_clock_ns() + PATIENCE_NS, check_world, self);
 }
 
-/* One step that all ranks begin together, with its beginning by the host's clock and its duration. phases may be NULL. */
+/* One step that all ranks begin together, with its beginning by the host's clock and its
+ * duration. phases may be NULL. */
 static dt_status session_step(struct dt_rank *self, struct dt_pass *pass, struct dt_phases *phases,
                               int64_t *start_ns, int64_t *ns)
 {
@@ -199,8 +201,8 @@ static json_t *list_times(const int64_t values[], int n)
     return array;
 }
 
-/* Medians of each layer of a kind, of which a step has several: its samples are in their order. NULL: there is one, or they are not
- * the same in each step. */
+/* Medians of each layer of a kind, of which a step has several: its samples are in their order.
+ * NULL: there is one, or they are not the same in each step. */
 static json_t *list_layers(const int64_t samples[], int64_t count, int64_t kept, int steps)
 {
     int64_t layers = steps > 0 && count % steps == 0 ? count / steps : 0, column[LAYER_SAMPLES];
@@ -253,8 +255,8 @@ static json_t *list_exchanges(const struct dt_phases *phases, const struct dt_pl
     return list;
 }
 
-/* The object "phases" of `steps` steps, without host_ns and rank. Sorts the samples of the blocks. host: the device is
- * the host, which is never idle. */
+/* The object "phases" of `steps` steps, without host_ns and rank. Sorts the samples of the blocks.
+ * host: the device is the host, which is never idle. */
 static json_t *phases_json(struct dt_phases *phases, const struct dt_plan *plan, bool host,
                            int steps)
 {
@@ -300,7 +302,8 @@ static dt_status run_steps(struct dt_rank *self, struct dt_pass *pass, struct ti
     return host ? DT_OK : session_step(self, pass, &self->phases, &start, &times->looked_ns);
 }
 
-/* The processor is looked at before the first step and after the last, so no step's time includes it. */
+/* The processor is looked at before the first step and after the last, so no
+ * step's time includes it. */
 static dt_status timed_steps(struct dt_rank *self, struct dt_pass *pass, struct times *times)
 {
     int64_t wall = dt_clock_ns(), cpu = worker_cpu_ns();
@@ -412,7 +415,8 @@ static dt_status read_request(struct dt_rank *self, const json_t *request,
     return DT_OK;
 }
 
-/* The first two steps of the trajectory once more, so that the output can be compared with that of prepare. */
+/* The first two steps of the trajectory once more, so that the output can be compared
+ * with that of prepare. */
 static dt_status verify_again(struct dt_rank *self, const json_t *request,
                               const struct dt_loaded *resident, json_t **verify)
 {

@@ -13,8 +13,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* A launcher's names of rank and size. A batch system's own variables (SLURM_*) are not used: they are also set in the
- * shell of a job, where a program is started once. */
+/* A launcher's names of rank and size. A batch system's own variables (SLURM_*) are not used: they
+ * are also set in the shell of a job, where a program is started once. */
 static const struct launcher {
     const char *size, *rank, *host_size, *host_rank;
 } launchers[] = {
@@ -55,8 +55,8 @@ static dt_status ask_launcher(struct dt_seat *seat)
     return DT_OK;
 }
 
-/* Open MPI binds ranks to cores of its own choice by default, and from version 5 on does not tell them. The launcher itself, which is
- * their parent, is not bound. */
+/* Open MPI binds ranks to cores of its own choice by default, and from version 5 on does not tell
+ * them. The launcher itself, which is their parent, is not bound. */
 static void undo_launcher(void)
 {
     if (getenv("OMPI_COMM_WORLD_SIZE") != NULL)
@@ -98,9 +98,9 @@ dt_status dt_seat_threads(const struct dt_seat *seat, int threads)
 
 /* ranks - starts the other ranks of a group without a launcher: copies of this program on this host
  *
- * They are started before the first call of a library that does not survive a fork, find rank and size in the
- * environment as under any launcher (worker/seat.h), and share a memory region with rank 0 (kernels/shared.h). They end
- * with rank 0.
+ * They are started before the first call of a library that does not survive a fork, find rank and
+ * size in the environment as under any launcher (worker/seat.h), and share a memory region with
+ * rank 0 (kernels/shared.h). They end with rank 0.
  */
 
 #define SHARED "DITTUNE_SHARED"
@@ -154,8 +154,8 @@ int dt_ranks_shared(void)
 
 /* torchrun - becomes a rank of another worker */
 
-/* A rank of another worker, on several hosts: mpirun or srun starts this program on each, which becomes that worker with the variables
- * that torchrun would set. */
+/* A rank of another worker, on several hosts: mpirun or srun starts this program on each, which
+ * becomes that worker with the variables that torchrun would set. */
 
 static dt_status set_copy(const char *name, const char *from)
 {

@@ -187,8 +187,8 @@ static dt_status start_ranks(struct dt_rank *self, const json_t *hello, int *fd)
     return dt_seat_bind(&self->seat);
 }
 
-/* Ranks started by this process need their number from the hello first. Under a launcher MPI starts while the
- * controller writes its hello; its failure is the answer to the hello. */
+/* Ranks started by this process need their number from the hello first. Under a launcher MPI starts
+ * while the controller writes its hello; its failure is the answer to the hello. */
 dt_status dt_rank_start(struct dt_rank *self, int *argc, char ***argv)
 {
     json_auto_t *hello = NULL;

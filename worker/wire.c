@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads in blocks and cuts at newlines. Bytes are searched for a newline only once (`scanned`), so a line that arrives
- * byte by byte costs linear time; a line beyond the limit is refused before it is stored completely. */
+/* Reads in blocks and cuts at newlines. Bytes are searched for a newline only once (`scanned`), so
+ * a line that arrives byte by byte costs linear time; a line beyond the limit is refused before it
+ * is stored completely. */
 #include "worker/wire.h"
 
 #include "base/clock.h"
@@ -139,8 +140,8 @@ dt_status dt_wire_read(struct dt_wire *wire, int64_t deadline_ns, json_t **messa
             drop_line(wire, 1);
             continue;
         }
-        /* Pending data is read even after the deadline, but only once: a peer that sends bytes slowly for ever must not
-         * block the reader. */
+        /* Pending data is read even after the deadline, but only once: a peer that sends bytes
+         * slowly for ever must not block the reader. */
         if (late)
             return dt_fail(DT_ETIMEOUT, "the other side did not answer in time");
         late = dt_clock_ns() >= deadline_ns;

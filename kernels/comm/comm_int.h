@@ -5,12 +5,13 @@
 
 #include "kernels/comm.h"
 
-/* Lists the ranks of comm with this color, ordered by key, equal keys by rank; pairs[2 * size] has color and key of
- * each rank. Returns their number; *rank is the position of comm's own rank. */
+/* Lists the ranks of comm with this color, ordered by key, equal keys by rank; pairs[2 * size] has
+ * color and key of each rank. Returns their number; *rank is the position of comm's own rank. */
 int dt_comm_members(const struct dt_comm *comm, const int pairs[], int color, int members[],
                     int *rank);
 
-/* A comm of these functions, of rank 0 in a size of 1, with a zeroed state, in one piece of memory: free(comm) frees both. */
+/* A comm of these functions, of rank 0 in a size of 1, with a zeroed state, in one piece of memory:
+ * free(comm) frees both. */
 dt_status dt_comm_make(const struct dt_comm_ops *ops, size_t state_bytes,
                        struct dt_comm **comm) DT_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Every wait is a loop of MPI_Test with a deadline: a peer that died or hangs must become an error here, and when ranks
- * share a core each unsuccessful test yields it (MPI's own blocking calls do neither). Counts are MPI_BYTE, whose int
- * bounds one message to 2 GiB. */
+/* Every wait is a loop of MPI_Test with a deadline: a peer that died or hangs must become an error
+ * here, and when ranks share a core each unsuccessful test yields it (MPI's own blocking calls do
+ * neither). Counts are MPI_BYTE, whose int bounds one message to 2 GiB. */
 #include "base/clock.h"
 #include "kernels/comm.h"
 #include "kernels/comm/comm_int.h"
@@ -17,8 +17,8 @@
 #define SHIFT_TAG   7
 #define PIECE_TAG   9
 
-/* The first two slots of a request's state hold an MPI_Request each, the second often MPI_REQUEST_NULL; the third the
- * pieces of an exchange, or NULL. */
+/* The first two slots of a request's state hold an MPI_Request each, the second often
+ * MPI_REQUEST_NULL; the third the pieces of an exchange, or NULL. */
 _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "an MPI_Request fits a slot of dt_request");
 
 /* Of one exchange of pieces; reused by later exchanges. */
@@ -141,7 +141,8 @@ static dt_status mpi_shift(struct dt_comm *comm, const void *send, void *recv, s
     return DT_OK;
 }
 
-/* Messages between two ranks with one tag stay in order, so the i-th send matches the i-th receive. */
+/* Messages between two ranks with one tag stay in order, so the i-th send
+ * matches the i-th receive. */
 static dt_status post_pieces(struct world *world, const struct dt_pieces *pieces,
                              struct handles *handles)
 {
@@ -268,7 +269,8 @@ static void mpi_release(struct dt_comm *comm)
     free(comm);
 }
 
-/* Open MPI catches what kills a program, to print a stack first: a rank that crashed would not end at once. */
+/* Open MPI catches what kills a program, to print a stack first: a rank that crashed
+ * would not end at once. */
 static dt_status init_keeping_signals(int *argc, char ***argv)
 {
     static const int deadly[] = {SIGABRT, SIGBUS, SIGFPE, SIGSEGV};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The comms of a rank share one root, which the last of them frees. Control messages use the host's comm of the same
- * ranks. */
+/* The comms of a rank share one root, which the last of them frees. Control messages use the host's
+ * comm of the same ranks. */
 #include "kernels/nccl.h"
 #include "base/clock.h"
 #include "base/figures.h"
@@ -87,7 +87,8 @@ struct dt_nccl_seat {
     int members[]; /* ranks of the root */
 };
 
-/* A call that waits for other ranks. make uses nothing but what is in it, since it may outlive its caller. */
+/* A call that waits for other ranks. make uses nothing but what is in it, since it
+ * may outlive its caller. */
 struct dt_nccl_call {
     const char *name;
     ncclResult_t (*make)(struct dt_nccl_call *call);
@@ -110,18 +111,20 @@ static inline cudaStream_t dt_nccl_stream(const struct dt_nccl_seat *seat)
     return seat->group != NULL ? seat->group->stream : seat->root->stream;
 }
 
-/* NCCL's errors, and its calls that may never return: making, ending and aborting a communicator, and registering memory
- * wait for other ranks. Each is made on a thread of its own, which is abandoned at the deadline. After every error
- * except an invalid argument only ncclCommAbort may be called on a communicator (NCCL's user guide, "Fault
- * tolerance"). */
+/* NCCL's errors, and its calls that may never return: making, ending and aborting a communicator,
+ * and registering memory wait for other ranks. Each is made on a thread of its own, which is
+ * abandoned at the deadline. After every error except an invalid argument only ncclCommAbort may be
+ * called on a communicator (NCCL's user guide, "Fault tolerance"). */
 
-/* From now on every call on the root fails with this thread's error message, or with an earlier one. */
+/* From now on every call on the root fails with this thread's error message, or
+ * with an earlier one. */
 static void nccl_lose(struct dt_nccl_root *root)
 {
     dt_error_keep(&root->lost, DT_ELIB);
 }
 
-/* DT_OK for success; else DT_ELIB, with "communicator lost" unless only this call failed. comm may be NULL. */
+/* DT_OK for success; else DT_ELIB, with "communicator lost" unless only this call
+ * failed. comm may be NULL. */
 static dt_status nccl_check(struct dt_nccl_root *root, ncclResult_t code, ncclComm_t comm,
                             const char *what)
 {
@@ -176,9 +179,9 @@ static void *make_call(void *arg)
     return NULL;
 }
 
-/* Begins the call on a thread of its own, on the root's device. await: whether it ends within the time. finish waits,
- * and copies to *call (NULL: nowhere) what the call has left; DT_ETIMEOUT if it does not end: the communicators are lost
- * and the root is stuck. within does both. */
+/* Begins the call on a thread of its own, on the root's device. await: whether it ends within the
+ * time. finish waits, and copies to *call (NULL: nowhere) what the call has left; DT_ETIMEOUT if it
+ * does not end: the communicators are lost and the root is stuck. within does both. */
 static dt_status nccl_begin(struct dt_nccl_root *root, const struct dt_nccl_call *call,
                             struct dt_nccl_pending **out)
 {
@@ -277,15 +280,17 @@ static dt_status nccl_abort(struct dt_nccl_root *root, int64_t deadline_ns)
                : dt_fail(DT_ETIMEOUT, "a call of NCCL does not end: this process must be replaced");
 }
 
-/* The watchdog of the posts. A post is a call of NCCL on the rank's own thread, which may not return if a GPU or another
- * rank hangs. The communicators block, because each post of one that does not block starts a thread: NCCL 2.28.9,
- * src/group.cc, ncclGroupEndInternal calls pthread_create for it, and groupLaunch directly for one that blocks.
+/* The watchdog of the posts. A post is a call of NCCL on the rank's own thread, which may not
+ * return if a GPU or another rank hangs. The communicators block, because each post of one that
+ * does not block starts a thread: NCCL 2.28.9, src/group.cc, ncclGroupEndInternal calls
+ * pthread_create for it, and groupLaunch directly for one that blocks.
  *
- * The watchdog ends the process. It does not abort the communicator first: the hung call still uses it, and
- * ncclCommAbort frees it. The other ranks see the end of the process, and the controller replaces all of them.
+ * The watchdog ends the process. It does not abort the communicator first: the hung call still uses
+ * it, and ncclCommAbort frees it. The other ranks see the end of the process, and the controller
+ * replaces all of them.
  *
- * A process that was stopped and goes on has not hung: what counts is how often the watchdog itself has seen the same
- * call. */
+ * A process that was stopped and goes on has not hung: what counts is how often the watchdog itself
+ * has seen the same call. */
 
 enum { LOOKS = 60 }; /* at one call, before it counts as hung */
 
@@ -332,8 +337,8 @@ static void *watch_calls(void *arg)
     return NULL;
 }
 
-/* Around the calls of a post: a call that does not return within dt_nccl_patience_ns ends the process with a sentence
- * and exit code 1. */
+/* Around the calls of a post: a call that does not return within dt_nccl_patience_ns ends the
+ * process with a sentence and exit code 1. */
 static dt_status nccl_watch_start(struct dt_nccl_watch *watch)
 {
     pthread_condattr_t monotonic;
@@ -362,8 +367,9 @@ static void nccl_watch_stop(struct dt_nccl_watch *watch)
     pthread_mutex_destroy(&watch->mutex);
 }
 
-/* Creates, caches and destroys communicators, which block: each call for it is made on a thread of its own. The ranks of
- * a new one agree over the host's comm, so that either all ranks have it or none. */
+/* Creates, caches and destroys communicators, which block: each call for it is made on a
+ * thread of its own. The ranks of a new one agree over the host's comm, so that either all
+ * ranks have it or none. */
 
 #define INIT_NS     (120 * DT_NS_PER_SECOND) /* modules for all architectures alone have taken 52 s */
 #define END_NS      (10 * DT_NS_PER_SECOND)
@@ -380,9 +386,9 @@ static void unlink_group(struct dt_nccl_root *root, const struct dt_nccl_group *
     *at = group->next;
 }
 
-/* Windows: memory registered by all ranks of a communicator, with equal sizes; exchanges between windows need no copy
- * through NCCL's buffers, and no multiprocessor where copy engines can do it (NCCL's user guide, "User buffer
- * registration"). */
+/* Windows: memory registered by all ranks of a communicator, with equal sizes; exchanges between
+ * windows need no copy through NCCL's buffers, and no multiprocessor where copy engines can do it
+ * (NCCL's user guide, "User buffer registration"). */
 static struct dt_nccl_window **find_window(struct dt_nccl_group *group, const void *at)
 {
     struct dt_nccl_window **window = &group->windows;
@@ -397,8 +403,8 @@ static ncclResult_t register_window(struct dt_nccl_call *call)
                                   NCCL_WIN_COLL_SYMMETRIC);
 }
 
-/* add registers memory as a window of the group, if it has windows and not yet this one; drop removes it from all groups.
- * DT_ETIMEOUT if NCCL does not return: the root is stuck. */
+/* add registers memory as a window of the group, if it has windows and not yet this one; drop
+ * removes it from all groups. DT_ETIMEOUT if NCCL does not return: the root is stuck. */
 static dt_status nccl_window_add(struct dt_nccl_root *root, struct dt_nccl_group *group,
                                  const struct dt_nccl_memory *memory)
 {
@@ -679,7 +685,8 @@ static dt_status add_group(struct dt_nccl_root *root, struct dt_comm *host, cons
     return status;
 }
 
-/* The communicator of host's ranks, the members[] of the root: a cached one or a new one. Collective over host. */
+/* The communicator of host's ranks, the members[] of the root: a cached one or a new one.
+ * Collective over host. */
 static dt_status nccl_group_take(struct dt_nccl_root *root, struct dt_comm *host,
                                  const int members[], const struct dt_comm_config *config,
                                  struct dt_nccl_group **out)
@@ -708,9 +715,9 @@ static void nccl_group_give_back(struct dt_nccl_group *group)
         group->users--;
 }
 
-/* An exchange begins when the compute stream has reached its post (an event), and ends with an event on the exchange
- * stream, for which wait makes the compute stream wait. The events are created beforehand, so that a post allocates
- * nothing and can be recorded into a graph. */
+/* An exchange begins when the compute stream has reached its post (an event), and ends with an
+ * event on the exchange stream, for which wait makes the compute stream wait. The events are
+ * created beforehand, so that a post allocates nothing and can be recorded into a graph. */
 
 static struct dt_nccl_seat *seat_of(struct dt_comm *comm)
 {
@@ -952,9 +959,10 @@ static void free_root(struct dt_nccl_root *root)
     free(root);
 }
 
-/* NCCL_LAUNCH_ORDER_IMPLICIT: NCCL starts operations of several communicators in the order in which this rank posts them,
- * as far as they may run at the same time (NCCL's user guide, "Using multiple NCCL communicators concurrently"; since
- * 2.26). Without it only one stream keeps them from waiting for each other for ever. */
+/* NCCL_LAUNCH_ORDER_IMPLICIT: NCCL starts operations of several communicators in the order in which
+ * this rank posts them, as far as they may run at the same time (NCCL's user guide, "Using multiple
+ * NCCL communicators concurrently"; since 2.26). Without it only one stream keeps them from waiting
+ * for each other for ever. */
 static bool is_ordered(void)
 {
     const char *text = getenv("NCCL_LAUNCH_ORDER_IMPLICIT");
@@ -1173,7 +1181,8 @@ static bool all_differ(const struct place places[], int count)
     return true;
 }
 
-/* Each rank of host has a GPU of its own, as NCCL requires: no two have the same host and PCI device. */
+/* Each rank of host has a GPU of its own, as NCCL requires: no two have the same
+ * host and PCI device. */
 static dt_status nccl_fit(struct dt_comm *host, const struct dt_device *device, bool *fits)
 {
     struct place own = {"", ""}, *all = calloc((size_t)host->size, sizeof *all);
@@ -1195,8 +1204,8 @@ static dt_status nccl_fit(struct dt_comm *host, const struct dt_device *device, 
     return DT_OK;
 }
 
-/* NCCL refuses two ranks on one GPU unless they appear to be on different hosts (2.28: init.cc): for tests of
- * correctness only. */
+/* NCCL refuses two ranks on one GPU unless they appear to be on different hosts (2.28: init.cc):
+ * for tests of correctness only. */
 static dt_status nccl_over(struct dt_comm *host, struct dt_device *device, struct dt_comm **comm)
 {
     bool fits = false;

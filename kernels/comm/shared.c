@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Every call is an exchange of pieces. A piece travels through the pipe of its pair behind a header with the comm, the
- * number of the call on it, and the index among the pieces of the call between the two. The pipe is small, so a piece
- * makes progress whenever one of the two ranks runs this code (a post, a wait, a poll). An arriving piece is written to
- * its destination if its receive is posted; until then it stays in the pipe, unless this rank waits for a piece behind
+/* Every call is an exchange of pieces. A piece travels through the pipe of its pair behind a
+ * header with the comm, the number of the call on it, and the index among the pieces of the call
+ * between the two. The pipe is small, so a piece makes progress whenever one of the two ranks runs
+ * this code (a post, a wait, a poll). An arriving piece is written to its destination if its
+ * receive is posted; until then it stays in the pipe, unless this rank waits for a piece behind
  * it: then it is set aside. */
 #include "kernels/shared.h"
 #include "base/clock.h"
@@ -33,9 +34,9 @@ struct dt_shared_pipe {
     alignas(64) char data[];
 };
 
-/* A pipe is a ring of bytes between two counters, each written by one side only. Sleeping is a futex on the rank's
- * bell: the ringer increments the bell, then checks whether the rank sleeps; the sleeper does it in the other order, so
- * at least one of them sees the other. */
+/* A pipe is a ring of bytes between two counters, each written by one side only. Sleeping is a
+ * futex on the rank's bell: the ringer increments the bell, then checks whether the rank sleeps;
+ * the sleeper does it in the other order, so at least one of them sees the other. */
 
 #define MAGIC      UINT64_C(0x6474736872643031) /* "dtshrd01" */
 #define MOST_BYTES ((size_t)64 << 20)           /* of all pipes */
@@ -201,7 +202,8 @@ void dt_shared_rise(const struct dt_shared_map *map)
     atomic_store(&map->region->rank[map->rank].asleep, 0);
 }
 
-/* A process descriptor is readable once the process has ended, also before its parent waits for it. */
+/* A process descriptor is readable once the process has ended, also before its
+ * parent waits for it. */
 static bool process_gone(int pid)
 {
     DT_CLEANUP(dt_close_at) int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -232,8 +234,8 @@ static bool shared_failed(const struct dt_shared_map *map, int rank, int *pid)
     return state == DT_SHARED_FAILED;
 }
 
-/* The rank has failed, or has freed its comm: no more data comes from it, which is an error only for ranks that expect
- * some. */
+/* The rank has failed, or has freed its comm: no more data comes from it, which is an error only
+ * for ranks that expect some. */
 static bool shared_gone(const struct dt_shared_map *map, int rank, int *pid)
 {
     bool failed = shared_failed(map, rank, pid);
@@ -350,8 +352,8 @@ static void shared_root_free(struct dt_shared_root *root)
     free(root);
 }
 
-/* Makes a transfer with room for n pieces, owned by the root until the wait; pieces are enqueued, then progress moves
- * them. */
+/* Makes a transfer with room for n pieces, owned by the root until the wait; pieces are enqueued,
+ * then progress moves them. */
 static dt_status shared_transfer_new(struct dt_shared_root *root, int n,
                                      struct dt_shared_transfer **out)
 {
@@ -832,8 +834,8 @@ dt_status dt_comm_shared(int fd, int rank, int ranks, struct dt_comm **comm)
     return status;
 }
 
-/* The failure of any rank fails all, since a rank that computes may be waiting for it on a device. A rank that has
- * finished and left has not failed. */
+/* The failure of any rank fails all, since a rank that computes may be waiting for it on a device.
+ * A rank that has finished and left has not failed. */
 static dt_status shared_check(struct dt_comm *comm)
 {
     struct dt_shared_root *root = ((struct seat *)comm->state)->root;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* shared_int - the memory shared by ranks of one host: a pipe for each ordered pair, a bell for each rank */
+/* shared_int - the memory shared by ranks of one host: a pipe for each ordered pair,
+ * a bell for each rank */
 #ifndef DT_KERNELS_COMM_SHARED_INT_H
 #define DT_KERNELS_COMM_SHARED_INT_H
 
@@ -43,8 +44,8 @@ size_t dt_shared_ready(const struct dt_shared_map *map, int from);
 
 void dt_shared_ring(const struct dt_shared_map *map, int rank);
 
-/* To sleep: announce, check once more for work, then sleep or rise. sleep returns false when the bell did not ring for
- * ns nanoseconds. */
+/* To sleep: announce, check once more for work, then sleep or rise. sleep returns false when the
+ * bell did not ring for ns nanoseconds. */
 uint32_t dt_shared_announce(const struct dt_shared_map *map);
 bool dt_shared_sleep(const struct dt_shared_map *map, uint32_t announced, int64_t ns);
 void dt_shared_rise(const struct dt_shared_map *map);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The data of an exchange is in one piece of host memory, which later exchanges reuse: a plan repeats its exchanges, so
- * after its first step nothing is allocated. */
+/* The data of an exchange is in one piece of host memory, which later exchanges reuse: a plan
+ * repeats its exchanges, so after its first step nothing is allocated. */
 #include "kernels/staged.h"
 #include "kernels/comm/comm_int.h"
 

@@ -176,8 +176,8 @@ static double best_rate(struct dt_linear *linear, const struct dt_linear_call *c
     return best;
 }
 
-/* The same bytes serve as input, plain weight and bias; any values but zeros, which some processors multiply faster. In
- * bfloat16 the input's bytes are read as twice as many numbers, all finite. */
+/* The same bytes serve as input, plain weight and bias; any values but zeros, which some processors
+ * multiply faster. In bfloat16 the input's bytes are read as twice as many numbers, all finite. */
 static dt_status cpu_peak(struct dt_device *device, enum dt_dtype dtype, double *flop_rate)
 {
     const size_t size = (size_t)N * N;
@@ -208,8 +208,8 @@ static const struct dt_version *cpu_versions(void)
     return versions;
 }
 
-/* The processor as a device: its memory is the host's and its queue is the calling thread, so every call is done on
- * return. */
+/* The processor as a device: its memory is the host's and its queue is the calling thread, so every
+ * call is done on return. */
 
 #define ALIGN 256
 #define HUGE  (2LL << 20) /* bytes of a huge page */
@@ -260,8 +260,8 @@ static void cpu_threads(struct dt_device *device, int count)
     omp_set_num_threads(count);
 }
 
-/* The pages of a buffer are a matter of chance, constant for its lifetime, and affect times. Huge pages reduce the
- * effect. */
+/* The pages of a buffer are a matter of chance, constant for its lifetime, and affect times. Huge
+ * pages reduce the effect. */
 static dt_status cpu_alloc(struct dt_device *device, int64_t bytes, void **memory)
 {
     (void)device;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_int - linear layers by a library: one file and one row (gemm.c) per library
  *
- * oneDNN where it was built in and the processor has AVX-512: weights packed once, bias and activation fused, bfloat16.
- * OpenBLAS elsewhere: unpacked weights, float32.
+ * oneDNN where it was built in and the processor has AVX-512: weights packed once, bias and
+ * activation fused, bfloat16. OpenBLAS elsewhere: unpacked weights, float32.
  */
 #ifndef DT_KERNELS_CPU_GEMM_INT_H
 #define DT_KERNELS_CPU_GEMM_INT_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* oneDNN's matmul on weights in the layout its AVX-512 kernels read: blocks of 16 inputs (bfloat16: 16 pairs) by 64
- * outputs. Bias and activation are part of the product's last store. The layout is requested by name, so that plans
- * with any number of rows share one copy of the weights and its size is known without the library (model/tensors.c). */
+/* oneDNN's matmul on weights in the layout its AVX-512 kernels read: blocks of 16 inputs (bfloat16:
+ * 16 pairs) by 64 outputs. Bias and activation are part of the product's last store. The layout is
+ * requested by name, so that plans with any number of rows share one copy of the weights and its
+ * size is known without the library (model/tensors.c). */
 #include "kernels/cpu/gemm_int.h"
 
 #if defined(DT_HAVE_ONEDNN)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The OpenMP flavour, which shares the threads of our own loops. Bias and activation are a separate pass. */
+/* The OpenMP flavour, which shares the threads of our own loops. Bias and activation
+ * are a separate pass. */
 #include "kernels/cpu/gemm_int.h"
 #include "kernels/cpu/simd.h"
 

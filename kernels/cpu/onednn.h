@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* onednn - the calls of oneDNN's C interface that differ between its majors 2 and 3
  *
- * In 2 a memory descriptor is a struct, in 3 a pointer to an object that is freed; in 3 a product has one call where it had
- * two, and an activation lost its scale. Everything else is called by its own name. Layouts begin as {0}.
+ * In 2 a memory descriptor is a struct, in 3 a pointer to an object that is freed; in 3 a product
+ * has one call where it had two, and an activation lost its scale. Everything else is called by its
+ * own name. Layouts begin as {0}.
  * Sources: dnnl.h of 2.7 and 3.7; "Transition from v2.x to v3.x" of the library's developer guide.
  */
 #ifndef DT_KERNELS_CPU_ONEDNN_H

@@ -40,11 +40,12 @@ extern const struct dt_simd dt_simd_portable, dt_simd_portable_bf16;
 extern const struct dt_simd dt_simd_avx2, dt_simd_avx512, dt_simd_bf16;
 #endif
 
-/* The best one for a data type on this processor, or the one chosen by dt_simd_use; NULL if there is none. */
+/* The best one for a data type on this processor, or the one chosen by dt_simd_use;
+ * NULL if there is none. */
 const struct dt_simd *dt_simd(enum dt_dtype dtype);
 
-/* Rows in order of preference, NULL-ended; whether this processor can run row i; for tests: uses it for its data type
- * (NULL: back to the best of each). */
+/* Rows in order of preference, NULL-ended; whether this processor can run row i; for tests: uses it
+ * for its data type (NULL: back to the best of each). */
 const struct dt_simd *const *dt_simd_rows(void);
 bool dt_simd_usable(int i);
 void dt_simd_use(const struct dt_simd *simd);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* simd_attention_body - float32 attention of one tile of queries; the includer has included simd_vec_body.h and defines ROWS (keys,
- * or channels, of a register block; divides 8)
+/* simd_attention_body - float32 attention of one tile of queries; the includer has included
+ * simd_vec_body.h and defines ROWS (keys, or channels, of a register block; divides 8)
  *
- * Queries stay in the lanes: scores are computed transposed, [keys, queries], so that row maxima and sums need no
- * shuffles, K and V are read by broadcast in memory order, and any D works without masks. A tile of keys and values is
- * copied once into scratch, where rows are adjacent for any stride of the tensor.
+ * Queries stay in the lanes: scores are computed transposed, [keys, queries], so that row maxima
+ * and sums need no shuffles, K and V are read by broadcast in memory order, and any D works without
+ * masks. A tile of keys and values is copied once into scratch, where rows are adjacent for any
+ * stride of the tensor.
  */
 #define COLS  2              /* vectors of a register block */
 #define WIDTH (COLS * LANES) /* queries of a register block */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Activations in bfloat16, sums in float32, by AVX-512 BF16: its dot product adds two products of neighbours in each of
- * 16 lanes, so the summed index is stored in pairs: channels of queries and keys, keys of values and weights. Otherwise
- * attention is as in simd_attention_body.h: queries in the lanes, tiles of keys and values copied once into scratch. */
+/* Activations in bfloat16, sums in float32, by AVX-512 BF16: its dot product adds two products of
+ * neighbours in each of 16 lanes, so the summed index is stored in pairs: channels of queries and
+ * keys, keys of values and weights. Otherwise attention is as in simd_attention_body.h: queries in
+ * the lanes, tiles of keys and values copied once into scratch. */
 #include "kernels/cpu/simd.h"
 
 #if defined(__AVX512BF16__)
@@ -54,7 +55,8 @@ static void narrow_row(const float *x, void *y, int n)
         store_act_part(to + i, load_part(x + i, n - i), n - i);
 }
 
-/* One thread's scratch; its size is in model/layout.c. A pair is two bfloat16 in 32 bits, the first in the low half. */
+/* One thread's scratch; its size is in model/layout.c. A pair is two bfloat16 in 32 bits, the
+ * first in the low half. */
 struct work {
     uint32_t *queries; /* [tile_q/WIDTH][channels/2][WIDTH] pairs of channels */
     float *out;        /* [tile_q/WIDTH][channels][WIDTH] outputs so far, not yet divided by sums */
@@ -121,7 +123,8 @@ static void value_block(const struct work *work, const uint32_t *values, const f
     }
 }
 
-/* 2^x for x <= 0, by the Taylor series of 2^r to r^4, |r| <= 1/2: 4e-5, a fiftieth of the rounding that follows. */
+/* 2^x for x <= 0, by the Taylor series of 2^r to r^4, |r| <= 1/2: 4e-5, a fiftieth of the
+ * rounding that follows. */
 INLINE __m512 power_of_two(__m512 x)
 {
     __m512 n = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -142,7 +145,8 @@ INLINE __m512i join(__m512 first, __m512 second)
     return _mm512_mask_blend_epi16(0xaaaaaaaau, a, b);
 }
 
-/* Weights = 2^(scale (score - new maximum)); decay[WIDTH] is the factor for earlier sums and outputs. */
+/* Weights = 2^(scale (score - new maximum)); decay[WIDTH] is the factor for
+ * earlier sums and outputs. */
 static void soften_scores(const struct work *work, float *maxima, float *sums, float *decay)
 {
     const __m512 scale = _mm512_set1_ps(work->scale), zero = _mm512_setzero_ps();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* simd_body - the float32 kernels, included once by each simd_<name>.c
  *
- * The includer defines LANES (floats of a vector), ROWS (see simd_attention_body.h), VEC_FMA, VEC_MAX (see simd_vec_body.h), and
- * SIMD and SIMD_NAME, the table and its name.
+ * The includer defines LANES (floats of a vector), ROWS (see simd_attention_body.h), VEC_FMA,
+ * VEC_MAX (see simd_vec_body.h), and SIMD and SIMD_NAME, the table and its name.
  */
 #include "kernels/cpu/simd_vec_body.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Activations in bfloat16 on any processor: the reference for simd_bf16.c, and what fake GPUs compute with. Attention goes key
- * by key (online softmax: Milakov, Gimelshein, arXiv:1805.02867), so its bits do not depend on the tile. */
+/* Activations in bfloat16 on any processor: the reference for simd_bf16.c, and what fake GPUs
+ * compute with. Attention goes key by key (online softmax: Milakov, Gimelshein, arXiv:1805.02867),
+ * so its bits do not depend on the tile. */
 #include "kernels/cpu/simd_portable_body.h"
 
 #include "kernels/cpu/simd_vec_body.h"

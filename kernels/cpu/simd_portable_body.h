@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* simd_portable_body - what simd_vec_body.h needs: vectors of four floats, available on every 64-bit processor; no fused
- * multiply-add is assumed */
+/* simd_portable_body - what simd_vec_body.h needs: vectors of four floats, available on every
+ * 64-bit processor; no fused multiply-add is assumed */
 #define LANES            4
 #define VEC_FMA(a, b, c) ((a) * (b) + (c))
 #define VEC_MAX(a, b)    max_vec(a, b)

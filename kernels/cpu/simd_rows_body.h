@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* simd_rows_body - operations on rows; the includer has included simd_vec_body.h and defines ACT, the storage type of
- * activations, and load_act(p), store_act(p, v) and their _part(..., n) forms, which convert it to float32 and back.
+/* simd_rows_body - operations on rows; the includer has included simd_vec_body.h and defines ACT,
+ * the storage type of activations, and load_act(p), store_act(p, v) and their _part(..., n) forms,
+ * which convert it to float32 and back.
  */
 
-/* tanh-GELU is x sigmoid(2u) with u = sqrt(2/pi) (x + 0.044715 x^3): no cancellation, one exponential. */
+/* tanh-GELU is x sigmoid(2u) with u = sqrt(2/pi) (x + 0.044715 x^3): no
+ * cancellation, one exponential. */
 INLINE VEC gelu(VEC x)
 {
     VEC cubic = VEC_FMA(x * x, splat(0.044715f), splat(1.0f));
@@ -42,8 +44,8 @@ static void activate_row(float *y, const float *bias, int n, enum dt_activation 
         activate_as(y, bias, n, DT_ACT_SILU);
 }
 
-/* Sum of (x - mean)^2. Two partial sums break the dependency chain; the next row in memory is prefetched (after the
- * last row this is harmless: a prefetch does not fault). */
+/* Sum of (x - mean)^2. Two partial sums break the dependency chain; the next row in memory is
+ * prefetched (after the last row this is harmless: a prefetch does not fault). */
 INLINE float squares_of(const struct dt_row *row, float mean)
 {
     const float *x = row->x;
@@ -63,8 +65,8 @@ INLINE float squares_of(const struct dt_row *row, float mean)
     return sum(even + odd);
 }
 
-/* y = LayerNorm(x) (1 + scale) + shift with the mean given: two passes, since the one-pass formula of the variance
- * cancels. */
+/* y = LayerNorm(x) (1 + scale) + shift with the mean given: two passes, since the one-pass formula
+ * of the variance cancels. */
 INLINE void normalise(const struct dt_row *row, float mean)
 {
     const float *x = row->x;

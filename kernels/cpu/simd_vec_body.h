@@ -44,8 +44,8 @@ INLINE VEC splat(float x)
     return zero + x;
 }
 
-/* e^x = 2^n e^r with |r| <= ln(2)/2, e^r by the polynomial of Cephes expf (Moshier). n is rounded by adding 1.5 * 2^23,
- * which leaves it in the low bits. */
+/* e^x = 2^n e^r with |r| <= ln(2)/2, e^r by the polynomial of Cephes expf (Moshier). n is rounded
+ * by adding 1.5 * 2^23, which leaves it in the low bits. */
 INLINE VEC exp_vec(VEC x)
 {
     const float magic = 12582912.0f;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* attention - softmax(q k^T / sqrt(D)) v in bfloat16 by tensor cores, tile by tile
  *
- * A block has TILE_Q queries of one head; keys and values are loaded in tiles of TILE_KV through shared memory, and a
- * warp keeps the scores, maxima, sums and outputs of its TILE_Q / WARPS queries in registers (Milakov & Gimelshein
- * 2018; Dao 2023, FlashAttention-2). Fragments are those of dt_mma_bf16: a lane has rows `group` and `group + 8` of
- * each 16.
+ * A block has TILE_Q queries of one head; keys and values are loaded in tiles of TILE_KV through
+ * shared memory, and a warp keeps the scores, maxima, sums and outputs of its TILE_Q / WARPS
+ * queries in registers (Milakov & Gimelshein 2018; Dao 2023, FlashAttention-2). Fragments are those
+ * of dt_mma_bf16: a lane has rows `group` and `group + 8` of each 16.
  *
- * STAGES 1: one buffer for keys and one for values, each filled while the other is used. STAGES 2: the next tile of
- * both is loaded during the whole of this one, into buffers of its own, with one barrier per tile.
+ * STAGES 1: one buffer for keys and one for values, each filled while the other is used. STAGES
+ * 2: the next tile of both is loaded during the whole of this one, into buffers of its own, with
+ * one barrier per tile.
  *
- * Rows in shared memory are 16 bytes longer than their channels: eight consecutive rows then begin in eight different
- * groups of four banks, so ldmatrix and stores have no bank conflicts. Channels are padded to a multiple of 16 by
- * zeros.
+ * Rows in shared memory are 16 bytes longer than their channels: eight consecutive rows then begin
+ * in eight different groups of four banks, so ldmatrix and stores have no bank conflicts. Channels
+ * are padded to a multiple of 16 by zeros.
  *
  * DT_ATTENTION_INSTANCE defines the kernel of a row of model/tiles_cuda.def and a head dimension.
  */
@@ -25,7 +26,8 @@
 
 #include <math.h>
 
-/* Registers of a lane. In a 16 x 8 block elements 0, 1 belong to row `group`, 2, 3 to row `group + 8`. */
+/* Registers of a lane. In a 16 x 8 block elements 0, 1 belong to row `group`, 2,
+ * 3 to row `group + 8`. */
 template <class SHAPE> struct dt_attention_lane {
     float scores[SHAPE::rows][SHAPE::keys][4];
     uint32_t weights[SHAPE::rows][SHAPE::keys / 2][4]; /* exp of the scores, in mma's layout */
@@ -37,8 +39,8 @@ template <class SHAPE> struct dt_attention_lane {
         v_row; /* where this lane's row of ldmatrix begins, keys and values from their tile's beginning */
 };
 
-/* Copies the last `chunks` pieces of 16 bytes of each row, beyond its multiples of 128 bytes, with one thread per
- * piece. */
+/* Copies the last `chunks` pieces of 16 bytes of each row, beyond its multiples of 128 bytes, with
+ * one thread per piece. */
 template <int COUNT, int CHUNKS, class SHAPE>
 DT_INLINE void dt_attention_fetch_left(uint32_t to, const char *from, int64_t stride, int there)
 {
@@ -54,8 +56,8 @@ DT_INLINE void dt_attention_fetch_left(uint32_t to, const char *from, int64_t st
             dt_copy_async(to + i * SHAPE::row_bytes, from, row + i < there);
 }
 
-/* Starts the copy of COUNT rows of a head, zeros from row `there` on: 128 bytes of a row by 8 threads. from: where the
- * first row begins; stride in bytes. */
+/* Starts the copy of COUNT rows of a head, zeros from row `there` on: 128 bytes of a row by 8
+ * threads. from: where the first row begins; stride in bytes. */
 template <int COUNT, class SHAPE>
 DT_INLINE void dt_attention_fetch(uint32_t to, const char *from, int64_t stride, int there)
 {
@@ -74,7 +76,8 @@ DT_INLINE void dt_attention_fetch(uint32_t to, const char *from, int64_t stride,
             to + 16 * (chunks - left), from + 16 * (chunks - left), stride, there + row);
 }
 
-/* scores = queries keys^T. Keys are stored [key, channel], which is the column order of mma's second operand. */
+/* scores = queries keys^T. Keys are stored [key, channel], which is the column order of
+ * mma's second operand. */
 template <class SHAPE>
 DT_INLINE void dt_attention_scores(dt_attention_lane<SHAPE> &lane, uint32_t tile)
 {
@@ -122,9 +125,9 @@ template <class SHAPE> DT_INLINE void dt_attention_mask(dt_attention_lane<SHAPE>
                     lane.scores[row][key][i] = -INFINITY;
 }
 
-/* Scores become exp(scale (score - maximum)), for each half of the 16 rows; earlier sums and outputs are rescaled to
- * the new maximum. log2_scale: scale log2(e), so that one FMA and one exp2 suffice. Every tile has a key, so the
- * maximum is finite. */
+/* Scores become exp(scale (score - maximum)), for each half of the 16 rows; earlier sums and
+ * outputs are rescaled to the new maximum. log2_scale: scale log2(e), so that one FMA and one exp2
+ * suffice. Every tile has a key, so the maximum is finite. */
 template <class SHAPE>
 DT_INLINE void dt_attention_soften(dt_attention_lane<SHAPE> &lane, float log2_scale)
 {
@@ -181,7 +184,8 @@ DT_INLINE void dt_attention_values(dt_attention_lane<SHAPE> &lane, uint32_t tile
     }
 }
 
-/* Initialises: queries in shared memory, or in registers where they are held; no keys yet. Ends before a barrier. */
+/* Initialises: queries in shared memory, or in registers where they are held; no keys yet.
+ * Ends before a barrier. */
 template <class SHAPE>
 DT_INLINE void dt_attention_begin(dt_attention_lane<SHAPE> &lane, uint32_t memory, const char *q,
                                   int64_t stride, int there)
@@ -219,8 +223,8 @@ DT_INLINE void dt_attention_begin(dt_attention_lane<SHAPE> &lane, uint32_t memor
     __syncthreads();
 }
 
-/* Writes outputs divided by sums to shared memory, in place of the warp's queries, so that rows can be stored in pieces
- * of 16 bytes. */
+/* Writes outputs divided by sums to shared memory, in place of the warp's queries, so that rows can
+ * be stored in pieces of 16 bytes. */
 template <class SHAPE>
 DT_INLINE void dt_attention_end(dt_attention_lane<SHAPE> &lane, uint32_t memory, uint16_t *to,
                                 int64_t stride, int there)
@@ -268,7 +272,8 @@ DT_INLINE void dt_attention_sums(dt_attention_lane<SHAPE> &lane, float *lse, int
         }
 }
 
-/* blockIdx.x is the tile of queries, y the head, z the sequence; blocks that read the same keys run together. */
+/* blockIdx.x is the tile of queries, y the head, z the sequence; blocks that read the
+ * same keys run together. */
 template <class SHAPE>
 __global__ void __launch_bounds__(SHAPE::threads, SHAPE::blocks)
     dt_attention_kernel(const struct dt_attention op, float log2_scale)

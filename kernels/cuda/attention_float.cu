@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Online softmax over tiles of 32 keys (Milakov & Gimelshein 2018) for 32 queries a block. Eight lanes share a query:
- * each computes every eighth key of its scores and every eighth channel of its output. Rows in shared memory are an odd
- * number of words apart, so that eight of them are in different banks. */
+/* Online softmax over tiles of 32 keys (Milakov & Gimelshein 2018) for 32 queries a block.
+ * Eight lanes share a query: each computes every eighth key of its scores and every eighth
+ * channel of its output. Rows in shared memory are an odd number of words apart, so that eight
+ * of them are in different banks. */
 #include "kernels/cuda/attention_float.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ptx.cuh"
@@ -43,7 +44,8 @@ static __device__ float total(float x)
     return x;
 }
 
-/* Weights of a tile's keys for one query, to weights[TILE]; returns the factor for earlier sums and outputs. */
+/* Weights of a tile's keys for one query, to weights[TILE]; returns the factor for
+ * earlier sums and outputs. */
 static __device__ float soften(const float *query, const float *keys, int there, int head,
                                float *weights, float *top, float *sum)
 {

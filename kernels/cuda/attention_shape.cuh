@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* attention_shape - resources of an instance of attention.cuh: registers, shared memory, blocks per multiprocessor
+/* attention_shape - resources of an instance of attention.cuh: registers, shared memory,
+ * blocks per multiprocessor
  *
  * dt_attn_tile_bytes (model/plan.h) computes the same shared memory.
  */
@@ -18,7 +19,8 @@ struct dt_attention_build {
     int (*start)(const struct dt_attention *op, void *stream);
 };
 
-/* Limit of a lane's registers for scores, outputs and queries; queries are kept in registers where they fit. */
+/* Limit of a lane's registers for scores, outputs and queries; queries are kept in
+ * registers where they fit. */
 #define DT_ATTENTION_TILE_REGISTERS 192
 #define DT_ATTENTION_HOLD_REGISTERS 176
 
@@ -29,17 +31,19 @@ template <int TILE_Q, int TILE_KV, int STAGES, int WARPS, int HEAD> struct dt_at
     static constexpr int row_bytes = 2 * padded + 16;
     static constexpr int tile_bytes = TILE_KV * row_bytes;
 
-    /* Sizes for a warp, in blocks of dt_mma_bf16: 16 rows; 8 columns of scores and of outputs; 16 channels. */
+    /* Sizes for a warp, in blocks of dt_mma_bf16: 16 rows; 8 columns of scores and of
+     * outputs; 16 channels. */
     static constexpr int rows = TILE_Q / WARPS / 16;
     static constexpr int keys = TILE_KV / 8, outs = HEAD / 8, steps = padded / 16;
     static constexpr bool fits = rows * 4 * (keys + outs) <= DT_ATTENTION_TILE_REGISTERS;
     static constexpr bool hold = rows * 4 * (keys + outs + steps) <= DT_ATTENTION_HOLD_REGISTERS;
 
-    /* Unrolled steps of channels: with more, the compiler starts so many loads that it runs out of registers. */
+    /* Unrolled steps of channels: with more, the compiler starts so many loads that it
+     * runs out of registers. */
     static constexpr int together = hold || steps < 8 ? steps : steps / 2;
 
-    /* Blocks that fit the 65536 registers of a multiprocessor when a lane needs `spare` more: the smallest value that
-     * compiles without spills (CUDA 13.0, sm_80 and sm_90). */
+    /* Blocks that fit the 65536 registers of a multiprocessor when a lane needs `spare` more: the
+     * smallest value that compiles without spills (CUDA 13.0, sm_80 and sm_90). */
     static constexpr int spare = rows == 2 || stages * head == 256 ? 44 : stages == 2 ? 28 : 36;
     static constexpr int registers =
         (rows * 4 * (keys + outs + (hold ? steps : 0)) + spare + 7) / 8 * 8;

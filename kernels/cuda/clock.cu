@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the clocks. Cycle counters of multiprocessors differ, so it always reads multiprocessor 0, on which some of
- * many small blocks run. If none does (part of a GPU), it reads that of the first block. */
+/* Reads the clocks. Cycle counters of multiprocessors differ, so it always reads
+ * multiprocessor 0, on which some of many small blocks run. If none does (part of a GPU), it
+ * reads that of the first block. */
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/ptx.cuh"

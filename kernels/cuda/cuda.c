@@ -18,14 +18,16 @@
 
 #define DT_CUDA_SLOT_BYTES (4LL << 20)
 
-/* How long calls wait that have no deadline of their own: put, get, pack, release, close. Tests shorten it. */
+/* How long calls wait that have no deadline of their own: put, get, pack, release,
+ * close. Tests shorten it. */
 extern int64_t dt_cuda_patience_ns;
 
-/* Waiting for the stream, and times on it. Waits poll and never block in the driver: the kernel of an exchange whose
- * peer has ended never ends, and the waiting rank must notice that. */
+/* Waiting for the stream, and times on it. Waits poll and never block in the driver: the kernel of
+ * an exchange whose peer has ended never ends, and the waiting rank must notice that. */
 
-/* Polls without pause at first, so that the end of a short step is seen at once; then yields the core between polls for
- * as short as the timer slack set by cuda_open allows, which bounds the delay. */
+/* Polls without pause at first, so that the end of a short step is seen at once; then
+ * yields the core between polls for as short as the timer slack set by cuda_open allows,
+ * which bounds the delay. */
 static void rest_between_polls(int polls)
 {
     enum { SPIN = 200, YIELD = 2000 };
@@ -38,8 +40,9 @@ static void rest_between_polls(int polls)
 
 int64_t dt_cuda_patience_ns = 60 * DT_NS_PER_SECOND;
 
-/* Waits until the queued work has ended; false when it has not by the deadline, or a wait for it was given up before: freeing its
- * memory would wait for it without end, so that is left to the end of the process. */
+/* Waits until the queued work has ended; false when it has not by the deadline, or a wait for
+ * it was given up before: freeing its memory would wait for it without end, so that is left to
+ * the end of the process. */
 static bool cuda_quiet(struct dt_cuda *cuda)
 {
     int64_t deadline = dt_clock_ns() + (cuda->stuck ? 0 : dt_cuda_patience_ns);
@@ -93,7 +96,8 @@ dt_status dt_cuda_finish(struct dt_device *device, int64_t deadline_ns,
     }
 }
 
-/* Timing events, created in blocks when a mark needs them; only the first step of its kind creates any. */
+/* Timing events, created in blocks when a mark needs them; only the first step of
+ * its kind creates any. */
 static dt_status make_marks(struct dt_cuda *cuda, int count)
 {
     enum { BLOCK = 256 };
@@ -149,7 +153,8 @@ static void cuda_clock(struct dt_device *device, int slot)
         dt_cuda_keep(cuda, dt_launch_clock(clock_at(cuda, slot), cuda->stream), "read a clock");
 }
 
-/* Waits for the next slot; *at is its memory. Does not wait again after an earlier wait was given up. */
+/* Waits for the next slot; *at is its memory. Does not wait again after an
+ * earlier wait was given up. */
 static dt_status take_slot(struct dt_cuda *cuda, char **at)
 {
     const int64_t deadline = dt_clock_ns() + dt_cuda_patience_ns;
@@ -198,8 +203,8 @@ static dt_status cuda_clock_rate(struct dt_device *device, double *hz)
     return DT_OK;
 }
 
-/* Device memory, and copies to and from it through slots of pinned host memory, filled while the previous slot is
- * copied. */
+/* Device memory, and copies to and from it through slots of pinned host memory, filled while the
+ * previous slot is copied. */
 
 /* Size of each piece of memory, for caches that are keyed by address. */
 struct dt_cuda_block {
@@ -208,7 +213,8 @@ struct dt_cuda_block {
     int64_t bytes;
 };
 
-/* Errors after which the process must be relaunched according to driver_types.h, and memory errors. */
+/* Errors after which the process must be relaunched according to
+ * driver_types.h, and memory errors. */
 static bool is_sticky(cudaError_t code)
 {
     static const cudaError_t sticky[] = {
@@ -375,8 +381,8 @@ static dt_status cuda_pack(struct dt_device *device, enum dt_dtype dtype, const 
     return DT_OK;
 }
 
-/* Records the queue as a CUDA graph by stream capture. The capture is local to this thread, so other threads on other
- * devices do not end it. */
+/* Records the queue as a CUDA graph by stream capture. The capture is local to this thread, so
+ * other threads on other devices do not end it. */
 
 struct dt_graph {
     cudaGraphExec_t exec;
@@ -712,8 +718,9 @@ void dt_cuda_attention(struct dt_device *device, enum dt_dtype dtype, const stru
 
 /* A device is one non-blocking stream plus memory allocated before anything runs on it.
  *
- * Kernels are loaded at first use (CUDA_MODULE_LOADING stays lazy: loading all kernels of cuBLASLt and cuDNN takes
- * seconds and hundreds of megabytes). So the first step of a plan runs directly and only later ones are captured. */
+ * Kernels are loaded at first use (CUDA_MODULE_LOADING stays lazy: loading all kernels of cuBLASLt
+ * and cuDNN takes seconds and hundreds of megabytes). So the first step of a plan runs directly and
+ * only later ones are captured. */
 
 struct dt_cuda *dt_cuda_of(struct dt_device *device)
 {

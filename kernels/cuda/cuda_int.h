@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* cuda_int - the state of a GPU, shared by the files of this back end and the comms of its devices
  *
- * One stream is the queue. Each call that queues work ends with dt_cuda_keep: the first error is kept, with the name of
- * the operation, and the next call with a status returns it. Errors after which CUDA requires a new process (see
- * driver_types.h) make the device lost; nothing more is queued on it.
+ * One stream is the queue. Each call that queues work ends with dt_cuda_keep: the first error
+ * is kept, with the name of the operation, and the next call with a status returns it. Errors
+ * after which CUDA requires a new process (see driver_types.h) make the device lost; nothing
+ * more is queued on it.
  */
 #ifndef DT_KERNELS_CUDA_CUDA_INT_H
 #define DT_KERNELS_CUDA_CUDA_INT_H
@@ -15,8 +16,9 @@
 #include <cuda_runtime_api.h>
 #include <stddef.h>
 
-/* Fixed memory of an open device, in this order: workspace of cuBLASLt and cuDNN, which never run at the same time,
- * biases in bfloat16 (gemm.c), and clock readings. The prediction of a GPU's memory includes it. */
+/* Fixed memory of an open device, in this order: workspace of cuBLASLt and cuDNN, which never
+ * run at the same time, biases in bfloat16 (gemm.c), and clock readings. The prediction of a
+ * GPU's memory includes it. */
 #define DT_CUDA_WORKSPACE_BYTES DT_GPU_WORKSPACE_BYTES
 #define DT_CUDA_CLOCK_BYTES     4096LL
 #define DT_CUDA_BIAS_BYTES      ((6LL << 20) - DT_CUDA_CLOCK_BYTES)
@@ -62,8 +64,9 @@ struct dt_cuda *dt_cuda_enter(struct dt_device *device);
 /* Returns the device's first error. */
 dt_status dt_cuda_ready(struct dt_cuda *cuda) DT_MUST_CHECK;
 
-/* DT_OK, or a failure of `what` ("reserve memory") as a status with a sentence: DT_ENOMEM, DT_ELIB. When the code is one that CUDA
- * does not recover from, the device is lost. code is a cudaError_t. */
+/* DT_OK, or a failure of `what` ("reserve memory") as a status with a sentence:
+ * DT_ENOMEM, DT_ELIB. When the code is one that CUDA does not recover from, the device is
+ * lost. code is a cudaError_t. */
 dt_status dt_cuda_check(struct dt_cuda *cuda, int code, const char *what) DT_MUST_CHECK;
 
 /* For calls that queue `what` and return nothing: keeps an error. */
@@ -72,8 +75,9 @@ void dt_cuda_keep(struct dt_cuda *cuda, int code, const char *what);
 /* Returns from the calling function when a call of the CUDA runtime fails. */
 #define DT_CUDA(cuda, call, what) DT_TRY(dt_cuda_check((cuda), (int)(call), (what)))
 
-/* A kind of attention: a row of kernels/cuda/cuda.c. ready checks the shape once before it runs; run queues it and returns a
- * cudaError_t; version is the library's, NULL for own kernels. A library's data type is bfloat16. */
+/* A kind of attention: a row of kernels/cuda/cuda.c. ready checks the shape once before it runs;
+ * run queues it and returns a cudaError_t; version is the library's, NULL for own kernels. A
+ * library's data type is bfloat16. */
 struct dt_cuda_attention {
     dt_status (*ready)(struct dt_cuda *cuda, enum dt_dtype dtype, const struct dt_attention *op);
     int (*run)(struct dt_cuda *cuda, enum dt_dtype dtype, const struct dt_attention *op);
@@ -101,8 +105,9 @@ void dt_cuda_linear(struct dt_device *device, struct dt_linear *linear,
 void dt_cuda_linear_free(struct dt_linear *linear);
 void dt_cuda_gemm_forget(struct dt_cuda *cuda); /* the choices of algorithms */
 
-/* cuBLASLt adds only biases of the output's data type. Returns the bfloat16 copy of a float32 bias on the device: made
- * at the first request, kept until forget is called for changed memory. NULL when an error was kept. */
+/* cuBLASLt adds only biases of the output's data type. Returns the bfloat16 copy of a float32 bias
+ * on the device: made at the first request, kept until forget is called for changed memory. NULL
+ * when an error was kept. */
 dt_status dt_cuda_biases_new(struct dt_cuda *cuda) DT_MUST_CHECK;
 void dt_cuda_biases_free(struct dt_cuda *cuda);
 void dt_cuda_biases_forget(struct dt_cuda *cuda, const void *memory, int64_t bytes);

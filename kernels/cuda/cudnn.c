@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The cache of plans by shape, and their execution. A plan's variant packs (sets of pointers) are cached, too: the
- * layers of a network use the same buffers, and a step should create nothing. */
+/* The cache of plans by shape, and their execution. A plan's variant packs (sets of pointers) are
+ * cached, too: the layers of a network use the same buffers, and a step should create nothing. */
 #include "kernels/cuda/cudnn.h"
 #include "base/clock.h"
 
@@ -21,15 +21,15 @@ struct dt_cudnn_target {
 /* The names of the tensors within the graph. */
 enum { DT_CUDNN_Q = 1, DT_CUDNN_K, DT_CUDNN_V, DT_CUDNN_OUT, DT_CUDNN_LSE, DT_CUDNN_SCALE };
 
-/* Builds the graph of one operation and the first plan of the heuristics' proposals that works. Sequence and attribute
- * types: cuDNN's backend API (cudnn_graph.h of version 9). */
+/* Builds the graph of one operation and the first plan of the heuristics' proposals that works.
+ * Sequence and attribute types: cuDNN's backend API (cudnn_graph.h of version 9). */
 
 /* Heuristics propose 1 to 3 plans for an attention; more are ignored. */
 #define PROPOSALS 8
 #define TENSORS   6
 
-/* Converts the status of a call: DT_OK, DT_EUNSUP where cuDNN means "not supported", else DT_ELIB, with the call's
- * name, cuDNN's text and its stored reason. */
+/* Converts the status of a call: DT_OK, DT_EUNSUP where cuDNN means "not supported", else DT_ELIB,
+ * with the call's name, cuDNN's text and its stored reason. */
 static dt_status cudnn_check(cudnnStatus_t status, const char *call)
 {
     char reason[400] = "";
@@ -85,7 +85,8 @@ static dt_status tensor_set(cudnnBackendDescriptor_t to, const struct tensor *te
     return cudnn_finalize(to, tensor->name);
 }
 
-/* [B, H, rows, D]: heads lie D apart. The stride of one sequence alone has no meaning, but must not be 0. */
+/* [B, H, rows, D]: heads lie D apart. The stride of one sequence alone has no
+ * meaning, but must not be 0. */
 static struct tensor rows_tensor(const char *name, int64_t uid, const struct dt_attention *op,
                                  int rows, struct dt_strides at)
 {
@@ -280,7 +281,8 @@ static dt_status cudnn_plan_new(const struct dt_cudnn_target *target, const stru
     return status;
 }
 
-/* Variant packs per plan: the parts of a ring alternate between two buffers, a marked step uses both. */
+/* Variant packs per plan: the parts of a ring alternate between two buffers, a
+ * marked step uses both. */
 #define PACKS    8
 #define POINTERS 6
 
@@ -373,7 +375,8 @@ static dt_status device_new(const char *json, cudnnBackendDescriptor_t *device)
     return status;
 }
 
-/* The loaded library may differ from the one at build time. NVIDIA/cudnn-frontend, sdpa_support_surface.h. */
+/* The loaded library may differ from the one at build time. NVIDIA/cudnn-frontend,
+ * sdpa_support_surface.h. */
 #define VERSION_LEAST 91301
 
 static dt_status target_ready(struct dt_cuda_sdpa *sdpa)
@@ -440,7 +443,8 @@ static dt_status drain_device(struct dt_cuda_sdpa *sdpa)
     return error == cudaSuccess ? DT_OK : dt_fail(DT_ELIB, "CUDA: %s", cudaGetErrorString(error));
 }
 
-/* A free entry, or the least recently used one. Its kernel may still run, so this waits for the stream. */
+/* A free entry, or the least recently used one. Its kernel may still run, so this
+ * waits for the stream. */
 static dt_status place_entry(struct dt_cuda_sdpa *sdpa, struct entry **where)
 {
     struct entry *oldest = &sdpa->entries[0];
@@ -532,7 +536,8 @@ static dt_status pack_set(cudnnBackendDescriptor_t pack, void *const pointers[],
     return cudnn_finalize(pack, "the variant pack");
 }
 
-/* Finds or creates the pack of these pointers: the host does not need a pack after its launch has returned. */
+/* Finds or creates the pack of these pointers: the host does not need a pack after its
+ * launch has returned. */
 static dt_status pack_of(struct entry *entry, void *const pointers[], void *workspace,
                          cudnnBackendDescriptor_t *pack)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* devices - the GPUs of this machine: facts from the CUDA runtime and NVML, and processes on them
  *
- * No context is created (except to read free memory where NVML is missing), so queries do not use the device.
+ * No context is created (except to read free memory where NVML is missing), so queries
+ * do not use the device.
  *
  *     struct dt_cuda_machine *machine = malloc(sizeof *machine);
  *     dt_cuda_machine_read(machine);                  -- also without a GPU: machine->why

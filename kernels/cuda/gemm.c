@@ -9,9 +9,10 @@
 #include <string.h>
 #define DT_CUDA_BIAS_MOST 262144 /* outputs of a layer */
 
-/* cuBLASLt adds biases of the output's data type only (cublasLt.h, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE), and biases are
- * float32. There are few of them and they do not change, so each is converted to bfloat16 once, at its first use, and
- * found again by its address. During capture nothing may be remembered, because the captured work may never run: the
+/* cuBLASLt adds biases of the output's data type only (cublasLt.h,
+ * CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE), and biases are float32. There are few of them and they do
+ * not change, so each is converted to bfloat16 once, at its first use, and found again by its
+ * address. During capture nothing may be remembered, because the captured work may never run: the
  * copy is then part of the graph, and made on each replay in a place of its own. */
 
 enum { ENTRIES = 4096, MOST = ENTRIES * 3 / 4 }; /* a power of two */
@@ -54,8 +55,9 @@ static struct entry *find_bias(struct dt_cuda_biases *biases, const float *bias,
     }
 }
 
-/* cuBLASLt adds only biases of the output's data type. Returns the bfloat16 copy of a float32 bias on the device: made
- * at the first request, kept until forget is called for changed memory. NULL when an error was kept. */
+/* cuBLASLt adds only biases of the output's data type. Returns the bfloat16 copy of a float32 bias
+ * on the device: made at the first request, kept until forget is called for changed memory. NULL
+ * when an error was kept. */
 static const void *cuda_bias(struct dt_cuda *cuda, const float *bias, int count)
 {
     struct dt_cuda_biases *biases = cuda->biases;
@@ -96,14 +98,17 @@ void dt_cuda_biases_forget(struct dt_cuda *cuda, const void *memory, int64_t byt
         *biases = (struct dt_cuda_biases){0};
 }
 
-/* Linear layers by cuBLASLt. It is column-major: a row-major matrix is its transpose there, so y^T [out, rows] = W x^T,
- * with W, which it sees as [in, out], transposed, and bias and activation as an epilogue on y's rows.
+/* Linear layers by cuBLASLt. It is column-major: a row-major matrix is its transpose there, so y^T
+ * [out, rows] = W x^T, with W, which it sees as [in, out], transposed, and bias and activation as
+ * an epilogue on y's rows.
  *
- * Its GELU is computed with tanh.approx.f32, whose relative error is 2^-11 (PTX ISA), for outputs in float32, too (read in the sm_90
- * code of cuBLASLt 13.1). So only outputs in bfloat16 take it; float32 outputs are activated by a kernel of our own after the product.
+ * Its GELU is computed with tanh.approx.f32, whose relative error is 2^-11 (PTX ISA), for outputs
+ * in float32, too (read in the sm_90 code of cuBLASLt 13.1). So only outputs in bfloat16 take it;
+ * float32 outputs are activated by a kernel of our own after the product.
  *
- * Where it has no algorithm, simpler calls are tried: the groups one after the other, then no epilogue, with the bias
- * stored in y before (beta 1) and the activation after (float32 outputs only). */
+ * Where it has no algorithm, simpler calls are tried: the groups one after the other,
+ * then no epilogue, with the bias stored in y before (beta 1) and the activation after
+ * (float32 outputs only). */
 
 enum { DT_CUDA_PROPOSALS = 8 };
 
@@ -120,10 +125,12 @@ struct dt_linear {
     cublasLtMatmulAlgo_t algorithm;
 };
 
-/* The fastest of cuBLASLt's proposals for a product. Its heuristics order them without running any; by how much the best of eight is
- * faster than the first differs by shape, so it is measured where a plan is prepared, but for long products: on an H100 those measured
- * side by side were up to 15 % slower by themselves than the first proposal, perhaps since the card is then at its limit of power. In a step a layer's weight comes from memory, and
- * its input, which was just written, from the cache: so successive calls take copies of the weight that the L2 cache cannot all hold. */
+/* The fastest of cuBLASLt's proposals for a product. Its heuristics order them without running any;
+ * by how much the best of eight is faster than the first differs by shape, so it is measured where
+ * a plan is prepared, but for long products: on an H100 those measured side by side were up to 15 %
+ * slower by themselves than the first proposal, perhaps since the card is then at its limit of
+ * power. In a step a layer's weight comes from memory, and its input, which was just written, from
+ * the cache: so successive calls take copies of the weight that the L2 cache cannot all hold. */
 
 #define PATIENCE_NS (60 * DT_NS_PER_SECOND)
 #define WARM_NS     10000000 /* of the device's time before: an idle GPU raises its clock in steps */
@@ -134,7 +141,8 @@ struct dt_linear {
 
 enum { ROUNDS = 5, CALLS = 4, CALLS_MOST = 40, WARM_ROUNDS_MOST = 50, COPIES_MOST = 32 };
 
-/* All that decides which product it is; zeroed before it is filled, so that it can be compared as bytes. */
+/* All that decides which product it is; zeroed before it is filled, so that it can
+ * be compared as bytes. */
 struct form {
     struct dt_linear_shape shape;
     enum dt_dtype dtype;
@@ -206,7 +214,8 @@ static int64_t padded_bytes(int64_t bytes)
     return (bytes + 255) / 256 * 256;
 }
 
-/* Random numbers of magnitude 0.5 to 2, in either data type: a GPU multiplies zeros with less power, so faster. */
+/* Random numbers of magnitude 0.5 to 2, in either data type: a GPU multiplies zeros with
+ * less power, so faster. */
 static dt_status fill_operand(struct dt_cuda *cuda, char *memory, int64_t bytes)
 {
     const int64_t most = 1 << 20, piece = bytes < most ? bytes : most; /* a multiple of 8 */
@@ -223,7 +232,8 @@ static dt_status fill_operand(struct dt_cuda *cuda, char *memory, int64_t bytes)
     return status;
 }
 
-/* As many as are more than twice the cache, but of no more than a 32nd of the memory, which ranks in tests share. */
+/* As many as are more than twice the cache, but of no more than a 32nd of the memory, which
+ * ranks in tests share. */
 static int copies_of(const struct dt_cuda *cuda, int64_t weight)
 {
     int64_t most = cuda->memory_bytes / 32, cache = 2 * cuda->l2_bytes;
@@ -437,9 +447,11 @@ static dt_status choose_proposal(struct dt_linear *linear, struct operands *oper
     return DT_OK;
 }
 
-/* Sets the algorithm: the fastest of the proposals, best guess first, by the device's clock on random numbers and weights out of memory; once for each shape
- * on an open device, later from memory. Proposals that the library does not run after all are left out; DT_WAIT: that was each of
- * them. Where there is no memory to try them, or while the stream is recorded, the first. count: 1 or more. Not reentrant; waits. */
+/* Sets the algorithm: the fastest of the proposals, best guess first, by the device's clock on
+ * random numbers and weights out of memory; once for each shape on an open device, later from
+ * memory. Proposals that the library does not run after all are left out; DT_WAIT: that was each of
+ * them. Where there is no memory to try them, or while the stream is recorded, the first. count: 1
+ * or more. Not reentrant; waits. */
 static dt_status cuda_gemm_choose(struct dt_linear *linear,
                                   const cublasLtMatmulHeuristicResult_t found[], int count)
 {
@@ -479,7 +491,8 @@ static cublasComputeType_t compute_of(enum dt_dtype dtype)
     return dtype == DT_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
-/* Bytes that every row of `bytes` bytes starts at a multiple of, GEMM_ALIGN at most, if the first does. */
+/* Bytes that every row of `bytes` bytes starts at a multiple of, GEMM_ALIGN at
+ * most, if the first does. */
 static uint32_t byte_alignment(int64_t bytes)
 {
     uint32_t align = GEMM_ALIGN;
@@ -495,7 +508,8 @@ static dt_status set_attribute(cublasLtMatmulDesc_t product, cublasLtMatmulDescA
                          "describe a product");
 }
 
-/* layout is new: rows x cols in cuBLASLt's order, rows contiguous; of `count` matrices `stride` elements apart. */
+/* layout is new: rows x cols in cuBLASLt's order, rows contiguous; of `count` matrices
+ * `stride` elements apart. */
 static dt_status lay_out(cublasLtMatrixLayout_t *layout, cudaDataType_t type, int rows, int cols,
                          const int64_t batch[2])
 {
@@ -595,7 +609,8 @@ static dt_status prefer_workspace(const struct dt_linear *linear,
     return DT_OK;
 }
 
-/* DT_WAIT: cuBLASLt has no algorithm, or rejects the combination, in its heuristics or when it is called. */
+/* DT_WAIT: cuBLASLt has no algorithm, or rejects the combination, in its heuristics
+ * or when it is called. */
 static dt_status propose_algorithms(struct dt_linear *linear, cublasLtMatmulPreference_t preference)
 {
     cublasLtMatmulHeuristicResult_t found[DT_CUDA_PROPOSALS];

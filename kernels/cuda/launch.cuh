@@ -8,16 +8,16 @@
 
 #include <stdint.h>
 
-/* The CUDA error of the launch, as an int. A name that contains a comma must be in parentheses; shared: bytes of extern
- * shared memory. */
+/* The CUDA error of the launch, as an int. A name that contains a comma must be in parentheses;
+ * shared: bytes of extern shared memory. */
 #ifndef DT_LAUNCH
 #define DT_LAUNCH(kernel, grid, block, shared, stream, ...)                                        \
     (kernel<<<(grid), (block), (shared), (cudaStream_t)(stream)>>>(__VA_ARGS__),                   \
      (int)cudaGetLastError())
 #endif
 
-/* Blocks for n pieces of work, `each` per block; at least 1, at most the limit of a grid in x. Kernels that may get
- * fewer blocks loop in steps of the whole grid. */
+/* Blocks for n pieces of work, `each` per block; at least 1, at most the limit of a grid in x.
+ * Kernels that may get fewer blocks loop in steps of the whole grid. */
 static inline unsigned dt_blocks(int64_t n, int64_t each)
 {
     int64_t blocks = (n + each - 1) / each;

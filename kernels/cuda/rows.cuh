@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* rows - shared by the row kernels: loading activations of either type as float32, and sums over a block
+/* rows - shared by the row kernels: loading activations of either type as float32,
+ * and sums over a block
  *
- * Activations are T: float, or uint16_t for bfloat16. These files are compiled without contraction of a b + c, so that
- * their formulas are those of kernels/cpu: fmaf is used where a single rounding is wanted.
+ * Activations are T: float, or uint16_t for bfloat16. These files are compiled without
+ * contraction of a b + c, so that their formulas are those of kernels/cpu: fmaf is used where a
+ * single rounding is wanted.
  */
 #ifndef DT_KERNELS_CUDA_ROWS_CUH
 #define DT_KERNELS_CUDA_ROWS_CUH
@@ -69,8 +71,8 @@ DT_INLINE void dt_store8(uint16_t *to, const float x[8])
     dt_store16(to, a);
 }
 
-/* The sum over the block in every thread, in an order that depends only on the block's size. parts: one shared float
- * per warp, not in use by any thread. */
+/* The sum over the block in every thread, in an order that depends only on the block's size. parts:
+ * one shared float per warp, not in use by any thread. */
 DT_INLINE float dt_block_sum(float x, float *parts)
 {
     for (int mask = DT_WARP / 2; mask > 0; mask /= 2)

@@ -4,7 +4,8 @@
 
 #define THREADS 256
 
-/* I: integer type for the index of a piece, as small as possible, since division dominates a copy's arithmetic. */
+/* I: integer type for the index of a piece, as small as possible, since division dominates
+ * a copy's arithmetic. */
 template <class V, class I> struct pieces {
     V *to;
     const V *from;

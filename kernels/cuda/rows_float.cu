@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels on float32: conditioning, the latent and its update. All but position, whose result may be bfloat16, and activation are small. */
+/* Kernels on float32: conditioning, the latent and its update. All but position, whose result may
+ * be bfloat16, and activation are small. */
 #include "kernels/cuda/rows.cuh"
 
 #define THREADS 256
@@ -40,8 +41,9 @@ int dt_launch_activation(enum dt_activation act, float *x, int64_t n, void *stre
     return DT_LAUNCH(activation<DT_ACT_SILU>, blocks, THREADS, 0, stream, x, n, eights);
 }
 
-/* The angle is the timestep, up to 1000, times the frequency: one unit in its last place would be 6e-5 rad. The argument is
- * rounded to float32 as in the authors' code; the exponential is exact but for the rounding, so that every library's is the same. */
+/* The angle is the timestep, up to 1000, times the frequency: one unit in its last place would be
+ * 6e-5 rad. The argument is rounded to float32 as in the authors' code; the exponential is exact
+ * but for the rounding, so that every library's is the same. */
 static __global__ void sinusoid(struct dt_sinusoid op)
 {
     int half = op.channels / 2;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Merges two parts of an attention. A block handles whole rows of a head, so that all its threads have read a row's
- * log-sum-exp before one of them overwrites it. */
+/* Merges two parts of an attention. A block handles whole rows of a head, so that all its threads
+ * have read a row's log-sum-exp before one of them overwrites it. */
 #include "kernels/cuda/rows.cuh"
 
 #define THREADS 256

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Gated residual, LayerNorm and modulation in one pass: a block has one row, kept in registers between the two sums
- * (the mean, then the squares about it, since the one-pass formula cancels), in groups of eight channels.
+/* Gated residual, LayerNorm and modulation in one pass: a block has one row, kept in registers
+ * between the two sums (the mean, then the squares about it, since the one-pass formula cancels),
+ * in groups of eight channels.
  *
- * T is the type of activations, X that of the residual stream, which is rounded when it is stored and not before. */
+ * T is the type of activations, X that of the residual stream, which is rounded when it is
+ * stored and not before. */
 #include "kernels/cuda/rows.cuh"
 
 #define MOST 1024 /* threads of a block */
@@ -128,7 +130,8 @@ static bool in_eights(const struct dt_modulate *op)
            dt_aligned16(op->y);
 }
 
-/* Blocks of at most 256 threads with up to four groups of eight per thread; longer rows use more threads. */
+/* Blocks of at most 256 threads with up to four groups of eight per thread; longer
+ * rows use more threads. */
 template <class T, class X> static int launch(const struct dt_modulate *op, void *stream)
 {
     unsigned rows = (unsigned)(op->sequences * op->tokens);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* card - what is known of a published model: shape, tokens, guidance, parameters, the degrees that engines take
+/* card - what is known of a published model: shape, tokens, guidance, parameters, the
+ * degrees that engines take
  *
- * A card is one file, model/cards/<short name>.json, compiled in; a user's own file of the same fields does as well, which
- * model/cards/from.h writes. Unlike a network (model/network.h) a card is never computed here: engines' rules, look-up and
- * exports read it. The configurations in its field "diffusers" are for the worker of that engine alone.
+ * A card is one file, model/cards/<short name>.json, compiled in; a user's own file of the same
+ * fields does as well, which model/cards/from.h writes. Unlike a network (model/network.h) a card
+ * is never computed here: engines' rules, look-up and exports read it. The configurations in its
+ * field "diffusers" are for the worker of that engine alone.
  *
  *     struct dt_card card;
  *     DT_TRY(dt_card_load("flux.1-dev", &card));
@@ -25,8 +27,9 @@ enum {
     DT_CARD_WORD = 32
 };
 
-/* What a guided step computes: one pass, one pass that takes the scale as input, or the passes of classifier-free guidance:
- * two halves, or more where a second condition, as a reference image, has a scale of its own. */
+/* What a guided step computes: one pass, one pass that takes the scale as input, or the passes of
+ * classifier-free guidance: two halves, or more where a second condition, as a reference image,
+ * has a scale of its own. */
 enum dt_guidance { DT_GUIDANCE_NONE, DT_GUIDANCE_EMBEDDED, DT_GUIDANCE_CFG };
 
 /* Pixels of an image or a video; frames: 1 for an image. */
@@ -85,8 +88,9 @@ struct dt_card {
     int engine_count;
 };
 
-/* name: a card's name, its part after the last '/', or an alias, case ignored; or a path that ends in .json. DT_EUSAGE
- * names the nearest card and the command that writes one, or names the wrong field; DT_EIO when a file is unreadable. */
+/* name: a card's name, its part after the last '/', or an alias, case ignored; or a path that ends
+ * in .json. DT_EUSAGE names the nearest card and the command that writes one, or names the wrong
+ * field; DT_EIO when a file is unreadable. */
 dt_status dt_card_load(const char *name, struct dt_card *card) DT_MUST_CHECK;
 
 /* The JSON of a card; sentences begin with what. DT_EUSAGE. */
@@ -95,8 +99,8 @@ dt_status dt_card_parse(const char *text, const char *what, struct dt_card *card
 /* The full name of a compiled card that is called so; else the name itself. */
 const char *dt_card_full_name(const char *name);
 
-/* The name is that of a compiled card, or of a .json file that does not describe a network of dittune's own. Sets no
- * sentence. */
+/* The name is that of a compiled card, or of a .json file that does not describe a network of
+ * dittune's own. Sets no sentence. */
 bool dt_card_named(const char *name);
 
 /* A card of that name is compiled in; *card is set then. Sets no sentence. */
@@ -111,8 +115,8 @@ const char *dt_guidance_text(enum dt_guidance guidance);
 dt_status dt_card_check_size(const struct dt_card *card, struct dt_frames size) DT_MUST_CHECK;
 
 /* Tokens of the image or video, without text, of a size that dt_card_check_size takes:
- * ((frames - 1) / vae_time + 1) * (height / side) * (width / side), with side = vae_space * patch, and those of the card's
- * reference images. */
+ * ((frames - 1) / vae_time + 1) * (height / side) * (width / side), with side = vae_space * patch,
+ * and those of the card's reference images. */
 int64_t dt_card_tokens(const struct dt_card *card, struct dt_frames size);
 
 /* "37,17" -> {17, 37}; the sentence of DT_EUSAGE begins with what. And the text of it, "17,37". */
@@ -120,16 +124,19 @@ dt_status dt_lengths_parse(const char *what, const char *text,
                            struct dt_lengths *lengths) DT_MUST_CHECK;
 void dt_lengths_text(const struct dt_lengths *lengths, char out[DT_LENGTHS_TEXT]);
 
-/* Tokens of the model's texts: those asked for, else as the card has it. Where a prompt may have any length these are the card's
- * number and one less, since no number above 1 divides both. DT_EUSAGE: several lengths of a model whose texts are padded. */
+/* Tokens of the model's texts: those asked for, else as the card has it. Where a prompt may have
+ * any length these are the card's number and one less, since no number above 1 divides both.
+ * DT_EUSAGE: several lengths of a model whose texts are padded. */
 dt_status dt_card_lengths(const struct dt_card *card, const struct dt_lengths *asked,
                           struct dt_lengths *lengths) DT_MUST_CHECK;
 
-/* Bytes of the weights in bfloat16 on one of `parts` devices that split the transformer's blocks or layers between them;
- * VAE and text encoder are whole on each. Memory of a step comes on top. -1: a part's parameters are not known. */
+/* Bytes of the weights in bfloat16 on one of `parts` devices that split the transformer's blocks or
+ * layers between them; VAE and text encoder are whole on each. Memory of a step comes on top. -1: a
+ * part's parameters are not known. */
 int64_t dt_card_weight_bytes(const struct dt_card *card, int64_t parts);
 
-/* The row of an engine: that of the version where there is one, else that of the engine; NULL: the card has none. */
+/* The row of an engine: that of the version where there is one, else that of the engine;
+ * NULL: the card has none. */
 const struct dt_card_engine *dt_card_engine(const struct dt_card *card, const char *engine,
                                             const char *version);
 bool dt_card_takes(const struct dt_card_engine *row, const char *degree);

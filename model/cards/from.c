@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A pipeline's folder has model_index.json, {"transformer": ["diffusers", "FluxTransformer2DModel"], ..}, and a folder for each
- * module with config.json and weights. Classes name the same number differently: tables below list the names. */
+/* A pipeline's folder has model_index.json, {"transformer": ["diffusers",
+ * "FluxTransformer2DModel"], ..}, and a folder for each module with config.json and weights.
+ * Classes name the same number differently: tables below list the names. */
 #include "model/cards/from.h"
 #include "base/json.h"
 #include "base/read.h"
@@ -17,7 +18,8 @@
 
 enum { COUNT_MOST = 1 << 20, TRANSFORMERS_MOST = 2 };
 
-/* The published cards of the same classes: of the transformer, and of the pipeline where it is known. */
+/* The published cards of the same classes: of the transformer, and of the
+ * pipeline where it is known. */
 struct peers {
     struct dt_card *cards;
     int count;
@@ -92,7 +94,8 @@ static dt_status part_read(const struct source *source, const char *part, json_t
     return config_read(dt_text_at(&path), config);
 }
 
-/* A module's row in model_index.json is [library, class]; [null, null]: the pipeline runs without it. */
+/* A module's row in model_index.json is [library, class]; [null, null]: the
+ * pipeline runs without it. */
 static bool module_listed(const json_t *index, const char *part)
 {
     const json_t *row = json_object_get(index, part);
@@ -231,7 +234,8 @@ static void peers_prefer(struct source *source)
     peers->count = count > 0 ? count : peers->count;
 }
 
-/* The first peer, if the bytes of a field are the same in all; NULL: they differ, or there is none. */
+/* The first peer, if the bytes of a field are the same in all; NULL: they
+ * differ, or there is none. */
 static const struct dt_card *peers_agree(const struct peers *peers, size_t at, size_t size)
 {
     const char *first = (const char *)&peers->cards[0];
@@ -415,7 +419,8 @@ static dt_status vae_put(struct source *source)
     return DT_OK;
 }
 
-/* The last number of a list, or the number; 0: there is none. *first: frames of a token, where the list has them. */
+/* The last number of a list, or the number; 0: there is none. *first: frames of a token,
+ * where the list has them. */
 static int64_t patch_last(const json_t *config, const char *name, int64_t *first)
 {
     const json_t *value = json_object_get(config, name);
@@ -427,8 +432,8 @@ static int64_t patch_last(const json_t *config, const char *name, int64_t *first
     return json_integer_value(json_array_get(value, count - 1));
 }
 
-/* Pixels of a latent along a token's side: the class's patches, or, where the transformer's channels are four times the VAE's,
- * the pipeline's, which packs two by two. */
+/* Pixels of a latent along a token's side: the class's patches, or, where the transformer's
+ * channels are four times the VAE's, the pipeline's, which packs two by two. */
 static int64_t patch_find(const struct source *source)
 {
     static const char *const names[] = {"patch_size", "all_patch_size"};
@@ -519,7 +524,8 @@ static dt_status index_check(const char *path, const json_t *tensors)
     return DT_OK;
 }
 
-/* Several files of the same tensors are one model in several data types. *count 0: there are no weights. */
+/* Several files of the same tensors are one model in several data types. *count 0:
+ * there are no weights. */
 static dt_status weights_count(const struct source *source, const char *part, int64_t *count)
 {
     static const char *const ends[] = {".safetensors", ".safetensors.index.json"};

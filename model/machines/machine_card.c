@@ -226,8 +226,8 @@ static dt_status read_pair(const json_t *root, const char *what, struct dt_machi
     return DT_OK;
 }
 
-/* The link `far`, which groups of more than `count` devices use, has a rate, and none above that of the link `near`, over which it is
- * reached. */
+/* The link `far`, which groups of more than `count` devices use, has a rate, and none above that of
+ * the link `near`, over which it is reached. */
 static dt_status check_link(const struct dt_machine_card *card, const char *what, const char *field,
                             int count, enum dt_link far, enum dt_link near)
 {
@@ -323,8 +323,8 @@ void dt_machine_card_place(struct dt_machine_card *card, int hosts, int devices)
     card->devices = devices;
 }
 
-/* Reads what `dittune machine --json` prints on a machine with GPUs: the card of its device, but the number of devices and the memory that
- * the driver reported. */
+/* Reads what `dittune machine --json` prints on a machine with GPUs: the card of its device, but
+ * the number of devices and the memory that the driver reported. */
 static dt_status read_described(const json_t *root, const char *what, struct dt_machine_card *card)
 {
     const json_t *hard = json_object_get(root, "hard");
@@ -361,7 +361,8 @@ static bool is_file(const char *name)
     return size >= 5 && strcmp(name + size - 5, ".json") == 0;
 }
 
-/* A card's name with a number before or after it, "h100x8" or "8 x h100": the number; 0: it is none. */
+/* A card's name with a number before or after it, "h100x8" or "8 x h100": the
+ * number; 0: it is none. */
 static int count_beside(const char *text, const char *name)
 {
     const char *at = strcasestr(text, name);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* machine_card - what is known of a machine with GPUs that is not at hand: rates, memory, links and hosts, for predictions
+/* machine_card - what is known of a machine with GPUs that is not at hand: rates, memory, links and
+ * hosts, for predictions
  *
- * A card is one file, model/machines/<name>.json, compiled in, with a source for each number; a user's own file of the same fields does
- * as well, and so does what `dittune machine --json` prints on a machine whose GPUs have a card. What a program reaches of the
- * datasheet's rates is model/predict.h's matter; a rate that was measured is what a program reached.
+ * A card is one file, model/machines/<name>.json, compiled in, with a source for each number; a
+ * user's own file of the same fields does as well, and so does what `dittune machine --json` prints
+ * on a machine whose GPUs have a card. What a program reaches of the datasheet's rates is
+ * model/predict.h's matter; a rate that was measured is what a program reached.
  *
  *     struct dt_machine_card machine;
  *     DT_TRY(dt_machine_card_load("2x8xh100", &machine));
@@ -61,18 +63,20 @@ struct dt_machine_card {
     int capability;           /* 90 for 9.0; DT_NO_CUDA; 0: not known */
 };
 
-/* text: a card's name, or a path that ends in .json; "8x" before it: so many devices, at most those of the card; "2x8x": of each of so
- * many hosts. DT_EUSAGE names the nearest card, or the field that is wrong or contradicts another; DT_EIO when a file is unreadable. */
+/* text: a card's name, or a path that ends in .json; "8x" before it: so many devices, at most those
+ * of the card; "2x8x": of each of so many hosts. DT_EUSAGE names the nearest card, or the field
+ * that is wrong or contradicts another; DT_EIO when a file is unreadable. */
 dt_status dt_machine_card_load(const char *text, struct dt_machine_card *card) DT_MUST_CHECK;
 
-/* Replaces the card's numbers of hosts and of devices of a host; links that reach over several hosts reach over as many. */
+/* Replaces the card's numbers of hosts and of devices of a host; links that reach over several
+ * hosts reach over as many. */
 void dt_machine_card_place(struct dt_machine_card *card, int hosts, int devices);
 
 /* The cards' names, NULL-ended, in the order of their files. */
 const char *const *dt_machine_cards(void);
 
-/* The card of the device that a text names, as "NVIDIA H100" or "Ascend Atlas 800I A2": the one whose name, or device's name, has most
- * words of it; false: none. Sets no sentence. */
+/* The card of the device that a text names, as "NVIDIA H100" or "Ascend Atlas 800I A2": the one
+ * whose name, or device's name, has most words of it; false: none. Sets no sentence. */
 bool dt_machine_card_of(const char *text, struct dt_machine_card *card);
 
 /* The measured rate, else that of the datasheet. */

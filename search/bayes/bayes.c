@@ -77,8 +77,8 @@ struct bayes {
     dt_status status; /* error of a tell, returned by the next ask */
 };
 
-/* Runs both models. The warm one is based on the prior and has only the candidates the prior knows; the cold one has
- * all. Their weights come from leave-one-out predictions of the answers. */
+/* Runs both models. The warm one is based on the prior and has only the candidates the prior knows;
+ * the cold one has all. Their weights come from leave-one-out predictions of the answers. */
 
 /* Of the models of log values. */
 static struct dt_process_priors bayes_priors(const double values[])
@@ -144,7 +144,8 @@ static bool model_knows(const struct bayes *bayes, int model, int candidate)
     return model == COLD || bayes->hint.kind[candidate] == DT_HINT_VALUE;
 }
 
-/* Number of models whose means may be used: 2 once the warm model was fitted, since it has no unit or scale before. */
+/* Number of models whose means may be used: 2 once the warm model was fitted, since it has no
+ * unit or scale before. */
 static int bayes_models(const struct bayes *bayes)
 {
     return bayes->models > 1 && bayes->model[WARM].fitted > 0 ? 2 : 1;
@@ -174,8 +175,8 @@ static void bayes_wake(struct bayes *bayes)
     bayes->outstanding.believed = 0;
 }
 
-/* An outstanding point counts as an answer equal to its predicted mean (kriging believer; Ginsbourger, Le Riche,
- * Carraro 2010), so that the next one lies elsewhere. */
+/* An outstanding point counts as an answer equal to its predicted mean (kriging believer;
+ * Ginsbourger, Le Riche, Carraro 2010), so that the next one lies elsewhere. */
 static dt_status bayes_believe(struct bayes *bayes)
 {
     for (; bayes->outstanding.believed < bayes->outstanding.count; bayes->outstanding.believed++) {
@@ -224,7 +225,8 @@ static dt_status bayes_columns(struct bayes *bayes, int first, int last)
     return DT_OK;
 }
 
-/* Compares the models on the answers that both have; the warm one's are an ordered subset of the cold one's. */
+/* Compares the models on the answers that both have; the warm one's are an ordered
+ * subset of the cold one's. */
 static dt_status models_weigh(struct bayes *bayes)
 {
     const struct dt_process *cold = &bayes->model[COLD], *warm = &bayes->model[WARM];
@@ -287,9 +289,10 @@ static dt_status bayes_refit(struct bayes *bayes)
     return DT_OK;
 }
 
-/* The greatest expected improvement of the logarithm of the value over the incumbent, times the probability of success,
- * over all candidates. The incumbent is the least posterior mean of the answered candidates, not the least sample,
- * which is lucky under noise. Two models' improvements are mixed with their weights. */
+/* The greatest expected improvement of the logarithm of the value over the incumbent, times the
+ * probability of success, over all candidates. The incumbent is the least posterior mean of the
+ * answered candidates, not the least sample, which is lucky under noise. Two models' improvements
+ * are mixed with their weights. */
 
 /* Least expected log value of a candidate that was answered. */
 static double bayes_incumbent(const struct bayes *bayes)
@@ -361,8 +364,8 @@ static int choose_above(const struct bayes *bayes, double best, double threshold
 }
 
 /* The best candidate to try; -1 when all were seen.
- * The threshold is drawn anew each time, so that the boundary of the working region is probed, too (BaCO; Hellsten et
- * al. 2023). */
+ * The threshold is drawn anew each time, so that the boundary of the working region is probed, too
+ * (BaCO; Hellsten et al. 2023). */
 static int bayes_choose(struct bayes *bayes)
 {
     const double best = bayes_incumbent(bayes);
@@ -371,10 +374,11 @@ static int bayes_choose(struct bayes *bayes)
     return chosen >= 0 || threshold <= 0 ? chosen : choose_above(bayes, best, 0);
 }
 
-/* Probability that some candidate is better than the incumbent by more than DT_GAIN. The likeliest ones are drawn jointly,
- * DRAWS times, from their joint posterior K - V'V, each failing with its own probability; the others count as if they
- * excluded one another, so that the sum is too large rather than too small (the stopping rule of Makarova et al. 2022
- * by draws instead of confidence bounds). */
+/* Probability that some candidate is better than the incumbent by more than DT_GAIN. The
+ * likeliest ones are drawn jointly, DRAWS times, from their joint posterior K - V'V, each
+ * failing with its own probability; the others count as if they excluded one another, so that
+ * the sum is too large rather than too small (the stopping rule of Makarova et al. 2022 by draws
+ * instead of confidence bounds). */
 
 enum { LIKELY = 64, DRAWS_EACH = 512 };
 
@@ -415,7 +419,8 @@ static void likely_insert(struct likely *likely, int32_t k, double chance)
     likely->at[at] = k;
 }
 
-/* Share of one model's draws in which a likely candidate gains; without draws, the sum of the probabilities. */
+/* Share of one model's draws in which a likely candidate gains; without draws, the sum
+ * of the probabilities. */
 static double gain_drawn(struct bayes *bayes, int model, const struct likely *likely, double target)
 {
     double bound = 0;
@@ -450,7 +455,8 @@ static double gain_drawn(struct bayes *bayes, int model, const struct likely *li
     return (double)gains / DRAWS_EACH;
 }
 
-/* Probability that some candidate is better than the incumbent by more than 0.5 %; accurate only below `enough`. */
+/* Probability that some candidate is better than the incumbent by more than 0.5 %; accurate
+ * only below `enough`. */
 static double bayes_gain(struct bayes *bayes, double enough)
 {
     const double target = bayes_incumbent(bayes) + log1p(-DT_GAIN);
@@ -592,8 +598,8 @@ static void bayes_tell(void *state, const struct dt_trial *trial)
     look_closer(bayes, trial);
 }
 
-/* A fit would disturb trials that are being timed, so it waits for their answers. When asked again with no answer in
- * between, it counts the missing ones as lost. */
+/* A fit would disturb trials that are being timed, so it waits for their answers. When asked again
+ * with no answer in between, it counts the missing ones as lost. */
 static bool must_wait(struct bayes *bayes)
 {
     int64_t outstanding = bayes->opts.seen->count - bayes->told;
@@ -612,8 +618,9 @@ static double least_chance(const struct bayes *bayes)
     return chance >= 0 ? chance : bayes->opts.seconds > 0 ? 0.05 : 0;
 }
 
-/* Stop because a gain is too unlikely: not before LEAST answers, and not on one verdict, since the trials in between
- * correct an overconfident model. Never with a pool, which does not contain all plans. */
+/* Stop because a gain is too unlikely: not before LEAST answers, and not on one verdict,
+ * since the trials in between correct an overconfident model. Never with a pool, which does
+ * not contain all plans. */
 static bool has_enough(struct bayes *bayes)
 {
     double chance = least_chance(bayes);
@@ -638,8 +645,8 @@ static dt_status ask_model(struct bayes *bayes, int *candidate)
     return DT_OK;
 }
 
-/* The next design point comes from the prior: every second one, so that the answers show whether the prior is right,
- * and not before the first success, since the prior's plans may all fail here. */
+/* The next design point comes from the prior: every second one, so that the answers show whether
+ * the prior is right, and not before the first success, since the prior's plans may all fail here. */
 static bool prior_is_next(struct bayes *bayes)
 {
     bool early = (int64_t)bayes->opts.knobs[DESIGN] > bayes->opts.seen->count;
@@ -687,7 +694,8 @@ static dt_status bayes_ask(void *state, struct dt_point *point)
     return outstanding_add(bayes, candidate);
 }
 
-/* The rest of the design, but for plans of the prior, which depend on the answers, as do the points of a pool. */
+/* The rest of the design, but for plans of the prior, which depend on the answers, as do
+ * the points of a pool. */
 static int64_t bayes_ahead(void *state)
 {
     const struct bayes *bayes = state;

@@ -6,13 +6,13 @@
 
 /* Maps points to coordinates with meaningful distances.
  *
- * Every axis with more than one value is a dimension. The coordinate of positive numbers, if there are three or more,
- * is their logarithm, of other numbers their rank; both are scaled to [0, 1]. Labels have their number, and only
- * equality matters (Hamming distance, as in Optuna and SMAC3).
+ * Every axis with more than one value is a dimension. The coordinate of positive numbers, if there
+ * are three or more, is their logarithm, of other numbers their rank; both are scaled to [0, 1].
+ * Labels have their number, and only equality matters (Hamming distance, as in Optuna and SMAC3).
  *
- * Divisibility matters, too: vector lengths, banks and cache lines are powers of two, and 48 may behave more like 16
- * than like 47. Where the exponent of two of the values (that of 48 is 4) does not rise with them, it is a second
- * dimension of the axis.
+ * Divisibility matters, too: vector lengths, banks and cache lines are powers of two, and 48 may
+ * behave more like 16 than like 47. Where the exponent of two of the values (that of 48 is 4) does
+ * not rise with them, it is a second dimension of the axis.
  */
 
 static void axis_fill(const struct dt_axis *axis, float out[])

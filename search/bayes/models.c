@@ -11,8 +11,9 @@
 
 #define HALF_LOG_TWO_PI 0.918938533204672741780
 
-/* For u = -z > 0: phi(u) - u Q(u) = phi(u) (1 - u / h(u)), where h = phi / Q is the hazard. The difference loses u^2
- * units of the last place; beyond FAR it is 1 / u^2 - 3 / u^4 to the same precision. */
+/* For u = -z > 0: phi(u) - u Q(u) = phi(u) (1 - u / h(u)), where h = phi / Q is the
+ * hazard. The difference loses u^2 units of the last place; beyond FAR it is 1 / u^2 - 3 /
+ * u^4 to the same precision. */
 #define FAR 1e3
 
 double dt_log_improvement(double z)
@@ -41,8 +42,8 @@ double dt_log_sum(double a, double b)
 
 /* vote - probability that a candidate fails, learnt from failed trials
  *
- * Every answer votes on a candidate's success with the weight M(r) of the kernel; `weight` votes at the average rate
- * are the prior (the distance-weighted vote of Shepard 1968, smoothed).
+ * Every answer votes on a candidate's success with the weight M(r) of the kernel; `weight` votes at
+ * the average rate are the prior (the distance-weighted vote of Shepard 1968, smoothed).
  */
 
 static void set_kernel(struct dt_vote *vote, const struct dt_kernel *kernel)
@@ -122,10 +123,11 @@ double dt_vote_works(const struct dt_vote *vote, int candidate)
 
 /* memory - probability that a candidate fits the memory, learnt from trials
  *
- * A process on the logarithm of the peak bytes. A plan that ran out of memory has no peak, but its peak is above the
- * capacity: it is observed as a normal with the mean and variance of the process' prediction truncated at the capacity
- * (Tobin 1958's censored value, by assumed density: Opper 1998; Minka 2001), so that the model keeps its closed form.
- * An unknown capacity is taken as that of the largest plan that ran.
+ * A process on the logarithm of the peak bytes. A plan that ran out of memory has no peak, but its
+ * peak is above the capacity: it is observed as a normal with the mean and variance of the process'
+ * prediction truncated at the capacity (Tobin 1958's censored value, by assumed density: Opper
+ * 1998; Minka 2001), so that the model keeps its closed form. An unknown capacity is taken as that
+ * of the largest plan that ran.
  */
 
 enum { PEAKS = 2 }; /* needed for a model */
@@ -160,8 +162,9 @@ dt_status dt_memory_ran(struct dt_memory *memory, int candidate, int64_t bytes)
     return memory->measured <= PEAKS ? dt_process_scale(&memory->process) : DT_OK;
 }
 
-/* Mean and variance of a normal above a limit (Johnson, Kotz 1970, 13.7.1): with z = (limit - mean) / deviation and the
- * hazard h, mean + deviation h and variance (1 + z h - h^2). Divided by the belief it leaves the normal observed. */
+/* Mean and variance of a normal above a limit (Johnson, Kotz 1970, 13.7.1): with z = (limit - mean)
+ * / deviation and the hazard h, mean + deviation h and variance (1 + z h - h^2). Divided by the
+ * belief it leaves the normal observed. */
 dt_status dt_memory_overran(struct dt_memory *memory, int candidate, bool *learnt)
 {
     *learnt = memory->measured >= PEAKS;
@@ -318,9 +321,10 @@ double dt_hint_stack(const double first[], const double second[], int n, double 
  *
  *     seconds = setup + rate * value + switching [a new worker group must start]
  *
- * by least squares over the trials so far, with a little weight on the mean cost alone, so that one trial is enough. A
- * new group starts when an axis of role ranks or environment differs from the previous trial. The weight of cost
- * depends on the remaining budget: the exponent falls from 1 to 0 (EI-cool; Lee, Perrone, Archambeau, Seeger 2020).
+ * by least squares over the trials so far, with a little weight on the mean cost alone, so that one
+ * trial is enough. A new group starts when an axis of role ranks or environment differs from the
+ * previous trial. The weight of cost depends on the remaining budget: the exponent falls from 1 to
+ * 0 (EI-cool; Lee, Perrone, Archambeau, Seeger 2020).
  */
 
 #define RIDGE 0.1 /* in trials, as a share of a coefficient's scale */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* models - what is learnt of a candidate beside its value: does it fail, does it fit the memory, what did a prior say,
- * what does a trial cost; and the expected improvement that the search maximises
+/* models - what is learnt of a candidate beside its value: does it fail, does it fit the
+ * memory, what did a prior say, what does a trial cost; and the expected improvement that
+ * the search maximises
  */
 #ifndef DT_SEARCH_BAYES_MODELS_H
 #define DT_SEARCH_BAYES_MODELS_H
@@ -10,9 +11,9 @@
 #include "search/bayes/process.h"
 #include "search/search.h"
 
-/* log(phi(z) + z Phi(z)): the logarithm of the expected improvement in units of the deviation, where z is (best - mean)
- * / deviation (Ament et al. 2023, eq. 9, with the Mills ratio in place of erfcx). Accurate to 1e-9 for every z; far
- * below zero it is -z^2 / 2 - log(sqrt(2 pi) z^2). */
+/* log(phi(z) + z Phi(z)): the logarithm of the expected improvement in units of the deviation,
+ * where z is (best - mean) / deviation (Ament et al. 2023, eq. 9, with the Mills ratio in place of
+ * erfcx). Accurate to 1e-9 for every z; far below zero it is -z^2 / 2 - log(sqrt(2 pi) z^2). */
 double dt_log_improvement(double z);
 
 /* A cheap upper bound of dt_log_improvement. */
@@ -62,7 +63,8 @@ void dt_memory_fini(struct dt_memory *memory);
 /* Adds the peak bytes of a plan that ran. */
 dt_status dt_memory_ran(struct dt_memory *memory, int candidate, int64_t bytes) DT_MUST_CHECK;
 
-/* Adds a plan that did not fit. With fewer than two known peaks nothing is learnt (*learnt is false). */
+/* Adds a plan that did not fit. With fewer than two known peaks nothing is
+ * learnt (*learnt is false). */
 dt_status dt_memory_overran(struct dt_memory *memory, int candidate, bool *learnt) DT_MUST_CHECK;
 
 /* Probability that the candidate fits; 1 while sizes or the limit are unknown. */
@@ -88,23 +90,24 @@ void dt_hint_fini(struct dt_hint *hint);
 void dt_hint_ask(struct dt_hint *hint, const struct dt_candidates *candidates,
                  const struct dt_prior *prior, int first, int last);
 
-/* The candidate with the best prior value while none was seen; then, of a random half of the `top` best unseen ones,
- * the one farthest from those seen (k-centre; Gonzalez 1985). -1: the prior knows none. */
+/* The candidate with the best prior value while none was seen; then, of a random half of the
+ * `top` best unseen ones, the one farthest from those seen (k-centre; Gonzalez 1985). -1:
+ * the prior knows none. */
 int dt_hint_next(const struct dt_hint *hint, const struct dt_candidates *candidates,
                  const struct dt_kernel *kernel, int top, struct dt_rng *rng);
 
 /* Most of the tried plans that have a value in the prior failed here. */
 bool dt_hint_fails(const struct dt_hint *hint);
 
-/* dt_hint_answered records an answer. dt_hint_works is the probability of success by the prior's kind: it starts at 1
- * where the prior has a value and at 0.3 where it has a failure (weight of two trials), and is updated by trials here.
- * 1 for others. */
+/* dt_hint_answered records an answer. dt_hint_works is the probability of success by the prior's
+ * kind: it starts at 1 where the prior has a value and at 0.3 where it has a failure (weight of two
+ * trials), and is updated by trials here. 1 for others. */
 void dt_hint_answered(struct dt_hint *hint, int candidate, bool works);
 double dt_hint_works(const struct dt_hint *hint, int candidate);
 
-/* Weight of the second of two models, from each model's leave-one-out log densities of n answers: the weight that
- * maximises the density of the mixture (stacking; Yao, Vehtari, Simpson, Gelman 2018), with `trust` pseudo-answers for
- * either model. */
+/* Weight of the second of two models, from each model's leave-one-out log densities of n answers:
+ * the weight that maximises the density of the mixture (stacking; Yao, Vehtari, Simpson, Gelman
+ * 2018), with `trust` pseudo-answers for either model. */
 double dt_hint_stack(const double first[], const double second[], int n, double trust);
 
 struct dt_trial_cost {
@@ -124,7 +127,8 @@ void dt_cost_init(struct dt_trial_cost *cost, const struct dt_space *space, doub
 /* Adds a trial; one without a value (NAN) counts only as time spent. */
 void dt_cost_add(struct dt_trial_cost *cost, const struct dt_trial *trial);
 
-/* Expected seconds of a trial of the point with this expected value; at least half of the cheapest so far. */
+/* Expected seconds of a trial of the point with this expected value; at least half of
+ * the cheapest so far. */
 double dt_cost_seconds(const struct dt_trial_cost *cost, const struct dt_point *point,
                        double value);
 

@@ -12,12 +12,13 @@
  *     k(a, b) = constant + slope f(a) f(b) + signal product over axes of (1 - share + share M(r))
  *     M(r) = (1 + sqrt(5) r + 5/3 r^2) exp(-sqrt(5) r),   r^2 = sum over the axis' dimensions of (distance / length)^2
  *
- * Matern-5/2 on each axis, with a length for each dimension (Rasmussen, Williams 2006, eq. 4.17 and 5.1); the distance
- * in a dimension of labels is 0 or 1. Multiplied out, the product is a sum over all sets of axes: effects of single
- * axes, of pairs and so on, each further one worth share / (1 - share) of the last (Durrande, Ginsbourger, Roustant,
- * Carraro 2013, ANOVA kernels). So the effect of one axis is learnt from all points, not only from near ones; share 1
- * is the plain product. The constant and the slope are the variances of b0 and b1 in a mean b0 + b1 f with normal
- * priors (eq. 2.40), where f is the prior's value of a point.
+ * Matern-5/2 on each axis, with a length for each dimension (Rasmussen, Williams 2006, eq. 4.17 and
+ * 5.1); the distance in a dimension of labels is 0 or 1. Multiplied out, the product is a sum over
+ * all sets of axes: effects of single axes, of pairs and so on, each further one worth share / (1 -
+ * share) of the last (Durrande, Ginsbourger, Roustant, Carraro 2013, ANOVA kernels). So the effect
+ * of one axis is learnt from all points, not only from near ones; share 1 is the plain product. The
+ * constant and the slope are the variances of b0 and b1 in a mean b0 + b1 f with normal priors (eq.
+ * 2.40), where f is the prior's value of a point.
  */
 
 /* The dimension after the last of the axis that begins with dimension d. */
@@ -29,8 +30,9 @@ static inline int axis_end(const struct dt_cloud *cloud, int d)
     return d;
 }
 
-/* The row of a point is most of what an answer costs: it goes through the candidates in pieces that stay in the
- * first-level cache, in loops a compiler turns into vector instructions, with an exponential of seven terms. */
+/* The row of a point is most of what an answer costs: it goes through the candidates in pieces that
+ * stay in the first-level cache, in loops a compiler turns into vector instructions, with an
+ * exponential of seven terms. */
 
 #define PIECE 1024
 
@@ -142,11 +144,13 @@ void dt_kernel_row(const struct dt_kernel *kernel, const struct dt_cloud *cloud,
 
 /* rows - the time-critical sums of a Gaussian process, as loops over rows
  *
- * A matrix is row by row, `stride` values apart; of a symmetric one only the lower half is read and written. GSL's
- * reference BLAS takes several times as long, and the controller does not link OpenBLAS (cmake/dittune.cmake).
+ * A matrix is row by row, `stride` values apart; of a symmetric one only the lower half is read and
+ * written. GSL's reference BLAS takes several times as long, and the controller does not link
+ * OpenBLAS (cmake/dittune.cmake).
  */
 
-/* Sums run along rows, several at a time and in a fixed order, so that compilers can vectorise them. */
+/* Sums run along rows, several at a time and in a fixed order, so that
+ * compilers can vectorise them. */
 
 enum { AT_ONCE = 4, LANES = 8 };
 
@@ -223,8 +227,8 @@ void dt_rows_solve_transposed(const double l[], size_t stride, int n, double x[]
     }
 }
 
-/* First W = L^-1, each row from those above it; then W'W in place: each row of W adds its part before it is
- * overwritten. */
+/* First W = L^-1, each row from those above it; then W'W in place: each row of W adds its part
+ * before it is overwritten. */
 void dt_rows_invert(double k[], size_t stride, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -424,7 +428,8 @@ double dt_process_covariance(const struct dt_process *process, int a, int b)
     return process->scale * process->scale * sum;
 }
 
-/* Recomputes the factors, one block of rows of V at a time, in pieces of columns that fit the first-level cache. */
+/* Recomputes the factors, one block of rows of V at a time, in pieces of columns that fit
+ * the first-level cache. */
 
 #define LOG_TWO_PI 1.83787706640934548356
 
@@ -481,7 +486,8 @@ static void solve_part(const struct dt_process *process, const float part[], int
     }
 }
 
-/* Rows from .. of V, columns first .. : V_b = L_bb^-1 (K_b - sum of L_ba V_a over the blocks a before). */
+/* Rows from .. of V, columns first .. : V_b = L_bb^-1 (K_b - sum of L_ba V_a over
+ * the blocks a before). */
 static void solve_block(const struct dt_process *process, int from, int first, int columns)
 {
     const struct dt_cloud *cloud = process->cloud;
@@ -577,7 +583,8 @@ static int by_value(const void *a, const void *b)
     return (x->i > y->i) - (x->i < y->i);
 }
 
-/* Half of the selection are the smallest values, since the search goes there; the others are drawn from the rest. */
+/* Half of the selection are the smallest values, since the search goes there; the others are
+ * drawn from the rest. */
 static dt_status choose_start(struct dt_fit *fit, struct dt_rng *rng)
 {
     const struct dt_process *process = fit->process;
@@ -690,9 +697,10 @@ void dt_fit_fini(struct dt_fit *fit)
     *fit = (struct dt_fit){0};
 }
 
-/* Minus the log posterior density of the hyper-parameters and its gradient (Rasmussen, Williams 2006, eq. 5.8 and 5.9),
- * with a normal prior on the logarithm of each, minimised by BFGS from several starts. Each logarithm is clamped within
- * BOUND of its median: outside, the likelihood keeps its value at the bound and the prior pulls back. */
+/* Minus the log posterior density of the hyper-parameters and its gradient (Rasmussen, Williams
+ * 2006, eq. 5.8 and 5.9), with a normal prior on the logarithm of each, minimised by BFGS from
+ * several starts. Each logarithm is clamped within BOUND of its median: outside, the likelihood
+ * keeps its value at the bound and the prior pulls back. */
 
 #define BOUND 7.0 /* a factor of 1,100 */
 

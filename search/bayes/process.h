@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* process - a Gaussian process over the candidates of a search
  *
- * Values y_i are observed at candidates, each with its own noise variance plus a learnt floor. The posterior mean and
- * variance of every candidate is kept up to date: an observation adds a row to the Cholesky factor L of K + noise and a
- * row to V = L^-1 K(observed, candidates), which moves the means and variances of N candidates in O(n N) (Rasmussen,
- * Williams 2006, algorithm 2.1, kept between the answers). V is in single precision, n N floats.
+ * Values y_i are observed at candidates, each with its own noise variance plus a learnt floor. The
+ * posterior mean and variance of every candidate is kept up to date: an observation adds a row to
+ * the Cholesky factor L of K + noise and a row to V = L^-1 K(observed, candidates), which moves the
+ * means and variances of N candidates in O(n N) (Rasmussen, Williams 2006, algorithm 2.1, kept
+ * between the answers). V is in single precision, n N floats.
  *
  *     dt_process_init(&process, &cloud, &priors);
  *     dt_process_add(&process, candidate, log(seconds), variance);
@@ -108,15 +109,16 @@ dt_status dt_process_init(struct dt_process *process, const struct dt_cloud *clo
                           const struct dt_process_priors *priors) DT_MUST_CHECK;
 void dt_process_fini(struct dt_process *process);
 
-/* Adds a value of the candidate with its noise variance (0: only the floor). On DT_ENOMEM nothing has changed. */
+/* Adds a value of the candidate with its noise variance (0: only the floor). On DT_ENOMEM
+ * nothing has changed. */
 dt_status dt_process_add(struct dt_process *process, int candidate, double y,
                          double variance) DT_MUST_CHECK;
 
 /* Removes the last observation. */
 void dt_process_pop(struct dt_process *process);
 
-/* Standardises, maximises the posterior density of the hyper-parameters and recomputes the factors. Uses at most
- * priors.points observations: half of them the smallest, the others drawn. */
+/* Standardises, maximises the posterior density of the hyper-parameters and recomputes the factors.
+ * Uses at most priors.points observations: half of them the smallest, the others drawn. */
 dt_status dt_process_fit(struct dt_process *process, struct dt_rng *rng) DT_MUST_CHECK;
 
 /* Standardises again; keeps the hyper-parameters. */
@@ -125,7 +127,8 @@ dt_status dt_process_scale(struct dt_process *process) DT_MUST_CHECK;
 /* Recomputes the factors; keeps the hyper-parameters. */
 dt_status dt_process_refactor(struct dt_process *process) DT_MUST_CHECK;
 
-/* Mean and variance of the candidates first .. last - 1 from the factor, for candidates that are new in the cloud. */
+/* Mean and variance of the candidates first .. last - 1 from the factor, for candidates that
+ * are new in the cloud. */
 dt_status dt_process_columns(struct dt_process *process, int first, int last) DT_MUST_CHECK;
 
 /* Posterior mean and deviation of the value without noise, in the unit of y. */
@@ -135,7 +138,8 @@ double dt_process_deviation(const struct dt_process *process, int candidate);
 /* Posterior covariance of two candidates' values, in the unit of y squared. */
 double dt_process_covariance(const struct dt_process *process, int a, int b);
 
-/* Log density of each observation given all the others (Rasmussen, Williams 2006, eq. 5.10 to 5.12). DT_ENOMEM. */
+/* Log density of each observation given all the others (Rasmussen, Williams 2006, eq. 5.10
+ * to 5.12). DT_ENOMEM. */
 dt_status dt_process_leave_one_out(const struct dt_process *process,
                                    double density[]) DT_MUST_CHECK;
 
@@ -150,8 +154,8 @@ struct dt_fit_axis {
     double *by_length; /* [end - first, kinds, kinds] by the log lengths */
 };
 
-/* Working data of a fit: n observations and scratch memory. Theta: log lengths, log signal, log(share / (1 - share)),
- * log noise. */
+/* Working data of a fit: n observations and scratch memory. Theta: log lengths, log signal,
+ * log(share / (1 - share)), log noise. */
 struct dt_fit {
     const struct dt_process *process;
     int n, axes;
@@ -164,8 +168,8 @@ dt_status dt_fit_init(struct dt_fit *fit, const struct dt_process *process,
                       struct dt_rng *rng) DT_MUST_CHECK;
 void dt_fit_fini(struct dt_fit *fit);
 
-/* Minus the log posterior density of theta, up to a constant; its gradient unless NULL. INFINITY where K cannot be
- * factored. */
+/* Minus the log posterior density of theta, up to a constant; its gradient unless NULL. INFINITY
+ * where K cannot be factored. */
 double dt_fit_cost(struct dt_fit *fit, const double theta[], double gradient[]);
 int dt_fit_parameters(const struct dt_process *process);
 

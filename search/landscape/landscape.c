@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A table of cells becomes a space: each column's values, sorted, are an axis, each row is a point. Fractions are
- * scaled to integers by a power of ten, which keeps their ratios; where none exists, they become ranks. */
+/* A table of cells becomes a space: each column's values, sorted, are an axis, each row is a
+ * point. Fractions are scaled to integers by a power of ten, which keeps their ratios; where none
+ * exists, they become ranks. */
 #include "base/read.h"
 #include "search/landscape/table.h"
 
@@ -152,7 +153,8 @@ dt_status dt_table_numbers(const json_t *array, const char *what, double **sampl
     return DT_OK;
 }
 
-/* transfer - maps the plans of a recorded table to those of another space, by parameter names and the values in the files */
+/* transfer - maps the plans of a recorded table to those of another space, by parameter names and
+ * the values in the files */
 
 static bool same_original(const struct dt_original *a, const struct dt_original *b)
 {
@@ -597,8 +599,8 @@ static const struct dt_reader *const readers[] = {
     NULL,
 };
 
-/* Python writes NaN and Infinity, which JSON does not have. They become 0, which no measurement has; text keeps its
- * length. */
+/* Python writes NaN and Infinity, which JSON does not have. They become 0, which no measurement
+ * has; text keeps its length. */
 static void mend_numbers(struct dt_text *bytes)
 {
     static const char *const words[] = {"NaN", "Infinity"};
@@ -619,7 +621,8 @@ static void mend_numbers(struct dt_text *bytes)
     }
 }
 
-/* A Kernel Tuner cache is open while it is written: it ends in a comma instead of its last two braces. */
+/* A Kernel Tuner cache is open while it is written: it ends in a comma instead of
+ * its last two braces. */
 static void mend_end(struct dt_text *bytes)
 {
     size_t size = bytes->size;

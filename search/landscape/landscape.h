@@ -5,9 +5,10 @@
  *     dt_landscape_trial(landscape, &point, &trial);      -- the recorded answer
  *     dt_landscape_free(landscape);
  *
- * Its space holds exactly the recorded plans, including those that failed. Files may be gzipped; their format is
- * detected from the content. To read another kind of file: write search/landscape/read_<name>.c and add a row to the
- * table at the end of landscape.c; formats of other modules are passed to dt_landscape_open.
+ * Its space holds exactly the recorded plans, including those that failed. Files may be gzipped;
+ * their format is detected from the content. To read another kind of file: write
+ * search/landscape/read_<name>.c and add a row to the table at the end of landscape.c; formats of
+ * other modules are passed to dt_landscape_open.
  */
 #ifndef DT_SEARCH_LANDSCAPE_LANDSCAPE_H
 #define DT_SEARCH_LANDSCAPE_LANDSCAPE_H
@@ -25,7 +26,8 @@ struct dt_entry {
     const char *key;    /* its values, comma-joined in the table's order of parameters */
 };
 
-/* An axis' values as in the file: plans of two tables correspond when these are equal, name by name. */
+/* An axis' values as in the file: plans of two tables correspond when these are
+ * equal, name by name. */
 struct dt_original {
     double number; /* NAN: text */
     const char *text;
@@ -47,7 +49,8 @@ struct dt_landscape {
 
 struct dt_reader; /* search/landscape/table.h */
 
-/* more: readers tried first, NULL-ended; NULL: none. Limits: 256 MiB of text, 16 million JSON values, a million plans.
+/* more: readers tried first, NULL-ended; NULL: none. Limits: 256 MiB of text, 16 million JSON
+ * values, a million plans.
  * DT_EIO, DT_EUSAGE: unknown or damaged content, or no measured plan. */
 dt_status dt_landscape_open(const char *path, const struct dt_reader *const more[],
                             struct dt_landscape **landscape) DT_MUST_CHECK;
@@ -57,14 +60,14 @@ void dt_landscape_free(struct dt_landscape *landscape);
 void dt_landscape_trial(const struct dt_landscape *landscape, const struct dt_point *point,
                         struct dt_trial *trial);
 
-/* Like dt_landscape_trial, with a resampled measurement: the mean of a bootstrap draw (Efron 1979) of the recorded repetitions.
- * The draw depends only on seed and plan. */
+/* Like dt_landscape_trial, with a resampled measurement: the mean of a bootstrap draw (Efron 1979)
+ * of the recorded repetitions. The draw depends only on seed and plan. */
 void dt_landscape_trial_noisy(const struct dt_landscape *landscape, const struct dt_point *point,
                               uint64_t seed, struct dt_trial *trial);
 
-/* For each entry of the landscape, the source's value of the same plan: NAN where it has none, INFINITY where it
- * failed. values: [landscape->count]. *found: number of plans found. DT_EUSAGE: parameters differ, or no plan is in
- * both. */
+/* For each entry of the landscape, the source's value of the same plan: NAN where it has none,
+ * INFINITY where it failed. values: [landscape->count]. *found: number of plans found. DT_EUSAGE:
+ * parameters differ, or no plan is in both. */
 dt_status dt_landscape_map(const struct dt_landscape *landscape, const struct dt_landscape *source,
                            double values[], int64_t *found) DT_MUST_CHECK;
 
@@ -75,8 +78,9 @@ struct dt_transfer {
     int32_t *indices[DT_AXES_MAX]; /* of each value of an axis in the source's, or -1; owned */
 };
 
-/* Landscape and space outlive it. originals: the original values of each axis; NULL: the space's own numbers and
- * labels. Free it also after an error. DT_EUSAGE: a parameter of several values is missing on one side. */
+/* Landscape and space outlive it. originals: the original values of each axis; NULL: the space's
+ * own numbers and labels. Free it also after an error. DT_EUSAGE: a parameter of several values is
+ * missing on one side. */
 dt_status dt_transfer_init(struct dt_transfer *transfer, const struct dt_space *space,
                            const struct dt_original *const originals[],
                            const struct dt_landscape *source) DT_MUST_CHECK;
@@ -85,8 +89,8 @@ void dt_transfer_fini(struct dt_transfer *transfer);
 /* The source's value: NAN where it has none, INFINITY where it failed. */
 double dt_transfer_value(const struct dt_transfer *transfer, const struct dt_point *point);
 
-/* The reverse mapping for one axis: the index of the source plan's value; false: the axis does not have it. A parameter
- * that the source does not have takes its only value. */
+/* The reverse mapping for one axis: the index of the source plan's value; false: the axis does not
+ * have it. A parameter that the source does not have takes its only value. */
 bool dt_transfer_back(const struct dt_transfer *transfer, int axis, const struct dt_point *there,
                       int32_t *index);
 

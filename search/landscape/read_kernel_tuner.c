@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernel Tuner's cache: {"device_name", "kernel_name", "tune_params_keys": [names], "cache": {key: {name: value, ..,
- * "time": mean or a word for a failure, "times": [..], "compile_time": ..}}}, in milliseconds. Old files have 1e20 for
- * a failure. */
+/* Kernel Tuner's cache: {"device_name", "kernel_name", "tune_params_keys": [names], "cache": {key:
+ * {name: value, .., "time": mean or a word for a failure, "times": [..], "compile_time": ..}}}, in
+ * milliseconds. Old files have 1e20 for a failure. */
 #include "search/landscape/table.h"
 
 #include <math.h>

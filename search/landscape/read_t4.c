@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* T4, the auto-tuning community's file of results: {"schema_version", "results": [{"configuration": {name: value},
- * "times": {"compilation", "runtimes": [..], ..}, "invalidity", "measurements": [{"name", "value"}], "objectives":
- * [name]}]}, in the unit of the objective, else of "metadata": {"timeunit"}, else in milliseconds. */
+/* T4, the auto-tuning community's file of results: {"schema_version", "results": [{"configuration":
+ * {name: value}, "times": {"compilation", "runtimes": [..], ..}, "invalidity", "measurements":
+ * [{"name", "value"}], "objectives": [name]}]}, in the unit of the objective, else of "metadata":
+ * {"timeunit"}, else in milliseconds. */
 #include "search/landscape/table.h"
 
 #include <math.h>
@@ -47,7 +48,8 @@ static const json_t *row_objective(const json_t *row)
     return NULL;
 }
 
-/* Seconds of a unit of time, as Kernel Tuner ("ms", and its "miliseconds") and KTT ("Microseconds") name them; 0: no such. */
+/* Seconds of a unit of time, as Kernel Tuner ("ms", and its "miliseconds") and KTT ("Microseconds")
+ * name them; 0: no such. */
 static double seconds_of(const char *unit)
 {
     static const struct {
@@ -66,8 +68,8 @@ static double seconds_of(const char *unit)
     return 0;
 }
 
-/* The table's unit: that of the objective, else the file's, else milliseconds. An objective that is no time, such as GFLOP/s, has
- * another direction. */
+/* The table's unit: that of the objective, else the file's, else milliseconds. An objective that is
+ * no time, such as GFLOP/s, has another direction. */
 static dt_status read_unit(const json_t *root, const json_t *row, struct dt_table *table)
 {
     const json_t *item = row_objective(row);

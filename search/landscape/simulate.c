@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Times are processor time of this thread, so the cost of a strategy does not depend on the load of the machine. */
+/* Times are processor time of this thread, so the cost of a strategy does not depend on the
+ * load of the machine. */
 #include "search/landscape/simulate.h"
 #include "base/array.h"
 #include "base/clock.h"
@@ -19,19 +20,21 @@
 
 /* score - rates a search on a landscape whose optimum is known
  *
- * The yardstick is random search. R(t) is the exact expected best of t draws without replacement; F(t) is the best that
- * a run found in t evaluations. Failures are evaluations: in both they rank last, at the slowest valid value, as does a
- * run before its first success. P is the mean over t = 1..N of (R(t) - F(t)) / (R(t) - optimum): 0 is random search, 1
- * the optimum at once, below 0 worse than random. t at which random search is sure of the optimum are left out.
- * Intervals are over the repeats, at 95 %.
+ * The yardstick is random search. R(t) is the exact expected best of t draws without replacement;
+ * F(t) is the best that a run found in t evaluations. Failures are evaluations: in both they rank
+ * last, at the slowest valid value, as does a run before its first success. P is the mean over t =
+ * 1..N of (R(t) - F(t)) / (R(t) - optimum): 0 is random search, 1 the optimum at once, below 0
+ * worse than random. t at which random search is sure of the optimum are left out. Intervals are
+ * over the repeats, at 95 %.
  */
 
-/* For M values in ascending order v[0] .. v[M-1], t draws without replacement all miss the first k with probability
+/* For M values in ascending order v[0] .. v[M-1], t draws without replacement all miss the
+ * first k with probability
  *
  *     S(k) = C(M - k, t) / C(M, t) = S(k - 1) (M - t - k + 1) / (M - k + 1),
  *
- * so the expected best is v[0] + sum over k of (v[k] - v[k - 1]) S(k). No term is negative, so there is no
- * cancellation. */
+ * so the expected best is v[0] + sum over k of (v[k] - v[k - 1]) S(k). No term is negative, so
+ * there is no cancellation. */
 
 static double expected_best(const double sorted[], int64_t n, int64_t t)
 {
@@ -269,11 +272,13 @@ void dt_runs_fini(struct dt_runs *runs)
     *runs = (struct dt_runs){0};
 }
 
-/* racing - replays the rule of search/racing.h on recorded repetitions: time saved and best plans lost
+/* racing - replays the rule of search/racing.h on recorded repetitions: time
+ * saved and best plans lost
  *
- * Plans come in a random order. Each is measured as long as the rule continues; a plan that was not dropped becomes the
- * incumbent when the median of its warm repetitions is the least so far. The best plan of an order is the one whose
- * median over all recorded warm repetitions is the least: it is lost when another plan is the final incumbent.
+ * Plans come in a random order. Each is measured as long as the rule continues; a plan that was not
+ * dropped becomes the incumbent when the median of its warm repetitions is the least so far. The
+ * best plan of an order is the one whose median over all recorded warm repetitions is the least: it
+ * is lost when another plan is the final incumbent.
  */
 
 struct plan {

@@ -63,7 +63,8 @@ struct dt_raced {
     int64_t ended[4];   /* plans by enum dt_race_next */
 };
 
-/* Orders of at most `plans` plans with repetitions. DT_EUSAGE: the table has fewer than two of them. */
+/* Orders of at most `plans` plans with repetitions. DT_EUSAGE: the table has
+ * fewer than two of them. */
 dt_status dt_race_replay(const struct dt_landscape *landscape, int orders, int plans, uint64_t seed,
                          struct dt_raced *raced) DT_MUST_CHECK;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* table - filled by the reader of a file format; landscape.c makes a landscape of it
  *
- * A reader gets a source and adds columns, then rows: a plan and its results. Texts are borrowed from the source (or
- * whatever the reader keeps in `held`) until the landscape is made.
+ * A reader gets a source and adds columns, then rows: a plan and its results. Texts are borrowed
+ * from the source (or whatever the reader keeps in `held`) until the landscape is made.
  */
 #ifndef DT_SEARCH_LANDSCAPE_TABLE_H
 #define DT_SEARCH_LANDSCAPE_TABLE_H
@@ -66,7 +66,8 @@ dt_status dt_table_add_row(struct dt_table *table, const struct dt_cell cells[],
 dt_status dt_cell_read(const json_t *value, const char *what, const char *name,
                        struct dt_cell *cell) DT_MUST_CHECK;
 
-/* Numbers of an array (NULL: none) into *samples, which grows and is the caller's; others are an error. */
+/* Numbers of an array (NULL: none) into *samples, which grows and is the caller's;
+ * others are an error. */
 dt_status dt_table_numbers(const json_t *array, const char *what, double **samples,
                            int *count) DT_MUST_CHECK;
 

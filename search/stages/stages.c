@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Two stages, for spaces in which few layouts (how the work is split among ranks) have very many settings each: first each layout
- * at its default settings, then the settings of the best few. What only the environment of new processes can set is tried last,
- * with the best plan, and no more often than processes can stay loaded. docs/search.md has the reasons and the measurements. */
+/* Two stages, for spaces in which few layouts (how the work is split among ranks) have very many
+ * settings each: first each layout at its default settings, then the settings of the best few. What
+ * only the environment of new processes can set is tried last, with the best plan, and no more
+ * often than processes can stay loaded. docs/search.md has the reasons and the measurements. */
 #include "base/array.h"
 #include "search/arm_int.h"
 #include "search/seen.h"
@@ -93,8 +94,8 @@ static void shuffle_points(struct dt_rng *rng, struct dt_point points[], int n)
     }
 }
 
-/* Layouts are in the order of their numbers of ranks, most first, or of the prior, except that those of one group follow its first
- * one: what is loaded for it is loaded once. */
+/* Layouts are in the order of their numbers of ranks, most first, or of the prior, except that
+ * those of one group follow its first one: what is loaded for it is loaded once. */
 static void set_turns(struct stages *search)
 {
     const struct dt_groups *groups = search->opts.groups;
@@ -252,8 +253,9 @@ static double largest_gain(const struct stages *search)
     return gain;
 }
 
-/* There are layouts left, and the best of them could win if its settings gained as much as those of any other have. All of
- * them where every plan of the others was tried: then nothing better is left to do. */
+/* There are layouts left, and the best of them could win if its settings gained as much as
+ * those of any other have. All of them where every plan of the others was tried: then nothing
+ * better is left to do. */
 static bool more_layouts(const struct stages *search)
 {
     double best = INFINITY, next = INFINITY;
@@ -321,7 +323,8 @@ static const struct dt_trial *best_trial(const struct stages *search)
     return best;
 }
 
-/* Environments to try: new processes for each, of which so many can stay loaded beside those of the best plan. */
+/* Environments to try: new processes for each, of which so many can stay loaded beside
+ * those of the best plan. */
 static int count_environments(const struct stages *search)
 {
     const struct dt_groups *groups = search->opts.groups;

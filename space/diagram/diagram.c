@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Layers are built from the first axis to the last, a block of (node, value) pairs at a time, each operation of a rule over the
- * whole block, so the cost of interpreting the rule is spread over a thousand pairs. */
+/* Layers are built from the first axis to the last, a block of (node, value) pairs at a time,
+ * each operation of a rule over the whole block, so the cost of interpreting the rule is spread
+ * over a thousand pairs. */
 #include "space/diagram/diagram.h"
 #include "base/array.h"
 #include "space/diagram/terms.h"
@@ -14,7 +15,8 @@ const char dt_diagram_enumerating[] = "while enumerating a space of plans";
 
 enum { BLOCK = 1024, SLOTS_MAX = 128 };
 
-/* The nodes of a layer while the next one is built: the numbers that distinguish them, column by column. */
+/* The nodes of a layer while the next one is built: the numbers that distinguish
+ * them, column by column. */
 struct nodes {
     int slots, terms[SLOTS_MAX]; /* ascending */
     uint32_t count, room;
@@ -44,8 +46,8 @@ struct build_task {
 };
 
 /* ---- one layer: each node with each value of the axis, a block at a time. Rejected elements leave the block at
- * once, so that later rules have less work; the remaining ones lead to the node with their numbers in the next
- * layer. */
+ * once, so that later rules have less work; the remaining ones lead to the node with their
+ * numbers in the next layer. */
 
 /* Finds the node with given numbers, or adds it. */
 struct merge {
@@ -60,8 +62,8 @@ struct merge {
     uint64_t size;   /* of the table; a power of two unless direct */
 };
 
-/* Index of the axis' values by a term that must equal number `slot` of the node, which may be the state of a list of cases; slot -1:
- * no such rule. */
+/* Index of the axis' values by a term that must equal number `slot` of the node, which may be the
+ * state of a list of cases; slot -1: no such rule. */
 struct match {
     int64_t key;
     uint16_t pick;
@@ -74,14 +76,15 @@ struct join {
     bool *allowed;                   /* by value */
 };
 
-/* One operation over columns. Plain loops that the compiler vectorises; only sound terms are computed here, so nothing
- * can overflow or divide by zero. */
+/* One operation over columns. Plain loops that the compiler vectorises; only sound terms are
+ * computed here, so nothing can overflow or divide by zero. */
 
 #define EACH(expression)                                                                           \
     for (int i = 0; i < n; i++)                                                                    \
     out[i] = (expression)
 
-/* The quotient of 32-bit numbers is exact in a double, whose division is quicker than that of 64-bit integers. */
+/* The quotient of 32-bit numbers is exact in a double, whose division is quicker than
+ * that of 64-bit integers. */
 static void divide_column(bool small, bool remainder, const int64_t *a, const int64_t *b,
                           int64_t *out, int n)
 {
@@ -163,8 +166,8 @@ static void vector_apply(enum dt_expr_code code, bool small, const int64_t *a, c
     }
 }
 
-/* A sound term is computed for the whole block. A term that may fail is computed for one element at a time, with
- * short-circuit evaluation: `a == 0 || b / a > 2` must not divide where a is 0. */
+/* A sound term is computed for the whole block. A term that may fail is computed for one element at
+ * a time, with short-circuit evaluation: `a == 0 || b / a > 2` must not divide where a is 0. */
 
 static void block_fini(struct block *block)
 {
@@ -302,8 +305,8 @@ static bool block_holds(struct block *block, int root, int i)
     return compute_term(block, root, i, &value) && value != 0;
 }
 
-/* Merges nodes with equal numbers. The range of each number is known, so together they usually fit one word, and often
- * an index. */
+/* Merges nodes with equal numbers. The range of each number is known, so together they usually fit
+ * one word, and often an index. */
 
 enum { FIRST = 1024 };
 static const uint64_t BYTES_MAX = 128 << 20; /* limit for the numbers of a layer's nodes */
@@ -452,8 +455,8 @@ static dt_status merge_find(struct merge *merge, const int64_t *const columns[],
     return DT_OK;
 }
 
-/* Where a rule equates a term of this axis alone with a number of the node, as in `a + b == c`, or where a list of cases goes on,
- * the matching values are looked up and not tried. */
+/* Where a rule equates a term of this axis alone with a number of the node, as in `a + b == c`, or
+ * where a list of cases goes on, the matching values are looked up and not tried. */
 
 static int by_key(const void *a, const void *b)
 {
@@ -1008,7 +1011,8 @@ static dt_status build_layers(struct builder *builder, const int order[])
     return status;
 }
 
-/* From the last layer back to the first: counts the points below each node and drops edges that lead nowhere. */
+/* From the last layer back to the first: counts the points below each node and drops
+ * edges that lead nowhere. */
 
 /* A child of the last layer is the end of a point. */
 static double weight_of(const struct dt_diagram *diagram, int layer, uint32_t node)
@@ -1131,8 +1135,8 @@ dt_status dt_diagram_new(const struct dt_space *space, const int order[], const 
     return DT_OK;
 }
 
-/* An order of the axes that keeps few of them open (bound, and used by an undecided rule). Greedy; ties go to the order
- * in which the axes were declared. */
+/* An order of the axes that keeps few of them open (bound, and used by an undecided rule). Greedy;
+ * ties go to the order in which the axes were declared. */
 
 struct sets {
     const struct dt_space *space;
@@ -1154,7 +1158,8 @@ static double width_bound(const struct sets *sets, uint32_t bound)
     return sum;
 }
 
-/* Cost of binding this axis: the open combinations before it times its values, plus those after it. */
+/* Cost of binding this axis: the open combinations before it times its values,
+ * plus those after it. */
 static double step_cost(const struct sets *sets, uint32_t bound, int axis)
 {
     double before = width_bound(sets, bound) + log2(sets->space->axes[axis].count);
@@ -1391,8 +1396,8 @@ void dt_diagram_draw(const struct dt_diagram *diagram, struct dt_rng *rng, struc
     dt_diagram_at_coordinates(diagram, coordinates, point);
 }
 
-/* Points that differ from a given one in exactly so many axes: a path may deviate from the given values only that
- * often, so most of the diagram is never visited. */
+/* Points that differ from a given one in exactly so many axes: a path may deviate from the given
+ * values only that often, so most of the diagram is never visited. */
 
 static const int64_t STEPS_MAX = 20000000;
 

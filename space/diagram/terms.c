@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Equal terms are found by hashing their three fields (Ershov 1958). Term 0 is the number 0, which is also returned
- * when memory runs out. */
+/* Equal terms are found by hashing their three fields (Ershov 1958). Term 0 is the number 0, which
+ * is also returned when memory runs out. */
 #include "space/diagram/terms.h"
 #include "base/array.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Interval arithmetic (Moore 1966): the range of an expression, and whether it can overflow or divide by zero. */
+/* Interval arithmetic (Moore 1966): the range of an expression, and whether it can
+ * overflow or divide by zero. */
 
 static void bound_whole(struct dt_term *term)
 {
@@ -24,7 +25,8 @@ static void add_corner(struct dt_term *term, int64_t value, bool first)
         term->high = value;
 }
 
-/* Sums, differences, products and quotients take their extremes at the ends of their operands' ranges. */
+/* Sums, differences, products and quotients take their extremes at the ends of
+ * their operands' ranges. */
 static void bound_corners(struct dt_term *term, const struct dt_term *a, const struct dt_term *b)
 {
     const int64_t left[] = {a->low, a->high}, right[] = {b->low, b->high};
@@ -278,8 +280,9 @@ void dt_terms_fini(struct dt_terms *terms)
     *terms = (struct dt_terms){0};
 }
 
-/* Consequences of a comparison that can be decided earlier: `a * b * c <= 100` is false once a * b is above 100 / c's
- * least value. They become roots of their own (bounds propagation: Mackworth 1977). */
+/* Consequences of a comparison that can be decided earlier: `a * b * c <= 100` is false
+ * once a * b is above 100 / c's least value. They become roots of their own (bounds
+ * propagation: Mackworth 1977). */
 
 static dt_status terms_root(struct dt_terms *terms, int term)
 {
@@ -373,8 +376,8 @@ static dt_status terms_imply(struct dt_terms *terms, int root)
     }
 }
 
-/* Converts a rule's operations to terms. An expression that may fail keeps its written form, since short-circuit
- * evaluation matters there; all others may be reordered. */
+/* Converts a rule's operations to terms. An expression that may fail keeps its written form, since
+ * short-circuit evaluation matters there; all others may be reordered. */
 
 static const double SUM_MOST = 4611686018427387904.0; /* 2^62: sums in any order fit 64 bits */
 
@@ -449,7 +452,8 @@ static bool may_regroup(const struct reading *reading, enum dt_expr_code chain, 
            (chain != DT_OP_MULTIPLY || product <= SUM_MOST);
 }
 
-/* Orders by the depth at which terms are known; the order of equal depths is the same in all rules. */
+/* Orders by the depth at which terms are known; the order of equal depths is
+ * the same in all rules. */
 static bool sorts_before(const struct dt_term rows[], int a, int b)
 {
     return rows[a].depth != rows[b].depth ? rows[a].depth < rows[b].depth : a < b;
@@ -481,8 +485,8 @@ static int combine_operands(struct reading *reading, enum dt_expr_code chain, in
     return term;
 }
 
-/* A term with the same remainder. Partial sums and products are reduced, so that only a remainder of the first axes is
- * kept. */
+/* A term with the same remainder. Partial sums and products are reduced, so that only a remainder
+ * of the first axes is kept. */
 static int reduce_modulo(struct dt_terms *terms, int term, int modulus)
 {
     struct dt_term row = terms->rows[term];
@@ -525,8 +529,8 @@ static int build_chain(struct reading *reading, int op)
     return term;
 }
 
-/* All items are computed even if one is equal: where one may fail this is a maximum of comparisons and not a lazy
- * `or`. */
+/* All items are computed even if one is equal: where one may fail this is a maximum of comparisons
+ * and not a lazy `or`. */
 static int build_in(struct reading *reading, int op)
 {
     int tested = build_term(reading, reading->kids[op].left), term = 0;

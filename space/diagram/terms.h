@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* terms - the rules of a space as one set of shared expressions, each with the range of its values
  *
- * A rule is split at its conjunctions into roots, all of which must be nonzero. Equal expressions are one term. Sums,
- * products and similar operations that cannot overflow are sorted so that axes bound early are adjacent: a part whose
- * axes are all bound is then a single number.
+ * A rule is split at its conjunctions into roots, all of which must be nonzero. Equal expressions
+ * are one term. Sums, products and similar operations that cannot overflow are sorted so that axes
+ * bound early are adjacent: a part whose axes are all bound is then a single number.
  */
 #ifndef DT_SPACE_DIAGRAM_TERMS_H
 #define DT_SPACE_DIAGRAM_TERMS_H
@@ -24,15 +24,16 @@ struct dt_term {
     int64_t low, high; /* range of its values; everything unless it is sound */
 };
 
-/* Operations of a rule whose values are no integers, or may be none: they are computed for one element at a time. */
+/* Operations of a rule whose values are no integers, or may be none: they are computed for
+ * one element at a time. */
 struct dt_rule_part {
     const struct dt_rule *rule;
     int first, last; /* operations */
     uint32_t axes;
 };
 
-/* One axis of a list of cases. The state before it is a node of the layer, plus one; the state behind it is the child that the
- * value leads to, plus one; 0: there is no such case. */
+/* One axis of a list of cases. The state before it is a node of the layer, plus one; the state
+ * behind it is the child that the value leads to, plus one; 0: there is no such case. */
 struct dt_case_step {
     const struct dt_layer *layer; /* its values ascend */
     const struct dt_axis *axis;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Axes are the rows of model/plan.def that the device has; rules the rows of dit_rules.def, with the constants and derived
- * names they speak of. */
+/* Axes are the rows of model/plan.def that the device has; rules the rows of dit_rules.def, with
+ * the constants and derived names they speak of. */
 #include "base/array.h"
 #include "space/dit/dit_int.h"
 
@@ -18,7 +18,8 @@ enum {
     FACTS = 3
 }; /* larger values overflow the sizes of a layout; constants that its rules name */
 
-/* The degrees multiply to the ranks. The texts begin with a separator, BEFORE characters long, which their users skip. */
+/* The degrees multiply to the ranks. The texts begin with a separator, BEFORE characters long,
+ * which their users skip. */
 enum { BEFORE = sizeof " * " - 1 };
 static const char product[] =
 #define DT_DEGREE(name, inner, grows, exchange, doc) " * " #name
@@ -118,7 +119,8 @@ static bool layout_holds(const struct dt_dit *dit, const int64_t values[])
     return holds != 0;
 }
 
-/* Completes unnamed parameters as a careful user would, and makes the two plans that every session measures. */
+/* Completes unnamed parameters as a careful user would, and makes the two plans that
+ * every session measures. */
 
 struct dt_dit_usual dt_dit_usual(const struct dt_gpus *gpus)
 {
@@ -169,8 +171,8 @@ static void complete_degrees(const struct dt_dit *dit, const bool named[], int64
     }
 }
 
-/* The most that a rank can have on so many hosts, or, when no number is named (0), when as many as can be have equal parts of the
- * ranks. */
+/* The most that a rank can have on so many hosts, or, when no number is named (0), when as many as
+ * can be have equal parts of the ranks. */
 static int64_t threads_on_hosts(const struct dt_dit *dit, int64_t ranks, int64_t named)
 {
     for (int64_t hosts = named > 0 ? named : dit->hosts; hosts > 1; hosts--)
@@ -227,7 +229,8 @@ static void complete_tile(const struct dt_dit *dit, const bool named[], int64_t 
             values[params[k]] = best[k];
 }
 
-/* Whoever names a tile wants own attention, which alone has tiles. Exchanges may not be part of a graph. */
+/* Whoever names a tile wants own attention, which alone has tiles. Exchanges may
+ * not be part of a graph. */
 static void complete_gpu(const struct dt_dit *dit, const bool named[], int64_t values[])
 {
     if (!named[DT_AT_attention] &&
@@ -285,7 +288,8 @@ static dt_status locate_text(const struct dt_space *space, const char *text, str
     return dt_space_locate(space, values, point);
 }
 
-/* Where memory is so short that the plan by rule does not fit, the first one that does: that of the fewest ranks. */
+/* Where memory is so short that the plan by rule does not fit, the first one that does: that
+ * of the fewest ranks. */
 static dt_status first_plan(const struct dt_space *space, dt_status status, struct dt_point *point)
 {
     if (status != DT_EINFEASIBLE || dt_space_count(space) <= 0)
@@ -462,9 +466,11 @@ static dt_status check_limits(const struct dt_workload *workload, const struct d
     return DT_OK;
 }
 
-/* FlashAttention-2's choice on an A100 for heads of more than 64 channels, 128 x 64 with 4 warps (flash_fwd_launch_template.h), for
- * all heads: its 128 x 128 for heads of 64 has 4 warps of 32 query rows, ours 8 of 16, which load keys and values from shared memory
- * twice as often, and would be bound by that. Of the rows there are, the one with these query rows and keys and the fewest warps. */
+/* FlashAttention-2's choice on an A100 for heads of more than 64 channels, 128 x 64 with 4
+ * warps (flash_fwd_launch_template.h), for all heads: its 128 x 128 for heads of 64 has 4
+ * warps of 32 query rows, ours 8 of 16, which load keys and values from shared memory twice as
+ * often, and would be bound by that. Of the rows there are, the one with these query rows and
+ * keys and the fewest warps. */
 static struct dt_attn_tile default_tile(void)
 {
     enum { KEYS = 64 };
@@ -478,8 +484,9 @@ static struct dt_attn_tile default_tile(void)
     return best;
 }
 
-/* On Hopper and later cuDNN's attention in bfloat16 is faster than mma.sync kernels as ours, with heads of 64 to 128 channels and more
- * than 256 tokens (docs/hardware.md; Shah et al. 2024, FlashAttention-3, figure 5), and every engine takes it or FlashAttention-3. */
+/* On Hopper and later cuDNN's attention in bfloat16 is faster than mma.sync kernels as ours, with
+ * heads of 64 to 128 channels and more than 256 tokens (docs/hardware.md; Shah et al. 2024,
+ * FlashAttention-3, figure 5), and every engine takes it or FlashAttention-3. */
 static int default_attention(const struct dt_workload *workload, const struct dt_gpus *gpus)
 {
     int head = dt_network_head(&workload->network);
@@ -563,7 +570,8 @@ static int fallback_index(const struct dt_dit *dit, int param, const struct dt_d
     return at;
 }
 
-/* NCCL reads these when a process starts, and tuner/measure/rig.c the number of hosts; 0 leaves them alone. */
+/* NCCL reads these when a process starts, and tuner/measure/rig.c the number of hosts;
+ * 0 leaves them alone. */
 static const struct variable {
     int param, unit;
     const char *names; /* with commas between them */

@@ -35,8 +35,8 @@ struct dt_dit_set {
 };
 void dt_dit_values(const struct dt_dit *dit, int param, struct dt_dit_set *set);
 
-/* How far a default plan grows along a degree: a divisor of the devices that remain. values: by parameter; the degrees that
- * grow earlier are set. */
+/* How far a default plan grows along a degree: a divisor of the devices that remain. values: by
+ * parameter; the degrees that grow earlier are set. */
 int64_t dt_dit_grow(const struct dt_dit *dit, int degree, int64_t remaining,
                     const int64_t values[]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One axis a row of model/plan.def: each needs a function values_<name> that says which values are worth trying. Values no
- * rule could ever accept are left out, the rest is for the rules to decide. A row of model/degrees.def also needs grow_<name>:
- * how far a default plan goes along it. */
+/* One axis a row of model/plan.def: each needs a function values_<name> that says which values are
+ * worth trying. Values no rule could ever accept are left out, the rest is for the rules to decide.
+ * A row of model/degrees.def also needs grow_<name>: how far a default plan goes along it. */
 #include "space/dit/dit_int.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A stack machine: a rule is decided millions of times while a space is enumerated, and a flat array of operations is
- * fast enough and needs no free. */
+/* A stack machine: a rule is decided millions of times while a space is enumerated, and a flat
+ * array of operations is fast enough and needs no free. */
 #include "space/expr/decimal.h"
 #include "space/expr/expr_int.h"
 
@@ -281,8 +281,8 @@ static void add_value(const struct dt_expr *expr, int name, int64_t value, struc
         dt_decimal_add(value, expr->categories[name].digits, out);
 }
 
-/* Operands keep their order in postfix code, so the names come in the order of the text. A name gets parentheses where
- * "=6" could be misread together with the text before it. */
+/* Operands keep their order in postfix code, so the names come in the order of the text. A name
+ * gets parentheses where "=6" could be misread together with the text before it. */
 void dt_expr_explain(const struct dt_expr *expr, const int64_t values[], struct dt_text *out)
 {
     const char *text = expr->text;
@@ -303,9 +303,10 @@ void dt_expr_explain(const struct dt_expr *expr, const int64_t values[], struct 
     dt_text_add(out, "%s", text + at);
 }
 
-/* Rules with decimals, quotients and powers: each operand is an integer or a double, as in Python. Integers that do not
- * fit 64 bits go on as doubles. Outside of Python's language numbers that agree in 12 digits are equal, so that
- * 0.1 + 0.2 == 0.3. libdittune has no libm, so remainders and powers are computed here. */
+/* Rules with decimals, quotients and powers: each operand is an integer or a double, as in Python.
+ * Integers that do not fit 64 bits go on as doubles. Outside of Python's language numbers that
+ * agree in 12 digits are equal, so that 0.1 + 0.2 == 0.3. libdittune has no libm, so remainders and
+ * powers are computed here. */
 
 static struct dt_number of_integer(int64_t value)
 {
@@ -339,7 +340,8 @@ static double round_half_even(double x)
     return whole > x ? whole - 1 : whole;
 }
 
-/* a modulo b, of positive numbers: multiples b * 2^k are taken away, each without an error (a long division). */
+/* a modulo b, of positive numbers: multiples b * 2^k are taken away, each without an
+ * error (a long division). */
 static double python_modulo(double a, double b)
 {
     int high, low;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* expr - the language of rules: numbers, + - * / // % **, comparisons, && || ! (and, or, not), min(a, b) max(a, b) abs(a), true
- * and false, `name in (1, 2, 4)`, `name in range(8, 65, 8)`, and `kind == "fast"`, with quotes of either sort, where a name's values have labels
+/* expr - the language of rules: numbers, + - * / // % **, comparisons, && || ! (and, or, not),
+ * min(a, b) max(a, b) abs(a), true and false, `name in (1, 2, 4)`, `name in range(8, 65, 8)`, and
+ * `kind == "fast"`, with quotes of either sort, where a name's values have labels
  *
- * Compiled once against a list of names, then evaluated on an array of values. Comparisons chain as in mathematics and in
- * Python: `32 <= x * y <= 1024`. Integers are computed as in C, `//` rounds down; decimals are compared to 12 digits. A
- * division by zero or an overflow makes the rule fail (dt_expr_eval reports it). At most 4096 bytes, 512 operations, 32
- * levels. Rules in Python (dt_vocabulary.python) have Python's operators and results instead.
+ * Compiled once against a list of names, then evaluated on an array of values. Comparisons chain as
+ * in mathematics and in Python: `32 <= x * y <= 1024`. Integers are computed as in C, `//` rounds
+ * down; decimals are compared to 12 digits. A division by zero or an overflow makes the rule fail
+ * (dt_expr_eval reports it). At most 4096 bytes, 512 operations, 32 levels. Rules in Python
+ * (dt_vocabulary.python) have Python's operators and results instead.
  */
 #ifndef DT_SPACE_EXPR_EXPR_H
 #define DT_SPACE_EXPR_EXPR_H
@@ -23,8 +25,8 @@ struct dt_expr; /* immutable after compilation; any thread may evaluate it */
 dt_status dt_expr_new(const char *text, const char *const names[], int n,
                       struct dt_expr **expr) DT_MUST_CHECK;
 
-/* Like dt_expr_new, with labels: name i, when labels[i] is not NULL, has counts[i] labels, which must outlive the rule.
- * A label in quotes, compared with the name by ==, != or in, is its index. */
+/* Like dt_expr_new, with labels: name i, when labels[i] is not NULL, has counts[i] labels, which
+ * must outlive the rule. A label in quotes, compared with the name by ==, != or in, is its index. */
 struct dt_vocabulary {
     const char *const *names;
     const char *const *const *labels;

@@ -36,8 +36,8 @@ enum dt_expr_code {
     DT_OP_AND,  /* top is 0: leave 0 and go on at op `argument`; else drop it */
     DT_OP_OR,   /* top is not 0: leave 1 and go on at op `argument`; else drop it */
     DT_OP_IN,   /* `argument` items above the tested value; leaves 0 or 1 */
-    /* never in a rule's code, for further compilation (space/diagram): a derived name, a part of a rule, the state of a list of
-     * cases (left operand) after one more axis (right) */
+    /* never in a rule's code, for further compilation (space/diagram): a derived name, a part of a
+     * rule, the state of a list of cases (left operand) after one more axis (right) */
     DT_OP_CALL,
     DT_OP_PART,
     DT_OP_STEP
@@ -64,7 +64,8 @@ struct dt_expr {
     struct dt_expr_op ops[DT_EXPR_OPS];
 };
 
-/* The operands of an operation; && and || are at their place in the code, and DT_OP_BOOL is in no tree. */
+/* The operands of an operation; && and || are at their place in the code, and
+ * DT_OP_BOOL is in no tree. */
 struct dt_expr_kids {
     int left,
         right; /* -1: none. The items of `in` begin at right and go on by next, the tested value is left */
@@ -74,13 +75,13 @@ struct dt_expr_kids {
 /* kids[DT_EXPR_OPS]; returns the operation whose value is the rule's. */
 int dt_expr_tree(const struct dt_expr *expr, struct dt_expr_kids kids[]);
 
-/* The operations from first to last, which are one whole operand. Returns false when it fails: a division by zero, no real
- * number. */
+/* The operations from first to last, which are one whole operand. Returns false when it fails: a
+ * division by zero, no real number. */
 bool dt_expr_real(const struct dt_expr *expr, int first, int last, const int64_t values[],
                   int64_t *result);
 
-/* Applies one operation on integers that is neither a leaf nor `in`, a quotient or a power; unary operations
- * ignore b. false: it fails. */
+/* Applies one operation on integers that is neither a leaf nor `in`, a quotient or a power; unary
+ * operations ignore b. false: it fails. */
 bool dt_expr_apply(enum dt_expr_code code, int64_t a, int64_t b, int64_t *out);
 
 /* Fills count, names and ops from text. */

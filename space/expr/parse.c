@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Precedence climbing (Richards 1979): one table of operators instead of one function per level. The recursion is
- * bounded by DT_EXPR_LEVELS, so hostile text cannot reach the end of the stack. Comparisons are one level, as in Python:
- * a < b == c is a < b && b == c, so the operations of the operand in the middle are written twice. */
+/* Precedence climbing (Richards 1979): one table of operators instead of one function per level.
+ * The recursion is bounded by DT_EXPR_LEVELS, so hostile text cannot reach the end of the stack.
+ * Comparisons are one level, as in Python: a < b == c is a < b && b == c, so the operations of the
+ * operand in the middle are written twice. */
 #include "base/json.h"
 #include "space/expr/expr_int.h"
 
@@ -39,7 +40,8 @@ struct dt_parser {
 #define DT_PARSE_FAIL(parser, offset, ...)                                                         \
     dt_expr_fail((parser)->expr->text, (int)(offset) + 1, __VA_ARGS__)
 
-/* The words of a rule: numbers, names, texts in quotes. A name may have '-' and '.' in it: the longest known name wins. */
+/* The words of a rule: numbers, names, texts in quotes. A name may have '-' and '.' in it: the
+ * longest known name wins. */
 
 static const struct dt_operand plain_operand = {.name = -1, .label = -1};
 
@@ -206,7 +208,8 @@ static dt_status unknown_function(struct dt_parser *parser, const char *name)
         instead != NULL ? "; write " : "", instead != NULL ? instead : "");
 }
 
-/* The character is of a word or joins words: '-', '.', and blanks beside them if they may be there. */
+/* The character is of a word or joins words: '-', '.', and blanks beside them
+ * if they may be there. */
 static bool is_joint(const char *text, size_t at, bool blanks)
 {
     static const char joints[] = "-.";
@@ -404,7 +407,8 @@ static dt_status parse_no_label(struct dt_parser *parser, const struct dt_operan
         "a text is only compared with the parameter whose value it is, by ==, != or in");
 }
 
-/* Fails when the operand of an operation is a label, or the name of a parameter whose values are texts. */
+/* Fails when the operand of an operation is a label, or the name of a parameter
+ * whose values are texts. */
 static dt_status parse_no_text(struct dt_parser *parser, const struct dt_operand *operand)
 {
     DT_TRY(parse_no_label(parser, operand));
@@ -777,7 +781,8 @@ static dt_status parse_step(struct dt_parser *parser, int64_t *step)
     return DT_OK;
 }
 
-/* x in range(first, end, step) is first <= x && x < end && (x - first) % step == 0; the operations from `from` on compute x. */
+/* x in range(first, end, step) is first <= x && x < end && (x - first) % step == 0; the operations
+ * from `from` on compute x. */
 static dt_status parse_range(struct dt_parser *parser, size_t start, int from,
                              const struct dt_operand *tested)
 {

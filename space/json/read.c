@@ -169,8 +169,8 @@ static int digits_of(const json_t *range)
     return digits;
 }
 
-/* {"from": 8, "to": 64, "step": 8} or {"from": 1, "to": 1024, "factor": 2}, also with decimals; values beyond the last
- * step are left out. */
+/* {"from": 8, "to": 64, "step": 8} or {"from": 1, "to": 1024, "factor": 2}, also with decimals;
+ * values beyond the last step are left out. */
 static dt_status read_range(struct dt_reading *reading, const json_t *range)
 {
     static const char *const known[] = {"from", "to", "step", "factor", NULL};
@@ -249,8 +249,9 @@ static dt_status read_default(struct dt_reading *reading, const json_t *value, c
     return DT_OK;
 }
 
-/* Variables that select code, shells or the location of files, which a plan must not set. Names that end in _ are prefixes. It catches
- * mistakes: a space file is code all the same (SECURITY.md). */
+/* Variables that select code, shells or the location of files, which a plan must not
+ * set. Names that end in _ are prefixes. It catches mistakes: a space file is code all
+ * the same (SECURITY.md). */
 static bool is_refused(const char *name)
 {
     static const char refused[] =
@@ -311,7 +312,8 @@ static dt_status check_counts(const struct dt_reading *reading)
     return DT_OK;
 }
 
-/* Adds the axis of {"name", "values", ..} (name NULL), or of that name: its values, or an object that has them. */
+/* Adds the axis of {"name", "values", ..} (name NULL), or of that name: its values, or an
+ * object that has them. */
 static dt_status axis_read(struct dt_space *space, struct dt_reading *reading, const char *name,
                            const json_t *object)
 {
@@ -343,8 +345,8 @@ static dt_status axis_read(struct dt_space *space, struct dt_reading *reading, c
     return dt_space_add_axis(space, axis);
 }
 
-/* A list of cases in place of a product: in a file it stands for parameters with the values that the cases have and a rule, which
- * is what a worker announces. */
+/* A list of cases in place of a product: in a file it stands for parameters with the values that
+ * the cases have and a rule, which is what a worker announces. */
 
 static dt_status no_memory(const char *what)
 {
@@ -388,7 +390,8 @@ static dt_status check_cases(const json_t *cases, const char *what)
     return DT_OK;
 }
 
-/* Adds the rule that a list of cases is: [{"a": 1, "b": 2}, ..]. A case with a value that its axis does not have allows no plan. */
+/* Adds the rule that a list of cases is: [{"a": 1, "b": 2}, ..]. A case with a value that its axis
+ * does not have allows no plan. */
 static dt_status cases_read(struct dt_space *space, const json_t *cases, const char *what)
 {
     struct dt_cases table = {0};
@@ -427,8 +430,8 @@ static int by_text(const void *a, const void *b)
     return strcmp(json_string_value(*(json_t *const *)a), json_string_value(*(json_t *const *)b));
 }
 
-/* The distinct values of a parameter in the cases, new: texts in the order of their bytes, so that the order of the cases does not
- * matter; NULL when memory runs out. */
+/* The distinct values of a parameter in the cases, new: texts in the order of their bytes, so that
+ * the order of the cases does not matter; NULL when memory runs out. */
 static json_t *values_of(const json_t *cases, const char *name)
 {
     json_auto_t *seen = json_object(), *values = json_array();
@@ -520,8 +523,8 @@ static dt_status add_parameter(const json_t *cases, const char *name, json_t *fa
                : DT_OK;
 }
 
-/* A file with a list of cases as one without: their parameters, and the list as a rule. DT_EUSAGE: the cases do not name the same
- * parameters, ... */
+/* A file with a list of cases as one without: their parameters, and the list as a rule. DT_EUSAGE:
+ * the cases do not name the same parameters, ... */
 static dt_status cases_expand(const json_t *file, const char *what, json_t **root)
 {
     json_t *cases = json_object_get(file, "cases"), *theirs = json_object_get(file, "rules");
@@ -551,8 +554,8 @@ static dt_status cases_expand(const json_t *file, const char *what, json_t **roo
     return DT_OK;
 }
 
-/* Reads a user's file into the form that a worker announces. Here each unknown field is an error, as a rule under another
- * name would be no rule. */
+/* Reads a user's file into the form that a worker announces. Here each unknown field is an error,
+ * as a rule under another name would be no rule. */
 
 /* What other tools call these fields. */
 static const struct {
@@ -731,8 +734,8 @@ static dt_status read_rules(struct dt_space *space, const json_t *root, const ch
     return DT_OK;
 }
 
-/* A file may state the number of its combinations and of its feasible points. A number that could not be counted is not
- * compared. */
+/* A file may state the number of its combinations and of its feasible points. A number that could
+ * not be counted is not compared. */
 static dt_status read_check_counts(const struct dt_space *space, const json_t *root,
                                    const char *what)
 {

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lists as Python writes them: [1, 2], ['a', "b"], range(1, 9), list(range(..)), [16 * i for i in range(1, 9) if i != 3],
- * sums of those. Items are expressions of rules (space/expr), so nothing is run as Python. */
+/* Lists as Python writes them: [1, 2], ['a', "b"], range(1, 9), list(range(..)), [16 * i for i
+ * in range(1, 9) if i != 3], sums of those. Items are expressions of rules (space/expr), so
+ * nothing is run as Python. */
 
 /* The name and value of a comprehension's variable. */
 struct scope {
@@ -47,7 +48,8 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* The first place of word outside of brackets and quotes; words of letters stand alone. NULL: none. */
+/* The first place of word outside of brackets and quotes; words of letters
+ * stand alone. NULL: none. */
 static const char *find_word(const char *from, const char *to, const char *word)
 {
     size_t n = strlen(word);

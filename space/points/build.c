@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A list of cases as a rule: the rows are sorted, so that a case, and all cases with the same beginning, are found by halving. */
+/* A list of cases as a rule: the rows are sorted, so that a case, and all cases with the same
+ * beginning, are found by halving. */
 
 void dt_cases_free(struct dt_cases *table)
 {
@@ -126,8 +127,8 @@ void dt_cases_text(const struct dt_space *space, const struct dt_cases *table,
     }
 }
 
-/* Parameters that exist under a condition on earlier ones: elsewhere such an axis has its default alone, which a rule says, and texts
- * and JSON of a plan have no value of it. */
+/* Parameters that exist under a condition on earlier ones: elsewhere such an axis has its default
+ * alone, which a rule says, and texts and JSON of a plan have no value of it. */
 
 static bool names_axis(const struct dt_expr *expr, int axis)
 {
@@ -175,7 +176,8 @@ static dt_status space_expr(const struct dt_space *space, const char *text, bool
 }
 
 /* Compiles the `when` of an axis that is added next.
- * The condition, and those of the axes that it names: what depends on an axis that does not exist does not, either. */
+ * The condition, and those of the axes that it names: what depends on an axis that does not
+ * exist does not, either. */
 static dt_status when_compile(const struct dt_space *space, const char *when, struct dt_expr **out)
 {
     DT_CLEANUP(dt_expr_free_at) struct dt_expr *own = NULL;
@@ -571,9 +573,10 @@ void dt_space_own(struct dt_space *space, void *context, void (*free_context)(vo
         (struct dt_owned){.context = context, .free = free_context};
 }
 
-/* Sealing: the rules are compiled, then the diagram is built in the order in which the axes were declared, or, when
- * that gets too wide, in an order chosen to keep it narrow. When that fails, too, the rules with the most combinations
- * are left out of the diagram: its points are then drawn and tested, which is uniform over the feasible points. */
+/* Sealing: the rules are compiled, then the diagram is built in the order in which the axes were
+ * declared, or, when that gets too wide, in an order chosen to keep it narrow. When that fails,
+ * too, the rules with the most combinations are left out of the diagram: its points are then drawn
+ * and tested, which is uniform over the feasible points. */
 
 /* The first bound is about a tenth of a second and 50 MiB; the second a second and 300 MiB. */
 static const struct dt_bound quick = {.work = 60000000, .edges = 4000000},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The nearest plans are those that change the fewest axes; ties are broken by a table with the cost of each value of
- * each axis. */
+/* The nearest plans are those that change the fewest axes; ties are broken by a table with the cost
+ * of each value of each axis. */
 #include "space/diagram/diagram.h"
 #include "space/json/json_int.h"
 #include "space/space_int.h"
@@ -9,13 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Explains infeasible values: each violated rule with its numbers, and the nearest values of one axis that would
- * satisfy it. */
+/* Explains infeasible values: each violated rule with its numbers, and the nearest values of one
+ * axis that would satisfy it. */
 
 static const char explaining[] = "while explaining a plan";
 
-/* A rule to be satisfied; NULL: any value of the axis. A change of a derived name affects much, so there the new value
- * must not break a rule that holds now; elsewhere such values are only preferred. */
+/* A rule to be satisfied; NULL: any value of the axis. A change of a derived name affects
+ * much, so there the new value must not break a rule that holds now; elsewhere such
+ * values are only preferred. */
 struct broken {
     const struct dt_space *space;
     const struct dt_rule *rule;
@@ -194,7 +195,8 @@ dt_status dt_space_violations(const struct dt_space *space, const int64_t values
     for (int i = 0; i < space->listed; i++)
         if (!dt_rule_holds(space, &space->rules[i], scope))
             spoken |= space->rules[i].axes;
-    /* The first value outside its axis is probably the one given, later ones were completed from it. */
+    /* The first value outside its axis is probably the one given, later ones
+     * were completed from it. */
     uint32_t first = outside & -outside, unspoken = outside & ~spoken;
     bool rules_first = (first & spoken) != 0;
     failed |= rules_first ? 0 : add_axes(space, values, unspoken, made);

@@ -88,7 +88,8 @@ void dt_point_text(const struct dt_space *space, const struct dt_point *point, s
     dt_values_text(space, values, out);
 }
 
-/* Ranks, threads and batch are named even at their defaults, which may differ where the plan is read. */
+/* Ranks, threads and batch are named even at their defaults, which may differ
+ * where the plan is read. */
 static bool always_named(const struct dt_space *space, const struct dt_point *point, int axis)
 {
     const struct dt_axis *row = &space->axes[axis];
@@ -96,8 +97,9 @@ static bool always_named(const struct dt_space *space, const struct dt_point *po
            (row->role == DT_ROLE_BATCH && dt_point_value(space, point, axis) != 1);
 }
 
-/* Names the parameters that are not at their axis' default, so that a journal, whose space has only axes, prints a plan
- * as its session did; then those that the parser would complete differently. Returns how many are named. */
+/* Names the parameters that are not at their axis' default, so that a journal, whose space has only
+ * axes, prints a plan as its session did; then those that the parser would complete differently.
+ * Returns how many are named. */
 static int choose_named(const struct dt_space *space, const struct dt_point *point, bool named[])
 {
     int64_t own[DT_AXES_MAX], filled[DT_AXES_MAX];
@@ -231,7 +233,8 @@ dt_status dt_axis_read_text(const struct dt_axis *axis, const char *text, int64_
     return axis->truth ? DT_OK : unknown_label(axis, text);
 }
 
-/* Cuts the next name=value off the text, at a blank or comma outside of quotes, and takes the quotes away. */
+/* Cuts the next name=value off the text, at a blank or comma outside of quotes, and
+ * takes the quotes away. */
 static dt_status next_pair(char **rest, char **pair)
 {
     char *from = *rest + strspn(*rest, " ,\t\r\n"), *to = from, quote = 0;
@@ -269,7 +272,8 @@ static void fill_defaults(const struct dt_space *space, int64_t values[])
         values[i] = space->axes[i].values[space->axes[i].fallback];
 }
 
-/* A value of a parameter that does not exist in the plan would be lost; another one than the default breaks a rule. */
+/* A value of a parameter that does not exist in the plan would be lost; another one than the
+ * default breaks a rule. */
 static dt_status check_existence(const struct dt_space *space, const bool named[],
                                  const int64_t values[])
 {
@@ -393,7 +397,8 @@ void dt_violation_text(const json_t *violation, struct dt_text *out)
     dt_near_text(json_object_get(violation, "nearest"), out);
 }
 
-/* A value outside its axis comes first in the list when no rule uses it, since it is then the cause. */
+/* A value outside its axis comes first in the list when no rule uses it, since
+ * it is then the cause. */
 dt_status dt_space_locate(const struct dt_space *space, const int64_t values[],
                           struct dt_point *point)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of a space: the points that agree with given ones in some axes, and one point for each combination of some axes. */
+/* Parts of a space: the points that agree with given ones in some axes, and one point for each
+ * combination of some axes. */
 #include "base/array.h"
 #include "space/space_int.h"
 
@@ -128,7 +129,8 @@ uint32_t dt_space_layout_axes(const struct dt_space *space)
     return any ? axes : 0;
 }
 
-/* Takes the first point that the combination has, in the order of the points, where they can be listed. */
+/* Takes the first point that the combination has, in the order of the points,
+ * where they can be listed. */
 static dt_status first_of(const struct dt_space *space, uint32_t axes, struct dt_point *point,
                           bool *found)
 {
@@ -154,7 +156,8 @@ static bool is_hopeless(const struct dt_space *space, uint32_t axes, const int64
     return false;
 }
 
-/* The point that unnamed parameters complete, else the first one; `searched` limits how often that is looked for. */
+/* The point that unnamed parameters complete, else the first one; `searched` limits how
+ * often that is looked for. */
 static dt_status find_representative(const struct dt_space *space, uint32_t axes,
                                      struct dt_point *point, int *searched, bool *found)
 {

@@ -8,8 +8,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* Rejection sampling from a diagram of some of the rules. After far more tries than expected it returns the known
- * point, since a caller always gets one. */
+/* Rejection sampling from a diagram of some of the rules. After far more tries than expected it
+ * returns the known point, since a caller always gets one. */
 static void draw_relaxed(const struct dt_space *space, struct dt_rng *rng, struct dt_point *point)
 {
     for (int64_t tries = (int64_t)(100 / space->relaxation.share); tries > 0; tries--) {
@@ -64,8 +64,8 @@ dt_status dt_space_probe(struct dt_space *space)
     return DT_OK;
 }
 
-/* Axes with one value use no coordinate, so that the first ones, which are spread best, are used where there is a
- * choice. */
+/* Axes with one value use no coordinate, so that the first ones, which are spread best, are used
+ * where there is a choice. */
 bool dt_space_at_coordinates(const struct dt_space *space, const double coordinates[DT_AXES_MAX],
                              struct dt_point *point)
 {

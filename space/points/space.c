@@ -62,8 +62,8 @@ dt_status dt_space_seal_points(struct dt_space *space, const struct dt_point poi
     return dt_space_list(space);
 }
 
-/* All points of a space as a sorted list of words: the indices of a point side by side, the first axis in the highest bits, so
- * that words are in the order of the points. */
+/* All points of a space as a sorted list of words: the indices of a point side by side, the first
+ * axis in the highest bits, so that words are in the order of the points. */
 
 /* Computes the bits of each axis; false: they do not fit a word. */
 static bool pack_points(struct dt_space *space)
@@ -306,7 +306,8 @@ bool dt_rule_holds(const struct dt_space *space, const struct dt_rule *rule, con
     return dt_expr_eval(rule->expr, scope, &value) == DT_OK && value != 0;
 }
 
-/* Number of points that the rules of the mask leave, counted with a diagram of its own; -1: not counted. */
+/* Number of points that the rules of the mask leave, counted with a diagram of its
+ * own; -1: not counted. */
 static int64_t left_by(const struct dt_space *space, const bool rules[])
 {
     /* One or two tenths of a second for all rules together. */
@@ -337,8 +338,8 @@ static int64_t count_removed(const struct dt_space *space, int rule)
     return left >= 0 ? all - left : -1;
 }
 
-/* One rule that leaves no point, else all but those that can be left out one after the other while no point is left; returns how
- * many they are, 0: unknown. What takes too long to count stays. */
+/* One rule that leaves no point, else all but those that can be left out one after the other while
+ * no point is left; returns how many they are, 0: unknown. What takes too long to count stays. */
 static int find_conflict(const struct dt_space *space, bool rules[])
 {
     int count = space->listed;
@@ -395,11 +396,11 @@ struct dt_rule_info dt_space_rule(const struct dt_space *space, int rule)
         .expr = row->text, .sentence = row->sentence, .removes = count_removed(space, rule)};
 }
 
-/* Points that differ on one axis, and where values belong together, in what follows from it: a neighbour by an axis differs in no
- * axis before it, so none is found twice. */
+/* Points that differ on one axis, and where values belong together, in what follows from it: a
+ * neighbour by an axis differs in no axis before it, so none is found twice. */
 
-/* The point with another value of an axis, and what goes with it: in a list of cases, another case; where axes do not exist any
- * more, their defaults. false: there is none. */
+/* The point with another value of an axis, and what goes with it: in a list of cases, another case;
+ * where axes do not exist any more, their defaults. false: there is none. */
 static bool move_to(const struct dt_space *space, const struct dt_point *point, int axis, int index,
                     struct dt_point *moved)
 {
@@ -432,10 +433,12 @@ int dt_space_neighbours(const struct dt_space *space, const struct dt_point *poi
     return found;
 }
 
-/* What a space means, as text: spellings, comments, sentences, unused constants and the order of parameters and rules are
- * not in it. Texts that may have any byte are written with their length before them. */
+/* What a space means, as text: spellings, comments, sentences, unused constants and the
+ * order of parameters and rules are not in it. Texts that may have any byte are written with
+ * their length before them. */
 
-/* Names, not numbers: the text is hashed for keys of the store, and must not change when an operation is added. */
+/* Names, not numbers: the text is hashed for keys of the store, and must not change when
+ * an operation is added. */
 static const char *const operations[] = {[DT_OP_ADD] = "+",
                                          [DT_OP_SUBTRACT] = "-",
                                          [DT_OP_MULTIPLY] = "*",

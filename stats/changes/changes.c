@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Binary segmentation (Scott, Knott 1974; Vostrikova 1981) by permutation tests, then each cut is placed again between
- * its neighbours. A straight line would be cut into steps: where the segments found still slope, or a line alone
- * explains as much as several steps in one direction, the part is a line, which is cut only where a step is significant
- * beside it. */
+/* Binary segmentation (Scott, Knott 1974; Vostrikova 1981) by permutation tests, then each cut is
+ * placed again between its neighbours. A straight line would be cut into steps: where the segments
+ * found still slope, or a line alone explains as much as several steps in one direction, the part
+ * is a line, which is cut only where a step is significant beside it. */
 #include "base/rng.h"
 #include "stats/changes/changes_int.h"
 #include "stats/stats.h"
@@ -10,17 +10,18 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Position of a step: its posterior for a normal series of unknown levels and variance with a uniform prior (Smith
- * 1975). Points are clipped at 2.5 deviations, so that one outlier does not shift it. The estimate is not the peak (the
- * maximum-likelihood position) but the middle of the seven consecutive positions with the largest total probability: it
- * lies within three points of the truth most often. */
+/* Position of a step: its posterior for a normal series of unknown levels and variance with a
+ * uniform prior (Smith 1975). Points are clipped at 2.5 deviations, so that one outlier does not
+ * shift it. The estimate is not the peak (the maximum-likelihood position) but the middle of the
+ * seven consecutive positions with the largest total probability: it lies within three points of
+ * the truth most often. */
 
 #define DRAWN_IN 2.5  /* deviations */
 #define NEAR     3    /* points to either side */
 #define LEVEL    0.95 /* of the range of positions */
 
-/* Clips x at 2.5 deviations from fit (by the median absolute deviation), so that an outlier weighs no more than other
- * points. */
+/* Clips x at 2.5 deviations from fit (by the median absolute deviation), so that an outlier weighs
+ * no more than other points. */
 static void draw_in(const double x[], const double fit[], int n, double drawn[])
 {
     for (int i = 0; i < n; i++)
@@ -40,7 +41,8 @@ static void draw_in_to_median(const double x[], int n, double drawn[])
         drawn[i] = far > 0 ? fmin(fmax(x[i], median - far), median + far) : x[i];
 }
 
-/* chance[k] is the probability of a step before point k (they add up to 1); returns the likeliest k. */
+/* chance[k] is the probability of a step before point k (they add up to 1);
+ * returns the likeliest k. */
 static int change_posterior(const double y[], int n, double chance[])
 {
     double mean = dt_stats_mean(y, n), squares = 0, sum = 0, least = INFINITY, all = 0;
@@ -125,10 +127,11 @@ int dt_place(const double x[], int n, int *earliest, int *latest)
     return k;
 }
 
-/* Permutation tests: exact for exchangeable points at any length, ties and heavy tails included, where asymptotic ones
- * are off for ten points. The split is the usual CUSUM contrast; the arc, which detects a step up and down again, is
- * that of circular binary segmentation (Olshen, Venkatraman, Lucito, Wigler 2004). A test ends early when its result
- * can no longer be rare (Besag, Clifford 1991). */
+/* Permutation tests: exact for exchangeable points at any length, ties and heavy tails included,
+ * where asymptotic ones are off for ten points. The split is the usual CUSUM contrast; the arc,
+ * which detects a step up and down again, is that of circular binary segmentation (Olshen,
+ * Venkatraman, Lucito, Wigler 2004). A test ends early when its result can no longer be rare
+ * (Besag, Clifford 1991). */
 
 enum { ORDERS = 4999, GRID = 128 /* positions at which an arc may end */ };
 
@@ -147,9 +150,10 @@ double dt_split(const struct dt_order *order, int *at)
     return most;
 }
 
-/* Test statistics. Of one part: the largest difference between two sides (split), and between a piece in the middle and
- * the rest (arc); *from, *to (may be NULL) are its ends. Of any number of parts: the sum of slopes (of one sign:
- * upwards). Of one part: the largest step beside a straight line. */
+/* Test statistics. Of one part: the largest difference between two sides (split), and between
+ * a piece in the middle and the rest (arc); *from, *to (may be NULL) are its ends. Of any
+ * number of parts: the sum of slopes (of one sign: upwards). Of one part: the largest step
+ * beside a straight line. */
 static double widest_arc(const struct dt_order *order, int *from, int *to)
 {
     double sums[GRID + 1] = {0}, n = order->n, most = -1;

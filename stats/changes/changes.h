@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* changes - finds steps and drifts in a history
  *
- * A series of a few to some thousand points in the order of time is cut into stretches, each level or a straight line.
- * A series of exchangeable points (one level, any noise) is cut or called drifting once in a hundred at most, at any
- * length: every finding is tested against 4999 random orders of the same points. Ranks are compared, and a stretch has
- * three points at least, so a single outlier is no step. The orders are the same on every run, and so is the result.
+ * A series of a few to some thousand points in the order of time is cut into stretches, each level
+ * or a straight line. A series of exchangeable points (one level, any noise) is cut or called
+ * drifting once in a hundred at most, at any length: every finding is tested against 4999 random
+ * orders of the same points. Ranks are compared, and a stretch has three points at least, so a
+ * single outlier is no step. The orders are the same on every run, and so is the result.
  *
  *     struct dt_changes changes;
  *     status = dt_stats_changes(log_seconds, n, &changes);

@@ -79,8 +79,9 @@ bool dt_memory_killed(int wait_status, int64_t kills)
 
 /* held - memory of GPUs that is still held when all processes of a run have ended
  *
- * A driver frees the memory of an ended process a moment later, and a process out of reach (another container, a daemon of
- * the system) may hold it for longer: then the next plan would not fit. Read by NVML (kernels/nvml.h); without it nothing is held.
+ * A driver frees the memory of an ended process a moment later, and a process out of reach (another
+ * container, a daemon of the system) may hold it for longer: then the next plan would not fit. Read
+ * by NVML (kernels/nvml.h); without it nothing is held.
  *
  *     dt_held_note(&held);                       -- before a run
  *     held_wait(&wait, &held, &say);          -- after the end of all that it started
@@ -154,8 +155,9 @@ static void name_holders(const struct dt_nvml_use *before, const struct dt_nvml_
     }
 }
 
-/* Until the GPUs have as much free memory as before, but for what processes that were there before have taken since; at most five
- * seconds. *say: which GPU did not get it back, how much, and who is on it; unchanged when all did. The errors of tick. */
+/* Until the GPUs have as much free memory as before, but for what processes that were there before
+ * have taken since; at most five seconds. *say: which GPU did not get it back, how much, and who is
+ * on it; unchanged when all did. The errors of tick. */
 static dt_status held_wait(const struct dt_leftovers_wait *wait, const struct dt_held *held,
                            struct dt_text *say)
 {
@@ -258,8 +260,8 @@ static dt_status start_child(char *const argv[], const char *name, struct child 
     return status;
 }
 
-/* Reads what has come; closes the descriptor at its end. NUL would end the text for the expressions of --time. Of a long output the end is
- * kept, where the times are. */
+/* Reads what has come; closes the descriptor at its end. NUL would end the text for the expressions
+ * of --time. Of a long output the end is kept, where the times are. */
 static void drain_pipe(int *from, struct dt_text *text, bool *cut)
 {
     char block[65536];
@@ -291,7 +293,8 @@ dt_status dt_child_beat(void *context)
     return dt_wire_send(wire, json_pack("{s:s}", "op", "heartbeat"));
 }
 
-/* What has come by now, a heartbeat, and whether the controller is there. milliseconds: to wait for something. *more: it read anything. */
+/* What has come by now, a heartbeat, and whether the controller is there. milliseconds: to wait for
+ * something. *more: it read anything. */
 static dt_status attend_child(const struct child *child, int process, int milliseconds, bool *more)
 {
     struct dt_child_output *output = child->output;
@@ -307,8 +310,8 @@ static dt_status attend_child(const struct child *child, int process, int millis
     return dt_child_beat(child->wire);
 }
 
-/* Until the command has ended, also when it has closed its outputs before; then what is left in them, which may be open in
- * processes that it has left behind. */
+/* Until the command has ended, also when it has closed its outputs before; then what is left in
+ * them, which may be open in processes that it has left behind. */
 static dt_status listen_to_child(struct child *child, const struct dt_child_rules *rules)
 {
     for (bool more; !child->run.ended;) {

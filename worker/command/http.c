@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The answer is read as it comes: a head of lines, then a body by chunks, by its length, or to the end of the connection. Sockets do not
- * block: each wait is a poll of a tenth of a second, with a tick. libcurl would need OpenSSL, Kerberos, LDAP and more in every package for what
- * is one connection on loopback. */
+/* The answer is read as it comes: a head of lines, then a body by chunks, by its length, or to the
+ * end of the connection. Sockets do not block: each wait is a poll of a tenth of a second, with a
+ * tick. libcurl would need OpenSSL, Kerberos, LDAP and more in every package for what is one
+ * connection on loopback. */
 #include "worker/command/http.h"
 #include "base/clock.h"
 #include "base/figures.h"
@@ -115,7 +116,8 @@ static dt_status open_connection(struct connection *connection, const struct dt_
     return status;
 }
 
-/* A server that answers before it has read all of a request may refuse the rest: its answer says why. */
+/* A server that answers before it has read all of a request may refuse the rest:
+ * its answer says why. */
 static dt_status send_all(struct connection *connection, const struct dt_text *message)
 {
     for (size_t at = 0; at < message->size;) {
@@ -451,7 +453,8 @@ dt_status dt_url_read(const char *text, const char *option, struct dt_url *url)
 
 /* ---- the file */
 
-/* The next line, without its end; NULL: none is left. *at moves behind it. The line is cut in place. */
+/* The next line, without its end; NULL: none is left. *at moves behind it. The
+ * line is cut in place. */
 static char *next_line(char **at)
 {
     char *line = *at, *end = strchr(line, '\n');

@@ -5,7 +5,8 @@
  *     dt_request_read("image.http", &url, &request);
  *     dt_http_ask(&request, port, &wait, &answer);
  *
- * One connection a request, plain HTTP, loopback addresses only: no name is looked up, no proxy is asked, no redirection is followed.
+ * One connection a request, plain HTTP, loopback addresses only: no name is looked up, no proxy is
+ * asked, no redirection is followed.
  */
 #ifndef DT_WORKER_COMMAND_HTTP_H
 #define DT_WORKER_COMMAND_HTTP_H
@@ -21,8 +22,8 @@ struct dt_url {
     char path[1024];
 };
 
-/* Reads "http://HOST:PORT/PATH"; PORT may be {port}. DT_EUSAGE: not such a text, or HOST is not this machine: 127.0.0.0/8, ::1,
- * localhost. option: its name, for the sentence. */
+/* Reads "http://HOST:PORT/PATH"; PORT may be {port}. DT_EUSAGE: not such a text, or HOST is not
+ * this machine: 127.0.0.0/8, ::1, localhost. option: its name, for the sentence. */
 dt_status dt_url_read(const char *text, const char *option, struct dt_url *url) DT_MUST_CHECK;
 
 struct dt_http_request {
@@ -39,15 +40,16 @@ struct dt_http_request {
  *
  *     {"prompt": "a cat"}
  *
- * The first line may have a whole URL; a path alone is asked of the server of `ready`. Host, Content-Length, Transfer-Encoding and
- * Connection are ours, whatever the file says; Content-Type is JSON where the body is and no other is given. DT_EIO, DT_EUSAGE. The caller frees
+ * The first line may have a whole URL; a path alone is asked of the server of `ready`. Host,
+ * Content-Length, Transfer-Encoding and Connection are ours, whatever the file says; Content-Type
+ * is JSON where the body is and no other is given. DT_EIO, DT_EUSAGE. The caller frees
  * *request in any case. */
 dt_status dt_request_read(const char *path, const struct dt_url *ready,
                           struct dt_http_request *request) DT_MUST_CHECK;
 void dt_request_fini(struct dt_http_request *request);
 
-/* 16 digits for what is asked: the same for another layout of headers or of a body of JSON, other comments, and another
- * Authorization. */
+/* 16 digits for what is asked: the same for another layout of headers or of a body of JSON, other
+ * comments, and another Authorization. */
 void dt_request_hash(const struct dt_http_request *request, char hash[17]);
 
 struct dt_http_answer {
@@ -64,8 +66,8 @@ struct dt_http_wait {
     void *context;
 };
 
-/* port: of {port}. The whole answer. DT_ETIMEOUT; DT_EIO: no connection, or it ended before the answer did; DT_EPROTO: not HTTP;
- * errors of tick. The caller frees the body in any case. */
+/* port: of {port}. The whole answer. DT_ETIMEOUT; DT_EIO: no connection, or it ended before the
+ * answer did; DT_EPROTO: not HTTP; errors of tick. The caller frees the body in any case. */
 dt_status dt_http_ask(const struct dt_http_request *request, int port,
                       const struct dt_http_wait *wait, struct dt_http_answer *answer) DT_MUST_CHECK;
 void dt_http_answer_fini(struct dt_http_answer *answer);

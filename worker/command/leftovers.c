@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* This process is a child subreaper (prctl(2)), so whatever a program leaves becomes its child sooner or later: a loop over base/proc.h's
- * walk and wait until no child is left misses none. A process of another user cannot be signalled, and none is below an
- * unprivileged worker. Processor time is read by the process's own clock, which has nanoseconds where /proc has ticks. */
+/* This process is a child subreaper (prctl(2)), so whatever a program leaves becomes its child
+ * sooner or later: a loop over base/proc.h's walk and wait until no child is left misses none. A
+ * process of another user cannot be signalled, and none is below an unprivileged worker. Processor
+ * time is read by the process's own clock, which has nanoseconds where /proc has ticks. */
 #include "worker/command/leftovers.h"
 #include "base/clock.h"
 #include "base/proc.h"
@@ -19,7 +20,8 @@
 #include <unistd.h>
 #define DT_LEFTOVERS_CORES 0.05 /* a process that keeps more of a core busy disturbs the next run */
 
-/* ports - who listens where, by /proc/net/tcp, /proc/net/tcp6 and the descriptors of processes (proc(5)) */
+/* ports - who listens where, by /proc/net/tcp, /proc/net/tcp6 and the descriptors
+ * of processes (proc(5)) */
 
 #define LISTENING 0x0A /* state of a socket in /proc/net/tcp */
 
@@ -86,7 +88,8 @@ static bool find_port(int port, unsigned long inode, void *context)
     return search->port == 0;
 }
 
-/* The TCP port on which one of a process's sockets listens, in its own network name space; 0: none. */
+/* The TCP port on which one of a process's sockets listens, in its own network
+ * name space; 0: none. */
 static int sockets_port(pid_t pid)
 {
     static const char *const tables[] = {"tcp", "tcp6"};
@@ -196,8 +199,8 @@ static int64_t age_ns(const struct dt_proc *proc)
     return (int64_t)(((double)now.tv_sec - began) * 1e9) + now.tv_nsec;
 }
 
-/* Cores that a process keeps busy: while it was watched, over its life if that was long, and by how often it could run, since on a busy
- * machine it waits for a core. */
+/* Cores that a process keeps busy: while it was watched, over its life if that was long, and by how
+ * often it could run, since on a busy machine it waits for a core. */
 static double busy_cores(const struct watched *watched, int64_t watched_ns)
 {
     int64_t used_ns = processor_ns(watched->proc.pid), lived_ns = age_ns(&watched->proc);

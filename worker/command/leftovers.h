@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* leftovers - the processes that a program leaves behind are found and ended, so that none runs beside the next plan
+/* leftovers - the processes that a program leaves behind are found and ended, so that none runs
+ * beside the next plan
  *
  *     dt_leftovers_adopt();                        -- once: orphans below this process become its children
  *     program.pid = fork() ..                      -- run it to its end, or until it takes too long
  *     dt_leftovers_find(&wait, &program, &found);  -- after its end: what it left, and whether that disturbs the next run
  *     dt_leftovers_end(&wait, &program);           -- TERM, a short grace, KILL, until nothing is left below this process
  *
- * Everything below this process counts: ranks in process groups of their own (mpirun), in sessions of their own (torchrun, setsid),
- * double forks. A process may have one program at a time.
+ * Everything below this process counts: ranks in process groups of their own (mpirun), in sessions
+ * of their own (torchrun, setsid), double forks. A process may have one program at a time.
  */
 #ifndef DT_WORKER_COMMAND_LEFTOVERS_H
 #define DT_WORKER_COMMAND_LEFTOVERS_H
@@ -22,7 +23,8 @@
 #define DT_LEFTOVERS_NAMED    8
 #define DT_LEFTOVERS_GRACE_NS INT64_C(500000000) /* from TERM to KILL */
 
-/* The first process of a program. The functions below reap every child of this process, so they take its end. */
+/* The first process of a program. The functions below reap every child of this process,
+ * so they take its end. */
 struct dt_program_run {
     pid_t pid;
     bool ended;
@@ -42,7 +44,8 @@ struct dt_leftovers {
     struct dt_leftover named[DT_LEFTOVERS_NAMED];
 };
 
-/* Called every few milliseconds of a wait: drains pipes, sends heartbeats. An error ends the grace: KILL is sent at once. */
+/* Called every few milliseconds of a wait: drains pipes, sends heartbeats. An error ends the grace:
+ * KILL is sent at once. */
 struct dt_leftovers_wait {
     dt_status (*tick)(void *context);
     void *context;
@@ -54,17 +57,19 @@ void dt_leftovers_adopt(void);
 /* Reaps every child that has ended. False when no child is left. */
 bool dt_leftovers_reap(struct dt_program_run *program);
 
-/* Call after the end of the program: gives what it started 100 ms to end by itself, and lists what still runs. At once when there is
- * nothing. The errors of tick. */
+/* Call after the end of the program: gives what it started 100 ms to end by itself, and lists what
+ * still runs. At once when there is nothing. The errors of tick. */
 dt_status dt_leftovers_find(const struct dt_leftovers_wait *wait, struct dt_program_run *program,
                             struct dt_leftovers *found) DT_MUST_CHECK;
 
-/* Ends the program, if it runs, and all else below this process. The errors of tick, after the end of all; DT_FAILED names a process that
- * does not end within ten seconds of KILL (it waits for a driver or a file system). */
+/* Ends the program, if it runs, and all else below this process. The errors of tick, after the end
+ * of all; DT_FAILED names a process that does not end within ten seconds of KILL (it waits for a
+ * driver or a file system). */
 dt_status dt_leftovers_end(const struct dt_leftovers_wait *wait,
                            struct dt_program_run *program) DT_MUST_CHECK;
 
-/* DT_FAILED names a process that would disturb later runs, as it listens on a port or keeps a core busy; with `any`, whatever was left. */
+/* DT_FAILED names a process that would disturb later runs, as it listens on a port or keeps a core
+ * busy; with `any`, whatever was left. */
 dt_status dt_leftovers_refuse(const struct dt_leftovers *found, bool any) DT_MUST_CHECK;
 
 /* "sleep, python3": each name once. */

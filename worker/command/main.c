@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* dittune-worker-command - runs any command line as a worker (docs/protocol.md): a step is one run of the command
+/* dittune-worker-command - runs any command line as a worker (docs/protocol.md): a step is
+ * one run of the command
  *
  *     dittune-worker-command --space FILE --time regex:'took ([0-9.]+) s' --command 'torchrun --nproc-per-node {ranks} run.py'
  *
- * dittune starts it so for --command. Its options and the file are read when the controller says hello, so that what is
- * wrong with them reaches the user as an answer. */
+ * dittune starts it so for --command. Its options and the file are read when the controller says
+ * hello, so that what is wrong with them reaches the user as an answer. */
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/host.h"
@@ -35,7 +36,8 @@
  *
  * To add an option that changes what is measured: a row in make_job, and a row in docs/command.md. */
 
-/* Which words of a command are paths follows from their form alone, so that the key stays the same when a run writes a file. */
+/* Which words of a command are paths follows from their form alone, so that the key stays the same
+ * when a run writes a file. */
 
 #define TEXT_MOST   3900                /* a string of a stored key has at most 4096 bytes */
 #define HASHED_MOST (INT64_C(64) << 20) /* bytes of a file; of the rest only the size counts */
@@ -132,7 +134,8 @@ static dt_status add_line(const char *option, const struct dt_command_line *line
     return dt_text_status(text);
 }
 
-/* Where relative paths begin; "" where the command names files by absolute paths alone and --prepare none by a relative one. */
+/* Where relative paths begin; "" where the command names files by absolute paths alone and
+ * --prepare none by a relative one. */
 static dt_status find_folder(const struct dt_run_setup *runs, char folder[PATH_ROOM])
 {
     bool absolute = false, relative = false, any = false;
@@ -178,7 +181,8 @@ static bool is_file(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* DT_EUSAGE: it has a word that only a shell reads, and no shell. Its program may be absent, as on a host that only looks up. */
+/* DT_EUSAGE: it has a word that only a shell reads, and no shell. Its program may be absent, as on
+ * a host that only looks up. */
 static dt_status check_words(const struct dt_command_line *command)
 {
     static const char *const of_shell[] = {"|", "||", "&&", "&", ";", "<", ">", ">>", "2>&1", NULL};
@@ -309,7 +313,8 @@ static dt_status configure_worker(struct worker *worker)
                : DT_OK;
 }
 
-/* As `name`, without the marks of what it quotes of the program's output, and "brief": what is before the first of them. */
+/* As `name`, without the marks of what it quotes of the program's output, and "brief": what is
+ * before the first of them. */
 static void add_sentence(const char *name, const char *sentence, json_t *message)
 {
     dt_auto_text whole = {0}, brief = {0};
@@ -395,7 +400,8 @@ static void tell_tally(json_t *answer, const struct dt_tally *tally)
         json_object_set_new(answer, "warnings", list);
 }
 
-/* The steps that the command printed in that run are the first samples; its whole time, with all that is cold, is none. */
+/* The steps that the command printed in that run are the first samples; its whole time, with all
+ * that is cold, is none. */
 static dt_status answer_prepare(struct worker *worker, const json_t *request, json_t **answer)
 {
     json_t *values;
@@ -413,7 +419,8 @@ static dt_status answer_prepare(struct worker *worker, const json_t *request, js
         dt_run_plan_fini(&plan.run);
         return status;
     }
-    /* The limits of later requests follow from the cold step: each of their steps is a whole start, too. */
+    /* The limits of later requests follow from the cold step: each of their steps
+     * is a whole start, too. */
     *answer = dt_prepared(worker->plan_count + 1, plan.run.ranks, plan.first.peak_bytes,
                           plan.first.wall_ns);
     if (plan.first.read[0] != 0)
@@ -449,7 +456,8 @@ static dt_status add_run(struct worker *worker, struct plan *plan, json_t *rows,
     return DT_OK;
 }
 
-/* n runs. One that fails behind others ends the answer: what they measured is kept, and its failure answers the next request. */
+/* n runs. One that fails behind others ends the answer: what they measured is kept, and its failure
+ * answers the next request. */
 static dt_status answer_run(struct worker *worker, const json_t *request, json_t **answer)
 {
     int64_t handle, n;

@@ -65,8 +65,8 @@ static int next_byte(FILE *file)
     return byte;
 }
 
-/* Both files hold the same bytes, but for a carriage return before a line feed. DT_OK, or DT_DONE with the first line that
- * differs; DT_EIO when one cannot be read. */
+/* Both files hold the same bytes, but for a carriage return before a line feed. DT_OK, or DT_DONE
+ * with the first line that differs; DT_EIO when one cannot be read. */
 static dt_status verify_text(const char *path, const char *reference, int64_t *line)
 {
     DT_CLEANUP(dt_fclose_at) FILE *file = NULL, *other = NULL;
@@ -261,7 +261,8 @@ static dt_status compare_arrays(struct array arrays[2], double *error)
 }
 
 /* *error: the Euclidean norm of the difference over that of the reference; INFINITY where something is not finite. Booleans, integers, floats of 2, 4
- * and 8 bytes and complex numbers, in either byte order. DT_DONE, with the sentence, for arrays of different shapes; DT_FAILED for files that are no arrays. */
+ * and 8 bytes and complex numbers, in either byte order. DT_DONE, with the sentence, for arrays of
+ * different shapes; DT_FAILED for files that are no arrays. */
 static dt_status verify_npy(const char *path, const char *reference, double *error)
 {
     DT_CLEANUP(dt_fclose_at) FILE *file = NULL, *other = NULL;
@@ -587,7 +588,8 @@ static dt_status clear_away(const struct dt_run_setup *runs, struct dt_child_out
     return dt_error_raise(&error);
 }
 
-/* What tells whether a run wrote a file: its time of change is set back, so that a run that is over at once shows, too. */
+/* What tells whether a run wrote a file: its time of change is set back, so that a run that is
+ * over at once shows, too. */
 static struct stat look_at_file(const char *path)
 {
     struct stat info;
@@ -772,7 +774,8 @@ static dt_status keep_reference(struct dt_run_setup *runs, const char *path)
     return DT_OK;
 }
 
-/* Variables of the point's environment, as this process was started with those of the plans that it runs. */
+/* Variables of the point's environment, as this process was started with those of
+ * the plans that it runs. */
 static void set_environment(const struct dt_space *space, const struct dt_point *point)
 {
     for (int i = 0; i < dt_space_axes(space); i++) {

@@ -90,7 +90,8 @@ struct dt_tally {
 };
 void dt_tally_add(struct dt_tally *tally, const char *say);
 
-/* "90" or "90s", "500ms", "10m", "1h" of an option, in nanoseconds; DT_EUSAGE: another text, or not above zero. */
+/* "90" or "90s", "500ms", "10m", "1h" of an option, in nanoseconds; DT_EUSAGE: another
+ * text, or not above zero. */
 dt_status dt_run_time(const char *option, const char *text, int64_t *ns) DT_MUST_CHECK;
 
 /* The options' faults: DT_EUSAGE. */
@@ -108,14 +109,16 @@ void dt_runs_limits_text(const struct dt_run_setup *runs, struct dt_text *out);
 /* DT_WAIT: the plan's runs so far break a limit, with the sentence. */
 dt_status dt_runs_limits(const struct dt_run_setup *runs, struct dt_run_plan *plan) DT_MUST_CHECK;
 
-/* A run that fails is repeated as often as asked; *times: of the one that did not, owned by the caller, empty after a failure. When this
- * returns nothing of the run is there: no process, and no memory of a GPU, unless *tally says so. Failures as those of child.h; the
- * sentence begins with the number of the run. */
+/* A run that fails is repeated as often as asked; *times: of the one that did not, owned by the
+ * caller, empty after a failure. When this returns nothing of the run is there: no process, and no
+ * memory of a GPU, unless *tally says so. Failures as those of child.h; the sentence begins with
+ * the number of the run. */
 dt_status dt_runs_make(const struct dt_run_setup *runs, struct dt_run_plan *plan,
                        struct dt_wire *wire, struct dt_tally *tally,
                        struct dt_times *times) DT_MUST_CHECK;
 
-/* A run whose output is compared with that of the default plan, which runs first if it has not run in this process. *error: relative;
+/* A run whose output is compared with that of the default plan, which runs first if it has not run
+ * in this process. *error: relative;
  * NAN: not known. DT_DONE: the output is wrong, with the sentence. */
 dt_status dt_runs_verified(struct dt_run_setup *runs, struct dt_run_plan *plan,
                            struct dt_wire *wire, struct dt_tally *tally, struct dt_times *times,

@@ -6,7 +6,8 @@
  *     server_ask(&server, &job, &output);              -- one request, its time and its answer
  *     server_end(&server);                             -- and with it all that runs below this process
  *
- * One at a time: what it started is found by being below this process (leftovers.h). Its output is kept in memory, the last of it.
+ * One at a time: what it started is found by being below this process (leftovers.h). Its output is
+ * kept in memory, the last of it.
  */
 #include "worker/command/serve.h"
 #include "base/clock.h"
@@ -30,8 +31,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The output goes to a file in memory (memfd_create(2)), which nobody must drain while this process waits for a request of the
- * controller. Whose a port is follows from /proc/net/tcp and the descriptors of processes. */
+/* The output goes to a file in memory (memfd_create(2)), which nobody must drain while this process
+ * waits for a request of the controller. Whose a port is follows from /proc/net/tcp and the
+ * descriptors of processes. */
 
 #define ATTEMPT_NS  (5 * DT_NS_PER_SECOND)  /* of an answer to --ready */
 #define PAUSE_NS    (DT_NS_PER_SECOND / 20) /* between two of them */
@@ -68,7 +70,8 @@ static bool holds_any(pid_t pid, const struct dt_sockets *listeners, bool held[D
     return any;
 }
 
-/* Every listener is held by a process below this one; otherwise *other is a process that has one and is not, if it can be seen. */
+/* Every listener is held by a process below this one; otherwise *other is a process that has one
+ * and is not, if it can be seen. */
 static bool are_ours(const struct dt_sockets *listeners, pid_t *other)
 {
     bool ours[DT_SOCKETS_MOST] = {false}, theirs[DT_SOCKETS_MOST] = {false};
@@ -133,7 +136,8 @@ static bool is_taken(int port)
     return found.count > 0;
 }
 
-/* A free port. DT_FAILED names who listens on one that --ready or the request names instead of {port}. */
+/* A free port. DT_FAILED names who listens on one that --ready or the request
+ * names instead of {port}. */
 static dt_status server_port(const struct dt_server_job *job, int *port)
 {
     const int fixed[] = {job->ready.url.port, job->request.url.port};
@@ -206,8 +210,8 @@ static void server_tend(struct dt_server *server)
 
 /* ---- life */
 
-/* While it starts or is asked. DT_FAILED: it has ended. A server may go to the background: then its first process ends well, and others
- * are left. */
+/* While it starts or is asked. DT_FAILED: it has ended. A server may go to the background: then its
+ * first process ends well, and others are left. */
 static dt_status attend_server(void *context)
 {
     struct dt_server *server = context;
@@ -296,9 +300,10 @@ static dt_status server_end(struct dt_server *server)
     return status;
 }
 
-/* Starts argv and waits until it is ready; a heartbeat goes to the controller once a second. DT_EUSAGE: no such program; DT_FAILED: it
- * ended before, or another program answers on its port; DT_ENOMEM: it ended, and its output speaks of memory; DT_ETIMEOUT:
- * it was not ready in time; DT_EDEAD: the controller has ended. After an error nothing runs any more. */
+/* Starts argv and waits until it is ready; a heartbeat goes to the controller once a second.
+ * DT_EUSAGE: no such program; DT_FAILED: it ended before, or another program answers on its port;
+ * DT_ENOMEM: it ended, and its output speaks of memory; DT_ETIMEOUT: it was not ready in time;
+ * DT_EDEAD: the controller has ended. After an error nothing runs any more. */
 static dt_status server_start(struct dt_server *server, char *const argv[],
                               const struct dt_server_job *job, struct dt_wire *wire)
 {
@@ -344,9 +349,10 @@ static dt_status explain_answer(struct dt_server *server, dt_status status,
     return explain_failure(server, what, "while it was asked", output);
 }
 
-/* One request. output->out is the body of the answer; the caller frees it in any case. DT_FAILED: the status is not 2xx, the answer is
- * no HTTP, the connection was cut, or the server has ended (server->gone); DT_ENOMEM: one of these, and answer or output speak
- * of memory; DT_ETIMEOUT; DT_EDEAD: the controller has ended. */
+/* One request. output->out is the body of the answer; the caller frees it in any case. DT_FAILED:
+ * the status is not 2xx, the answer is no HTTP, the connection was cut, or the server has ended
+ * (server->gone); DT_ENOMEM: one of these, and answer or output speak of memory; DT_ETIMEOUT;
+ * DT_EDEAD: the controller has ended. */
 static dt_status server_ask(struct dt_server *server, const struct dt_server_job *job,
                             struct dt_child_output *output)
 {
@@ -467,7 +473,8 @@ const char *dt_serve_kind(const struct dt_serve *serve, dt_status status)
     return status == DT_FAILED && serve->server.gone ? "crashed" : NULL;
 }
 
-/* Starts the server of a plan, on another port where others took the one that was free after it was chosen. */
+/* Starts the server of a plan, on another port where others took the one that was free
+ * after it was chosen. */
 static dt_status start_server(struct dt_serve *serve, const struct dt_point *point)
 {
     dt_status status = DT_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* serve - the requests of the protocol for plans of --server: a plan is a server that runs, a step is a request to it
+/* serve - the requests of the protocol for plans of --server: a plan is a server that runs, a
+ * step is a request to it
  *
  *     dt_serve_init(&serve, &options, &command, space);
  *     dt_serve_answer(&serve, request, &answer);     -- prepare, run, release
@@ -49,8 +50,8 @@ struct dt_serve {
     int handle, ranks; /* of the last plan */
 };
 
-/* The command, with {port} or a port in --ready, the request and the times. timeout_ns: of a request. DT_EUSAGE, DT_EIO. Borrows the
- * pointers of *serve, which the caller has set. */
+/* The command, with {port} or a port in --ready, the request and the times. timeout_ns: of a
+ * request. DT_EUSAGE, DT_EIO. Borrows the pointers of *serve, which the caller has set. */
 dt_status dt_serve_init(struct dt_serve *serve, const struct dt_serve_options *options,
                         int64_t timeout_ns) DT_MUST_CHECK;
 

@@ -20,9 +20,10 @@ struct dt_bar_time {
 };
 
 /* tqdm draws "name:  40%|####      | 2/5 [00:01<00:02,  1.49it/s]" after a carriage return, ten times a second at most. Elapsed is cut
- * to whole seconds. The rate is a smoothed mean, and so the plain mean in two lines: the first one after a step, and the one that
- * close() draws, which a line feed follows. There steps / rate is the elapsed time to three digits or more, which the whole seconds
- * confirm. Otherwise only whole seconds are known. */
+ * to whole seconds. The rate is a smoothed mean, and so the plain mean in two lines: the first
+ * one after a step, and the one that close() draws, which a line feed follows. There steps / rate
+ * is the elapsed time to three digits or more, which the whole seconds confirm. Otherwise only
+ * whole seconds are known. */
 
 #define BARS_MOST  16
 #define TICK_LINES 1024
@@ -131,7 +132,8 @@ static dt_status judge_bar(const struct bar *bar, struct dt_bar_time *out)
     return DT_OK;
 }
 
-/* Of the last complete bar, or of the last whose description begins with name (NULL: any). tick is called a few times a second.
+/* Of the last complete bar, or of the last whose description begins with name (NULL: any). tick is
+ * called a few times a second.
  * DT_FAILED: it was drawn once, or the text is too coarse to tell; the errors of tick. */
 static dt_status bars_read(const struct dt_text *text, const char *name,
                            dt_status (*tick)(void *context), void *context, struct dt_bar_time *out)
@@ -374,7 +376,8 @@ static size_t rest_of(const char *at)
     return digits > 0 ? size + sign + digits : size;
 }
 
-/* One number with a decimal comma or thousands, "0,410", "1,234.5" or "1.234,5", rather than several: "12,0.410,77". */
+/* One number with a decimal comma or thousands, "0,410", "1,234.5" or "1.234,5", rather than
+ * several: "12,0.410,77". */
 static bool is_with_comma(const char *text, size_t size)
 {
     static const char *const forms[] = {"^[0-9]+,[0-9]+([eE][+-]?[0-9]+)?$",
@@ -453,7 +456,8 @@ static dt_status check_behind(const struct dt_timing *timing, const char *number
                    timing->unit_text, (int)size, number, word, word);
 }
 
-/* Adds the first group of a match, which is a number, in the unit of the second one, if that is a unit. */
+/* Adds the first group of a match, which is a number, in the unit of the second
+ * one, if that is a unit. */
 static dt_status add_group(const struct dt_timing *timing, const char *begin, const char *text,
                            const regmatch_t groups[3], struct values *values)
 {
@@ -487,7 +491,8 @@ static dt_status add_group(const struct dt_timing *timing, const char *begin, co
     return add_value(values, ns_of(value, &unit));
 }
 
-/* All matches in a line: regexec is told where the line ends, since it would measure the rest of the output for each match. */
+/* All matches in a line: regexec is told where the line ends, since it would measure the rest of
+ * the output for each match. */
 static dt_status match_line(const struct dt_timing *timing, const char *line, size_t size,
                             struct values *values)
 {
@@ -535,8 +540,9 @@ static size_t number_extent(const char *begin)
     return 0;
 }
 
-/* The last object or list that begins a line, on one line or many, or the whole text. New reference; *root NULL: none. An
- * object with NaN, which Python writes and JSON does not have, is not passed over for an older one. */
+/* The last object or list that begins a line, on one line or many, or the whole text. New
+ * reference; *root NULL: none. An object with NaN, which Python writes and JSON does not have, is
+ * not passed over for an older one. */
 static dt_status find_json(const struct dt_text *text, json_t **root)
 {
     enum { TRIES = 1000 };
@@ -590,8 +596,8 @@ static dt_status add_numbers(const struct dt_timing *timing, json_t *value, stru
     return DT_OK;
 }
 
-/* One step of a path: name, "a.b", [3], ["a.b"] or [*]; *value becomes NULL where there is none. Returns what follows; NULL: the
- * path has a mistake. */
+/* One step of a path: name, "a.b", [3], ["a.b"] or [*]; *value becomes NULL where there is none.
+ * Returns what follows; NULL: the path has a mistake. */
 static const char *path_step(const char *path, json_t **value, bool *all)
 {
     char name[200];
@@ -678,8 +684,8 @@ void dt_times_fini(struct dt_times *times)
     *times = (struct dt_times){.ns = NULL};
 }
 
-/* A step is no longer than its run, and steps one after the other are not either: another unit was meant, or the times are simulated,
- * which a unit that is given, or named by the output, allows. */
+/* A step is no longer than its run, and steps one after the other are not either: another unit was
+ * meant, or the times are simulated, which a unit that is given, or named by the output, allows. */
 static dt_status check_wall(const struct dt_timing *timing, const struct values *values,
                             const struct dt_child_output *output, struct dt_times *times)
 {

@@ -54,22 +54,26 @@ struct dt_times {
 };
 void dt_times_fini(struct dt_times *times);
 
-/* how: "wall" (from start to end), "regex:EXPRESSION" (POSIX extended; the number is its first group), "json:PATH" (of the last
- * object or list of the output), "json:FILE:PATH" (of that in a file), "tqdm" or "tqdm:NAME" (bars). unit: "s" (also NULL), "ms", "us", "ns", or a rate such as "it/s"; a second group that is
- * a unit has precedence. metric: the name of a plain
- * number, which is read by an expression or from JSON. DT_EUSAGE when either is neither of these. */
+/* how: "wall" (from start to end), "regex:EXPRESSION" (POSIX extended; the number is its first
+ * group), "json:PATH" (of the last object or list of the output), "json:FILE:PATH" (of that in a
+ * file), "tqdm" or "tqdm:NAME" (bars). unit: "s" (also NULL), "ms", "us", "ns", or a rate such as
+ * "it/s"; a second group that is a unit has precedence. metric: the name of a plain number, which
+ * is read by an expression or from JSON. DT_EUSAGE when either is neither of these. */
 dt_status dt_timing_init(struct dt_timing *timing, const char *how, const char *unit,
                          const char *metric) DT_MUST_CHECK;
 void dt_timing_fini(struct dt_timing *timing);
 
-/* The times, in their order: of each match of a regex, within one line (lines end with a line feed or a carriage return), or of each item of a
- * JSON list. tick is called a few times a second. DT_FAILED, with the last lines of the output, when there is none, one is not above
- * zero, or they are together longer than the run and nothing but the default says their unit; the errors of tick. */
+/* The times, in their order: of each match of a regex, within one line (lines end with a
+ * line feed or a carriage return), or of each item of a JSON list. tick is called a few
+ * times a second. DT_FAILED, with the last lines of the output, when there is none, one is
+ * not above zero, or they are together longer than the run and nothing but the default says
+ * their unit; the errors of tick. */
 dt_status dt_timing_take(const struct dt_timing *timing, struct dt_child_output *output,
                          dt_status (*tick)(void *context), void *context,
                          struct dt_times *times) DT_MUST_CHECK;
 
-/* The median of a metric's numbers. DT_FAILED: there is none, or one is not finite; the errors of tick. */
+/* The median of a metric's numbers. DT_FAILED: there is none, or one is not
+ * finite; the errors of tick. */
 dt_status dt_timing_median(const struct dt_timing *timing, struct dt_child_output *output,
                            dt_status (*tick)(void *context), void *context,
                            double *median) DT_MUST_CHECK;

@@ -49,7 +49,8 @@ static dt_status read_switch(const char *text, const char *mark, const char *end
     return DT_OK;
 }
 
-/* What a word goes on with at `text`, before `stop`. nested: it is the text of a switch, where a brace is not doubled.
+/* What a word goes on with at `text`, before `stop`. nested: it is the text of a switch, where a
+ * brace is not doubled.
  * DT_EUSAGE: a brace alone, or a placeholder or switch that cannot be. */
 static dt_status piece_next(const char *text, const char *stop, bool nested, struct piece *piece)
 {
@@ -86,8 +87,8 @@ static dt_status add_word(char *words[], int *count, struct dt_text *word)
     return words[(*count)++] != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 
-/* Appends the word at *at, which begins with no blank, and moves *at behind it. What is between braces stays as it is, blanks and
- * quotes too: it may be the text of a switch. */
+/* Appends the word at *at, which begins with no blank, and moves *at behind it. What is between
+ * braces stays as it is, blanks and quotes too: it may be the text of a switch. */
 static dt_status take_word(const char **at, struct dt_text *word)
 {
     char quote = 0;
@@ -164,7 +165,8 @@ static const char *const *labels_of(const char *name, const struct dt_space *spa
     return axis >= 0 ? dt_space_axis(space, axis)->labels : NULL;
 }
 
-/* The quote that is open behind a character of a shell's text, quote being the one open before; 0: none. */
+/* The quote that is open behind a character of a shell's text, quote being the one
+ * open before; 0: none. */
 static char next_quote(char quote, const char *at, bool escaped)
 {
     if (escaped || (*at != '\'' && *at != '"' && *at != '`') || (quote != 0 && quote != *at))
@@ -197,7 +199,8 @@ static dt_status check_port(const struct dt_command_line *command, const struct 
     return DT_OK;
 }
 
-/* The value of {replica} and {replicas}, unless these are names of the space; NULL: another placeholder. */
+/* The value of {replica} and {replicas}, unless these are names of the space; NULL:
+ * another placeholder. */
 static const char *replica_value(const char *name, const struct dt_space *space)
 {
     static const char *const rows[][3] = {{"replica", "DITTUNE_REPLICA", "0"},
@@ -412,7 +415,8 @@ static dt_status fill_switch(struct filling *filling, const struct piece *piece)
     return DT_OK;
 }
 
-/* A word that the plan makes empty is left out, and one with a parameter that does not exist in it. */
+/* A word that the plan makes empty is left out, and one with a parameter that
+ * does not exist in it. */
 static dt_status fill_word(struct filling *filling, const char *word)
 {
     dt_auto_text text = {0};
@@ -429,7 +433,8 @@ static dt_status fill_word(struct filling *filling, const char *word)
     return left_out ? DT_OK : add_word(filling->words, &filling->count, &text);
 }
 
-/* sh -c "dittune_1=$1; shift 1; TEXT" sh VALUE, where TEXT has "$dittune_1" for the first placeholder of a text. */
+/* sh -c "dittune_1=$1; shift 1; TEXT" sh VALUE, where TEXT has "$dittune_1" for the first
+ * placeholder of a text. */
 static dt_status fill_script(struct filling *filling)
 {
     const char *text = filling->command->words[2];
@@ -499,7 +504,8 @@ static bool is_constant(const char *name, const struct dt_space *space, int64_t 
            dt_space_constant(space, name, value);
 }
 
-/* Bytes of the longest name that the text begins with: of a constant (*value), a parameter, or else a word. */
+/* Bytes of the longest name that the text begins with: of a constant (*value), a
+ * parameter, or else a word. */
 static size_t find_name(const char *text, const struct dt_space *space, bool *constant,
                         int64_t *value)
 {

@@ -104,9 +104,9 @@ json_t *dt_telemetry_json(const struct dt_telemetry *telemetry)
 
 /* observe - `dittune-worker --observe`: reads GPUs while a worker of another engine uses them
  *
- * It speaks the protocol as a worker does, but knows other requests (docs/protocol.md, "An observer"). NVML is all it
- * needs: neither CUDA nor a context on a device. It runs as a separate process, so that a crash or hang of the driver
- * does no harm.
+ * It speaks the protocol as a worker does, but knows other requests (docs/protocol.md, "An
+ * observer"). NVML is all it needs: neither CUDA nor a context on a device. It runs as a separate
+ * process, so that a crash or hang of the driver does no harm.
  */
 
 #define WHAT         "the request"

@@ -6,7 +6,8 @@
  *     dt_telemetry_stop(&telemetry);                -- the sums are final
  *     dt_telemetry_json(&telemetry);
  *
- * Power is an average of about a second on most GPUs (docs/measuring-appendix.md), so it describes a whole run, not a step.
+ * Power is an average of about a second on most GPUs (docs/measuring-appendix.md), so it describes
+ * a whole run, not a step.
  */
 #ifndef DT_WORKER_GPUS_TELEMETRY_H
 #define DT_WORKER_GPUS_TELEMETRY_H
@@ -43,14 +44,15 @@ struct dt_telemetry {
 void dt_telemetry_start(struct dt_telemetry *telemetry, const struct dt_telemetry_source *source);
 void dt_telemetry_stop(struct dt_telemetry *telemetry);
 
-/* {"looks":n,"sm_mhz":{"least":..,"mean":..,"most":..},...,"reasons":["sw_power_cap"]}, as in docs/protocol.md; new
- * reference, NULL where there were no readings. */
+/* {"looks":n,"sm_mhz":{"least":..,"mean":..,"most":..},...,"reasons":["sw_power_cap"]}, as in
+ * docs/protocol.md; new reference, NULL where there were no readings. */
 json_t *dt_telemetry_json(const struct dt_telemetry *telemetry);
 
 /* Answers requests until quit or the end of standard input; returns the exit code. */
 int dt_observe(void);
 
-/* Values of NVML as JSON, new: a number, null where it is below 0; the names of the bits; the processes on a device. */
+/* Values of NVML as JSON, new: a number, null where it is below 0; the names of the bits; the
+ * processes on a device. */
 json_t *dt_gpu_number(int64_t value);
 json_t *dt_gpu_reasons(const char *(*reason)(int i), int64_t bits);
 json_t *dt_gpu_processes(const struct dt_nvml_use *use);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention by FlashAttention-3: picks the compiled head dimension. The log-sum-exp is always written, so where none is wanted it goes
- * to the libraries' workspace. */
+/* Attention by FlashAttention-3: picks the compiled head dimension. The log-sum-exp is always
+ * written, so where none is wanted it goes to the libraries' workspace. */
 #include "kernels/cuda/fa3/fa3.h"
 
 #include "kernels/cuda/cuda_int.h"

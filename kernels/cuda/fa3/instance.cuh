@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One head dimension of FlashAttention-3: fills its parameters as hopper/flash_api.cpp does for a dense forward pass without a mask, a
- * paged cache or a split of the keys. Its headers end the process when a call of CUDA fails; here the error is thrown and
- * returned. */
+/* One head dimension of FlashAttention-3: fills its parameters as hopper/flash_api.cpp does for a
+ * dense forward pass without a mask, a paged cache or a split of the keys. Its headers end the
+ * process when a call of CUDA fails; here the error is thrown and returned. */
 #ifndef DT_KERNELS_CUDA_FA3_INSTANCE_CUH
 #define DT_KERNELS_CUDA_FA3_INSTANCE_CUH
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The Diffusion Transformer with adaLN-Zero blocks of Peebles & Xie (2023), "Scalable Diffusion Models with Transformers",
- * conditioned on a class; layer by layer as in the authors' PyTorch code, whose names the tensors have. */
+/* The Diffusion Transformer with adaLN-Zero blocks of Peebles & Xie (2023), "Scalable Diffusion
+ * Models with Transformers", conditioned on a class; layer by layer as in the authors' PyTorch
+ * code, whose names the tensors have. */
 #include "model/family.h"
 
 enum { CLASSES }; /* class labels; the embedding table has one more row, for "no class" */
@@ -103,8 +104,9 @@ static const struct dt_op embed[] = {
     {0},
 };
 
-/* The parts of a block's modulation: shift, scale, gate of the attention, then those of the MLP. The last branch of a block is
- * gated by its own while the next block's already normalises; the final layer takes the place of the last block's next. */
+/* The parts of a block's modulation: shift, scale, gate of the attention, then those of the MLP.
+ * The last branch of a block is gated by its own while the next block's already normalises; the
+ * final layer takes the place of the last block's next. */
 static const struct dt_op block[] = {
     {MODULATE, .when = DT_FIRST, .shift = {MODULATION, 0}},
     {.kind = DT_OP_QUERIES, .x = NORM, .y = DT_BUFFER_QKV, .tensor = W_QKV},
