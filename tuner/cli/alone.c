@@ -4,12 +4,12 @@
 #include "tuner/cli/print.h"
 #include "tuner/machine/machine.h"
 
-static void note(const char *sentence)
+static void note_sentence(const char *sentence)
 {
     dt_print_note("%s", sentence);
 }
 
-static void warn(const struct dt_options *options, const char *rule)
+static void warn_by_rule(const struct dt_options *options, const char *rule)
 {
     dt_auto_text what = {0};
     if (!options->print.quiet && dt_doctor_warns(rule, &what))
@@ -25,9 +25,9 @@ dt_status dt_alone(const struct dt_options *options)
                                                        : INT64_MAX;
     bool waited = options->dry;
     if (!options->dry)
-        DT_TRY(dt_lock_measuring(patience_ns, note, &waited));
+        DT_TRY(dt_lock_measuring(patience_ns, note_sentence, &waited));
     if (!waited)
-        warn(options, "loaded");
-    warn(options, "core-quota");
+        warn_by_rule(options, "loaded");
+    warn_by_rule(options, "core-quota");
     return DT_OK;
 }

@@ -144,7 +144,7 @@ static void tell_variables(const struct dt_export *export)
 }
 
 /* Prints to standard error, which a shell does not capture. */
-static void tell(const struct dt_export *export, enum dt_form form)
+static void tell_form(const struct dt_export *export, enum dt_form form)
 {
     json_t *row = NULL;
     size_t i;
@@ -190,7 +190,7 @@ dt_status dt_export_print(const struct dt_options *options, struct dt_export_req
     dt_status status = request.form == DT_FORM_JSON ? dt_print_json(json_incref(export.json))
                                                     : dt_print_exact(&export.text);
     if (request.form != DT_FORM_JSON && request.form != DT_FORM_TABLE)
-        tell(&export, request.form);
+        tell_form(&export, request.form);
     return status;
 }
 

@@ -607,7 +607,7 @@ static const char *value_of(const struct dt_options *options, const struct dt_op
 }
 
 /* One of the options that mean something only with --command, if it was given; --space has a meaning without. */
-static const char *stray(const struct dt_options *options)
+static const char *stray_word(const struct dt_options *options)
 {
     const struct dt_command_options *command = &options->command;
     for (int i = 0; i < dt_option_row_count; i++)
@@ -627,7 +627,7 @@ static const char *owner_of(const char *option)
 }
 
 /* An option of --command beside --server, or the other way round; NULL: none. */
-static const char *misplaced(const struct dt_options *options, const char *given)
+static const char *misplaced_option(const struct dt_options *options, const char *given)
 {
     for (int i = 0; i < dt_option_row_count; i++) {
         const char *name = dt_option_rows[i].name;
@@ -642,7 +642,8 @@ static const char *misplaced(const struct dt_options *options, const char *given
 static dt_status check_command(const struct dt_options *options, const char *metric)
 {
     const struct dt_command_options *command = &options->command;
-    const char *name = command->served ? "server" : "command", *wrong = misplaced(options, name);
+    const char *name = command->served ? "server" : "command",
+               *wrong = misplaced_option(options, name);
     if (wrong != NULL)
         return dt_fail(DT_EUSAGE, "--%s belongs to --%s, which is not given", wrong,
                        command->served ? "command" : "server");
@@ -676,10 +677,10 @@ static dt_status command_fill(struct dt_options *options)
         options->worker.engine == NULL)
         return dt_fail(DT_EUSAGE, "--space needs --command, --server, --worker or --engine");
     if (command->text == NULL)
-        return stray(options) == NULL
+        return stray_word(options) == NULL
                    ? DT_OK
-                   : dt_fail(DT_EUSAGE, "--%s belongs to --%s, which is not given", stray(options),
-                             owner_of(stray(options)));
+                   : dt_fail(DT_EUSAGE, "--%s belongs to --%s, which is not given",
+                             stray_word(options), owner_of(stray_word(options)));
     const char *metric = dt_figure_metric(options->job.objective);
     DT_TRY(check_command(options, metric));
     for (int i = 0, n = 0; i < dt_option_row_count && n < TEXTS; i++) {
@@ -895,7 +896,7 @@ bool dt_option_taken(const struct dt_command *command, const struct dt_option_ro
 }
 
 /* Suggests our option for a name known from other tools. */
-static const char *instead(const char *name)
+static const char *option_instead(const char *name)
 {
     static const struct {
         const char *name, *hint;
@@ -912,7 +913,7 @@ static const char *instead(const char *name)
 /* Suggests the nearest option of the command. */
 static dt_status unknown_option(const struct dt_command *command, const char *name)
 {
-    const char *names[OPTIONS_MOST + 1] = {NULL}, *hint = instead(name);
+    const char *names[OPTIONS_MOST + 1] = {NULL}, *hint = option_instead(name);
     int n = 0;
     for (int i = 0; i < dt_option_row_count && n < OPTIONS_MOST; i++)
         if (dt_option_taken(command, &dt_option_rows[i]))

@@ -54,8 +54,8 @@ static bool taken_before(const struct dt_command *command, const struct dt_optio
 }
 
 /* once: options that a command before this one has, too, are named only: docs/cli.md. */
-static void describe(const struct dt_command *command, bool markdown, bool once,
-                     struct dt_text *out)
+static void describe_command(const struct dt_command *command, bool markdown, bool once,
+                             struct dt_text *out)
 {
     const char *space = command->arguments[0] != '\0' ? " " : "";
     const char *head = markdown ? "| option | default | meaning |\n|---|---|---|\n" : "";
@@ -147,7 +147,7 @@ static void describe_all(struct dt_text *out)
                 "without a command is one of `tune`: `dittune --budget 2h`. Options are\ndescribed "
                 "under the first command that takes them.\n\n");
     for (int i = 0; i < dt_command_count; i++)
-        describe(&dt_commands[i], true, true, out);
+        describe_command(&dt_commands[i], true, true, out);
     describe_searches(true, out);
     dt_text_add(out, "\n");
     describe_exits(true, out);
@@ -170,7 +170,7 @@ static void describe_commands(struct dt_text *out)
 void dt_options_help(const struct dt_command *command, bool markdown, struct dt_text *out)
 {
     if (command != NULL)
-        describe(command, markdown, false, out);
+        describe_command(command, markdown, false, out);
     else if (markdown)
         describe_all(out);
     else

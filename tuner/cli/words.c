@@ -26,7 +26,7 @@ static void add_wide(double low, double high, struct dt_text *out)
 }
 
 /* The plan that a gain is told over: "default", "documented". */
-static const char *over(const struct dt_gain *gain)
+static const char *gain_over(const struct dt_gain *gain)
 {
     return gain->over != NULL ? gain->over : dt_entrant_role_text(DT_ENTRANT_DEFAULT);
 }
@@ -43,7 +43,7 @@ static void add_speed(const struct dt_words_verdict *what, struct dt_text *out)
     const struct dt_gain *gain = &what->gain;
     if (!gain->known)
         return;
-    dt_text_add(out, ": %.3f times as fast as the %s plan (", gain->ratio, over(gain));
+    dt_text_add(out, ": %.3f times as fast as the %s plan (", gain->ratio, gain_over(gain));
     add_interval(what, out);
 }
 
@@ -157,7 +157,7 @@ static void sure_faster(const struct dt_gain *gain, struct dt_text *out)
 {
     add_pairs(gain->pairs, gain->sets, out);
     dt_text_add(out, " say the best plan is %.3f to %.3f times as fast as the %s%s%s.",
-                gain->interval.low, gain->interval.high, over(gain),
+                gain->interval.low, gain->interval.high, gain_over(gain),
                 gain->over != NULL ? " plan" : "",
                 gain->sets > 0 ? ", also in the next start" : "");
     add_wide(gain->interval.low, gain->interval.high, out);

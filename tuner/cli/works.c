@@ -250,7 +250,7 @@ static const char *no_total(const struct dt_mix_work works[], int n)
 }
 
 /* DT_ENOMEM leaves NANs. */
-static struct dt_mix total(const struct dt_mix_work works[], int n)
+static struct dt_mix total_mix(const struct dt_mix_work works[], int n)
 {
     struct dt_mix_part *parts = calloc((size_t)n + 1, sizeof *parts);
     for (int i = 0; parts != NULL && i < n; i++)
@@ -292,7 +292,7 @@ void dt_mix_text(const struct dt_mix_work works[], int n, struct dt_text *out)
     if (why != NULL) {
         dt_text_add(&sentence, "The mix has no figure of its own: %s.\n", why);
     } else {
-        struct dt_mix mix = total(works, n);
+        struct dt_mix mix = total_mix(works, n);
         dt_text_add(&sentence,
                     "By these shares a step of an image takes %s of %s with the defaults%s and %s "
                     "tuned: %.3f [%.3f, %.3f] times as fast.\n",
@@ -304,7 +304,7 @@ void dt_mix_text(const struct dt_mix_work works[], int n, struct dt_text *out)
     dt_columns_wrap(dt_text_at(&sentence), DT_COLUMNS_USUAL, 0, out);
 }
 
-static json_t *interval(const struct dt_interval *given)
+static json_t *interval_json(const struct dt_interval *given)
 {
     return json_pack("[o, o]", dt_json_number(given->low), dt_json_number(given->high));
 }
@@ -312,7 +312,7 @@ static json_t *interval(const struct dt_interval *given)
 json_t *dt_mix_json(const struct dt_mix_work works[], int n)
 {
     const char *why = no_total(works, n);
-    struct dt_mix mix = total(works, why == NULL ? n : 0);
+    struct dt_mix mix = total_mix(works, why == NULL ? n : 0);
     json_t *parts = json_array();
     for (int i = 0; i < n; i++) {
         const struct dt_mix_part *part = &works[i].part;
@@ -321,10 +321,11 @@ json_t *dt_mix_json(const struct dt_mix_work works[], int n)
                                         "share", part->share / all_shares(works, n), "verdict",
                                         dt_verdict_text(works[i].verdict), "default_seconds",
                                         dt_json_number(part->seconds), "gain", part->gain,
-                                        "interval", interval(&part->interval)));
+                                        "interval", interval_json(&part->interval)));
     }
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s?}", "workloads", parts, "default_seconds",
                      dt_json_number(why == NULL ? mix.seconds : NAN), "tuned_seconds",
                      dt_json_number(why == NULL ? mix.tuned : NAN), "gain",
-                     dt_json_number(mix.gain), "interval", interval(&mix.interval), "reason", why);
+                     dt_json_number(mix.gain), "interval", interval_json(&mix.interval), "reason",
+                     why);
 }

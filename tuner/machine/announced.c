@@ -54,7 +54,7 @@ bool dt_machine_is_here(const json_t *rank)
 }
 
 /* A rank is on another host, and no device is one of this machine's. A container has its own name, but the machine's GPUs. */
-static bool elsewhere(const json_t *ready, const json_t *cards)
+static bool devices_elsewhere(const json_t *ready, const json_t *cards)
 {
     const json_t *rank, *device;
     size_t i;
@@ -161,7 +161,7 @@ static dt_status compare_devices(const json_t *ready, const struct dt_backend *f
 dt_status dt_machine_announced_gpus(const json_t *ready, struct dt_backend *found)
 {
     const json_t *cards = json_object_get(found->devices, "devices");
-    if (announced_devices(ready) == OTHERS && found->cuda && !elsewhere(ready, cards))
+    if (announced_devices(ready) == OTHERS && found->cuda && !devices_elsewhere(ready, cards))
         return compare_devices(ready, found);
     dt_backend_fini(found);
     *found = (struct dt_backend){.cuda = false};
@@ -175,7 +175,7 @@ json_t *dt_machine_announced_hard(const json_t *ready)
     if (announced == CORES || dt_backend_find_gpus(&backend) != DT_OK)
         backend = (struct dt_backend){.cuda = false};
     bool seen = announced == OTHERS && backend.cuda &&
-                !elsewhere(ready, json_object_get(backend.devices, "devices"));
+                !devices_elsewhere(ready, json_object_get(backend.devices, "devices"));
     bool doubt = announced == OTHERS ? !seen : backend.cuda || backend.expected;
     json_t *hard = dt_machine_hard(seen ? &backend : NULL);
     if (doubt && hard != NULL) {

@@ -92,7 +92,7 @@ static int nccl_code(const char *version)
 }
 
 /* Converts "9.0" to 90; 0 when it is missing. */
-static int capability(const json_t *card)
+static int card_capability(const json_t *card)
 {
     int major = 0, minor = 0;
     if (sscanf(dt_json_text_at(card, "compute"), "%d.%d", &major, &minor) != 2 || major < 1 ||
@@ -106,7 +106,7 @@ static void take_card(const json_t *card, struct dt_backend *backend)
     struct dt_gpus *gpus = &backend->gpus;
     int64_t memory = dt_json_integer_at(card, "memory_bytes"),
             shared = dt_json_integer_at(card, "shared_bytes");
-    int compute = capability(card);
+    int compute = card_capability(card);
     bool first = gpus->count == 0;
     gpus->memory_bytes = first || memory < gpus->memory_bytes ? memory : gpus->memory_bytes;
     gpus->shared_bytes = first || shared < gpus->shared_bytes ? shared : gpus->shared_bytes;

@@ -34,7 +34,7 @@ static dt_status check_name(const char *engine)
                    engine, NAME_MOST);
 }
 
-static dt_status missing(const char *engine)
+static dt_status engine_missing(const char *engine)
 {
     if (dt_text_index(engine, shipped) >= 0)
         return dt_fail(DT_EUSAGE,
@@ -68,7 +68,7 @@ dt_status dt_machine_engine(const char *engine, char program[DT_PROGRAM_ROOM])
     dt_machine_beside(name, found);
     if (access(found, X_OK) != 0 && !beside_caller(name, found) &&
         !dt_host_program(name, found, sizeof found))
-        return missing(engine);
+        return engine_missing(engine);
     memcpy(program, found, sizeof found);
     return DT_OK;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double latency(double step, int images, int devices)
+static double latency_value(double step, int images, int devices)
 {
     (void)images;
     (void)devices;
@@ -33,7 +33,7 @@ double dt_objective_shown(const struct dt_objective *objective, double step, int
 }
 
 static const struct dt_objective objectives[] = {
-    {"latency", "s/step", "time of a ", "time", latency, .one_batch = true},
+    {"latency", "s/step", "time of a ", "time", latency_value, .one_batch = true},
     {"throughput", "images/s", "images a second", "time", per_image, .inverse = true,
      .whole_image = true},
     {"cost", "device-s/image", "device-seconds an image", "device time", device_seconds,
@@ -58,7 +58,7 @@ static dt_status find_metric(const char *name, const struct dt_objective **objec
         strcpy(made->name, name);
         const char *metric = dt_figure_metric(made->name);
         made->objective = (struct dt_objective){
-            made->name,        metric,          metric, metric, latency, .inverse = true,
+            made->name,        metric,          metric, metric, latency_value, .inverse = true,
             .one_batch = true, .metric = metric};
         made->next = first;
         first = made;

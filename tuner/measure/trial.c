@@ -48,7 +48,8 @@ static dt_status run_steps(struct dt_rig *rig, struct dt_resident *resident, int
 }
 
 /* Samples to ask for so that the trial's time limit is not overrun; at least one. */
-static int affordable(const struct dt_result *result, const struct dt_measure *how, int wanted)
+static int affordable_steps(const struct dt_result *result, const struct dt_measure *how,
+                            int wanted)
 {
     double last = result->report.steps > 0
                       ? fmax(dt_result_seconds(result, 1), result->wall_seconds)
@@ -82,7 +83,7 @@ static dt_status warm_up(struct dt_rig *rig, struct dt_resident *resident,
         int room = WARMUP_MOST - result->report.steps;
         room = room < WARMUP_CHUNK ? room : WARMUP_CHUNK;
         n = missing < room ? (int)ceil(missing) : room;
-        n = n > 0 ? affordable(result, how, n) : 0;
+        n = n > 0 ? affordable_steps(result, how, n) : 0;
     }
     return DT_OK;
 }
@@ -100,8 +101,9 @@ static int values_of(const struct dt_target *target, const struct dt_result *res
 }
 
 /* Races against the incumbent; waits while throttled samples are being replaced. */
-static enum dt_race_next race(const struct dt_target *target, const struct dt_result *result,
-                              const struct dt_measure *how)
+static enum dt_race_next race_incumbent(const struct dt_target *target,
+                                        const struct dt_result *result,
+                                        const struct dt_measure *how)
 {
     double ours[1 + MOST_STEPS] = {result->facts.cold_seconds}, best[MOST_STEPS];
     int until;
@@ -114,7 +116,7 @@ static enum dt_race_next race(const struct dt_target *target, const struct dt_re
     return dt_race_look(&race, ours, 1 + values_of(target, result, ours + 1), &until);
 }
 
-static bool narrow(const struct dt_result *result, const struct dt_measure *how)
+static bool is_narrow(const struct dt_result *result, const struct dt_measure *how)
 {
     const struct dt_summary *summary = &result->summary;
     double width = (summary->interval.high - summary->interval.low) / 2;
@@ -147,24 +149,25 @@ static int most_steps(const struct dt_target *target)
     return most > 0 && most < MOST_STEPS ? most : MOST_STEPS;
 }
 
-static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
-                       const struct dt_measure *how, struct dt_result *result)
+static dt_status take_looks(struct dt_rig *rig, struct dt_resident *resident,
+                            const struct dt_measure *how, struct dt_result *result)
 {
     int least = result->report.steps, most = most_steps(rig->target);
     while (dt_result_next(result)) {
         bool first = result->report.request_count == 0 && how->incumbent != NULL;
         int missing = dt_look_samples[result->look] - dt_result_counted(result);
-        int n = affordable(result, how,
-                           rig->target->image.starts ? starts_wanted(result, how->incumbent != NULL)
-                           : first                   ? DT_RACE_WARM
-                                                     : missing);
+        int n = affordable_steps(result, how,
+                                 rig->target->image.starts
+                                     ? starts_wanted(result, how->incumbent != NULL)
+                                 : first ? DT_RACE_WARM
+                                         : missing);
         int left = least + most - result->report.steps;
         n = rig->target->image.starts || n < left ? n : left;
         DT_TRY(run_steps(rig, resident, n, DT_MODE_MEASURE, how, result));
         if (result->outcome != DT_TRIAL_OK)
             return DT_OK;
         DT_TRY(dt_result_look(result));
-        enum dt_race_next next = race(rig->target, result, how);
+        enum dt_race_next next = race_incumbent(rig->target, result, how);
         if (next == DT_RACE_DROP) {
             result->outcome = DT_TRIAL_SLOW;
             snprintf(result->cause, sizeof result->cause, "dropped after %d samples",
@@ -176,7 +179,7 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
             return DT_OK;
         if (dt_result_counted(result) < dt_look_samples[result->look])
             continue;
-        if (next == DT_RACE_SLOWER || narrow(result, how) ||
+        if (next == DT_RACE_SLOWER || is_narrow(result, how) ||
             (how->rest_ns > 0 && dt_clock_ns() >= how->rest_ns))
             return DT_OK;
     }
@@ -184,7 +187,7 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
 }
 
 /* A further request of the plan was answered. A worker that fails it does not fail the trial. */
-static dt_status further(struct dt_resident *resident, dt_status status)
+static dt_status call_further(struct dt_resident *resident, dt_status status)
 {
     if (status == DT_FAILED && !dt_group_alive(resident->group))
         resident->group = NULL;
@@ -195,9 +198,9 @@ static dt_status measure_peak(struct dt_resident *resident, int64_t deadline_ns,
                               struct dt_result *result)
 {
     struct dt_failure failure;
-    return further(resident,
-                   dt_group_peak(resident->group, deadline_ns, &result->ceilings.flop_rate,
-                                 &result->ceilings.copy_rate, &failure));
+    return call_further(resident,
+                        dt_group_peak(resident->group, deadline_ns, &result->ceilings.flop_rate,
+                                      &result->ceilings.copy_rate, &failure));
 }
 
 static dt_status measure_trace(struct dt_resident *resident, const struct dt_measure *how,
@@ -211,7 +214,7 @@ static dt_status measure_trace(struct dt_resident *resident, const struct dt_mea
     result->traced = status == DT_OK;
     if (status == DT_FAILED)
         result->trace = strdup(failure.cause);
-    return further(resident, status);
+    return call_further(resident, status);
 }
 
 static dt_status write_output(struct dt_resident *resident, const struct dt_measure *how,
@@ -224,7 +227,7 @@ static dt_status write_output(struct dt_resident *resident, const struct dt_meas
         result->outcome = failure.outcome;
         memcpy(result->cause, failure.cause, sizeof result->cause);
     }
-    return further(resident, status);
+    return call_further(resident, status);
 }
 
 static dt_status measure_exchange(struct dt_resident *resident, int64_t deadline_ns,
@@ -242,7 +245,7 @@ static dt_status measure_exchange(struct dt_resident *resident, int64_t deadline
     exchange->timed = status == DT_OK;
     if (status == DT_FAILED)
         memcpy(exchange->reason, failure.cause, sizeof exchange->reason);
-    return further(resident, status);
+    return call_further(resident, status);
 }
 
 /* The plan's exchanges, timed by themselves in the group that just ran it (docs/protocol.md): heads among the ulysses ranks, keys and
@@ -279,7 +282,7 @@ static dt_status measure_resident(struct dt_rig *rig, struct dt_resident *reside
     if (!rig->target->image.starts)
         DT_TRY(warm_up(rig, resident, how, result));
     if (result->outcome == DT_TRIAL_OK)
-        DT_TRY(looks(rig, resident, how, result));
+        DT_TRY(take_looks(rig, resident, how, result));
     if (how->output != NULL && result->outcome == DT_TRIAL_OK)
         DT_TRY(write_output(resident, how, result));
     if (result->outcome == DT_TRIAL_OK && !is_past(how))

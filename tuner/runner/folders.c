@@ -18,7 +18,7 @@
 #define PARENT_MOST 200 /* letters; the name takes at most 55 */
 
 /* One number for boot and pid namespace, which give a pid its meaning. */
-static unsigned place(void)
+static unsigned folder_place(void)
 {
     struct stat space = {.st_ino = 0};
     char text[128];
@@ -39,7 +39,7 @@ dt_status dt_folder_make(const char *parent, char folder[DT_FOLDER_ROOM])
                        strlen(parent), PARENT_MOST);
     dt_proc_read(getpid(), &self);
     snprintf(folder, DT_FOLDER_ROOM, "%s/dittune-%d-%llu-%08x-XXXXXX", parent, (int)getpid(),
-             self.start, place());
+             self.start, folder_place());
     if (mkdtemp(folder) != NULL)
         return DT_OK;
     folder[0] = '\0';
@@ -81,7 +81,7 @@ void dt_folders_sweep(const char *parent)
 {
     struct dt_proc self;
     DIR *folder = dt_proc_read(getpid(), &self) ? opendir(parent) : NULL;
-    unsigned here = place();
+    unsigned here = folder_place();
     struct dirent *entry;
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
         char path[PARENT_MOST + sizeof entry->d_name + 2];

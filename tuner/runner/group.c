@@ -396,7 +396,7 @@ static bool group_rest(struct dt_group *group, int64_t deadline_ns)
     return ended;
 }
 
-static dt_status misread(struct dt_group *group, dt_status status, struct dt_failure *failure)
+static dt_status reply_misread(struct dt_group *group, dt_status status, struct dt_failure *failure)
 {
     char why[160];
     snprintf(why, sizeof why, "%.150s", dt_message());
@@ -525,14 +525,14 @@ static dt_status next_message(struct dt_group *group, int64_t deadline_ns, json_
         if (status == DT_ETIMEOUT)
             status = group_rest(group, deadline_ns) && !has_ended(group) ? DT_WAIT : DT_OK;
         else if (status != DT_OK && status != DT_EINTR)
-            return misread(group, status, failure);
+            return reply_misread(group, status, failure);
         if (status == DT_WAIT)
             return DT_WAIT;
     }
 }
 
-static dt_status unexpected(struct dt_group *group, const char *want, const json_t *message,
-                            struct dt_failure *failure)
+static dt_status reply_unexpected(struct dt_group *group, const char *want, const json_t *message,
+                                  struct dt_failure *failure)
 {
     char why[160];
     snprintf(why, sizeof why, "said '%.40s', expected '%s'", dt_wire_op(message), want);
@@ -588,7 +588,7 @@ static dt_status expect_answer(struct dt_group *group, const char *want, int64_t
     if (strcmp(dt_wire_op(message), "failed") == 0)
         return answer_failed(group, message, failure);
     if (strcmp(dt_wire_op(message), want) != 0)
-        return unexpected(group, want, message, failure);
+        return reply_unexpected(group, want, message, failure);
     if (group->is_private && json_object_get(message, "read") != NULL) /* what was matched, too */
         json_object_set(message, "read", json_object_get(message, "brief"));
     *answer = json_incref(message);
@@ -905,7 +905,7 @@ void dt_prepared_fini(struct dt_prepared *prepared)
     prepared->remarks = NULL;
 }
 
-static dt_status breach(struct dt_failure *failure, const char *what)
+static dt_status reply_breach(struct dt_failure *failure, const char *what)
 {
     *failure = (struct dt_failure){.outcome = DT_TRIAL_PROTOCOL};
     snprintf(failure->cause, sizeof failure->cause, "the answer's %s", what);
@@ -946,15 +946,15 @@ static dt_status read_rank_output(const json_t *verify, size_t rank, struct dt_o
     size_t rows = (size_t)output->rows, count = (size_t)output->projections;
     double *norm = output->norm + rank * rows, *projection = output->projection;
     if (json_array_size(norms) != rows || json_array_size(table) != rows)
-        return breach(failure, "verify has not one norm and one row of projections an image");
+        return reply_breach(failure, "verify has not one norm and one row of projections an image");
     for (size_t i = 0; i < rows; i++) {
         json_t *row = json_array_get(table, i);
         if (json_array_size(row) != count || !read_number(json_array_get(norms, i), &norm[i]))
-            return breach(failure,
-                          "verify has rows of different length, or a norm that is no number");
+            return reply_breach(failure,
+                                "verify has rows of different length, or a norm that is no number");
         for (size_t k = 0; k < count; k++)
             if (!read_number(json_array_get(row, k), &projection[(rank * rows + i) * count + k]))
-                return breach(failure, "verify has a projection that is no number");
+                return reply_breach(failure, "verify has a projection that is no number");
     }
     return DT_OK;
 }
@@ -970,10 +970,10 @@ static dt_status read_output(const json_t *verify, size_t ranks, struct dt_outpu
     if (verify == NULL || json_is_null(verify))
         return DT_OK;
     if (many && json_array_size(verify) != ranks)
-        return breach(failure, "verify has not one object a rank");
+        return reply_breach(failure, "verify has not one object a rank");
     ranks = many ? ranks : 1;
     if (rows < 1 || rows > OUTPUTS_MOST / ranks || count < 1 || count > PROJECTIONS_MOST)
-        return breach(failure, "verify has not one norm and one row of projections an image");
+        return reply_breach(failure, "verify has not one norm and one row of projections an image");
     output->norm = calloc(ranks * rows, sizeof *output->norm);
     output->projection = calloc(ranks * rows * count, sizeof *output->projection);
     if (output->norm == NULL || output->projection == NULL)
@@ -997,26 +997,26 @@ static dt_status read_prepared(const json_t *answer, int ranks, struct dt_prepar
     prepared->ranks = (int)json_array_size(cold);
     if (!json_is_integer(handle) || json_integer_value(handle) < 0 ||
         json_integer_value(handle) > 1 << 30)
-        return breach(failure, "handle is no small integer");
+        return reply_breach(failure, "handle is no small integer");
     prepared->handle = (int)json_integer_value(handle);
     if (prepared->ranks < 1 || (ranks > 1 && prepared->ranks != ranks))
-        return breach(failure, "cold_ns has not one number a rank");
+        return reply_breach(failure, "cold_ns has not one number a rank");
     if (!read_largest(cold, (size_t)prepared->ranks, 1, DT_STEP_NS_MOST, &prepared->cold_ns))
-        return breach(failure,
-                      "cold_ns holds something that is not a positive integer, a day at most");
+        return reply_breach(
+            failure, "cold_ns holds something that is not a positive integer, a day at most");
     if (!read_largest(peak, (size_t)prepared->ranks, 0, INT64_MAX, &prepared->peak_bytes))
-        return breach(failure, "peak_bytes has not one integer a rank");
+        return reply_breach(failure, "peak_bytes has not one integer a rank");
     if (resident != NULL && (!json_is_integer(resident) || json_integer_value(resident) < 0))
-        return breach(failure, "resident_bytes is not an integer");
+        return reply_breach(failure, "resident_bytes is not an integer");
     prepared->resident_bytes = json_integer_value(resident);
     if (!dt_device_bytes_read(answer, prepared->ranks, &prepared->memory))
-        return breach(failure, "lists of a device's bytes have not one integer a rank");
+        return reply_breach(failure, "lists of a device's bytes have not one integer a rank");
     json_t *error = json_object_get(answer, "error");
     prepared->error = json_is_number(error) ? json_number_value(error) : NAN;
     if (error != NULL && !json_is_null(error) && !(prepared->error >= 0))
-        return breach(failure, "error is not a number of 0 or more");
+        return reply_breach(failure, "error is not a number of 0 or more");
     if (!dt_remarks_read(answer, &prepared->remarks))
-        return breach(failure, "warnings are not a list of what runs did, and of how many");
+        return reply_breach(failure, "warnings are not a list of what runs did, and of how many");
     prepared->verifies_runs = json_is_true(json_object_get(answer, "verifies_runs"));
     const json_t *image = json_object_get(answer, "image");
     DT_TRY(read_output(image, json_array_size(image), &prepared->image, failure));
@@ -1040,7 +1040,7 @@ static dt_status prepared_join(struct dt_prepared parts[], int n, struct dt_prep
     for (int i = 1; i < n; i++) {
         struct dt_prepared *more = &parts[i];
         if (more->handle != joined->handle)
-            return breach(failure, "handle is not that of the other replicas");
+            return reply_breach(failure, "handle is not that of the other replicas");
         joined->ranks += more->ranks;
         joined->verifies_runs = joined->verifies_runs && more->verifies_runs;
         joined->cold_ns = more->cold_ns > joined->cold_ns ? more->cold_ns : joined->cold_ns;
@@ -1053,14 +1053,16 @@ static dt_status prepared_join(struct dt_prepared parts[], int n, struct dt_prep
         DT_TRY(dt_device_bytes_join(&joined->memory, &more->memory));
         dt_status status = dt_outputs_join(&joined->output, &more->output);
         if (status != DT_OK)
-            return status == DT_FAILED ? breach(failure, "verify differs in shape among replicas")
-                                       : status;
+            return status == DT_FAILED
+                       ? reply_breach(failure, "verify differs in shape among replicas")
+                       : status;
         more->image.ranks = more->image.ranks > 0; /* the first of each */
         joined->image.ranks = joined->image.ranks > i ? i : joined->image.ranks;
         status = dt_outputs_join(&joined->image, &more->image);
         if (status != DT_OK)
-            return status == DT_FAILED ? breach(failure, "image differs in shape among replicas")
-                                       : status;
+            return status == DT_FAILED
+                       ? reply_breach(failure, "image differs in shape among replicas")
+                       : status;
     }
     return DT_OK;
 }
@@ -1127,9 +1129,9 @@ static dt_status breach_of_run(const struct dt_run_fault *fault, struct dt_failu
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (strcmp(rows[i].field, fault->field) == 0)
-            return breach(failure,
-                          !fault->size && rows[i].value != NULL ? rows[i].value : rows[i].size);
-    return breach(failure, "warnings are not a list of what runs did, and of how many");
+            return reply_breach(failure, !fault->size && rows[i].value != NULL ? rows[i].value
+                                                                               : rows[i].size);
+    return reply_breach(failure, "warnings are not a list of what runs did, and of how many");
 }
 
 /* Where each step is a start, fewer may have been made, and each may have several steps. */
@@ -1141,9 +1143,9 @@ static dt_status read_samples(const json_t *answer, const struct dt_steps *asked
     const struct dt_run_form form = {.remarks = answer, .starts = starts != NULL};
     size_t rows = json_array_size(json_object_get(answer, "ns")), count = json_array_size(starts);
     if (starts != NULL && (count < 1 || count > (size_t)asked->count))
-        return breach(failure, "starts has not as many items as starts were asked for");
+        return reply_breach(failure, "starts has not as many items as starts were asked for");
     if (starts == NULL && rows != (size_t)asked->count)
-        return breach(failure, "ns has not one row a step");
+        return reply_breach(failure, "ns has not one row a step");
     dt_status status = dt_run_read(answer, &form, run, &fault);
     if (status != DT_OK)
         return status == DT_FAILED ? breach_of_run(&fault, failure) : status;
@@ -1174,7 +1176,7 @@ dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int
     if (status == DT_OK) {
         status = dt_run_join(parts, n, out);
         if (status == DT_FAILED)
-            status = breach(failure, dt_message());
+            status = reply_breach(failure, dt_message());
     }
     for (int i = 0; parts != NULL && i < n; i++)
         dt_run_fini(&parts[i]);

@@ -17,7 +17,7 @@
 #define DEEPEST 64
 #define PATH    4600
 
-static double ticks(void)
+static double ticks_per_second(void)
 {
     long rate = sysconf(_SC_CLK_TCK);
     return rate > 0 ? 1.0 / (double)rate : 0.01;
@@ -39,8 +39,8 @@ static bool read_cores(struct dt_load_reading *reading)
                    &kernel, &idle, &wait, &irq, &soft, &stolen) < 8 ||
             core < 0 || core >= CPU_SETSIZE || !CPU_ISSET((size_t)core, &mask))
             continue;
-        reading->busy += (double)(user + nice + kernel + irq + soft) * ticks();
-        reading->stolen += (double)stolen * ticks();
+        reading->busy += (double)(user + nice + kernel + irq + soft) * ticks_per_second();
+        reading->stolen += (double)stolen * ticks_per_second();
         found++;
     }
     if (file != NULL)
@@ -102,7 +102,8 @@ struct table {
 /* Its own, and of children that have ended. */
 static double seconds_of(const struct dt_proc *process)
 {
-    return (double)process->ticks * ticks() + (double)process->children_ticks * ticks();
+    return (double)process->ticks * ticks_per_second() +
+           (double)process->children_ticks * ticks_per_second();
 }
 
 static bool read_table(struct table *table)
@@ -148,7 +149,7 @@ static bool is_ours(const struct table *table, const struct dt_proc *process)
 }
 
 /* The busiest so far; the least busy makes room. */
-static void remember(struct dt_load_reading *reading, const struct dt_proc *process)
+static void remember_process(struct dt_load_reading *reading, const struct dt_proc *process)
 {
     int at = reading->count;
     if (at == DT_LOAD_PROGRAMS)
@@ -180,7 +181,7 @@ void dt_load_read(struct dt_load_reading *reading)
         if (is_ours(&table, process))
             reading->ours += seconds_of(process);
         else if (!process->kernel) /* it works for others, whoever they are */
-            remember(reading, process);
+            remember_process(reading, process);
     }
     free(table.at);
 }

@@ -74,7 +74,7 @@ static void signal_all(struct ward *ward, int number)
 }
 
 /* Of several that ended, a signal counts first, then an exit code: a rank that loses another one exits with a code. */
-static int gravity(int wait_status)
+static int status_gravity(int wait_status)
 {
     return WIFSIGNALED(wait_status) ? 2 : wait_status != 0;
 }
@@ -86,7 +86,7 @@ static void take_end(struct ward *ward, pid_t pid, int wait_status)
             continue;
         ward->ranks[i] = 0;
         ward->running--;
-        if (gravity(wait_status) > gravity(ward->end.status))
+        if (status_gravity(wait_status) > status_gravity(ward->end.status))
             ward->end = (struct dt_ended){i, wait_status};
     }
 }
@@ -264,9 +264,9 @@ static void start_ranks(struct ward *ward, const struct dt_supervisor_program *p
     }
 }
 
-static void supervise(const struct dt_supervisor_program *program,
-                      const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM],
-                      const struct pipes *pipes)
+static void supervise_program(const struct dt_supervisor_program *program,
+                              const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM],
+                              const struct pipes *pipes)
 {
     struct ward ward = {.control = pipes->control[0], .status = pipes->status[1]};
     sigset_t child;
@@ -318,7 +318,7 @@ dt_status dt_supervisor_start(const struct dt_supervisor_program *program,
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
-        supervise(program, folders, &pipes);
+        supervise_program(program, folders, &pipes);
     close(pipes.in[0]);
     close(pipes.out[1]);
     close(pipes.err[1]);

@@ -185,7 +185,7 @@ static dt_status analyze_record(struct analysis *analysis, const struct dt_journ
     return DT_OK;
 }
 
-static dt_status print(struct analysis *analysis)
+static dt_status print_analysis(struct analysis *analysis)
 {
     struct dt_text *text = &analysis->trial_text;
     if (analysis->trial_count + analysis->comparison_count == 0)
@@ -245,7 +245,7 @@ dt_status dt_command_analyze(const struct dt_options *options)
         status = analysis.session  ? print_session(&analysis)
                  : analysis.is_run ? dt_print_run(&analysis.run.sweep, analysis.plans,
                                                   &analysis.plan, options->print.json)
-                                   : print(&analysis);
+                                   : print_analysis(&analysis);
     dt_replay_run_fini(&analysis.run);
     json_decref(analysis.plans);
     dt_text_fini(&analysis.plan);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static dt_status find(const char *word, const struct dt_verb **verb)
+static dt_status find_verb(const char *word, const struct dt_verb **verb)
 {
     const char *names[16] = {NULL};
     dt_auto_text all = {0};
@@ -30,7 +30,7 @@ static dt_status find(const char *word, const struct dt_verb **verb)
 
 /* A signal ends the command at once: there is no session to end, and an interrupted commit leaves the old file or the
  * new one (tests/db/faults). */
-static void leave(int number)
+static void leave_on_signal(int number)
 {
     _exit(128 + number);
 }
@@ -39,7 +39,7 @@ dt_status dt_command_db(const struct dt_options *options)
 {
     const struct dt_verb *verb = NULL;
     int count = options->words.rest_count - 1;
-    DT_TRY(find(options->words.rest[0], &verb));
+    DT_TRY(find_verb(options->words.rest[0], &verb));
     if (count < verb->least)
         return dt_fail(DT_EUSAGE, "'dittune db %s' needs %s", verb->name, verb->arguments);
     if (count > verb->most)
@@ -53,7 +53,7 @@ dt_status dt_command_db(const struct dt_options *options)
                            "of 'dittune db %s'",
                            choices[i], verb->name);
     dt_print_store(options->store);
-    dt_signals_catch(leave);
+    dt_signals_catch(leave_on_signal);
     setvbuf(stdout, NULL, _IOLBF, 0); /* so that earlier lines are not lost */
     const struct dt_choice choice = {
         options->words.rest + 1, count,

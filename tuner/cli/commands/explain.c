@@ -41,8 +41,8 @@ static dt_status add_evidence(const struct dt_options *options, const struct dt_
     return DT_OK;
 }
 
-static dt_status explain(const struct dt_options *options, const struct dt_target *target,
-                         const char *plan)
+static dt_status explain_plan(const struct dt_options *options, const struct dt_target *target,
+                              const char *plan)
 {
     int64_t values[DT_AXES_MAX];
     DT_CLEANUP(dt_explanation_fini) struct dt_explanation explanation = {0};
@@ -276,5 +276,5 @@ dt_status dt_command_explain(const struct dt_options *options)
     DT_TRY(dt_options_job(options, dt_text_at(&plan), &job));
     DT_TRY(dt_options_machine(options, &machine, &job));
     DT_TRY(dt_target_new(&job, &target));
-    return explain(options, target, dt_text_at(&plan));
+    return explain_plan(options, target, dt_text_at(&plan));
 }

@@ -79,7 +79,7 @@ static void add_changes(const struct dt_entry_timeline *line, struct dt_text *ou
 }
 
 /* A point changed here: ^ the tuned time rose, v it fell. */
-static char arrow(const struct dt_entry_timeline *line, int moment)
+static char change_arrow(const struct dt_entry_timeline *line, int moment)
 {
     const struct dt_course *course = &line->courses[DT_OF_TUNED];
     for (int i = 0; i < course->changes.count; i++) {
@@ -134,7 +134,7 @@ static void add_row(const struct dt_entry_timeline *line, int i, struct dt_text 
     add_time(metric, moment->fallback, out);
     dt_text_add(out, "%-22s ", gain);
     add_plot(line, moment, out);
-    dt_text_add(out, " %c\n", arrow(line, i));
+    dt_text_add(out, " %c\n", change_arrow(line, i));
 }
 
 static void add_line(const struct dt_entry_timeline *line, struct dt_text *out)
@@ -234,7 +234,7 @@ static void lines_csv(const struct dt_timelines *lines, struct dt_text *out)
 
 /* ---- JSON */
 
-static json_t *nanoseconds(double seconds)
+static json_t *nanoseconds_json(double seconds)
 {
     return isfinite(seconds) ? json_integer((json_int_t)llround(seconds * 1e9)) : json_null();
 }
@@ -248,8 +248,8 @@ static json_t *moment_json(const struct dt_moment *moment)
     return json_pack("{s:s, s:I, s:s, s:s, s:b, s:o, s:o, s:o, s:O?, s:O?}", "kind",
                      dt_moment_text(moment->kind), "t_wall_ns", (json_int_t)moment->t_wall_ns,
                      "journal", moment->run, "verdict", moment->verdict, "provisional",
-                     moment->provisional, "tuned_ns", nanoseconds(moment->tuned), "default_ns",
-                     nanoseconds(moment->fallback), "gain", gain, "plan", moment->plan, "soft",
+                     moment->provisional, "tuned_ns", nanoseconds_json(moment->tuned), "default_ns",
+                     nanoseconds_json(moment->fallback), "gain", gain, "plan", moment->plan, "soft",
                      moment->soft);
 }
 
@@ -340,13 +340,13 @@ static void metrics_add_time(const struct dt_moment *moment, struct dt_text *out
 }
 
 /* A moment has a time, and is the last of those in its millisecond. */
-static bool counts(const struct dt_entry_timeline *line, int i)
+static bool moment_counts(const struct dt_entry_timeline *line, int i)
 {
     int64_t ms = line->moments[i].t_wall_ns / 1000000;
     return ms > 0 && (i + 1 == line->count || line->moments[i + 1].t_wall_ns / 1000000 > ms);
 }
 
-static double figure(const struct dt_moment *moment, enum dt_series_of series)
+static double moment_figure(const struct dt_moment *moment, enum dt_series_of series)
 {
     const double values[] = {moment->tuned, moment->fallback, moment->gain};
     return values[series];
@@ -366,11 +366,11 @@ static void add_gauge(const struct dt_timelines *lines, enum dt_series_of series
     for (int i = 0; i < lines->count; i++)
         for (int k = 0; k < lines->lines[i].count; k++) {
             const struct dt_moment *moment = &lines->lines[i].moments[k];
-            if (!counts(&lines->lines[i], k) || !isfinite(figure(moment, series)))
+            if (!moment_counts(&lines->lines[i], k) || !isfinite(moment_figure(moment, series)))
                 continue;
             dt_text_add(out, "%s", names[series]);
             add_labels(&lines->lines[i], out);
-            dt_text_add(out, "} %.9g", figure(moment, series));
+            dt_text_add(out, "} %.9g", moment_figure(moment, series));
             metrics_add_time(moment, out);
         }
 }
@@ -394,7 +394,7 @@ static void add_verdicts(const struct dt_timelines *lines, struct dt_text *out)
     for (int i = 0; i < lines->count; i++) {
         const struct dt_entry_timeline *line = &lines->lines[i];
         for (int k = 0; k < line->count; k++)
-            if (line->moments[k].kind == DT_MOMENT_CHECK && counts(line, k))
+            if (line->moments[k].kind == DT_MOMENT_CHECK && moment_counts(line, k))
                 add_verdict(line, &line->moments[k], out);
     }
 }
@@ -471,7 +471,7 @@ static dt_status parse_since(const char *text, int64_t *since_ns)
 }
 
 /* Warns once on standard error, since a program may read standard output. */
-static void warn(const struct dt_timelines *lines)
+static void warn_of_lines(const struct dt_timelines *lines)
 {
     int torn = lines->spoiled; /* partly read journals */
     for (const char *at = dt_text_at(&lines->unread); *at != '\0'; torn--) {
@@ -489,8 +489,8 @@ static void warn(const struct dt_timelines *lines)
         dt_print_note("warning: %s; the journals were still read", lines->store.sentence);
 }
 
-static dt_status print(const struct dt_timelines *lines, const struct format *format,
-                       const struct dt_options *options)
+static dt_status print_timelines(const struct dt_timelines *lines, const struct format *format,
+                                 const struct dt_options *options)
 {
     bool narrowed =
         options->filter != NULL || options->upkeep.engine != NULL || options->since != NULL;
@@ -516,12 +516,12 @@ dt_status dt_command_history(const struct dt_options *options)
     if (options->since != NULL)
         DT_TRY(parse_since(options->since, &filter.since_ns));
     DT_TRY(dt_timelines_read(options->store, &filter, &lines));
-    warn(&lines);
+    warn_of_lines(&lines);
     bool none = lines.count == 0 && lines.journals == 0;
     if (none)
         DT_TRY(dt_error_raise(&lines.store));
     if (none && lines.unread.size > 0)
         return dt_fail(DT_EIO, "none of the journals could be read");
     DT_TRY(dt_timelines_judge(&lines));
-    return print(&lines, format, options);
+    return print_timelines(&lines, format, options);
 }

@@ -117,7 +117,7 @@ static void add_facts(const struct question *question, struct dt_text *out)
     dt_text_add(out, "\n");
 }
 
-static int64_t degree(const json_t *plan, const char *name)
+static int64_t plan_degree(const json_t *plan, const char *name)
 {
     const json_t *value = json_object_get(plan, name);
     return value != NULL ? json_integer_value(value) : 1;
@@ -129,7 +129,7 @@ static dt_status list_plans(const struct question *question, const char *engine,
     DT_TRY(dt_engine_plans(engine, question->key, question->wanted, plans));
     for (size_t i = json_array_size(*plans); question->max_bytes > 0 && i-- > 0;) {
         const json_t *plan = json_array_get(*plans, i);
-        int64_t parts = degree(plan, "tensor") * degree(plan, "pipe");
+        int64_t parts = plan_degree(plan, "tensor") * plan_degree(plan, "pipe");
         if (dt_card_weight_bytes(&question->card, parts) > question->max_bytes)
             json_array_remove(*plans, i);
     }

@@ -41,7 +41,7 @@ static dt_status read_prior(const char *path, const struct dt_landscape *landsca
     return status;
 }
 
-static dt_status limit(const char *option, int64_t value, int64_t most, int *out)
+static dt_status limit_option(const char *option, int64_t value, int64_t most, int *out)
 {
     if (value < 1 || value > most)
         return dt_fail(DT_EUSAGE, "--%s is %lld, expected 1 to %lld", option, (long long)value,
@@ -52,9 +52,9 @@ static dt_status limit(const char *option, int64_t value, int64_t most, int *out
 
 static dt_status read_counts(const struct dt_options *options, struct dt_simulation *simulation)
 {
-    DT_TRY(limit("evals", options->simulate.evals, EVALS_MOST, &simulation->evals));
-    DT_TRY(limit("repeats", options->simulate.repeats, REPEATS_MOST, &simulation->repeats));
-    DT_TRY(limit("jobs", options->simulate.jobs, JOBS_MOST, &simulation->jobs));
+    DT_TRY(limit_option("evals", options->simulate.evals, EVALS_MOST, &simulation->evals));
+    DT_TRY(limit_option("repeats", options->simulate.repeats, REPEATS_MOST, &simulation->repeats));
+    DT_TRY(limit_option("jobs", options->simulate.jobs, JOBS_MOST, &simulation->jobs));
     if ((int64_t)simulation->evals * simulation->repeats > CELLS_MOST)
         return dt_fail(DT_EUSAGE, "%d repeats of %d evaluations are more than %d evaluations",
                        simulation->repeats, simulation->evals, CELLS_MOST);
@@ -84,7 +84,7 @@ static json_t *interval_json(struct dt_interval interval)
     return json_pack("[o,o]", dt_json_number(interval.low), dt_json_number(interval.high));
 }
 
-static double ratio(const struct report *report, int repeat, int eval)
+static double ratio_to_best(const struct report *report, int repeat, int eval)
 {
     return report->best[(size_t)repeat * (size_t)report->evals + (size_t)eval] /
            report->simulation->landscape->optimum;
@@ -109,7 +109,7 @@ static json_t *score_json(const struct report *report)
 static double mean_ratio(const struct report *report, int eval, struct dt_interval *interval)
 {
     for (int r = 0; r < report->repeats; r++)
-        report->column[r] = log(ratio(report, r, eval - 1));
+        report->column[r] = log(ratio_to_best(report, r, eval - 1));
     if (interval != NULL) {
         *interval = dt_stats_mean_interval(report->column, report->repeats, LEVEL);
         *interval = (struct dt_interval){exp(interval->low), exp(interval->high)};
@@ -136,12 +136,12 @@ static json_t *gap_json(const struct report *report)
 }
 
 /* The first evaluation within the percentage, INFINITY when there is none; into the column. */
-static void arrivals(const struct report *report, int percent)
+static void count_arrivals(const struct report *report, int percent)
 {
     for (int r = 0; r < report->repeats; r++) {
         report->column[r] = INFINITY;
         for (int t = report->evals; t > 0; t--)
-            if (ratio(report, r, t - 1) <= 1 + percent / 100.)
+            if (ratio_to_best(report, r, t - 1) <= 1 + percent / 100.)
                 report->column[r] = t;
     }
 }
@@ -173,7 +173,7 @@ static json_t *within_json(const struct report *report)
     json_t *object = json_object();
     for (int i = 0; i < PERCENTS; i++) {
         char key[16];
-        arrivals(report, percents[i]);
+        count_arrivals(report, percents[i]);
         json_t *row = share_json(report, report->evals), *by = json_object();
         for (int k = 0; k < STOPS; k++) {
             snprintf(key, sizeof key, "%d", stops[k]);
@@ -209,7 +209,7 @@ static json_t *keys_json(const struct report *report)
     return list;
 }
 
-static double largest(const double x[], int n)
+static double largest_of(const double x[], int n)
 {
     double most = 0;
     for (int i = 0; i < n; i++)
@@ -218,7 +218,7 @@ static double largest(const double x[], int n)
 }
 
 /* Those of evaluations that were made; of refits, those that are not 0. Returns how many. */
-static int collect(const struct report *report, const double from[], bool made, double to[])
+static int collect_ratios(const struct report *report, const double from[], bool made, double to[])
 {
     int n = 0;
     for (int r = 0; r < report->repeats; r++)
@@ -239,13 +239,13 @@ static dt_status ask_tell_json(const struct report *report, json_t **out)
         return dt_fail(DT_ENOMEM, "out of memory for %zu evaluations", room);
     for (int r = 0; r < report->repeats; r++)
         start = fmax(start, runs->list[r].start_ms);
-    int n = collect(report, runs->ask_tell_ms, true, times);
+    int n = collect_ratios(report, runs->ask_tell_ms, true, times);
     *out = json_pack("{s:o, s:f, s:f}", "median", dt_json_number(dt_stats_median(times, n)), "max",
-                     largest(times, n), "start_max", start);
-    n = collect(report, runs->refit_ms, false, times);
+                     largest_of(times, n), "start_max", start);
+    n = collect_ratios(report, runs->refit_ms, false, times);
     json_object_set_new(*out, "refits", json_integer(n));
     json_object_set_new(*out, "refit_median", dt_json_number(dt_stats_median(times, n)));
-    json_object_set_new(*out, "refit_max", n > 0 ? json_real(largest(times, n)) : json_null());
+    json_object_set_new(*out, "refit_max", n > 0 ? json_real(largest_of(times, n)) : json_null());
     free(times);
     return DT_OK;
 }
@@ -280,7 +280,7 @@ static void add_runs(const struct report *report)
     json_object_set_new(report->object, "runs", made);
 }
 
-static json_t *head(const struct dt_simulation *simulation)
+static json_t *head_json(const struct dt_simulation *simulation)
 {
     const struct dt_landscape *landscape = simulation->landscape;
     return json_pack(
@@ -294,7 +294,7 @@ static json_t *head(const struct dt_simulation *simulation)
         "replay_noise", simulation->noise);
 }
 
-static dt_status fill(struct report *report)
+static dt_status fill_report(struct report *report)
 {
     const struct dt_landscape *landscape = report->simulation->landscape;
     json_t *times = NULL;
@@ -323,7 +323,7 @@ static dt_status fill(struct report *report)
 static dt_status simulation_json(const struct dt_simulation *simulation, const struct dt_runs *runs,
                                  json_t **object)
 {
-    json_auto_t *made = head(simulation);
+    json_auto_t *made = head_json(simulation);
     struct report report = {.simulation = simulation,
                             .runs = runs,
                             .object = made,
@@ -335,7 +335,7 @@ static dt_status simulation_json(const struct dt_simulation *simulation, const s
     report.best = malloc(repeats * evals * sizeof(double));
     report.column = malloc(repeats * sizeof(double));
     bool room = report.expected != NULL && report.best != NULL && report.column != NULL;
-    dt_status status = room && made != NULL ? fill(&report) : dt_no_memory("for a report");
+    dt_status status = room && made != NULL ? fill_report(&report) : dt_no_memory("for a report");
     free(report.expected);
     free(report.best);
     free(report.column);
@@ -346,7 +346,7 @@ static dt_status simulation_json(const struct dt_simulation *simulation, const s
 
 /* ---- text */
 
-static double real(const json_t *object, const char *key)
+static double real_field(const json_t *object, const char *key)
 {
     return json_number_value(json_object_get(object, key));
 }
@@ -366,16 +366,17 @@ static void add_head(const json_t *object, struct dt_text *out)
     dt_text_add(out, "%s%s%s: %lld plan%s, %lld of them failed, best %.6g %s\n",
                 dt_json_text_at(object, "title"),
                 dt_json_text_at(object, "device")[0] != '\0' ? " on " : "",
-                dt_json_text_at(object, "device"), (long long)real(object, "feasible"),
-                real(object, "feasible") == 1 ? "" : "s", (long long)real(object, "failed"),
-                real(object, "optimum"), dt_json_text_at(object, "unit"));
+                dt_json_text_at(object, "device"), (long long)real_field(object, "feasible"),
+                real_field(object, "feasible") == 1 ? "" : "s",
+                (long long)real_field(object, "failed"), real_field(object, "optimum"),
+                dt_json_text_at(object, "unit"));
     dt_text_add(out, "%s, %d evaluations, %d repeats", dt_json_text_at(object, "search"),
-                (int)real(object, "evals"), (int)real(object, "repeats"));
+                (int)real_field(object, "evals"), (int)real_field(object, "repeats"));
     if (dt_json_text_at(object, "prior")[0] != '\0')
         dt_text_add(out, ", with %s as prior", dt_json_text_at(object, "prior"));
     const json_t *seconds = json_object_get(object, "seconds");
     dt_text_add(out, "; they took %s where they were recorded\n\n",
-                dt_figure_of(real(seconds, "mean")).text);
+                dt_figure_of(real_field(seconds, "mean")).text);
 }
 
 static void simulation_text(const json_t *object, struct dt_text *out)
@@ -384,34 +385,35 @@ static void simulation_text(const json_t *object, struct dt_text *out)
     const json_t *times = json_object_get(object, "ask_tell_ms"), *row;
     const char *key;
     add_head(object, out);
-    dt_text_add(out, "score P            %.3f", real(score, "mean"));
+    dt_text_add(out, "score P            %.3f", real_field(score, "mean"));
     add_interval(score, "interval", 1, out);
     dt_text_add(out, "   (0: random search, 1: the optimum at once)\n");
     json_object_foreach((json_t *)json_object_get(object, "gap"), key, row)
     {
-        dt_text_add(out, "best / optimum     %.4f", real(row, "mean"));
+        dt_text_add(out, "best / optimum     %.4f", real_field(row, "mean"));
         add_interval(row, "interval", 1, out);
         dt_text_add(out, " after %s\n", key);
     }
     json_object_foreach((json_t *)json_object_get(object, "within"), key, row)
     {
         dt_text_add(out, "within %2s %%        %.0f %% of the repeats", key,
-                    100 * real(row, "share"));
+                    100 * real_field(row, "share"));
         if (json_is_number(json_object_get(row, "median_evals")))
-            dt_text_add(out, ", half of them by evaluation %.4g", real(row, "median_evals"));
+            dt_text_add(out, ", half of them by evaluation %.4g", real_field(row, "median_evals"));
         dt_text_add(out, "\n");
     }
     dt_text_add(out, "ask + tell         %s median, %s at most, of processor time\n",
-                dt_figure_of(1e-3 * real(times, "median")).text,
-                dt_figure_of(1e-3 * real(times, "max")).text);
-    if (real(times, "refits") > 0)
-        dt_text_add(out, "refits             %.0f, %s median, %s at most\n", real(times, "refits"),
-                    dt_figure_of(1e-3 * real(times, "refit_median")).text,
-                    dt_figure_of(1e-3 * real(times, "refit_max")).text);
+                dt_figure_of(1e-3 * real_field(times, "median")).text,
+                dt_figure_of(1e-3 * real_field(times, "max")).text);
+    if (real_field(times, "refits") > 0)
+        dt_text_add(out, "refits             %.0f, %s median, %s at most\n",
+                    real_field(times, "refits"),
+                    dt_figure_of(1e-3 * real_field(times, "refit_median")).text,
+                    dt_figure_of(1e-3 * real_field(times, "refit_max")).text);
 }
 
-static dt_status print(const struct dt_options *options, const struct dt_simulation *simulation,
-                       const struct dt_runs *runs)
+static dt_status print_runs(const struct dt_options *options,
+                            const struct dt_simulation *simulation, const struct dt_runs *runs)
 {
     json_auto_t *object = NULL;
     struct dt_text text = {0};
@@ -421,7 +423,8 @@ static dt_status print(const struct dt_options *options, const struct dt_simulat
     return dt_print_either(options, DT_OK, json_incref(object), &text);
 }
 
-static dt_status simulate(const struct dt_options *options, struct dt_simulation simulation)
+static dt_status simulate_strategy(const struct dt_options *options,
+                                   struct dt_simulation simulation)
 {
     struct dt_runs runs = {0};
     struct table_prior table = {0};
@@ -438,7 +441,7 @@ static dt_status simulate(const struct dt_options *options, struct dt_simulation
     if (status == DT_OK)
         status = dt_simulate(&simulation, &runs);
     if (status == DT_OK)
-        status = print(options, &simulation, &runs);
+        status = print_runs(options, &simulation, &runs);
     dt_runs_fini(&runs);
     free(table.values);
     return status;
@@ -455,7 +458,8 @@ static json_t *raced_json(const struct dt_raced *raced)
                      (json_int_t)raced->ended[DT_RACE_ENOUGH]);
 }
 
-static dt_status race(const struct dt_options *options, const struct dt_simulation *simulation)
+static dt_status race_strategies(const struct dt_options *options,
+                                 const struct dt_simulation *simulation)
 {
     struct dt_raced raced;
     struct dt_text text = {0};
@@ -478,8 +482,8 @@ dt_status dt_command_simulate(const struct dt_options *options)
     DT_TRY(dt_search_check(options->session.strategy));
     DT_TRY(dt_session_landscape(options->simulate.landscape, &landscape));
     simulation.landscape = landscape;
-    dt_status status =
-        options->simulate.racing ? race(options, &simulation) : simulate(options, simulation);
+    dt_status status = options->simulate.racing ? race_strategies(options, &simulation)
+                                                : simulate_strategy(options, simulation);
     dt_landscape_free(landscape);
     return status;
 }

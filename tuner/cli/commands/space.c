@@ -59,7 +59,7 @@ static dt_status print_plans(const struct dt_space *space, bool json)
     return status < 0 ? status : printed;
 }
 
-static void describe(const char *title, const struct dt_space *space, struct dt_text *out)
+static void describe_space(const char *title, const struct dt_space *space, struct dt_text *out)
 {
     dt_text_add(out, "%s\n", title);
     if (dt_space_count(space) >= 0)
@@ -128,8 +128,8 @@ static dt_status print_both(json_t *object, const struct dt_space *space)
     return dt_print_exact(&text);
 }
 
-static dt_status print(const struct dt_options *options, const char *title,
-                       const struct dt_space *space)
+static dt_status print_space(const struct dt_options *options, const char *title,
+                             const struct dt_space *space)
 {
     struct dt_text text = {0};
     if (options->print.list && (!dt_space_listed(space) || dt_space_count(space) > LIST_MOST))
@@ -139,7 +139,7 @@ static dt_status print(const struct dt_options *options, const char *title,
         return print_plans(space, false);
     if (options->print.list)
         return print_both(space_json(title, space), space);
-    describe(title, space, &text);
+    describe_space(title, space, &text);
     return dt_print_either(options, DT_OK, space_json(title, space), &text);
 }
 
@@ -147,7 +147,7 @@ static dt_status print_file(const struct dt_options *options)
 {
     DT_CLEANUP(dt_space_free_at) struct dt_space *space = NULL;
     DT_TRY(dt_space_read(options->space, &space));
-    DT_TRY(print(options, options->space, space));
+    DT_TRY(print_space(options, options->space, space));
     return dt_space_count(space) == 0 ? dt_space_none(space) : DT_OK;
 }
 
@@ -164,7 +164,7 @@ dt_status dt_command_space(const struct dt_options *options)
     dt_auto_text title = {0};
     dt_text_add(&title, "%s, at most %d device%s", target->identity.title, target->hardware.devices,
                 target->hardware.devices == 1 ? "" : "s");
-    DT_TRY(print(options, options->print.json ? target->identity.title : dt_text_at(&title),
-                 target->space));
+    DT_TRY(print_space(options, options->print.json ? target->identity.title : dt_text_at(&title),
+                       target->space));
     return dt_target_check(target);
 }

@@ -158,7 +158,7 @@ static const struct column {
 #define CELL_MAX 40
 
 /* A cell, cut to leave room for the others; the last may have any length. */
-static void fill(int column, const struct dt_stored_entry *entry, struct dt_text *cell)
+static void fill_cell(int column, const struct dt_stored_entry *entry, struct dt_text *cell)
 {
     if (columns[column].show != NULL)
         columns[column].show(entry, cell);
@@ -212,7 +212,7 @@ static void add_row(const struct dt_stored_entry *entry, size_t width[], struct 
         bool last = i == COLUMNS - 1;
         dt_text_clear(&cell);
         if (entry != NULL)
-            fill(i, entry, &cell);
+            fill_cell(i, entry, &cell);
         else
             dt_text_add(&cell, "%s", columns[i].title);
         if (out == NULL)
@@ -242,8 +242,8 @@ static void add_table(const json_t *entries, struct dt_text *text)
 }
 
 /* *left_out counts the lines that are no entries; each is reported. */
-static dt_status collect(const struct dt_snapshot *snapshot, const struct dt_choice *choice,
-                         json_t *entries, int *left_out)
+static dt_status collect_entries(const struct dt_snapshot *snapshot, const struct dt_choice *choice,
+                                 json_t *entries, int *left_out)
 {
     for (size_t i = 0; i < dt_snapshot_count(snapshot); i++) {
         const json_t *json = NULL;
@@ -276,7 +276,7 @@ dt_status dt_verb_show(const struct dt_verb_call *call)
     DT_TRY(dt_snapshot_open(directory, &snapshot));
     json_auto_t *entries = json_array();
     int left_out = 0;
-    DT_TRY(collect(snapshot, choice, entries, &left_out));
+    DT_TRY(collect_entries(snapshot, choice, entries, &left_out));
     const char *fallback = dt_snapshot_fallback(snapshot);
     if (fallback != NULL)
         dt_print_note("warning: %s: best.json.1 is shown", fallback);

@@ -68,8 +68,8 @@ dt_status dt_choice_none(const struct dt_choice *choice)
     return dt_fail(DT_EUSAGE, "no entry's id begins with '%s'", choice->words[0]);
 }
 
-static dt_status look(const struct dt_choice *choice, const struct dt_snapshot *snapshot, long i,
-                      bool *chosen)
+static dt_status look_at_entry(const struct dt_choice *choice, const struct dt_snapshot *snapshot,
+                               long i, bool *chosen)
 {
     const json_t *json = NULL;
     struct dt_stored_entry entry;
@@ -92,7 +92,7 @@ dt_status dt_choice_ids(const struct dt_choice *choice, const char *directory, u
     dt_status status = list != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
     for (size_t i = 0; status == DT_OK && i < dt_snapshot_count(snapshot); i++) {
         bool chosen = false;
-        status = look(choice, snapshot, (long)i, &chosen);
+        status = look_at_entry(choice, snapshot, (long)i, &chosen);
         if (chosen)
             list[n++] = dt_snapshot_id(snapshot, (long)i);
     }
@@ -116,14 +116,14 @@ struct report {
     struct dt_upkeep upkeep;
 };
 
-static void warn(enum dt_tell kind, const char *sentence, void *context)
+static void warn_of_store(enum dt_tell kind, const char *sentence, void *context)
 {
     (void)kind;
     (void)context;
     dt_print_note("warning: %s", sentence);
 }
 
-static void tell(enum dt_tell kind, const char *sentence, void *context)
+static void tell_of_store(enum dt_tell kind, const char *sentence, void *context)
 {
     static const char *const words[] = {[DT_TELL_DONE] = "ok",
                                         [DT_TELL_NOTE] = "note",
@@ -132,7 +132,7 @@ static void tell(enum dt_tell kind, const char *sentence, void *context)
     struct report *report = context;
     dt_auto_text line = {0};
     if (kind == DT_TELL_WARNING)
-        warn(kind, sentence, NULL);
+        warn_of_store(kind, sentence, NULL);
     if (report->list != NULL) {
         json_array_append_new(report->list,
                               json_pack("{s:s, s:s}", "kind", words[kind], "text", sentence));
@@ -146,8 +146,9 @@ static void tell(enum dt_tell kind, const char *sentence, void *context)
 
 dt_status dt_verb_run(const struct dt_verb *verb, struct dt_verb_call call)
 {
-    struct report report = {.list = verb->reports && call.options->print.json ? json_array() : NULL,
-                            .upkeep = {.tell = verb->reports ? tell : warn, .context = &report}};
+    struct report report = {
+        .list = verb->reports && call.options->print.json ? json_array() : NULL,
+        .upkeep = {.tell = verb->reports ? tell_of_store : warn_of_store, .context = &report}};
     call.upkeep = &report.upkeep;
     dt_status status = verb->run(&call);
     if (report.list == NULL)
@@ -161,7 +162,7 @@ dt_status dt_verb_run(const struct dt_verb *verb, struct dt_verb_call call)
     return status < 0 ? status : printed;
 }
 
-static dt_status verify(const struct dt_verb_call *call)
+static dt_status verb_verify(const struct dt_verb_call *call)
 {
     return dt_upkeep_verify(call->directory, call->upkeep);
 }
@@ -189,7 +190,7 @@ static dt_status check_whole(const struct dt_upkeep *upkeep, dt_status status)
 }
 
 /* Each store is merged in its own edit, so reported entries stay merged if the next store fails. */
-static dt_status merge(const struct dt_verb_call *call)
+static dt_status verb_merge(const struct dt_verb_call *call)
 {
     dt_status status = DT_OK;
     for (int i = 0; i < call->choice.count && status == DT_OK; i++)
@@ -213,7 +214,7 @@ static dt_status export_all(const struct dt_verb_call *call)
                                                              : dt_replace_text(path, &text));
 }
 
-static dt_status import(const struct dt_verb_call *call)
+static dt_status verb_import(const struct dt_verb_call *call)
 {
     json_auto_t *entries = NULL;
     const char *file = call->choice.words[0];
@@ -221,13 +222,13 @@ static dt_status import(const struct dt_verb_call *call)
     return check_whole(call->upkeep, dt_upkeep_take(call->directory, entries, file, call->upkeep));
 }
 
-static dt_status rebuild(const struct dt_verb_call *call)
+static dt_status verb_rebuild(const struct dt_verb_call *call)
 {
     call->upkeep->revive = dt_revive;
     return dt_upkeep_rebuild(call->directory, call->options->upkeep.salvage, call->upkeep);
 }
 
-static dt_status gc(const struct dt_verb_call *call)
+static dt_status verb_gc(const struct dt_verb_call *call)
 {
     const struct dt_upkeep_options *given = &call->options->upkeep;
     if (given->keep_days > 36500)
@@ -243,7 +244,7 @@ static dt_status gc(const struct dt_verb_call *call)
     return status;
 }
 
-static dt_status rm(const struct dt_verb_call *call)
+static dt_status verb_rm(const struct dt_verb_call *call)
 {
     bool yes = call->options->upkeep.yes;
     uint64_t *ids = NULL;
@@ -265,12 +266,12 @@ static dt_status rm(const struct dt_verb_call *call)
 const struct dt_verb dt_verbs[] = {
     {"show", "[ID..]", 0, 63, true, false, "the entries, or those whose id begins so",
      dt_verb_show},
-    {"rm", "[ID..]", 0, 63, true, true, "remove entries; their journals stay", rm},
-    {"verify", "", 0, 0, false, true, "read everything, name what is broken", verify},
-    {"merge", "DIR..", 1, 63, false, true, "take the entries of other stores", merge},
+    {"rm", "[ID..]", 0, 63, true, true, "remove entries; their journals stay", verb_rm},
+    {"verify", "", 0, 0, false, true, "read everything, name what is broken", verb_verify},
+    {"merge", "DIR..", 1, 63, false, true, "take the entries of other stores", verb_merge},
     {"export", "[FILE]", 0, 1, false, false, "all entries as portable JSON", export_all},
-    {"import", "FILE", 1, 1, false, true, "take the entries of such a file", import},
-    {"rebuild", "", 0, 0, false, true, "make best.json anew from the journals", rebuild},
-    {"gc", "", 0, 0, false, true, "remove old journals that no entry came from", gc},
+    {"import", "FILE", 1, 1, false, true, "take the entries of such a file", verb_import},
+    {"rebuild", "", 0, 0, false, true, "make best.json anew from the journals", verb_rebuild},
+    {"gc", "", 0, 0, false, true, "remove old journals that no entry came from", verb_gc},
 };
 const int dt_verb_count = sizeof dt_verbs / sizeof dt_verbs[0];

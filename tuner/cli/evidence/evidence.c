@@ -173,8 +173,8 @@ static void add_values(const struct dt_space *space, const struct dt_point *mine
 /* What the plan's own value is worth: "saves", "costs", "equal" (the intervals overlap),
  * "unsure" (one of them has too few samples for an interval, as when it was dropped early), or
  * how the other ended. */
-static const char *judge(const struct dt_session *session, const struct dt_result *mine,
-                         const struct neighbour *other)
+static const char *judge_neighbour(const struct dt_session *session, const struct dt_result *mine,
+                                   const struct neighbour *other)
 {
     struct dt_trial a = dt_result_trial(mine, session->target),
                     b = dt_result_trial(other->result, session->target);
@@ -192,7 +192,7 @@ static json_t *add_neighbour(const struct dt_session *session, const struct dt_r
 {
     const struct dt_space *space = session->target->space;
     double share = dt_session_value(session, mine) / other->value - 1;
-    const char *effect = judge(session, mine, other);
+    const char *effect = judge_neighbour(session, mine, other);
     dt_auto_text theirs = {0}, own = {0};
     add_values(space, &mine->point, &other->result->point, &theirs);
     add_values(space, &other->result->point, &mine->point, &own);

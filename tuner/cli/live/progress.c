@@ -17,7 +17,7 @@
 volatile int dt_progress_asked;
 
 /* Draws the state, unless it was just drawn: a later tick does it then. */
-static void draw(struct dt_progress *progress)
+static void draw_line(struct dt_progress *progress)
 {
     int64_t now = dt_clock_ns();
     dt_auto_text text = {0};
@@ -29,7 +29,7 @@ static void draw(struct dt_progress *progress)
 }
 
 /* An event "status", now or when a second has passed since the last one. */
-static void stream(struct dt_progress *progress, bool now)
+static void stream_state(struct dt_progress *progress, bool now)
 {
     int64_t least_ns = progress->streamed_ns + DT_NS_PER_SECOND;
     if (!dt_stream_is_open() || (!now && dt_clock_ns() < least_ns))
@@ -53,17 +53,17 @@ static void print_lines(const char *prefix, const char *text)
     }
 }
 
-static void answer(struct dt_progress *progress)
+static void answer_status(struct dt_progress *progress)
 {
     dt_auto_text text = {0};
     dt_progress_asked = 0;
     dt_progress_text(progress, 0, &text);
     print_lines("status: ", dt_text_at(&text));
-    stream(progress, true);
+    stream_state(progress, true);
 }
 
 /* Whole lines of the workers' standard error. */
-static void output(void *context, const char *bytes, size_t size)
+static void write_output(void *context, const char *bytes, size_t size)
 {
     struct dt_text *words = &((struct dt_progress *)context)->now.words;
     dt_text_add_bytes(words, bytes, size);
@@ -79,18 +79,18 @@ static void output(void *context, const char *bytes, size_t size)
 }
 
 /* On a terminal, not in a log. */
-static void confide(void *context, const char *sentence)
+static void write_confidence(void *context, const char *sentence)
 {
     struct dt_progress *progress = context;
     if (!progress->quiet && isatty(STDERR_FILENO) == 1)
         print_lines("not stored (--private): ", sentence);
 }
 
-static void tick(void *context, const char *phase, const char *said)
+static void progress_tick(void *context, const char *phase, const char *said)
 {
     struct dt_progress *progress = context;
     if (phase != progress->now.phase && progress->now.words.size > 0)
-        output(progress, "\n", 1); /* perhaps another process is loaded now */
+        write_output(progress, "\n", 1); /* perhaps another process is loaded now */
     progress->now.phase = phase;
     progress->now.said = said;
     if (progress->verbose && phase != progress->now.verbose) {
@@ -99,9 +99,9 @@ static void tick(void *context, const char *phase, const char *said)
         dt_progress_note(progress, "%9s  %s", dt_figure_of(seconds).text, phase);
     }
     if (dt_progress_asked != 0)
-        answer(progress);
-    draw(progress);
-    stream(progress, false);
+        answer_status(progress);
+    draw_line(progress);
+    stream_state(progress, false);
     progress->now.said = NULL;
 }
 
@@ -114,16 +114,16 @@ void dt_progress_init(struct dt_progress *progress, const struct dt_target *targ
                                      .began_ns = dt_clock_ns(),
                                      .deadline_ns = deadline_ns,
                                      .target = target};
-    dt_group_watch =
-        (struct dt_group_watch){tick, progress->verbose ? output : NULL, confide, progress};
+    dt_group_watch = (struct dt_group_watch){progress_tick, progress->verbose ? write_output : NULL,
+                                             write_confidence, progress};
 }
 
-static void show(struct dt_progress *progress, const char *what)
+static void show_line(struct dt_progress *progress, const char *what)
 {
     snprintf(progress->now.what, sizeof progress->now.what, "%s", what);
     dt_text_mend(progress->now.what);
     progress->now.verbose = NULL;
-    draw(progress);
+    draw_line(progress);
 }
 
 void dt_progress_now(struct dt_progress *progress, const struct dt_point *point, const char *stage)
@@ -134,12 +134,12 @@ void dt_progress_now(struct dt_progress *progress, const struct dt_point *point,
         dt_text_add(&text, " ");
         dt_point_short(progress->target->space, point, &text);
     }
-    show(progress, dt_text_at(&text));
+    show_line(progress, dt_text_at(&text));
     if (progress->verbose)
         print_lines("", dt_text_at(&text));
 }
 
-static void describe(const struct dt_result *result, const char *metric, struct dt_text *out)
+static void describe_trial(const struct dt_result *result, const char *metric, struct dt_text *out)
 {
     const struct dt_interval *interval = &result->summary.interval;
     if (result->outcome != DT_TRIAL_OK && result->outcome != DT_TRIAL_SLOW) {
@@ -155,7 +155,7 @@ static void describe(const struct dt_result *result, const char *metric, struct 
 }
 
 /* The trial has failed; not: it was cut off by the end of the session. */
-static bool count(struct dt_counts *counts, const struct dt_result *result)
+static bool count_trial(struct dt_counts *counts, const struct dt_result *result)
 {
     bool cut_off = result->outcome == DT_TRIAL_INTERRUPTED;
     bool slow = result->outcome == DT_TRIAL_SLOW;
@@ -170,13 +170,13 @@ static void progress_trial(struct dt_progress *progress, const struct dt_result 
 {
     dt_auto_text text = {0};
     int number = progress->counts.done + 1;
-    bool failed = count(&progress->counts, result);
+    bool failed = count_trial(&progress->counts, result);
     if (progress->quiet || (progress->live && !failed && !progress->verbose))
         return;
     dt_text_add(&text, "trial %-3d ", number);
     dt_point_short(progress->target->space, &result->point, &text);
     dt_text_add(&text, ": ");
-    describe(result, progress->target->objective->metric, &text);
+    describe_trial(result, progress->target->objective->metric, &text);
     print_lines("", dt_text_at(&text));
 }
 
@@ -185,7 +185,7 @@ void dt_progress_set(void *context, int set, int sets)
     struct dt_progress *progress = context;
     char what[80];
     snprintf(what, sizeof what, "%s, set %d of at most %d", progress->comparison, set, sets);
-    show(progress, what);
+    show_line(progress, what);
     if (!progress->quiet && (!progress->live || progress->verbose))
         print_lines("", what);
 }
@@ -206,7 +206,7 @@ void dt_progress_note(struct dt_progress *progress, const char *format, ...)
 void dt_progress_end(struct dt_progress *progress)
 {
     if (progress->now.words.size > 0)
-        output(progress, "\n", 1);
+        write_output(progress, "\n", 1);
     dt_text_fini(&progress->now.words);
     if (progress->live)
         dt_screen_close();
@@ -214,12 +214,13 @@ void dt_progress_end(struct dt_progress *progress)
         dt_group_watch = (struct dt_group_watch){.tick = NULL};
 }
 
-static void begins(void *context, const struct dt_point *point)
+static void trial_begins(void *context, const struct dt_point *point)
 {
     dt_progress_now(context, point, "trial");
 }
 
-static void ended(void *context, const struct dt_session *session, const struct dt_result *result)
+static void trial_ended(void *context, const struct dt_session *session,
+                        const struct dt_result *result)
 {
     struct dt_progress *progress = context;
     const struct dt_result *fallback = dt_session_trial(session, &session->target->fallback);
@@ -229,19 +230,19 @@ static void ended(void *context, const struct dt_session *session, const struct 
         dt_curve_add(&progress->curve, dt_session_value(session, progress->best), dt_clock_ns());
     progress->now.phase = NULL;
     progress_trial(progress, result);
-    draw(progress);
-    stream(progress, false);
+    draw_line(progress);
+    stream_state(progress, false);
 }
 
-static void compares(void *context, const char *name)
+static void comparison_begins(void *context, const char *name)
 {
     struct dt_progress *progress = context;
     progress->comparison = name;
-    show(progress, name);
-    stream(progress, true);
+    show_line(progress, name);
+    stream_state(progress, true);
 }
 
-static void note(void *context, const char *sentence)
+static void progress_note(void *context, const char *sentence)
 {
     dt_progress_note(context, "%s", sentence);
     if (dt_stream_is_open())
@@ -251,9 +252,9 @@ static void note(void *context, const char *sentence)
 struct dt_watch dt_progress_watch(struct dt_progress *progress)
 {
     return (struct dt_watch){.context = progress,
-                             .begins = begins,
-                             .ended = ended,
-                             .compares = compares,
+                             .begins = trial_begins,
+                             .ended = trial_ended,
+                             .compares = comparison_begins,
                              .set = dt_progress_set,
-                             .note = note};
+                             .note = progress_note};
 }

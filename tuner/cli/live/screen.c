@@ -23,7 +23,7 @@ static struct {
     volatile sig_atomic_t stale;
 } screen;
 
-static void put(const char *bytes, size_t size)
+static void screen_put(const char *bytes, size_t size)
 {
     while (size > 0) {
         ssize_t did = write(STDERR_FILENO, bytes, size);
@@ -36,7 +36,7 @@ static void put(const char *bytes, size_t size)
 
 void dt_screen_wipe(void)
 {
-    put(screen.erase, strlen(screen.erase));
+    screen_put(screen.erase, strlen(screen.erase));
     screen.erase[0] = '\0';
 }
 
@@ -106,7 +106,7 @@ static int add_lines(const char *lines, struct dt_text *out)
 }
 
 /* Writes the line, which may be NULL, and the lines below it, in one piece: Ctrl-Z waits. */
-static void refresh(const char *line, const char *lines)
+static void screen_refresh(const char *line, const char *lines)
 {
     dt_auto_text text = {0};
     sigset_t stop, before;
@@ -119,7 +119,7 @@ static void refresh(const char *line, const char *lines)
         dt_text_add(&text, "%s\n", line);
     pid_t owner = tcgetpgrp(STDERR_FILENO); /* without a terminal nobody else writes to this one */
     int rows = owner < 0 || owner == getpgrp() ? add_lines(lines, &text) : 0;
-    put(dt_text_at(&text), text.size);
+    screen_put(dt_text_at(&text), text.size);
     screen.erase[0] = '\0';
     if (rows > 1)
         snprintf(screen.erase, sizeof screen.erase, "\r\033[%dA\033[J", rows - 1);
@@ -135,12 +135,12 @@ void dt_screen_draw(const char *lines)
     dt_text_clear(&screen.lines);
     dt_text_add(&screen.lines, "%s", lines);
     dt_text_clean_lines(&screen.lines);
-    refresh(NULL, dt_text_at(&screen.lines));
+    screen_refresh(NULL, dt_text_at(&screen.lines));
 }
 
 void dt_screen_line(const char *line)
 {
-    refresh(line, screen.open ? dt_text_at(&screen.lines) : "");
+    screen_refresh(line, screen.open ? dt_text_at(&screen.lines) : "");
 }
 
 void dt_screen_close(void)

@@ -11,7 +11,7 @@
 static bool is_open, has_reader, failed;
 static json_t *kept;
 
-static void put(const char *line, size_t size)
+static void stream_put(const char *line, size_t size)
 {
     dt_auto_text text = {0};
     dt_text_add_bytes(&text, line, size);
@@ -31,7 +31,7 @@ static void put(const char *line, size_t size)
 void dt_stream_open(void)
 {
     is_open = has_reader = true;
-    dt_journal_added = put;
+    dt_journal_added = stream_put;
 }
 
 bool dt_stream_is_open(void)
@@ -47,7 +47,7 @@ void dt_stream_event(const char *kind, json_t *fields)
     if (is_open) {
         bool whole = event != NULL && fields != NULL && json_object_update(event, fields) == 0;
         if (whole && dt_json_shown(event, &text) == DT_OK)
-            put(text.bytes, text.size);
+            stream_put(text.bytes, text.size);
         else
             failed = true;
     }

@@ -35,7 +35,7 @@ static void add_age(int64_t ns, struct dt_text *out)
                 count == 1 ? "" : "s");
 }
 
-static const char *where(const struct dt_answer *answer)
+static const char *answer_place(const struct dt_answer *answer)
 {
     return answer->tier == DT_TIER_EXACT ? "" : ", where it was measured";
 }
@@ -56,16 +56,16 @@ static void add_time(const struct dt_answer *answer, struct dt_text *out)
     if (metric != NULL) {
         dt_auto_text value = {0};
         dt_figure_value(metric, (double)median_ns * 1e-9, NAN, NAN, &value);
-        dt_text_add(&value, "%s", where(answer));
+        dt_text_add(&value, "%s", answer_place(answer));
         add_row("value", dt_text_at(&value), out);
         return;
     }
     dt_text_add(out, "  %-10s %s", "time", dt_figure_of((double)median_ns * 1e-9).text);
     if (is_whole(answer))
         dt_text_add(out, " an image of %d steps, with text encoder and VAE%s\n",
-                    answer->measured->image.steps, where(answer));
+                    answer->measured->image.steps, answer_place(answer));
     else
-        dt_text_add(out, " a step%s\n", where(answer));
+        dt_text_add(out, " a step%s\n", answer_place(answer));
 }
 
 static void add_image(const struct dt_answer *answer, struct dt_text *out)
@@ -86,7 +86,7 @@ static void add_image(const struct dt_answer *answer, struct dt_text *out)
     } else {
         dt_text_add(out, " without text encoder and VAE");
     }
-    dt_text_add(out, "%s\n", where(answer));
+    dt_text_add(out, "%s\n", answer_place(answer));
 }
 
 static void add_gain(const struct dt_answer *answer, struct dt_text *out)
@@ -96,12 +96,13 @@ static void add_gain(const struct dt_answer *answer, struct dt_text *out)
         dt_text_add(out, "  %-10s none: it is the default plan, %s%s\n", "gain",
                     answer->why_provisional != NULL ? "kept as nothing was decided"
                                                     : "nothing beat it",
-                    where(answer));
+                    answer_place(answer));
         return;
     }
     dt_text_add(out, "  %-10s %.3g times the %s plan's speed (%.3g to %.3g, %d pair%s)%s\n", "gain",
                 gain->ratio, gain->over != NULL ? gain->over : "default", gain->interval.low,
-                gain->interval.high, gain->pairs, gain->pairs == 1 ? "" : "s", where(answer));
+                gain->interval.high, gain->pairs, gain->pairs == 1 ? "" : "s",
+                answer_place(answer));
 }
 
 static void add_done(const struct dt_answer *answer, struct dt_text *out)
@@ -110,7 +111,7 @@ static void add_done(const struct dt_answer *answer, struct dt_text *out)
     const struct dt_stored_entry *entry = answer->measured;
     if (entry->noise.margin > 0) {
         dt_words_noise(entry->noise.margin, &text);
-        dt_text_add(&text, "%s", where(answer));
+        dt_text_add(&text, "%s", answer_place(answer));
         add_row("noise", dt_text_at(&text), out);
         dt_text_clear(&text);
     }
@@ -205,8 +206,8 @@ static void add_variable(const struct dt_space *space, const struct dt_point *pl
     dt_text_add(out, " ");
 }
 
-static dt_status fill(const struct dt_command_line *command, const struct dt_space *space,
-                      const json_t *plan, struct dt_text *out)
+static dt_status fill_command(const struct dt_command_line *command, const struct dt_space *space,
+                              const json_t *plan, struct dt_text *out)
 {
     struct dt_point point;
     char **argv = NULL;
@@ -241,5 +242,5 @@ dt_status dt_command_fill(const struct dt_command_options *given, const json_t *
     DT_TRY(dt_space_rules_from_json(json_object_get(entry, "space"), "the entry's space", &space));
     DT_TRY(dt_line_read(text, json_object_get(job, "shell") != NULL, &command));
     command.served = json_object_get(job, "request") != NULL; /* {port} stays as it is */
-    return fill(&command, space, plan, out);
+    return fill_command(&command, space, plan, out);
 }

@@ -524,7 +524,7 @@ void dt_page_draw_effects(const struct page_view *view, struct dt_text *out)
 
 /* ---- the final comparison */
 
-static int ascending(const void *a, const void *b)
+static int ascending_times(const void *a, const void *b)
 {
     double one = *(const double *)a, two = *(const double *)b;
     return (one > two) - (one < two);
@@ -552,7 +552,7 @@ static struct dt_interval range_of(const struct page_view *view, int rounds, dou
             high = fmax(high, 1 / interval->low);
         }
     }
-    qsort(speeds, (size_t)n, sizeof *speeds, ascending);
+    qsort(speeds, (size_t)n, sizeof *speeds, ascending_times);
     if (n > 0) {
         low = fmin(low, speeds[n / 20]);
         high = fmax(high, speeds[n - 1 - n / 20]);

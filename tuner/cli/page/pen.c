@@ -119,7 +119,7 @@ void dt_pen_table(struct page_pen *pen, const char *id, const char *caption, con
     free(names);
 }
 
-static void put(struct page_pen *pen, const char *text)
+static void pen_put(struct page_pen *pen, const char *text)
 {
     char kind = pen->kinds[pen->cell];
     if (pen->html) {
@@ -148,7 +148,7 @@ void dt_pen_cell(struct page_pen *pen, const char *format, ...)
     dt_text_add_list(&text, format, arguments);
     va_end(arguments);
     pen->out->failed = pen->out->failed || text.failed;
-    put(pen, dt_text_at(&text));
+    pen_put(pen, dt_text_at(&text));
 }
 
 void dt_pen_number(struct page_pen *pen, double value, const char *format)
@@ -156,12 +156,12 @@ void dt_pen_number(struct page_pen *pen, double value, const char *format)
     char text[64] = "-";
     if (isfinite(value))
         snprintf(text, sizeof text, format, value);
-    put(pen, text);
+    pen_put(pen, text);
 }
 
 void dt_pen_figure(struct page_pen *pen, double value)
 {
-    put(pen, dt_figure_number(value).text);
+    pen_put(pen, dt_figure_number(value).text);
 }
 
 void dt_pen_range(struct page_pen *pen, double low, double high)
@@ -170,7 +170,7 @@ void dt_pen_range(struct page_pen *pen, double low, double high)
     if (isfinite(low) && isfinite(high))
         snprintf(text, sizeof text, "%s to %s", dt_figure_number(low).text,
                  dt_figure_number(high).text);
-    put(pen, text);
+    pen_put(pen, text);
 }
 
 void dt_pen_end(struct page_pen *pen)

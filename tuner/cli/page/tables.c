@@ -434,7 +434,7 @@ static void add_line(struct page_pen *pen, const char *name, const char *texts[2
     dt_pen_cell(pen, "%s", remark);
 }
 
-static const char *differs(const char *texts[2])
+static const char *differing_axis(const char *texts[2])
 {
     return strcmp(texts[0], texts[1]) == 0 ? "" : "differs";
 }
@@ -459,7 +459,7 @@ static void add_differences(const json_t *a, const json_t *b, struct page_pen *p
         if (other != NULL)
             dt_json_plain(other, &two);
         const char *texts[2] = {dt_text_at(&one), dt_text_at(&two)};
-        add_line(pen, name, texts, differs(texts));
+        add_line(pen, name, texts, differing_axis(texts));
     }
 }
 
@@ -479,7 +479,7 @@ static void add_results(const struct page_view views[2], struct page_pen *pen)
                                          ? "; the intervals are apart"
                                          : "; the intervals overlap");
         } else if (results[i].by == TEXT) {
-            dt_text_add(&remark, "%s", differs(texts));
+            dt_text_add(&remark, "%s", differing_axis(texts));
         }
         add_line(pen, results[i].name, texts, dt_text_at(&remark));
         dt_text_fini(&a[i].text);

@@ -27,7 +27,7 @@ struct table {
     struct dt_text *out;
 };
 
-static bool measured(const struct dt_table_row *row)
+static bool row_measured(const struct dt_table_row *row)
 {
     return row->result != NULL &&
            (row->result->outcome == DT_TRIAL_OK || row->result->outcome == DT_TRIAL_SLOW);
@@ -40,7 +40,7 @@ static bool choose_units(struct table *table, const struct dt_table_row rows[], 
     double seconds = INFINITY, bytes = INFINITY;
     bool any = false;
     for (int i = 0; i < n; i++)
-        if (measured(&rows[i])) {
+        if (row_measured(&rows[i])) {
             any = true;
             seconds = fmin(seconds, table->target->objective->metric != NULL
                                         ? rows[i].result->facts.cold_seconds
@@ -125,7 +125,7 @@ static void add_row(const struct table *table, const struct dt_table_row *row)
     dt_auto_text line = {0};
     if (row->result == NULL)
         return;
-    if (measured(row)) {
+    if (row_measured(row)) {
         add_figures(table, row);
         dt_text_add(&line, "%*s", INDENT, "");
         if (table->target->foreign) /* whose defaults nobody knows by heart */
@@ -147,8 +147,8 @@ static void add_row(const struct table *table, const struct dt_table_row *row)
 /* ---- sentences */
 
 /* An entrant whose ratio is speed against the default; NULL otherwise. */
-static const struct dt_entrant *judged(const struct dt_session *session,
-                                       const struct dt_entrant *entrant)
+static const struct dt_entrant *judged_entrant(const struct dt_session *session,
+                                               const struct dt_entrant *entrant)
 {
     return dt_session_against_default(session) ? entrant : NULL;
 }
@@ -156,7 +156,7 @@ static const struct dt_entrant *judged(const struct dt_session *session,
 static struct dt_table_row known_row(const struct dt_session *session, enum dt_entrant_role role)
 {
     return (struct dt_table_row){dt_entrant_role_text(role), dt_session_role(session, role),
-                                 judged(session, dt_session_entrant(session, role))};
+                                 judged_entrant(session, dt_session_entrant(session, role))};
 }
 
 /* A known plan that is the default has no row of its own. */
@@ -191,7 +191,7 @@ static void add_table(const struct dt_session *session, struct dt_text *out)
     const struct dt_result *shown = dt_session_best(session);
     bool stored = shown == NULL || shown->outcome != DT_TRIAL_LIMIT;
     const struct dt_table_row rows[] = {
-        {stored ? dt_words_role(session->verdict) : "tried", shown, judged(session, best)},
+        {stored ? dt_words_role(session->verdict) : "tried", shown, judged_entrant(session, best)},
         known_row(session, DT_ENTRANT_DEFAULT),
         same_plan(session, DT_ENTRANT_BASELINE)
             ? (struct dt_table_row){dt_entrant_role_text(DT_ENTRANT_BASELINE), NULL, NULL}
@@ -201,7 +201,7 @@ static void add_table(const struct dt_session *session, struct dt_text *out)
             : known_row(session, DT_ENTRANT_DOCUMENTED),
         known_row(session, DT_ENTRANT_AGAINST),
         {dt_entrant_role_text(DT_ENTRANT_CANDIDATE), candidate != NULL ? &candidate->result : NULL,
-         judged(session, candidate)},
+         judged_entrant(session, candidate)},
         {"best trial", dt_session_uncompared(session), NULL},
     };
     enum { ROWS = sizeof rows / sizeof rows[0] };

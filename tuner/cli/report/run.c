@@ -267,8 +267,8 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
 /* ---- lines fitted to measurements, as JSON and as a line of text each (docs/measuring-appendix.md, docs/json.md) */
 
 /* Fields common to all fits; `name` is that of the points' x. fitted: false with too few points. */
-static json_t *common(const char *name, const double x[], const double seconds[],
-                      const struct dt_line *line)
+static json_t *common_fit(const char *name, const double x[], const double seconds[],
+                          const struct dt_line *line)
 {
     json_t *points = json_array();
     for (int i = 0; i < line->n; i++)
@@ -281,7 +281,7 @@ static json_t *common(const char *name, const double x[], const double seconds[]
                      line->why);
 }
 
-static void set(json_t *fit, const struct dt_line *line, const char *name, double value)
+static void set_fit(json_t *fit, const struct dt_line *line, const char *name, double value)
 {
     json_object_set_new(fit, name, line->why == NULL ? dt_json_number(value) : json_null());
 }
@@ -289,10 +289,10 @@ static void set(json_t *fit, const struct dt_line *line, const char *name, doubl
 static json_t *fits_ranks(const double ranks[], const double seconds[], int n)
 {
     struct dt_amdahl fit = dt_stats_amdahl(ranks, seconds, n);
-    json_t *object = common("ranks", ranks, seconds, &fit.line);
-    set(object, &fit.line, "serial_fraction", fit.serial);
-    set(object, &fit.line, "serial_error", fit.serial_error);
-    set(object, &fit.line, "one_rank_seconds", fit.seconds);
+    json_t *object = common_fit("ranks", ranks, seconds, &fit.line);
+    set_fit(object, &fit.line, "serial_fraction", fit.serial);
+    set_fit(object, &fit.line, "serial_error", fit.serial_error);
+    set_fit(object, &fit.line, "one_rank_seconds", fit.seconds);
     json_object_set_new(object, "bounded", json_boolean(fit.bounded != 0));
     return object;
 }
@@ -300,11 +300,11 @@ static json_t *fits_ranks(const double ranks[], const double seconds[], int n)
 static json_t *fits_batch(const double batches[], const double seconds[], int n)
 {
     struct dt_line line = dt_stats_line(batches, seconds, n);
-    json_t *object = common("batch", batches, seconds, &line);
-    set(object, &line, "seconds", line.a);
-    set(object, &line, "seconds_error", line.a_error);
-    set(object, &line, "seconds_per_image", line.b);
-    set(object, &line, "seconds_per_image_error", line.b_error);
+    json_t *object = common_fit("batch", batches, seconds, &line);
+    set_fit(object, &line, "seconds", line.a);
+    set_fit(object, &line, "seconds_error", line.a_error);
+    set_fit(object, &line, "seconds_per_image", line.b);
+    set_fit(object, &line, "seconds_per_image_error", line.b_error);
     return object;
 }
 
@@ -335,15 +335,15 @@ static json_t *fit_exchange(const struct dt_timed_exchange *exchange)
         bytes[i] = (double)exchange->bytes[i];
     }
     struct dt_alpha_beta fit = dt_stats_alpha_beta(bytes, seconds, n);
-    json_t *object = common("bytes", bytes, seconds, &fit.line);
+    json_t *object = common_fit("bytes", bytes, seconds, &fit.line);
     add_bandwidths(exchange, json_object_get(object, "points"));
     json_object_set_new(object, "kind", json_string(exchange->kind));
     json_object_set_new(object, "ranks", json_integer(exchange->ranks));
     json_object_set_new(object, "stride", json_integer(exchange->stride));
-    set(object, &fit.line, "alpha_seconds", fit.seconds);
-    set(object, &fit.line, "alpha_error", fit.seconds_error);
-    set(object, &fit.line, "bytes_per_second", fit.bytes_per_second);
-    set(object, &fit.line, "bytes_per_second_error", fit.bytes_per_second_error);
+    set_fit(object, &fit.line, "alpha_seconds", fit.seconds);
+    set_fit(object, &fit.line, "alpha_error", fit.seconds_error);
+    set_fit(object, &fit.line, "bytes_per_second", fit.bytes_per_second);
+    set_fit(object, &fit.line, "bytes_per_second_error", fit.bytes_per_second_error);
     if (exchange->reason[0] != '\0')
         json_object_set_new(object, "reason", json_string(exchange->reason));
     return object;

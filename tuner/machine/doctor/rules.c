@@ -10,7 +10,7 @@
 
 /* Appends the sentence where it is so. */
 DT_FORMAT(3, 4)
-static bool found(bool is, struct dt_text *what, const char *format, ...)
+static bool rule_found(bool is, struct dt_text *what, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -47,31 +47,31 @@ static bool are_hidden(const struct dt_doctor_view *view)
 
 static bool no_gpu(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(on_pci(view) == 0 && view->count == 0 &&
-                     (is_asked(view) || dt_doctor_is(view->worker, "missing", true)),
-                 what, "no GPU of NVIDIA is in this machine: plans are tuned on the CPU");
+    return rule_found(on_pci(view) == 0 && view->count == 0 &&
+                          (is_asked(view) || dt_doctor_is(view->worker, "missing", true)),
+                      what, "no GPU of NVIDIA is in this machine: plans are tuned on the CPU");
 }
 
 static bool no_worker(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(on_pci(view) != 0 && dt_doctor_is(view->worker, "missing", true), what,
-                 "%lld GPU%s here, but %s", (long long)on_pci(view),
-                 on_pci(view) > 1 ? "s are" : " is", dt_json_text_at(view->worker, "cause"));
+    return rule_found(on_pci(view) != 0 && dt_doctor_is(view->worker, "missing", true), what,
+                      "%lld GPU%s here, but %s", (long long)on_pci(view),
+                      on_pci(view) > 1 ? "s are" : " is", dt_json_text_at(view->worker, "cause"));
 }
 
 static bool worker_failed(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(!is_asked(view) && !dt_doctor_is(view->worker, "missing", true), what,
-                 "%s --devices %s", dt_json_text_at(view->worker, "program"),
-                 dt_json_text_at(view->worker, "cause"));
+    return rule_found(!is_asked(view) && !dt_doctor_is(view->worker, "missing", true), what,
+                      "%s --devices %s", dt_json_text_at(view->worker, "program"),
+                      dt_json_text_at(view->worker, "cause"));
 }
 
 static bool no_driver(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(is_asked(view) && on_pci(view) != 0 && view->count == 0 &&
-                     dt_doctor_int(view->devices, "cuda_driver", 0) == 0,
-                 what, "%lld GPU%s on the PCI bus, but no driver is loaded here",
-                 (long long)on_pci(view), on_pci(view) > 1 ? "s are" : " is");
+    return rule_found(is_asked(view) && on_pci(view) != 0 && view->count == 0 &&
+                          dt_doctor_int(view->devices, "cuda_driver", 0) == 0,
+                      what, "%lld GPU%s on the PCI bus, but no driver is loaded here",
+                      (long long)on_pci(view), on_pci(view) > 1 ? "s are" : " is");
 }
 
 /* NVIDIA, CUDA Compatibility, "Minor Version Compatibility", table 1: the least driver of a major version of the toolkit. */
@@ -110,49 +110,51 @@ static bool old_driver(const struct dt_doctor_view *view, struct dt_text *what)
 
 static bool hidden_devices(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(view->count == 0 && are_hidden(view) && on_pci(view) != 0 && !is_driver_old(view),
-                 what, "CUDA_VISIBLE_DEVICES=\"%s\" hides every GPU",
-                 dt_doctor_environment(view, "CUDA_VISIBLE_DEVICES"));
+    return rule_found(view->count == 0 && are_hidden(view) && on_pci(view) != 0 &&
+                          !is_driver_old(view),
+                      what, "CUDA_VISIBLE_DEVICES=\"%s\" hides every GPU",
+                      dt_doctor_environment(view, "CUDA_VISIBLE_DEVICES"));
 }
 
 static bool no_device(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(is_asked(view) && on_pci(view) != 0 && view->count == 0 && !are_hidden(view) &&
-                     !is_driver_old(view) && dt_doctor_int(view->devices, "cuda_driver", 0) != 0,
-                 what, "there is a driver, but no GPU for this process: %s",
-                 dt_json_text_at(view->devices, "why"));
+    return rule_found(is_asked(view) && on_pci(view) != 0 && view->count == 0 &&
+                          !are_hidden(view) && !is_driver_old(view) &&
+                          dt_doctor_int(view->devices, "cuda_driver", 0) != 0,
+                      what, "there is a driver, but no GPU for this process: %s",
+                      dt_json_text_at(view->devices, "why"));
 }
 
 static bool no_nccl(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(view->count >= 2 && dt_json_text_at(view->devices, "nccl")[0] == '\0', what,
-                 "%lld GPUs, but NCCL was not built in: only plans of one rank run on them",
-                 (long long)view->count);
+    return rule_found(view->count >= 2 && dt_json_text_at(view->devices, "nccl")[0] == '\0', what,
+                      "%lld GPUs, but NCCL was not built in: only plans of one rank run on them",
+                      (long long)view->count);
 }
 
 static bool old_nccl(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int major = 0, minor = 0;
     const char *version = dt_json_text_at(view->devices, "nccl");
-    return found(sscanf(version, "%d.%d", &major, &minor) == 2 && major <= NCCL_MAJOR &&
-                     (major != NCCL_MAJOR || minor < NCCL_MINOR),
-                 what, "NCCL %s is loaded; this is made for %d.%d or later", version, NCCL_MAJOR,
-                 NCCL_MINOR);
+    return rule_found(sscanf(version, "%d.%d", &major, &minor) == 2 && major <= NCCL_MAJOR &&
+                          (major != NCCL_MAJOR || minor < NCCL_MINOR),
+                      what, "NCCL %s is loaded; this is made for %d.%d or later", version,
+                      NCCL_MAJOR, NCCL_MINOR);
 }
 
 static bool no_cudnn(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(view->count > 0 && dt_json_text_at(view->devices, "cudnn")[0] == '\0', what,
-                 "cuDNN was not built in: its attention is not among the choices");
+    return rule_found(view->count > 0 && dt_json_text_at(view->devices, "cudnn")[0] == '\0', what,
+                      "cuDNN was not built in: its attention is not among the choices");
 }
 
 static bool old_cudnn(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int major = 0, minor = 0, patch = 0;
     const char *version = dt_json_text_at(view->devices, "cudnn");
-    return found(sscanf(version, "%d.%d.%d", &major, &minor, &patch) >= 2 && major <= 9 &&
-                     major * 10000 + minor * 100 + patch < CUDNN_LEAST,
-                 what, "cuDNN %s is loaded; its attention needs 9.13.1", version);
+    return rule_found(sscanf(version, "%d.%d.%d", &major, &minor, &patch) >= 2 && major <= 9 &&
+                          major * 10000 + minor * 100 + patch < CUDNN_LEAST,
+                      what, "cuDNN %s is loaded; its attention needs 9.13.1", version);
 }
 
 static bool other_blas(const struct dt_doctor_view *view, struct dt_text *what)
@@ -160,14 +162,15 @@ static bool other_blas(const struct dt_doctor_view *view, struct dt_text *what)
     int major = 0;
     int64_t cuda = dt_doctor_int(view->devices, "cuda", 0) / 1000;
     const char *version = dt_json_text_at(view->devices, "cublaslt");
-    return found(sscanf(version, "%d.", &major) == 1 && cuda != 0 && major != cuda, what,
-                 "cuBLASLt %s is loaded into a program of CUDA %lld", version, (long long)cuda);
+    return rule_found(sscanf(version, "%d.", &major) == 1 && cuda != 0 && major != cuda, what,
+                      "cuBLASLt %s is loaded into a program of CUDA %lld", version,
+                      (long long)cuda);
 }
 
 static bool no_nvml(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(view->count > 0 && dt_doctor_is(view->devices, "nvml", false), what,
-                 "NVML cannot be opened: clocks, temperature and other programs are not seen");
+    return rule_found(view->count > 0 && dt_doctor_is(view->devices, "nvml", false), what,
+                      "NVML cannot be opened: clocks, temperature and other programs are not seen");
 }
 
 /* ---- one GPU */
@@ -187,8 +190,9 @@ static bool old_device(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int major = 0;
     const char *compute = dt_json_text_at(view->device, "compute");
-    return found(sscanf(compute, "%d.", &major) == 1 && major < COMPUTE_LEAST, what,
-                 "its compute capability is %s, the kernels need %d.0", compute, COMPUTE_LEAST);
+    return rule_found(sscanf(compute, "%d.", &major) == 1 && major < COMPUTE_LEAST, what,
+                      "its compute capability is %s, the kernels need %d.0", compute,
+                      COMPUTE_LEAST);
 }
 
 /* For compute capabilities above 9 the build has PTX only, unless configured otherwise (cmake/cuda.cmake), and a driver
@@ -199,23 +203,25 @@ static bool newer_ptx(const struct dt_doctor_view *view, struct dt_text *what)
     int64_t driver = dt_doctor_int(view->devices, "cuda_driver", 0);
     int64_t built = dt_doctor_int(view->devices, "cuda", 0);
     const char *compute = dt_json_text_at(view->device, "compute");
-    return found(sscanf(compute, "%d.", &major) == 1 && major > COMPUTE_COMPILED && driver > 0 &&
-                     driver < built,
-                 what,
-                 "its driver has to compile the kernels for %s, and it is made for CUDA %lld.%lld, "
-                 "the build is of %lld.%lld",
-                 compute, (long long)driver / 1000, (long long)driver % 1000 / 10,
-                 (long long)built / 1000, (long long)built % 1000 / 10);
+    return rule_found(
+        sscanf(compute, "%d.", &major) == 1 && major > COMPUTE_COMPILED && driver > 0 &&
+            driver < built,
+        what,
+        "its driver has to compile the kernels for %s, and it is made for CUDA %lld.%lld, "
+        "the build is of %lld.%lld",
+        compute, (long long)driver / 1000, (long long)driver % 1000 / 10, (long long)built / 1000,
+        (long long)built % 1000 / 10);
 }
 
 static bool is_mig(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(dt_doctor_is(view->device, "mig", true), what,
-                 "it is cut into instances (MIG): they share clocks and power, reach each other "
-                 "only through the host, and NCCL takes them for one device");
+    return rule_found(
+        dt_doctor_is(view->device, "mig", true), what,
+        "it is cut into instances (MIG): they share clocks and power, reach each other "
+        "only through the host, and NCCL takes them for one device");
 }
 
-static bool others(const struct dt_doctor_view *view, struct dt_text *what)
+static bool rule_others(const struct dt_doctor_view *view, struct dt_text *what)
 {
     const json_t *processes = json_object_get(view->device, "processes");
     size_t n = json_array_size(processes);
@@ -237,26 +243,27 @@ static bool memory_used(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int64_t memory = dt_doctor_int(view->device, "memory_bytes", -1);
     int64_t free_bytes = dt_doctor_int(view->device, "free_bytes", -1);
-    return found(json_array_size(json_object_get(view->device, "processes")) == 0 && memory >= 0 &&
-                     free_bytes >= 0 && memory - free_bytes > KEPT_BYTES,
-                 what, "%s of its %s are in use, and no process is seen that has them",
-                 dt_figure_bytes_of(memory - free_bytes).text, dt_figure_bytes_of(memory).text);
+    return rule_found(json_array_size(json_object_get(view->device, "processes")) == 0 &&
+                          memory >= 0 && free_bytes >= 0 && memory - free_bytes > KEPT_BYTES,
+                      what, "%s of its %s are in use, and no process is seen that has them",
+                      dt_figure_bytes_of(memory - free_bytes).text,
+                      dt_figure_bytes_of(memory).text);
 }
 
 static bool power_limit(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int64_t limit = dt_doctor_int(view->device, "power_limit_mw", -1);
     int64_t usual = dt_doctor_int(view->device, "power_limit_default_mw", -1);
-    return found(limit >= 0 && limit < usual, what,
-                 "its power is limited to %lld W, %lld W is its default", (long long)limit / 1000,
-                 (long long)usual / 1000);
+    return rule_found(limit >= 0 && limit < usual, what,
+                      "its power is limited to %lld W, %lld W is its default",
+                      (long long)limit / 1000, (long long)usual / 1000);
 }
 
 static bool power_cap(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(has_reason(view, "sw_power_cap"), what,
-                 "its clocks are held down by the power limit now (sw_power_cap), before any "
-                 "work of ours");
+    return rule_found(has_reason(view, "sw_power_cap"), what,
+                      "its clocks are held down by the power limit now (sw_power_cap), before any "
+                      "work of ours");
 }
 
 static bool too_hot(const struct dt_doctor_view *view, struct dt_text *what)
@@ -272,16 +279,16 @@ static bool too_hot(const struct dt_doctor_view *view, struct dt_text *what)
 
 static bool power_brake(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(has_reason(view, "hw_power_brake"), what,
-                 "the machine's power supply slows it down (hw_power_brake)");
+    return rule_found(has_reason(view, "hw_power_brake"), what,
+                      "the machine's power supply slows it down (hw_power_brake)");
 }
 
 /* Heat and power brake set this reason, too. */
-static bool slowdown(const struct dt_doctor_view *view, struct dt_text *what)
+static bool rule_slowdown(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(has_reason(view, "hw_slowdown") && !has_reason(view, "hw_thermal") &&
-                     !has_reason(view, "hw_power_brake"),
-                 what, "the hardware slows it down to half its clocks or less (hw_slowdown)");
+    return rule_found(has_reason(view, "hw_slowdown") && !has_reason(view, "hw_thermal") &&
+                          !has_reason(view, "hw_power_brake"),
+                      what, "the hardware slows it down to half its clocks or less (hw_slowdown)");
 }
 
 static bool application_clocks(const struct dt_doctor_view *view, struct dt_text *what)
@@ -298,15 +305,16 @@ static bool application_clocks(const struct dt_doctor_view *view, struct dt_text
 
 static bool sync_boost(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(has_reason(view, "sync_boost"), what,
-                 "its clocks follow the slowest of a group (sync_boost)");
+    return rule_found(has_reason(view, "sync_boost"), what,
+                      "its clocks follow the slowest of a group (sync_boost)");
 }
 
 static bool no_persistence(const struct dt_doctor_view *view, struct dt_text *what)
 {
-    return found(dt_doctor_is(view->device, "persistence", false), what,
-                 "persistence is off: the driver lets go of the GPU between two programs, each "
-                 "start takes seconds and clocks are not kept");
+    return rule_found(
+        dt_doctor_is(view->device, "persistence", false), what,
+        "persistence is off: the driver lets go of the GPU between two programs, each "
+        "start takes seconds and clocks are not kept");
 }
 
 static bool mode_differs(const struct dt_doctor_view *view, const char *now, const char *pending)
@@ -320,19 +328,19 @@ static bool mode_pending(const struct dt_doctor_view *view, struct dt_text *what
 {
     bool ecc = mode_differs(view, "ecc", "ecc_pending"),
          mig = mode_differs(view, "mig", "mig_pending");
-    return found(ecc || mig, what,
-                 "%s with the next reset: what is measured now will not hold then",
-                 ecc && mig ? "ECC and MIG change"
-                 : ecc      ? "ECC changes"
-                            : "MIG changes");
+    return rule_found(ecc || mig, what,
+                      "%s with the next reset: what is measured now will not hold then",
+                      ecc && mig ? "ECC and MIG change"
+                      : ecc      ? "ECC changes"
+                                 : "MIG changes");
 }
 
 static bool narrow_pcie(const struct dt_doctor_view *view, struct dt_text *what)
 {
     const json_t *pcie = json_object_get(view->device, "pcie");
     int64_t width = dt_doctor_int(pcie, "width", -1), most = dt_doctor_int(pcie, "width_max", -1);
-    return found(width > 0 && width < most, what, "its PCIe link has %lld lanes of %lld",
-                 (long long)width, (long long)most);
+    return rule_found(width > 0 && width < most, what, "its PCIe link has %lld lanes of %lld",
+                      (long long)width, (long long)most);
 }
 
 /* An idle link saves power by a lower generation. */
@@ -341,14 +349,15 @@ static bool slow_pcie(const struct dt_doctor_view *view, struct dt_text *what)
     const json_t *pcie = json_object_get(view->device, "pcie");
     int64_t now = dt_doctor_int(pcie, "generation", -1);
     int64_t most = dt_doctor_int(pcie, "generation_max", -1);
-    return found(now > 0 && now < most && !has_reason(view, "gpu_idle"), what,
-                 "its PCIe link runs as generation %lld of %lld", (long long)now, (long long)most);
+    return rule_found(now > 0 && now < most && !has_reason(view, "gpu_idle"), what,
+                      "its PCIe link runs as generation %lld of %lld", (long long)now,
+                      (long long)most);
 }
 
 /* ---- the links between GPUs and to other machines */
 
-static const json_t *cell(const struct dt_doctor_view *view, const char *matrix, int64_t a,
-                          int64_t b)
+static const json_t *matrix_cell(const struct dt_doctor_view *view, const char *matrix, int64_t a,
+                                 int64_t b)
 {
     const json_t *rows = json_object_get(view->devices, matrix);
     return json_array_get(json_array_get(rows, (size_t)a), (size_t)b);
@@ -366,8 +375,8 @@ static bool no_peers(const struct dt_doctor_view *view, struct dt_text *what)
     int n = 0;
     for (int64_t a = 0; a < view->count; a++)
         for (int64_t b = a + 1; b < view->count; b++) {
-            const char *link = json_string_value(cell(view, "links", a, b));
-            const json_t *peer = cell(view, "peers", a, b);
+            const char *link = json_string_value(matrix_cell(view, "links", a, b));
+            const json_t *peer = matrix_cell(view, "peers", a, b);
             if (!is_near(link) || !json_is_integer(peer) || json_integer_value(peer) != -1)
                 continue;
             if (n++ == 0)
@@ -392,19 +401,20 @@ static bool nvlink_down(const struct dt_doctor_view *view, struct dt_text *what)
             strcmp(dt_json_text_at(other, "name"), dt_json_text_at(view->device, "name")) == 0;
         most = same && up > most ? up : most;
     }
-    return found(links >= 0 && links < most, what,
-                 "%lld of its NVLinks are up, %lld are on another GPU of its kind",
-                 (long long)links, (long long)most);
+    return rule_found(links >= 0 && links < most, what,
+                      "%lld of its NVLinks are up, %lld are on another GPU of its kind",
+                      (long long)links, (long long)most);
 }
 
 static bool infiniband_down(const struct dt_doctor_view *view, struct dt_text *what)
 {
     const json_t *infiniband = json_object_get(view->devices, "infiniband");
     size_t n = json_array_size(json_object_get(infiniband, "devices"));
-    return found(n != 0 && dt_doctor_is(infiniband, "active", false), what,
-                 "%zu InfiniBand device%s here, but no port is active: hosts would talk through "
-                 "sockets",
-                 n, n > 1 ? "s are" : " is");
+    return rule_found(
+        n != 0 && dt_doctor_is(infiniband, "active", false), what,
+        "%zu InfiniBand device%s here, but no port is active: hosts would talk through "
+        "sockets",
+        n, n > 1 ? "s are" : " is");
 }
 
 /* ---- the machine around the GPUs */
@@ -416,18 +426,18 @@ static bool infiniband_down(const struct dt_doctor_view *view, struct dt_text *w
 static bool small_shm(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int64_t bytes = dt_doctor_int(view->host, "shm_bytes", SHM_LEAST);
-    return found(view->count >= 2 && bytes < SHM_LEAST, what,
-                 "/dev/shm has %s, and NCCL's ranks share memory there",
-                 dt_figure_bytes_of(bytes).text);
+    return rule_found(view->count >= 2 && bytes < SHM_LEAST, what,
+                      "/dev/shm has %s, and NCCL's ranks share memory there",
+                      dt_figure_bytes_of(bytes).text);
 }
 
 static bool small_memlock(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int64_t bytes = dt_doctor_int(view->host, "memlock_bytes", -1);
-    return found(bytes >= 0 && dt_doctor_has_infiniband(view), what,
-                 "at most %s may be locked in memory (ulimit -l), and InfiniBand needs its "
-                 "buffers locked",
-                 dt_figure_bytes_of(bytes).text);
+    return rule_found(bytes >= 0 && dt_doctor_has_infiniband(view), what,
+                      "at most %s may be locked in memory (ulimit -l), and InfiniBand needs its "
+                      "buffers locked",
+                      dt_figure_bytes_of(bytes).text);
 }
 
 /* Whole cores of processor time: those of the affinity mask, or the fewer that the quota pays for (base/host.h). */
@@ -442,9 +452,10 @@ static int64_t cores_of(const struct dt_doctor_view *view)
 static bool few_cores(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int64_t cores = cores_of(view);
-    return found(cores < view->count, what,
-                 "%lld GPUs, but this process may run on %lld core%s: ranks wait for each other",
-                 (long long)view->count, (long long)cores, cores == 1 ? "" : "s");
+    return rule_found(
+        cores < view->count, what,
+        "%lld GPUs, but this process may run on %lld core%s: ranks wait for each other",
+        (long long)view->count, (long long)cores, cores == 1 ? "" : "s");
 }
 
 /* Threads that have used their share of a period (100 ms, mostly) stand still until the next one. */
@@ -452,36 +463,39 @@ static bool core_quota(const struct dt_doctor_view *view, struct dt_text *what)
 {
     const json_t *quota = json_object_get(view->host, "cores_quota");
     int64_t cores = dt_doctor_int(view->host, "cores", 0);
-    return found(json_is_number(quota) && json_number_value(quota) < (double)cores, what,
-                 "the control group gives the time of %.1f of %lld cores: plans use %lld, and may "
-                 "be stopped in the middle of a step",
-                 json_number_value(quota), (long long)cores, (long long)cores_of(view));
+    return rule_found(
+        json_is_number(quota) && json_number_value(quota) < (double)cores, what,
+        "the control group gives the time of %.1f of %lld cores: plans use %lld, and may "
+        "be stopped in the middle of a step",
+        json_number_value(quota), (long long)cores, (long long)cores_of(view));
 }
 
 static bool memory_limit(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int64_t most = dt_doctor_int(view->host, "memory_limit_bytes", 0);
     int64_t there = dt_doctor_int(view->host, "memory_bytes", 0);
-    return found(most > 0 && most < there, what, "the control group allows %s of the machine's %s",
-                 dt_figure_bytes_of(most).text, dt_figure_bytes_of(there).text);
+    return rule_found(most > 0 && most < there, what,
+                      "the control group allows %s of the machine's %s",
+                      dt_figure_bytes_of(most).text, dt_figure_bytes_of(there).text);
 }
 
-static bool loaded(const struct dt_doctor_view *view, struct dt_text *what)
+static bool rule_loaded(const struct dt_doctor_view *view, struct dt_text *what)
 {
     double load = json_number_value(json_object_get(view->host, "load"));
     int64_t cores = cores_of(view);
-    return found(load > (double)cores, what,
-                 "%.1f processes want to run on %lld cores: times will vary", load,
-                 (long long)cores);
+    return rule_found(load > (double)cores, what,
+                      "%.1f processes want to run on %lld cores: times will vary", load,
+                      (long long)cores);
 }
 
 /* "powersave" of intel_pstate and amd-pstate-epp follows the load (the kernel's documentation of both). */
-static bool powersave(const struct dt_doctor_view *view, struct dt_text *what)
+static bool rule_powersave(const struct dt_doctor_view *view, struct dt_text *what)
 {
     const char *driver = dt_json_text_at(view->host, "frequency_driver");
-    return found(strcmp(dt_json_text_at(view->host, "governor"), "powersave") == 0 &&
-                     strcmp(driver, "intel_pstate") != 0 && strcmp(driver, "amd-pstate-epp") != 0,
-                 what, "the processors are held at their lowest clock (governor powersave)");
+    return rule_found(strcmp(dt_json_text_at(view->host, "governor"), "powersave") == 0 &&
+                          strcmp(driver, "intel_pstate") != 0 &&
+                          strcmp(driver, "amd-pstate-epp") != 0,
+                      what, "the processors are held at their lowest clock (governor powersave)");
 }
 
 const struct dt_doctor_rule dt_doctor_rules[] = {
@@ -525,7 +539,7 @@ const struct dt_doctor_rule dt_doctor_rules[] = {
      "10.0"},
     {"mig", DT_WARNING, true, is_mig,
      "for plans of several ranks, nvidia-smi -i INDEX -mig 0, as root, when nobody uses it"},
-    {"other-processes", DT_BUSY, true, others,
+    {"other-processes", DT_BUSY, true, rule_others,
      "wait for them, or leave this GPU out with CUDA_VISIBLE_DEVICES"},
     {"memory-in-use", DT_BUSY, true, memory_used,
      "look for a container or a job that has it, or a process that was left over (fuser -v "
@@ -538,7 +552,7 @@ const struct dt_doctor_rule dt_doctor_rules[] = {
      "fix its cooling: the GPU is thermally throttled, and its timings are not comparable"},
     {"power-brake", DT_WARNING, true, power_brake,
      "see to power supplies and cables; times are not to be compared"},
-    {"hw-slowdown", DT_WARNING, true, slowdown,
+    {"hw-slowdown", DT_WARNING, true, rule_slowdown,
      "see what nvidia-smi -q -d PERFORMANCE gives as reason; times are not to be compared"},
     {"application-clocks", DT_WARNING, true, application_clocks,
      "nvidia-smi -i INDEX -rac takes them back"},
@@ -570,8 +584,9 @@ const struct dt_doctor_rule dt_doctor_rules[] = {
      "give whole cores instead: docker run --cpuset-cpus, a CPU manager with policy static"},
     {"memory-limit", DT_NOTE, false, memory_limit,
      "plans that need more are refused; docker run --memory, or the job's --mem, allow more"},
-    {"loaded", DT_WARNING, false, loaded, "wait until the others are done, see top"},
-    {"powersave", DT_WARNING, false, powersave, "cpupower frequency-set -g performance, as root"},
+    {"loaded", DT_WARNING, false, rule_loaded, "wait until the others are done, see top"},
+    {"powersave", DT_WARNING, false, rule_powersave,
+     "cpupower frequency-set -g performance, as root"},
 };
 
 const int dt_doctor_rule_count = sizeof dt_doctor_rules / sizeof dt_doctor_rules[0];

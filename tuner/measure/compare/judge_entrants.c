@@ -84,24 +84,25 @@ static bool load_changes(const double values[], const struct dt_sets *sets)
 }
 
 /* There are enough sets for a conclusion about the next start. */
-static bool says(const struct dt_ratio *ratio)
+static bool ratio_decides(const struct dt_ratio *ratio)
 {
     return ratio->sets >= DT_SETS_LEAST;
 }
 
 bool dt_judge_faster(const struct dt_ratio *ratio)
 {
-    return says(ratio) && ratio->interval.high < 1;
+    return ratio_decides(ratio) && ratio->interval.high < 1;
 }
 
 bool dt_judge_slower(const struct dt_ratio *ratio)
 {
-    return says(ratio) && ratio->interval.low > 1;
+    return ratio_decides(ratio) && ratio->interval.low > 1;
 }
 
 static bool is_narrow(const struct dt_ratio *ratio)
 {
-    return says(ratio) && ratio->interval.high - ratio->interval.low <= 2 * DECIDED_HALF_WIDTH;
+    return ratio_decides(ratio) &&
+           ratio->interval.high - ratio->interval.low <= 2 * DECIDED_HALF_WIDTH;
 }
 
 const char *dt_judge_text(const struct dt_ratio *ratio)
@@ -164,7 +165,7 @@ struct dt_ratio dt_judge_ratio(const double a[], const double b[], const struct 
 
 double dt_judge_margin(const struct dt_ratio *twin)
 {
-    return says(twin) ? fmax(1 / twin->interval.low, twin->interval.high) - 1 : NAN;
+    return ratio_decides(twin) ? fmax(1 / twin->interval.low, twin->interval.high) - 1 : NAN;
 }
 
 bool dt_judge_beats(const struct dt_ratio *ratio, double margin)
@@ -216,7 +217,7 @@ static bool rival_decided(const struct dt_judged judged[], int i, double margin,
     return ratio_decided(&ratio, margin);
 }
 
-static bool decided(const struct dt_judged judged[], int n, const struct dt_sets *sets)
+static bool all_decided(const struct dt_judged judged[], int n, const struct dt_sets *sets)
 {
     double margin = margin_of(judged, n);
     if (lacks_margin(judged, n))
@@ -236,7 +237,7 @@ static void judge_sets(struct dt_judged judged[], int n, const struct dt_sets *s
 }
 
 /* A decided ratio is known no better than to a factor. */
-static bool wide(const struct dt_judged judged[], int n)
+static bool any_wide(const struct dt_judged judged[], int n)
 {
     for (int i = 1; i < n; i++)
         if (judged[i].decisive && !judged[i].out &&
@@ -256,7 +257,8 @@ bool dt_judge_set_look(struct dt_judged judged[], int n, const struct dt_sets *s
     if (!set_look(sets))
         return false;
     judge_sets(judged, n, sets);
-    return decided(judged, n, sets) && !wide(judged, n) && !load_changes(judged[0].values, sets);
+    return all_decided(judged, n, sets) && !any_wide(judged, n) &&
+           !load_changes(judged[0].values, sets);
 }
 
 void dt_judge_set_end(struct dt_judged judged[], int n, const struct dt_sets *sets)

@@ -313,8 +313,8 @@ static void find_default(struct dt_target *target, int ranks, int64_t values[])
         target->fallback.index[i] = dt_space_axis(space, i)->fallback;
 }
 
-static int differences(const struct dt_space *space, const struct dt_point *a,
-                       const struct dt_point *b)
+static int count_differences(const struct dt_space *space, const struct dt_point *a,
+                             const struct dt_point *b)
 {
     int n = 0;
     for (int i = 0; i < dt_space_axes(space); i++)
@@ -349,8 +349,8 @@ static struct dt_point find_baseline(const struct dt_target *target, int ranks)
     for (int64_t k = 0; dt_space_listed(space) && k < dt_space_count(space); k++) {
         dt_space_at(space, k, &one);
         int more = ranks < 0 ? 0 : one.index[ranks] - found.index[ranks];
-        bool nearer = differences(space, &one, &target->fallback) <
-                      differences(space, &found, &target->fallback);
+        bool nearer = count_differences(space, &one, &target->fallback) <
+                      count_differences(space, &found, &target->fallback);
         if (more < 0 || (more == 0 && nearer))
             found = one;
     }

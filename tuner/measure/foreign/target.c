@@ -138,7 +138,7 @@ static void copy_workload(const json_t *hello, char out[], size_t room)
 }
 
 /* The announced parts of a hello: parameters, constants and rules. */
-static json_t *announced(const json_t *hello)
+static json_t *announced_devices(const json_t *hello)
 {
     static const char *const names[] = {"parameters", "constants", "rules"};
     json_t *object = json_object();
@@ -248,7 +248,7 @@ static json_t *rule_most(const char *unless, const char *count, int most, const 
 }
 
 /* Adds our rule to the hello. Removes the worker's own count of plans. */
-static json_t *limited(const json_t *hello, json_t *our_rule)
+static json_t *limited_rules(const json_t *hello, json_t *our_rule)
 {
     json_auto_t *copy = dt_json_copy(hello), *rules = json_array(), *rule = our_rule;
     bool made = copy != NULL && rules != NULL && rule != NULL &&
@@ -282,13 +282,13 @@ static dt_status limit_replicas(const struct dt_space *axes, json_t *hello,
     dt_text_add(&count, "%s", REPLICAS);
     if (ranks != NULL)
         dt_text_add(&count, " * %s", ranks);
-    json_t *limit = limited(hello, rule_most(unless, dt_text_at(&count), devices, "devices"));
+    json_t *limit = limited_rules(hello, rule_most(unless, dt_text_at(&count), devices, "devices"));
     json_decref(*out);
     *out = limit;
     if (limit != NULL && threads != NULL && target->hardware.watched.gpus.count == 0) {
         dt_text_add(&count, " * %s", threads);
-        *out = limited(limit, rule_most(unless, dt_text_at(&count),
-                                        cores > devices ? cores : devices, "cores"));
+        *out = limited_rules(limit, rule_most(unless, dt_text_at(&count),
+                                              cores > devices ? cores : devices, "cores"));
         json_decref(limit);
     }
     return *out != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
@@ -355,9 +355,9 @@ static dt_status read_space(const struct dt_job *job, json_t *hello, struct dt_t
         const struct dt_axis *ranks = dt_space_axis(axes, role);
         allow_named(job, ranks->name, target);
         target->limited = ranks->values[ranks->count - 1] > target->hardware.devices;
-        own = target->limited
-                  ? limited(hello, rule_most("", ranks->name, target->hardware.devices, "devices"))
-                  : NULL;
+        own = target->limited ? limited_rules(hello, rule_most("", ranks->name,
+                                                               target->hardware.devices, "devices"))
+                              : NULL;
         if (target->limited && own == NULL)
             return dt_fail(DT_ENOMEM, "out of memory");
     }
@@ -712,7 +712,7 @@ static dt_status read_hello(const struct dt_job *job, json_t *hello, struct dt_t
     DT_TRY(read_switch(hello, target));
     DT_TRY(read_limits(hello, target));
     snprintf(target->identity.title, sizeof target->identity.title, "%s: %s", name, workload);
-    target->worker.announced = announced(hello);
+    target->worker.announced = announced_devices(hello);
     bool barred = !job->wanted.lossy && has_lossy(target->worker.announced);
     if (barred)
         DT_TRY(bar_lossy(target->worker.announced));

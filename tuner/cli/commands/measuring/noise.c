@@ -85,7 +85,8 @@ static void add_text(const struct dt_entrant copies[2], const struct dt_noise *n
 }
 
 /* A plan that hung until the end of the budget may only have lacked time. */
-static dt_status judge(const struct dt_entrant copies[2], const struct dt_sets *sets, bool late)
+static dt_status judge_copies(const struct dt_entrant copies[2], const struct dt_sets *sets,
+                              bool late)
 {
     for (int i = 0; i < 2; i++)
         if (copies[i].out && !(late && copies[i].result.outcome == DT_TRIAL_HUNG))
@@ -106,8 +107,8 @@ static dt_status judge(const struct dt_entrant copies[2], const struct dt_sets *
     return DT_OK;
 }
 
-static dt_status compare(const struct dt_options *options, const struct dt_target *target,
-                         int64_t deadline_ns, struct dt_entrant copies[2])
+static dt_status compare_copies(const struct dt_options *options, const struct dt_target *target,
+                                int64_t deadline_ns, struct dt_entrant copies[2])
 {
     struct dt_rig rig;
     struct dt_progress progress;
@@ -126,7 +127,7 @@ static dt_status compare(const struct dt_options *options, const struct dt_targe
     dt_progress_end(&progress);
     dt_rig_fini(&rig, DT_NS_PER_SECOND);
     if (status == DT_OK)
-        status = judge(copies, &sets, dt_clock_ns() >= how.deadline_ns);
+        status = judge_copies(copies, &sets, dt_clock_ns() >= how.deadline_ns);
     if (status < 0)
         return status;
     struct dt_noise noise = dt_noise_of(&copies[0], &copies[1]);
@@ -152,7 +153,7 @@ dt_status dt_command_noise(const struct dt_options *options)
         DT_TRY(dt_target_plan(target, options->job.plan, &point));
     copies[0].point = copies[1].point = point;
     dt_print_crowded(target, &point);
-    dt_status status = compare(options, target, deadline_ns, copies);
+    dt_status status = compare_copies(options, target, deadline_ns, copies);
     dt_entrant_fini(&copies[0]);
     dt_entrant_fini(&copies[1]);
     return status;

@@ -237,7 +237,7 @@ static struct dt_run_step step_of(const struct dt_options *options, int value)
         .sweeps = value > 0, .ranks = options->run.sweep.ranks, .value = value};
 }
 
-static dt_status keep(void *context, const struct dt_result *result)
+static dt_status keep_result(void *context, const struct dt_result *result)
 {
     struct run *run = context;
     show_made(run, result);
@@ -260,7 +260,7 @@ static dt_status measure_both(struct run *run, struct dt_rig *rig, const struct 
                              .peak = !quick,
                              .exchanges = !quick,
                              .trace = options->run.trace != NULL ? TRACE_STEPS : 0,
-                             .keep = keep,
+                             .keep = keep_result,
                              .context = run,
                              .output = options->run.output};
     /* the 1-rank plan at the plan's batch, when that is another plan and feasible */

@@ -38,9 +38,10 @@ struct test {
     char why[320];                    /* reason of a failure, or a finding */
 };
 
-static bool no(struct test *test, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool test_failed(struct test *test, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-static bool no(struct test *test, const char *format, ...)
+static bool test_failed(struct test *test, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -49,13 +50,13 @@ static bool no(struct test *test, const char *format, ...)
     return false;
 }
 
-static bool fine(struct test *test, dt_status status)
+static bool test_passed(struct test *test, dt_status status)
 {
-    return status == DT_OK || no(test, "%s", dt_message());
+    return status == DT_OK || test_failed(test, "%s", dt_message());
 }
 
 /* Skips a promise about an optional part that the worker lacks. */
-static bool skip(struct test *test, const char *why)
+static bool test_skipped(struct test *test, const char *why)
 {
     test->skipped = true;
     snprintf(test->why, sizeof test->why, "%s", why);
@@ -66,7 +67,7 @@ static const char unverified[] =
     "there is no verify, which is optional: its plans are labelled unverified";
 
 /* Of the next request. */
-static int64_t deadline(const struct test *test)
+static int64_t test_deadline(const struct test *test)
 {
     if (test->group != NULL)
         dt_group_extend(test->group, dt_clock_ns() + EXTENDED_NS);
@@ -74,18 +75,18 @@ static int64_t deadline(const struct test *test)
 }
 
 /* A prepare may load a model: heartbeats give it the time of a start. */
-static bool prepare(struct test *test, uint64_t seed, struct dt_prepared *prepared)
+static bool prepare_plan(struct test *test, uint64_t seed, struct dt_prepared *prepared)
 {
     dt_group_extend(test->group, dt_clock_ns() + test->start_ns);
     json_auto_t *plan = dt_point_json(test->target->space, &test->target->baseline);
     struct dt_verify verify = {.projections = PROJECTIONS, .seed = seed};
     dt_status status =
-        dt_group_prepare(test->group, plan, &verify, deadline(test), prepared, &test->failure);
+        dt_group_prepare(test->group, plan, &verify, test_deadline(test), prepared, &test->failure);
     dt_group_extend(test->group, 0);
-    return fine(test, status);
+    return test_passed(test, status);
 }
 
-static bool start(struct test *test)
+static bool start_worker(struct test *test)
 {
     struct dt_launch launch = {.program = test->target->worker.program,
                                .arguments = test->target->worker.arguments,
@@ -93,12 +94,12 @@ static bool start(struct test *test)
                                .ranks = 1};
     dt_status status = dt_group_start(&launch, test->target->workload,
                                       dt_clock_ns() + test->start_ns, &test->group, &test->failure);
-    return fine(test, status);
+    return test_passed(test, status);
 }
 
 static bool check_start(struct test *test)
 {
-    if (!start(test))
+    if (!start_worker(test))
         return false;
     const json_t *entry, *ranks = json_object_get(dt_group_ready(test->group), "ranks");
     size_t i;
@@ -106,7 +107,7 @@ static bool check_start(struct test *test)
     {
         if (!json_is_integer(json_object_get(entry, "pid")) ||
             !json_is_string(json_object_get(entry, "host")))
-            return no(test, "entry %zu of ready's ranks lacks pid or host", i);
+            return test_failed(test, "entry %zu of ready's ranks lacks pid or host", i);
     }
     return true;
 }
@@ -120,8 +121,9 @@ static bool check_step_kinds(struct test *test)
     json_array_foreach(json_object_get(hello, "steps"), i, item) sum +=
         dt_json_integer_at(item, "count");
     if (dt_json_has(hello, "steps") && sum != all)
-        return no(test, "the counts of hello's 'steps' add up to %lld, and its job has %lld steps",
-                  (long long)sum, (long long)all);
+        return test_failed(
+            test, "the counts of hello's 'steps' add up to %lld, and its job has %lld steps",
+            (long long)sum, (long long)all);
     return true;
 }
 
@@ -141,14 +143,14 @@ static bool check_job(struct test *test)
     {
         const char *field = json_string_value(name);
         if (field != NULL && json_object_get(job, field) == NULL)
-            return no(test, "it obeys %.40s, but hello's job lacks it", field);
+            return test_failed(test, "it obeys %.40s, but hello's job lacks it", field);
     }
     return true;
 }
 
 static bool check_prepare(struct test *test)
 {
-    return prepare(test, SEED, &test->first);
+    return prepare_plan(test, SEED, &test->first);
 }
 
 /* The same plan, inputs and seed: the same projections up to rounding. */
@@ -157,21 +159,22 @@ static bool check_repeat(struct test *test)
     const struct dt_outputs *a = &test->first.output, *b = &test->second.output;
     bool alone = test->target->worker.alone;
     int handle = test->first.handle;
-    if (alone && !fine(test, dt_group_release(test->group, handle, deadline(test), &test->failure)))
+    if (alone && !test_passed(test, dt_group_release(test->group, handle, test_deadline(test),
+                                                     &test->failure)))
         return false;
-    if (!prepare(test, SEED, &test->second))
+    if (!prepare_plan(test, SEED, &test->second))
         return false;
     if (alone)
         test->first.handle = test->second.handle;
     if (handle == test->second.handle)
-        return no(test, "two resident plans have the same handle %d", handle);
+        return test_failed(test, "two resident plans have the same handle %d", handle);
     if (a->ranks != b->ranks || a->rows != b->rows || a->projections != b->projections)
-        return no(test, "the second time verify has another shape");
+        return test_failed(test, "the second time verify has another shape");
     for (int i = 0; i < a->ranks * a->rows * a->projections; i++) {
         double allowed = 1e-5 * a->norm[i / a->projections];
         if (!(fabs(a->projection[i] - b->projection[i]) <= allowed))
-            return no(test, "projection %d was %.9g, then %.9g", i, a->projection[i],
-                      b->projection[i]);
+            return test_failed(test, "projection %d was %.9g, then %.9g", i, a->projection[i],
+                               b->projection[i]);
     }
     if (a->ranks == 0)
         snprintf(test->why, sizeof test->why, "only the handles: there is no output to compare");
@@ -184,18 +187,19 @@ static bool check_verify(struct test *test)
     const struct dt_outputs *first = &test->first.output;
     int n = first->ranks * first->rows * first->projections, changed = 0;
     if (n == 0)
-        return skip(test, unverified);
+        return test_skipped(test, unverified);
     if (first->projections != PROJECTIONS)
-        return no(test, "%d projections, asked for %d", first->projections, PROJECTIONS);
-    if (!prepare(test, SEED + 1, &other))
+        return test_failed(test, "%d projections, asked for %d", first->projections, PROJECTIONS);
+    if (!prepare_plan(test, SEED + 1, &other))
         return false;
     for (int i = 0; i < n; i++)
         changed += other.output.projection[i] != first->projection[i];
-    dt_status status = dt_group_release(test->group, other.handle, deadline(test), &test->failure);
+    dt_status status =
+        dt_group_release(test->group, other.handle, test_deadline(test), &test->failure);
     dt_prepared_fini(&other);
-    if (!fine(test, status))
+    if (!test_passed(test, status))
         return false;
-    return changed > n / 2 || no(test, "another seed gave the same projections");
+    return changed > n / 2 || test_failed(test, "another seed gave the same projections");
 }
 
 static bool run_steps(struct test *test, int handle, int n, enum dt_mode mode)
@@ -203,12 +207,12 @@ static bool run_steps(struct test *test, int handle, int n, enum dt_mode mode)
     struct dt_run run = {.ns = NULL};
     const char *unit = dt_json_text_at(dt_group_hello(test->group), "unit");
     const struct dt_steps steps = {handle, n, mode, NULL, strcmp(unit, "run") == 0};
-    dt_status status = dt_group_run(test->group, &steps, deadline(test), &run, &test->failure);
+    dt_status status = dt_group_run(test->group, &steps, test_deadline(test), &run, &test->failure);
     bool same = status != DT_OK || run.ranks == test->first.ranks;
     dt_run_fini(&run);
     if (!same)
-        return no(test, "ns has another number of ranks than cold_ns");
-    return fine(test, status);
+        return test_failed(test, "ns has another number of ranks than cold_ns");
+    return test_passed(test, status);
 }
 
 static bool check_run(struct test *test)
@@ -220,7 +224,7 @@ static bool check_run(struct test *test)
 static bool check_interleave(struct test *test)
 {
     if (test->target->worker.alone)
-        return skip(test, "it has one plan at a time");
+        return test_skipped(test, "it has one plan at a time");
     for (int i = 0; i < 4; i++)
         if (!run_steps(test, i % 3 == 0 ? test->first.handle : test->second.handle, 1,
                        DT_MODE_MEASURE))
@@ -229,42 +233,44 @@ static bool check_interleave(struct test *test)
 }
 
 /* The worker answers the request by 'failed' and stays usable. */
-static bool refuses(struct test *test, json_t *request, const char *what)
+static bool refuses_request(struct test *test, json_t *request, const char *what)
 {
     json_auto_t *answer = NULL;
     dt_status status =
-        dt_group_call(test->group, request, "failed", deadline(test), &answer, &test->failure);
+        dt_group_call(test->group, request, "failed", test_deadline(test), &answer, &test->failure);
     json_decref(request);
     if (status == DT_FAILED && dt_group_alive(test->group))
         return true;
-    return no(test, "%s: %s", what,
-              dt_group_alive(test->group) ? "it was accepted" : test->failure.cause);
+    return test_failed(test, "%s: %s", what,
+                       dt_group_alive(test->group) ? "it was accepted" : test->failure.cause);
 }
 
 static bool check_refuse_unknown(struct test *test)
 {
-    return refuses(test, json_pack("{s:s}", "op", "conformance"), "an unknown request");
+    return refuses_request(test, json_pack("{s:s}", "op", "conformance"), "an unknown request");
 }
 
 static bool check_refuse_value(struct test *test)
 {
     json_t *plan = dt_point_json(test->target->space, &test->target->baseline);
     json_object_set_new(plan, dt_space_axis(test->target->space, 0)->name, json_integer(-1));
-    return refuses(test,
-                   json_pack("{s:s, s:o, s:i, s:{s:i, s:i}}", "op", "prepare", "plan", plan, "seed",
-                             SEED, "verify", "projections", PROJECTIONS, "seed", SEED),
-                   "a plan with the value -1");
+    return refuses_request(test,
+                           json_pack("{s:s, s:o, s:i, s:{s:i, s:i}}", "op", "prepare", "plan", plan,
+                                     "seed", SEED, "verify", "projections", PROJECTIONS, "seed",
+                                     SEED),
+                           "a plan with the value -1");
 }
 
 static bool check_release(struct test *test)
 {
-    if (!fine(test,
-              dt_group_release(test->group, test->second.handle, deadline(test), &test->failure)))
+    if (!test_passed(test, dt_group_release(test->group, test->second.handle, test_deadline(test),
+                                            &test->failure)))
         return false;
-    return refuses(test,
-                   json_pack("{s:s, s:i, s:i, s:s}", "op", "run", "handle", test->second.handle,
-                             "n", 1, "mode", dt_mode_text(DT_MODE_MEASURE)),
-                   "a run of a released handle");
+    return refuses_request(test,
+                           json_pack("{s:s, s:i, s:i, s:s}", "op", "run", "handle",
+                                     test->second.handle, "n", 1, "mode",
+                                     dt_mode_text(DT_MODE_MEASURE)),
+                           "a run of a released handle");
 }
 
 /* Processor time of all threads of the ranks that have not ended. */
@@ -301,8 +307,8 @@ static bool check_quit(struct test *test)
     dt_group_stop(test->group, 0);
     test->group = NULL;
     if (!ended)
-        return no(test, "it still ran 5 s after quit");
-    return strcmp(how, "exited with 0") == 0 || no(test, "after quit it was %s", how);
+        return test_failed(test, "it still ran 5 s after quit");
+    return strcmp(how, "exited with 0") == 0 || test_failed(test, "after quit it was %s", how);
 }
 
 static bool check_end_of_file(struct test *test)
@@ -310,12 +316,12 @@ static bool check_end_of_file(struct test *test)
     char how[160];
     dt_group_stop(test->group, 0);
     test->group = NULL;
-    if (!start(test))
+    if (!start_worker(test))
         return false;
     bool ended = dt_group_end(test->group, false, 5 * DT_NS_PER_SECOND, how, sizeof how);
     dt_group_stop(test->group, 0);
     test->group = NULL;
-    return ended || no(test, "it still ran 5 s after the end of its standard input");
+    return ended || test_failed(test, "it still ran 5 s after the end of its standard input");
 }
 
 /* Sixteen plans, spread over the list, give the 1-rank plan's output. The projections of `first` are kept after its
@@ -327,7 +333,7 @@ static bool check_agree(struct test *test)
     int64_t count = dt_space_count(target->space);
     int n = count >= 0 && count < PLANS_MOST ? (int)count : PLANS_MOST;
     if (test->first.output.ranks == 0)
-        return skip(test, unverified);
+        return test_skipped(test, unverified);
     struct dt_rng rng = dt_rng_at(SEED, "plans");
     dt_rig_init(&rig, target, SEED);
     bool fine = true;
@@ -341,21 +347,21 @@ static bool check_agree(struct test *test)
             dt_space_draw(target->space, &rng, &point);
         struct dt_result result;
         dt_result_init(&result, target, &point);
-        dt_status status = dt_rig_prepare(&rig, &point, deadline(test), &resident);
+        dt_status status = dt_rig_prepare(&rig, &point, test_deadline(test), &resident);
         bool again = status == DT_OK && resident.failure.outcome == DT_TRIAL_OK &&
                      resident.prepared.verifies_runs;
         if (again)
-            status =
-                dt_rig_run(&rig, &resident, LATER_STEPS, DT_MODE_WARMUP, deadline(test), &result);
+            status = dt_rig_run(&rig, &resident, LATER_STEPS, DT_MODE_WARMUP, test_deadline(test),
+                                &result);
         if (again && status == DT_OK && resident.failure.outcome == DT_TRIAL_OK)
-            status = dt_rig_verify_again(&rig, &resident, deadline(test), &result);
+            status = dt_rig_verify_again(&rig, &resident, test_deadline(test), &result);
         dt_result_fini(&result);
         fine = status == DT_OK && resident.failure.outcome == DT_TRIAL_OK;
         if (!fine) {
             dt_auto_text text = {0};
             dt_point_short(target->space, &point, &text);
-            no(test, "%s: %s", dt_text_at(&text),
-               status == DT_OK ? resident.failure.cause : dt_message());
+            test_failed(test, "%s: %s", dt_text_at(&text),
+                        status == DT_OK ? resident.failure.cause : dt_message());
         }
         dt_rig_release(&rig, &resident);
     }
