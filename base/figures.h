@@ -26,7 +26,7 @@ struct dt_figure {
     char text[32];
 };
 struct dt_figure dt_figure_of(double seconds);
-struct dt_figure dt_figure_number(double value); /* as dt_figure_add */
+struct dt_figure dt_figure_number(double value); /* the number in the form of dt_figure_add */
 struct dt_figure dt_figure_bytes_of(int64_t bytes);
 /* Not rounded, as options take it: "28ms", "1.250us". ns: 0 or more. */
 struct dt_figure dt_figure_exact(int64_t ns);

@@ -62,7 +62,7 @@ dt_status dt_host_bind(int rank, int ranks, int room, int cores[], int *n) DT_MU
 /* Binds the calling thread to core number `core`. */
 dt_status dt_host_bind_thread(int core) DT_MUST_CHECK;
 
-/* As in "2.9.0"; "none" in a build without hwloc. Static storage. */
+/* hwloc's version, such as "2.9.0"; "none" in a build without it. Static storage. */
 const char *dt_host_hwloc_version(void);
 
 #endif

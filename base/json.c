@@ -660,7 +660,7 @@ static bool add_shorter(const char *bytes, size_t size, struct dt_text *text)
         return false;
     memcpy(number, bytes, size);
     number[size] = 0;
-    *strchr(number, '.') = localeconv()->decimal_point[0]; /* of strtod; JSON's is a point */
+    *strchr(number, '.') = localeconv()->decimal_point[0]; /* strtod wants the locale's point */
     if (dt_text_real(strtod(number, NULL), shorter) >= 17)
         return false;
     dt_text_add(text, "%s%s", shorter, strpbrk(shorter, ".e") == NULL ? ".0" : "");

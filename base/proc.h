@@ -9,10 +9,10 @@
 
 struct dt_proc {
     pid_t pid, parent;
-    char name[17];                     /* of the program, cut by the kernel */
+    char name[17];                     /* program, cut by the kernel */
     bool kernel;                       /* a thread of the kernel's own */
-    char state;                        /* as ps shows it: R, S, D, T, Z.. */
-    unsigned long long ticks;          /* of processor time, user and kernel */
+    char state;                        /* ps's letter: R, S, D, T, Z.. */
+    unsigned long long ticks;          /* processor time, user and kernel */
     unsigned long long children_ticks; /* the same of its children that have ended */
     unsigned long long start;          /* ticks since boot: distinguishes reuses of a pid */
 };
@@ -24,8 +24,8 @@ bool dt_proc_read(pid_t pid, struct dt_proc *proc);
  * (proc(5), /proc/PID/io): what the page cache had is none. -1: the kernel does not tell. */
 int64_t dt_proc_storage_bytes(void);
 
-/* Of the threads of all processes below pid (proc(5), /proc/PID/task/TID/schedstat); zeros: the
- * kernel does not tell. */
+/* Times of the threads of all processes below pid (proc(5), /proc/PID/task/TID/schedstat); zeros:
+ * the kernel does not tell. */
 struct dt_proc_time {
     int64_t ran_ns;    /* on a core */
     int64_t waited_ns; /* for one, though they could run */

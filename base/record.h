@@ -34,7 +34,7 @@ double dt_seconds_of(int64_t ns);
 
 /* How a member is kept in JSON. */
 struct dt_kind {
-    const char *name;     /* of its definition in a schema */
+    const char *name;     /* its definition in a schema */
     const char *expected; /* "a string", for sentences */
     bool (*right)(const json_t *value);
     void (*read)(const json_t *value, void *member); /* value: valid; NULL: no value */
@@ -52,7 +52,7 @@ struct dt_record;
 struct dt_field {
     const char *name, *doc;     /* NULL: a group, whose fields are fields of the object itself */
     const struct dt_kind *kind; /* NULL: a part, a list or a group */
-    const struct dt_record *record; /* of a part or of a list's items */
+    const struct dt_record *record; /* fields of a part or of a list's items */
     int most; /* items of a list, whose count (an int) is at count; 0: no list */
     size_t offset, count;
     enum dt_need need;

@@ -37,7 +37,7 @@ static int descriptor_of(const char *path)
     return -1;
 }
 
-/* What cannot be replaced: a device, a pipe, a folder (which then cannot be opened). */
+/* Devices, pipes and folders cannot be replaced (a folder then cannot be opened). */
 static bool is_written_to(const char *path)
 {
     struct stat info;

@@ -15,7 +15,7 @@
 
 #define DT_MUST_CHECK        __attribute__((warn_unused_result))
 #define DT_FORMAT(at, first) __attribute__((format(printf, at, first)))
-/* Of a local: the function gets its address where its scope ends. Jansson's json_auto_t
+/* For a local variable: the function gets its address where its scope ends. Jansson's json_auto_t
  * is the same for JSON. */
 #define DT_CLEANUP(function) __attribute__((cleanup(function)))
 /* A local pointer to memory of malloc: dt_auto_free double *norm = calloc(count, sizeof *norm); */

@@ -100,7 +100,7 @@ const char *dt_host_hwloc_version(void)
     return version;
 }
 #else
-static int processors[MOST]; /* of core i */
+static int processors[MOST]; /* processors of core i */
 
 static void topology_load(void)
 {

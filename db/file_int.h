@@ -17,7 +17,7 @@
 /* openat with O_CLOEXEC | O_NOFOLLOW and a descriptor above 2; -1 with errno. */
 int dt_file_open(int directory, const char *name, int flags, mode_t mode);
 
-/* What the umask leaves of these are the modes of a store: several users may share one. */
+/* Modes of a store before the umask: several users may share one. */
 #define DT_FILE_MODE   0666
 #define DT_FOLDER_MODE 0777
 

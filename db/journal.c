@@ -19,14 +19,14 @@
 
 #define TAIL      18 /* ,"crc":"xxxxxxxx"} */
 #define CRC_FIELD ",\"crc\":\"%08x\"}"
-#define CRC_NAME  8 /* of it: ,"crc":" */
+#define CRC_NAME  8 /* bytes of ,"crc":" */
 
 struct dt_journal {
     int fd;
     int64_t seq;
     char id[64];
     struct dt_text path;
-    struct dt_replace file; /* of dt_journal_create: fd is its */
+    struct dt_replace file; /* dt_journal_create's: fd belongs to it */
     bool incomplete;        /* a record could not be written */
     struct dt_text line;    /* kept between records */
 };

@@ -50,14 +50,14 @@ json_t *dt_journal_bare(const json_t *record);
 struct dt_journal_reader {
     const char *path;  /* in messages, too */
     const char *bytes; /* read instead of the file; NULL: the file is read */
-    size_t bytes_size; /* of them */
+    size_t bytes_size; /* size of bytes */
     bool
         foreign; /* any program may have written the lines, one JSON object each: a crc must be right
                           * where there is one, and the first damaged line ends the reading with DT_ECORRUPT */
     bool shows_damage; /* a damaged line is given, too, with record NULL */
     dt_status status;  /* DT_EIO, DT_ENOMEM; any but DT_OK, also the caller's, ends the reading */
     json_t *record;    /* the current one; the reader owns it */
-    const char *kind;  /* of it; "": none */
+    const char *kind;  /* the record's kind; "": none */
     int line, damaged; /* number of the current line, and of damaged ones so far */
     bool torn; /* the current line is damaged and the last one, as after a kill of its writer */
     struct dt_text name; /* the rest is the reader's own */

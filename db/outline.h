@@ -17,14 +17,14 @@
  *     DT_TRY(dt_journals_end(&runs));
  */
 struct dt_journals {
-    const char *directory; /* of the store */
+    const char *directory; /* the store's */
     const char *since;     /* a time as names begin: older journals are left out; NULL: none is */
     const char *prefix;    /* instead of journals: files beside runs/ whose names begin so; NULL */
     bool oldest_first;     /* the other way round */
     /* DT_EIO: the folder is there, and cannot be read; any but DT_OK, also the caller's, ends the walk */
     dt_status status;
-    const char *path;      /* of the current file, borrowed until the next call */
-    const char *name;      /* of the file, in its path */
+    const char *path;      /* the current file's, borrowed until the next call */
+    const char *name;      /* the file's name, in its path */
     char id[256];          /* the journal's name without ".jsonl" */
     struct dirent **files; /* the rest is the walk's own */
     int count, next;
@@ -46,11 +46,11 @@ void dt_journals_path(const char *directory, const char *id, struct dt_text *pat
 
 /* A journal as a whole. */
 struct dt_outline {
-    char kind[16]; /* of its first record: "session", "check", "run", ..; "": there is none */
-    char id[64];   /* of the session; "": it is of none, and what follows is not set */
+    char kind[16]; /* its first record's: "session", "check", "run", ..; "": there is none */
+    char id[64];   /* the session's; "": there is none, and the fields below are not set */
     json_t *key, *fingerprint; /* owned; NULL: the record has none */
     json_t *
-        worker; /* what started its ranks: engine or program, arguments; owned; NULL: it has none */
+        worker; /* the starter of its ranks: engine or program, arguments; owned; NULL: it has none */
     char list[64];       /* the list of works that the session belongs to; "": to none */
     int64_t work, works; /* its place there */
     int64_t began_ns;    /* wall clock */
@@ -65,7 +65,7 @@ struct dt_outline {
     json_t *results; /* its entries, records of kind "best", in an array; owned; NULL: none */
     int checks;      /* records of entries that were checked */
     int damaged;     /* records that were left out */
-    int version;     /* of its records; that of a newer program, if one has another than ours */
+    int version; /* its records' version; that of a newer program, if one has another than ours */
 };
 
 #define DT_JOURNAL_VERSION 1

@@ -33,7 +33,7 @@ struct part {
     struct dt_best best;
     size_t first;          /* line of the snapshot that is its line 0 */
     struct dt_text folder; /* empty for a text */
-    struct dt_text path;   /* of best.json */
+    struct dt_text path;   /* path of best.json */
     struct dt_text what;   /* opens each sentence */
     struct identity opened;
 };
@@ -54,7 +54,7 @@ static struct identity identity_of(const char *path)
     return (struct identity){info.st_dev, info.st_ino, info.st_size, info.st_mtim};
 }
 
-/* What was made becomes the caller's. */
+/* Gives the snapshot that was made to the caller. */
 static dt_status snapshot_finish(struct dt_snapshot **made, struct dt_snapshot **snapshot)
 {
     struct dt_snapshot *fresh = *made;

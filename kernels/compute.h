@@ -59,12 +59,12 @@ struct dt_linear_call {
 struct dt_modulate {
     void *x;
     const void *branch;
-    const float *gate;          /* of sequence n: at n * gate_stride */
-    const float *shift, *scale; /* of sequence n: at n * stride */
+    const float *gate;          /* sequence n's at n * gate_stride */
+    const float *shift, *scale; /* sequence n's at n * stride */
     void *y;
     int64_t gate_stride, stride;
     int sequences, tokens, channels;
-    enum dt_dtype stream; /* of x: float32, or bfloat16 where the activations are */
+    enum dt_dtype stream; /* type of x: float32, or bfloat16 where the activations are */
 };
 
 /* Strides of a tensor [sequence, row, head, D]; heads are D apart. */
@@ -131,7 +131,7 @@ struct dt_position {
     const float *x, *position;
     void *out;
     int sequences, images, tokens, channels;
-    enum dt_dtype stream; /* of out: float32 or bfloat16 */
+    enum dt_dtype stream; /* type of out: float32 or bfloat16 */
 };
 
 /* out = uncond + scale (cond - uncond) on the first `guided` channels of each

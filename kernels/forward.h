@@ -83,7 +83,8 @@ struct dt_phases {
 const char *dt_phase_text(enum dt_phase_kind kind);
 const char *dt_block_text(enum dt_block_kind kind);
 const char *dt_exchange_text(enum dt_exchange_kind kind);
-int dt_exchange_degree(enum dt_exchange_kind kind); /* of model/degrees.def: along which it goes */
+int dt_exchange_degree(
+    enum dt_exchange_kind kind); /* the row of model/degrees.def along which it goes */
 
 /* The plan must have a layout (dt_dit_check in space/dit/dit.h). Collective over `world`
  * (plan->ranks ranks; borrowed; for the weights' device unless that is the host). Allocates

@@ -34,7 +34,7 @@ struct dt_nvml_process {
 
 struct dt_nvml_use {
     int64_t memory_bytes, free_bytes;
-    int count; /* of processes with CUDA on the device, at most DT_NVML_PROCESSES; DT_NVML_UNKNOWN */
+    int count; /* processes with CUDA on the device, at most DT_NVML_PROCESSES; DT_NVML_UNKNOWN */
     struct dt_nvml_process processes[DT_NVML_PROCESSES];
 };
 

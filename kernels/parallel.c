@@ -12,7 +12,7 @@
 
 struct dt_chunk {
     int index, block; /* block of the network */
-    int first, heads; /* of the heads this rank owns */
+    int first, heads; /* among the heads this rank owns */
     int width;        /* heads * D */
     const char *q, *k, *v;
     char *out;

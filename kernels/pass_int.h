@@ -32,8 +32,9 @@ struct dt_pass {
     struct {
         /* [chunks] all-to-alls of the heads, and of their outputs */
         struct dt_request *forth, *back;
-        struct dt_request values;            /* direct exchange: values sent first */
-        struct dt_request rotation, partner; /* of the ring; of the other half of the guidance */
+        struct dt_request values; /* direct exchange: values sent first */
+        struct dt_request rotation,
+            partner;           /* with the ring's neighbours; with the other half of the guidance */
         struct dt_pieces room; /* direct exchange: [3 * ulysses * N] of one, counts 0 */
     } exchanges;
     struct {

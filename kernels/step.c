@@ -27,9 +27,9 @@ struct dt_timeline {
     int count;
     bool open;        /* between begin and lap */
     int posting;      /* kind of the exchange being posted */
-    int64_t base_ns;  /* of mark 0 within the step */
+    int64_t base_ns;  /* time of mark 0 within the step */
     int64_t block_ns; /* where the block began */
-    int64_t step_ns;  /* of the last step, by the device's clock */
+    int64_t step_ns;  /* the last step's time, by the device's clock */
     struct note notes[DT_MARKS_MOST];
     int64_t ns[DT_MARKS_MOST];
 };
@@ -244,7 +244,7 @@ dt_status dt_pass_wait(struct dt_pass *pass, struct dt_comm *comm, struct dt_req
  * Salimans 2022) and the DDIM update (Song et al. 2021). */
 
 #define GUIDANCE_SCALE   4.0f
-#define STEP_PATIENCE_NS (600 * DT_NS_PER_SECOND) /* of a step; the controller has less */
+#define STEP_PATIENCE_NS (600 * DT_NS_PER_SECOND) /* limit of a step; the controller's is shorter */
 
 const char *dt_phase_text(enum dt_phase_kind kind)
 {

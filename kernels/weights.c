@@ -12,10 +12,10 @@
 struct dt_weights {
     struct dt_device *device;
     const struct dt_family *family;
-    char *data; /* of the device */
+    char *data; /* on the device */
     int64_t bytes;
     int64_t
-        at[]; /* of each tensor, in bytes; of a stack only the first where it is packed at once */
+        at[]; /* each tensor's place, in bytes; only a stack's first where it is packed at once */
 };
 
 static void seed_tensor(const struct dt_tensor *tensor, uint64_t seed, float *data)
@@ -165,7 +165,7 @@ static dt_status fill_all(const struct dt_workload *workload, const struct dt_sa
     return DT_OK;
 }
 
-/* As many bytes as the tensors would need apart. */
+/* Takes as many bytes as the tensors would need apart. */
 static void place_row(const struct dt_workload *workload, struct dt_weights *weights, int row)
 {
     int64_t first = weights->bytes;

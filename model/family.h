@@ -46,7 +46,7 @@ struct dt_tensor_row {
 enum dt_rows { DT_ROWS_SEQUENCE, DT_ROWS_TOKEN, DT_ROWS_IMAGE_TOKEN };
 struct dt_buffer_row {
     enum dt_rows rows;
-    const char *width; /* of a row: the product of its letters */
+    const char *width; /* elements of a row: the product of its letters */
     bool activation;   /* elements are of the workload's data type; otherwise of 32 bits */
     bool
         blocks; /* a row has as much for each block, one after the other: outputs of stacked tensors */
@@ -54,7 +54,7 @@ struct dt_buffer_row {
 
 /* The comments name the operation's buffers; T is its tensor. */
 enum dt_op_kind {
-    DT_OP_END,      /* of a list */
+    DT_OP_END,      /* end of a list */
     DT_OP_SINUSOID, /* y [N, F] = sinusoids of x [N] */
     DT_OP_LINEAR,   /* y = act(x T^t + bias) */
     DT_OP_LABEL,    /* y [N, C] = SiLU(x + T[row of the label]); by: the labels */

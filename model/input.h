@@ -40,6 +40,6 @@ dt_status dt_input_open(const char *path, const struct dt_network *network,
 void dt_input_close(struct dt_input *input);
 int64_t dt_input_time(const struct dt_input *input, int image); /* 0 or more */
 int64_t dt_input_label(const struct dt_input *input,
-                       int image); /* of a family with labels; 0 to "none" */
+                       int image); /* for a family with labels; 0 to "none" */
 
 #endif

@@ -35,7 +35,7 @@ const char *const *dt_network_presets(void)
 static const struct size {
     const char *key;
     int high;
-    size_t offset; /* of the int in struct dt_network */
+    size_t offset; /* the int's place in struct dt_network */
 } sizes[] = {
 #define SIZE(name, high)                                                                           \
     {                                                                                              \

@@ -29,7 +29,7 @@ struct dt_network {
     int heads;                 /* H, divides hidden */
     int depth;                 /* blocks */
     int patch;                 /* pixels of the latent along one side of a token */
-    int in_channels;           /* of the latent */
+    int in_channels;           /* channels of the latent */
     int latent_size;           /* latent pixels along a side; a multiple of patch */
     double mlp_ratio;          /* MLP width over hidden */
     bool learn_sigma;          /* the network puts out 2 * in_channels */

@@ -20,7 +20,7 @@ enum dt_role {
     DT_ROLE_BATCH,       /* images of a step */
     DT_ROLE_LAYOUT,      /* splits the work among ranks */
     DT_ROLE_ENVIRONMENT, /* set as an environment variable when the group starts */
-    DT_ROLE_THREADS,     /* of each rank on cores: it holds that many of them */
+    DT_ROLE_THREADS,     /* threads of each rank on cores, which holds as many of them */
     DT_ROLE_LOSSY,       /* changes the results beyond rounding */
     DT_ROLE_REPLICAS     /* groups of the plan that run at the same time: the controller's own */
 };
@@ -63,7 +63,7 @@ struct dt_param {
     enum dt_role role;
     enum dt_on on;
     int fallback;
-    int offset;                /* of the int in struct dt_plan */
+    int offset;                /* the int's place in struct dt_plan */
     const char *const *labels; /* labels of the values from 0 on, NULL-ended; NULL for numbers */
 };
 extern const struct dt_param dt_params[];

@@ -87,7 +87,7 @@ struct dt_degrees {
     DT_PREDICT_DEGREE_ROWS
 #undef DT_PREDICT_DEGREE
     int vae, text_encoder; /* devices that share these */
-    unsigned settings;     /* of enum dt_setting */
+    unsigned settings;     /* bits of enum dt_setting */
 };
 
 /* The job and the kind of engine that computes it. */
@@ -104,13 +104,13 @@ struct dt_predict_job {
 };
 
 struct dt_prediction {
-    int devices, hosts;    /* of one replica */
+    int devices, hosts;    /* one replica's */
     enum dt_link link;     /* the farthest that its exchanges cross; DT_LINKS: none */
     double term[DT_TERMS]; /* seconds of a step */
     double step;           /* seconds: their sum */
     double vae, text;      /* seconds of a request beside its steps */
     double request;        /* seconds: steps, VAE, text */
-    double memory_bytes;   /* of a device */
+    double memory_bytes;   /* one device's */
 };
 
 /* Overwrites *prediction. */

@@ -12,7 +12,7 @@ struct rates {
     double gemm, attention; /* operations */
     double copy, link;      /* bytes read or written; bytes that a rank sends */
     double call, team;      /* seconds of an operation; more where threads share it */
-    double message;         /* of an exchange with another rank */
+    double message;         /* seconds of an exchange with another rank */
     double merge;           /* seconds to merge one output of a ring's blocks */
     double score;           /* seconds of the exponential of a query and a key */
     double tile_q, tile_kv; /* queries and keys that the start of a tile is worth */

@@ -51,7 +51,7 @@ struct dt_task {
     } at[DT_TASK_FIELDS];
 };
 
-/* Of the field's kind; NULL, no lengths and numbers below 1 are none. */
+/* The value is of the field's kind; NULL, no lengths and numbers below 1 unset it. */
 void dt_task_set_text(struct dt_task *task, enum dt_task_field field, const char *text);
 void dt_task_set_count(struct dt_task *task, enum dt_task_field field, int64_t count);
 

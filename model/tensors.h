@@ -19,8 +19,7 @@ struct dt_tensor {
     int64_t shape[4];
     int64_t size;             /* elements */
     enum dt_tensor_kind kind; /* a linear layer's is kept packed, in the workload's data type */
-    bool
-        stacked; /* of STACKED weights and their biases: in memory it follows that of the block before */
+    bool stacked;  /* STACKED weights or their biases: follow those of the block before in memory */
     int64_t bytes; /* in memory, packed */
     float scale;   /* standard deviation of seeded values */
 };

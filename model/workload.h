@@ -21,7 +21,7 @@ struct dt_workload {
     int height, width; /* latent pixels; multiples of network.patch */
     bool guidance;     /* classifier-free: every image runs with and without its class */
     enum dt_dtype dtype;
-    uint64_t seed;     /* of weights and inputs */
+    uint64_t seed;     /* for weights and inputs */
     int sampler_steps; /* denoising steps of one image, for images/s; 50 */
     /* Files that replace seeded data; "" when not used. With an input file guidance is off
      * and B is the file's. */

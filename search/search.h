@@ -38,7 +38,7 @@ struct dt_prior {
     const void *context;
 };
 
-/* What plans need loaded before they run, where that takes long: plans of equal numbers
+/* The things that plans need loaded before they run, where that takes long: plans of equal numbers
  * share it. Proposals that no answer changes are made in rounds, in which the plans of a
  * group follow each other. */
 struct dt_groups {
@@ -137,7 +137,7 @@ void dt_search_note(const struct dt_search *search, struct dt_text *out);
  * nothing when there is no choice, or before the first ask, which chooses. */
 void dt_search_reason(const struct dt_search *search, struct dt_text *out);
 struct dt_refits dt_search_refits(const struct dt_search *search);
-/* Of a gain by plans that were not asked for; not known where the strategy cannot say. */
+/* The chance of a gain by plans not asked for; not known where the strategy cannot say. */
 struct dt_chance dt_search_chance(const struct dt_search *search);
 void dt_search_free(struct dt_search *search);
 DT_FREE_AT(dt_search_free, struct dt_search)

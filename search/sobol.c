@@ -7,7 +7,7 @@
 #include <gsl/gsl_qrng.h>
 #include <math.h>
 
-enum { BITS = 30 }; /* of GSL's coordinates */
+enum { BITS = 30 }; /* bits of GSL's coordinates */
 
 struct sobol {
     const struct dt_space *space;
@@ -31,7 +31,7 @@ static dt_status sobol_init(void *state, const struct dt_search_opts *opts)
 static dt_status sobol_ask(void *state, struct dt_point *point)
 {
     struct sobol *search = state;
-    double coordinates[DT_AXES_MAX] = {0}; /* of the first point, which GSL leaves out */
+    double coordinates[DT_AXES_MAX] = {0}; /* the first point, which GSL leaves out */
     if (search->begun)
         gsl_qrng_get(search->sequence, coordinates);
     search->begun = true;

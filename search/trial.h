@@ -24,9 +24,9 @@ struct dt_trial {
     enum dt_outcome outcome;
     double value;       /* the objective, smaller is better; NAN when there is none */
     double low, high;   /* its interval; NAN when there is none */
-    double variance;    /* of log value, from its samples; 0 unknown */
+    double variance;    /* variance of log value, from its samples; 0 unknown */
     double seconds;     /* median step */
-    int64_t peak_bytes; /* of the largest rank; 0 unknown */
+    int64_t peak_bytes; /* the largest rank's; 0 unknown */
     double cost;        /* seconds the trial took */
     char cause[256];    /* why it failed; "" when it did not */
 };

@@ -30,7 +30,7 @@ struct dt_axis {
     int count; /* values, at least 1 */
     int words; /* labels behind those of the values: rules may name them, no plan has them */
     const int64_t *values;     /* ascending for numbers; 0..count-1 for labels */
-    int digits;                /* of decimals: 0.85 is the value 85 with 2 digits; else 0 */
+    int digits;                /* digits of decimals: 0.85 is the value 85 with 2 digits; else 0 */
     bool truth;                /* the values 0 and 1 are false and true */
     const char *const *labels; /* NULL for numbers; the texts of a category otherwise */
     int fallback;              /* index of the default value */
@@ -193,14 +193,15 @@ dt_status dt_space_none(const struct dt_space *space) DT_MUST_CHECK;
 int dt_space_cases(const struct dt_space *space, int rule);
 void dt_space_case(const struct dt_space *space, int rule, int i, struct dt_text *out);
 
-/* What the space means, as text, of a compiled space: two spaces have one text if they have the
+/* The meaning of a compiled space, as text: two spaces have one text if they have the
  * same parameters (names, roles, variables, values in order, defaults) and rules (names,
  * operations, values of constants). Spelling, documentation, sentences, the order of parameters and
  * rules, and the controller's replicas do not count. */
 void dt_space_identity(const struct dt_space *space, struct dt_text *out);
 /* The part of rule `rule` in that text: equal where rules mean the same. */
 void dt_space_rule_code(const struct dt_space *space, int rule, struct dt_text *out);
-const char *dt_space_rule_text(const struct dt_space *space, int rule); /* as written; borrowed */
+const char *dt_space_rule_text(const struct dt_space *space,
+                               int rule); /* the rule as it was written; borrowed */
 
 /* Values. A value's text is its number, true or false, or its label: as it is, or in quotes where a
  * plan's text needs them. */

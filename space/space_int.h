@@ -29,7 +29,7 @@ struct dt_derived {
 /* The plans of a list of cases: the values that some axes have together. */
 struct dt_cases {
     int width, count, axes[DT_AXES_MAX]; /* ascending */
-    struct dt_point *rows;               /* of each case: the indices in those axes; ascending */
+    struct dt_point *rows;               /* for each case the indices in those axes; ascending */
 };
 
 struct dt_rule {
@@ -71,7 +71,7 @@ struct dt_space {
     int64_t count; /* -1: unknown */
     /* [count] points packed into words, ascending; NULL when they are too many or too long */
     uint64_t *rows;
-    uint8_t shifts[DT_AXES_MAX]; /* of each axis in a row */
+    uint8_t shifts[DT_AXES_MAX]; /* each axis's shift in a row */
     uint16_t masks[DT_AXES_MAX];
     struct {
         bool *kept;            /* for each rule: the diagram includes it */

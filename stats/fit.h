@@ -16,7 +16,7 @@ struct dt_line {
     const char *why;              /* reason why there is no fit; NULL: there is one */
     double a, a_error;            /* seconds */
     double b, b_error;            /* seconds per unit of x */
-    double covariance;            /* of a and b */
+    double covariance;            /* covariance of a and b */
     double spread;                /* standard deviation of the relative residuals */
     double residual[DT_FIT_MOST]; /* [n] */
 };

@@ -328,7 +328,7 @@ bool dt_stats_steady(const double x[], int n, int *start)
 struct steps {
     int n;
     double *value, *below, *upto, *minorant, *majorant;
-    int *vertex; /* of the current hull */
+    int *vertex; /* vertices of the current hull */
 };
 
 /* Vertices of the convex (side 1) or concave (side -1) hull of (value, height) over low..high;

@@ -38,7 +38,7 @@ extern const int dt_look_samples[DT_LOOKS];
 extern const double dt_look_alpha[DT_LOOKS];
 int dt_stats_look(int n); /* the look reached by n samples: 0..3, or -1 below 8 */
 double dt_stats_look_level(
-    int n); /* of an interval of n samples: between two looks, the unspent alpha of the next one */
+    int n); /* level of an interval of n samples: between two looks, the unspent alpha of the next one */
 
 /* Steady state by MSER truncation (White 1997) with a trend test of the rest: *start is the first
  * steady sample, at most n / 2; false ("no steady state", *start = 0) when the minimum lies in the
@@ -76,7 +76,7 @@ double dt_stats_log_variance(const struct dt_summary *summary);
  * over the log medians, so it holds for the next process, too. NAN for one process. */
 struct dt_processes {
     int n;
-    double median; /* of the medians */
+    double median; /* median of the medians */
     struct dt_interval interval;
     double level;
 };
@@ -84,7 +84,7 @@ struct dt_processes dt_stats_processes(const double medians[], int n, double lev
 
 struct dt_ratio {
     int pairs;
-    int sets;     /* of fresh processes in the pairs */
+    int sets;     /* sets of fresh processes in the pairs */
     double ratio; /* below 1: b is faster */
     struct dt_interval interval;
     double spread; /* standard deviation of the sets' log ratios; NAN below two sets */
@@ -122,14 +122,14 @@ double dt_stats_signed_rank(const double difference[], int n);
 struct dt_mix_part {
     double share, seconds; /* above 0 */
     double gain;
-    struct dt_interval interval; /* of the gain; {1, 1} where the default stays */
+    struct dt_interval interval; /* the gain's; {1, 1} where the default stays */
 };
 /* How many times as fast the mix is: sum(share seconds) / sum(share seconds / gain).
  * Intervals of the parts are taken as independent: distances to their ends on the log scale,
  * each by the part's share of the tuned time, are added in quadrature (first-order
  * propagation of errors). NAN without parts. */
 struct dt_mix {
-    double seconds, tuned; /* of one piece of work of the mix */
+    double seconds, tuned; /* seconds of one piece of work of the mix */
     double gain;
     struct dt_interval interval;
 };

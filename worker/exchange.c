@@ -35,8 +35,8 @@ struct probe {
     struct dt_comm *comm;
     int64_t first; /* the group's first rank */
     struct dt_device *device;
-    void *send, *recv;   /* of the largest size, in the memory that exchanges use */
-    unsigned char *host; /* of that size: sent data, then received data */
+    void *send, *recv;   /* buffers of the largest size, in the memory that exchanges use */
+    unsigned char *host; /* the same size: sent data, then received data */
     int64_t *ns;         /* [sizes * n] */
     int64_t wrong,
         wrong_bytes; /* index of the first wrong byte, and the number of bytes; -1: none */

@@ -66,7 +66,8 @@ static dt_status listen_tcp(struct address *address, int *fd)
     freeaddrinfo(found);
     if (bad)
         return link_broken("listen for");
-    const char *given = getenv("DITTUNE_FIRST_HOST"); /* as the launcher reaches it */
+    const char *given =
+        getenv("DITTUNE_FIRST_HOST"); /* the address by which the launcher reaches it */
     snprintf(address->host, sizeof address->host, "%s", given != NULL ? given : dt_host_name());
     if (getnameinfo((struct sockaddr *)&name, size, NULL, 0, address->port, sizeof address->port,
                     NI_NUMERICSERV) != 0)

@@ -23,9 +23,9 @@ struct trace {
     struct dt_step_parts spans;
     int64_t (*layers)[STEPS_MOST]; /* [LAYERS_MOST] times of each block */
     int steps, layer_count;
-    int64_t start_ns, step_ns; /* of the last step */
+    int64_t start_ns, step_ns; /* the last step's */
     int64_t wall_ns,
-        cpu_ns; /* of all; the processor's time includes the alignment of ranks before a step */
+        cpu_ns; /* all steps'; the processor's time includes the alignment of ranks before a step */
 };
 
 /* Processor time of all threads of this process (CLOCK_PROCESS_CPUTIME_ID). */
@@ -52,7 +52,7 @@ static dt_status check_world(void *arg)
     return dt_comm_check(((struct dt_rank *)arg)->world);
 }
 
-/* What is queued before the step has ended when it begins, so that neither clock times it: ranks
+/* Waits for all that was queued before the step, so that neither clock times it: ranks
  * are aligned by exchanges, which take longer the more ranks there are. */
 static dt_status begin_step(struct dt_rank *self)
 {
@@ -165,7 +165,7 @@ dt_status dt_request_trace(struct dt_rank *self, const json_t *request, json_t *
 
 #define RUN_WHAT      "the request run"
 #define MOST_STEPS    100000
-#define LAYER_SAMPLES 64 /* of a layer, for its median */
+#define LAYER_SAMPLES 64 /* samples of a layer, for its median */
 
 /* ---- phases as they stand in the answer to run (docs/protocol.md) */
 
@@ -273,7 +273,7 @@ struct times {
     int64_t *ns, *device_ns;
     int64_t looked_ns; /* time of the traced steps by its own clock */
     int64_t wall_ns,
-        cpu_ns; /* of all steps; the processor's time includes the alignment of ranks before a step */
+        cpu_ns; /* all steps'; the processor's time includes the alignment of ranks before a step */
     double *clock; /* Hz; 0: unknown */
     struct dt_telemetry telemetry;
 };

@@ -8,10 +8,10 @@
 
 /* Several sets of queries, keys, values and outputs, one behind the other. */
 struct operands {
-    struct dt_attention op; /* of the first set */
+    struct dt_attention op; /* the call on the first set */
     enum dt_dtype dtype;
     char *qkv, *out;
-    int64_t qkv_bytes, out_bytes; /* of a set */
+    int64_t qkv_bytes, out_bytes; /* bytes of a set */
     int sets;
 };
 

@@ -15,7 +15,7 @@
 
 enum { BATCHES = 7, CALLS = 20, LONG_CALLS = 5 };
 
-#define LONG_NS (DT_NS_PER_SECOND / 400) /* of a call: fewer of those make a batch */
+#define LONG_NS (DT_NS_PER_SECOND / 400) /* a call this long: fewer of those make a batch */
 #define WARM_NS (DT_NS_PER_SECOND / 50)  /* an idle GPU raises its clock in steps */
 
 /* More than twice the L2 cache of an H200. */

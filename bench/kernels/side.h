@@ -13,7 +13,7 @@
 struct dt_side {
     void (*run)(void *arg);
     void *arg;
-    double amount; /* of one run: operations or bytes */
+    double amount; /* operations or bytes of one run */
 };
 
 extern int dt_bench_threads, dt_bench_turns;

@@ -168,7 +168,7 @@ static struct fit fit_without(const char *table)
     return fit;
 }
 
-/* Of one table, or of all with NULL, by the constants. */
+/* Scores one table, or all with NULL, by the constants. */
 static void score_by(const struct dt_predict_constants *constants, const char *table,
                      struct dt_scores *scores)
 {

@@ -240,7 +240,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What a strategy found in all repeats. */
+/* A strategy's findings in all repeats. */
 struct found {
     double *best; /* [repeats] true seconds */
     double trials;

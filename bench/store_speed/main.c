@@ -20,7 +20,7 @@ enum { READINGS = 20 };
 struct bench {
     const char *directory;
     struct dt_machine *machine;
-    struct dt_text bytes; /* of best.json */
+    struct dt_text bytes; /* the text of best.json */
     json_t *entry;        /* one that is there, to be put again */
 };
 

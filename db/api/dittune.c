@@ -245,7 +245,7 @@ int32_t dittune_query_set(struct dittune_query *query, const char *name, const c
     const struct api_message to = {message, room};
     if (query == NULL || name == NULL || value == NULL)
         return api_refuse(DITTUNE_USAGE, "query, name or value is NULL", to);
-    /* as in `dittune lookup --engine` */
+    /* the value of `dittune lookup --engine` */
     return api_done(strcmp(name, "engine") == 0 ? dt_query_set_engine(query, value)
                                                 : dt_query_set(query, name, value),
                     to);

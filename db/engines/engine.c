@@ -113,7 +113,7 @@ dt_status dt_engines(json_t **list)
     return DT_OK;
 }
 
-/* What a word does to memory: names of model/predict.h. */
+/* Reads what a word does to memory: names of model/predict.h. */
 static dt_status settings_read(const char *what, const char *name, const json_t *names,
                                unsigned *settings)
 {
@@ -155,7 +155,7 @@ static dt_status memory_read(const char *what, const char *name, const json_t *r
     return settings_read(what, name, names, &choice->alone);
 }
 
-/* What struct dt_engine_ways has room for. */
+/* Refuses more than struct dt_engine_ways has room for. */
 static dt_status ways_check(const struct dt_engine *engine, const char *what)
 {
     int words = 0, alone = 0;

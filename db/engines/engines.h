@@ -27,7 +27,7 @@ enum dt_form {
     DT_FORM_ENV, /* NAME=VALUE, one a line, quoted for sh */
     DT_FORM_JSON, /* {"engine", "argv", "lines", "environment", "kwargs", "unexpressed", "notes", ...} */
     DT_FORM_TABLE, /* for people: without control bytes */
-    DT_FORM_FLAGS, /* of the command, what is the plan's: one line that sh splits at blanks */
+    DT_FORM_FLAGS, /* the plan's part of the command: one line that sh splits at blanks */
     DT_FORM_YAML   /* a deploy file */
 };
 dt_status dt_form_parse(const char *text, enum dt_form *form) DT_MUST_CHECK;
@@ -38,7 +38,7 @@ struct dt_export_request {
     enum dt_form form;
     /* {"ulysses": 2, ...}; parameters not named take the engine file's defaults */
     const json_t *plan;
-    /* Of the entry: model, height, width, guidance, dtype, devices; or job, with the model that has a card. */
+    /* The entry's: model, height, width, guidance, dtype, devices; or job, with the model that has a card. */
     const json_t *key;
     const json_t *hard; /* its hard fingerprint, with the engine that measured it */
     /* the model's card, for one of the user's own; NULL: the compiled card that the key's job names */
@@ -47,7 +47,7 @@ struct dt_export_request {
     const json_t *constants;
     const char *program, *checkpoint; /* the user's values of {program} and {checkpoint} */
     int hosts, slots; /* that ranks may be on, and how many each takes; 0: one host */
-    int compute;      /* of a device, as capability of struct dt_machine_card; 0: not known */
+    int compute;      /* a device's capability (struct dt_machine_card); 0: not known */
 };
 
 struct dt_export {
@@ -81,12 +81,12 @@ bool dt_engine_known(const char *engine);
  * degrees; DT_EUSAGE for an unknown engine. New reference. */
 struct dt_plans_wanted {
     int64_t devices;            /* at most */
-    int hosts, slots;           /* as in a request: only plans that the engine can start on these */
+    int hosts, slots;           /* a request's: only plans that the engine can start on these */
     int64_t device_bytes;       /* memory of a device; 0: all fits */
-    int compute;                /* as in a request */
+    int compute;                /* a request's */
     bool throughput;            /* images a second of all devices count, not the time of one */
     bool lossy;                 /* with degrees that change the output beyond rounding */
-    const struct dt_card *card; /* as in a request */
+    const struct dt_card *card; /* a request's */
 };
 dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
                           json_t **plans) DT_MUST_CHECK;
@@ -121,19 +121,19 @@ dt_status dt_engine_variants(const char *engine, const json_t *key, struct dt_pl
 /* How an engine runs plans, read once: its file's "runs", and those words. */
 enum { DT_ENGINE_WAYS = 16, DT_ENGINE_WORD = 32 };
 struct dt_engine_ways {
-    bool eager, wrapped, shares_encoder; /* as in struct dt_predict_job */
+    bool eager, wrapped, shares_encoder; /* see struct dt_predict_job */
     bool worker;                         /* dittune has a worker of the engine */
     int count;
     struct dt_engine_way {
         char choice[DT_ENGINE_WORD], word[DT_ENGINE_WORD];
-        unsigned settings; /* of model/predict.h */
+        unsigned settings; /* bits of model/predict.h */
     } at[DT_ENGINE_WAYS];
     /* by itself, of a plan of one device that does not name the choice; settings 0: nothing */
     struct dt_engine_way alone;
 };
 /* engine: "xdit", "vllm-omni:0.30.0", case ignored; of one without a file all is empty. */
 void dt_engine_ways(const char *engine, struct dt_engine_ways *ways);
-/* What the plan's words do to memory. */
+/* The settings of memory that the plan's words stand for. */
 unsigned dt_engine_settings(const struct dt_engine_ways *ways, const json_t *plan);
 /* A plan's word for compiling is one that compiles. */
 bool dt_engine_compiles(const char *word);

@@ -12,20 +12,20 @@ enum { DT_ENGINE_CHOICES = 10, DT_ENGINE_LABELS = 24 };
 
 struct dt_engine_rule {
     struct dt_expr *expr;
-    const char *sentence; /* of the root */
-    const json_t
-        *classes; /* of the root: transformers that it was seen with, and counts for; NULL: all */
+    const char *sentence; /* the root's text */
+    const json_t *
+        classes; /* the root's list: transformers that it was seen with, and counts for; NULL: all */
 };
 
 /* A parameter whose values are words; the first is what the engine does by itself. */
 struct dt_engine_choice {
     int name, count; /* index of the name; labels */
     const char *labels[DT_ENGINE_LABELS];
-    json_t
-        *lossy;   /* of the root, may be NULL: words that change the output, each with the reason */
+    json_t *
+        lossy; /* the root's object, may be NULL: words that change the output, each with the reason */
     json_t *does; /* likewise: words whose plan is marked with what it does */
-    unsigned settings[DT_ENGINE_LABELS]; /* of model/predict.h: what a word does to memory */
-    unsigned alone;                      /* what the first word does to it on one device */
+    unsigned settings[DT_ENGINE_LABELS]; /* bits of model/predict.h: what a word does to memory */
+    unsigned alone;                      /* the same for the first word on one device */
 };
 
 /* Names in this order: the workload's, the engine's parameters, its choices, processes, starts. */
@@ -39,7 +39,7 @@ struct dt_engine {
     int rule_count;
     struct dt_engine_choice choices[DT_ENGINE_CHOICES];
     int choice_count;
-    const char *const *labels[DT_ENGINE_NAMES]; /* of names that are choices */
+    const char *const *labels[DT_ENGINE_NAMES]; /* the labels of names that are choices */
     int label_counts[DT_ENGINE_NAMES];
 };
 
@@ -48,11 +48,11 @@ struct dt_values {
     int64_t at[DT_ENGINE_NAMES];
     bool known[DT_ENGINE_NAMES];
     bool open[DT_ENGINE_CHOICES]; /* the plan does not name it */
-    struct dt_card card;          /* of the model; without a name: none */
+    struct dt_card card;          /* the model's card; without a name: none */
     struct dt_lengths
         texts; /* that joint_text_tokens stands for; a rule must hold with each; none: its value */
     const char *program, *checkpoint;
-    int hosts, slots; /* of the request */
+    int hosts, slots; /* the request's */
     bool placeholder; /* a placeholder for the user's value was used */
 };
 

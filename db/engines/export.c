@@ -195,7 +195,7 @@ static dt_status fill_rows(const struct dt_engine *engine, const char *list,
     return DT_OK;
 }
 
-/* Of the deploy file, where the keywords are a part of it, or (name "") all. */
+/* Fills the deploy file, where the keywords are a part of it, or (name "") all. */
 static dt_status yaml_fill(const struct dt_engine *engine, struct dt_values *values, json_t *object)
 {
     const json_t *rows = json_object_get(engine->root, "yaml"), *row = NULL;
@@ -294,7 +294,7 @@ static void line_add(const json_t *line, struct dt_text *out)
     command_add(json_object_get(line, "argv"), out);
 }
 
-/* Of each start. */
+/* Adds the line of each start. */
 static void lines_add(const json_t *whole, struct dt_text *out)
 {
     json_t *line;

@@ -176,7 +176,7 @@ static int64_t plan_degree(const json_t *plan, const char *name)
     return json_is_integer(value) && json_integer_value(value) > 0 ? json_integer_value(value) : 1;
 }
 
-/* As many ranks first, then as few changes as can be. The integers of an engine's plan are its degrees, and those of `own` that
+/* Compares plans: as many ranks first, then as few changes as can be. The integers of an engine's plan are its degrees, and those of `own` that
  * neither it nor dittune has are others'. */
 static double plan_distance(const json_t *own, const json_t *plan)
 {
@@ -287,7 +287,7 @@ dt_status dt_engine_default(const char *engine, const json_t *key, const struct 
     return DT_OK;
 }
 
-/* What a row of "documented" sets. *plan: NULL where the row is for other models, its condition does not hold, a rule forbids the plan, or it takes more
+/* The plan that a row of "documented" sets. *plan: NULL where the row is for other models, its condition does not hold, a rule forbids the plan, or it takes more
  * devices. */
 static dt_status row_plan(const struct dt_engine *engine, struct dt_export_request request,
                           int64_t devices, const json_t *row, json_t **plan)

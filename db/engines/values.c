@@ -63,7 +63,7 @@ static void put_texts(const struct dt_engine *engine, struct dt_values *values, 
     value_put(engine, values, "joint_text_tokens", values->texts.at[values->texts.count - 1]);
 }
 
-/* Of the transformer, in 2 or 4 bytes a parameter. */
+/* Weights of the transformer, in 2 or 4 bytes a parameter. */
 static int64_t weights_mib(const struct dt_card *card, bool half)
 {
     return card->parameters.transformer > 0
@@ -101,7 +101,7 @@ static void put_card(const struct dt_engine *engine, struct dt_values *values, c
 static void put_key(const struct dt_engine *engine, struct dt_values *values, const json_t *key,
                     const struct dt_card *card)
 {
-    enum { PIXELS = 8 }; /* of the image for one of the latent, as model/network.h has it */
+    enum { PIXELS = 8 }; /* pixels of the image for one of the latent (model/network.h) */
     const json_t *height = json_object_get(key, "height"), *width = json_object_get(key, "width");
     const json_t *guidance = json_object_get(key, "guidance");
     const char *dtype = json_string_value(json_object_get(key, "dtype"));
@@ -465,7 +465,7 @@ struct change {
     int parameter;
 };
 
-/* As many ranks as follow from it; false: no number. */
+/* Sets the number of ranks that follows from the value; false: no number. */
 static bool change_ranks(const struct change *change, int64_t value, int64_t *ranks)
 {
     struct dt_values tried = *change->values;
@@ -550,7 +550,7 @@ static dt_status plan_refuse(const struct dt_engine *engine, const struct dt_val
                    engine->version, dt_text_at(&why));
 }
 
-/* Of a rule that does not decide: something is not known, or it was seen with other models only, and this plan would break it. */
+/* Notes a rule that does not decide: something is not known, or it was seen with other models only, and this plan would break it. */
 static dt_status note_unchecked(const struct dt_engine *engine, const struct dt_engine_rule *rule,
                                 const struct dt_values *values, json_t *notes)
 {

@@ -26,11 +26,11 @@ struct dt_key {
     const char *worker, *program; /* its name; the workload it tunes */
     const char *space;            /* dt_key_space; NULL: left out */
     const char *engine;           /* NULL: left out */
-    const json_t *job;            /* as that worker understood it, borrowed; NULL: left out */
+    const json_t *job;            /* the job in that worker's terms, borrowed; NULL: left out */
     int devices;
     const char *objective;                            /* NULL: left out */
     int64_t max_bytes, max_latency_ns, reserve_bytes; /* 0: left out */
-    /* Of the built-in network: tuned with settings that change the output; false: left out. */
+    /* The built-in network: tuned with settings that change the output; false: left out. */
     bool lossy;
 };
 

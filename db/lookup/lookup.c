@@ -481,7 +481,7 @@ static dt_status answer_from(const struct dt_snapshot *snapshot, const struct dt
  * value, as long as all entries that could answer agree on it: a look-up never chooses among
  * jobs. */
 
-/* What may distinguish entries: the fields of a task, then others, which are compared as JSON.
+/* The differences between entries: the fields of a task, then others, which are compared as JSON.
  * Width and height are one, at the width's place; the data type is that of the hard fingerprint. */
 enum place { OF_TASK, OF_HARD, OF_KEY, OF_JOB };
 static const struct trait {

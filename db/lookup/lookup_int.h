@@ -23,7 +23,7 @@
 
 #define DT_LOOKING_UP "while looking up a plan" /* for dt_no_memory */
 
-/* What a question about a foreign worker's plan leaves open. */
+/* The parts of a key that a question about a foreign worker's plan leaves open. */
 struct dt_any {
     bool worker; /* its name, its workload, and the parts of the job that were not asked for */
     bool space, engine, mode, dtype;
@@ -33,7 +33,7 @@ struct dt_any {
  * engine. What a cached answer needs stands first: a look-up among many questions waits for
  * memory. */
 struct dt_asked {
-    uint64_t id; /* of key and hard */
+    uint64_t id; /* hash of key and hard */
     /* Everything an answer depends on except the store and the clock; shared: the equal one of a
      * cached answer, set by a look-up of the sealed question; NULL: none yet. */
     json_t *basis;
@@ -47,12 +47,12 @@ struct dt_asked {
     int devices, batch_count, batches[DT_BATCHES_MAX];
     const char *objective;
     int64_t max_bytes, max_latency_ns, reserve_bytes;
-    int64_t memory_bytes; /* of a GPU, or of one host */
+    int64_t memory_bytes; /* a GPU's, or one host's */
     int hosts;            /* 0: one machine */
     bool on_gpus;
     char title[256];
-    struct dt_task task;         /* of an engine; its texts are the query's */
-    struct dt_workload workload; /* of the built-in network */
+    struct dt_task task;         /* an engine's; its texts are the query's */
+    struct dt_workload workload; /* the built-in network's */
 };
 
 static inline int64_t dt_asked_now(const struct dt_asked *asked)
@@ -71,8 +71,8 @@ struct dt_query {
     struct dt_gpus gpus; /* count 0: cores */
     int64_t memory_bytes;
     bool bfloat16;
-    struct dt_task_value *values; /* as set, of each row of asks.def; texts are owned */
-    int64_t width, height;        /* of the value "size" */
+    struct dt_task_value *values; /* the value set for each row of asks.def; texts are owned */
+    int64_t width, height;        /* from the value "size" */
     int batches[DT_BATCHES_MAX], batch_count;
 };
 
@@ -85,7 +85,7 @@ struct dt_head {
 dt_status dt_head_read(const char *line, size_t size, struct dt_head *head) DT_MUST_CHECK;
 void dt_head_fini(struct dt_head *head);
 
-/* What the key of a line must have, so that the rest of its head is worth parsing. */
+/* Parts that the key of a line must have, so that the rest of its head is worth parsing. */
 struct dt_sought {
     struct {
         const char *name;
@@ -114,14 +114,14 @@ enum {
 };
 struct dt_match {
     long line;
-    int store; /* of the line */
+    int store; /* the line's store */
     unsigned misses;
     enum dt_tier tier; /* none: another machine */
     bool provisional, stale;
     double distance;
     int64_t stored_ns; /* 0: not known */
     int batch;         /* the plan's, fitted; 0: as it is */
-    int devices;       /* of the entry's key */
+    int devices;       /* the entry's key's */
 };
 
 /* Sentences about changes since the entry was stored; NULL when out of memory. */
@@ -159,7 +159,7 @@ struct dt_found {
     struct dt_stored_entry *stored; /* the entry's fields, borrowed from it; NULL: no entry */
     int64_t stored_ns;
     bool aged; /* also stale by age */
-    /* Of a cached one: the basis of its question, and the entry's next. */
+    /* Set in a cached one: the basis of its question, and the entry's next. */
     json_t *basis;
     struct dt_found *next;
 };

@@ -135,7 +135,7 @@ static dt_status batches_read(const char *text, struct dt_query *query)
     return DT_OK;
 }
 
-/* Of the built-in network: 0 or 1 (workload_make). */
+/* Reads the scale of the built-in network: 0 or 1 (workload_make). */
 static dt_status scale_read(const char *name, const char *text, double *scale)
 {
     char *end = NULL;
@@ -207,7 +207,7 @@ static const char *text_of(const struct dt_query *query, int ask, const char *fa
     return is_given(query, ask) ? query->values[ask].text : fallback;
 }
 
-/* What is asked of an engine; texts are the query's. */
+/* Makes the task of an engine's query; texts are the query's. */
 static void task_of(const struct dt_query *query, struct dt_task *task)
 {
     memcpy(task->at, query->values, sizeof task->at);

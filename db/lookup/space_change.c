@@ -13,7 +13,7 @@ static void value_add(const struct dt_axis *axis, int value, struct dt_text *out
     dt_axis_plain(axis, axis->values[value], out);
 }
 
-/* Of axes with values of one kind; decimals may have other digits. */
+/* For axes with values of one kind; decimals may have other digits. */
 static bool same_value(const struct dt_axis *axis, int value, const struct dt_axis *other, int its)
 {
     int64_t a = axis->values[value], b = other->values[its];

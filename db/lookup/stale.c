@@ -22,9 +22,9 @@ static void reason_add(void *context, const char *inside, const char *name, cons
     struct reasons *reasons = context;
     dt_auto_text text = {0};
     (void)inside;
-    if (strncmp(name, "file ", 5) == 0) { /* of a command: its hash says nothing to a reader */
+    if (strncmp(name, "file ", 5) == 0) { /* a command's file: its hash says nothing to a reader */
         dt_text_add(&text, "%s has changed", name + 5);
-    } else if (strcmp(name, "calls") == 0) { /* of a pipeline: hashes, too */
+    } else if (strcmp(name, "calls") == 0) { /* a pipeline's: hashes, too */
         dt_text_add(&text, "the recorded calls of the pipeline differ from those it was tuned for");
     } else {
         dt_text_add(&text, "%s was ", name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of upkeep share: sentences, files, names, and the choice between entries of one
+/* Shared by the parts of upkeep: sentences, files, names, and the choice between entries of one
  * identity. */
 #include "db/upkeep/upkeep_int.h"
 

@@ -21,7 +21,7 @@
  * MPI_REQUEST_NULL; the third the pieces of an exchange, or NULL. */
 _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "an MPI_Request fits a slot of dt_request");
 
-/* Of one exchange of pieces; reused by later exchanges. */
+/* MPI's handles of one exchange of pieces; reused by later exchanges. */
 struct handles {
     struct handles *next;
     int count, room;

@@ -64,7 +64,7 @@ struct dt_nccl_watch {
 struct dt_nccl_root {
     struct dt_cuda *cuda; /* borrowed */
     struct dt_nccl_watch watch;
-    cudaStream_t stream; /* of the highest priority */
+    cudaStream_t stream; /* with the highest priority */
     int priority;
     bool
         ordered; /* NCCL keeps the order of several communicators: each may have a stream of its own */
@@ -94,10 +94,10 @@ struct dt_nccl_call {
     ncclResult_t (*make)(struct dt_nccl_call *call);
     ncclResult_t result;
     ncclComm_t comm; /* in or out */
-    int size, rank;  /* of a new communicator */
+    int size, rank;  /* a new communicator's */
     ncclUniqueId id;
     ncclConfig_t config;
-    void *at; /* of a window, or memory to free */
+    void *at; /* a window's memory, or memory to free */
     size_t bytes;
     ncclWindow_t window; /* in or out */
 };

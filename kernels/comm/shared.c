@@ -39,7 +39,7 @@ struct dt_shared_pipe {
  * the sleeper does it in the other order, so at least one of them sees the other. */
 
 #define MAGIC      UINT64_C(0x6474736872643031) /* "dtshrd01" */
-#define MOST_BYTES ((size_t)64 << 20)           /* of all pipes */
+#define MOST_BYTES ((size_t)64 << 20)           /* all pipes together */
 
 enum { MOST_RANKS = 1024, LEAST_CAPACITY = 4096, MOST_CAPACITY = 256 << 10 };
 

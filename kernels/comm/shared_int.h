@@ -21,7 +21,7 @@ struct dt_shared_rank {
 struct dt_shared_region {
     uint64_t magic;
     int ranks;
-    size_t capacity; /* of a pipe, a power of two */
+    size_t capacity; /* bytes of a pipe, a power of two */
     struct dt_shared_rank rank[];
 };
 

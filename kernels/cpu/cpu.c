@@ -342,7 +342,7 @@ static void cpu_sum(struct dt_device *device, const void *data, int64_t bytes, u
     }
 }
 
-/* As kernels/cuda/rows_float.cu, which says why in double. */
+/* The formula of kernels/cuda/rows_float.cu, which says why in double. */
 static void cpu_sinusoid(struct dt_device *device, const struct dt_sinusoid *op)
 {
     (void)device;

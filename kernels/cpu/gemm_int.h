@@ -14,7 +14,7 @@ struct dt_gemm {
     bool (*usable)(enum dt_dtype dtype);
     const char *(*version)(void);
     dt_status (*pack)(enum dt_dtype dtype, const float *weight, int in, int out, void *packed);
-    int64_t (*weight_row)(enum dt_dtype dtype, int in, int row); /* as in struct dt_compute */
+    int64_t (*weight_row)(enum dt_dtype dtype, int in, int row); /* see struct dt_compute */
     /* (optional) Creates the library's data for a shape, *own; freed by free. */
     dt_status (*ready)(enum dt_dtype dtype, const struct dt_linear_shape *shape, void **own);
     void (*run)(void *own, const struct dt_linear_shape *shape, const struct dt_linear_call *call);

@@ -21,7 +21,7 @@ struct dt_row {
 
 struct dt_simd {
     const char *name;
-    enum dt_dtype dtype; /* of activations */
+    enum dt_dtype dtype; /* type of activations */
     /* Query rows first .. first+count-1 (count <= tile_q) of one sequence and head. */
     void (*attention)(const struct dt_attention *op, int sequence, int head, int first,
                       float *scratch);

@@ -38,7 +38,7 @@ struct dt_cuda {
     cublasLtHandle_t lt;
     char *workspace; /* device memory, DT_CUDA_WORKSPACE_BYTES; starts with the libraries' part */
     struct dt_cuda_biases *biases;
-    struct dt_cuda_choice *choices; /* of algorithms (gemm.c) */
+    struct dt_cuda_choice *choices; /* chosen algorithms (gemm.c) */
     struct dt_cuda_sdpa *sdpa;      /* NULL until cuDNN is first used */
     char *pinned;                   /* DT_CUDA_SLOTS x DT_CUDA_SLOT_BYTES of host memory */
     cudaEvent_t slot_done[DT_CUDA_SLOTS];

@@ -133,11 +133,12 @@ struct dt_linear {
  * the cache: so successive calls take copies of the weight that the L2 cache cannot all hold. */
 
 #define PATIENCE_NS (60 * DT_NS_PER_SECOND)
-#define WARM_NS     10000000 /* of the device's time before: an idle GPU raises its clock in steps */
-#define WINDOW_NS   300000   /* of a proposal in a round */
-#define MANY_FLOPS  1e11     /* of a product */
-#define ENOUGH_NS   60000000 /* for one shape, after the first round */
-#define CLOSE       1.02 /* an earlier proposal is kept when it takes at most this much longer */
+#define WARM_NS                                                                                    \
+    10000000 /* the device computes so long before: an idle GPU raises its clock in steps */
+#define WINDOW_NS  300000   /* time of a proposal in a round */
+#define MANY_FLOPS 1e11     /* operations of a product that is not measured */
+#define ENOUGH_NS  60000000 /* for one shape, after the first round */
+#define CLOSE      1.02     /* an earlier proposal is kept when it takes at most this much longer */
 
 enum { ROUNDS = 5, CALLS = 4, CALLS_MOST = 40, WARM_ROUNDS_MOST = 50, COPIES_MOST = 32 };
 
@@ -232,7 +233,7 @@ static dt_status fill_operand(struct dt_cuda *cuda, char *memory, int64_t bytes)
     return status;
 }
 
-/* As many as are more than twice the cache, but of no more than a 32nd of the memory, which
+/* Enough copies for more than twice the cache, but for no more than a 32nd of the memory, which
  * ranks in tests share. */
 static int copies_of(const struct dt_cuda *cuda, int64_t weight)
 {
@@ -355,13 +356,13 @@ static dt_status keep_accepted(struct dt_linear *linear, struct operands *operan
     return dt_cuda_finish(&linear->cuda->base, dt_clock_ns() + PATIENCE_NS, NULL, NULL);
 }
 
-/* What time_round is to do, and what it found. */
+/* The input and the result of time_round. */
 struct round {
     const cublasLtMatmulHeuristicResult_t *found;
     const int *kept; /* n of found */
     int n, calls;
     bool backwards;
-    int64_t ns[DT_CUDA_PROPOSALS], spent; /* of a call of each; of all */
+    int64_t ns[DT_CUDA_PROPOSALS], spent; /* time of a call of each; time of all */
 };
 
 /* Each in turn, some calls between two marks. */

@@ -276,7 +276,7 @@ static bool is_called(const struct dt_card *card, const char *name)
 bool dt_card_known(const char *name, struct dt_card *card)
 {
     struct dt_card read;
-    int only = dt_text_index(name, file_names); /* of its full name; -1: any may be called so */
+    int only = dt_text_index(name, file_names); /* the one with this full name; -1: several fit */
     for (int i = only >= 0 ? only : 0; i < FILES; i++)
         if (dt_card_parse(files[i].text, files[i].name, &read) == DT_OK && is_called(&read, name)) {
             *card = read;

@@ -27,7 +27,7 @@ enum {
     DT_CARD_WORD = 32
 };
 
-/* What a guided step computes: one pass, one pass that takes the scale as input, or the passes of
+/* Passes of a guided step: one pass, one pass that takes the scale as input, or the passes of
  * classifier-free guidance: two halves, or more where a second condition, as a reference image,
  * has a scale of its own. */
 enum dt_guidance { DT_GUIDANCE_NONE, DT_GUIDANCE_EMBEDDED, DT_GUIDANCE_CFG };
@@ -62,7 +62,7 @@ struct dt_card {
     char doc[DT_CARD_NAME];
     char transformer[DT_CARD_NAME]; /* its class in diffusers; "": not known */
     char pipeline[DT_CARD_NAME];    /* class of diffusers; "": not known */
-    int transformers;               /* of this shape, each for some of the steps */
+    int transformers;               /* how many have this shape, each for some of the steps */
     int references; /* images that are part of the sequence, of as many tokens as the usual size */
     int heads, head_size, depth; /* depth: blocks of every kind */
     int kv_heads;                /* heads of keys and values */
@@ -70,20 +70,19 @@ struct dt_card {
     int feed_forward;            /* its width; usually 4 hidden */
     bool gated;                  /* it has three matrices, not two */
     int steps;                   /* usual denoising steps; 0: not told */
-    int text_tokens;             /* of a prompt, or the most that one may have */
+    int text_tokens;             /* tokens of a prompt, or the most that one may have */
     bool
         prompt; /* each text has the prompt's own length; else the pipeline pads it to text_tokens */
     bool joint; /* image and text tokens are one sequence, not text by cross attention */
     bool
         linear; /* no token meets all others: attention of keys' and values' product, text by cross attention */
     enum dt_guidance guidance;
-    int passes;              /* of a guided step with DT_GUIDANCE_CFG: 2, 3 or 4 */
+    int passes;              /* a guided step's, with DT_GUIDANCE_CFG: 2, 3 or 4 */
     int vae_time, vae_space; /* frames and pixels of one latent frame and pixel */
     int patch;               /* latent pixels along a side of a token */
     struct dt_frames usual;
     struct dt_card_parameters parameters;
-    int64_t
-        unsplit; /* of the transformer's: those that tensor parallelism leaves whole; -1: not known */
+    int64_t unsplit; /* parameters that tensor parallelism leaves whole; -1: not known */
     struct dt_card_engine engines[DT_CARD_ENGINES];
     int engine_count;
 };

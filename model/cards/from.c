@@ -26,13 +26,13 @@ struct peers {
 };
 
 struct source {
-    char folder[PATH_MAX];                     /* of the pipeline, or of its one transformer */
+    char folder[PATH_MAX];                     /* the pipeline's, or its one transformer's */
     json_t *index;                             /* model_index.json; NULL: a transformer alone */
     json_t *networks[TRANSFORMERS_MOST], *vae; /* configurations; NULL: there is none */
     const char *pipeline, *network;            /* classes; "": not known */
     const struct dt_card_asked *asked;
     struct peers peers;
-    struct dt_card card; /* what was read so far; 0: not known */
+    struct dt_card card; /* fields read so far; 0: not known */
     bool quantised;      /* a transformer */
     json_t *draft;       /* the card */
     struct dt_text *remarks;
@@ -631,7 +631,7 @@ static dt_status parameters_put(struct source *source)
 
 /* ---- classes */
 
-/* What the class's constructor takes: no private fields, and not how the weights were packed. */
+/* The arguments of the class's constructor: no private fields, and not how weights were packed. */
 static json_t *config_bare(const json_t *config)
 {
     json_t *bare = json_object(), *value;
@@ -642,7 +642,7 @@ static json_t *config_bare(const json_t *config)
     return bare;
 }
 
-/* What the pipeline's constructor takes beside modules. */
+/* The arguments of the pipeline's constructor beside modules. */
 static json_t *pipeline_config(const json_t *index)
 {
     json_t *config = json_object(), *value;

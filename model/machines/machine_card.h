@@ -17,7 +17,7 @@
 
 #include <stdbool.h>
 
-enum { DT_MACHINE_WORD = 96, DT_MACHINE_DEVICES_MOST = 256 /* of all hosts */ };
+enum { DT_MACHINE_WORD = 96, DT_MACHINE_DEVICES_MOST = 256 /* all hosts together */ };
 enum { DT_NO_CUDA = -1 }; /* capability of a device that is none of CUDA's */
 
 /* Links between two devices, from near to far; neighbours have one of the first three. */
@@ -44,7 +44,7 @@ struct dt_rate {
 struct dt_machine_link {
     struct dt_rate rate; /* bytes a second that a device sends over one of them */
     double latency;      /* seconds; 0: not known */
-    int lanes;           /* of a socket or host, which its devices share; 0: each device has one */
+    int lanes;           /* lanes of a socket or host, shared by its devices; 0: each has one */
 };
 
 struct dt_machine_card {
@@ -53,13 +53,13 @@ struct dt_machine_card {
     struct dt_rate memory; /* bytes of a device; measured: as its driver reports it */
     double flop_rate;      /* bfloat16, dense, a second, of the datasheet */
     struct dt_rate copy;   /* bytes a second that are read or written */
-    enum dt_link pair;     /* of neighbours */
+    enum dt_link pair;     /* between neighbours */
     int reach;      /* devices that `pair` connects, of several hosts where more than `devices` */
     int per_switch; /* devices of a PCIe switch, which share its one link upwards; 0: not known */
     int per_socket; /* 0: not known */
     struct dt_machine_link links[DT_LINKS];
     struct dt_rate host;      /* bytes a second that a device reads of its host's memory */
-    double host_memory_bytes; /* of one host; 0: not known */
+    double host_memory_bytes; /* one host's; 0: not known */
     int capability;           /* 90 for 9.0; DT_NO_CUDA; 0: not known */
 };
 

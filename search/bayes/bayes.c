@@ -62,7 +62,7 @@ struct bayes {
     struct dt_kernel spread; /* distances of the design */
     int models;              /* 1 without a prior */
     struct dt_process model[MODELS];
-    double weight; /* of WARM */
+    double weight; /* share of the prior, see WARM */
     struct dt_hint hint;
     struct dt_memory memory;
     struct dt_vote vote; /* for the probability of success */
@@ -80,7 +80,7 @@ struct bayes {
 /* Runs both models. The warm one is based on the prior and has only the candidates the prior knows;
  * the cold one has all. Their weights come from leave-one-out predictions of the answers. */
 
-/* Of the models of log values. */
+/* Priors of the models of log values. */
 static struct dt_process_priors bayes_priors(const double values[])
 {
     return (struct dt_process_priors){

@@ -16,8 +16,8 @@
 struct dt_candidates {
     const struct dt_space *space;
     struct dt_cloud cloud; /* cloud.count candidates; exponents of two are joined to the values */
-    int axis[DT_DIMS_MAX]; /* of each dimension */
-    float *coordinate[DT_DIMS_MAX]; /* of each value of the axis; owned */
+    int axis[DT_DIMS_MAX]; /* axis of each dimension */
+    float *coordinate[DT_DIMS_MAX]; /* one for each value of the axis; owned */
     bool whole;                     /* candidate k is the k-th point of the space */
     bool *seen;                     /* [cloud.room] asked for or told */
     struct dt_point *points;        /* [cloud.room]; NULL when whole */

@@ -80,7 +80,7 @@ struct dt_hyper {
 };
 struct dt_process_priors {
     struct dt_hyper length, signal, noise;
-    struct dt_hyper share;  /* of share / (1 - share) */
+    struct dt_hyper share;  /* prior of share / (1 - share) */
     double constant, slope; /* prior variances of b0 and b1 (struct dt_kernel) */
     int starts;             /* random starts of a fit, in addition to the previous fit */
     int points;             /* largest number of observations in a fit */

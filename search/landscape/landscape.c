@@ -272,7 +272,7 @@ void dt_landscape_trial(const struct dt_landscape *landscape, const struct dt_po
 }
 
 struct draw {
-    double mean, variance; /* of the drawn repetitions */
+    double mean, variance; /* the drawn repetitions' */
 };
 
 static struct draw bootstrap_noise(const double samples[], int n, struct dt_rng *rng)

@@ -35,16 +35,16 @@ struct dt_original {
 
 struct dt_landscape {
     char title[256], device[128]; /* "": unknown */
-    char unit[16];                /* of the values, such as "ms"; "" when the file names none */
-    double seconds;               /* seconds per unit of value; 0: values are not times */
-    struct dt_space *space;       /* sealed; its k-th point is entries[k] */
-    struct dt_entry *entries;     /* [count] */
+    char unit[16];            /* unit of the values, such as "ms"; "" when the file names none */
+    double seconds;           /* seconds per unit of value; 0: values are not times */
+    struct dt_space *space;   /* sealed; its k-th point is entries[k] */
+    struct dt_entry *entries; /* [count] */
     int64_t count, failed;
     double *samples; /* repetitions, in the unit of values up to a factor per entry */
-    struct dt_original *originals[DT_AXES_MAX]; /* of each axis' values */
+    struct dt_original *originals[DT_AXES_MAX]; /* for each axis, its values */
     struct dt_text texts;                       /* keys and originals */
     int64_t start;                              /* the recorded default plan; -1: there is none */
-    double optimum, slowest;                    /* of the values */
+    double optimum, slowest;                    /* the least and the greatest value */
 };
 
 struct dt_reader; /* search/landscape/table.h */
@@ -75,7 +75,7 @@ struct dt_transfer {
     const struct dt_space *space;
     const struct dt_landscape *source;
     int theirs[DT_AXES_MAX];       /* axis of the source, -1: it has none */
-    int32_t *indices[DT_AXES_MAX]; /* of each value of an axis in the source's, or -1; owned */
+    int32_t *indices[DT_AXES_MAX]; /* index of each value in the source's axis, or -1; owned */
 };
 
 /* Landscape and space outlive it. originals: the original values of each axis; NULL: the space's

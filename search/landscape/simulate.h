@@ -45,7 +45,7 @@ struct dt_runs {
     double *seen;           /* [repeats][evals] the value the search was told; NAN: failed */
     double *ask_tell_ms;    /* [repeats][evals] processor time, refits left out */
     double *refit_ms;       /* [repeats][evals] of refits in between; 0: none */
-    void *memory;           /* of all the above, shared by the processes */
+    void *memory;           /* holds all the above, shared by the processes */
     size_t size;
 };
 

@@ -13,7 +13,7 @@
 enum { KEEP, SHARE, FIRST, KNOBS };
 enum { REFUSALS = 64, ENVIRONMENTS_MOST = 8, NEAR_ROOM = 4096 };
 
-#define ENVIRONMENT_SHARE 0.2 /* of all trials: most that try environments */
+#define ENVIRONMENT_SHARE 0.2 /* at most this share of all trials tries environments */
 
 static const struct dt_knob knobs[] = {
     [KEEP] = {"keep", "layouts whose settings are searched", 3, 1, 64},
@@ -27,21 +27,21 @@ static const struct dt_knob knobs[] = {
 struct layout {
     struct dt_point point;
     uint64_t group;
-    int turn;                  /* of its group; the lowest first */
+    int turn;                  /* its group's turn; the lowest first */
     double prior, first, best; /* INFINITY: unknown, nothing ran */
 };
 
 struct stages {
     struct dt_search_opts opts;
     struct dt_rng rng;
-    uint32_t axes;        /* of the layout */
+    uint32_t axes;        /* axes of the layout */
     uint32_t environment; /* axes of that role */
     struct layout *layouts;
     int count, next; /* next: of those not yet asked for */
     int searched;    /* layouts whose settings were searched, the best first */
     struct dt_trial *told;
     int told_count;
-    double seconds; /* of the trials told, but of those before the first ask */
+    double seconds; /* spent on the trials told, but for those before the first ask */
     int64_t early;  /* points that were known at the first ask: the budget is for others */
     bool asked;
     struct dt_point *last; /* the best plan in other environments */
@@ -49,7 +49,7 @@ struct stages {
     bool waiting; /* for answers about layouts */
     struct {
         struct dt_space *space; /* those layouts; NULL: not opened */
-        struct dt_seen seen;    /* of this part */
+        struct dt_seen seen;    /* points seen in this part */
         struct dt_arm arm;
     } part;
 };

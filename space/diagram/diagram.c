@@ -55,11 +55,11 @@ struct merge {
     bool packed; /* all numbers fit one word */
     bool direct; /* the word is small enough for an index */
     int64_t low[SLOTS_MAX];
-    uint64_t stride[SLOTS_MAX]; /* of the packed word */
+    uint64_t stride[SLOTS_MAX]; /* strides of the packed word */
     uint64_t *words;            /* each node's packed word, or a hash */
     uint32_t room;
     uint32_t *table; /* nodes, plus one */
-    uint64_t size;   /* of the table; a power of two unless direct */
+    uint64_t size;   /* slots of the table; a power of two unless direct */
 };
 
 /* Index of the axis' values by a term that must equal number `slot` of the node, which may be the
@@ -72,7 +72,7 @@ struct match {
 struct join {
     int slot, n;
     struct match *matches;           /* ascending */
-    const struct dt_case_step *step; /* of the cases; NULL: matches are used */
+    const struct dt_case_step *step; /* the cases' step; NULL: matches are used */
     bool *allowed;                   /* by value */
 };
 

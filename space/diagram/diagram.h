@@ -35,7 +35,7 @@ struct dt_diagram {
     int64_t count;                       /* -1: exceeds 62 bits */
 };
 
-extern const char dt_diagram_enumerating[]; /* of dt_no_memory */
+extern const char dt_diagram_enumerating[]; /* the words for dt_no_memory */
 
 /* Limits of building a diagram; one operation on one value is one unit of work. */
 struct dt_bound {

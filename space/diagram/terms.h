@@ -43,7 +43,7 @@ int64_t dt_case_step_next(const struct dt_case_step *step, int64_t state, int64_
 
 struct dt_terms {
     const struct dt_space *space;
-    int position[DT_AXES_MAX];   /* of each axis in the order */
+    int position[DT_AXES_MAX];   /* each axis's place in the order */
     int axis_terms[DT_AXES_MAX]; /* the term of each axis */
     struct dt_term *rows;
     int count, room;
@@ -51,7 +51,7 @@ struct dt_terms {
     int part_count;
     struct dt_case_step *steps;
     int step_count;
-    struct dt_diagram **tries; /* of the lists of cases, in the order of the axes */
+    struct dt_diagram **tries; /* one for each list of cases, in the order of the axes */
     int trie_count;
     int *slots; /* a hash table of rows, plus one */
     uint32_t mask;

@@ -241,7 +241,7 @@ static void complete_gpu(const struct dt_dit *dit, const bool named[], int64_t v
     complete_tile(dit, named, values);
 }
 
-/* As few hosts as hold the ranks with their threads. */
+/* Takes as few hosts as hold the ranks with their threads. */
 static void complete_hosts(const struct dt_dit *dit, int64_t values[])
 {
     int64_t ranks = values[DT_AT_ranks],
@@ -329,7 +329,7 @@ dt_status dt_dit_baseline(const struct dt_space *space, struct dt_point *point)
     char text[64];
     int64_t cores;
     if (dt_space_constant(space, "cores", &cores)) {
-        (void)dt_space_constant(space, "slots", &cores); /* of one of several hosts */
+        (void)dt_space_constant(space, "slots", &cores); /* cores of one of several hosts */
         snprintf(text, sizeof text, "ranks=1 threads=%lld", (long long)cores);
     } else {
         snprintf(text, sizeof text, "ranks=1");

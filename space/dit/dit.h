@@ -20,7 +20,7 @@
  * GPUs, one for each rank. */
 struct dt_gpus {
     int count;
-    int64_t memory_bytes;          /* of the smallest */
+    int64_t memory_bytes;          /* the smallest GPU's */
     int64_t shared_bytes;          /* a block of threads may have */
     int nccl;                      /* NCCL_VERSION_CODE, as 22809; 0: none */
     int capability;                /* the lowest, 90 is 9.0; 0: not known */
@@ -55,14 +55,14 @@ struct dt_limits {
     int cores;            /* physical cores of the machine */
     int devices;          /* most ranks; may exceed cores (oversubscribed) */
     int hosts;            /* that the cores or GPUs are on; 0 or 1: this machine */
-    int slots;            /* of them on each host; used with several hosts */
+    int slots;            /* ranks on each host; used with several hosts */
     bool replicas;        /* several groups may run at the same time, on one host */
     bool oversubscribe;   /* false: ranks <= cores, or GPUs, is a rule */
     bool tune_nccl;       /* GPUs: values of NCCL's variables are worth trying */
     bool lossy;           /* GPUs: so are settings that change the output beyond rounding */
     bool no_dtype;        /* the machine does not run the workload's data type */
-    int64_t memory_bytes; /* of the machine, for all ranks together */
-    int64_t max_bytes;    /* of one rank; 0: no limit */
+    int64_t memory_bytes; /* the machine's, for all ranks together */
+    int64_t max_bytes;    /* most bytes of one rank; 0: no limit */
     const int *batches;   /* feasible values of batch */
     int batch_count;
 };

@@ -12,7 +12,7 @@ enum { DT_DIT_VALUES = 4096, DT_DIT_LAYOUTS = 16 };
 struct dt_dit {
     struct dt_workload workload;
     enum dt_on on;
-    int axis[DT_PARAMS]; /* of each parameter; -1: the device has none */
+    int axis[DT_PARAMS]; /* axis of each parameter; -1: the device has none */
     bool tune_nccl;
     int cores, devices;         /* on GPUs cores is how many there are */
     int hosts, slots, replicas; /* replicas: the most */

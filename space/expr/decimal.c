@@ -29,7 +29,7 @@ static int read_exponent(const char **text)
 bool dt_decimal_read(const char *text, struct dt_decimal *decimal, size_t *size)
 {
     const char *at = text + (*text == '-');
-    int sign = *text == '-' ? -1 : 1; /* of each digit, so that INT64_MIN fits */
+    int sign = *text == '-' ? -1 : 1; /* applied to each digit, so that INT64_MIN fits */
     int64_t value = 0;
     int digits = 0, seen = 0;
     bool fits = true, point = false;

@@ -32,7 +32,7 @@ struct dt_vocabulary {
     const char *const *const *labels;
     const int *counts;
     int count;
-    const int *digits; /* of each name's values, after the decimal point; NULL: integers */
+    const int *digits; /* each name's digits after the decimal point; NULL: integers */
     bool python;       /* the rule is an expression of Python */
 };
 dt_status dt_expr_new_of(const char *text, const struct dt_vocabulary *words,
@@ -55,7 +55,7 @@ dt_status dt_expr_eval(const struct dt_expr *expr, const int64_t values[],
 struct dt_number {
     bool real;
     int64_t integer;
-    double value; /* of both */
+    double value; /* the value of either kind */
 };
 dt_status dt_expr_number(const struct dt_expr *expr, const int64_t values[],
                          struct dt_number *number) DT_MUST_CHECK;

@@ -16,9 +16,9 @@ enum dt_expr_code {
     DT_OP_ADD,
     DT_OP_SUBTRACT,
     DT_OP_MULTIPLY,
-    DT_OP_DIVIDE,       /* of integers as in C; exact where one is a decimal */
+    DT_OP_DIVIDE,       /* integers divide as in C; exact where one is a decimal */
     DT_OP_MODULO,       /* with the sign of the left operand */
-    DT_OP_QUOTIENT,     /* of real numbers */
+    DT_OP_QUOTIENT,     /* division of real numbers */
     DT_OP_FLOOR,        /* the quotient rounded down */
     DT_OP_FLOOR_MODULO, /* with the sign of the right operand */
     DT_OP_POWER,
@@ -59,7 +59,7 @@ struct dt_expr {
         const char *const *labels; /* NULL: numbers */
         int count;
         int digits; /* after the decimal point: a value is the name's value / 10^digits */
-        int size;   /* of the name */
+        int size;   /* bytes of the name */
     } categories[DT_EXPR_NAMES];
     struct dt_expr_op ops[DT_EXPR_OPS];
 };

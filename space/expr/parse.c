@@ -17,10 +17,10 @@ enum dt_kind {
     DT_KIND_REAL,
     DT_KIND_BOOL,
     DT_KIND_LABEL,
-    DT_KIND_EITHER /* of and, or: in Python one of the operands */
+    DT_KIND_EITHER /* the result of and, or: in Python one of the operands */
 };
 
-/* What was read last. */
+/* The operand that was read last. */
 struct dt_operand {
     enum dt_kind kind;
     int name;  /* the name it consists of, or -1 */
@@ -284,7 +284,7 @@ static dt_status unknown_name(struct dt_parser *parser, const char *text)
         near = near != NULL ? near : longer_name(parser, name);
         near = near != NULL && strcmp(near, name) != 0
                    ? near
-                   : NULL; /* that is known, what follows is not */
+                   : NULL; /* a known name before an unknown word */
     } else {
         snprintf(name, sizeof name, "%s", longer);
         start = first;
@@ -295,7 +295,8 @@ static dt_status unknown_name(struct dt_parser *parser, const char *text)
                              "values, or write range(1, 9)",
                              name);
     if (near == NULL && is_joined(longer)) {
-        bool known = false; /* what follows it is not */
+        bool known =
+            false; /* whether the first of the joined words is a name, and the second is not */
         for (int i = 0; i < parser->name_count; i++)
             known = known || strcmp(parser->names[i], name) == 0;
         return known ? DT_PARSE_FAIL(parser, start, "unknown name '%s'", longer)
@@ -502,7 +503,7 @@ static const struct infix {
 static dt_status parse_binary(struct dt_parser *parser, enum rank rank);
 static dt_status parse_unary(struct dt_parser *parser);
 
-/* What people write who know Python or C, and rules do not have. */
+/* Refuses operators of Python or C that rules do not have. */
 static dt_status refuse_rest(struct dt_parser *parser, const char *wanted)
 {
     static const char *const words[] = {"if", "is", "for", "lambda", "&", "|", "^", "~", "=", "!"};
@@ -816,7 +817,7 @@ static dt_status parse_range(struct dt_parser *parser, size_t start, int from,
     return expect_character(parser, ')', "the end of the range");
 }
 
-/* What follows `in`; the operations from `from` on compute the tested value. */
+/* Parses the values after `in`; the operations from `from` on compute the tested value. */
 static dt_status parse_members(struct dt_parser *parser, size_t start, int from,
                                const struct dt_operand *tested)
 {

@@ -38,7 +38,7 @@ struct dt_near_wanted {
     bool (*fits)(const void *context, int64_t value);
     const void *context;
 };
-/* Of ascending values the nearest one below that fits, then the nearest one above;
+/* Finds, among ascending values, the nearest one below that fits, then the nearest one above;
  * returns their number. */
 int dt_near_values(const int64_t values[], int count, const struct dt_near_wanted *wanted,
                    int64_t near[2]);

@@ -557,7 +557,7 @@ static dt_status cases_expand(const json_t *file, const char *what, json_t **roo
 /* Reads a user's file into the form that a worker announces. Here each unknown field is an error,
  * as a rule under another name would be no rule. */
 
-/* What other tools call these fields. */
+/* Names that other tools give these fields. */
 static const struct {
     const char *theirs, *ours;
 } synonyms[] = {

@@ -185,7 +185,7 @@ static dt_status expand_comprehension(struct reading *reading, const char *from,
     return status;
 }
 
-/* What is between [ and ], or ( and ) of a tuple. */
+/* Reads the items between [ and ], or ( and ) of a tuple. */
 static dt_status read_items(struct reading *reading, const char *from, const char *to,
                             json_t *values)
 {

@@ -136,7 +136,7 @@ static bool names_axis(const struct dt_expr *expr, int axis)
     return (names.bits[axis / 64] >> (axis % 64) & 1) != 0;
 }
 
-/* What rules may name. */
+/* Names that rules may use. */
 struct words {
     const char *names[DT_SCOPE_MAX];
     const char *const *labels[DT_SCOPE_MAX];

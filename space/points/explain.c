@@ -222,7 +222,7 @@ struct candidate {
 
 struct search {
     const struct dt_space *space;
-    double *const *costs; /* of each value of each axis */
+    double *const *costs; /* a cost for each value of each axis */
     struct candidate *best;
     int n, changes;
 };

@@ -24,7 +24,7 @@ bool dt_points_agree(const struct dt_space *space, uint32_t axes, const struct d
     return true;
 }
 
-/* Of a listed space: the rows that agree; it needs no rules. */
+/* Keeps the rows that agree of a listed space, which needs no rules. */
 static dt_status keep_rows(const struct dt_space *space, uint32_t axes,
                            const struct dt_point points[], int n, struct dt_space *part)
 {

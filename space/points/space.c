@@ -433,7 +433,7 @@ int dt_space_neighbours(const struct dt_space *space, const struct dt_point *poi
     return found;
 }
 
-/* What a space means, as text: spellings, comments, sentences, unused constants and the
+/* The meaning of a space, as text: spellings, comments, sentences, unused constants and the
  * order of parameters and rules are not in it. Texts that may have any byte are written with
  * their length before them. */
 

@@ -18,7 +18,7 @@
 
 #define DRAWN_IN 2.5  /* deviations */
 #define NEAR     3    /* points to either side */
-#define LEVEL    0.95 /* of the range of positions */
+#define LEVEL    0.95 /* level of the range of positions */
 
 /* Clips x at 2.5 deviations from fit (by the median absolute deviation), so that an outlier weighs
  * no more than other points. */
@@ -269,7 +269,7 @@ bool dt_order_rare(const struct dt_order *order, enum dt_change_test test, doubl
 #define ALPHA_WITHIN 0.01  /* for sloping stretches */
 #define ALPHA_BESIDE 0.005 /* for a step beside a line */
 #define CLEARLY      6     /* difference of costs that is strong evidence (Kass, Raftery 1995) */
-#define ROUNDS       2     /* of placing the cuts again */
+#define ROUNDS       2     /* how often the cuts are placed again */
 
 struct cutter {
     const double *x;

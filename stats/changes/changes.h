@@ -37,7 +37,7 @@ struct dt_stretch {
 };
 
 struct dt_changes {
-    int count; /* of changes; there is one more stretch */
+    int count; /* number of changes; there is one more stretch */
     struct dt_change change[DT_CHANGES_MAX];
     struct dt_stretch stretch[DT_CHANGES_MAX + 1];
     bool more; /* there are more changes than fit: the rest is not cut */

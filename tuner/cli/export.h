@@ -12,7 +12,7 @@
 #include "model/cards/card.h"
 #include "tuner/cli/options.h"
 
-/* What is asked of an engine's file: plans on --devices, else on a usual host with GPUs. */
+/* The question to an engine's file: plans on --devices, else on a usual host with GPUs. */
 struct dt_plans_wanted dt_export_wanted(const struct dt_options *options,
                                         const struct dt_card *card);
 
@@ -29,7 +29,7 @@ dt_status dt_export_print(const struct dt_options *options, struct dt_export_req
 
 /* A plan of the user's own and the workload of the options, owned, also after an error. */
 struct dt_export_own {
-    json_t *plan, *key, *constants; /* as in dt_export_request */
+    json_t *plan, *key, *constants; /* see dt_export_request */
     struct dt_card card;
     bool has_card; /* --model is that of a published model */
 };

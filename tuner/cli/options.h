@@ -72,11 +72,11 @@ struct dt_texts {
 struct dt_command_options {
     const char *text, *space, *time, *unit;
     const char *prepare, *cleanup, *timeout, *retries, *accept, *leftovers;
-    const char *output, *compare, *tolerance; /* of verification */
+    const char *output, *compare, *tolerance; /* for verification */
     struct dt_texts metrics, limits;
     bool shell, is_private;
     bool served;                            /* the text is that of --server */
-    const char *ready, *request, *requests; /* of --server */
+    const char *ready, *request, *requests; /* options of --server */
 };
 
 struct dt_simulate_options {

@@ -10,7 +10,7 @@
 /* ---- help and docs/cli.md */
 
 #define DOC_AT     27 /* column of an option's meaning */
-#define COMMAND_AT 15 /* of a command's */
+#define COMMAND_AT 15 /* column of a command's text */
 #define SEARCH_AT  15
 #define WIDE       10000 /* a row of a Markdown table is one line */
 

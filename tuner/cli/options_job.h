@@ -11,7 +11,7 @@
 dt_status dt_options_job(const struct dt_options *options, const char *plan,
                          struct dt_job *job) DT_MUST_CHECK;
 
-/* What is asked of the model: of several sizes and batches the first. Borrows the texts of the options. */
+/* The task that is asked of the model: of several sizes and batches the first. Borrows the texts of the options. */
 void dt_options_task(const struct dt_options *options, struct dt_task *task);
 
 /* --backend, for commands that need no more of the job. DT_EUSAGE. */

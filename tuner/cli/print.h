@@ -26,7 +26,7 @@ dt_status dt_print_exact(struct dt_text *text) DT_MUST_CHECK;
 /* "dittune: " and one line for people on standard error, cleaned for a terminal. */
 void dt_print_note(const char *format, ...) DT_FORMAT(1, 2);
 
-/* Of --quiet and --verbose. json: quiet with --json, too. */
+/* The voice by --quiet and --verbose. json: quiet with --json, too. */
 enum dt_voice dt_print_voice(const struct dt_options *options, bool json);
 
 /* A JSON scalar, escaped; "-" for null, objects and arrays. */

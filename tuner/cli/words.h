@@ -9,22 +9,22 @@
 #include "db/stored.h"
 #include "tuner/session/session.h"
 
-/* What a reader should do: "Use PLAN: 1.25 times as fast as the documented plan (interval 1.2 to
+/* A reader's next action: "Use PLAN: 1.25 times as fast as the documented plan (interval 1.2 to
  * 1.3)." */
 struct dt_words_verdict {
     enum dt_verdict verdict;
-    const char *plan;                   /* in words */
-    bool is_default;                    /* it is the default plan */
-    bool is_documented;                 /* it is the documented plan */
-    bool lacks_documented;              /* there is one, and it failed or was not measured */
-    struct dt_gain gain;                /* over gain.over; may be unknown */
-    double level;                       /* of its interval; NAN: not known */
-    const char *unusable;               /* of the default, why; NULL: not known */
+    const char *plan;      /* in words */
+    bool is_default;       /* it is the default plan */
+    bool is_documented;    /* it is the documented plan */
+    bool lacks_documented; /* there is one, and it failed or was not measured */
+    struct dt_gain gain;   /* over gain.over; may be unknown */
+    double level;          /* level of its interval; NAN: not known */
+    const char *unusable;  /* the reason why the default is unusable; NULL: not known */
     const struct dt_measured *fallback; /* the default's figures; NULL: not measured */
 };
 void dt_words_verdict(const struct dt_words_verdict *what, struct dt_text *out);
 
-/* What the plan that is stored is called in tables: "best" where it was shown to be, "kept"
+/* The name of the stored plan in tables: "best" where it was shown to be, "kept"
  * where nothing was decided. */
 const char *dt_words_role(enum dt_verdict verdict);
 
@@ -57,7 +57,7 @@ void dt_words_when(int64_t t_wall_ns, struct dt_text *out);
  * to count. */
 void dt_words_tried(int tried, int64_t plans, const char *skipped, struct dt_text *out);
 
-/* What other programs did on the cores meanwhile, without a stop at its end. */
+/* Adds the load of other programs on the cores meanwhile, without a stop at its end. */
 void dt_words_load(const struct dt_stored_load *load, struct dt_text *out);
 
 #endif

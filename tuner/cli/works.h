@@ -22,8 +22,8 @@ struct dt_work {
 };
 
 struct dt_works {
-    const struct dt_options *options; /* as given */
-    struct dt_work *list;             /* of a file, owned; NULL: sizes */
+    const struct dt_options *options; /* the options as given */
+    struct dt_work *list;             /* works of a file, owned; NULL: sizes */
     int count;
 };
 
@@ -50,14 +50,14 @@ void dt_works_fini(struct dt_works *works);
 struct dt_mix_work {
     char title[256];
     enum dt_verdict verdict;
-    const char *spent; /* what an image costs by the objective: "time"; NULL: it was not tuned */
+    const char *spent; /* the cost of an image by the objective: "time"; NULL: it was not tuned */
     /* seconds: of an image, by the plan that the gain is told over; NAN: that has none */
     struct dt_mix_part part;
     bool documented; /* that is the documented plan, else the default */
 };
 
 struct dt_mix_work dt_mix_none(double share); /* not tuned */
-/* What a session found, of a work with that share. */
+/* A session's result, for a work with that share. */
 struct dt_mix_work dt_mix_work(const struct dt_session *session, double share);
 
 void dt_mix_text(const struct dt_mix_work works[], int n, struct dt_text *out);

@@ -86,7 +86,7 @@ static void name_devices(const json_t *ready, char text[], size_t room)
     dt_group_clean(text);
 }
 
-/* What the worker leaves open is no difference. Memory is counted in several ways: with and without a driver's own part. */
+/* Fields that the worker leaves open are no difference. Memory is counted in several ways: with and without a driver's own part. */
 static bool same_card(const json_t *announced, const json_t *card)
 {
     static const char *const texts[] = {"name", "compute"};

@@ -144,12 +144,12 @@ dt_status dt_observer_end(struct dt_observer *observer, struct dt_rank_telemetry
 dt_status dt_observer_memory(struct dt_observer *observer, const struct dt_group *group, int ranks,
                              struct dt_device_bytes *memory) DT_MUST_CHECK;
 
-/* What our own processes do while the GPUs are looked at: they may compute, they wait, or there are none. */
+/* Our own processes while the GPUs are looked at: they may compute, they wait, or there are none. */
 enum dt_gpu_company { DT_GPUS_COMPUTE, DT_GPUS_WAIT, DT_GPUS_FREE };
 
 struct dt_gpu_use {
     double count;  /* GPUs that others use; NAN: not watched */
-    char name[17]; /* of a program that does; "": not known */
+    char name[17]; /* a program that uses it; "": not known */
 };
 
 /* Looks at the GPUs: at processes that are not below this one; where none of ours computes at how busy they are, as other containers'
@@ -184,7 +184,7 @@ bool dt_doctor_warns(const char *rule, struct dt_text *what);
 
 /* [{"rule", "severity", "device", "what", "mend"}], the worst first, new reference. */
 dt_status dt_doctor_judge(const json_t *facts, json_t **findings) DT_MUST_CHECK;
-json_t *dt_doctor_names(void);                            /* of all rules, new reference */
+json_t *dt_doctor_names(void); /* the names of all rules, new reference */
 enum dt_severity dt_doctor_worst(const json_t *findings); /* DT_NOTE when there are none */
 
 /* For people: the machine in one or two lines, then one paragraph per finding. */

@@ -17,7 +17,7 @@ struct dt_observer {
     struct dt_group *group; /* the process; NULL: it does not run */
     bool off;               /* it failed, or is not wanted */
     bool begun;
-    int ranks; /* of what is observed */
+    int ranks; /* ranks of the observed group */
 };
 
 struct dt_observer *dt_observer_new(const struct dt_backend *gpus)

@@ -32,17 +32,17 @@ struct dt_sweep {
     struct dt_ints values;
 };
 
-/* What the user asks of a foreign worker. Of the built-in network only the task's steps and text_and_vae_ns count. */
+/* The user's wishes for a foreign worker. For the built-in network only the task's steps and text_and_vae_ns count. */
 struct dt_wanted {
     const char *engine; /* that the worker must run; NULL: any */
     struct dt_task task;
     double max_error;        /* 0: not given */
-    int64_t text_and_vae_ns; /* of an image, besides its steps; 0: not given */
+    int64_t text_and_vae_ns; /* time of an image besides its steps; 0: not given */
     const char *space;       /* file that narrows the worker's values; NULL: none */
     /* the space of an entry, which may have been narrowed so; borrowed; NULL: none */
     const json_t *stored_space;
     bool lossy; /* parameters of the role lossy may leave their defaults */
-    /* of DT_SIPHASH_KEY bytes, borrowed: the text of a command is replaced by its hash with this key; NULL: it is kept */
+    /* DT_SIPHASH_KEY bytes, borrowed: the text of a command is replaced by its hash with this key; NULL: it is kept */
     const unsigned char *secret;
     bool stored; /* by an entry's key, which also has what a worker does not obey */
 };
@@ -55,14 +55,14 @@ struct dt_described {
     bool bfloat16;
 };
 
-/* What the built-in space has beyond the usual plans. */
+/* Plans of the built-in space beyond the usual ones. */
 struct dt_more {
     bool oversubscribe; /* more ranks than devices */
     /* variables that NCCL reads when a process starts: a group of processes for each of their
      * values */
     bool nccl;
     bool lossy;                         /* settings that change the output beyond rounding */
-    double max_error;                   /* of plans with such settings; 0: not limited */
+    double max_error;                   /* limit for plans with such settings; 0: not limited */
     const struct dt_described *machine; /* borrowed by dt_target_new; NULL: this one */
     const struct dt_hosts *hosts;       /* borrowed by dt_target_new; NULL: this machine alone */
     bool mixed_hosts;                   /* they may differ in their processors or GPUs */
@@ -71,7 +71,7 @@ struct dt_more {
 struct dt_job {
     /* a foreign worker, with its own workload; none: the built-in network */
     struct dt_program worker;
-    struct dt_wanted wanted; /* of a foreign worker */
+    struct dt_wanted wanted; /* for a foreign worker */
     int64_t start_ns; /* a foreign worker has at most this long to get ready; 0: DT_START_NS */
     struct dt_network network; /* name "": the device's default */
     enum dt_dtype dtype;
@@ -87,7 +87,7 @@ struct dt_job {
     struct dt_more more;
     int64_t max_bytes; /* limit of a rank's memory; 0: none */
     int64_t
-        reserve_bytes; /* of each device, or of the machine, that the server also holds; 0: none */
+        reserve_bytes; /* bytes of each device, or of the machine, that the server also holds; 0: none */
     int64_t max_latency_ns; /* limit of a step's time; 0: none */
     int64_t seed;
     int64_t budget_ns; /* a foreign worker has at most this long to get ready; 0: no limit */

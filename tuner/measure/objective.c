@@ -40,7 +40,7 @@ static const struct dt_objective objectives[] = {
      .whole_image = true},
 };
 
-/* Of a metric that is maximised, made when it is first named. */
+/* Finds the objective of a metric that is maximised, or makes it when it is first named. */
 static dt_status find_metric(const char *name, const struct dt_objective **objective)
 {
     static struct made {

@@ -11,12 +11,13 @@
 #include <stdbool.h>
 
 struct dt_objective {
-    const char *name, *unit, *doc; /* what a step is follows doc where one_batch is set */
-    const char *spent;             /* by a step, on an image: that of a mix of works adds up */
+    const char *name, *unit,
+        *doc;          /* doc is followed by the meaning of a step where one_batch is set */
+    const char *spent; /* by a step, on an image: that of a mix of works adds up */
     /* Smaller is better. step: seconds of one denoising step; images: of a step of all replicas; devices: held by the plan. */
     double (*value)(double step, int images, int devices);
     bool inverse;       /* people read 1 over the value */
-    bool whole_image;   /* of all denoising steps of an image, and of the images of all replicas */
+    bool whole_image;   /* counts all denoising steps of an image, and the images of all replicas */
     bool one_batch;     /* only plans of equal batch compare */
     const char *metric; /* whose inverse is the time; NULL: times are times */
 };

@@ -14,7 +14,7 @@
 
 /* ---- throttled steps */
 
-#define LEAST_SHARE 0.95 /* of the reference */
+#define LEAST_SHARE 0.95 /* least share of the reference */
 
 void dt_clocks_fini(struct dt_clocks *clocks)
 {
@@ -253,7 +253,7 @@ static void telemetry_text(const struct dt_run *report, struct dt_text *out)
                 {offsetof(struct dt_rank_telemetry, utilization), 1, "% busy"}};
     dt_text_add(out, "devices     while it ran");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        double least = NAN, most = NAN; /* of all ranks */
+        double least = NAN, most = NAN; /* among all ranks */
         for (int r = 0; r < report->ranks; r++) {
             const struct dt_range *range =
                 (const void *)((const char *)&report->telemetry[r] + rows[i].offset);

@@ -41,7 +41,7 @@ dt_status dt_clocks_copy(const struct dt_clocks *from, struct dt_clocks *to) DT_
 
 /* The throttled steps of a trial, and their replacement. */
 struct dt_throttling {
-    struct dt_clocks *clocks; /* of the session, borrowed; NULL: no session */
+    struct dt_clocks *clocks; /* the session's, borrowed; NULL: no session */
     bool *marks; /* [marked] steps that are throttled, owned; NULL: no clocks, or not judged yet */
     int marked;  /* steps that were judged; further ones may have been added since */
     int count;   /* throttled measured steps: no samples, unless all are throttled */
@@ -72,7 +72,7 @@ struct dt_result {
     struct dt_point point;
     enum dt_outcome outcome;
     char cause[256];
-    int ranks;                    /* of all replicas, one behind the other */
+    int ranks;                    /* ranks of all replicas, one behind the other */
     int replicas, batch, devices; /* batch: images of a step of one replica */
     struct dt_facts facts;
     struct dt_ceilings ceilings;
@@ -80,12 +80,12 @@ struct dt_result {
     bool undone; /* the machine was slower then, so the plan is tried again */
     /* part of cost_seconds spent on the reference of its batch; not recorded */
     double reference_seconds;
-    /* of a step of the last request, with all that the worker does around it */
+    /* time of a step of the last request, with all that the worker does around it */
     double wall_seconds;
     /* the trial's time ended before a request had the time that its steps should take: it did
      * not hang */
     bool share_ended;
-    bool early;           /* as in dt_failure: it did not hang */
+    bool early;           /* see dt_failure: it did not hang */
     struct dt_run report; /* everything the worker reported about the plan's steps, in order */
     struct dt_device_bytes memory;
     struct dt_rig_load
@@ -99,7 +99,7 @@ struct dt_result {
     struct dt_throttling throttling;
     int look; /* the next look of a trial, 0..DT_LOOKS-1 */
     struct dt_samples samples;
-    struct dt_summary summary; /* of samples.seconds */
+    struct dt_summary summary; /* summary of samples.seconds */
 };
 
 void dt_result_init(struct dt_result *result, const struct dt_target *target,

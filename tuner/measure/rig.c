@@ -51,7 +51,7 @@ static void class_environment(const struct dt_space *space, const struct dt_poin
     }
 }
 
-/* Of the devices that a replica has. */
+/* The share of the devices that a replica has. */
 static int devices_share(const struct dt_target *target, int replicas)
 {
     int share = target->hardware.devices / replicas;
@@ -84,7 +84,7 @@ bool dt_rig_same_group(const struct dt_target *target, const struct dt_point *a,
     return dt_rig_class(target, a) == dt_rig_class(target, b);
 }
 
-/* Of a device's memory, or all cores': each GPU has one rank of a group, the cores' memory has all of them, of all replicas. */
+/* The share of a device's memory, or of all cores': each GPU has one rank of a group, the cores' memory has all of them, of all replicas. */
 static double memory_of_group(const struct dt_target *target, int ranks, int64_t peak_bytes)
 {
     return (double)peak_bytes * (dt_target_gpus(target) != NULL ? 1 : ranks);
@@ -445,7 +445,7 @@ dt_status dt_rig_watch_gpus(struct dt_rig *rig, enum dt_gpu_company company)
 #define RELEASE_SECONDS 5
 #define LEAST_GRACE_NS  (DT_NS_PER_SECOND / 20)
 #define PROJECTIONS     16
-#define RERUNS          3 /* of steps interrupted by a pause */
+#define RERUNS          3 /* runs of steps interrupted by a pause */
 /* Heartbeats extend the limit of steps to at most so many times; the cold step shows how long steps take. */
 #define RUN_TIMES 3
 
@@ -953,7 +953,7 @@ static void judge_image(struct dt_rig *rig, const struct dt_outputs *image,
     if (image->ranks == 0 || right == NULL || right->rows != image->rows ||
         right->projections != image->projections)
         return;
-    struct dt_outputs first = *image; /* of each replica there is the first alone */
+    struct dt_outputs first = *image; /* of a replica's outputs the first only */
     first.ranks = resident->replicas > 1 ? image->ranks : 1;
     resident->facts.image_error = largest_error(&first, right, &which);
     if (right->ranks > 1)

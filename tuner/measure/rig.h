@@ -32,15 +32,16 @@ struct dt_rig_slot {
 struct dt_reference {
     int batch;
     int attempts;
-    struct dt_failure failure;   /* of the last attempt; outcome DT_TRIAL_OK: none */
+    struct dt_failure failure;   /* the last attempt's; outcome DT_TRIAL_OK: none */
     struct dt_prepared prepared; /* norms and projections */
 };
 
 /* The hosts that are left of the target's. */
 struct dt_rig_hosts {
-    struct dt_hosts left;      /* count 0: this machine alone */
-    int losses[DT_HOSTS_MOST]; /* of left: groups that ended since the host did not answer */
-    bool met;                  /* a group on several of them was ready */
+    struct dt_hosts left; /* count 0: this machine alone */
+    int losses
+        [DT_HOSTS_MOST]; /* for each of left: groups that ended since the host did not answer */
+    bool met;            /* a group on several of them was ready */
 };
 
 /* Time spent in groups so far. */
@@ -61,7 +62,7 @@ struct dt_rig {
     struct dt_reference references[DT_RIG_REFERENCES];
     int reference_count;
     struct dt_verify verify;
-    struct dt_observer *observer; /* of a foreign worker's GPUs; NULL: none so far */
+    struct dt_observer *observer; /* observes a foreign worker's GPUs; NULL: none so far */
     bool reports;                 /* a worker that reads its GPUs itself */
     struct dt_gpu_use gpu_use;    /* by others, since its count was set to NAN */
     struct dt_clocks clocks;      /* the reference to detect throttled samples */
@@ -124,10 +125,10 @@ struct dt_rig_classes dt_rig_classes(const struct dt_rig *rig);
 double dt_rig_prepare_seconds(const struct dt_rig *rig);
 double dt_rig_load_seconds(const struct dt_rig *rig);
 
-/* What two ranks measure that send to each other at the same time. */
+/* A link as two ranks measure it that send to each other at the same time. */
 struct dt_host_link {
     bool known;
-    double seconds; /* of 64 bytes */
+    double seconds; /* time of 64 bytes */
     double bytes_per_second;
 };
 /* The link between two hosts, and within one that has two slots. Neither is known on one machine; a link that cannot be measured until

@@ -356,7 +356,7 @@ static void set_image(const struct dt_wanted *wanted, const struct dt_workload *
     image->steps = image->sampler_steps;
 }
 
-/* Of the built-in network docs/measuring.md tells a user what to set for images a second: the most replicas of the smallest plan. */
+/* The documented plan of the built-in network (docs/measuring.md) for images a second: the most replicas of the smallest plan. */
 static void document_builtin(struct dt_target *target)
 {
     struct dt_documented *documented = &target->documented;

@@ -19,10 +19,10 @@ struct dt_identity {
     char title[256];    /* "DiT-S/2, 256 x 256 px, guided, float32" */
     char engine[64];    /* "dittune", or the foreign worker's name */
     char mode[32];      /* "eager" */
-    char note[200];     /* of a foreign worker, for people: part of no key */
+    char note[200];     /* a foreign worker's, for people: part of no key */
     char dtype[16];     /* "float32" */
     char reference[16]; /* data type of the reference, of a target that is read back */
-    json_t *key, *hard; /* of the store (db/lookup/key.h) */
+    json_t *key, *hard; /* the store's (db/lookup/key.h) */
 };
 
 /* The program that runs plans. */
@@ -41,7 +41,7 @@ struct dt_target_worker {
     json_t *wanted;                /* the job that the user gave */
     json_t *hello, *ready; /* replies of a foreign worker when it was started; NULL for ours */
     json_t *
-        started; /* of a session that is read back: {"engine", "program", "arguments"}; NULL: not recorded */
+        started; /* in a session that is read back: {"engine", "program", "arguments"}; NULL: not recorded */
     json_t *announced; /* the hello's "parameters", "constants" and "rules" */
 };
 
@@ -62,16 +62,16 @@ struct dt_image_work {
     double flops;           /* operations of one step */
     double attention_flops; /* the attention's part of flops */
     double rest_bytes;      /* lower bound of the bytes of passes between the matrix products */
-    /* what a foreign worker measures as a step, in words; NULL: a denoising step */
+    /* the meaning of a foreign worker's step, in words; NULL: a denoising step */
     const char *step;
-    /* what it measures as a step is a run of a program: nothing is resident, no output is
+    /* its step is a run of a program: nothing is resident, no output is
      * verified, and no step warms up another */
     bool starts;
     bool known;    /* the image's denoising steps are: from a foreign worker, or given */
     int steps;     /* these */
-    bool is_image; /* what it measures as a step is a whole image: sampler_steps is 1 */
+    bool is_image; /* its step is a whole image: sampler_steps is 1 */
     bool request;  /* it is a request to a server, whose answer is not compared with a reference */
-    int64_t text_and_vae_ns; /* of an image, besides its steps; 0: not known */
+    int64_t text_and_vae_ns; /* time of an image besides its steps; 0: not known */
     bool given;              /* text_and_vae_ns, by the user; otherwise the worker measured it */
     /* the different denoising steps of a request, [{"count": 2, "say": "transformer, 2 calls"}, ..], owned; NULL: not told */
     json_t *step_kinds;
@@ -87,8 +87,8 @@ struct dt_documented {
 
 /* Memory that the server holds beside a plan, as its text encoder. */
 struct dt_reserve {
-    int64_t bytes; /* of each device, or of the machine on cores; 0: none */
-    int64_t total; /* what a device, or the machine, has */
+    int64_t bytes; /* bytes of each device, or of the machine on cores; 0: none */
+    int64_t total; /* bytes that a device, or the machine, has */
     bool shared;   /* it is the machine's, by all ranks */
 };
 
@@ -107,7 +107,7 @@ struct dt_target {
     int64_t max_bytes; /* limit of a rank's memory; 0: none */
     struct dt_reserve reserve;
     const struct dt_objective *objective;
-    double tolerance;   /* of verification */
+    double tolerance;   /* tolerance of verification */
     double least_fault; /* the smallest error of the faults that it was chosen by; 0: not known */
     double lossy_error; /* the same for plans with lossy settings; INFINITY: not limited */
     struct dt_identity identity;

@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #define STARVED        2   /* threads waited for a core so many times as long as they ran */
-#define OWN            0.8 /* of the cores' time, that a group has which is alone there */
+#define OWN            0.8 /* share of the cores' time of a group that is alone there */
 #define SPELL_NS       (DT_NS_PER_SECOND / 4) /* least time that tells */
 #define TICK_NS        DT_NS_PER_SECOND
 #define BEAT_NS        (15 * DT_NS_PER_SECOND) /* least time that a heartbeat gives */
@@ -115,7 +115,7 @@ static dt_status break_for_answer(struct dt_group *group, struct dt_failure *fai
     return break_group(group, failure, failure->outcome, why);
 }
 
-/* As in SIGKILL; not every C library has names without descriptions. */
+/* A name such as SIGKILL; not every C library has names without descriptions. */
 static const char *signal_name(int number)
 {
     static const struct {
@@ -539,7 +539,7 @@ static dt_status reply_unexpected(struct dt_group *group, const char *want, cons
     return break_group(group, failure, DT_TRIAL_PROTOCOL, why);
 }
 
-/* Of a private program the sentence without its own output, where there is one; the whole one is for the terminal alone. */
+/* A private program's sentence without its own output, where there is one; the whole one is for the terminal alone. */
 static const char *recorded_sentence(const struct dt_group *group, const json_t *message)
 {
     const char *brief = dt_json_text_at(message, "brief"), *say = dt_json_text_at(message, "say");
@@ -589,7 +589,7 @@ static dt_status expect_answer(struct dt_group *group, const char *want, int64_t
         return answer_failed(group, message, failure);
     if (strcmp(dt_wire_op(message), want) != 0)
         return reply_unexpected(group, want, message, failure);
-    if (group->is_private && json_object_get(message, "read") != NULL) /* what was matched, too */
+    if (group->is_private && json_object_get(message, "read") != NULL) /* the matched text, too */
         json_object_set(message, "read", json_object_get(message, "brief"));
     *answer = json_incref(message);
     return DT_OK;

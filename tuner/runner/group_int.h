@@ -23,7 +23,7 @@ struct dt_group {
     struct dt_group *members[DT_REPLICAS_MOST];
     int member_count;
     struct dt_group *parent; /* that this is a member of; itself, of one replica */
-    bool alive, is_private;  /* of several replicas: unused, their members have them */
+    bool alive, is_private;  /* unused where there are several replicas: their members have them */
     bool awaited;            /* a member, whose answer to the request was not read yet */
     int processes;           /* that the controller has started */
     int64_t paused_ns;       /* during the last request */

@@ -15,7 +15,7 @@
 #define DT_SLOTS_MOST 1024
 
 struct dt_host {
-    char name[254]; /* as DNS limits names; or an address */
+    char name[254]; /* a name within DNS's limit, or an address */
     int slots;      /* cores, or GPUs, that dittune may use there */
 };
 
@@ -36,8 +36,8 @@ dt_status dt_hosts_read(const char *path, struct dt_hosts *hosts) DT_MUST_CHECK;
 /* Those of the Slurm job that this process is part of, as many slots as the job has tasks there. DT_EUSAGE: it is part of none. */
 dt_status dt_hosts_slurm(struct dt_hosts *hosts) DT_MUST_CHECK;
 
-int dt_hosts_slots(const struct dt_hosts *hosts);       /* of all */
-int dt_hosts_least_slots(const struct dt_hosts *hosts); /* of the host with the fewest */
+int dt_hosts_slots(const struct dt_hosts *hosts);       /* slots of all hosts */
+int dt_hosts_least_slots(const struct dt_hosts *hosts); /* slots of the host with the fewest */
 
 /* "a:8,b:8" of the first `count`, each with at most `slots`. */
 void dt_hosts_text(const struct dt_hosts *hosts, int count, int slots, struct dt_text *out);

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #define WORDS_MOST    256
-#define SEGMENT_BYTES (8.0 * (1 << 20)) /* of /dev/shm, a rank */
+#define SEGMENT_BYTES (8.0 * (1 << 20)) /* a rank's part of /dev/shm */
 
 extern char **environ;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define GRAIN       0.05 /* core seconds by which ticks may be off at both ends of a window */
-#define NAMED_SHARE 0.5  /* of others' time, that a program must have to be named */
+#define NAMED_SHARE 0.5  /* share of others' time from which a program is named */
 
 static double time_before(const struct dt_load_reading *before,
                           const struct dt_load_program *program)

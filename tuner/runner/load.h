@@ -23,14 +23,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* of others that a reading remembers: those with the most time so far */
+/* programs of others that a reading remembers: those with the most time so far */
 #define DT_LOAD_PROGRAMS 256
 
 #define DT_OTHERS_MOST 0.2 /* cores of others that disturb what is measured beside them */
 
 struct dt_load_program {
     pid_t pid;
-    double seconds; /* of processor time */
+    double seconds; /* processor time */
     char name[17];
 };
 

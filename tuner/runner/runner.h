@@ -35,7 +35,7 @@ struct dt_program {
     const char *const *arguments; /* NULL-ended, without the program; may be NULL */
 };
 
-/* What a foreign worker is to do: fields of hello. */
+/* A foreign worker's assignment: fields of hello. */
 struct dt_assignment {
     const json_t *job; /* "job", borrowed; NULL: {} */
     int devices;       /* most that it may use; 0: left out */
@@ -67,10 +67,10 @@ struct dt_launch {
     int replicas, replica;
     int gpus;            /* that the replicas share, as the first ones visible; 0: cores */
     bool oversubscribed; /* more ranks than cores: waits yield */
-    int64_t until_ns;    /* as dt_group_extend, also while it starts */
+    int64_t until_ns;    /* see dt_group_extend; also while it starts */
     const char *const *environment; /* NULL-ended "NAME=value"; may be NULL */
     bool unrecorded;                /* $DITTUNE_TRANSCRIPT leaves its messages out */
-    bool is_private; /* what its failures have of the program's own output is not for the record */
+    bool is_private; /* the program's own output in its failures is not for the record */
 };
 
 struct dt_failure {
@@ -118,15 +118,15 @@ struct dt_verify {
 struct dt_prepared {
     int handle;
     int ranks;
-    int64_t peak_bytes;            /* of the largest rank */
-    int64_t resident_bytes;        /* of the largest rank, all handles */
+    int64_t peak_bytes;            /* the largest rank's */
+    int64_t resident_bytes;        /* the largest rank's, all handles */
     int64_t cold_ns;               /* first step, maximum over ranks */
     struct dt_device_bytes memory; /* owned */
     struct dt_outputs output;
     /* whole images of one request, as often as it was made: `ranks` counts them; of several replicas the first of each */
     struct dt_outputs image;
     bool verifies_runs; /* requests of runs may ask for the output, too */
-    /* of the output, relative, where the worker compared it itself; NAN: it did not */
+    /* relative error of the output, where the worker compared it itself; NAN: it did not */
     double error;
     struct dt_remarks *remarks; /* owned; NULL: none */
 };

@@ -13,7 +13,7 @@
 #define VALUE_MOST  (INT64_C(1) << 53)
 #define REASON_MOST 40 /* characters of its name */
 #define LOOKS_MOST  (INT64_C(1) << 40)
-#define RUNS_MOST   1000000000 /* of a program */
+#define RUNS_MOST   1000000000 /* runs of a program */
 #define STEPS_MOST  (1 << 20)
 #define RANKS_MOST  65536
 

@@ -102,18 +102,18 @@ struct dt_run {
     int *starts;
     int start_count;
     struct dt_remarks *remarks; /* owned; NULL: none */
-    struct dt_outputs output;   /* of the last step, when it was asked for; not summed */
-    /* Of the measured requests alone: */
+    struct dt_outputs output;   /* the last step's, when it was asked for; not summed */
+    /* From the measured requests alone: */
     struct dt_phase_sums *phases;        /* owned; NULL: none */
     struct dt_rank_telemetry *telemetry; /* [ranks], owned; NULL: none */
-    /* Of a sum: steps before the first measured request, the steps of each, and of those up to the last with telemetry the
+    /* In a sum: steps before the first measured request, the steps of each, and of those up to the last with telemetry the
      * reasons for lowered clocks, of all ranks. */
     int warm_up_steps;
     int *requests; /* [request_count], owned */
     int request_count;
     struct dt_reasons *reasons; /* [reason_count], owned; NULL: no telemetry */
     int reason_count;
-    int phase_steps; /* of the longest request that has phases */
+    int phase_steps; /* steps of the longest request that has phases */
 };
 /* Appends a run of as many ranks, which may lose its remarks, phases and telemetry. measured: it counts as one measured request. Sums
  * saturate, since a worker may report any number; means of telemetry are weighted by their readings; figures of phases stay

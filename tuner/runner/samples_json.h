@@ -10,9 +10,9 @@
 
 #include "tuner/runner/samples.h"
 
-#define DT_STEP_NS_MOST (24 * INT64_C(3600000000000)) /* of a step: a day */
+#define DT_STEP_NS_MOST (24 * INT64_C(3600000000000)) /* the longest step: a day */
 
-/* What of a run could not be read. */
+/* The part of a run that could not be read. */
 struct dt_run_fault {
     const char *field;
     size_t step;

@@ -73,7 +73,7 @@ static void signal_all(struct ward *ward, int number)
     dt_proc_below(getpid(), knock_at, &(struct knock){ward, number});
 }
 
-/* Of several that ended, a signal counts first, then an exit code: a rank that loses another one exits with a code. */
+/* When several ended, a signal counts first, then an exit code: a rank that loses another one exits with a code. */
 static int status_gravity(int wait_status)
 {
     return WIFSIGNALED(wait_status) ? 2 : wait_status != 0;

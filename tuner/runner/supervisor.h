@@ -33,7 +33,7 @@ struct dt_supervised {
     char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM];
 };
 
-/* What to start, `ranks` times: from the second on, RANK and LOCAL_RANK are set, standard input is empty and standard output goes
+/* The program to start, `ranks` times: from the second on, RANK and LOCAL_RANK are set, standard input is empty and standard output goes
  * to standard error. With parts above 1 all of it is bound to one of so many equal parts of the cores. */
 struct dt_supervisor_program {
     const char *path;

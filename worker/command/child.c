@@ -24,7 +24,8 @@
  */
 
 #define LOOK_BYTES                                                                                 \
-    ((size_t)256 << 10) /* of the end of an output: a hint at its beginning is no failure */
+    ((size_t)256                                                                                   \
+     << 10) /* looked at from the end of an output: a hint at its beginning is no failure */
 #define KILLED (128 + SIGKILL)
 
 static const char *const phrases[] = {
@@ -180,8 +181,8 @@ static dt_status held_wait(const struct dt_leftovers_wait *wait, const struct dt
 }
 
 #define KEPT_BYTES                                                                                 \
-    ((size_t)64 << 20) /* of an output; of a longer one at least the last half of it */
-#define LAST_READS 32  /* of each output after the end: more than a pipe holds */
+    ((size_t)64 << 20) /* kept of an output; of a longer one at least the last half of this */
+#define LAST_READS 32  /* reads of each output after the end: more than a pipe holds */
 
 struct child {
     struct dt_program_run run;
@@ -293,8 +294,8 @@ dt_status dt_child_beat(void *context)
     return dt_wire_send(wire, json_pack("{s:s}", "op", "heartbeat"));
 }
 
-/* What has come by now, a heartbeat, and whether the controller is there. milliseconds: to wait for
- * something. *more: it read anything. */
+/* Reads new output, sends a heartbeat, and asks whether the controller is there. milliseconds: to
+ * wait for something. *more: it read anything. */
 static dt_status attend_child(const struct child *child, int process, int milliseconds, bool *more)
 {
     struct dt_child_output *output = child->output;

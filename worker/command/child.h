@@ -36,7 +36,7 @@ void dt_held_note(struct dt_held *held);
 struct dt_child_rules {
     int64_t timeout_ns;
     const bool *accepted; /* [256] exit codes that are as good as 0 */
-    const char *name;     /* of the command in sentences: "the command" */
+    const char *name;     /* name in sentences: "the command" */
 };
 
 /* Runs argv (NULL-ended, looked up in PATH) with an empty standard input, in a process group of

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define DT_HTTP_KEPT_BYTES                                                                         \
-    ((size_t)64 << 20) /* of an answer's body; the rest is read and dropped */
+    ((size_t)64 << 20) /* kept of an answer's body; the rest is read and dropped */
 
 #define TICK_NS    (DT_NS_PER_SECOND / 10)
 #define LINE_MOST  65536
@@ -245,7 +245,7 @@ static dt_status take_chunks(struct connection *connection, struct dt_text *line
 struct head {
     int status;
     bool chunked;
-    uint64_t size; /* of the body; UINT64_MAX: to the end of the connection */
+    uint64_t size; /* bytes of the body; UINT64_MAX: to the end of the connection */
 };
 
 /* The value of a header, without blanks before it; NULL: the line is another one. */

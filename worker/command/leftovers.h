@@ -29,7 +29,7 @@ struct dt_program_run {
     pid_t pid;
     bool ended;
     int wait_status;    /* once it has ended */
-    int64_t peak_bytes; /* of the largest process reaped so far */
+    int64_t peak_bytes; /* the largest process's, of those reaped so far */
 };
 
 struct dt_leftover {
@@ -40,7 +40,7 @@ struct dt_leftover {
 };
 
 struct dt_leftovers {
-    int count; /* of all processes, also of more than are named */
+    int count; /* all processes, also those that are not named */
     struct dt_leftover named[DT_LEFTOVERS_NAMED];
 };
 

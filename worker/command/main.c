@@ -99,7 +99,8 @@ static dt_status find_paths(const struct dt_command_line *command, bool *absolut
     for (int i = 0; words[i] != NULL; i++) {
         const char *path = path_of(words[i]);
         bool folder = i > 0 && (strcmp(words[i - 1], "cd") == 0 || strcmp(words[i - 1], "-C") == 0);
-        bool plain = folder && strchr("/~-$", path[0]) == NULL; /* as make and git have -C */
+        bool plain =
+            folder && strchr("/~-$", path[0]) == NULL; /* the meaning of -C in make and git */
         *absolute = *absolute || path[0] == '/';
         *relative = *relative || is_relative(path) || plain;
     }
@@ -266,9 +267,9 @@ static json_t *list_files(const struct dt_command_line *command)
 struct plan {
     struct dt_run_plan run; /* without words: released */
     struct dt_times
-        first; /* of the run that made it resident, for the next samples; count 0: used, or none */
+        first; /* the run that made it resident, for the next samples; count 0: used, or none */
     struct dt_error
-        failed; /* of a run after others whose samples were sent: for the next request */
+        failed; /* a run that failed after others whose samples were sent: for the next request */
 };
 
 struct worker {
@@ -313,7 +314,7 @@ static dt_status configure_worker(struct worker *worker)
                : DT_OK;
 }
 
-/* As `name`, without the marks of what it quotes of the program's output, and "brief": what is
+/* Adds the sentence as `name`, without the marks around quoted output, and as "brief" the part
  * before the first of them. */
 static void add_sentence(const char *name, const char *sentence, json_t *message)
 {

@@ -88,10 +88,10 @@ struct array {
     FILE *file;
     const char *path;
     char type;    /* f, i, u, b, c */
-    int bytes;    /* of an item, or of half a complex one */
+    int bytes;    /* bytes of an item, or of half a complex one */
     bool swapped; /* in the other byte order */
     bool fortran;
-    char shape[256]; /* as written, without blanks */
+    char shape[256]; /* the text without blanks */
     double items;
 };
 
@@ -566,7 +566,7 @@ void dt_run_plan_fini(struct dt_run_plan *plan)
 
 /* ---- a run */
 
-/* What is left of a run is ended, and its memory waited for. */
+/* Ends the rest of a run, and waits for its memory. */
 static dt_status clear_away(const struct dt_run_setup *runs, struct dt_child_output *command,
                             struct dt_wire *wire, const struct dt_held *held,
                             struct dt_tally *tally)
@@ -588,8 +588,8 @@ static dt_status clear_away(const struct dt_run_setup *runs, struct dt_child_out
     return dt_error_raise(&error);
 }
 
-/* What tells whether a run wrote a file: its time of change is set back, so that a run that is
- * over at once shows, too. */
+/* The state of a file by which a write is seen: its time of change is set back, so that a run that
+ * is over at once shows, too. */
 static struct stat look_at_file(const char *path)
 {
     struct stat info;
@@ -649,7 +649,7 @@ static dt_status load_output(const struct source *source, struct dt_text *text)
     snprintf(name, sizeof name, "%.300s (%s)", path, source->timing->option);
     dt_error_keep(&error, dt_read_text(path, name, FILE_MOST, text));
     if (error.status == DT_EIO || error.status == DT_EUSAGE)
-        error.status = DT_FAILED; /* of this run */
+        error.status = DT_FAILED; /* this run's */
     return dt_error_raise(&error);
 }
 

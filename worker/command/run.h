@@ -16,7 +16,7 @@
 
 struct dt_verify_rules {
     char kind;        /* 't'ext, 'n'py, 'c'ommand; 0: nothing is compared */
-    double tolerance; /* of 'n' */
+    double tolerance; /* for 'n' */
     struct dt_command_line command;
 };
 
@@ -54,15 +54,15 @@ struct dt_limit {
 struct dt_run_setup {
     const struct dt_space *space;
     struct dt_command_line lines[DT_RUN_LINES]; /* without words: not given */
-    struct dt_timing timing;                    /* of --time, or of the metric to be maximised */
-    const char *time;                           /* what it was made of; borrowed */
-    struct dt_metric metrics[DT_METRICS_MOST];  /* without a name: none */
-    struct dt_limit limits[DT_METRICS_MOST];    /* limit_count of them */
+    struct dt_timing timing;                   /* from --time, or from the metric to be maximised */
+    const char *time;                          /* the text it was made from; borrowed */
+    struct dt_metric metrics[DT_METRICS_MOST]; /* without a name: none */
+    struct dt_limit limits[DT_METRICS_MOST];   /* limit_count of them */
     int limit_count;
     int64_t timeout_ns;
-    int retries;        /* of a run whose command exits with a code that is not accepted */
-    bool leave_nothing; /* any process that is left behind fails the run */
-    bool accepted[256]; /* exit codes */
+    int retries; /* how often a run is repeated whose command exits with a code that is not accepted */
+    bool leave_nothing;            /* any process that is left behind fails the run */
+    bool accepted[256];            /* exit codes */
     struct dt_command_line output; /* one word: the file that is verified; none: nothing is */
     struct dt_verify_rules verify;
     char reference[4096]; /* copy of the default plan's file; "": there is none yet */
@@ -73,18 +73,18 @@ struct dt_run_plan {
     char **output;             /* one word; NULL: nothing is verified */
     struct dt_point point;
     bool is_default;
-    int ranks;                       /* of the parameter of that role; 1 where there is none */
-    int made;                        /* runs so far */
-    double *values[DT_METRICS_MOST]; /* of each limit: one a run, value_count of them, owned */
+    int ranks; /* value of the parameter with that role; 1 where there is none */
+    int made;  /* runs so far */
+    double *values[DT_METRICS_MOST]; /* for each limit one a run, value_count of them, owned */
     int value_count;
 };
 
-/* What is to be told of several runs. */
+/* Sums over several runs, for the answer. */
 #define DT_TALLY_MOST 8
 struct dt_tally {
     int runs, count;
     struct {
-        char say[200]; /* what those runs did: "failed and were repeated" */
+        char say[200]; /* the runs' fate: "failed and were repeated" */
         int runs;
     } said[DT_TALLY_MOST];
 };

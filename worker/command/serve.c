@@ -35,7 +35,7 @@
  * waits for a request of the controller. Whose a port is follows from /proc/net/tcp and the
  * descriptors of processes. */
 
-#define ATTEMPT_NS  (5 * DT_NS_PER_SECOND)  /* of an answer to --ready */
+#define ATTEMPT_NS  (5 * DT_NS_PER_SECOND)  /* limit of an answer to --ready */
 #define PAUSE_NS    (DT_NS_PER_SECOND / 20) /* between two of them */
 #define DEATH_NS    (DT_NS_PER_SECOND / 2)  /* from a cut connection to the end of its process */
 #define GRACE_NS    (3 * DT_NS_PER_SECOND)  /* from TERM to KILL: engines shut their ranks down */
@@ -154,7 +154,7 @@ static dt_status server_port(const struct dt_server_job *job, int *port)
     return given > 0 ? DT_OK : dt_fail(DT_ELIB, "no free port: %s", strerror(errno));
 }
 
-/* What listens there belongs to the server. */
+/* Fails unless the listener at the port belongs to the server. */
 static dt_status check_ours(int port)
 {
     struct dt_sockets found;
@@ -389,7 +389,7 @@ static void add_peak(pid_t pid, void *context)
 
 #define DT_SERVE_READY "http://127.0.0.1:{port}/health"
 
-#define STARTS_MOST 3 /* of a server whose port others take */
+#define STARTS_MOST 3 /* starts of a server whose port others take */
 
 json_t *dt_each_rank(int64_t value, int ranks)
 {
@@ -580,7 +580,7 @@ void dt_serve_tend(struct dt_serve *serve)
 void dt_serve_fini(struct dt_serve *serve)
 {
     dt_status status = dt_serve_up(serve) ? server_end(&serve->server) : DT_OK;
-    (void)status; /* what does not end is the controller's */
+    (void)status; /* the controller ends the rest */
     dt_request_fini(&serve->job.ready);
     dt_request_fini(&serve->job.request);
 }

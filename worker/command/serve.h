@@ -47,7 +47,7 @@ struct dt_serve {
     struct dt_server_job job;
     int64_t samples; /* timed requests of a start, at most; 0: not limited */
     struct dt_server server;
-    int handle, ranks; /* of the last plan */
+    int handle, ranks; /* the last plan's */
 };
 
 /* The command, with {port} or a port in --ready, the request and the times. timeout_ns: of a

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DT_TIMES_MOST 512 /* of a run: of more every second, third.. is taken */
+#define DT_TIMES_MOST 512 /* times of a run: of more every second, third.. is taken */
 
 /* bars - the time of a step from a progress bar of tqdm */
 
 struct dt_bar_time {
-    double seconds; /* of a step, without the first steps; NAN: the text has no complete bar */
+    double seconds; /* time of a step, without the first steps; NAN: the text has no complete bar */
     char from[80];  /* "steps 2 to 28 of 28/28 [00:31<00:00]" */
 };
 
@@ -27,14 +27,14 @@ struct dt_bar_time {
 
 #define BARS_MOST  16
 #define TICK_LINES 1024
-#define ERROR_MOST 0.05 /* of a step's time, relative */
+#define ERROR_MOST 0.05 /* relative error of a step's time */
 
 /* A line of a bar. */
 struct drawn {
     long done;
     double elapsed; /* whole seconds */
     double mean;    /* the same by the rate; NAN: not drawn, or the whole seconds contradict it */
-    double error;   /* of mean */
+    double error;   /* error of the mean */
 };
 
 struct bar {
@@ -132,7 +132,7 @@ static dt_status judge_bar(const struct bar *bar, struct dt_bar_time *out)
     return DT_OK;
 }
 
-/* Of the last complete bar, or of the last whose description begins with name (NULL: any). tick is
+/* Reads the last complete bar, or the last whose description begins with name (NULL: any). tick is
  * called a few times a second.
  * DT_FAILED: it was drawn once, or the text is too coarse to tell; the errors of tick. */
 static dt_status bars_read(const struct dt_text *text, const char *name,
@@ -175,7 +175,7 @@ struct values {
     double *at; /* owned, in ns */
     size_t count;
     char other[64]; /* a first group that is no number; "": none */
-    char first[80]; /* what the first value was read from */
+    char first[80]; /* the text of the first value */
     bool unnamed;   /* the output says nothing of the unit of one of them */
 };
 
@@ -211,7 +211,7 @@ static double ns_of(double number, const struct dt_timing_unit *unit)
     return unit->rate ? unit->ns / number : number * unit->ns;
 }
 
-/* What POSIX expressions do not have, and Python's and Perl's do. */
+/* Refuses syntax of Python's and Perl's expressions that POSIX ones lack. */
 static dt_status check_expression(const char *text)
 {
     bool brackets = false;

@@ -19,9 +19,10 @@ struct dt_timing_unit {
 
 struct dt_timing {
     char kind;     /* 'w'all, 'r'egex, 'j'son, 't'qdm */
-    regex_t regex; /* of 'r' */
-    char *path;    /* of 'j': "metrics.steps[2]", of 't': the bar's name or NULL; owned */
-    char *file;    /* of 'j': that the command writes, with placeholders, owned; NULL: its output */
+    regex_t regex; /* for 'r' */
+    char *path;    /* for 'j': "metrics.steps[2]", for 't': the bar's name or NULL; owned */
+    char *
+        file; /* for 'j': the file that the command writes, with placeholders, owned; NULL: its output */
     const char *
         metric; /* a plain number, to be maximised, and not a time: its name, borrowed; NULL: a time */
     char option[64]; /* that it is of, for sentences: "--time" */
@@ -31,13 +32,13 @@ struct dt_timing {
     bool unit_named;       /* which the end of the JSON path may confirm */
 };
 
-/* What a command printed, and how long it took from start to end. */
+/* A command's output, and its time from start to end. */
 struct dt_child_output {
     struct dt_text out, err;    /* standard output and error, owned */
-    const struct dt_text *file; /* of dt_timing.file, borrowed; NULL: none is read */
+    const struct dt_text *file; /* the text of dt_timing.file, borrowed; NULL: none is read */
     bool cut;                   /* they were too long: only the end is there */
     int64_t wall_ns;
-    int64_t peak_bytes; /* of the largest of its processes */
+    int64_t peak_bytes; /* the largest process's */
     bool exited_badly;  /* with a code that is not accepted, or by a signal */
     int ranks;          /* processes that may print their steps side by side; 0: one */
     int from[2];        /* where the two are read while anything has them open; -1: ended */
@@ -47,7 +48,7 @@ struct dt_child_output {
 struct dt_times {
     int64_t *ns; /* [count], owned */
     int count;
-    int64_t wall_ns, peak_bytes; /* of the run */
+    int64_t wall_ns, peak_bytes; /* the run's */
     char read
         [200]; /* where the first one was read: "time read: 410 ms from '410.000 ms'"; "": nowhere */
     bool too_long; /* together longer than the run, though their unit is known: simulated? */

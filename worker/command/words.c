@@ -10,9 +10,9 @@
 struct piece {
     size_t size; /* bytes of the command */
     char literal;
-    char name[80];       /* of a placeholder; "": it is none */
-    char condition[200]; /* of a switch; "": it is none */
-    const char *text;    /* of a switch, in the command */
+    char name[80];       /* the placeholder's; "": it is none */
+    char condition[200]; /* the switch's; "": it is none */
+    const char *text;    /* the switch's text, in the command */
     size_t text_size;
 };
 
@@ -49,8 +49,8 @@ static dt_status read_switch(const char *text, const char *mark, const char *end
     return DT_OK;
 }
 
-/* What a word goes on with at `text`, before `stop`. nested: it is the text of a switch, where a
- * brace is not doubled.
+/* Reads the next piece of a word at `text`, before `stop`. nested: it is the text of a switch,
+ * where a brace is not doubled.
  * DT_EUSAGE: a brace alone, or a placeholder or switch that cannot be. */
 static dt_status piece_next(const char *text, const char *stop, bool nested, struct piece *piece)
 {
@@ -216,12 +216,12 @@ static const char *replica_value(const char *name, const struct dt_space *space)
     return NULL;
 }
 
-/* What is known while the names of a command are looked at. */
+/* The state of the check of a command's names. */
 struct check {
     const struct dt_command_line *command;
     const struct dt_space *space;
     bool *used; /* by parameter */
-    char quote; /* of the shell, that is open here; 0: none */
+    char quote; /* the shell's quote that is open here; 0: none */
     bool escaped;
 };
 
@@ -328,14 +328,14 @@ static void add_value(const char *name, const struct dt_space *space, const stru
         dt_text_add(word, "%lld", (long long)number);
 }
 
-/* What a plan makes of a command. */
+/* A command with a plan's values. */
 struct filling {
     const struct dt_command_line *command;
     const struct dt_space *space;
     const struct dt_point *plan;
     char **words; /* so far, NULL-ended */
     int count;
-    int values;  /* of them those that are parameters of sh, from words[4] on */
+    int values;  /* how many of the words are parameters of sh, from words[4] on */
     bool absent; /* the last text named a parameter that does not exist in the plan */
 };
 

@@ -121,7 +121,7 @@ struct gpu {
 struct observer {
     struct dt_nvml *nvml;
     struct gpu gpus[DEVICES_MOST];
-    int count; /* of those that are read now */
+    int count; /* number of those that are read now */
 };
 
 static void say_message(json_t *message)

@@ -34,7 +34,7 @@ struct dt_telemetry {
     pthread_cond_t stopped;
     bool stop;
     int64_t looks; /* readings */
-    /* of the known ones of each value */
+    /* count and sum of each value where it is known */
     int64_t known[DT_TELEMETRY_VALUES], sums[DT_TELEMETRY_VALUES];
     int64_t least[DT_TELEMETRY_VALUES], most[DT_TELEMETRY_VALUES];
     int64_t reasons;

@@ -14,9 +14,9 @@
 
 struct analysis {
     const struct dt_options *options;
-    struct dt_log *log;       /* of a session */
+    struct dt_log *log;       /* a session's */
     struct dt_replay_run run; /* or a run's */
-    json_t *plans;            /* of the run, an object for each */
+    json_t *plans;            /* the run's plans, an object for each */
     struct dt_text plan;      /* text of the last one */
     bool session, is_run;
     json_t *trials, *comparisons; /* results with --json; else text */
@@ -57,7 +57,7 @@ static dt_status analyze_trial(const json_t *record, const char *what, struct an
 /* A recorded comparison: room for its entrants. */
 struct rounds {
     int n;
-    struct dt_sets sets; /* of fresh processes, until the decision */
+    struct dt_sets sets; /* sets of fresh processes, until the decision */
     const char **roles;
     double (*values)[DT_ROUNDS_MOST];
     struct dt_judged *judged;

@@ -25,7 +25,7 @@ static const struct shell {
 } shells[] = {{"bash", bash, "", ""}, {"zsh", zsh, "", "[]:\\"}, {"fish", fish, "\\'", "\\'"}};
 enum { SHELLS = sizeof shells / sizeof shells[0] };
 
-/* What a line is about: a command, an option, or neither. */
+/* The subject of a line: a command, an option, or neither. */
 struct subject {
     const struct shell *shell;
     const struct dt_command *command;
@@ -58,7 +58,7 @@ static void add_words(const struct dt_command *command, struct dt_text *out)
         add_shells(out);
 }
 
-/* What the option is completed to. */
+/* Adds the words that complete the option. */
 static void add_values(const struct dt_option_row *row, struct dt_text *out)
 {
     for (const char *at = row->hint; at != NULL && *at != '\0'; at += *at == '|') {

@@ -24,7 +24,7 @@ static bool sets_variables(const struct dt_target *target, const struct dt_point
     return false;
 }
 
-/* What the model says of a feasible plan, and the sessions of the store. */
+/* Adds the prediction for a feasible plan, and the results of the store's sessions. */
 static dt_status add_evidence(const struct dt_options *options, const struct dt_target *target,
                               const struct dt_point *point, struct dt_explanation *explanation)
 {
@@ -75,7 +75,7 @@ static void add_plan(const json_t *plan, struct dt_text *out)
     dt_text_add(out, "\n");
 }
 
-/* What a session of the engine in the store measured of a feasible plan, or a sentence that there is none. */
+/* Adds a feasible plan's result from a session of the engine in the store, or a sentence that there is none. */
 static dt_status add_stored(const struct dt_options *options, const struct dt_export_own *own,
                             const char *plan, json_t *fields, struct dt_text *out)
 {
@@ -110,8 +110,8 @@ struct by_file {
     const struct dt_export_own *own;
     const char *words;         /* the plan as it was given */
     const char *why;           /* sentence that refuses the plan; NULL: it is feasible */
-    const json_t *remarks;     /* of a feasible plan; NULL: none */
-    const json_t *unexpressed; /* what the engine cannot express; NULL: nothing */
+    const json_t *remarks;     /* a feasible plan's; NULL: none */
+    const json_t *unexpressed; /* parameters that the engine cannot express; NULL: none */
 };
 
 static json_t *by_file_json(const struct dt_options *options, const struct by_file *answer,

@@ -15,7 +15,7 @@
 
 /* ---- the formats (docs/history.md): text */
 
-enum { ROWS = 20, WIDTH = 24 /* of the plot */ };
+enum { ROWS = 20, WIDTH = 24 /* size of the plot */ };
 
 static void add_change(const struct dt_entry_timeline *line, enum dt_series_of series, int i,
                        struct dt_text *out)

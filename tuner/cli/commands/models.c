@@ -12,13 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the options ask about. */
+/* The question that the options ask. */
 struct question {
     struct dt_card card;
     struct dt_frames size;
     struct dt_plans_wanted wanted;
-    int64_t max_bytes; /* of a device's memory; 0: no limit */
-    json_t *key;       /* of the engines' rules */
+    int64_t max_bytes; /* limit of a device's memory; 0: none */
+    json_t *key;       /* the key for the engines' rules */
 };
 
 static json_t *count_or_null(int64_t count)
@@ -228,7 +228,7 @@ static dt_status add_known(const struct question *question, const char *engine, 
     return DT_OK;
 }
 
-/* What the engine does by itself, and what its documentation tells a user to set. */
+/* Adds the engine's own choice, and the plan that its documentation tells a user to set. */
 static dt_status known_plans(const struct question *question, const char *engine,
                              const json_t *chosen, json_t *answer, struct dt_text *out)
 {
@@ -265,7 +265,7 @@ static bool has_degrees(const json_t *a, const json_t *b)
     return true;
 }
 
-/* What the engine would choose, before its plans. */
+/* Adds the engine's choice, before its plans. */
 static void add_choice(const json_t *chosen, const json_t *plans, struct dt_text *out)
 {
     const json_t *plan;

@@ -12,11 +12,11 @@
 #include <string.h>
 
 enum { EVALS_MOST = 100000, REPEATS_MOST = 100000, JOBS_MOST = 64 };
-#define CELLS_MOST 50000000 /* of repeats x evaluations */
+#define CELLS_MOST 50000000 /* limit of repeats x evaluations */
 
 struct table_prior {
     const struct dt_landscape *landscape;
-    double *values; /* of each entry */
+    double *values; /* value of each entry */
 };
 
 static double prior_value(const void *context, const struct dt_point *point)

@@ -19,7 +19,7 @@ static const json_t *key_of(const struct dt_stored_entry *entry, const char *nam
     return json_object_get(entry->key, name);
 }
 
-/* Of the key, or of an engine's job. */
+/* A field of the key, or of an engine's job. */
 static const json_t *of_work(const struct dt_stored_entry *entry, const char *name)
 {
     const json_t *value = key_of(entry, name);
@@ -88,7 +88,7 @@ static void show_gain(const struct dt_stored_entry *entry, struct dt_text *out)
         dt_text_add(out, "-");
 }
 
-/* Of how many; of sessions before this was kept nothing. */
+/* How many plans were tried; sessions that did not record it show nothing. */
 static void show_tried(const struct dt_stored_entry *entry, struct dt_text *out)
 {
     if (entry->tried > 0)
@@ -172,7 +172,7 @@ static void fill_cell(int column, const struct dt_stored_entry *entry, struct dt
     dt_text_add(cell, "...");
 }
 
-/* Of --command and --server: what was measured, as options, on a line of its own. */
+/* For --command and --server: the measured program, as options, on a line of its own. */
 static void add_command(const struct dt_stored_entry *entry, struct dt_text *out)
 {
     static const char *const options[] = {"command", "time", "unit", "prepare"};

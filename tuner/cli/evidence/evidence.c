@@ -170,7 +170,7 @@ static void add_values(const struct dt_space *space, const struct dt_point *mine
     }
 }
 
-/* What the plan's own value is worth: "saves", "costs", "equal" (the intervals overlap),
+/* The worth of the plan's own value: "saves", "costs", "equal" (the intervals overlap),
  * "unsure" (one of them has too few samples for an interval, as when it was dropped early), or
  * how the other ended. */
 static const char *judge_neighbour(const struct dt_session *session, const struct dt_result *mine,

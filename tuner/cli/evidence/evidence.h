@@ -9,7 +9,7 @@
 
 #include "tuner/session/replay.h"
 
-/* What is looked for: sessions of a target's work on its machine, perhaps under another objective, batch or limit; or, where no worker
+/* The sessions looked for: those of a target's work on its machine, perhaps under another objective, batch or limit; or, where no worker
  * is asked, those of an engine ("xdit", "xdit:0.7.0") with a model, of any job and any machine. */
 struct dt_evidence {
     const struct dt_target *target; /* NULL: of the engine */

@@ -27,7 +27,7 @@ struct dt_curve {
 /* Current activity. */
 struct dt_activity {
     char what[240];      /* "trial ranks=2 ulysses=2" */
-    const char *phase;   /* of the worker's group; NULL: none */
+    const char *phase;   /* the worker group's; NULL: none */
     const char *verbose; /* phase as last printed */
     const char *said; /* by the worker that is waited for, while its request lasts; NULL: nothing */
     struct dt_text words; /* standard error of workers that has no line feed yet */
@@ -43,14 +43,14 @@ struct dt_progress {
     struct dt_activity now;
     const char *comparison;                  /* "shoot-out", "final comparison" */
     const struct dt_target *target;          /* may be NULL */
-    const struct dt_chance *chance;          /* of a further gain; may be NULL */
+    const struct dt_chance *chance;          /* chance of a further gain; may be NULL */
     const struct dt_result *best, *fallback; /* may be NULL */
 };
 
 /* SIGUSR1 arrived: the state is printed soon. */
 extern volatile int dt_progress_asked;
 
-/* What is shown: usually what is done now, and a line for each trial. */
+/* How much is shown: usually the present activity, and a line for each trial. */
 enum dt_voice {
     DT_VOICE_QUIET = -1, /* nothing */
     DT_VOICE_USUAL,

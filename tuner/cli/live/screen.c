@@ -18,7 +18,7 @@
 
 static struct {
     bool open;
-    struct dt_text lines; /* as last drawn, for lines above them */
+    struct dt_text lines; /* the lines as last drawn, for lines above them */
     char erase[24];       /* codes that remove what is on the screen; "": nothing is */
     volatile sig_atomic_t stale;
 } screen;

@@ -49,7 +49,7 @@ static dt_status set_task(const struct dt_options *options, struct dt_query *que
     dt_auto_text value = {0};
     dt_options_task(options, &task);
     for (enum dt_task_field i = 0; i < DT_TASK_FIELDS; i++) {
-        if (!task.at[i].given || i == DT_TASK_batch) /* of which there may be several */
+        if (!task.at[i].given || i == DT_TASK_batch) /* there may be several batches */
             continue;
         dt_text_clear(&value);
         dt_task_spell(&task, i, &value);

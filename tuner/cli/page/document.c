@@ -17,7 +17,7 @@
 static const char template[] = {
 #include "page.html.inc"
 };
-/* What is filled, and the session whose article is open. */
+/* The text that is filled, and the session whose article is open. */
 struct filling {
     const struct page_view *views, *view;
     int count;
@@ -70,7 +70,7 @@ static void add_tuned(const struct filling *filling)
     dt_pen_text(filling->pen, dt_text_at(&text));
 }
 
-/* Of a page that is made now, as far as it is. */
+/* Adds the figures of a page that is made now, as far as it is. */
 static void add_no_figures(const struct filling *filling)
 {
     if (filling->pen->html && strstr(dt_text_at(filling->pen->out), "<svg ") == NULL)
@@ -95,7 +95,7 @@ static void sessions_json(const struct dt_session *const sessions[], int n, int 
     json_decref(list);
 }
 
-/* What --format json prints, for programs that read the page: no text in it ends its element. Many trials are in --format csv. */
+/* The JSON of --format json, for programs that read the page: no text in it ends its element. Many trials are in --format csv. */
 static void add_json(const struct filling *filling)
 {
     const struct dt_session *sessions[2] = {NULL};

@@ -98,7 +98,7 @@ static int count_outcome(const struct page_view *view, int outcome, const struct
     return n;
 }
 
-/* Of a rank's limit, where one was given; of its GPU's memory, or of the machine's by all ranks:
+/* The share of a rank's limit, where one was given; of its GPU's memory, or of the machine's by all ranks:
  * ": 34 % of the limit of 60 MiB a rank", ", and at most 1012 MiB in all 2: 4 % of the machine's
  * 24 GiB" */
 static void add_memory_share(const struct page_view *view, const struct dt_result *best,
@@ -311,7 +311,7 @@ static void matters_of_session(const struct page_view *view, struct dt_text *out
     }
 }
 
-/* Of the final comparison: times of the role's plan over those of the default; NAN: none. */
+/* From the final comparison: times of the role's plan over those of the default; NAN: none. */
 static double ratio_of(const struct dt_session *session, enum dt_entrant_role role)
 {
     const struct dt_entrant *entrant = dt_session_entrant(session, role);
@@ -684,7 +684,7 @@ static json_t *answers_of(const struct page_view *view, const struct dt_page *pa
 json_t *dt_page_why(const struct dt_page *page, struct dt_text *out)
 {
     static const char *const origins[] = {"session", "update", "entry"};
-    /* of the session's or the entry's own object, which the answers are about */
+    /* fields of the session's or the entry's own object, which the answers are about */
     static const char *const fields[] = {"verdict", "best",  "default",
                                          "gain",    "noise", "fingerprint"};
     const struct dt_session *session = page->session;

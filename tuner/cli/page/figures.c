@@ -30,12 +30,12 @@ enum { TICKS_MOST = 40, POINTS_MOST = 1200, EFFECTS_MOST = 8, FRONT_MOST = 256, 
 
 struct page_figure {
     const struct page_view *view;
-    char name[40]; /* of its elements: no other figure of the page has it */
+    char name[40]; /* prefix of its elements: no other figure of the page has it */
     bool small;
     /* Lines of titles are tooltips of the next point or bar of the first plot; an empty line: none; a
      * line "\f": the next ones are of the next plot. Escaped. */
     struct dt_text script, plot, titles;
-    char clause[256];   /* of the series that is open, "": none */
+    char clause[256];   /* the open series's, "": none */
     int series, points; /* before it; its own */
 };
 
@@ -334,7 +334,7 @@ static void figure_times(struct page_figure *figure)
 
 /* ---- the figures of trials and of the final comparison */
 
-/* Of many trials some are drawn, evenly over the session. */
+/* Whether a trial is drawn: of many only some are, evenly over the session. */
 static bool is_drawn(const struct page_view *view, int i)
 {
     int step = 1 + view->measured / POINTS_MOST;
@@ -565,7 +565,7 @@ static struct dt_interval range_of(const struct page_view *view, int rounds, dou
     return (struct dt_interval){.low = low - edge, .high = high + edge};
 }
 
-/* Of an entrant's interval, to the right of all rounds. */
+/* The place of an entrant's interval, to the right of all rounds. */
 static double place_of(int entrant, int rounds)
 {
     return rounds + (0.5 + 0.6 * entrant) * (1 + rounds / 30.0);
@@ -740,7 +740,7 @@ static void add_unit(const struct page_view *view, char *out, size_t size)
     snprintf(out, size, "%s, %s", alone ? "of a step" : "per image and step", view->time.name);
 }
 
-/* Of the plan to use and of the default, where that is another plan. */
+/* Reads the works of the plan to use and of the default, where that is another plan. */
 static void read_works(const struct page_view *view, struct work works[2])
 {
     const struct dt_session *session = view->session;

@@ -33,11 +33,11 @@ enum dt_page_origin {
 };
 
 struct dt_page {
-    const struct dt_session *session; /* of replay; NULL: there is only the entry */
+    const struct dt_session *session; /* replay's; NULL: there is only the entry */
     char journal[128];                /* its id, or its file's name without ".jsonl" */
-    struct dt_text path;              /* of the journal */
+    struct dt_text path;              /* the journal's */
     struct dt_replay replay;
-    const char *directory;      /* of the store; borrowed */
+    const char *directory;      /* the store's; borrowed */
     bool usual;                 /* it is the usual one */
     struct dt_page_entry entry; /* empty: the word names a journal */
     enum dt_page_origin origin;

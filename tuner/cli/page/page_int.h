@@ -12,7 +12,7 @@
 struct page_row {
     const struct dt_result *result;
     int number; /* from 1, in the order of the session */
-    /* Of the objective, in seconds, smaller is better, with its interval; NAN: not measured. */
+    /* The objective's value, in seconds, smaller is better, with its interval; NAN: not measured. */
     double value, low, high;
     double predicted; /* by the prior, from the measured default; NAN: not both are known */
     bool best;        /* it may be stored, and none before it was as fast */
@@ -25,9 +25,9 @@ struct page_view {
     struct page_row *rows; /* owned: trials that count, failures too, in the session's order */
     const struct page_row *sorted; /* the same, the fastest first, not measured ones last */
     int count, measured, failed, slow;
-    struct dt_unit time, memory; /* of all figures and tables */
-    char axis[80];               /* what values are, with their unit: "step, ms" */
-    char prefix[8];              /* of names in the page */
+    struct dt_unit time, memory; /* units of all figures and tables */
+    char axis[80];               /* the values and their unit: "step, ms" */
+    char prefix[8];              /* prefix of names in the page */
 };
 bool dt_page_view(const struct dt_page *page, const char *prefix,
                   struct page_view *view); /* false: no memory */
@@ -51,12 +51,12 @@ double dt_page_level(const struct dt_session *session);
 /* The entrant with the best plan, when its ratio is against the default; NULL: none. */
 const struct dt_entrant *dt_page_winner(const struct dt_session *session);
 
-/* What one parameter explains of the differences between the measured trials. */
+/* One parameter's share in the differences between the measured trials. */
 struct page_effect {
     int axis;
     int used[64];      /* indices of values that measured trials have, ascending */
     int trials[64];    /* with that value */
-    double median[64]; /* of their values, seconds */
+    double median[64]; /* median of their values, seconds */
     int count;
     double seen;  /* share of the variance of log(value) of the trials, 0..1 */
     double share; /* that of all plans by the search's model; of few trials: seen */
@@ -85,7 +85,7 @@ void dt_page_machine(const struct page_view *view, struct page_pen *pen);
 void dt_page_words(const struct page_view *view, struct page_pen *pen);
 /* The whole page of a cookbook (recipe.c). */
 void dt_page_recipe(const struct page_view *view, struct page_pen *pen);
-/* What differs between two sessions. */
+/* Writes the differences between two sessions. */
 void dt_page_compare(const struct page_view views[2], struct page_pen *pen);
 
 /* Figures: nothing where there is no data, or no gnuplot. */

@@ -18,7 +18,7 @@
 struct page_pen {
     struct dt_text *out;
     bool html;
-    int columns, cell;          /* of the table that is open; the number of the next cell */
+    int columns, cell;          /* columns of the open table; the number of the next cell */
     char kinds[DT_PEN_COLUMNS]; /* '>': a number, to the right; '~': a plan; ' ': words */
 };
 

@@ -132,7 +132,7 @@ static void command_add(const struct page_view *view, const struct dt_result *be
 
 /* ---- the machine */
 
-/* Of the fingerprint what people compare: no hashes, and nothing of dittune's own. */
+/* Adds the parts of the fingerprint that people compare: no hashes, and nothing of dittune's own. */
 static void machine_add(const struct page_view *view, struct page_pen *pen)
 {
     static const char *const hidden[] = {"topology", "calls", "method", NULL};

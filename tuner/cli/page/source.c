@@ -23,7 +23,7 @@
 /* A session, by the first record of its journal. */
 struct past {
     uint64_t entry;        /* id of the entry of its work on its machine */
-    int64_t began_wall_ns; /* of that record */
+    int64_t began_wall_ns; /* that record's */
     char journal[64];
 };
 struct pasts {
@@ -37,7 +37,7 @@ static void pasts_fini(struct pasts *sessions)
     *sessions = (struct pasts){.count = 0};
 }
 
-/* Of each journal only the beginning is read; one that cannot be read is left out. */
+/* Reads the beginning of each journal; one that cannot be read is left out. */
 static dt_status pasts_read(const char *directory, struct pasts *sessions)
 {
     struct dt_journals runs = {.directory = directory};

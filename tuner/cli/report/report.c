@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define INDENT 10 /* of plans */
+#define INDENT 10 /* indent of plans */
 
 /* ---- plans in rows that fit 80 columns: a column has one unit, and each plan is on an indented line below its figures */
 
@@ -23,7 +23,7 @@ struct dt_table_row {
 
 struct table {
     const struct dt_target *target;
-    struct dt_unit time, memory; /* of all rows */
+    struct dt_unit time, memory; /* units of all rows */
     struct dt_text *out;
 };
 
@@ -168,7 +168,7 @@ static bool same_plan(const struct dt_session *session, enum dt_entrant_role rol
     return dt_point_equal(target->space, point, &target->fallback);
 }
 
-/* What the worker remarked on the runs of a row's plan, unless a row before has the same result. */
+/* Adds the worker's remarks on the runs of a row's plan, unless a row before has the same result. */
 static void add_remarks(const struct dt_table_row rows[], size_t at, struct dt_text *out)
 {
     const struct dt_result *result = rows[at].result;
@@ -342,7 +342,7 @@ bool dt_report_whole_image(const struct dt_session *session, struct dt_text *out
     return true;
 }
 
-/* What verification of the best plan cannot tell, and how its whole image differs. */
+/* Adds the limits of the best plan's verification, and how its whole image differs. */
 static void add_verification(const struct dt_session *session, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(session);
@@ -368,7 +368,7 @@ static void add_extreme(const struct dt_result *result, const struct dt_target *
                 dt_figure_of(dt_result_slowest(result)).text);
 }
 
-/* What replicas trade: images a second against the time of a step. */
+/* Adds the trade of replicas: images a second against the time of a step. */
 static void add_extremes(const struct dt_session *session, struct dt_text *out)
 {
     const struct dt_extremes extremes = dt_session_extremes(session);

@@ -670,7 +670,7 @@ static void add_sweep_row(const struct columns *columns, const json_t *row, stru
     const json_t *exchange = dt_json_named(kinds, "exchange"); /* that the slowest rank waits for */
     const json_t *image = json_object_get(row, "image");
     double images = json_is_object(image) ? number_at(row, "batch") / number_at(image, "seconds")
-                                          : number_at(row, "samples_per_second"); /* of a step */
+                                          : number_at(row, "samples_per_second"); /* for a step */
     const char *why = json_string_value(json_object_get(row, "left_out"));
     dt_text_add(out, "%8.0f", number_at(row, columns->sweep->ranks ? "ranks" : "batch"));
     if (why != NULL) {
@@ -704,7 +704,7 @@ static struct columns choose_columns(const struct dt_sweep *sweep, const json_t 
                             dt_figure_bytes_unit(fmax(bytes, 1024))};
 }
 
-/* What the columns are of. */
+/* Adds the meaning of the columns. */
 static void add_notes(const struct dt_sweep *sweep, const json_t *rows, struct dt_text *out)
 {
     const json_t *row = json_array_get(rows, 0), *image = json_object_get(row, "image");

@@ -127,7 +127,7 @@ static void finding_add(json_t *findings, const char *rule, enum dt_severity sev
                                               "what", what, "mend", mend));
 }
 
-/* Of device `index`; -1: of the machine. */
+/* Tries a rule on device `index`; -1: on the machine. */
 static void try_rule(const struct dt_doctor_view *machine, const struct dt_doctor_rule *rule,
                      int64_t index, json_t *findings)
 {

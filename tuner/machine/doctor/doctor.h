@@ -24,7 +24,7 @@ struct dt_doctor_view {
     const json_t *worker;  /* {"program", "missing", "cause"} */
     const json_t *devices; /* docs/protocol.md */
     const json_t *host;    /* doctor.c */
-    int64_t count;         /* of devices */
+    int64_t count;         /* number of devices */
     const json_t
         *device; /* that a rule about each device is asked of; NULL for rules about the machine */
 };

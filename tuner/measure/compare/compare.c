@@ -145,7 +145,7 @@ struct course {
     int n;
     const struct dt_compare *how;
     struct dt_sets *sets;
-    int rounds; /* of each set; 0: not chosen yet */
+    int rounds; /* rounds of each set; 0: not chosen yet */
     enum dt_company company;
     bool roomier;       /* a plan was excluded: the next set tries with more of them together */
     bool ended;         /* the time is up */

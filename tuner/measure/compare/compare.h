@@ -16,7 +16,7 @@
 #include "tuner/measure/rig.h"
 
 #define DT_ATTEMPTS       2 /* for an entrant with possibly temporary failures */
-#define DT_ATTEMPTS_FIRST 3 /* of entrant 0, without which there is no comparison */
+#define DT_ATTEMPTS_FIRST 3 /* attempts of entrant 0, without which there is no comparison */
 
 struct dt_compare {
     int64_t deadline_ns;

@@ -80,10 +80,10 @@ struct dt_compared {
     const char *name; /* DT_SHOOTOUT, DT_FINAL_COMPARISON */
     struct dt_entrant *entrants;
     int count;
-    struct dt_sets sets;      /* of fresh processes */
+    struct dt_sets sets;      /* sets of fresh processes */
     bool complete;            /* not ended by a signal */
     bool goes_on;             /* with the sets of a session that was resumed */
-    struct dt_clocks *clocks; /* of the session, borrowed */
+    struct dt_clocks *clocks; /* the session's, borrowed */
 };
 bool dt_compared_is_final(const struct dt_compared *compared);
 

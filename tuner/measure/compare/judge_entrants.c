@@ -8,9 +8,10 @@
 #include <math.h>
 #include <stddef.h>
 
-#define DECIDED_HALF_WIDTH 0.005 /* of the ratio: a tie is within half a per cent on both sides */
-#define LEVELS_MOST        1.25
-#define LEAST_PAIRS        2 /* of a set that counts: an order and its mirror */
+#define DECIDED_HALF_WIDTH                                                                         \
+    0.005 /* half width of the ratio: a tie is within half a per cent on both sides */
+#define LEVELS_MOST 1.25
+#define LEAST_PAIRS 2 /* pairs of a set that counts: an order and its mirror */
 
 const char *dt_company_text(enum dt_company company)
 {
@@ -74,7 +75,7 @@ bool dt_sets_agree(const double a[], const double b[], double times, const struc
     return true;
 }
 
-/* Of the last DT_SETS_LEAST sets one was disturbed, or the levels of the first entrant differ by more than LEVELS_MOST. */
+/* Whether one of the last DT_SETS_LEAST sets was disturbed, or the levels of the first entrant differ by more than LEVELS_MOST. */
 static bool load_changes(const double values[], const struct dt_sets *sets)
 {
     for (int s = 0; s < sets->count; s++)

@@ -36,12 +36,12 @@ struct dt_sets {
     double stalled[DT_SETS_MOST]; /* share of the time in which threads waited for a core; NAN */
     double gpus[DT_SETS_MOST];    /* GPUs that other programs used; NAN: not watched */
     char disturber[17];           /* a program that did in a disturbed set; "": not known */
-    enum dt_company company;      /* of the set in which the fewest were resident together */
+    enum dt_company company;      /* in the set in which the fewest were resident together */
     int loads;                    /* times that a plan was made resident */
     int64_t setup_ns, round_ns,
         set_ns; /* longest: until the plans were resident, a round, a whole set */
 };
-int dt_sets_rounds(const struct dt_sets *sets); /* of all sets */
+int dt_sets_rounds(const struct dt_sets *sets); /* rounds of all sets */
 
 /* A set in which others kept more than DT_OTHERS_MOST cores busy, or used a GPU, is disturbed, and decides nothing: load hits plans unequally, a plan of
  * several threads that wait for each other far more than one of as many processes. */
@@ -56,7 +56,7 @@ double dt_sets_levels(const double values[], const struct dt_sets *sets, int n);
 bool dt_sets_agree(const double a[], const double b[], double times, const struct dt_sets *sets);
 
 struct dt_judged {
-    const double *values; /* of each round, smaller is better; NAN where the visit failed */
+    const double *values; /* value of each round, smaller is better; NAN where the visit failed */
     bool out;             /* excluded: no decision waits for it */
     bool decisive;        /* the comparison goes on until this one is decided */
     /* index of another entrant against which it must be decided, too, where that one is not out; 0: none */

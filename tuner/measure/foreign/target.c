@@ -26,7 +26,7 @@
 #define SAMPLES_MOST    1000000
 #define STEPS_MOST      1000000
 
-/* What the user asked for and the worker does not do is refused, so that it is not silently ignored. The bound of the
+/* Refuses wishes of the user that the worker does not obey, so that none is silently ignored. The bound of the
  * error is the controller's own. stored: the job of an entry, which has more than the worker obeys. */
 static dt_status check_obeyed(const json_t *wanted, bool stored, const json_t *obeys,
                               const char *worker)
@@ -628,7 +628,7 @@ static dt_status read_limits(const json_t *hello, struct dt_target *target)
     return read_count(hello, "samples", "", SAMPLES_MOST, &target->worker.samples);
 }
 
-/* What `unit` of hello says that a step of this worker is. */
+/* The meaning of a step, by `unit` of hello. */
 static const struct {
     const char *name, *doc;
 } units[] = {{NULL, "step"},

@@ -82,7 +82,7 @@ struct dt_roofline_kind dt_roofline_kind(const struct dt_result *result,
     return kind;
 }
 
-/* Of one step. Bandwidths: busbw counts the bytes a rank sends to others over the time in flight; a rank keeps one
+/* An exchange in one step. Bandwidths: busbw counts the bytes a rank sends to others over the time in flight; a rank keeps one
  * of the n blocks of an all-to-all's buffer (nccl-tests, doc/PERFORMANCE.md). */
 struct exchange {
     double count, ranks, bytes, exposed, flight, exposed_share, algbw, busbw;
@@ -217,7 +217,7 @@ bool dt_roofline_text(const struct dt_result *result, const struct dt_target *ta
 
 /* ---- a plan */
 
-/* What --json prints of a plan. */
+/* The values that --json prints of a plan. */
 
 static double positive_or_nan(double value)
 {
@@ -238,16 +238,16 @@ static json_t *interval_json(struct dt_interval interval)
     return numbers_json((const double[]){interval.low, interval.high}, 2);
 }
 
-/* What the values of printed.def follow from. */
+/* The sources of the values of printed.def. */
 struct print {
     const struct dt_result *result;
     const struct dt_target *target;   /* NULL: samples alone */
-    const struct dt_samples *samples; /* of the result */
+    const struct dt_samples *samples; /* the result's */
     bool whole;                       /* with phases and roofline */
     bool device;                      /* its worker reported something of devices */
     bool
         several; /* processes were requested: else an interval over samples need not hold for the next one */
-    double flops, flop_rate, peak, image; /* of a step; seconds of an image; NAN: not known */
+    double flops, flop_rate, peak, image; /* a step's; seconds of an image; NAN: not known */
     struct dt_two_clocks clocks;
     struct dt_device_memory memory;
     struct dt_reasons reasons;

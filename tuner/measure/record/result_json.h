@@ -37,7 +37,7 @@ extern const struct dt_kind dt_kind_point, dt_kind_requests, dt_kind_times, dt_k
 
 #include "tuner/measure/record/printed.def"
 
-/* What --json prints of a plan (docs/json.md), and of a trial: without phases and roofline; new references. */
+/* The JSON of a plan for --json (docs/json.md), and of a trial: without phases and roofline; new references. */
 json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target);
 json_t *dt_trial_json(const struct dt_result *result, const struct dt_target *target);
 /* Its fields that follow from the samples alone; new reference. */
@@ -48,7 +48,7 @@ json_t *dt_result_samples_json(const struct dt_result *result);
 struct dt_roofline {
     bool known; /* the worker reported phases */
     double steps, step_seconds, host_seconds;
-    double sum_seconds, identity_error; /* of the kinds, and by how much it is off the step */
+    double sum_seconds, identity_error; /* sum of the kinds, and its distance from the step */
     bool identity;                      /* they add up */
 };
 struct dt_roofline_kind {
@@ -56,7 +56,7 @@ struct dt_roofline_kind {
     double seconds, share;
     const char *unit; /* "flops" or "bytes"; NULL: not known */
     double amount, rate, ceiling, fraction;
-    double in_flight_seconds, bytes, exposed_share; /* of exchanges; NAN: another kind */
+    double in_flight_seconds, bytes, exposed_share; /* set for exchanges; NAN: another kind */
 };
 struct dt_roofline dt_roofline(const struct dt_result *result);
 /* Row i of the result's phases.kinds. */
@@ -96,7 +96,7 @@ dt_status dt_raw_read_comparison(const json_t *record, const char *what,
                                  const struct dt_target *target,
                                  struct dt_compared *compared) DT_MUST_CHECK;
 
-/* What dt_run_read reads, and "least" and "requests", into *result, which is initialised and has no samples yet; no statistics.
+/* Reads the fields of dt_run_read, and "least" and "requests", into *result, which is initialised and has no samples yet; no statistics.
  * Errors name `what`. */
 dt_status dt_raw_read_samples(const json_t *record, const char *what,
                               struct dt_result *result) DT_MUST_CHECK;

@@ -239,7 +239,7 @@ static dt_status read_image(const json_t *record, const char *what, struct dt_im
     return dt_raw_step_kinds(json_object_get(object, "step_kinds"), what, &image->step_kinds);
 }
 
-/* What was asked for, with its limit of memory. Records of landscapes, and older ones, have no key. */
+/* Reads the request, with its limit of memory. Records of landscapes, and older ones, have no key. */
 static void read_key(const json_t *record, struct dt_target *target)
 {
     json_t *key = json_object_get(record, "key");
@@ -261,7 +261,7 @@ static dt_status read_reserve(const json_t *record, const char *what, struct dt_
     return dt_json_bool(object, what, "shared", &reserve->shared);
 }
 
-/* Of a default plan that breaks a rule. */
+/* Reads the rule that a default plan breaks. */
 static void read_broken(const json_t *record, struct dt_target *target)
 {
     snprintf(target->broken, sizeof target->broken, "%s", dt_json_text_at(record, "broken"));

@@ -318,7 +318,8 @@ static dt_status run_plan(struct run *run, const struct dt_point *point)
         status = dt_result_status(&result);
         run->failed += status == DT_FAILED;
         if (result.outcome == DT_TRIAL_INFEASIBLE && run->value > 0)
-            status = dt_fail(DT_EINFEASIBLE, "%s", result.cause); /* of this step alone */
+            status =
+                dt_fail(DT_EINFEASIBLE, "%s", result.cause); /* the status of this step alone */
     }
     if ((status == DT_OK || interrupted) && result.samples.n > 0 && result.outcome == DT_TRIAL_OK)
         add_result(run, &result, &one, interrupted && one.samples.n == 0);

@@ -66,7 +66,7 @@ static bool test_skipped(struct test *test, const char *why)
 static const char unverified[] =
     "there is no verify, which is optional: its plans are labelled unverified";
 
-/* Of the next request. */
+/* The deadline of the next request. */
 static int64_t test_deadline(const struct test *test)
 {
     if (test->group != NULL)
