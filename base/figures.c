@@ -90,11 +90,42 @@ struct dt_figure dt_figure_exact(int64_t ns)
     return figure;
 }
 
+bool dt_figure_tells(double low, double high)
+{
+    return isfinite(low) && isfinite(high) && high <= DT_FIGURE_WIDEST * low;
+}
+
+void dt_figure_range(double low, double high, struct dt_text *out)
+{
+    if (!isfinite(low) || !isfinite(high))
+        dt_text_add(out, "not known");
+    else if (dt_figure_tells(low, high))
+        dt_text_add(out, "%.3f to %.3f", low, high);
+    else if (low >= 1)
+        dt_text_add(out, "at least %.3f", low);
+    else if (high <= 1)
+        dt_text_add(out, "at most %.3f", high);
+    else
+        dt_text_add(out, "not decided");
+}
+
+void dt_figure_ratio(double ratio, double low, double high, struct dt_text *out)
+{
+    dt_text_add(out, "%.3f [", ratio);
+    if (dt_figure_tells(low, high))
+        dt_text_add(out, "%.3f, %.3f", low, high);
+    else if (isfinite(low) && isfinite(high))
+        dt_figure_range(low, high, out);
+    else
+        dt_text_add(out, "-, -");
+    dt_text_add(out, "]");
+}
+
 void dt_figure_estimate(double seconds, double low, double high, struct dt_text *out)
 {
     struct dt_unit unit = dt_figure_time_unit(seconds);
     dt_figure_time(seconds, out);
-    if (!isfinite(low) || !isfinite(high))
+    if (!dt_figure_tells(low, high))
         return;
     dt_text_add(out, " [");
     dt_figure_add(low / unit.size, out);
@@ -117,7 +148,7 @@ void dt_figure_value(const char *metric, double seconds, double low, double high
     }
     dt_figure_add(1 / seconds, out);
     dt_text_add(out, " %s", metric);
-    if (!isfinite(low) || !isfinite(high))
+    if (!dt_figure_tells(low, high))
         return;
     dt_text_add(out, " [");
     dt_figure_add(1 / high, out);

@@ -46,13 +46,37 @@ static void formats_times(void **state)
     static const struct {
         double seconds, low, high;
         const char *expected;
-    } cases[] = {{0.0831, 0.0829, 23.73, "83.1 ms [82.9, 23730]"},
+    } cases[] = {{0.0831, 0.0829, 0.332, "83.1 ms"},
+                 {0.0831, 0.0829, 0.331, "83.1 ms [82.9, 331]"},
                  {1.25, NAN, NAN, "1.25 s"},
                  {640e-6, 639e-6, 641e-6, "640 us [639, 641]"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct dt_text text = {0};
         dt_figure_estimate(cases[i].seconds, cases[i].low, cases[i].high, &text);
         is(&text, cases[i].expected);
+    }
+}
+
+/* An interval of a factor of four is told; of a wider one the end that bounds it on one side, or nothing. */
+static void formats_ratios(void **state)
+{
+    (void)state;
+    static const struct {
+        double ratio, low, high;
+        const char *behind, *range;
+    } cases[] = {{1.196, 1.061, 1.348, "1.196 [1.061, 1.348]", "1.061 to 1.348"},
+                 {1.0, 0.5, 2.0, "1.000 [0.500, 2.000]", "0.500 to 2.000"},
+                 {2.8, 0.2, 40, "2.800 [not decided]", "not decided"},
+                 {6, 1.1, 33, "6.000 [at least 1.100]", "at least 1.100"},
+                 {0.1, 0.01, 0.9, "0.100 [at most 0.900]", "at most 0.900"},
+                 {1.2, NAN, NAN, "1.200 [-, -]", "not known"},
+                 {1.2, 0, INFINITY, "1.200 [-, -]", "not known"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct dt_text text = {0}, range = {0};
+        dt_figure_ratio(cases[i].ratio, cases[i].low, cases[i].high, &text);
+        dt_figure_range(cases[i].low, cases[i].high, &range);
+        is(&text, cases[i].behind);
+        is(&range, cases[i].range);
     }
 }
 
@@ -139,6 +163,7 @@ int main(void)
         cmocka_unit_test(formats_times),
         cmocka_unit_test(keeps_all_digits_for_options),
         cmocka_unit_test(chooses_the_unit_by_size),
+        cmocka_unit_test(formats_ratios),
         cmocka_unit_test(formats_shares),
         cmocka_unit_test(formats_memory),
         cmocka_unit_test(formats_time_spans),

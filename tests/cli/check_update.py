@@ -72,7 +72,7 @@ def the_default_crashes_too():
     done = t.tool("check", "--worker", t.worker, "--quiet", "--budget", "60s", "--update")
     t.exits("the default failed, too: chosen among those that ran", done, 4,
             out=["inconclusive: it ran, the tuned plan did not", "  left        plan=",
-                 "1.000x the speed of the ", "  store       replaced by plan="])
+                 "1.000 [1.000, 1.000] times the speed of the ", "  store       replaced by plan="])
     found = t.look()
     t.check("the new entry has no gain", found.json["plan"] in ({"plan": 1}, {"plan": 3})
             and found.json["entry"]["verdict"] == "unopposed" and found.json["entry"]["gain"] is None, found)

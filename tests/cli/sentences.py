@@ -67,6 +67,20 @@ def wide():
     t.check("one that is not is not", "say the best plan is" in text and "too wide" not in text, text)
 
 
+def says_nothing():
+    """Ratios and times that a few starts do not decide are not told as intervals of a factor of ten or of a million."""
+    t.scenario(ns=[MS, MS * 95 // 100], residency_sd=1.5, seed=4)
+    text = t.tune("--budget", "3s").out
+    t.check("a ratio that is not decided is called so", re.search(r"[0-9.]+ \[(not decided|at (least|most) [0-9.]+)\]", text)
+            and "more than a factor of two" in text, text)
+    pairs = re.findall(r"\[([0-9.]+), ([0-9.]+)\]", text)
+    t.check("no interval that is told is wide", all(float(high) <= 4.01 * float(low) for low, high in pairs), text)
+    text = t.tool("run", "--worker", t.worker, "--processes", "2").out
+    t.check("two starts that differ have no interval", "differ too much for an interval" in text and "[" not in text, text)
+    text = t.tool("noise", "--worker", t.worker, "--budget", "3s").out
+    t.check("a noise floor above all differences has no size", "can resolve now is more than a factor of two" in text and "[" not in text.split("B against A")[1].replace("[not decided]", ""), text)
+
+
 def words():
     """One word for each role: what is stored is the best plan, or kept; what is made small is named in the user's unit."""
     text = session([2 * MS, MS], cv=.01)
@@ -86,7 +100,7 @@ def killed():
     t.check("and no cause is made up", "The session ended before a final comparison" in t.tool("why", journal, "--json").json["answers"]["How sure"])
 
 
-for part in (reference, no_other, memory, a_slower_machine, wide, words, killed):
+for part in (reference, no_other, memory, a_slower_machine, wide, says_nothing, words, killed):
     part()
 t.none_left()
 t.finish()

@@ -237,12 +237,13 @@ static void name_winner(struct dt_check_entry *entry)
     if (worst < 0)
         return;
     const struct dt_ratio *ratio = &judge->rivals[worst].ratio;
+    dt_auto_text speed = {0};
+    dt_figure_ratio(ratio->ratio, ratio->interval.low, ratio->interval.high, &speed);
     dt_check_settle(
         entry, DT_CHECK_LOSES,
-        "the %s plan is better: it ran %.3f times as fast as the tuned one [%.3f, %.3f], "
-        "%d pairs in %d sets",
-        dt_entrant_role_text(entry->entrants[worst + 1].role), ratio->ratio, ratio->interval.low,
-        ratio->interval.high, ratio->pairs, ratio->sets);
+        "the %s plan is better: it ran %s times as fast as the tuned one, %d pairs in %d sets",
+        dt_entrant_role_text(entry->entrants[worst + 1].role), dt_text_at(&speed), ratio->pairs,
+        ratio->sets);
 }
 
 /* The largest spread of a plan's visits; NAN: not known. */

@@ -18,8 +18,9 @@ const char *dt_words_role(enum dt_verdict verdict)
     return found ? "best" : "kept";
 }
 
-static void add_wide(double low, double high, struct dt_text *out)
+static void add_wide(const struct dt_gain *gain, struct dt_text *out)
 {
+    double low = gain->interval.low, high = gain->interval.high;
     if (low > 0 && !(high <= WIDE * low))
         dt_text_add(out, " The interval is too wide to tell how much faster a plan is: a quieter "
                          "machine, and more sets (a larger --budget; 16 sets at most), narrow it.");
@@ -35,7 +36,22 @@ static void add_interval(const struct dt_words_verdict *what, struct dt_text *ou
 {
     if (!isnan(what->level))
         dt_text_add(out, "%.0f %% ", 100 * what->level);
-    dt_text_add(out, "interval %.3f to %.3f)", what->gain.interval.low, what->gain.interval.high);
+    dt_text_add(out, "interval ");
+    dt_figure_range(what->gain.interval.low, what->gain.interval.high, out);
+    dt_text_add(out, ")");
+}
+
+/* "ran 1.061 to 1.348 times as fast as", "ran at least 1.061 times as fast as", "ran faster or slower, not decided by 4 fresh starts, than" */
+static void add_times(const char *ran, const struct dt_gain *gain, struct dt_text *out)
+{
+    double low = gain->interval.low, high = gain->interval.high;
+    dt_text_add(out, "%s ", ran);
+    if (!dt_figure_tells(low, high) && low < 1 && high > 1) {
+        dt_text_add(out, "faster or slower, not decided by %d fresh starts, than", gain->sets);
+        return;
+    }
+    dt_figure_range(low, high, out);
+    dt_text_add(out, " times as fast as");
 }
 
 static void add_speed(const struct dt_words_verdict *what, struct dt_text *out)
@@ -104,7 +120,7 @@ void dt_words_verdict(const struct dt_words_verdict *what, struct dt_text *out)
             dt_text_add(out, " That is no gain over the documented plan, which failed or was not "
                              "measured here.");
         if (what->gain.known)
-            add_wide(what->gain.interval.low, what->gain.interval.high, out);
+            add_wide(&what->gain, out);
         break;
     case DT_VERDICT_DOCUMENTED:
         verdict_documented(what, out);
@@ -156,27 +172,27 @@ static void add_pairs(int pairs, int sets, struct dt_text *out)
 static void sure_faster(const struct dt_gain *gain, struct dt_text *out)
 {
     add_pairs(gain->pairs, gain->sets, out);
-    dt_text_add(out, " say the best plan is %.3f to %.3f times as fast as the %s%s%s.",
-                gain->interval.low, gain->interval.high, gain_over(gain),
-                gain->over != NULL ? " plan" : "",
+    add_times(" say the best plan is", gain, out);
+    dt_text_add(out, " the %s%s%s.", gain_over(gain), gain->over != NULL ? " plan" : "",
                 gain->sets > 0 ? ", also in the next start" : "");
-    add_wide(gain->interval.low, gain->interval.high, out);
+    add_wide(gain, out);
 }
 
 static void sure_tie(const struct dt_session *session, const struct dt_entrant *candidate,
                      struct dt_text *out)
 {
     const struct dt_gain gain = dt_gain_of(&candidate->ratio);
-    dt_text_add(out, "a tie. The %s ran %.3f to %.3f times as fast as the default in ",
-                candidate->role == DT_ENTRANT_DOCUMENTED ? "documented plan" : "best candidate",
-                gain.interval.low, gain.interval.high);
+    dt_text_add(out, "a tie. The %s",
+                candidate->role == DT_ENTRANT_DOCUMENTED ? "documented plan" : "best candidate");
+    add_times(" ran", &gain, out);
+    dt_text_add(out, " the default in ");
     add_pairs(gain.pairs, gain.sets, out);
     if (dt_entrant_faster(candidate))
         dt_text_add(out, ", within the noise floor of %s: the default stays.",
                     dt_figure_percent(dt_session_noise(session).margin).text);
     else
         dt_text_add(out, ", which includes 1: the default stays.");
-    add_wide(gain.interval.low, gain.interval.high, out);
+    add_wide(&gain, out);
 }
 
 /* The documented plan is enough. */
@@ -187,9 +203,8 @@ static void sure_documented(const struct dt_session *session, const struct dt_en
     const struct dt_gain gain = dt_session_gain(session);
     if (gain.known) {
         add_pairs(gain.pairs, gain.sets, out);
-        dt_text_add(out, " say the documented plan is %.3f to %.3f times as fast as the default%s",
-                    gain.interval.low, gain.interval.high,
-                    gain.interval.low > 1 ? "" : ", which includes 1");
+        add_times(" say the documented plan is", &gain, out);
+        dt_text_add(out, " the default%s", gain.interval.low > 1 ? "" : ", which includes 1");
     } else
         dt_text_add(out, "the documented plan can be used, and the default cannot");
     if (candidate == NULL) {
@@ -203,12 +218,10 @@ static void sure_documented(const struct dt_session *session, const struct dt_en
                     dt_outcome_text(candidate->result.outcome));
         return;
     }
-    dt_text_add(out,
-                ". The best other plan ran %.3f to %.3f times as fast as the documented one%s: "
-                "the documented plan is enough here.",
-                other.interval.low, other.interval.high,
+    add_times(". The best other plan ran", &other, out);
+    dt_text_add(out, " the documented one%s: the documented plan is enough here.",
                 other.interval.low > 1 ? ", within the noise floor" : "");
-    add_wide(other.interval.low, other.interval.high, out);
+    add_wide(&other, out);
 }
 
 /* Nothing is decided; how many sets would decide, if the ratio seen is the true one. */
@@ -254,10 +267,10 @@ static void sure_unopposed(const struct dt_session *session, struct dt_text *out
     dt_session_unusable(session, &why);
     dt_text_add(out, "the default plan cannot be used, as %s; the best other plan is stored",
                 why.size > 0 ? dt_text_at(&why) : "it breaks a limit");
-    if (gain.known)
-        dt_text_add(out, ", which ran %.3f to %.3f times as fast as the default in %d pairs.",
-                    gain.interval.low, gain.interval.high, gain.pairs);
-    else
+    if (gain.known) {
+        add_times(", which ran", &gain, out);
+        dt_text_add(out, " the default in %d pairs.", gain.pairs);
+    } else
         dt_text_add(out, ". There was nothing to compare it with, and its time is optimistic: the "
                          "same samples chose it.");
 }
@@ -293,12 +306,10 @@ static void sure_default(const struct dt_session *session, const struct dt_entra
             failed = &session->finals.entrants[i];
     if (candidate != NULL && isfinite(candidate->ratio.interval.high)) {
         const struct dt_gain gain = dt_gain_of(&candidate->ratio);
-        dt_text_add(out,
-                    "the best of the other plans tried ran %.3f to %.3f times as fast as the "
-                    "default in %d pairs: the default stays.",
-                    gain.interval.low, gain.interval.high, gain.pairs);
+        add_times("the best of the other plans tried ran", &gain, out);
+        dt_text_add(out, " the default in %d pairs: the default stays.", gain.pairs);
         if (failed == NULL)
-            add_wide(gain.interval.low, gain.interval.high, out);
+            add_wide(&gain, out);
     } else if (failed != NULL) {
         dt_text_add(out,
                     "the best of the other plans tried failed in the final comparison (%s): the "
@@ -381,10 +392,11 @@ void dt_words_documented(const struct dt_session *session, struct dt_text *out)
     else if (result->outcome != DT_TRIAL_OK)
         dt_text_add(out, "; it failed (%s%s%s).", dt_outcome_text(result->outcome),
                     result->cause[0] != '\0' ? ": " : "", result->cause);
-    else if (gain.known && dt_session_against_default(session))
-        dt_text_add(out, "; it ran %.3f [%.3f, %.3f] times as fast as the default.", gain.ratio,
-                    gain.interval.low, gain.interval.high);
-    else
+    else if (gain.known && dt_session_against_default(session)) {
+        dt_text_add(out, "; it ran ");
+        dt_figure_ratio(gain.ratio, gain.interval.low, gain.interval.high, out);
+        dt_text_add(out, " times as fast as the default.");
+    } else
         dt_text_add(out, "; it was measured.");
 }
 
@@ -410,7 +422,11 @@ void dt_words_documented_stored(const struct dt_stored_entry *entry, struct dt_t
 
 void dt_words_noise(double margin, struct dt_text *out)
 {
-    dt_text_add(out, "%s: differences below that count as ties", dt_figure_percent(margin).text);
+    if (margin > DT_NOISE_LOST)
+        dt_text_add(out, "more than a factor of two: smaller differences count as ties");
+    else
+        dt_text_add(out, "%s: differences below that count as ties",
+                    dt_figure_percent(margin).text);
 }
 
 void dt_words_memory(int64_t bytes, int ranks, struct dt_text *out)

@@ -272,13 +272,12 @@ static void add_work(const struct dt_mix_work *work, int number, double all, str
 {
     const struct dt_mix_part *part = &work->part;
     double seconds = part->seconds > 0 ? part->seconds : NAN;
-    dt_text_add(out, "%-9d%5.0f %%%11s%11s", number, 100 * part->share / all,
+    dt_text_add(out, "%-9d%5.0f %%%11s%11s  ", number, 100 * part->share / all,
                 dt_figure_of(seconds).text, dt_figure_of(seconds / part->gain).text);
     if (part->gain != 1)
-        dt_text_add(out, "  %.3f [%.3f, %.3f]", part->gain, part->interval.low,
-                    part->interval.high);
+        dt_figure_ratio(part->gain, part->interval.low, part->interval.high, out);
     else
-        dt_text_add(out, "  %s", dt_verdict_text(work->verdict));
+        dt_text_add(out, "%s", dt_verdict_text(work->verdict));
     dt_text_add(out, "\n          %s\n", work->title);
 }
 
@@ -295,11 +294,13 @@ void dt_mix_text(const struct dt_mix_work works[], int n, struct dt_text *out)
         struct dt_mix mix = total_mix(works, n);
         dt_text_add(&sentence,
                     "By these shares a step of an image takes %s of %s with the defaults%s and %s "
-                    "tuned: %.3f [%.3f, %.3f] times as fast.\n",
+                    "tuned: ",
                     dt_figure_of(mix.seconds).text, works[0].spent,
                     any_documented(works, n) ? " (or documented plans, where those are better)"
                                              : "",
-                    dt_figure_of(mix.tuned).text, mix.gain, mix.interval.low, mix.interval.high);
+                    dt_figure_of(mix.tuned).text);
+        dt_figure_ratio(mix.gain, mix.interval.low, mix.interval.high, &sentence);
+        dt_text_add(&sentence, " times as fast.\n");
     }
     dt_columns_wrap(dt_text_at(&sentence), DT_COLUMNS_USUAL, 0, out);
 }

@@ -210,7 +210,7 @@ void dt_session_doubt(const struct dt_session *session, struct dt_text *out)
     else if (levels(session) > UNSEEN_LEVELS)
         dt_text_add(out,
                     "one and the same plan took %.1f times as long in one set of the final "
-                    "comparison as in another, so something that cannot be seen here changes its "
+                    "comparison as in another, as something that cannot be seen here changes its "
                     "time",
                     levels(session));
     else

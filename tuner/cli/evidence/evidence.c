@@ -290,12 +290,12 @@ static void add_against_default(const struct dt_session *session, const struct d
             const struct dt_ratio *ratio = &session->finals.entrants[i].ratio;
             paired = ratio->pairs > 0 && dt_session_against_default(session) &&
                      dt_point_equal(space, &mine->point, &session->finals.entrants[i].point);
-            if (paired)
-                dt_text_add(out,
-                            "against the default: %.3f [%.3f, %.3f] times as fast in %d pairs of "
-                            "%d sets; ",
-                            1 / ratio->ratio, 1 / ratio->interval.high, 1 / ratio->interval.low,
-                            ratio->pairs, ratio->sets);
+            if (!paired)
+                continue;
+            dt_text_add(out, "against the default: ");
+            dt_figure_ratio(1 / ratio->ratio, 1 / ratio->interval.high, 1 / ratio->interval.low,
+                            out);
+            dt_text_add(out, " times as fast in %d pairs of %d sets; ", ratio->pairs, ratio->sets);
         }
         if (!paired && known != NULL && isfinite(dt_session_value(session, known)) &&
             mine->samples.n > 0)

@@ -99,10 +99,14 @@ static void add_gain(const struct dt_answer *answer, struct dt_text *out)
                     answer_place(answer));
         return;
     }
-    dt_text_add(out, "  %-10s %.3g times the %s plan's speed (%.3g to %.3g, %d pair%s)%s\n", "gain",
-                gain->ratio, gain->over != NULL ? gain->over : "default", gain->interval.low,
-                gain->interval.high, gain->pairs, gain->pairs == 1 ? "" : "s",
-                answer_place(answer));
+    double low = gain->interval.low, high = gain->interval.high;
+    dt_text_add(out, "  %-10s %.3g times the %s plan's speed (", "gain", gain->ratio,
+                gain->over != NULL ? gain->over : "default");
+    if (dt_figure_tells(low, high))
+        dt_text_add(out, "%.3g to %.3g", low, high);
+    else
+        dt_figure_range(low, high, out);
+    dt_text_add(out, ", %d pair%s)%s\n", gain->pairs, gain->pairs == 1 ? "" : "s", answer_place(answer));
 }
 
 static void add_done(const struct dt_answer *answer, struct dt_text *out)

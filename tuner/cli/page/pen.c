@@ -167,7 +167,7 @@ void dt_pen_figure(struct page_pen *pen, double value)
 void dt_pen_range(struct page_pen *pen, double low, double high)
 {
     char text[72] = "-";
-    if (isfinite(low) && isfinite(high))
+    if (dt_figure_tells(low, high))
         snprintf(text, sizeof text, "%s to %s", dt_figure_number(low).text,
                  dt_figure_number(high).text);
     pen_put(pen, text);

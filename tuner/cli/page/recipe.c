@@ -240,10 +240,11 @@ static void row_add(const struct page_view *view, struct page_pen *pen, const ch
     dt_pen_range(pen, MS * result->summary.interval.low, MS * result->summary.interval.high);
     if (speed != NULL && speed->pairs > 0 && speed->ratio == 1 && speed->interval.low == 1)
         dt_pen_cell(pen, "1");
-    else if (speed != NULL && speed->pairs > 0)
-        dt_pen_cell(pen, "%.3f (%.3f to %.3f)", 1 / speed->ratio, 1 / speed->interval.high,
-                    1 / speed->interval.low);
-    else
+    else if (speed != NULL && speed->pairs > 0) {
+        dt_auto_text range = {0};
+        dt_figure_range(1 / speed->interval.high, 1 / speed->interval.low, &range);
+        dt_pen_cell(pen, "%.3f (%s)", 1 / speed->ratio, dt_text_at(&range));
+    } else
         dt_pen_cell(pen, "-");
     dt_pen_figure(pen, trial != NULL ? MS * trial->facts.cold_seconds : NAN);
     const struct dt_rig_load *load =

@@ -58,10 +58,9 @@ static void add_speed(struct page_pen *pen, const struct dt_ratio *ratio)
 {
     dt_auto_text speed = {0};
     if (ratio != NULL && ratio->pairs > 0) {
-        dt_text_add(&speed, "%.3f", 1 / ratio->ratio);
-        if (isfinite(ratio->interval.high))
-            dt_text_add(&speed, " (%.3f to %.3f)", 1 / ratio->interval.high,
-                        1 / ratio->interval.low);
+        dt_text_add(&speed, "%.3f (", 1 / ratio->ratio);
+        dt_figure_range(1 / ratio->interval.high, 1 / ratio->interval.low, &speed);
+        dt_text_add(&speed, ")");
     }
     dt_pen_cell(pen, "%s", speed.size > 0 ? dt_text_at(&speed) : "-");
 }

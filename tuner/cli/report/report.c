@@ -52,20 +52,12 @@ static bool choose_units(struct table *table, const struct dt_table_row rows[], 
     return any;
 }
 
-struct speed {
-    char text[64];
-};
-
-/* "" without pairs. */
-static struct speed speed_of(const struct dt_entrant *entrant)
+/* Nothing without pairs. */
+static void add_ratio(const struct dt_entrant *entrant, struct dt_text *out)
 {
-    struct speed speed = {""};
-    if (entrant != NULL && entrant->ratio.pairs > 0 && !isfinite(entrant->ratio.interval.high))
-        snprintf(speed.text, sizeof speed.text, "%.3fx [-, -]", 1 / entrant->ratio.ratio);
-    else if (entrant != NULL && entrant->ratio.pairs > 0)
-        snprintf(speed.text, sizeof speed.text, "%.3fx [%.3f, %.3f]", 1 / entrant->ratio.ratio,
-                 1 / entrant->ratio.interval.high, 1 / entrant->ratio.interval.low);
-    return speed;
+    if (entrant != NULL && entrant->ratio.pairs > 0)
+        dt_figure_ratio(1 / entrant->ratio.ratio, 1 / entrant->ratio.interval.high,
+                        1 / entrant->ratio.interval.low, out);
 }
 
 /* Where batches differ the objective is what compares, and takes the place of the step's interval. */
@@ -100,22 +92,25 @@ static void add_figures(const struct table *table, const struct dt_table_row *ro
     double slowest = dt_result_slowest(result);
     double memory = rint((double)result->facts.peak_bytes / table->memory.size * 10) / 10;
     struct dt_figure cold = dt_figure_number(result->facts.cold_seconds / unit);
+    dt_auto_text ratio = {0};
+    add_ratio(row->entrant, &ratio);
     dt_text_add(table->out, "%-*s", INDENT, row->role);
     if (shows_objective(table)) {
         double value = dt_objective_shown(objective, step, dt_result_images(result),
                                           result->devices, table->target->image.sampler_steps);
         dt_text_add(table->out, "%15s  %-22s%9s%9s", dt_figure_number(value).text,
-                    speed_of(row->entrant).text, dt_figure_number(slowest / unit).text, cold.text);
+                    dt_text_at(&ratio), dt_figure_number(slowest / unit).text, cold.text);
     } else {
         struct dt_interval interval = result->summary.interval;
         bool inverse = objective->metric != NULL;
-        char range[72];
-        snprintf(range, sizeof range, "[%s, %s]",
-                 dt_figure_number(inverse ? 1 / interval.high : interval.low / unit).text,
-                 dt_figure_number(inverse ? 1 / interval.low : interval.high / unit).text);
+        char range[72] = "[-, -]";
+        if (dt_figure_tells(interval.low, interval.high))
+            snprintf(range, sizeof range, "[%s, %s]",
+                     dt_figure_number(inverse ? 1 / interval.high : interval.low / unit).text,
+                     dt_figure_number(inverse ? 1 / interval.low : interval.high / unit).text);
         dt_text_add(table->out, "%8s  %-16s %-22s%8s",
                     dt_figure_number(inverse ? 1 / step : step / unit).text, range,
-                    speed_of(row->entrant).text, cold.text);
+                    dt_text_at(&ratio), cold.text);
     }
     dt_text_add(table->out, "%13s\n", dt_figure_number(memory).text);
 }
@@ -333,9 +328,10 @@ bool dt_report_whole_image(const struct dt_session *session, struct dt_text *out
     double part = image->sampler_steps * step / whole;
     if (session->verdict == DT_VERDICT_FASTER && session->finals.best >= 0) {
         const struct dt_gain steps = dt_session_gain(session);
-        dt_text_add(&gain, ", %.3f [%.3f, %.3f] times as fast as with the %s",
-                    1 + part * (steps.ratio - 1), 1 + part * (steps.interval.low - 1),
-                    1 + part * (steps.interval.high - 1),
+        dt_text_add(&gain, ", ");
+        dt_figure_ratio(1 + part * (steps.ratio - 1), 1 + part * (steps.interval.low - 1),
+                        1 + part * (steps.interval.high - 1), &gain);
+        dt_text_add(&gain, " times as fast as with the %s",
                     steps.over != NULL ? "documented plan" : "default");
     }
     dt_report_image(session->target, best, dt_text_at(&gain), out);

@@ -134,8 +134,10 @@ static void add_processes(const struct dt_result *result, const char *metric, st
         return;
     }
     struct dt_unit unit = dt_figure_time_unit(result->summary.median);
-    dt_text_add(out, "\nprocesses   %d fresh ones, the interval is over them: medians",
-                result->samples.processes.n);
+    dt_text_add(out, "\nprocesses   %d fresh ones%s: medians", result->samples.processes.n,
+                dt_figure_tells(result->summary.interval.low, result->summary.interval.high)
+                    ? ", the interval is over them"
+                    : " differ too much for an interval, and --processes with more narrows it");
     for (int i = 0; i < result->samples.processes.n; i++) {
         double seconds = result->samples.process_seconds[i];
         dt_text_add(out, " %s",
@@ -220,8 +222,10 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
     dt_text_add(out, target->objective->metric != NULL ? "\nvalue       " : "\nwarm step   ");
     dt_figure_value(target->objective->metric, summary->median, summary->interval.low,
                     summary->interval.high, out);
-    dt_text_add(out, " (%.1f %% interval), %d samples after %d warm-up steps", 100 * summary->level,
-                result->samples.n, result->samples.start);
+    if (dt_figure_tells(summary->interval.low, summary->interval.high))
+        dt_text_add(out, " (%.1f %% interval)", 100 * summary->level);
+    dt_text_add(out, ", %d samples after %d warm-up steps", result->samples.n,
+                result->samples.start);
     add_processes(result, target->objective->metric, out);
     if (target->objective->metric != NULL) {
         dt_text_add(out, "memory      %s in its largest process\n",

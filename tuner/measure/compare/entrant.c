@@ -2,6 +2,7 @@
 #include "tuner/measure/compare/entrant.h"
 
 #include "base/array.h"
+#include "base/figures.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -233,7 +234,9 @@ struct dt_noise dt_noise_of(const struct dt_entrant *first, const struct dt_entr
 
 void dt_noise_note(const struct dt_noise *noise, struct dt_text *out)
 {
-    if (noise->margin > DT_NOISE_MOST)
+    if (noise->margin > DT_NOISE_LOST)
+        dt_text_add(out, "the machine is not quiet: even a factor of two is lost in the noise");
+    else if (noise->margin > DT_NOISE_MOST)
         dt_text_add(out,
                     "the machine is not quiet: differences below %.1f %% are lost in the noise",
                     100 * noise->margin);
@@ -241,7 +244,7 @@ void dt_noise_note(const struct dt_noise *noise, struct dt_text *out)
         dt_text_add(
             out, "the machine is not quiet: the visits of one and the same plan spread by %.1f %%",
             100 * noise->cv);
-    if (noise->differs)
+    if (noise->differs && dt_figure_tells(noise->interval.low, noise->interval.high))
         dt_text_add(out,
                     "%sthe same plan differed from itself, its second copy ran %.3f to %.3f times "
                     "as long: place or order have an effect",

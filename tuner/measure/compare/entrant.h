@@ -93,6 +93,7 @@ bool dt_compared_is_final(const struct dt_compared *compared);
  * differences between plans are not evidence (docs/measuring-appendix.md). */
 
 #define DT_NOISE_MOST 0.05 /* above this margin or spread the machine is too noisy to judge */
+#define DT_NOISE_LOST 1.0  /* above this margin its size says nothing more */
 
 struct dt_noise {
     int pairs;    /* 0: unknown, all other fields are NAN or false */

@@ -201,17 +201,13 @@ static const char *check_again(const struct dt_check_record *record)
     return "name its own network with --model FILE";
 }
 
-/* The interval of a speed, which fewer than four sets of fresh processes do not have, and its
- * pairs. */
-static void add_sureness(const struct dt_span *interval, int pairs, struct dt_text *out)
-{
-    if (isfinite(interval->high))
-        dt_text_add(out, " [%.3f, %.3f]", 1 / interval->high, 1 / interval->low);
-    dt_text_add(out, ", %d pairs\n", pairs);
-}
-
 /* Rows have times over times, as docs/json.md says; people read how fast, above 1 is faster, as
  * in the gain. */
+static void add_speed(double ratio, const struct dt_span *interval, struct dt_text *out)
+{
+    dt_figure_ratio(1 / ratio, 1 / interval->high, 1 / interval->low, out);
+}
+
 static void add_rival(const struct dt_check_row *rival, struct dt_text *out)
 {
     dt_text_add(out, "  %-11s %s: ", rival->role, rival->verdict);
@@ -219,17 +215,19 @@ static void add_rival(const struct dt_check_row *rival, struct dt_text *out)
         dt_text_add(out, "%s\n", rival->reason != NULL ? rival->reason : "too few pairs of rounds");
         return;
     }
-    dt_text_add(out, "tuned runs at %.3fx its speed", 1 / rival->ratio);
-    add_sureness(&rival->interval, rival->pairs, out);
+    dt_text_add(out, "tuned runs at ");
+    add_speed(rival->ratio, &rival->interval, out);
+    dt_text_add(out, " times its speed, %d pairs\n", rival->pairs);
 }
 
 static void add_gain(const char *when, const struct dt_gain *gain, struct dt_text *out)
 {
     if (!gain->known)
         dt_text_add(out, "%s none", when);
-    else
-        dt_text_add(out, "%s %.3f [%.3f, %.3f]", when, gain->ratio, gain->interval.low,
-                    gain->interval.high);
+    else {
+        dt_text_add(out, "%s ", when);
+        dt_figure_ratio(gain->ratio, gain->interval.low, gain->interval.high, out);
+    }
 }
 
 static void add_gains(const struct dt_check_record *record, struct dt_text *out)
@@ -276,8 +274,8 @@ static void add_successor(const struct dt_check_successor *row, const char *firs
         dt_text_add(out, "%s\n", row->reason != NULL ? row->reason : "not compared");
         return;
     }
-    dt_text_add(out, "%.3fx the speed of the %s one", 1 / row->ratio, first);
-    add_sureness(&row->interval, row->pairs, out);
+    add_speed(row->ratio, &row->interval, out);
+    dt_text_add(out, " times the speed of the %s one, %d pairs\n", first, row->pairs);
 }
 
 static void add_store(const struct dt_check_update *update, struct dt_text *out)

@@ -64,11 +64,10 @@ static void add_text(const struct dt_entrant copies[2], const struct dt_noise *n
     dt_text_add(out, "\n");
     add_copy("A", target->objective->metric, &copies[0], out);
     add_copy("B", target->objective->metric, &copies[1], out);
-    dt_text_add(out,
-                "B against A %.4f times as long, %.1f %% interval [%.4f, %.4f], %d interleaved "
-                "pairs of %d sets\n",
-                noise->ratio, 100 * copies[0].result.summary.level, noise->interval.low,
-                noise->interval.high, noise->pairs, noise->sets);
+    dt_text_add(out, "B against A ");
+    dt_figure_ratio(noise->ratio, noise->interval.low, noise->interval.high, out);
+    dt_text_add(out, " times as long (%.1f %% interval), %d interleaved pairs of %d sets\n",
+                100 * copies[0].result.summary.level, noise->pairs, noise->sets);
     dt_text_add(out,
                 "spread      %s from visit to visit, %s from residency to residency, %s from start "
                 "to start\n",
@@ -77,7 +76,8 @@ static void add_text(const struct dt_entrant copies[2], const struct dt_noise *n
     dt_text_add(out,
                 "The smallest difference this machine can resolve now is %s: a plan that is "
                 "faster or slower by less cannot be distinguished from the same plan run twice.\n",
-                dt_figure_percent(noise->margin).text);
+                noise->margin > DT_NOISE_LOST ? "more than a factor of two"
+                                              : dt_figure_percent(noise->margin).text);
     dt_auto_text note = {0};
     dt_noise_note(noise, &note);
     if (note.size > 0)
