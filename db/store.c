@@ -10,6 +10,7 @@
 #include "db/file_int.h"
 #include "db/snapshot.h"
 #include "db/store_int.h"
+#include "db/stored.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -253,6 +254,45 @@ dt_status dt_store_put(const char *directory, json_t *entry)
 {
     DT_TRY(dt_entry_check(entry, "the entry"));
     return dt_store_edit(directory, entry_put, entry);
+}
+
+struct offer {
+    json_t *entry, *kept;
+};
+
+/* A line that cannot be read has no evidence. */
+static dt_status entry_offer(struct dt_edit *edit, void *context)
+{
+    struct offer *offer = context;
+    struct dt_stored_entry mine, its;
+    uint64_t id = 0;
+    DT_TRY(dt_entry_id(offer->entry, &id));
+    dt_record_read(&dt_record_stored_entry, offer->entry, &mine);
+    for (long i = dt_best_find(&edit->best, id); i >= 0; i = dt_best_next(&edit->best, i)) {
+        const struct dt_best_line *line = &edit->best.lines[i];
+        json_auto_t *there = NULL;
+        dt_status status =
+            dt_entry_read(edit->best.text.bytes + line->at, line->size, "an entry", &there);
+        if (status == DT_ENOMEM)
+            return status;
+        if (status < 0 || !dt_entry_match(there, mine.key, mine.fingerprint.hard))
+            continue;
+        dt_record_read(&dt_record_stored_entry, there, &its);
+        if (dt_stored_evidence(&mine, &its) < 0) {
+            offer->kept = json_incref(there);
+            return DT_OK;
+        }
+    }
+    return entry_put(edit, offer->entry);
+}
+
+dt_status dt_store_offer(const char *directory, json_t *entry, json_t **kept)
+{
+    struct offer offer = {.entry = entry};
+    DT_TRY(dt_entry_check(entry, "the entry"));
+    DT_TRY(dt_store_edit(directory, entry_offer, &offer));
+    *kept = offer.kept;
+    return DT_OK;
 }
 
 dt_status dt_store_get(const char *directory, const json_t *key, const json_t *hard, json_t **entry)

@@ -72,6 +72,26 @@ bool dt_verdict_provisional(enum dt_verdict verdict)
     return verdicts[verdict].why != NULL;
 }
 
+static int most_sets(const struct dt_stored_entry *entry)
+{
+    int gain = entry->gain.known ? entry->gain.sets : 0;
+    int noise = entry->noise.known ? entry->noise.sets : 0;
+    return gain > noise ? gain : noise;
+}
+
+int dt_stored_evidence(const struct dt_stored_entry *one, const struct dt_stored_entry *other)
+{
+    const struct dt_fingerprint *first = &one->fingerprint, *second = &other->fingerprint;
+    if (one->provisional != other->provisional)
+        return one->provisional ? -1 : 1;
+    if (!one->provisional || one->plans != other->plans || !json_equal(first->soft, second->soft) ||
+        first->info.lost_ns > 0 || second->info.lost_ns > 0)
+        return 0;
+    int tried = (one->tried > other->tried) - (one->tried < other->tried);
+    int sets = most_sets(one) - most_sets(other);
+    return tried != 0 ? tried : (sets > 0) - (sets < 0);
+}
+
 enum dt_verdict dt_verdict_of(const char *text)
 {
     for (int i = 0; text != NULL && i < DT_VERDICTS; i++)

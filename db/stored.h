@@ -42,6 +42,11 @@ enum dt_verdict dt_verdict_of(const char *text);
 const char *dt_verdict_why(enum dt_verdict verdict);
 bool dt_verdict_provisional(enum dt_verdict verdict);
 
+/* Which of two entries of one question has the better evidence, whoever writes, merges or rebuilds a store: above 0 the first, below 0
+ * the second. A decided one; of two that are provisional, of one space, and measured with the same versions, where no check has judged one
+ * the one of more plans, then of more sets of fresh processes. 0: neither, and the newer one stays. */
+int dt_stored_evidence(const struct dt_stored_entry *one, const struct dt_stored_entry *other);
+
 /* Nanoseconds of a whole batch of images whose step takes step_ns; without text encoder and VAE where they are not known. */
 int64_t dt_image_ns(const struct dt_image_time *image, int64_t step_ns, int batch);
 

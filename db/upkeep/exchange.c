@@ -245,10 +245,12 @@ static void offer_tell(const struct taking *taking, const json_t *entry, enum dt
 {
     static const char *const words[] = {[DT_OFFER_NEW] = "taken, there was none",
                                         [DT_OFFER_DECIDED] = "replaced: decided beats provisional",
+                                        [DT_OFFER_MORE] = "replaced: more was measured",
                                         [DT_OFFER_NEWER] = "replaced: newer",
                                         [DT_OFFER_SAME] = "the same as ours",
                                         [DT_OFFER_PROVISIONAL] =
                                             "not taken: it is provisional, ours is decided",
+                                        [DT_OFFER_LESS] = "not taken: more was measured for ours",
                                         [DT_OFFER_OLDER] = "not taken: ours is newer"};
     bool wins = offer <= DT_OFFER_NEWER;
     struct dt_stored_entry fields;

@@ -138,10 +138,13 @@ static enum dt_offer offer_compare(const json_t *entry, const json_t *known, boo
     dt_record_read(&dt_record_stored_entry, entry, &mine);
     dt_record_read(&dt_record_stored_entry, known, &its);
     int newer = entry_order(&mine.fingerprint.info, &its.fingerprint.info);
+    int evidence = dt_stored_evidence(&mine, &its);
     if (json_equal(entry, known))
         return DT_OFFER_SAME;
     if (mine.provisional != its.provisional)
-        return mine.provisional ? DT_OFFER_PROVISIONAL : DT_OFFER_DECIDED;
+        return evidence < 0 ? DT_OFFER_PROVISIONAL : DT_OFFER_DECIDED;
+    if (evidence != 0)
+        return evidence < 0 ? DT_OFFER_LESS : DT_OFFER_MORE;
     return newer > 0 || (newer == 0 && later) ? DT_OFFER_NEWER : DT_OFFER_OLDER;
 }
 

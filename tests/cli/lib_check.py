@@ -10,7 +10,7 @@ import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import Dittune
+from dittune_test import BUILD, Dittune, skip
 
 DAY = 86400 * 10**9
 TODAY = 1788220800 * 10**9  # 2026-09-01

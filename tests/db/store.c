@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "db/stored.h"
 #include "db/stores.h"
 #include "tests/db/scratch.h"
 
@@ -52,6 +53,48 @@ static void same_key_is_replaced(void **state)
     assert_int_equal(n, 2);
     assert_int_equal(value_of("a"), 4);
     assert_int_equal(value_of("b"), 14);
+}
+
+/* Entries of every combination: decided, plans tried, sets, versions; each a place in the order that the rule tells, spelt as a number. */
+static json_t *entry_of(int i)
+{
+    json_t *entry = make_entry("a", i);
+    int sets = 4 * (i / 2 % 3);
+    json_object_set_new(entry, "provisional", json_boolean(i < 18));
+    json_object_set_new(entry, "tried", json_integer(3 + i / 6 % 3));
+    json_object_set_new(entry, "plans", json_integer(9));
+    json_object_set_new(
+        entry, "noise",
+        json_pack("{s:f, s:i, s:i}", "margin", .1, "pairs", 4 * sets, "sets", sets));
+    if (i % 2 == 1)
+        json_object_set_new(json_object_get(entry, "fingerprint"), "soft",
+                            json_pack("{s:s}", "mpi", "5.0"));
+    return entry;
+}
+
+static void better_evidence_stays(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 36; i++)
+        for (int k = 0; k < 36; k++) {
+            json_t *mine = entry_of(i), *its = entry_of(k), *kept = NULL;
+            struct dt_stored_entry first, second;
+            bool decided = i >= 18 && k >= 18, same = i % 2 == k % 2;
+            int expected = decided ? 0 : i / 18 != k / 18 ? i - k : same ? i - k : 0;
+            dt_record_read(&dt_record_stored_entry, mine, &first);
+            dt_record_read(&dt_record_stored_entry, its, &second);
+            int order = dt_stored_evidence(&first, &second);
+            assert_true((order > 0) == (expected > 0) && (order < 0) == (expected < 0));
+            if ((7 * i + k) % 10 == 0) { /* a write takes a while */
+                assert_int_equal(dt_store_put(scratch, its), DT_OK);
+                assert_int_equal(dt_store_offer(scratch, mine, &kept), DT_OK);
+                assert_int_equal(value_of("a"), expected < 0 ? k : i);
+                assert_true((kept != NULL) == (expected < 0));
+            }
+            json_decref(kept);
+            json_decref(mine);
+            json_decref(its);
+        }
 }
 
 static void other_hardware_is_another_entry(void **state)
@@ -347,6 +390,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(round_trip),
         TEST(missing_directory_is_empty),
+        TEST(better_evidence_stays),
         TEST(same_key_is_replaced),
         TEST(other_hardware_is_another_entry),
         TEST(keys_are_canonical),

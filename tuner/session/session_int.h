@@ -163,8 +163,8 @@ bool dt_doubts_lack_time(const struct dt_session *session, double elapsed_second
 struct dt_shot dt_session_shot(const struct dt_session *session, const struct dt_result *result,
                                const char *from);
 
-/* Makes the entry and stores it, unless it is provisional and the store has a decided one. journal: where it is recorded first, as "best"; NULL:
- * nowhere. Sets stored and outranked. */
+/* Makes the entry and stores it, unless the store has one with better evidence. journal: where it is recorded first, as "best"; NULL:
+ * nowhere. Sets the result. */
 dt_status dt_entry_store(const struct dt_session *session, enum dt_verdict verdict,
                          const char *directory, struct dt_journal *journal,
                          struct dt_tuning_store *store) DT_MUST_CHECK;

@@ -117,11 +117,17 @@ struct dt_tuning_finals {
     bool later; /* it is not the first one */
 };
 
+enum dt_store_result {
+    DT_STORE_NOTHING,
+    DT_STORE_STORED,
+    /* the store has a better one (dt_stored_evidence): decided; or as provisional, and of more plans or sets */
+    DT_STORE_KEPT_DECIDED,
+    DT_STORE_KEPT_MORE
+};
+
 /* Files of the session. */
 struct dt_tuning_store {
-    bool stored; /* the result is in the store */
-    /* the store has a decided result, which a provisional one does not replace */
-    bool outranked;
+    enum dt_store_result result;
     int64_t unstored_ns; /* since when a better plan is not in the store; 0: stored */
 };
 

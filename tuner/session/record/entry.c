@@ -485,33 +485,22 @@ void dt_fingerprint_fini(struct dt_fingerprint *fingerprint)
     *fingerprint = (struct dt_fingerprint){.known = false};
 }
 
-/* The store has a decided result of the same question. */
-static dt_status is_outranked(const struct dt_target *target, const char *directory,
-                              bool *outranked)
-{
-    struct dt_stored_entry there;
-    json_auto_t *before = NULL;
-    DT_TRY(dt_store_get(directory, target->identity.key, target->identity.hard, &before));
-    dt_record_read(&dt_record_stored_entry, before, &there);
-    *outranked = there.known && !there.provisional;
-    return DT_OK;
-}
-
 dt_status dt_entry_store(const struct dt_session *session, enum dt_verdict verdict,
                          const char *directory, struct dt_journal *journal,
                          struct dt_tuning_store *store)
 {
-    json_auto_t *entry = dt_entry(session, verdict, dt_clock_wall_ns());
-    store->stored = store->outranked = false;
+    json_auto_t *entry = dt_entry(session, verdict, dt_clock_wall_ns()), *kept = NULL;
+    struct dt_stored_entry there;
+    store->result = DT_STORE_NOTHING;
     if (entry == NULL)
         return DT_OK;
     if (journal != NULL)
         DT_TRY(dt_journal_add(journal, "best", entry));
-    if (dt_verdict_provisional(verdict))
-        DT_TRY(is_outranked(session->target, directory, &store->outranked));
-    if (!store->outranked)
-        DT_TRY(dt_store_put(directory, entry));
-    store->stored = !store->outranked;
+    DT_TRY(dt_store_offer(directory, entry, &kept));
+    dt_record_read(&dt_record_stored_entry, kept, &there);
+    store->result = kept == NULL        ? DT_STORE_STORED
+                    : there.provisional ? DT_STORE_KEPT_MORE
+                                        : DT_STORE_KEPT_DECIDED;
     return DT_OK;
 }
 

@@ -41,10 +41,11 @@ static void add_stored(const struct dt_options *options, const struct dt_tuning 
     const struct dt_result *best = dt_session_best(session);
     dt_auto_text lookup = {0};
     dt_ask_line(options, session->target, best != NULL ? &best->point : NULL, &lookup);
-    if (tuning->store.outranked)
-        dt_text_add(out,
-                    "Not stored: an earlier session decided this with a final comparison.\n"
-                    "Look that up: %s\n",
+    if (tuning->store.result != DT_STORE_STORED)
+        dt_text_add(out, "Not stored: an earlier session %s.\nLook that up: %s\n",
+                    tuning->store.result == DT_STORE_KEPT_DECIDED
+                        ? "decided this with a final comparison"
+                        : "measured more, and decided as little",
                     dt_text_at(&lookup));
     else
         dt_text_add(out, "Stored. Look it up: %s\n", dt_text_at(&lookup));
@@ -66,7 +67,7 @@ static dt_status report(const struct dt_options *options, const struct dt_sessio
         return DT_OK;
     }
     dt_report_session(session, &text);
-    if (tuning != NULL && (tuning->store.stored || tuning->store.outranked))
+    if (tuning != NULL && tuning->store.result != DT_STORE_NOTHING)
         add_stored(options, tuning, &text);
     return dt_print_text(&text);
 }
