@@ -407,6 +407,21 @@ static json_t *warning_json(const struct dt_answer *answer)
     return text.size > 0 ? json_string(dt_text_at(&text)) : json_null();
 }
 
+bool dt_answer_meets(const struct dt_answer *answer, enum dt_tier tier, bool decided)
+{
+    return answer->tier >= tier && !(decided && (answer->why_provisional != NULL || answer->lost));
+}
+
+/* The same of each value of --require, the strictest first. */
+static json_t *meets_json(const struct dt_answer *answer)
+{
+    json_t *meets = json_pack("{s:b}", "decided", dt_answer_meets(answer, DT_TIER_EXACT, true));
+    for (int tier = DT_TIER_EXACT; tier >= DT_TIER_NONE; tier--)
+        json_object_set_new(meets, dt_tier_text((enum dt_tier)tier),
+                            json_boolean(dt_answer_meets(answer, (enum dt_tier)tier, false)));
+    return meets;
+}
+
 json_t *dt_answer_json(const struct dt_answer *answer)
 {
     const json_t *entry = answer->measured != NULL ? answer->entry : NULL;
@@ -414,14 +429,14 @@ json_t *dt_answer_json(const struct dt_answer *answer)
     json_t *age = answer->age_ns < 0 ? json_null() : json_integer(answer->age_ns / 1000000000);
     json_t *distance = dt_json_number(answer->distance);
     return json_pack(
-        "{s:s, s:b, s:o, s:o, s:s, s:o, s:s?, s:b, s:o, s:s?, s:s?, s:s?, s:o, s:b, s:s?, "
+        "{s:s, s:o, s:b, s:o, s:o, s:s, s:o, s:s?, s:b, s:o, s:s?, s:s?, s:s?, s:o, s:b, s:s?, "
         "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?}",
-        "tier", dt_tier_text(answer->tier), "stale", (int)answer->stale, "stale_reasons",
-        json_or_null(answer->stale_reasons), "distance", distance, "reason", answer->reason,
-        "warning", warning_json(answer), "refused", answer->refused, "lost", (int)answer->lost,
-        "age_seconds", age, "evidence", answer->evidence, "engine", answer->engine, "mode",
-        answer->mode, "gain", gain_json(answer), "provisional", answer->why_provisional != NULL,
-        "verdict", answer->verdict, "median_ns",
+        "tier", dt_tier_text(answer->tier), "meets", meets_json(answer), "stale",
+        (int)answer->stale, "stale_reasons", json_or_null(answer->stale_reasons), "distance",
+        distance, "reason", answer->reason, "warning", warning_json(answer), "refused",
+        answer->refused, "lost", (int)answer->lost, "age_seconds", age, "evidence",
+        answer->evidence, "engine", answer->engine, "mode", answer->mode, "gain", gain_json(answer),
+        "provisional", answer->why_provisional != NULL, "verdict", answer->verdict, "median_ns",
         json_or_null(json_object_get(figures, "median_ns")), "interval_ns",
         json_or_null(json_object_get(figures, "interval_ns")), "image_ns", image_json(answer),
         "noise", json_or_null(json_object_get(entry, "noise")), "tried",

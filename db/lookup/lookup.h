@@ -138,6 +138,9 @@ void dt_answer_warning(const struct dt_answer *answer, struct dt_text *out);
 struct dt_export_request;
 void dt_answer_export(const struct dt_answer *answer, struct dt_export_request *request);
 
+/* The answer is of the tier, or better; decided: and is not provisional, and did not lose in a check since. */
+bool dt_answer_meets(const struct dt_answer *answer, enum dt_tier tier, bool decided);
+
 /* The object of `dittune lookup --json` (docs/json.md), new reference; NULL when out of memory. */
 json_t *dt_answer_json(const struct dt_answer *answer);
 

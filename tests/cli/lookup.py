@@ -12,7 +12,7 @@ from plans import CPU
 import lib_store
 
 SMALL = SOURCE / "tests/cli/small.json"
-FIELDS = ["tier", "stale", "stale_reasons", "distance", "reason", "warning", "refused", "lost", "age_seconds", "evidence", "engine", "mode", "gain",
+FIELDS = ["tier", "meets", "stale", "stale_reasons", "distance", "reason", "warning", "refused", "lost", "age_seconds", "evidence", "engine", "mode", "gain",
           "provisional", "verdict", "median_ns", "interval_ns", "image_ns", "noise", "tried", "plans", "skipped", "load", "plan", "hint", "key", "entry", "store"]
 PLAN = " ".join(f"{name}={value}" for name, value in CPU.items())
 
@@ -149,6 +149,18 @@ def predicted_for_an_engine():
         t.exits(f"nothing is predicted: {name}", t.tool("lookup", *words, "--machine", other, "--db", t.path / "nothing", "--require", "heuristic"), 10)
 
 
+def meets():
+    """What libdittune says of each value of --require is what the command does."""
+    store()
+    for words in ((), ("--size", 144), ("--objective", "cost")):
+        told = ask(*words, "--require", "none", "--json").json["meets"]
+        done = {require: ask(*words, "--require", require).code == 0 for require in told}
+        t.check(f"meets: {' '.join(map(str, words))}", told == done and list(told)[0] == "decided" and told["none"], (told, done))
+    store(verdict="provisional", provisional=True)
+    told = ask("--json").json["meets"]
+    t.check("meets: exact, and not decided", told["exact"] and not told["decided"], told)
+
+
 def limits():
     t.exits("a limit its figures break", ask("--max-latency", "3ms"), 10, err="longer than max_latency")
     done = ask("--max-latency", "4ms", "--json")
@@ -199,7 +211,7 @@ def damaged(other):
             err=["best.json is damaged", "best.json.1 was read instead", "dittune db rebuild"])
 
 
-for part in (exact, what_was_found, not_decided, weaker, nothing_measured, predicted_for_an_engine, limits, not_as_it_was,
+for part in (exact, what_was_found, not_decided, weaker, nothing_measured, predicted_for_an_engine, meets, limits, not_as_it_was,
              another_machine):
     part()
 transcript = t.path / "transcript"

@@ -10,9 +10,6 @@ import warnings
 
 from dittune import place
 
-TIERS = ("none", "heuristic", "proxy", "scaled", "near", "exact")
-
-
 class Failed(Exception):
     """dittune's own sentence, and the exit code with which the program would end."""
     status = None
@@ -27,12 +24,10 @@ class NotFound(Failed, LookupError):
 
 
 def enough(answer, require):
-    """The answer is of the tier `require`, or better; "decided": exact, not provisional, and not lost in a check since."""
-    if require == "decided":
-        return answer["tier"] == "exact" and not answer["provisional"] and not answer["lost"]
-    if require not in TIERS:
-        raise Failed(2, f"require='{require}' is not a tier: decided, {', '.join(reversed(TIERS))}")
-    return TIERS.index(answer["tier"]) >= TIERS.index(require)
+    """The answer is of the tier `require`, or better, or "decided", as libdittune judged it."""
+    if require not in answer["meets"]:
+        raise Failed(2, f"require='{require}' is not a tier: {', '.join(answer['meets'])}")
+    return answer["meets"][require]
 
 
 def lookup(store=None, machine=None, require="proxy", **options):

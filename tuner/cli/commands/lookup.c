@@ -93,7 +93,7 @@ static dt_status print(const struct dt_options *options, const struct dt_answer 
     return exported ? print_export(&own, answer) : DT_OK;
 }
 
-/* Values of --require; decided: an exact answer that is not provisional, and did not lose in a check since. */
+/* Values of --require. */
 struct required {
     enum dt_tier tier;
     bool decided;
@@ -126,8 +126,8 @@ static bool enough(const struct dt_options *options, const struct dt_answer *ans
                    const struct required *required)
 {
     bool weak = required->tier > DT_TIER_HEURISTIC && is_of_cores(options, answer);
-    return !weak && answer->tier >= required->tier && resolved(answer, required) &&
-           !(required->decided && (answer->why_provisional != NULL || answer->lost));
+    return !weak && dt_answer_meets(answer, required->tier, required->decided) &&
+           resolved(answer, required);
 }
 
 /* Nothing is stored: a name that is no engine may be mistyped. */
