@@ -139,7 +139,7 @@ def tune(name, code, *options, **how):
         {"do": "answer", "at": "ready", "fields": {"ranks": [{"rank": i, "pid": ME, "host": socket.gethostname(), "device": f"cuda:{i}"}
                                                              for i in range(2)]}}, *how.get("faults", [])])
     done = t.tool("--worker", t.worker, "--budget", "60s", "--db", t.path / name.replace(" ", "_"), *options,
-                  env={"DITTUNE_LOAD": "", "DITTUNE_CLOCK_LOOK": "1000000", **machine()})
+                  env={"DITTUNE_LOAD": "", "DITTUNE_CLOCK_LOOK": "1000000", **machine(), **how.get("env", {})})
     lines = [json.loads(line) for path in t.path.glob(f"{name.replace(' ', '_')}/runs/*") for line in path.read_text().splitlines() if line]
     final = [line for line in lines if line["kind"] == "comparison" and line["name"] == "final comparison"][-1:]
     t.check(f"{name}: exit code {code}", done.code == code and final, done)
@@ -163,7 +163,13 @@ def check_watched():
                 f"ther programs{program} used {count} of the GPUs in {len(gpus)} of {len(gpus)} sets of the final comparison" in text
                 and f"Load: {len(gpus)} sets left out, in which" in text and f"used up to {count} of the GPUs." in text, (gpus, text))
     text, gpus = tune("as it is", 0, "--shared-devices")
-    t.check("--shared-devices measures beside them", set(gpus) == {None}, gpus)
+    t.check("--shared-devices measures beside them", set(gpus) == {0}, gpus)
+    values()
+    t.write("others", "0 5\n")  # cores
+    for name, options in (("busy cores", ()), ("busy cores and shared GPUs", ("--shared-devices",))):
+        text, gpus = tune(name, 0, *options, env={"DITTUNE_CLOCK_OTHERS": t.path / "others"})
+        t.check(f"{name}: all sets count, and the load is told", set(gpus) == {0} and "Load: others kept 5 cores busy in the sets that count" in text
+                and "left out, in which" not in text, (gpus, text))
     values("utilization 0 92")
     text, gpus = tune("for a while", 0, faults=[{"do": "break", "path": str(t.path / "values"), "at": "prepare", "from": 2, "when": {"tile": 2},
                                                  "first": 1}])

@@ -301,8 +301,8 @@ static void settle_few_sets(struct dt_check_entry *entry)
     const char *name = entry->sets.disturber;
     char others[120] = "";
     if (disturbed > 0)
-        snprintf(others, sizeof others, "; in %d more other programs%s%s%s were busy on the cores",
-                 disturbed, name[0] != '\0' ? " (" : "", name, name[0] != '\0' ? ")" : "");
+        snprintf(others, sizeof others, "; in %d more other programs%s%s%s were busy", disturbed,
+                 name[0] != '\0' ? " (" : "", name, name[0] != '\0' ? ")" : "");
     dt_check_settle(
         entry, DT_CHECK_NOT_CHECKED,
         "the budget ended after %d sets of fresh processes, and fewer than %d decide nothing%s",

@@ -349,7 +349,7 @@ void dt_result_init(struct dt_result *result, const struct dt_target *target,
 
 bool dt_result_disturbed(const struct dt_result *result)
 {
-    return result->facts.others > DT_OTHERS_MOST || result->facts.gpus > 0;
+    return dt_load_disturbs(result->facts.others, result->facts.gpus);
 }
 
 void dt_result_fini(struct dt_result *result)

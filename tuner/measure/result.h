@@ -116,7 +116,7 @@ dt_status dt_result_look(struct dt_result *result) DT_MUST_CHECK;
  * last. */
 bool dt_result_next(struct dt_result *result);
 
-/* Others were busy during the trial: on more than DT_OTHERS_MOST cores, or on a GPU. */
+/* Others disturbed the trial (dt_load_disturbs). */
 bool dt_result_disturbed(const struct dt_result *result);
 
 /* Total of the slowest rank's times over the last n steps. */

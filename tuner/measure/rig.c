@@ -434,6 +434,12 @@ bool dt_rig_watches_gpus(const struct dt_rig *rig)
     return gpus != NULL && !gpus->shared && dt_load_wanted();
 }
 
+void dt_rig_gpus_begin(struct dt_rig *rig)
+{
+    const struct dt_backend *gpus = dt_target_gpus(rig->target);
+    rig->gpu_use = (struct dt_gpu_use){.count = gpus != NULL && gpus->shared ? 0 : NAN};
+}
+
 dt_status dt_rig_watch_gpus(struct dt_rig *rig, enum dt_gpu_company company)
 {
     struct dt_observer *observer = dt_rig_watches_gpus(rig) ? observer_of(rig) : NULL;

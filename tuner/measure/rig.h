@@ -64,8 +64,8 @@ struct dt_rig {
     struct dt_verify verify;
     struct dt_observer *observer; /* observes a foreign worker's GPUs; NULL: none so far */
     bool reports;                 /* a worker that reads its GPUs itself */
-    struct dt_gpu_use gpu_use;    /* by others, since its count was set to NAN */
-    struct dt_clocks clocks;      /* the reference to detect throttled samples */
+    struct dt_gpu_use gpu_use; /* by others, since dt_rig_gpus_begin; NAN: not known, or no GPUs */
+    struct dt_clocks clocks;   /* the reference to detect throttled samples */
     int64_t longest_prepare_ns;
     int64_t until_ns;    /* heartbeats extend deadlines up to this time; 0: they do not */
     int64_t end_ns;      /* end of the session: releases do not wait beyond it; 0: none */
@@ -163,6 +163,8 @@ void dt_rig_release(struct dt_rig *rig, struct dt_resident *resident);
 
 /* There are GPUs, and neither DITTUNE_LOAD=none nor --shared-devices. */
 bool dt_rig_watches_gpus(const struct dt_rig *rig);
+/* gpu_use before the first look: of no GPU where others may use them, too (--shared-devices). */
+void dt_rig_gpus_begin(struct dt_rig *rig);
 /* Looks whether others use the plans' GPUs, and keeps the most in gpu_use. Does nothing where they are not watched. */
 dt_status dt_rig_watch_gpus(struct dt_rig *rig, enum dt_gpu_company company) DT_MUST_CHECK;
 

@@ -335,7 +335,7 @@ dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
                           const struct dt_measure *how, struct dt_result *result)
 {
     struct dt_load_reading before, after;
-    rig->gpu_use = (struct dt_gpu_use){.count = NAN};
+    dt_rig_gpus_begin(rig);
     dt_load_read(&before);
     dt_status status = measure_plan(rig, point, how, result);
     dt_load_read(&after);

@@ -63,6 +63,11 @@ struct dt_load dt_load_between(const struct dt_load_reading *before,
     return load;
 }
 
+bool dt_load_disturbs(double others, double gpus)
+{
+    return isnan(gpus) ? others > DT_OTHERS_MOST : gpus > 0;
+}
+
 bool dt_load_wanted(void)
 {
     const char *wish = getenv("DITTUNE_LOAD");

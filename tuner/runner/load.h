@@ -63,6 +63,10 @@ struct dt_load {
     char name[17];
 };
 
+/* Others disturb what is measured: on GPUs where they use one, however busy the cores are, since a step's work is there; else where they
+ * keep more than DT_OTHERS_MOST cores busy. gpus: that others use; NAN: there are none, or they are not watched. */
+bool dt_load_disturbs(double others, double gpus);
+
 bool dt_load_wanted(void); /* not DITTUNE_LOAD=none */
 /* DITTUNE_LOAD=none, or a system without /proc/stat: not known. */
 void dt_load_read(struct dt_load_reading *reading);

@@ -30,6 +30,12 @@ static void fresh(int n)
     }
 }
 
+static void on_cores(struct dt_sets *sets)
+{
+    for (int s = 0; s < DT_SETS_MOST; s++)
+        sets->gpus[s] = NAN;
+}
+
 /* The margin is the far end of the twin's interval, on either side; a twin that is out sets none. */
 static void test_margin(void **state)
 {
@@ -57,6 +63,7 @@ static void disturbed_sets_do_not_count(void **state)
     (void)state;
     struct dt_sets sets = {
         .count = 6, .rounds = {2, 2, 2, 2, 2, 2}, .others = {1.5, 0.1, NAN, 0.3, 0, 0.2}};
+    on_cores(&sets);
     fresh(2);
     for (int k = 0; k < 12; k++)
         values[1][k] = k / 2 == 0 || k / 2 == 3 ? 2 : 0.8 + 0.0001 * k;
@@ -68,10 +75,13 @@ static void disturbed_sets_do_not_count(void **state)
     sets.gpus[4] = 1; /* three are left: nothing is said */
     assert_int_equal(dt_judge_sets(judged, 2, &sets), 6);
     assert_false(dt_judge_faster(&judged[1].ratio) || dt_judge_slower(&judged[1].ratio));
-    sets.gpus[4] = 0;
+    sets.gpus[4] = NAN;
     sets.others[4] = 1;
     assert_int_equal(dt_judge_sets(judged, 2, &sets), 6);
     assert_false(dt_judge_faster(&judged[1].ratio) || dt_judge_slower(&judged[1].ratio));
+    for (int s = 0; s < 6; s++)
+        sets.gpus[s] = s == 4;
+    assert_int_equal(dt_sets_quiet(&sets), 5); /* on GPUs busy cores disturb no set */
 }
 
 /* A clear gain does not end the comparison while its interval is wide, nor while the first entrant's level differs between the last four
@@ -81,6 +91,7 @@ static void test_goes_on_while_wide_or_the_load_changes(void **state)
     static const double wide[] = {0.22, 0.25, 0.28, 0.22}, level[] = {1, 1.5, 1, 1};
     struct dt_sets sets = {.count = 8, .rounds = {2, 2, 2, 2, 2, 2, 2, 2}};
     (void)state;
+    on_cores(&sets);
     fresh(2);
     for (int k = 0; k < 16; k++)
         values[1][k] = k < 8 ? wide[k / 2] : 0.25 + 0.0001 * k;

@@ -515,7 +515,7 @@ static dt_status one_set(struct course *course)
 {
     struct dt_load_reading before, after;
     int set = course->sets->count;
-    course->rig->gpu_use = (struct dt_gpu_use){.count = NAN};
+    dt_rig_gpus_begin(course->rig);
     dt_status status = look_at_gpus(course->rig, DT_GPUS_FREE);
     dt_load_read(&before);
     if (status == DT_OK)
@@ -525,7 +525,7 @@ static dt_status one_set(struct course *course)
         status = look_at_gpus(course->rig, DT_GPUS_WAIT);
     const struct dt_gpu_use *use = &course->rig->gpu_use;
     struct dt_load load = dt_load_between(&before, &after);
-    course->disturbed = load.others > DT_OTHERS_MOST || use->count > 0;
+    course->disturbed = dt_load_disturbs(load.others, use->count);
     if (course->sets->count > set) {
         course->sets->gpus[set] = use->count;
         course->sets->others[set] = load.others;
@@ -546,9 +546,10 @@ static bool is_disturbed_now(struct dt_rig *rig)
     dt_clock_wait_ns(LOOK_NS);
     dt_load_read(&after);
     struct dt_load load = dt_load_between(&before, &after);
-    rig->gpu_use = (struct dt_gpu_use){.count = NAN};
-    bool looked = dt_rig_watch_gpus(rig, DT_GPUS_WAIT) == DT_OK;
-    return load.others > DT_OTHERS_MOST || (looked && rig->gpu_use.count > 0);
+    dt_rig_gpus_begin(rig);
+    if (dt_rig_watch_gpus(rig, DT_GPUS_WAIT) != DT_OK)
+        rig->gpu_use.count = NAN;
+    return dt_load_disturbs(load.others, rig->gpu_use.count);
 }
 
 /* After a disturbed set: waits until the others are done, as long as there is time for the sets that are missing. The load of others

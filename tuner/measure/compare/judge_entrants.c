@@ -30,7 +30,7 @@ int dt_sets_rounds(const struct dt_sets *sets)
 
 bool dt_sets_disturbed(const struct dt_sets *sets, int set)
 {
-    return sets->others[set] > DT_OTHERS_MOST || sets->gpus[set] > 0;
+    return dt_load_disturbs(sets->others[set], sets->gpus[set]);
 }
 
 int dt_sets_quiet(const struct dt_sets *sets)

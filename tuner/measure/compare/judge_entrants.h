@@ -43,8 +43,8 @@ struct dt_sets {
 };
 int dt_sets_rounds(const struct dt_sets *sets); /* rounds of all sets */
 
-/* A set in which others kept more than DT_OTHERS_MOST cores busy, or used a GPU, is disturbed, and decides nothing: load hits plans unequally, a plan of
- * several threads that wait for each other far more than one of as many processes. */
+/* A set that others disturb (dt_load_disturbs) decides nothing: load hits plans unequally, a plan of several threads that wait for each
+ * other far more than one of as many processes. */
 bool dt_sets_disturbed(const struct dt_sets *sets, int set);
 int dt_sets_quiet(const struct dt_sets *sets); /* how many are not */
 

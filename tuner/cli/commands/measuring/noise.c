@@ -94,7 +94,7 @@ static dt_status judge_copies(const struct dt_entrant copies[2], const struct dt
     int quiet = dt_sets_quiet(sets);
     if (quiet < DT_SETS_LEAST && quiet < sets->count)
         return dt_fail(DT_EPROVISIONAL,
-                       "other programs were busy on the cores in %d of %d sets of fresh processes, "
+                       "other programs were busy in %d of %d sets of fresh processes, "
                        "and fewer than %d others decide nothing (DITTUNE_LOAD=none measures beside "
                        "them)",
                        sets->count - quiet, sets->count, DT_SETS_LEAST);
