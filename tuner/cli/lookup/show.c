@@ -106,7 +106,8 @@ static void add_gain(const struct dt_answer *answer, struct dt_text *out)
         dt_text_add(out, "%.3g to %.3g", low, high);
     else
         dt_figure_range(low, high, out);
-    dt_text_add(out, ", %d pair%s)%s\n", gain->pairs, gain->pairs == 1 ? "" : "s", answer_place(answer));
+    dt_text_add(out, ", %d pair%s)%s\n", gain->pairs, gain->pairs == 1 ? "" : "s",
+                answer_place(answer));
 }
 
 static void add_done(const struct dt_answer *answer, struct dt_text *out)
