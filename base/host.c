@@ -82,18 +82,37 @@ const char *dt_host_processors(void)
     return text_in("/proc/self/status", "Cpus_allowed_list:", text, sizeof text);
 }
 
-static char cpu[128];
+static char cpu[128], cpu_id[64];
+
+static void read_cpu_id(const char *const names[3])
+{
+    char parts[3][16];
+    for (int i = 0; i < 3; i++)
+        if (!dt_read_line("/proc/cpuinfo", names[i], parts[i], sizeof parts[i]))
+            return;
+    snprintf(cpu_id, sizeof cpu_id, "%s.%s.%s", parts[0], parts[1], parts[2]);
+}
 
 static void read_cpu(void)
 {
     (void)text_in("/proc/cpuinfo", "model name\t:", cpu, sizeof cpu);
+    read_cpu_id((const char *[]){"cpu family\t:", "model\t\t:", "stepping\t:"});
+    if (cpu_id[0] == '\0')
+        read_cpu_id((const char *[]){"CPU implementer\t:", "CPU part\t:", "CPU revision\t:"});
 }
+
+static pthread_once_t cpu_once = PTHREAD_ONCE_INIT;
 
 const char *dt_host_cpu(void)
 {
-    static pthread_once_t read_once = PTHREAD_ONCE_INIT;
-    pthread_once(&read_once, read_cpu);
+    pthread_once(&cpu_once, read_cpu);
     return cpu;
+}
+
+const char *dt_host_cpu_id(void)
+{
+    pthread_once(&cpu_once, read_cpu);
+    return cpu_id;
 }
 
 bool dt_host_has_bfloat16(void)

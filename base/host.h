@@ -30,6 +30,9 @@ int64_t dt_host_memory_limit(void);
 /* Host name and processor model; "unknown" when they cannot be read. Static storage. */
 const char *dt_host_name(void);
 const char *dt_host_cpu(void);
+/* Which processor it is, where virtual machines name several generations alike: family, model and stepping of x86 ("25.17.1"),
+ * implementer, part and revision of ARM ("0x41.0xd0c.1"); "" when they cannot be read. Static storage. */
+const char *dt_host_cpu_id(void);
 
 /* The kernel's release, the id of this boot, and the processors this process may run on ("0-3,8");
  * "unknown" when they cannot be read. Static storage. */

@@ -47,6 +47,11 @@ bool dt_verdict_provisional(enum dt_verdict verdict);
  * the one of more plans, then of more sets of fresh processes. 0: neither, and the newer one stays. */
 int dt_stored_evidence(const struct dt_stored_entry *one, const struct dt_stored_entry *other);
 
+/* A field of a hard fingerprint that older stores lack, so that it is compared only where both sides have it: the processor's
+ * family, model and stepping. */
+#define DT_HARD_CPU "cpu"
+bool dt_stored_same_hard(const json_t *one, const json_t *other);
+
 /* Nanoseconds of a whole batch of images whose step takes step_ns; without text encoder and VAE where they are not known. */
 int64_t dt_image_ns(const struct dt_image_time *image, int64_t step_ns, int batch);
 

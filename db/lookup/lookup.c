@@ -130,12 +130,17 @@ static const struct carried key_carried[] = {{"model", DT_MISS_NAME},
                                              {"worker", DT_MISS_ENGINE},
                                              {"space", DT_MISS_SPACE},
                                              {NULL, 0}},
-                            hard_carried[] = {
-                                {"engine", DT_MISS_ENGINE},      {"mode", DT_MISS_ENGINE},
-                                {"device", DT_MISS_MACHINE},     {"cores", DT_MISS_MACHINE},
-                                {"gpus", DT_MISS_MACHINE},       {"compute", DT_MISS_MACHINE},
-                                {"memory_gib", DT_MISS_MACHINE}, {"topology", DT_MISS_MACHINE},
-                                {"devices", DT_MISS_UNSEEN},     {NULL, 0}};
+                            hard_carried[] = {{"engine", DT_MISS_ENGINE},
+                                              {"mode", DT_MISS_ENGINE},
+                                              {"device", DT_MISS_MACHINE},
+                                              {"cores", DT_MISS_MACHINE},
+                                              {DT_HARD_CPU, DT_MISS_MACHINE},
+                                              {"gpus", DT_MISS_MACHINE},
+                                              {"compute", DT_MISS_MACHINE},
+                                              {"memory_gib", DT_MISS_MACHINE},
+                                              {"topology", DT_MISS_MACHINE},
+                                              {"devices", DT_MISS_UNSEEN},
+                                              {NULL, 0}};
 
 static unsigned miss_of(const char *field, const struct carried *table)
 {
@@ -184,8 +189,10 @@ static bool keys_match(const struct dt_asked *asked, const json_t *key, bool any
 
 static bool hards_match(const struct dt_asked *asked, const json_t *hard, unsigned *misses)
 {
-    const char *skip[4] = {NULL};
+    const char *skip[5] = {NULL};
     int skipped = 0;
+    if (!dt_json_has(hard, DT_HARD_CPU) || !dt_json_has(asked->hard, DT_HARD_CPU))
+        skip[skipped++] = DT_HARD_CPU;
     if (asked->any.engine)
         skip[skipped++] = "engine";
     if (asked->any.mode)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest:
 """`check` of a store with two entries: in which order, and what is told when the run ends before the last of them."""
+import json
 import signal
 import xml.etree.ElementTree
 
@@ -78,10 +79,30 @@ def absurd_images():
         t.check(f"{name}: the title has them", entry["title"].startswith(f"small, {8 * side} x {8 * side} px"), entry)
 
 
+def older_store():
+    """An entry that does not have the processor's family, model and stepping is of this machine; one of another processor is not."""
+    t.stored("two")
+    t.plant(TWO)
+    t.tool("db", "export", t.path / "plans.json")
+    plans = json.loads(t.read("plans.json"))
+    for name, cpu, found in (("an older store", None, 2), ("another processor of the same name", "99.1.0", 0)):
+        for entry in plans["entries"]:
+            entry["fingerprint"]["hard"].pop("cpu", None)
+            entry.pop("checksum", None)
+            if cpu is not None:
+                entry["fingerprint"]["hard"]["cpu"] = cpu
+        t.write("older.json", plans)
+        store = t.path / name.replace(" ", "-")
+        t.exits(f"{name}: is taken", t.tool("db", "import", t.path / "older.json", "--db", store), 0)
+        done = t.again("--dry-run", "--db", store)
+        t.check(f"{name}: what is checked", len((done.json or {"entries": []})["entries"]) == found
+                and all(entry["reason"] is None for entry in (done.json or {"entries": []})["entries"]), done)
+
+
 t.plant(TWO)
 t.tuned("two")
 t.tuned("two", devices=2)
-for part in (in_turn, the_store_breaks, signals, absurd_images):
+for part in (in_turn, the_store_breaks, signals, absurd_images, older_store):
     part()
 t.none_left()
 t.finish()

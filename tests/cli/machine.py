@@ -53,9 +53,20 @@ def processor_model():
     return "unknown"
 
 
+def processor_id():
+    """Family, model and stepping; of ARM implementer, part and revision."""
+    values = dict(reversed([[part.strip() for part in line.split(":", 1)] for line in lines("/proc/cpuinfo") if ":" in line]))
+    for names in (("cpu family", "model", "stepping"), ("CPU implementer", "CPU part", "CPU revision")):
+        if all(name in values for name in names):
+            return ".".join(values[name] for name in names)
+    return ""
+
+
 def is_hard(hard):
     unused = hard["memory_gib"] - int(lines("/proc/meminfo")[0].split()[1]) / 2**20
-    return (sorted(hard) == ["cores", "device", "memory_gib", "topology"] and hard["device"] == processor_model()
+    wanted = ["cores", "cpu", "device", "memory_gib", "topology"]
+    return (sorted(hard) == [name for name in wanted if name != "cpu" or processor_id()] and hard["device"] == processor_model()
+            and hard.get("cpu", "") == processor_id()
             and 0 <= unused <= max(1, hard["memory_gib"] / 5))
 
 

@@ -129,6 +129,13 @@ def check_machines(t, machine, plan):
             is_exact(done, plan, True) and any("openblas" in why for why in done.json["stale_reasons"]), done)
     done = small(t, "lookup --require none", "--machine", t.write("other.json", other))
     t.check("another topology has no exact answer", done.code == 0 and done.json["tier"] != "exact", done)
+    generation, before = copy.deepcopy(machine), copy.deepcopy(machine)
+    generation["hard"]["cpu"] = "99.1.0"
+    before["hard"].pop("cpu", None)
+    done = small(t, "lookup --require none", "--machine", t.write("generation.json", generation))
+    t.check("nor has another processor of the same name", done.code == 0 and done.json["tier"] != "exact", done)
+    done = small(t, "lookup", "--machine", t.write("before.json", before))
+    t.check("a description of before, without the processor's family, has it", is_exact(done, plan), done)
 
 
 def check_ways(t):

@@ -305,7 +305,7 @@ static dt_status make_target(struct dt_check_entry *entry)
     const char *field = dt_check_differs(stored->key, entry->target->identity.key);
     if (field != NULL)
         return other_key(entry, field);
-    if (dt_check_differs(stored->fingerprint.hard, entry->target->identity.hard) != NULL)
+    if (!dt_stored_same_hard(stored->fingerprint.hard, entry->target->identity.hard))
         return dt_check_settle(entry, DT_CHECK_NOT_CHECKED,
                                "it was measured with another engine, mode or amount of memory");
     status = dt_target_devices_free(entry->target);

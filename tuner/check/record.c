@@ -196,7 +196,9 @@ static bool is_this_machine(const struct selection *selection, const struct dt_c
     bool equal = mine != NULL;
     json_object_foreach(mine, name, value)
     {
-        equal = equal && json_equal(value, json_object_get(item->entry.fingerprint.hard, name));
+        const json_t *its = json_object_get(item->entry.fingerprint.hard, name);
+        equal =
+            equal && (json_equal(value, its) || (its == NULL && strcmp(name, DT_HARD_CPU) == 0));
     }
     return equal;
 }

@@ -272,12 +272,14 @@ static bool is_on_gpus(const struct dt_backend *backend)
 json_t *dt_machine_hard(const struct dt_backend *backend)
 {
     char topology[17];
+    const char *cpu = dt_host_cpu_id();
     if (is_on_gpus(backend))
         return dt_backend_hard(backend);
     snprintf(topology, sizeof topology, "%016llx", (unsigned long long)dt_host_topology());
-    return json_pack("{s:s, s:i, s:I, s:s}", "device", dt_host_cpu(), "cores", dt_host_cores(),
-                     "memory_gib", (json_int_t)dt_machine_memory_gib(dt_host_memory_total()),
-                     "topology", topology);
+    return json_pack("{s:s, s:s*, s:i, s:I, s:s}", "device", dt_host_cpu(), "cpu",
+                     cpu[0] != '\0' ? cpu : NULL, "cores", dt_host_cores(), "memory_gib",
+                     (json_int_t)dt_machine_memory_gib(dt_host_memory_total()), "topology",
+                     topology);
 }
 
 /* A worker's texts, cleaned for files and terminals; our own fields take precedence. */
