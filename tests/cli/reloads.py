@@ -61,7 +61,7 @@ def short_starts():
                    faults=[{"at": at, "do": "delay", "ns": 300 * MS} for at in ("prepare", "measure")])
         return t.tool("--worker", t.worker, "--devices", 2, "--budget", budget, "--db", t.path / f"short{next(stores)}", "--json")
     done = session("10s")
-    named = re.findall(r"a decided answer needs about --budget (\d+)s", " ".join(done.err.split()))
+    named = re.findall(r"a decided answer needs (?:about|at least) --budget (\d+)s", " ".join(done.err.split()))
     t.check("starts of 0.3 s: 10 s are too few, and a budget is named", done.code == 6 and named, done)
     done = session(f"{named[0]}s")
     t.check("which decides", done.code == 0 and done.json["verdict"] == "faster", done)
@@ -103,7 +103,7 @@ def durations():
     t.check("and how long it takes, of some of the plans", done.code == 0 and minutes and
             done.json["elapsed_seconds"] < 60 * int(minutes[1]), done)
     done, _, _ = session("3m", load_ns=60 * SECOND)
-    needed = re.findall(r"a decided answer needs about .*?--budget (\d+m)", " ".join(done.err.split()))
+    needed = re.findall(r"a decided answer needs (?:about|at least) --budget (\d+m)", " ".join(done.err.split()))
     t.check("a budget that is too short: one that is long enough is named", said_seconds(done) == (0, 0) and needed, done)
     done, tried, _ = session(needed[-1], load_ns=60 * SECOND)
     t.check("which decides", done.code == 0, done)

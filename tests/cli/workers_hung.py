@@ -56,7 +56,7 @@ def slow_start(t):
     trials = (done.json or {}).get("trials", [])
     t.check("a start longer than its share", done.code == 6 and trials and {trial["outcome"] for trial in trials} == {"interrupted"}
             and any(word in trials[0]["cause"] for word in ("ended while it started", "no time was left", "the time for trials ended")), done)
-    t.check("and a budget is named", "needs about --budget" in done.err, done.err[-300:])
+    t.check("and a budget is named", "needs at least --budget" in done.err, done.err[-300:])
     t.none_left("it is gone")
 
 

@@ -265,17 +265,21 @@ bool dt_doubts_lack_time(const struct dt_session *session, double elapsed_second
            isnan(dt_session_resolution(session));
 }
 
-void dt_need_text(double seconds, const char *before, struct dt_text *out)
+void dt_need_text(const struct dt_session *session, double seconds, const char *before,
+                  struct dt_text *out)
 {
-    bool minutes = seconds > DT_NEED_SECONDS_MOST;
+    bool minutes = seconds > DT_NEED_SECONDS_MOST, ran = false;
+    for (int i = 0; i < session->count && !ran; i++)
+        ran = session->trials[i].samples.n > 0;
     if (seconds > 0)
-        dt_text_add(out, "%sa decided answer needs about --budget %.0f%s", before,
-                    minutes ? seconds / 60 : seconds, minutes ? "m" : "s");
+        dt_text_add(out, "%sa decided answer needs %s --budget %.0f%s", before,
+                    ran ? "about" : "at least", minutes ? seconds / 60 : seconds,
+                    minutes ? "m" : "s");
 }
 
 void dt_session_need(const struct dt_session *session, const char *before, struct dt_text *out)
 {
-    dt_need_text((double)session->closing.need_ns * 1e-9, before, out);
+    dt_need_text(session, (double)session->closing.need_ns * 1e-9, before, out);
 }
 
 void dt_session_unusable(const struct dt_session *session, struct dt_text *out)

@@ -148,8 +148,9 @@ bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_res
 
 #define DT_NEED_SECONDS_MOST 60 /* longer budgets are whole minutes */
 
-/* Appends `before` and the budget that a decided answer needs; nothing for 0. */
-void dt_need_text(double seconds, const char *before, struct dt_text *out);
+/* Appends `before` and the budget that a decided answer needs, "at least" where no plan ran yet; nothing for 0. */
+void dt_need_text(const struct dt_session *session, double seconds, const char *before,
+                  struct dt_text *out);
 
 /* More time would not decide, as plans failed in a way that it does not mend. */
 bool dt_doubts_failed(const struct dt_session *session);

@@ -292,7 +292,7 @@ dt_status dt_trials_known(struct dt_tuning *tuning)
     DT_TRY(retry_known(tuning, false));
     dt_auto_text need = {0};
     dt_tuning_estimate(tuning);
-    dt_need_text(tuning->clock.need_seconds, "", &need);
+    dt_need_text(tuning->session, tuning->clock.need_seconds, "", &need);
     if (need.size > 0)
         dt_tuning_note(tuning, "%s", dt_text_at(&need));
     return DT_OK;

@@ -384,18 +384,18 @@ static void add_rest(const struct dt_session *session, json_t *object)
     dt_auto_text note = {0}, skipped = {0};
     dt_session_noise_note(session, &note);
     dt_session_skipped(session, &skipped);
-    json_auto_t *rest =
-        json_pack("{s:s?, s:b, s:s?, s:o, s:o, s:s?, s:i, s:o, s:s?, s:o, s:o}", "search_note",
-                  text_or_null(search->note), "search_stopped", (int)search->stopped, "prior",
-                  text_or_null(search->prior), "known",
-                  dt_raw_points(session->target->space, search->known, search->known_count),
-                  "noise", dt_record_json(&dt_record_noise_floor, &noise), "noise_note",
-                  text_or_null(dt_text_at(&note)), "tried", tried, "plans",
-                  plans >= 0 ? json_integer(plans) : json_null(), "skipped",
-                  text_or_null(dt_text_at(&skipped)), "needs_seconds",
-                  need_ns > 0 && dt_session_provisional(session) ? json_real((double)need_ns * 1e-9)
-                                                                 : json_null(),
-                  "load", dt_record_json(&dt_record_stored_load, &load));
+    json_auto_t *rest = json_pack(
+        "{s:s?, s:b, s:s?, s:o, s:o, s:s?, s:i, s:o, s:s?, s:o, s:o}", "search_note",
+        text_or_null(search->note), "search_stopped", (int)search->stopped, "prior",
+        text_or_null(search->prior), "known",
+        dt_raw_points(session->target->space, search->known, search->known_count), "noise",
+        dt_record_json(&dt_record_noise_floor, &noise), "noise_note",
+        text_or_null(dt_text_at(&note)), "tried", tried, "plans",
+        plans >= 0 ? json_integer(plans) : json_null(), "skipped",
+        text_or_null(dt_text_at(&skipped)), "needs_seconds",
+        need_ns > 0 && dt_session_provisional(session) ? json_real(rint((double)need_ns * 1e-9))
+                                                       : json_null(),
+        "load", dt_record_json(&dt_record_stored_load, &load));
     json_object_update(object, rest);
 }
 
