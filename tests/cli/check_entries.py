@@ -2,6 +2,7 @@
 # ctest:
 """`check` of a store with two entries: in which order, and what is told when the run ends before the last of them."""
 import json
+import shutil
 import signal
 import xml.etree.ElementTree
 
@@ -79,6 +80,16 @@ def absurd_images():
         t.check(f"{name}: the title has them", entry["title"].startswith(f"small, {8 * side} x {8 * side} px"), entry)
 
 
+def not_writable():
+    """No journal can be made: a folder's place is taken by a file."""
+    t.stored("two")
+    t.plant(TWO)
+    shutil.rmtree(t.db / "runs")
+    (t.db / "runs").write_text("")
+    done = t.again()
+    t.check("a store that cannot be written: what to do", done.code == 74 and done.out == "" and "check a copy, named with --db" in done.err, done)
+
+
 def older_store():
     """An entry that does not have the processor's family, model and stepping is of this machine; one of another processor is not."""
     t.stored("two")
@@ -102,7 +113,7 @@ def older_store():
 t.plant(TWO)
 t.tuned("two")
 t.tuned("two", devices=2)
-for part in (in_turn, the_store_breaks, signals, absurd_images, older_store):
+for part in (in_turn, the_store_breaks, signals, absurd_images, not_writable, older_store):
     part()
 t.none_left()
 t.finish()

@@ -3,6 +3,7 @@
 """What other programs did on the cores, how many plans were tried and what there was no time for: told by the session, kept in the entry,
 and told again by look-up, `why`, page and `db show`, also without the journal."""
 import json
+import re
 import shutil
 
 from lib_check import TODAY, WINS, CheckTest
@@ -86,6 +87,14 @@ def without_sets():
         t.tool("why").out, t.tool("report", "--format", "md").out, done.out)), done)
 
 
+def more_time_is_not_enough():
+    """A budget that is named while others are busy is one for when they are not."""
+    t.plant(WINS, **LONG)
+    text = flat(session(["0 0.01", "6 1.5"], "12s").out)
+    t.check("the budget named is for a quiet machine", "kept up to 1.5 of the cores busy" in text
+            and re.search(r"a decided answer needs about --budget \w+, beside no other programs", text), text)
+
+
 def after_an_update():
     t.plant(WINS, **LONG)
     session(["0 0.05"])
@@ -95,7 +104,7 @@ def after_an_update():
     t.check("an update has the load of its own sets", t.entry(done)["updated"] == "replaced" and 0.1 < entry()["load"]["cores"] < 0.15, (entry(), done))
 
 
-for part in (quiet, disturbed, without_sets, after_an_update):
+for part in (quiet, disturbed, without_sets, more_time_is_not_enough, after_an_update):
     part()
 t.none_left()
 t.finish()

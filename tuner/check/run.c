@@ -790,7 +790,13 @@ dt_status dt_check_run(struct dt_check_run *run)
     if (list.count > 0 && run->opts->update)
         DT_TRY(dt_store_check(run->opts->directory));
     if (list.count > 0)
-        DT_TRY(dt_journal_open(run->opts->directory, &run->journal));
+        status = dt_journal_open(run->opts->directory, &run->journal);
+    if (status == DT_EIO)
+        return dt_fail(status,
+                       "%s: a check keeps its journal in the store; of one that cannot be written "
+                       "check a copy, named with --db",
+                       dt_message());
+    DT_TRY(status);
     DT_TRY(DT_RESIZE(run->records, list.count));
     for (int i = 0; status == DT_OK && i < list.count; i++) {
         *entry = (struct dt_check_entry){.opts = run->opts, .item = &list.items[i]};

@@ -280,6 +280,8 @@ void dt_need_text(const struct dt_session *session, double seconds, const char *
 void dt_session_need(const struct dt_session *session, const char *before, struct dt_text *out)
 {
     dt_need_text(session, (double)session->closing.need_ns * 1e-9, before, out);
+    if (session->closing.need_ns > 0 && disturbed(session))
+        dt_text_add(out, ", beside no other programs");
 }
 
 void dt_session_unusable(const struct dt_session *session, struct dt_text *out)
