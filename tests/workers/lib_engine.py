@@ -10,14 +10,18 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "workers"))
 from dittune_workers import protocol
 
 protocol.GRACE = 0.5
-MODES = ["well", "slow", "compiled", "stuck", "memory", "refused", "raised", "killed", "large", "apart", "deadlock", "ignored"]
+MODES = ["well", "slow", "compiled", "stuck", "memory", "refused", "raised", "killed", "large", "apart", "deadlock", "ignored", "lost"]
 
 
 class Plan:
     most = 2  # bytes, of the steps since the last look
+    lost = False  # the device, for this process
 
     def __init__(self, mode, rank, seed):
         self.mode, self.rank, self.seed, self.steps = mode, rank, seed, 0
+        Plan.lost |= mode == "lost" and rank == 0
+        if Plan.lost:  # no plan of this process computes any more
+            raise ValueError("an illegal address")
         if mode == "refused":  # by every rank
             raise protocol.Refused("infeasible", "no plan takes mode refused")
         if mode == "memory" and rank == 1:
@@ -88,6 +92,9 @@ class Engine:
     def memory(self):
         peak, Plan.most = Plan.most, 2
         return dict(peak_bytes=peak, resident_bytes=1)
+
+    def usable(self):
+        return not Plan.lost
 
     def prepare(self, plan, seed):
         return Plan(plan["mode"], self.rank, seed)

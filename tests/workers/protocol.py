@@ -94,6 +94,8 @@ def conversation(*options):
     refused(how + "an exception is one line", worker.prepare(mode="raised"), "error", "ValueError: in a step")
     refused(how + "memory of rank 1, while rank 0 waits", worker.prepare(ranks=2, mode="memory"), "memory", "rank 1", "MemoryError")
     t.check(how + "plans of the broken group live on in a new one", worker.run(two["handle"])["op"] == "samples")
+    refused(how + "a plan that loses the device", worker.prepare(ranks=2, mode="lost"), "error", "rank 0: ValueError: an illegal address")
+    t.check(how + "ends no other plan", worker.prepare(ranks=2)["op"] == "prepared" and worker.run(two["handle"])["op"] == "samples")
     t.check(how + "a released plan is gone", worker.ask(op="release", handle=two["handle"])["op"] == "released")
     refused(how + "a run of it is refused", worker.run(two["handle"]), "error", "no plan of handle")
     refused(how + "an unknown request is refused", worker.ask(op="conformance"), "error", "conformance")

@@ -31,6 +31,8 @@ engine is an object with
     paths, descriptors    (optional) of what its ranks read: handed to fresh processes
     memory()              in a rank: resident_bytes, and peak_bytes since the last call; perhaps
                           free_bytes and total_bytes
+    usable()              (optional) in a rank that has failed: False when its device can do no more
+                          work in this process; all ranks of the group are then started again
 
 and a worker of it is `protocol.serve(engine)`. See diffusers/worker.py.
 
@@ -135,6 +137,8 @@ class Rank:
                 answer = getattr(self, request["op"])(request)
             except Exception as error:  # whatever an engine raises is a result of this plan
                 answer = fault(error)
+            if answer["op"] == "failed" and not getattr(self.engine, "usable", lambda: True)():
+                answer["broken"] = True
             self.link.send(answer)
 
 
@@ -283,8 +287,8 @@ class Group:
 
     def collect(self, beat):
         """One answer a rank. The first fault is raised: at once when all have answered, after a grace
-        when the others wait for the rank that failed; this group is broken then (Refused has a third
-        value)."""
+        when the others wait for the rank that failed; this group is broken then, as one with a rank whose
+        device is lost (Refused has a third value)."""
         answers, failed, until = {}, None, None
         ranks = {link.fileno(): rank for rank, link in enumerate(self.links)}
         while len(answers) < len(self.links):
@@ -309,7 +313,8 @@ class Group:
                     failed = dict(message, say=who + message["say"])
                     until = time.monotonic() + GRACE
         if failed is not None:
-            raise Refused(failed["kind"], failed["say"])
+            broken = any(answer.get("broken") for answer in answers.values())
+            raise Refused(failed["kind"], failed["say"], *(["broken"] if broken else []))
         return [answers[rank] for rank in range(len(self.links))]
 
     def ask(self, request, beat):

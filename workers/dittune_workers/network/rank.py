@@ -4,6 +4,7 @@
 Times are of a rank's own monotonic clock behind a barrier, on a GPU also by events. An engine derives from both classes:
 Network knows how ranks join, Plan how the engine is told of a plan."""
 import datetime
+import gc
 import math
 import os
 import pathlib
@@ -85,6 +86,17 @@ class Network:
         peak, now = beside + torch.cuda.max_memory_reserved(), torch.cuda.memory_allocated()
         torch.cuda.reset_peak_memory_stats()
         return dict(peak_bytes=peak, resident_bytes=now, free_bytes=free, total_bytes=total)
+
+    def usable(self):
+        """Frees what a plan that failed has left. False: some errors of CUDA, as an illegal address, end all work of a process."""
+        gc.collect()
+        if self.gpu:
+            try:
+                torch.cuda.synchronize()
+                torch.cuda.empty_cache()
+            except RuntimeError:
+                return False
+        return True
 
 
 class Plan:

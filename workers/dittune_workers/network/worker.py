@@ -89,7 +89,7 @@ def explain_texts(rules, texts, named):
 class Worker:
     """What an engine of diffusers' networks answers to hello, and how its ranks begin."""
     engine, on_cores, own_ranks = "", "", False
-    text_and_vae_ns, note = None, ""
+    text_and_vae_ns, note, network = None, "", None
 
     def __init__(self, options):
         self.options, self.job, self.fork = options, None, False
@@ -219,6 +219,9 @@ class Worker:
 
     def memory(self):
         return self.network.memory()
+
+    def usable(self):
+        return self.network is None or self.network.usable()
 
     def prepare(self, plan, seed):
         _, kind = self.parts()
