@@ -43,10 +43,10 @@ def same_call(plan):
     own = ("--engine", "diffusers", "--model", SOURCE / "workers/dittune_workers/tiny/tiny-wan.json", *JOB[:4])
     by_plan = t.tool("lookup", *own, "--plan", " ".join(f"{name}={value}" for name, value in told.items()), "--json").json
     t.check("the call is that of the plan", call(by_plan) == call(found), (by_plan, found))
-    os.environ.update(t.environment)
-    python = dittune.lookup(BUILD / "dittune", engine="diffusers", model="tiny-wan", steps=2)
+    os.environ.update(t.environment, LIBDITTUNE=str(BUILD / "libdittune.so"))
+    described = t.write("machine.json", t.tool("machine", "--json").json)
+    python = dittune.lookup(machine=described, engine="diffusers", model="tiny-wan", steps=2)
     t.check("the same from Python", call(python) == call(found), python)
-    t.write("machine.json", t.tool("machine", "--json").json)
     program = t.path / "lookup"
     done = t.run(os.environ.get("CC", "cc"), "-I", SOURCE / "db/api", SOURCE / "examples/lookup/lookup.c", "-o", program,
                  BUILD / "libdittune.so", f"-Wl,-rpath,{BUILD}", "-fsanitize=address,undefined")
