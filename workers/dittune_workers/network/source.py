@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Where a pipeline comes from: the user's make(), a folder or the hub's cache, or a card with random weights; and its recording."""
+import contextlib
 import copy
 import hashlib
 import importlib.util
@@ -149,6 +150,12 @@ def load_folder(folder, dtype):
     return DiffusionPipeline.from_pretrained(folder, torch_dtype=DTYPES[dtype], local_files_only=True)
 
 
+def drawn_on(card, dtype):
+    """Where random weights are drawn: on the GPU if they fit there, since a core draws 10^10 of them in minutes."""
+    fits = torch.cuda.is_available() and cards.weights(card, dtype) < torch.cuda.mem_get_info()[0]
+    return torch.device("cuda") if fits else contextlib.nullcontext()
+
+
 def random_network(card, dtype):
     """The transformer of a card's configuration."""
     import diffusers
@@ -157,7 +164,8 @@ def random_network(card, dtype):
     if kind is None:
         raise Refused("infeasible", f"this diffusers has no class {own['class']}")
     torch.set_default_dtype(DTYPES[dtype])
-    model = kind(**own["config"]).eval()
+    with drawn_on(card, dtype):
+        model = kind(**own["config"]).eval()
     torch.set_default_dtype(torch.float32)
     with torch.no_grad():
         for path, parameter in model.named_parameters():
@@ -282,6 +290,18 @@ def keywords(pipe, words, job):
     return words
 
 
+def beside(pipe, words):
+    """The keywords of a call with their tensors where the pipeline computes: those that it is given as they are, it does not move."""
+    device = getattr(pipe, "_execution_device", None)
+
+    def moved(value):
+        if isinstance(value, (list, tuple)) and value and all(map(torch.is_tensor, value)):
+            return type(value)(map(moved, value))
+        return value.to(device) if torch.is_tensor(value) and device is not None else value
+
+    return {name: moved(value) for name, value in words.items()}
+
+
 def place(pipe):
     """Onto the GPU, or part by part where it does not fit; a user's own placing stays."""
     modules = [each for each in pipe.components.values() if isinstance(each, torch.nn.Module)]
@@ -307,7 +327,7 @@ def run(pipe, calls, job):
     with record.Recorder(pipe, brief=True) as recorder, torch.no_grad():
         for share, words in calls:
             torch.manual_seed(SEED)
-            asked = keywords(pipe, words, job)
+            asked = beside(pipe, keywords(pipe, words, job))
             pipe(**asked)
             if recorder.extent is None:
                 recorder.extent = extent_of(pipe, asked)
@@ -361,6 +381,7 @@ def save(modules, descriptor):
             from accelerate.hooks import remove_hook_from_module
             remove_hook_from_module(module, recurse=True)
         module.to("cpu")
+    torch.serialization.set_crc32_options(False)  # what is read again at once
     try:
         with os.fdopen(os.dup(descriptor), "wb") as out:
             torch.save(modules, out)
