@@ -9,7 +9,7 @@
 #
 #     --only GROUPS       A: attention, passes and linear layers, rates, and the first under compute-sanitizer; B: PyTorch beside us,
 #                         plans of one rank, profiles by ncu; C: ranks staged and by NCCL, a session, killed and hung trials; D: more
-#                         sizes beside PyTorch; E: an engine, diffusers, in a session of three minutes, without a GPU on cores; F:
+#                         sizes beside PyTorch; E: an engine, diffusers, in a session of five minutes, without a GPU on cores; F:
 #                         eight images of 1024 px, PyTorch's max-autotune, a session with batches; in this order [A,B,C]
 #     --steps PATTERN     of these groups only the steps with such a name, an extended regular expression: 'gpu_.*|rates|torch'
 #     --prefix FILE|DIR   what tools/gpu-prefix.sh packed, or unpacked, where the machine lacks these packages [build/prefix or
