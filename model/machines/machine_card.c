@@ -504,6 +504,8 @@ static int words_in(const char *name, const char *text)
 bool dt_machine_card_of(const char *text, struct dt_machine_card *card)
 {
     int best = 0;
+    if (strstr(text, " MIG ") != NULL)
+        return false;
     for (int i = 0; i < FILES; i++) {
         int count = words_in(files[i].name, text);
         struct dt_machine_card read;

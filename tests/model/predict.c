@@ -511,6 +511,7 @@ static void machines_are_found(void **state)
         assert_string_equal(machine.name, known[i].name);
     }
     assert_false(dt_machine_card_of("a machine", &machine));
+    assert_false(dt_machine_card_of("NVIDIA H100 80GB HBM3 MIG 1g.10gb", &machine));
     assert_int_equal(dt_machine_card_load("4xH100", &machine), DT_OK);
     assert_int_equal(machine.devices, 4);
     assert_int_equal(dt_machine_card_load("9xh100", &machine), DT_EUSAGE);
